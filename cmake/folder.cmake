@@ -1,0 +1,28 @@
+# ergometer_folder(NAME SOURCES a.cpp ... [TESTS a_test.cpp ...] [LINKS other folders ...] [LIBRARIES external ...])
+#
+# The static library of one folder under src/, and its unit tests. All unit tests end in one program,
+# `ergometer_tests`; `test_NAME` builds and holds one folder's alone.
+function(ergometer_folder name)
+  cmake_parse_arguments(FOLDER "" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
+  add_library(ergometer_${name} STATIC ${FOLDER_SOURCES})
+  target_include_directories(ergometer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM FOLDER_LINKS PREPEND ergometer_)
+  target_link_libraries(ergometer_${name} PUBLIC ${FOLDER_LINKS} tl::expected fmt::fmt PRIVATE ${FOLDER_LIBRARIES})
+  if(ERGOMETER_TESTS AND FOLDER_TESTS)
+    add_library(ergometer_${name}_tests OBJECT EXCLUDE_FROM_ALL ${FOLDER_TESTS})
+    target_link_libraries(ergometer_${name}_tests PUBLIC ergometer_${name} GTest::gtest ${FOLDER_LIBRARIES})
+    target_compile_definitions(ergometer_${name}_tests PRIVATE
+      ERGOMETER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_executable(test_${name} EXCLUDE_FROM_ALL)
+    target_link_libraries(test_${name} PRIVATE ergometer_${name}_tests GTest::gtest_main)
+    set_property(GLOBAL APPEND PROPERTY ERGOMETER_TEST_FOLDERS ergometer_${name}_tests)
+  endif()
+endfunction()
+
+function(ergometer_unit_tests)
+  get_property(folders GLOBAL PROPERTY ERGOMETER_TEST_FOLDERS)
+  add_executable(ergometer_tests)
+  target_link_libraries(ergometer_tests PRIVATE ${folders} GTest::gtest_main)
+  include(GoogleTest)
+  gtest_discover_tests(ergometer_tests DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
+endfunction()

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/placement.h"
+#include "plan/plan.h"
+#include "spec/job.h"
+#include "workload/operator.h"
+
+namespace ergometer::cost {
+
+/// What bounds an operator, for the report.
+enum class Limit : uint8_t { kCompute, kMemory, kLatency, kLink };
+
+/// An operator's duration on a rank: `fixed_s + clocked_s * reference clock / the rank's clock`.
+struct Price {
+  double fixed_s = 0;
+  double clocked_s = 0;  ///< at the reference clock, the GPU's sustained clock
+  Limit limit = Limit::kCompute;
+  double seconds() const { return fixed_s + clocked_s; }
+};
+
+/// Bytes that one rank sends, by the link they cross.
+struct Traffic {
+  double intra_bytes = 0;  ///< NVLink, xGMI or PCIe inside the scale-up domain
+  double nic_bytes = 0;    ///< the network between domains
+};
+
+/// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog entries once, when
+/// it is made; a missing one is an input error that names the file's entry and the parameter.
+class CostModel {
+ public:
+  static base::Result<CostModel> make(const spec::Job& job);
+
+  /// `where` matters for collectives only.
+  Price price(const workload::Operator& op, const plan::GroupPlacement& where) const;
+
+  /// Host time to launch one kernel (a captured graph's node when the job uses CUDA graphs).
+  double launch_s() const;
+  /// What running side by side does to durations, each a factor >= 1: `compute` while `collective` runs, and
+  /// the collective while the compute operator runs.
+  double compute_slowdown(const workload::Operator& compute, const workload::Operator& collective) const;
+  double collective_slowdown(const workload::Operator& collective, const workload::Operator& compute) const;
+
+ private:
+  struct Parameters;
+  explicit CostModel(std::shared_ptr<const Parameters> parameters) : parameters_(std::move(parameters)) {}
+  std::shared_ptr<const Parameters> parameters_;
+};
+
+Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where);
+
+/// Prices of a plan's operators per role: the table both engines read. [role][operator].
+struct CostTable {
+  std::vector<std::vector<Price>> prices;
+  double launch_s = 0;
+  double reference_clock_hz = 0;
+};
+CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);
+
+}  // namespace ergometer::cost

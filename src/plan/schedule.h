@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spec/job.h"
+
+namespace ergometer::plan {
+
+enum class SlotKind : uint8_t { kForward, kBackward /* dgrad and wgrad */, kBackwardInput, kBackwardWeight };
+
+/// One entry of a stage's order of work.
+struct ScheduleSlot {
+  SlotKind kind = SlotKind::kForward;
+  int32_t micro_batch = 0;
+  int32_t chunk = 0;  ///< virtual pipeline chunk on this stage, 0 .. vpp-1
+};
+
+/// The order in which stage `stage` of `job` runs its micro batches and chunks: GPipe, 1F1B, interleaved 1F1B
+/// (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.
+std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage);
+
+/// The most (micro batch, chunk) activations alive at once under that order, from forward to the (weight)
+/// backward that frees them, and the largest number per chunk at that moment.
+struct InFlight {
+  int64_t total = 0;
+  std::vector<int64_t> per_chunk;
+};
+InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks);
+
+}  // namespace ergometer::plan

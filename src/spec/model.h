@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ergometer::spec {
+
+enum class AttentionKind { kHeads /* MHA, GQA, MQA */, kLatent /* MLA */ };
+enum class Activation { kGelu, kRelu, kSquaredRelu, kSilu };
+enum class NormKind { kLayerNorm, kRmsNorm };
+enum class PositionKind { kLearned, kRotary, kAlibi, kNone };
+
+/// DeepSeek's multi-head latent attention: ranks of the compressed projections and the head dimensions.
+struct LatentAttention {
+  int64_t q_rank = 0;  ///< 0: queries are projected directly
+  int64_t kv_rank = 0;
+  int64_t qk_nope_dim = 0;
+  int64_t qk_rope_dim = 0;
+  int64_t v_dim = 0;
+};
+
+/// The mixture-of-experts part of the layers that have one.
+struct Experts {
+  int64_t count = 0;  ///< 0: a dense model
+  int64_t top_k = 0;
+  int64_t ffn = 0;          ///< one expert's intermediate width (one branch)
+  int64_t shared_ffn = 0;   ///< sum of the shared experts' widths; 0 without
+  bool shared_gate = false; ///< a learned scalar gate on the shared expert (Qwen2-MoE)
+  bool router_bias = false; ///< one number an expert (DeepSeek-V3, GLM-4-MoE, GPT-OSS)
+  bool expert_bias = false; ///< biases in the expert matrices (GPT-OSS)
+};
+
+/// What differs from layer to layer.
+struct Layer {
+  bool moe = false;
+  int64_t window = 0;  ///< sliding-window length in tokens; 0: full attention
+};
+
+/// A decoder-only transformer, as its config.json describes it. Sizes are the model's own, unpadded.
+struct Model {
+  std::string name;          ///< catalog name or the file it came from
+  std::string architecture;  ///< config.json `model_type`: "llama", "deepseek_v3", ...
+  std::string source;        ///< where the configuration was published
+
+  int64_t hidden = 0;
+  int64_t ffn = 0;  ///< dense layers' intermediate width (one branch)
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;  ///< `heads * head_dim` need not equal `hidden`
+  int64_t vocab = 0;
+  int64_t max_positions = 0;
+  int64_t embedding_dim = 0;  ///< equals `hidden` except with an embedding projection (OPT-350M)
+  int64_t position_rows = 0;  ///< rows of the learned position table; 0 without one
+
+  AttentionKind attention = AttentionKind::kHeads;
+  LatentAttention latent;
+  Activation activation = Activation::kSilu;
+  bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
+  NormKind norm = NormKind::kRmsNorm;
+  PositionKind positions = PositionKind::kRotary;
+  int norms_per_layer = 2;          ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
+  bool norm_bias = false;
+  bool embedding_norm = false;      ///< a norm right after the embedding (BLOOM)
+  bool final_norm = true;
+  bool parallel_branches = false;   ///< attention and MLP read the same input (GPT-NeoX, Phi)
+  bool qkv_bias = false;
+  bool out_bias = false;
+  bool mlp_bias = false;
+  bool head_bias = false;
+  bool qk_norm = false;             ///< a norm of `head_dim` on queries and on keys
+  bool attention_sinks = false;     ///< one learned logit a head (GPT-OSS)
+  bool tied_embeddings = false;     ///< the output head is the embedding
+  double dropout = 0;
+
+  Experts experts;
+  int64_t mtp_layers = 0;     ///< multi-token-prediction modules behind the last layer (DeepSeek-V3)
+  std::vector<Layer> layers;  ///< one entry a decoder layer, MTP modules not among them
+
+  std::vector<std::string> unknown_keys;  ///< keys of config.json that mean nothing to us
+
+  int64_t layer_count() const { return static_cast<int64_t>(layers.size()); }
+};
+
+}  // namespace ergometer::spec

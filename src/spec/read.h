@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/cluster.h"
+#include "spec/model.h"
+
+namespace ergometer::spec {
+
+/// A catalog name, a Hugging Face config.json, or a folder that holds one.
+base::Result<Model> read_model(const std::string& name_or_path);
+base::Result<Model> parse_model(std::string_view json, const std::string& file);
+
+/// A catalog name (cluster or node kind) or a YAML file.
+base::Result<Cluster> read_cluster(const std::string& name_or_path);
+base::Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file);
+
+/// The catalog's files are embedded in the program.
+enum class CatalogKind { kModel, kGpu, kNode, kCluster, kKernels, kCollectives, kStudy };
+struct CatalogEntry {
+  CatalogKind kind;
+  std::string name;            ///< file name without extension, lower case
+  std::string_view text;       ///< the file
+};
+const std::vector<CatalogEntry>& catalog();
+const CatalogEntry* find_in_catalog(CatalogKind kind, std::string_view name);
+
+}  // namespace ergometer::spec

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job.h"
+
+namespace ergometer::spec {
+
+enum class SettingKind { kInteger, kReal, kSwitch /* true or false */, kChoice, kText, kList /* comma-separated */ };
+
+/// One setting of a job: what a user may write in a job file (`name`), on the command line and in a Megatron-LM
+/// argument file (`--name` with dashes, `--short_name`). The command line, the readers, --help and shell
+/// completion are all made from this table.
+struct SettingInfo {
+  std::string_view name;        ///< "tensor_model_parallel_size"
+  std::string_view short_name;  ///< "tp"; may be empty
+  SettingKind kind;
+  double min, max;              ///< numbers only
+  std::string_view choices;     ///< "none|selective|full"; kChoice only
+  std::string_view group;       ///< heading in --help: "parallelism", "training", ...
+  std::string_view help;
+};
+
+std::span<const SettingInfo> setting_table();
+/// By name, short name or flag, dashes or underscores.
+const SettingInfo* find_setting(std::string_view word);
+
+/// What the user said so far, as text with its origin; later sources override earlier ones.
+class Settings {
+ public:
+  struct Value {
+    std::string text;
+    Origin origin;
+  };
+  void set(std::string_view name, std::string text, Origin origin) {
+    values_[std::string(name)] = Value{std::move(text), std::move(origin)};
+  }
+  const Value* find(std::string_view name) const {
+    const auto it = values_.find(name);
+    return it == values_.end() ? nullptr : &it->second;
+  }
+  const std::map<std::string, Value, std::less<>>& all() const { return values_; }
+  /// Overrides what is set here with what `over` sets.
+  void merge(const Settings& over) {
+    for (const auto& [name, value] : over.values_) values_[name] = value;
+  }
+
+ private:
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+/// A job file: YAML, keys as in the setting table, flat or under the table's groups; `model`, `cluster` and
+/// `gpus` among them. Relative paths in it are relative to the file.
+base::Result<Settings> read_job_file(const std::string& path);
+/// Megatron-LM arguments: a launch script, an argument file, or one of Megatron's own test YAMLs (MODEL_ARGS).
+/// Model dimensions given as arguments (`--num-layers`, ...) become an inline model.
+/// Arguments that mean nothing to a simulation are listed in `ignored`.
+base::Result<Settings> read_megatron_arguments(const std::string& path, std::vector<std::string>& ignored);
+/// A NeMo 1 pre-training, fine-tuning or inference YAML.
+base::Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
+
+/// Reads model and cluster, fills defaults, checks everything against everything, and computes dp.
+base::Result<Job> resolve(const Settings& settings);
+
+}  // namespace ergometer::spec

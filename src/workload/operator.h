@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "spec/job.h"
+
+namespace ergometer::workload {
+
+enum class OperatorKind : uint8_t { kGemm, kGroupedGemm, kAttention, kMemory, kCollective };
+/// What part of the step the work belongs to. kBackward is the gradient of inputs (dgrad), kWeight that of
+/// weights (wgrad) and everything only it needs: zero-bubble schedules run the two apart.
+enum class Pass : uint8_t { kForward, kRecompute, kBackward, kWeight, kOptimizer };
+enum class Module : uint8_t { kEmbedding, kNorm, kAttention, kMlp, kMoe, kHead, kLoss, kPipeline, kData, kOptimizer };
+enum class CollectiveKind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kSendRecv };
+/// Which ranks take part. All but kWorld and kEmbedding lie inside one pipeline stage.
+enum class GroupKind : uint8_t {
+  kTensor,         ///< tp
+  kContext,        ///< cp
+  kExpert,         ///< ep
+  kExpertTensor,   ///< etp
+  kData,           ///< dp x cp: replicas of the dense weights
+  kExpertData,     ///< replicas of the expert weights
+  kShard,          ///< FSDP: the ranks that share one copy (kData unless hybrid)
+  kReplica,        ///< hybrid FSDP: one rank of every shard group
+  kPipeline,       ///< a neighbouring stage
+  kEmbedding,      ///< first and last stage: tied embedding gradients
+  kWorld,          ///< every rank of the job: gradient norm
+};
+/// cuBLAS operand layouts: forward, dgrad, wgrad.
+enum class GemmLayout : uint8_t { kTn, kNn, kNt };
+
+/// One attention core call on one rank.
+struct AttentionShape {
+  int64_t batch = 0;
+  int64_t heads = 0, kv_heads = 0;  ///< on this rank
+  int64_t q_length = 0, kv_length = 0;
+  int64_t qk_dim = 0, v_dim = 0;
+  bool causal = true;
+  bool backward = false;
+  bool fused = true;  ///< flash attention; else separate score, softmax and value kernels
+};
+
+/// One piece of work of one rank, with its shapes: what the cost models price and the trace shows.
+struct Operator {
+  OperatorKind kind = OperatorKind::kMemory;
+  Pass pass = Pass::kForward;
+  Module module = Module::kNorm;
+  std::string name;  ///< "qkv", "fc1", "core_attention", "tp_all_gather": short, lower case, stable
+
+  // kGemm: one product [m,k] x [k,n]. kGroupedGemm: `groups` of them, m rows each.
+  int64_t m = 0, n = 0, k = 0, groups = 1;
+  GemmLayout layout = GemmLayout::kTn;
+  spec::Precision precision = spec::Precision::kBf16;  ///< of the operands
+
+  AttentionShape attention;
+
+  double flops = 0;        ///< executed on this rank
+  double model_flops = 0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
+  double bytes = 0;        ///< HBM traffic, read and written
+  int kernels = 1;         ///< launches
+
+  // kCollective. `comm_bytes` is the whole gathered or reduced buffer (all-gather, reduce-scatter, all-reduce),
+  // the bytes one rank holds (all-to-all), the bytes one rank sends (send/recv).
+  CollectiveKind collective = CollectiveKind::kAllReduce;
+  GroupKind group = GroupKind::kTensor;
+  double comm_bytes = 0;
+};
+
+}  // namespace ergometer::workload

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "spec/model.h"
+
+namespace ergometer::workload {
+
+/// Parameters of the unpadded model, as its checkpoint holds them.
+struct ParameterCount {
+  int64_t total = 0;      ///< MTP modules not counted, as publishers do not
+  int64_t active = 0;     ///< touched by one token: top-k and shared experts only
+  int64_t embedding = 0;  ///< input embedding, positions included (also in total)
+  int64_t head = 0;       ///< output projection; 0 when tied
+  int64_t mtp = 0;        ///< the MTP modules' own, not in total
+};
+
+ParameterCount count_parameters(const spec::Model& model);
+
+}  // namespace ergometer::workload
