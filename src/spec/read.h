@@ -24,8 +24,14 @@ struct CatalogEntry {
   CatalogKind kind;
   std::string name;            ///< file name without extension, lower case
   std::string_view text;       ///< the file
+  std::string_view path;       ///< for messages: "catalog/models/llama3-70b.json"
 };
 const std::vector<CatalogEntry>& catalog();
+/// By name or alias, upper or lower case; null when there is none.
 const CatalogEntry* find_in_catalog(CatalogKind kind, std::string_view name);
+/// The file's `aliases` list, found by a scan of the text: nothing is parsed.
+std::vector<std::string_view> aliases_of(const CatalogEntry& entry);
+/// Names and aliases of one kind, for suggestions.
+std::vector<std::string_view> catalog_names(CatalogKind kind);
 
 }  // namespace ergometer::spec
