@@ -1,0 +1,264 @@
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "run/run.h"
+#include "run/sqlite.h"
+#include "run/summary_fields.h"
+
+// A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is complete, so
+// a reader never sees half a Run. The schema is described in docs/run-file.md: change both together, and raise
+// kSchemaVersion when a reader of the former version would misread the file.
+
+namespace ergometer::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kApplicationId = 0x4552474f;  // "ERGO" in ASCII, how `file` and we recognise a Run
+constexpr std::string_view kSqliteHeader("SQLite format 3\0", 16);
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE summary (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE stages (
+  stage INTEGER PRIMARY KEY,
+  weights_bytes REAL NOT NULL, gradients_bytes REAL NOT NULL, optimizer_bytes REAL NOT NULL,
+  activations_bytes REAL NOT NULL, other_bytes REAL NOT NULL);
+CREATE TABLE stage_parts (
+  stage INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, bytes REAL NOT NULL,
+  PRIMARY KEY (stage, position)) WITHOUT ROWID;
+CREATE TABLE links (
+  position INTEGER PRIMARY KEY, kind TEXT NOT NULL, bytes_per_step REAL NOT NULL,
+  mean_gb_per_s REAL NOT NULL, peak_gb_per_s REAL NOT NULL, utilization REAL NOT NULL);
+CREATE TABLE ranks (
+  rank INTEGER PRIMARY KEY, node INTEGER NOT NULL, slot INTEGER NOT NULL, stage INTEGER NOT NULL,
+  end_s REAL NOT NULL, compute_s REAL NOT NULL, exposed_all_reduce_s REAL NOT NULL,
+  exposed_all_gather_s REAL NOT NULL, exposed_reduce_scatter_s REAL NOT NULL,
+  exposed_all_to_all_s REAL NOT NULL, exposed_send_recv_s REAL NOT NULL, optimizer_s REAL NOT NULL,
+  idle_s REAL NOT NULL);
+CREATE TABLE kernels (
+  rank INTEGER NOT NULL, stream INTEGER NOT NULL, name TEXT NOT NULL, category TEXT NOT NULL,
+  start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, micro_batch INTEGER, chunk INTEGER, layer INTEGER,
+  flops REAL NOT NULL, bytes REAL NOT NULL, comm_bytes REAL NOT NULL);
+)sql";
+
+void insert_run(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO run VALUES (?, ?)");
+  insert.run("source", run.source);
+  insert.run("limiter", run.limiter);
+  insert.run("memory_advice", run.memory.advice);
+  insert.run("job", run.job_json);
+}
+
+void insert_summary(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO summary VALUES (?, ?)");
+  for (const SummaryField& field : summary_fields()) insert.run(field.name, field.get(run));
+}
+
+void insert_stages(Database& db, const Run& run) {
+  Statement stage(db, "INSERT INTO stages VALUES (?, ?, ?, ?, ?, ?)");
+  Statement part(db, "INSERT INTO stage_parts VALUES (?, ?, ?, ?)");
+  for (const StageMemory& s : run.memory.stages) {
+    stage.run(s.stage, s.weights_bytes, s.gradients_bytes, s.optimizer_bytes, s.activations_bytes, s.other_bytes);
+    int64_t position = 0;
+    for (const MemoryPart& p : s.parts) part.run(s.stage, position++, p.name, p.bytes);
+  }
+}
+
+void insert_links(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const Link& l : run.links)
+    insert.run(position++, l.kind, l.bytes_per_step, l.mean_gb_per_s, l.peak_gb_per_s, l.utilization);
+}
+
+void insert_ranks(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO ranks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const Rank& r : run.ranks) {
+    const Breakdown& b = r.breakdown_s;
+    insert.run(r.rank, r.node, r.slot, r.stage, r.end_s, b.compute, b.exposed_all_reduce, b.exposed_all_gather,
+               b.exposed_reduce_scatter, b.exposed_all_to_all, b.exposed_send_recv, b.optimizer, b.idle);
+  }
+}
+
+void insert_kernels(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const auto or_null = [](int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; };
+  for (const Kernel& k : run.kernels)
+    insert.run(k.rank, static_cast<int64_t>(k.stream), k.name, k.category, k.start_ns, k.duration_ns,
+               or_null(k.micro_batch), or_null(k.chunk), or_null(k.layer), k.flops, k.bytes, k.comm_bytes);
+}
+
+/// Fills a new database file. Failures are recorded in the database object.
+void fill(Database& db, const Run& run) {
+  // No journal: if the write is cut short, the unfinished file is thrown away, never repaired.
+  db.execute("PRAGMA journal_mode = OFF");
+  db.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+  db.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
+  db.execute("BEGIN");
+  db.execute(kSchema);
+  insert_run(db, run);
+  insert_summary(db, run);
+  insert_stages(db, run);
+  insert_links(db, run);
+  insert_ranks(db, run);
+  insert_kernels(db, run);
+  db.execute("COMMIT");
+}
+
+bool starts_like_sqlite(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 16> head{};
+  file.read(head.data(), head.size());
+  return file.gcount() == 16 && std::string_view(head.data(), 16) == kSqliteHeader;
+}
+
+/// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the target.
+base::Result<void> check_target(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status))
+    return base::input_error(fmt::format("{}: is a folder; give the name of the Run file to write in it", path));
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return base::input_error(fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
+  if (fs::exists(status) && fs::file_size(path, error) > 0 && !starts_like_sqlite(path))
+    return base::input_error(
+        fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    return base::input_error(fmt::format("{}: there is no folder {}", path, folder.string()));
+  return {};
+}
+
+base::Result<void> check_is_run(Database& db, const std::string& path) {
+  if (!starts_like_sqlite(path))
+    return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
+  if (db.number("PRAGMA application_id") != kApplicationId)
+    return base::input_error(fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
+  const int64_t version = db.number("PRAGMA user_version");
+  if (version > kSchemaVersion)
+    return base::input_error(fmt::format(
+        "{}: was written by a newer Ergometer (schema {}; this one reads up to {})", path, version, kSchemaVersion));
+  for (const char* table : {"run", "summary", "stages", "stage_parts", "links", "ranks", "kernels"}) {
+    if (!db.has_table(table)) return base::input_error(fmt::format("{}: the table '{}' is missing", path, table));
+  }
+  return {};
+}
+
+void select_run(Database& db, Run& run) {
+  Statement select(db, "SELECT key, value FROM run");
+  while (select.step()) {
+    const std::string key = select.text(0);
+    if (key == "source") run.source = select.text(1);
+    if (key == "limiter") run.limiter = select.text(1);
+    if (key == "memory_advice") run.memory.advice = select.text(1);
+    if (key == "job") run.job_json = select.text(1);
+  }
+}
+
+void select_summary(Database& db, Run& run) {
+  Statement select(db, "SELECT value FROM summary WHERE name = ?");
+  for (const SummaryField& field : summary_fields()) {
+    select.bind_all(field.name);
+    if (select.step()) field.set(run, select.real(0));
+  }
+}
+
+void select_stages(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM stages ORDER BY stage");
+  Statement parts(db, "SELECT name, bytes FROM stage_parts WHERE stage = ? ORDER BY position");
+  while (select.step()) {
+    StageMemory s;
+    s.stage = select.integer(0);
+    s.weights_bytes = select.real(1);
+    s.gradients_bytes = select.real(2);
+    s.optimizer_bytes = select.real(3);
+    s.activations_bytes = select.real(4);
+    s.other_bytes = select.real(5);
+    parts.bind_all(s.stage);
+    while (parts.step()) s.parts.push_back({parts.text(0), parts.real(1)});
+    run.memory.stages.push_back(std::move(s));
+  }
+}
+
+void select_links(Database& db, Run& run) {
+  Statement select(db,
+                   "SELECT kind, bytes_per_step, mean_gb_per_s, peak_gb_per_s, utilization FROM links "
+                   "ORDER BY position");
+  while (select.step())
+    run.links.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4)});
+}
+
+void select_ranks(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM ranks ORDER BY rank");
+  while (select.step()) {
+    Rank r{select.integer(0), select.integer(1), select.integer(2), select.integer(3), select.real(4), {}};
+    r.breakdown_s = {select.real(5), select.real(6),  select.real(7),  select.real(8),
+                     select.real(9), select.real(10), select.real(11), select.real(12)};
+    run.ranks.push_back(r);
+  }
+}
+
+void select_kernels(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM kernels ORDER BY rowid");
+  const auto or_none = [&](int column) { return select.is_null(column) ? -1 : select.integer(column); };
+  while (select.step()) {
+    Kernel k;
+    k.rank = select.integer(0);
+    k.stream = static_cast<int32_t>(select.integer(1));
+    k.name = select.text(2);
+    k.category = select.text(3);
+    k.start_ns = select.integer(4);
+    k.duration_ns = select.integer(5);
+    k.micro_batch = or_none(6);
+    k.chunk = or_none(7);
+    k.layer = or_none(8);
+    k.flops = select.real(9);
+    k.bytes = select.real(10);
+    k.comm_bytes = select.real(11);
+    run.kernels.push_back(std::move(k));
+  }
+}
+
+}  // namespace
+
+base::Result<void> write_run(const Run& run, const std::string& path) {
+  ERGOMETER_TRY(check_target(path));
+  const std::string partial = fmt::format("{}.partial-{}", path, getpid());
+  std::remove(partial.c_str());
+  std::string problem;
+  {
+    Database db(partial, Database::Access::kCreate);
+    if (db.ok()) fill(db, run);
+    if (!db.ok()) problem = db.problem();
+  }
+  if (problem.empty() && std::rename(partial.c_str(), path.c_str()) != 0) problem = "it cannot be renamed into place";
+  if (problem.empty()) return {};
+  std::remove(partial.c_str());
+  return base::input_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
+}
+
+base::Result<Run> read_run(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return base::input_error(fmt::format("{}: there is no such file", path));
+  if (fs::is_directory(path, error)) return base::input_error(fmt::format("{}: is a folder, not a Run file", path));
+  Database db(path, Database::Access::kRead);
+  ERGOMETER_TRY(check_is_run(db, path));
+  Run run;
+  select_run(db, run);
+  select_summary(db, run);
+  select_stages(db, run);
+  select_links(db, run);
+  select_ranks(db, run);
+  select_kernels(db, run);
+  if (!db.ok()) return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  return run;
+}
+
+}  // namespace ergometer::run

@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "run/run.h"
+#include "run/summary_fields.h"
+
+namespace ergometer::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              (std::string("ergometer-run-") + testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+               std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void put(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  void sql(const std::string& name, const char* statement) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path(name).c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, statement, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+  std::string read_error(const std::string& name) const {
+    const auto result = read_run(path(name));
+    return result ? "" : result.error().message;
+  }
+
+  fs::path folder_;
+};
+
+/// A Run in which every number differs from every other and from its default.
+Run numbered_run() {
+  Run run;
+  double next = 1.0 / 3.0;
+  for (const SummaryField& field : summary_fields()) field.set(run, next += 1);
+  run.source = "imported";
+  run.limiter = "compute: 'GEMM' bound";
+  run.job_json = "{\n  \"tp\": 4\n}\n";
+  run.memory.advice = "try --tp 8";
+  run.memory.stages = {{0, 1, 2, 3, 4, 5, {{"weights, bf16", 1.5}, {"kv", 2.5}}}, {1, 6, 7, 8, 9, 10, {}}};
+  run.links = {{"nvlink", 1e12, 10.5, 20.25, 0.125}, {"nic", 2e11, 1.5, 3.5, 0.5}};
+  run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}}};
+  run.kernels = {{3, 1, "qkv", "gemm", 1234567890123, 17, 4, 5, 6, 1e12, 2e6, 3e6},
+                 {3, 0, "wait", "wait", 99, 1, -1, -1, -1, 0, 0, 0}};
+  return run;
+}
+
+TEST_F(RunFile, EverythingWrittenIsReadBackToTheLastBit) {
+  const run::Run run = numbered_run();
+  ASSERT_TRUE(write_run(run, path("a.run")));
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  for (const SummaryField& field : summary_fields()) EXPECT_EQ(field.get(*back), field.get(run)) << field.name;
+  EXPECT_EQ(back->source, run.source);
+  EXPECT_EQ(back->limiter, run.limiter);
+  EXPECT_EQ(back->job_json, run.job_json);
+  EXPECT_EQ(back->memory.advice, run.memory.advice);
+  ASSERT_EQ(back->memory.stages.size(), 2u);
+  EXPECT_EQ(back->memory.stages[0].parts[1].name, "kv");
+  EXPECT_EQ(back->memory.stages[0].parts[1].bytes, 2.5);
+  EXPECT_EQ(back->memory.stages[1].other_bytes, 10);
+  ASSERT_EQ(back->links.size(), 2u);
+  EXPECT_EQ(back->links[0].kind, "nvlink");
+  EXPECT_EQ(back->links[1].utilization, 0.5);
+  ASSERT_EQ(back->ranks.size(), 1u);
+  EXPECT_EQ(back->ranks[0].breakdown_s.idle, 8);
+  EXPECT_EQ(back->ranks[0].end_s, 4.5);
+  ASSERT_EQ(back->kernels.size(), 2u);
+  EXPECT_EQ(back->kernels[0].start_ns, 1234567890123);
+  EXPECT_EQ(back->kernels[0].layer, 6);
+  EXPECT_EQ(back->kernels[1].micro_batch, -1);
+}
+
+TEST_F(RunFile, TheSameRunGivesTheSameBytes) {
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  ASSERT_TRUE(write_run(numbered_run(), path("b.run")));
+  const auto bytes = [&](const char* name) {
+    std::ifstream file(path(name), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(bytes("a.run"), bytes("b.run"));
+}
+
+TEST_F(RunFile, ARunReplacesARunAndLeavesNothingBeside) {
+  ASSERT_TRUE(write_run(run::Run{}, path("a.run")));
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  EXPECT_EQ(read_run(path("a.run"))->limiter, "compute: 'GEMM' bound");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(RunFile, AFileThatIsNotARunIsNeverReplaced) {
+  put("job.yaml", "model: llama3-70b\n");
+  const auto result = write_run(numbered_run(), path("job.yaml"));
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("exists and is not a Run"), std::string::npos);
+  EXPECT_EQ(fs::file_size(path("job.yaml")), 18u);
+}
+
+TEST_F(RunFile, TargetsThatCannotBeWrittenAreRefused) {
+  EXPECT_NE(write_run({}, folder_.string()).error().message.find("is a folder"), std::string::npos);
+  EXPECT_NE(write_run({}, path("none/a.run")).error().message.find("there is no folder"), std::string::npos);
+  EXPECT_NE(write_run({}, "/dev/null").error().message.find("not a regular file"), std::string::npos);
+}
+
+TEST_F(RunFile, WhatIsNotARunIsToldApart) {
+  put("text", "hello, this is a text file, not a database\n");
+  put("empty", "");
+  sql("other.db", "CREATE TABLE t (x)");
+  EXPECT_NE(read_error("text").find("not an SQLite file"), std::string::npos);
+  EXPECT_NE(read_error("empty").find("not an SQLite file"), std::string::npos);
+  EXPECT_NE(read_error("other.db").find("not a Run written by Ergometer"), std::string::npos);
+  EXPECT_NE(read_error("absent").find("no such file"), std::string::npos);
+  EXPECT_NE(read_run(folder_.string()).error().message.find("is a folder"), std::string::npos);
+}
+
+TEST_F(RunFile, ANewerSchemaAndAMissingTableAreNamed) {
+  ASSERT_TRUE(write_run({}, path("a.run")));
+  sql("a.run", "DROP TABLE links");
+  EXPECT_NE(read_error("a.run").find("the table 'links' is missing"), std::string::npos);
+  sql("a.run", "PRAGMA user_version = 9");
+  EXPECT_NE(read_error("a.run").find("newer Ergometer (schema 9; this one reads up to 1)"), std::string::npos);
+}
+
+TEST_F(RunFile, ATruncatedRunIsAnErrorNotACrash) {
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  fs::resize_file(path("a.run"), 6000);
+  EXPECT_FALSE(read_error("a.run").empty());
+}
+
+}  // namespace
+}  // namespace ergometer::run

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace ergometer::run {
+
+/// An open SQLite file. The first failure of any call on it or on its statements is kept and everything after it
+/// is skipped, so that a sequence of calls is checked once, at its end, with `ok()`.
+class Database {
+ public:
+  enum class Access : uint8_t { kRead, kCreate };
+  Database(const std::string& path, Access access);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  bool ok() const { return problem_.empty(); }
+  const std::string& problem() const { return problem_; }
+
+  void execute(const char* sql);
+  /// The one number a query gives; 0 when it gives none.
+  int64_t number(const char* sql);
+  bool has_table(std::string_view name);
+
+ private:
+  friend class Statement;
+  void check(int code, int expected);
+
+  sqlite3* handle_ = nullptr;
+  std::string problem_;
+};
+
+using Nullable = std::optional<int64_t>;
+
+/// A prepared statement: bind and run again and again, or bind and step through the rows.
+class Statement {
+ public:
+  Statement(Database& db, const char* sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  /// Binds every parameter and runs the statement to its end.
+  template <class... Values>
+  void run(const Values&... values) {
+    bind_all(values...);
+    step();
+  }
+  /// Starts over with these parameters.
+  template <class... Values>
+  void bind_all(const Values&... values) {
+    reset();
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  /// Goes to the next row; false at the end and after a failure.
+  bool step();
+
+  int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+  bool is_null(int column) const;
+
+ private:
+  void reset();
+  void bind(int index, int64_t value);
+  void bind(int index, double value);
+  void bind(int index, std::string_view value);
+  void bind(int index, Nullable value);
+
+  Database& db_;
+  sqlite3_stmt* handle_ = nullptr;
+};
+
+}  // namespace ergometer::run
