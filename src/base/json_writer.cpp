@@ -41,7 +41,11 @@ std::string json_quote(std::string_view text) {
 
 std::string shortest(double number) {
   char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, number);
+  // to_chars would print 140000000000 as 1.4e+11: as exact, but bytes and counts are read by people too.
+  constexpr double kExactIntegers = 9007199254740992;  // 2^53
+  const bool whole = std::fabs(number) < kExactIntegers && std::trunc(number) == number;
+  const auto result = whole ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<int64_t>(number))
+                            : std::to_chars(buffer, buffer + sizeof buffer, number);
   return std::string(buffer, result.ptr);
 }
 

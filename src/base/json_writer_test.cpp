@@ -30,6 +30,7 @@ TEST(JsonWriter, NumbersReadBackAsTheSameDouble) {
   EXPECT_EQ(shortest(0.1), "0.1");
   EXPECT_EQ(shortest(1.0 / 3.0), "0.3333333333333333");
   EXPECT_EQ(shortest(4.0), "4");
+  EXPECT_EQ(shortest(-140e9), "-140000000000");
   EXPECT_EQ(shortest(1e22), "1e+22");
 }
 

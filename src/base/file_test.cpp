@@ -1,0 +1,123 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+namespace ergometer::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+class File : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "ergometer-file-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, std::string_view text) const {
+    EXPECT_TRUE(write_file_atomically(path(name), text));
+    return path(name);
+  }
+  static std::string message(const std::string& file, size_t max_bytes = 100) {
+    const auto text = read_file(file, max_bytes);
+    return text ? "read" : text.error().message;
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(File, ReadsBackWhatWasWritten) {
+  const std::string text("a\0b\n", 4);
+  const auto read = read_file(write("a.txt", text), 4);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, text);
+  EXPECT_EQ(files(), 1u);  // no temporary file is left
+}
+
+TEST_F(File, ReadsFilesOfManyChunks) {
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += std::to_string(i);
+  const auto read = read_file(write("long.txt", text), text.size());
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(*read == text);
+}
+
+TEST_F(File, EveryReasonHasItsOwnMessage) {
+  EXPECT_EQ(message(path("none")), path("none") + ": no such file");
+  EXPECT_EQ(message(folder_.string()), folder_.string() + ": is a directory, not a file");
+  EXPECT_EQ(message(write("empty", "")), path("empty") + ": is empty");
+  EXPECT_EQ(message(write("big", std::string(2049, 'x')), 2048),
+            path("big") + ": is larger than 2.00 KiB, the most that is read of such a file");
+  EXPECT_EQ(message(write("fits", std::string(2048, 'x')), 2048), "read");
+  EXPECT_EQ(message("/dev/zero"), "/dev/zero: is larger than 100 B, the most that is read of such a file");
+  EXPECT_EQ(message(""), "an empty text is no file name");
+  EXPECT_EQ(message(std::string("a\0b", 3)), "a file name cannot hold a NUL character");
+  EXPECT_EQ(message(write("x", "x") + "/y"), path("x") + "/y: cannot open: Not a directory");
+}
+
+// Root may read everything, so a child process without its rights looks.
+TEST_F(File, AFileWithoutReadPermissionIsNamedSo) {
+  const std::string secret = write("secret", "text");
+  fs::permissions(folder_, fs::perms::all);
+  fs::permissions(secret, fs::perms::none);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
+    ::_exit(message(secret) == secret + ": no permission to read it" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(File, ReplacesAFileAndKeepsItsMode) {
+  const std::string file = write("a", "old, and longer");
+  ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
+  ASSERT_TRUE(write_file_atomically(file, "new"));
+  EXPECT_EQ(*read_file(file, 100), "new");
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms(0640));
+}
+
+TEST_F(File, WritesThroughASymbolicLink) {
+  const std::string file = write("target", "old");
+  fs::create_symlink(file, path("link"));
+  ASSERT_TRUE(write_file_atomically(path("link"), "new"));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(*read_file(file, 100), "new");
+}
+
+TEST_F(File, LeavesDevicesInPlace) {
+  ASSERT_TRUE(write_file_atomically("/dev/null", "text"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  const auto full = write_file_atomically("/dev/full", "text");
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message, "/dev/full: cannot write: No space left on device");
+}
+
+TEST_F(File, AFailedWriteSaysWhyAndLeavesNothing) {
+  const auto missing = write_file_atomically(path("none/file"), "text");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, path("none/file") + ": cannot write: No such file or directory");
+  const auto directory = write_file_atomically(folder_.string(), "text");
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().message, folder_.string() + ": cannot write: is a directory");
+  EXPECT_EQ(files(), 0u);
+}
+
+}  // namespace
+}  // namespace ergometer::base

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/text.h"
+
+namespace ergometer::base {
+namespace {
+
+void expect_measure(std::string_view text, double value, std::string_view unit) {
+  const auto measure = parse_measure(text);
+  ASSERT_TRUE(measure) << text << ": " << measure.error().message;
+  EXPECT_EQ(measure->value, value) << text;
+  EXPECT_EQ(measure->unit, unit) << text;
+}
+
+std::string refusal(std::string_view text) {
+  const auto measure = parse_measure(text);
+  return measure ? "accepted" : measure.error().message;
+}
+
+TEST(ParseMeasure, ReadsWhatDataSheetsSay) {
+  expect_measure("989 TFLOP/s", 989e12, "FLOP/s");
+  expect_measure("3.35 TB/s", 3.35e12, "B/s");  // 3.35 * 1e12 would not be the nearest double on every value
+  expect_measure("0.3 PFLOPS", 3e14, "FLOP/s");
+  expect_measure("80 GB", 80e9, "B");
+  expect_measure("80GiB", 80.0 * 1024 * 1024 * 1024, "B");
+  expect_measure("1.98 GHz", 1.98e9, "Hz");
+  expect_measure("700 W", 700, "W");
+  expect_measure("400 Gb/s", 50e9, "B/s");
+  expect_measure("400 Gbit/s", 50e9, "B/s");
+  expect_measure("2.5 us", 2.5e-6, "s");
+  expect_measure("2.5 \xC2\xB5s", 2.5e-6, "s");
+  expect_measure("2 min", 120, "s");
+  expect_measure("256 M", 256e6, "");
+  expect_measure("35 %", 0.35, "");
+  expect_measure("0.85", 0.85, "");
+  expect_measure("  1e3\tkB ", 1e6, "B");
+  expect_measure("1.5E", 1.5e18, "");
+  expect_measure("1.5E3", 1500, "");
+  expect_measure("-5 degC", -5, "degC");
+  expect_measure("1.1 nJ", 1.1e-9, "J");
+}
+
+TEST(ParseMeasure, RefusesWhatIsNoNumber) {
+  const std::string expected = " is not a number with a unit, such as \"80 GB\" or \"400 Gb/s\"";
+  for (const std::string text : {"", "GB", "nan", "NaN GB", "inf", "-inf B", "infinity", ".", "-", "e5", "+5", "--5"})
+    EXPECT_EQ(refusal(text), "\"" + text + "\"" + expected);
+}
+
+TEST(ParseMeasure, RefusesUnknownUnitsAndTrailingJunk) {
+  const std::string known =
+      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, W, J, degC and %, with prefixes such as k, M, G, T "
+      "or, for bytes, Ki, Mi, Gi";
+  EXPECT_EQ(refusal("80 XB"), "\"80 XB\" ends in the unknown unit \"XB\"" + known);
+  for (const std::string text : {"80 GB x", "1,000 B", "0x10", "80 G B", "1.2.3", "5 m", "5 kmin", "5 KiW", "1e5e5", "80 gb"})
+    EXPECT_NE(refusal(text).find("ends in the unknown unit"), std::string::npos) << text;
+}
+
+TEST(ParseMeasure, RefusesWhatNoDoubleHolds) {
+  EXPECT_EQ(refusal("1e999"), "\"1e999\" is out of range");
+  EXPECT_EQ(refusal("1e300 PB"), "\"1e300\" is out of range");
+  EXPECT_EQ(refusal("1e-999 s"), "\"1e-999\" is out of range");
+  EXPECT_EQ(refusal("1e99999999999999999999"), "\"1e99999999999999999999\" is out of range");
+  EXPECT_EQ(refusal("1.7e308 h"), "\"1.7e308 h\" is out of range");
+}
+
+TEST(ParseMeasure, MessagesShowOnlyTheBeginningOfLongInputAndNoControlCharacters) {
+  const std::string message = refusal(std::string("\x1b[31m") + std::string(500, 'x'));
+  EXPECT_LT(message.size(), 160u);
+  EXPECT_EQ(message.find('\x1b'), std::string::npos);
+}
+
+TEST(ParseMeasure, HoldsTheUnitToWhatIsAskedFor) {
+  EXPECT_EQ(*parse_measure("700 W", "W"), 700);
+  EXPECT_EQ(parse_measure("80 GB", "B/s").error().message, "\"80 GB\" is in B; expected B/s, such as \"400 Gb/s\"");
+  EXPECT_EQ(parse_measure("0.5", "s").error().message, "\"0.5\" is in a pure number; expected s, such as \"2.5 us\"");
+}
+
+TEST(ParseNumber, TakesTheWholeTextOrNothing) {
+  EXPECT_EQ(*parse_number("1e-3"), 1e-3);
+  EXPECT_EQ(*parse_number(" -0.5 "), -0.5);
+  for (const std::string text : {"", "1 2", "1x", "nan", "inf", "0x1p3", "1e"})
+    EXPECT_EQ(parse_number(text).error().message, "\"" + text + "\" is not a number");
+}
+
+TEST(ParseInteger, TakesTheWholeTextOrNothing) {
+  EXPECT_EQ(*parse_integer("4096"), 4096);
+  EXPECT_EQ(*parse_integer("-9223372036854775808"), INT64_MIN);
+  EXPECT_EQ(parse_integer("9223372036854775808").error().message, "\"9223372036854775808\" is out of range");
+  for (const std::string text : {"", "1.0", "1e3", "0x10", "+1", "12 3"})
+    EXPECT_EQ(parse_integer(text).error().message, "\"" + text + "\" is not an integer");
+}
+
+}  // namespace
+}  // namespace ergometer::base

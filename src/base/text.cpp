@@ -1,0 +1,82 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <span>
+
+namespace ergometer::base {
+namespace {
+
+constexpr std::array<std::string_view, 7> kLargePrefixes = {"", "k", "M", "G", "T", "P", "E"};
+constexpr std::array<std::string_view, 5> kBinaryUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+/// Three significant digits of a value that stays below 1024; the sign is the caller's.
+std::string three_digits(double value) {
+  // The limits are where rounding to fewer decimals begins to carry.
+  if (value < 9.995) return fmt::format("{:.2f}", value);
+  if (value < 99.95) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.0f}", value);
+}
+
+/// Divides by `step` until three digits suffice, at most to the last of `units`.
+std::string scaled(double value, double step, std::span<const std::string_view> units, std::string_view unit) {
+  if (!std::isfinite(value)) return fmt::format("{} {}{}", value, units[0], unit);
+  const bool negative = value < 0;
+  value = std::fabs(value);
+  size_t prefix = 0;
+  while (prefix + 1 < units.size() && value >= step - 0.5) {
+    value /= step;
+    ++prefix;
+  }
+  // Whole numbers that need no prefix (bytes, counts) are shown without decimals.
+  const bool whole = prefix == 0 && value == std::floor(value);
+  std::string text = negative ? "-" : "";
+  text += whole ? fmt::format("{:.0f}", value) : three_digits(value);
+  if (!units[prefix].empty() || !unit.empty()) text += fmt::format(" {}{}", units[prefix], unit);
+  return text;
+}
+
+}  // namespace
+
+std::string format_binary_bytes(double bytes) { return scaled(bytes, 1024, kBinaryUnits, ""); }
+
+std::string format_bytes(double bytes) { return format_si(bytes, "B"); }
+
+std::string format_si(double value, std::string_view unit) {
+  return scaled(value, 1000, kLargePrefixes, unit);
+}
+
+std::string format_seconds(double seconds) {
+  struct Scale {
+    double below, factor;
+    std::string_view unit;
+  };
+  // Each limit is where three digits of the unit would round up to the next unit's 1.00.
+  constexpr Scale kScales[] = {{999.5e-9, 1e9, "ns"}, {999.5e-6, 1e6, "us"}, {999.5e-3, 1e3, "ms"}, {120, 1, "s"},
+                               {7200, 1.0 / 60, "min"}, {172800, 1.0 / 3600, "h"}};
+  if (!std::isfinite(seconds)) return fmt::format("{} s", seconds);
+  if (seconds == 0) return "0 s";
+  const std::string sign = seconds < 0 ? "-" : "";
+  const double size = std::fabs(seconds);
+  for (const Scale& scale : kScales)
+    if (size < scale.below) return fmt::format("{}{} {}", sign, three_digits(size * scale.factor), scale.unit);
+  return fmt::format("{}{} days", sign, three_digits(size / 86400));
+}
+
+std::string format_percent(double fraction) {
+  const std::string sign = fraction < 0 ? "-" : "";
+  return fmt::format("{}{} %", sign, three_digits(std::fabs(fraction) * 100));
+}
+
+std::string format_count(int64_t count) {
+  std::string text = std::to_string(count);
+  const size_t first = count < 0 ? 1 : 0;
+  for (size_t at = text.size(); at > first + 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+}  // namespace ergometer::base

@@ -1,0 +1,52 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace ergometer::base {
+namespace {
+
+TEST(Format, ThreeDigitsAndTheFittingUnit) {
+  EXPECT_EQ(format_binary_bytes(97.1 * 1024 * 1024 * 1024), "97.1 GiB");
+  EXPECT_EQ(format_bytes(104.26e9), "104 GB");
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_si(1.234e12), "1.23 T");
+  EXPECT_EQ(format_si(32), "32");
+  EXPECT_EQ(format_si(452.7e12, "FLOP/s"), "453 TFLOP/s");
+  EXPECT_EQ(format_si(-1500, "W"), "-1.50 kW");
+  EXPECT_EQ(format_seconds(7.951), "7.95 s");
+  EXPECT_EQ(format_seconds(312e-6), "312 us");
+  EXPECT_EQ(format_seconds(2.5e-9), "2.50 ns");
+  EXPECT_EQ(format_seconds(-0.0815), "-81.5 ms");
+  EXPECT_EQ(format_seconds(0), "0 s");
+  EXPECT_EQ(format_seconds(150), "2.50 min");
+  EXPECT_EQ(format_seconds(3 * 3600), "3.00 h");
+  EXPECT_EQ(format_seconds(12 * 86400), "12.0 days");
+  EXPECT_EQ(format_percent(0.4132), "41.3 %");
+  EXPECT_EQ(format_percent(1), "100 %");
+  EXPECT_EQ(format_count(1536), "1,536");
+  EXPECT_EQ(format_count(-1234567), "-1,234,567");
+  EXPECT_EQ(format_count(999), "999");
+}
+
+TEST(Format, RoundingCarriesIntoTheNextUnit) {
+  EXPECT_EQ(format_si(999.4), "999");
+  EXPECT_EQ(format_si(999.6), "1.00 k");
+  EXPECT_EQ(format_si(9.996e6), "10.0 M");
+  EXPECT_EQ(format_si(99.96e6), "100 M");
+  EXPECT_EQ(format_seconds(0.99951), "1.00 s");
+  EXPECT_EQ(format_seconds(0.9994), "999 ms");
+  EXPECT_EQ(format_binary_bytes(1023.6 * 1024), "1.00 MiB");
+}
+
+TEST(Format, NothingBreaksOnExtremes) {
+  EXPECT_EQ(format_si(std::numeric_limits<double>::infinity(), "B"), "inf B");
+  EXPECT_EQ(format_seconds(std::numeric_limits<double>::quiet_NaN()), "nan s");
+  EXPECT_EQ(format_si(3e21), "3000 E");
+  EXPECT_EQ(format_count(std::numeric_limits<int64_t>::min()), "-9,223,372,036,854,775,808");
+}
+
+}  // namespace
+}  // namespace ergometer::base
