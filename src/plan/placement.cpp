@@ -1,0 +1,233 @@
+#include "plan/placement.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace ergometer::plan {
+namespace {
+
+using workload::GroupKind;
+
+/// Where a global rank's GPU sits. A job fills its nodes and scale-up domains in rank order.
+struct Site {
+  int64_t gpus_per_node, gpus_per_domain;
+  explicit Site(const spec::Cluster& cluster)
+      : gpus_per_node(cluster.node.gpus), gpus_per_domain(std::max<int64_t>(cluster.domain_gpus, 1)) {}
+  int64_t node(int64_t rank) const { return rank / gpus_per_node; }
+  int64_t local(int64_t rank) const { return rank % gpus_per_node; }
+  int64_t domain(int64_t rank) const { return rank / gpus_per_domain; }
+};
+
+/// Switch tiers between two nodes: the first tier whose switch group joins them, counted from 1.
+int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
+  for (size_t tier = 0; tier < fabric.tiers.size(); ++tier) {
+    const int64_t below = fabric.tiers[tier].nodes_below;
+    if (below == 0 || node / below == other / below) return static_cast<int64_t>(tier) + 1;
+  }
+  return std::max<int64_t>(static_cast<int64_t>(fabric.tiers.size()), 1);
+}
+
+/// The groups of one kind on the ranks [first, first + count), every one with what the collective model needs.
+class Groups {
+ public:
+  Groups(const spec::Cluster& cluster, int64_t first, int64_t count, RankGroup group)
+      : cluster_(cluster), site_(cluster), first_(first), count_(count), group_(group) {
+    ERGOMETER_CHECK(count % group.size == 0, "groups tile the ranks");
+    groups_.resize(static_cast<size_t>(count / group.size));
+    locate();
+    share_nics();
+  }
+
+  /// The group that decides: the slowest network share, then the widest reach.
+  GroupPlacement worst() const {
+    const Group* worst = &groups_.front();
+    for (const Group& group : groups_) {
+      if (group.worse_than(*worst)) worst = &group;
+    }
+    GroupPlacement placement;
+    placement.size = group_.size;
+    placement.nodes = worst->domains;
+    placement.ranks_per_node = worst->fewest;
+    if (worst->domains > 1) {
+      ERGOMETER_CHECK(worst->nic_bytes_per_s > 0, "a group that leaves its domain owns a NIC");
+      placement.nic_bytes_per_s = worst->nic_bytes_per_s;
+      placement.tiers = worst->tiers;
+    }
+    return placement;
+  }
+
+ private:
+  struct Group {
+    int64_t domains = 0, fewest = std::numeric_limits<int64_t>::max(), tiers = 0;
+    double nic_bytes_per_s = std::numeric_limits<double>::infinity();
+    int64_t domain = -1, in_domain = 0;  ///< while scanning: the domain at hand and the members found in it
+    double in_domain_bytes_per_s = 0;
+    bool worse_than(const Group& other) const {
+      if (domains == 1 || other.domains == 1) return domains > other.domains;
+      if (nic_bytes_per_s != other.nic_bytes_per_s) return nic_bytes_per_s < other.nic_bytes_per_s;
+      return domains != other.domains ? domains > other.domains : tiers > other.tiers;
+    }
+  };
+
+  size_t group_of(int64_t rank) const {
+    const int64_t index = rank - first_, block = group_.size * group_.stride;
+    return static_cast<size_t>(index / block * group_.stride + index % group_.stride);
+  }
+
+  /// Counts domains and the fewest members on one of them. Members ascend, so a domain once left never returns.
+  void locate() {
+    for (int64_t rank = first_; rank < first_ + count_; ++rank) {
+      Group& group = groups_[group_of(rank)];
+      if (group.domain != site_.domain(rank)) {
+        if (group.domain >= 0) group.fewest = std::min(group.fewest, group.in_domain);
+        group.domain = site_.domain(rank);
+        group.in_domain = 0;
+        ++group.domains;
+      }
+      ++group.in_domain;
+    }
+    const int64_t reach = (group_.size - 1) * group_.stride, block = group_.size * group_.stride;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      Group& group = groups_[i];
+      group.fewest = std::min(group.fewest, group.in_domain);
+      const auto number = static_cast<int64_t>(i);
+      const int64_t base = first_ + number / group_.stride * block + number % group_.stride;
+      group.tiers = tiers_climbed(cluster_.fabric, site_.node(base), site_.node(base + reach));
+    }
+  }
+
+  /// Adds up, domain by domain, what each group gets from the NICs its members own there: a NIC is divided evenly
+  /// between the groups that own one of its GPUs and leave the domain. A group's rate is its poorest domain's.
+  void share_nics() {
+    const int64_t end = first_ + count_;
+    for (int64_t domain = site_.domain(first_); domain <= site_.domain(end - 1); ++domain) {
+      const int64_t from = std::max(first_, domain * site_.gpus_per_domain);
+      const int64_t to = std::min(end, (domain + 1) * site_.gpus_per_domain);
+      for (int64_t node = site_.node(from); node <= site_.node(to - 1); ++node) {
+        for (const spec::Nic& nic : cluster_.node.nics) add_nic(nic, node, from, to);
+      }
+      for (int64_t rank = from; rank < to; ++rank) close_domain(groups_[group_of(rank)], domain);
+    }
+  }
+
+  void add_nic(const spec::Nic& nic, int64_t node, int64_t from, int64_t to) {
+    owners_.clear();
+    for (const int gpu : nic.gpus) {
+      const int64_t rank = node * site_.gpus_per_node + gpu;
+      if (rank < from || rank >= to) continue;
+      const size_t group = group_of(rank);
+      if (groups_[group].domains > 1) owners_.push_back(group);
+    }
+    std::sort(owners_.begin(), owners_.end());
+    owners_.erase(std::unique(owners_.begin(), owners_.end()), owners_.end());
+    const double share = nic.bytes_per_s / static_cast<double>(std::max<size_t>(owners_.size(), 1));
+    for (const size_t group : owners_) groups_[group].in_domain_bytes_per_s += share;
+  }
+
+  static void close_domain(Group& group, int64_t domain) {
+    // `domain` marks a group that is done here: a group with several members in the domain comes by again.
+    if (group.domains == 1 || group.domain == -2 - domain) return;
+    group.domain = -2 - domain;
+    group.nic_bytes_per_s = std::min(group.nic_bytes_per_s, group.in_domain_bytes_per_s);
+    group.in_domain_bytes_per_s = 0;
+  }
+
+  const spec::Cluster& cluster_;
+  Site site_;
+  int64_t first_, count_;
+  RankGroup group_;
+  std::vector<Group> groups_;
+  std::vector<size_t> owners_;
+};
+
+/// What each rank of a stage gets from its NICs while every rank of the stage that has to leave its domain sends
+/// or receives at once.
+void end_shares(const spec::Cluster& cluster, int64_t first, const std::vector<char>& leaves,
+                std::vector<double>& bytes_per_s) {
+  const Site site(cluster);
+  const auto count = static_cast<int64_t>(leaves.size());
+  bytes_per_s.assign(leaves.size(), 0);
+  for (int64_t node = site.node(first); node <= site.node(first + count - 1); ++node) {
+    for (const spec::Nic& nic : cluster.node.nics) {
+      std::vector<size_t> users;
+      for (const int gpu : nic.gpus) {
+        const int64_t index = node * site.gpus_per_node + gpu - first;
+        if (index < 0 || index >= count || leaves[static_cast<size_t>(index)] == 0) continue;
+        users.push_back(static_cast<size_t>(index));
+      }
+      for (const size_t user : users) bytes_per_s[user] += nic.bytes_per_s / static_cast<double>(users.size());
+    }
+  }
+}
+
+}  // namespace
+
+RankGroup rank_group(const spec::Job& job, GroupKind kind) {
+  const spec::Parallelism& parallel = job.parallelism;
+  const int64_t stage = job.stage_ranks();
+  const int64_t replicas = parallel.cp * parallel.dp;
+  const int64_t etp = parallel.etp > 0 ? parallel.etp : parallel.tp;
+  const bool hybrid = parallel.fsdp_shard_size > 0 && parallel.fsdp_shard_size < replicas;
+  const int64_t shard = hybrid ? parallel.fsdp_shard_size : replicas;
+  switch (kind) {
+    case GroupKind::kTensor: return {parallel.tp, 1};
+    case GroupKind::kContext: return {parallel.cp, parallel.tp};
+    case GroupKind::kExpert: return {parallel.ep, etp};
+    case GroupKind::kExpertTensor: return {etp, 1};
+    case GroupKind::kData: return {replicas, parallel.tp};
+    case GroupKind::kExpertData: return {stage / (etp * parallel.ep), etp * parallel.ep};
+    case GroupKind::kShard: return {shard, parallel.tp};
+    case GroupKind::kReplica: return {replicas / shard, parallel.tp * shard};
+    case GroupKind::kPipeline: return {2, stage};
+    case GroupKind::kEmbedding: return {2, (parallel.pp - 1) * stage};
+    case GroupKind::kWorld: return {job.gpus, 1};
+  }
+  ERGOMETER_CHECK(false, "every kind of group is listed");
+}
+
+GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
+  const int64_t stages = job.parallelism.pp, ranks = job.stage_ranks();
+  const RankGroup group = rank_group(job, kind);
+  switch (kind) {
+    case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
+    case GroupKind::kEmbedding: return pipeline_placement(job, 0, stages - 1);
+    case GroupKind::kWorld: return Groups(job.cluster, 0, job.gpus, group).worst();
+    default: return Groups(job.cluster, stage * ranks, ranks, group).worst();
+  }
+}
+
+GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer) {
+  const Site site(job.cluster);
+  const int64_t ranks = job.stage_ranks();
+  GroupPlacement placement;
+  placement.size = stage == peer ? 1 : 2;
+  placement.ranks_per_node = placement.size;
+  std::vector<char> leaves(static_cast<size_t>(ranks));
+  bool any = false;
+  for (int64_t i = 0; i < ranks; ++i) {
+    const bool crosses = site.domain(stage * ranks + i) != site.domain(peer * ranks + i);
+    leaves[static_cast<size_t>(i)] = crosses ? 1 : 0;
+    any = any || crosses;
+  }
+  if (!any) return placement;
+
+  placement.nodes = 2;
+  placement.ranks_per_node = 1;
+  placement.nic_bytes_per_s = std::numeric_limits<double>::infinity();
+  std::vector<double> here, there;
+  end_shares(job.cluster, stage * ranks, leaves, here);
+  end_shares(job.cluster, peer * ranks, leaves, there);
+  for (int64_t i = 0; i < ranks; ++i) {
+    const auto index = static_cast<size_t>(i);
+    if (leaves[index] == 0) continue;
+    placement.nic_bytes_per_s = std::min({placement.nic_bytes_per_s, here[index], there[index]});
+    placement.tiers = std::max(placement.tiers, tiers_climbed(job.cluster.fabric, site.node(stage * ranks + i),
+                                                              site.node(peer * ranks + i)));
+  }
+  ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
+  return placement;
+}
+
+}  // namespace ergometer::plan

@@ -1,0 +1,105 @@
+#include "plan/stages.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace ergometer::plan {
+namespace {
+
+/// Whole-stage layer counts under Megatron-Core's rules (get_num_layers_to_build): the first and last stage as
+/// asked, the rest shared evenly; or embedding and loss counted as a layer each before an even split.
+std::vector<int64_t> layers_per_stage(const spec::Job& job) {
+  const spec::Parallelism& parallel = job.parallelism;
+  int64_t to_share = job.model.layer_count(), sharing = parallel.pp;
+  const bool first_set = parallel.first_stage_layers > 0, last_set = parallel.last_stage_layers > 0;
+  if (first_set || last_set) {
+    to_share -= parallel.first_stage_layers + parallel.last_stage_layers;
+    sharing -= (first_set ? 1 : 0) + (last_set ? 1 : 0);
+  } else {
+    to_share += (parallel.embedding_counts_as_layer ? 1 : 0) + (parallel.loss_counts_as_layer ? 1 : 0);
+  }
+  std::vector<int64_t> layers(static_cast<size_t>(parallel.pp), sharing > 0 ? to_share / sharing : 0);
+  if (first_set) layers.front() = parallel.first_stage_layers;
+  if (last_set) layers.back() = parallel.last_stage_layers;
+  return layers;
+}
+
+/// Layers of the chunk whose forward recomputation the backward repeats. The block method stops at decoder
+/// layers; the uniform method covers MTP modules too (Megatron-Core, multi_token_prediction.py).
+int64_t recomputed_layers(const spec::Job& job, int64_t layers, int64_t mtp) {
+  const spec::Training& training = job.training;
+  if (training.recompute != spec::Recompute::kFull) return 0;
+  if (training.recompute_method == spec::RecomputeMethod::kUniform || training.recompute_layers == 0) {
+    return layers + mtp;
+  }
+  return std::min(training.recompute_layers, layers);
+}
+
+Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, int64_t first, int64_t count,
+                 bool is_first, bool is_last) {
+  Chunk chunk;
+  const auto add = [&chunk](int block, int64_t layer) {
+    chunk.blocks.push_back(block);
+    chunk.layers.push_back(layer);
+  };
+  if (is_first && workload.embedding_block >= 0) add(workload.embedding_block, -1);
+  for (int64_t layer = first; layer < first + count; ++layer) {
+    add(workload.layer_blocks[static_cast<size_t>(layer)], layer);
+  }
+  if (is_last) {
+    for (const int block : workload.mtp_blocks) add(block, -1);
+    if (workload.head_block >= 0) add(workload.head_block, -1);
+  }
+  const auto mtp = is_last ? static_cast<int64_t>(workload.mtp_blocks.size()) : 0;
+  chunk.recomputed_blocks = recomputed_layers(job, count, mtp);
+  return chunk;
+}
+
+}  // namespace
+
+std::vector<int64_t> layers_per_chunk(const spec::Job& job) {
+  const spec::Parallelism& parallel = job.parallelism;
+  if (!parallel.stage_layers.empty()) return parallel.stage_layers;
+  std::vector<int64_t> layers;
+  for (int64_t chunk = 0; chunk < parallel.vpp; ++chunk) {
+    for (const int64_t of_stage : layers_per_stage(job)) layers.push_back(of_stage / parallel.vpp);
+  }
+  // An embedding or loss that counts as a layer takes the place of one where it sits.
+  const bool uneven = parallel.first_stage_layers > 0 || parallel.last_stage_layers > 0;
+  if (!uneven && parallel.embedding_counts_as_layer) --layers.front();
+  if (!uneven && parallel.loss_counts_as_layer) --layers.back();
+  return layers;
+}
+
+std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload) {
+  const int64_t stages = job.parallelism.pp, chunks = job.parallelism.vpp;
+  const std::vector<int64_t> layers = layers_per_chunk(job);
+  ERGOMETER_CHECK(static_cast<int64_t>(layers.size()) == stages * chunks, "one layer count a chunk and stage");
+  ERGOMETER_CHECK(std::accumulate(layers.begin(), layers.end(), int64_t{0}) ==
+                      static_cast<int64_t>(workload.layer_blocks.size()),
+                  "the chunks' layers add up to the model's");
+  std::vector<Stage> divided(static_cast<size_t>(stages));
+  int64_t first = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    Stage& stage = divided[i % static_cast<size_t>(stages)];
+    stage.chunks.push_back(
+        make_chunk(job, workload, first, layers[i], i == 0, i + 1 == layers.size()));
+    first += layers[i];
+  }
+  return divided;
+}
+
+bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index) {
+  const auto is_layer = [&](size_t i) {
+    const workload::BlockKind kind = workload.blocks[static_cast<size_t>(chunk.blocks[i])].kind;
+    return kind == workload::BlockKind::kLayer || kind == workload::BlockKind::kMtp;
+  };
+  if (!is_layer(index)) return false;
+  int64_t before = 0;
+  for (size_t i = 0; i < index; ++i) before += is_layer(i) ? 1 : 0;
+  return before < chunk.recomputed_blocks;
+}
+
+}  // namespace ergometer::plan
