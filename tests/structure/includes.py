@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Data moves left to right: fails when a folder under src/ includes, or links, one that is not to its left.
+
+    tests/structure/includes.py [SOURCE_FOLDER]
+
+Prints one line a violation and ends with status 1 when there is one.
+"""
+import pathlib
+import re
+import sys
+
+CHAIN = ["base", "spec", "workload", "plan", "cost", "engine", "report", "cli"]
+# The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
+ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
+ALLOWED["run"] = {"base"}
+for user in ("engine", "report", "cli"):
+    ALLOWED[user].add("run")
+
+# Slow to compile: never in a header, and each only where it is wrapped.
+HEAVY = {
+    "CLI/": {"cli"},
+    "nlohmann/": {"spec", "run", "report", "cli"},
+    "yaml-cpp/": {"spec"},
+    "sqlite3.h": {"run"},
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+FOLDER_CALL = re.compile(r"ergometer_folder\(\s*(\w+)(.*?)\)", re.DOTALL)
+KEYWORDS = {"SOURCES", "TESTS", "LINKS", "LIBRARIES"}
+
+
+def included(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match[1] == '"', match[2]
+
+
+def check_include(source, path, folder, ours, name):
+    """What is wrong with one #include, or None."""
+    first = name.split("/")[0]
+    if ours and "/" not in name:
+        return f'"{name}": name the folder too, "{folder}/{name}"'
+    if "/" in name and (ours or first in ALLOWED):
+        if first not in ALLOWED:
+            return f'"{name}": there is no folder src/{first}'
+        if first != folder and first not in ALLOWED[folder]:
+            return f'"{name}": {folder} may not include {first}, only {listed(ALLOWED[folder])}'
+        if not (source / name).is_file():
+            return f'"{name}": no such file'
+    for prefix, folders in HEAVY.items():
+        if name.startswith(prefix) and not name.endswith("_fwd.hpp"):
+            if path.suffix == ".h":
+                return f"<{name}>: slow to compile, include it in a .cpp file"
+            if folder not in folders:
+                return f"<{name}>: only {listed(folders)} may use it"
+    return None
+
+
+def listed(folders):
+    return ", ".join(sorted(folders)) or "nothing"
+
+
+def check_links(path, folder):
+    """What is wrong with the LINKS of a folder's CMakeLists.txt."""
+    text = re.sub(r"#[^\n]*", "", path.read_text())
+    for match in FOLDER_CALL.finditer(text):
+        keyword = ""
+        for word in match[2].split():
+            if word in KEYWORDS:
+                keyword = word
+            elif keyword == "LINKS" and word not in ALLOWED[folder]:
+                yield f"links {word}: {folder} may link only {listed(ALLOWED[folder])}"
+
+
+def violations(source):
+    found = []
+    for folder in sorted(entry for entry in source.iterdir() if entry.is_dir()):
+        if folder.name not in ALLOWED:
+            found.append(f"{folder.name}: a folder without a place in the chain of {pathlib.Path(__file__).name}")
+            continue
+        for path in sorted(folder.rglob("*")):
+            where = path.relative_to(source)
+            if path.suffix in (".h", ".cpp"):
+                for number, ours, name in included(path):
+                    problem = check_include(source, path, folder.name, ours, name)
+                    if problem:
+                        found.append(f"src/{where}:{number}: {problem}")
+            elif path.name == "CMakeLists.txt":
+                found += [f"src/{where}: {problem}" for problem in check_links(path, folder.name)]
+    return found
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parents[2] / "src"
+    source = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    if not any(source.glob("*/*.h")):
+        print(f"{source}: holds no headers", file=sys.stderr)
+        return 2
+    found = violations(source)
+    print("\n".join(found) if found else "every include points left")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
