@@ -1,0 +1,24 @@
+#include "report/format.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ergometer::report {
+
+std::string format_parameters(double count) {
+  if (count >= 0.9995e12) return fmt::format("{:.2f} T", count / 1e12);
+  if (count >= 99.95e9) return fmt::format("{:.0f} B", count / 1e9);
+  if (count >= 0.9995e9) return fmt::format("{:.1f} B", count / 1e9);
+  return fmt::format("{:.0f} M", count / 1e6);
+}
+
+std::string format_share(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+std::string format_quantity(double value, std::string_view unit) {
+  if (unit.empty()) return fmt::format("{:.6g}", value);
+  if (unit == "s") return base::format_seconds(value);
+  return base::format_si(value, unit);
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,238 @@
+#include "report/job_json.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/json_writer.h"
+#include "workload/parameters.h"
+
+namespace ergometer::report {
+namespace {
+
+using base::JsonWriter;
+
+int64_t moe_layers(const spec::Model& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(), [](const spec::Layer& l) { return l.moe; });
+}
+
+void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
+  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+  for (const std::string& text : texts) json.value(text);
+  json.end_array();
+}
+
+void write_experts(JsonWriter& json, const spec::Model& model) {
+  const spec::Experts& e = model.experts;
+  json.key("experts").begin_object();
+  json.member("count", e.count).member("top_k", e.top_k).member("ffn", e.ffn);
+  json.member("shared_ffn", e.shared_ffn).member("layers", moe_layers(model));
+  json.end_object();
+}
+
+void write_model(JsonWriter& json, const spec::Model& model) {
+  const workload::ParameterCount count = workload::count_parameters(model);
+  json.key("model").begin_object();
+  json.member("name", model.name).member("architecture", model.architecture).member("source", model.source);
+  json.member("parameters", count.total).member("active_parameters", count.active);
+  json.member("embedding_parameters", count.embedding).member("mtp_parameters", count.mtp);
+  json.member("layers", model.layer_count()).member("hidden", model.hidden).member("ffn", model.ffn);
+  json.member("heads", model.heads).member("kv_heads", model.kv_heads).member("head_dim", model.head_dim);
+  json.member("vocab", model.vocab).member("tied_embeddings", model.tied_embeddings);
+  json.member("mtp_layers", model.mtp_layers);
+  if (model.experts.count > 0) write_experts(json, model);
+  write_texts(json, "unknown_keys", model.unknown_keys);
+  json.end_object();
+}
+
+void write_cluster(JsonWriter& json, const spec::Job& job) {
+  const spec::Cluster& cluster = job.cluster;
+  const spec::Node& node = cluster.node;
+  double nic_bytes_per_s = 0;
+  for (const spec::Nic& nic : node.nics) nic_bytes_per_s += nic.bytes_per_s;
+  json.key("cluster").begin_object();
+  json.member("name", cluster.name).member("source", cluster.source);
+  json.member("gpus", job.gpus).member("nodes", job.nodes()).member("gpus_per_node", static_cast<int64_t>(node.gpus));
+  json.member("domain_gpus", cluster.domain_gpus);
+  json.member("node", node.name).member("cpu", node.cpu);
+  json.member("gpu", node.gpu.name).member("gpu_vendor", node.gpu.vendor);
+  json.member("gpu_memory_bytes", node.gpu.memory_bytes).member("gpu_clock_hz", node.gpu.sustained_clock_hz);
+  json.member("intra_link", to_word(node.intra)).member("intra_bytes_per_s", node.intra_bytes_per_s);
+  json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
+  json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
+  json.member("fabric", to_word(cluster.fabric.kind));
+  json.end_object();
+}
+
+void write_parallelism(JsonWriter& json, const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  json.key("parallelism").begin_object();
+  json.member("tp", p.tp).member("cp", p.cp).member("pp", p.pp).member("vpp", p.vpp).member("dp", p.dp);
+  json.member("ep", p.ep).member("etp", p.etp == 0 ? p.tp : p.etp);
+  json.member("sequence_parallel", p.sequence_parallel).member("cp_comm_type", to_word(p.cp_comm));
+  json.member("schedule", to_word(p.schedule)).member("microbatch_group", p.microbatch_group);
+  json.member("zero", p.zero_stage).member("fsdp", p.fsdp).member("fsdp_shard_size", p.fsdp_shard_size);
+  json.member("first_stage_layers", p.first_stage_layers).member("last_stage_layers", p.last_stage_layers);
+  json.member("embedding_counts_as_layer", p.embedding_counts_as_layer);
+  json.member("loss_counts_as_layer", p.loss_counts_as_layer);
+  json.key("stage_layers").begin_array(JsonWriter::Layout::kOneLine);
+  for (const int64_t layers : p.stage_layers) json.value(layers);
+  json.end_array();
+  json.end_object();
+}
+
+void write_overlap(JsonWriter& json, const spec::Training& t) {
+  json.member("overlap_grad_reduce", t.overlap_grad_reduce).member("overlap_param_gather", t.overlap_param_gather);
+  json.member("tp_comm_overlap", t.overlap_tp).member("overlap_p2p", t.overlap_p2p);
+  json.member("batch_p2p_sync", t.batch_p2p_sync).member("bucket_elements", t.bucket_elements);
+}
+
+void write_moe(JsonWriter& json, const spec::Training& t) {
+  json.member("moe_dispatcher", to_word(t.moe_dispatcher)).member("moe_grouped_gemm", t.moe_grouped_gemm);
+  json.member("moe_capacity_factor", t.moe_capacity_factor).member("moe_shared_overlap", t.moe_shared_overlap);
+}
+
+void write_training(JsonWriter& json, const spec::Job& job) {
+  const spec::Training& t = job.training;
+  json.key("training").begin_object();
+  json.member("mode", to_word(t.mode)).member("framework", to_word(t.framework));
+  json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
+  json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
+  json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
+  if (t.precision == spec::Precision::kFp8)
+    json.member("fp8_recipe", to_word(t.fp8_recipe)).member("fp8_parameters", t.fp8_parameters);
+  json.member("gradients_fp32", t.gradients_fp32);
+  json.member("recompute", to_word(t.recompute)).member("recompute_method", to_word(t.recompute_method));
+  json.member("recompute_num_layers", t.recompute_layers);
+  write_texts(json, "recompute_modules", t.recompute_modules);
+  write_overlap(json, t);
+  json.member("attention", to_word(t.attention)).member("fused_cross_entropy", t.fused_cross_entropy);
+  json.member("grad_accumulation_fusion", t.grad_accumulation_fusion).member("fused_rope", t.fused_rope);
+  if (job.model.experts.count > 0) write_moe(json, t);
+  json.member("lora_rank", t.lora_rank);
+  write_texts(json, "lora_targets", t.lora_targets);
+  json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
+  json.member("flops", t.attention_flops_full ? "full" : "causal").member("cuda_graphs", t.cuda_graphs);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string job_json(const spec::Job& job) {
+  JsonWriter json;
+  json.begin_object();
+  write_model(json, job.model);
+  write_cluster(json, job);
+  write_parallelism(json, job);
+  write_training(json, job);
+  json.end_object();
+  return json.take();
+}
+
+std::string_view to_word(spec::Schedule schedule) {
+  switch (schedule) {
+    case spec::Schedule::kOneFOneB: return "1f1b";
+    case spec::Schedule::kInterleaved: return "interleaved";
+    case spec::Schedule::kGpipe: return "gpipe";
+    case spec::Schedule::kZbH1: return "zb-h1";
+  }
+  ERGOMETER_CHECK(false, "unknown schedule");
+  return {};
+}
+
+std::string_view to_word(spec::CpComm comm) {
+  switch (comm) {
+    case spec::CpComm::kP2p: return "p2p";
+    case spec::CpComm::kAllGather: return "all_gather";
+    case spec::CpComm::kAllToAll: return "a2a";
+  }
+  ERGOMETER_CHECK(false, "unknown context-parallel communication");
+  return {};
+}
+
+std::string_view to_word(spec::Recompute recompute) {
+  switch (recompute) {
+    case spec::Recompute::kNone: return "none";
+    case spec::Recompute::kSelective: return "selective";
+    case spec::Recompute::kFull: return "full";
+  }
+  ERGOMETER_CHECK(false, "unknown recomputation");
+  return {};
+}
+
+std::string_view to_word(spec::RecomputeMethod method) {
+  return method == spec::RecomputeMethod::kUniform ? "uniform" : "block";
+}
+
+std::string_view to_word(spec::Precision precision) {
+  switch (precision) {
+    case spec::Precision::kFp32: return "fp32";
+    case spec::Precision::kFp16: return "fp16";
+    case spec::Precision::kBf16: return "bf16";
+    case spec::Precision::kFp8: return "fp8";
+  }
+  ERGOMETER_CHECK(false, "unknown precision");
+  return {};
+}
+
+std::string_view to_word(spec::Fp8Recipe recipe) {
+  switch (recipe) {
+    case spec::Fp8Recipe::kDelayed: return "delayed";
+    case spec::Fp8Recipe::kTensorwise: return "tensorwise";
+    case spec::Fp8Recipe::kBlockwise: return "blockwise";
+    case spec::Fp8Recipe::kMxfp8: return "mxfp8";
+  }
+  ERGOMETER_CHECK(false, "unknown FP8 recipe");
+  return {};
+}
+
+std::string_view to_word(spec::Mode mode) {
+  switch (mode) {
+    case spec::Mode::kPretrain: return "pretrain";
+    case spec::Mode::kLora: return "lora";
+    case spec::Mode::kPrefill: return "prefill";
+    case spec::Mode::kDecode: return "decode";
+  }
+  ERGOMETER_CHECK(false, "unknown mode");
+  return {};
+}
+
+std::string_view to_word(spec::MoeDispatcher dispatcher) {
+  return dispatcher == spec::MoeDispatcher::kAllToAll ? "alltoall" : "allgather";
+}
+
+std::string_view to_word(spec::AttentionBackend backend) {
+  return backend == spec::AttentionBackend::kFused ? "fused" : "unfused";
+}
+
+std::string_view to_word(spec::Framework framework) {
+  switch (framework) {
+    case spec::Framework::kMegatron: return "megatron";
+    case spec::Framework::kTorchFsdp: return "torch-fsdp";
+    case spec::Framework::kNanotron: return "nanotron";
+  }
+  ERGOMETER_CHECK(false, "unknown framework");
+  return {};
+}
+
+std::string_view to_word(spec::IntraKind kind) {
+  switch (kind) {
+    case spec::IntraKind::kNvlinkSwitch: return "nvlink switch";
+    case spec::IntraKind::kNvlinkMesh: return "nvlink mesh";
+    case spec::IntraKind::kXgmiMesh: return "xgmi mesh";
+    case spec::IntraKind::kPcie: return "pcie";
+  }
+  ERGOMETER_CHECK(false, "unknown link");
+  return {};
+}
+
+std::string_view to_word(spec::FabricKind kind) {
+  switch (kind) {
+    case spec::FabricKind::kRailOptimized: return "rail-optimised";
+    case spec::FabricKind::kFatTree: return "fat tree";
+    case spec::FabricKind::kSingleSwitch: return "single switch";
+  }
+  ERGOMETER_CHECK(false, "unknown fabric");
+  return {};
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "spec/job.h"
+
+namespace ergometer::report {
+
+/// The `job` object of the summary: model, cluster, parallelism, training, as resolved. It is stored in the Run,
+/// so that whoever reads a Run later needs nothing else to know what was run.
+std::string job_json(const spec::Job& job);
+
+// The words of the settings' choices, as users write them.
+std::string_view to_word(spec::Schedule schedule);
+std::string_view to_word(spec::CpComm comm);
+std::string_view to_word(spec::Recompute recompute);
+std::string_view to_word(spec::RecomputeMethod method);
+std::string_view to_word(spec::Precision precision);
+std::string_view to_word(spec::Fp8Recipe recipe);
+std::string_view to_word(spec::Mode mode);
+std::string_view to_word(spec::MoeDispatcher dispatcher);
+std::string_view to_word(spec::AttentionBackend backend);
+std::string_view to_word(spec::Framework framework);
+std::string_view to_word(spec::IntraKind kind);
+std::string_view to_word(spec::FabricKind kind);
+
+}  // namespace ergometer::report

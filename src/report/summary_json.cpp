@@ -1,0 +1,107 @@
+#include "report/summary_json.h"
+
+#include "base/json_writer.h"
+#include "run/summary_fields.h"
+
+namespace ergometer::report {
+namespace {
+
+using base::JsonWriter;
+
+/// The members directly below `prefix` ("performance."), in the table's order.
+void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix) {
+  for (const run::SummaryField& field : run::summary_fields()) {
+    if (!field.name.starts_with(prefix)) continue;
+    const std::string_view name = field.name.substr(prefix.size());
+    if (name.find('.') != std::string_view::npos) continue;
+    json.key(name);
+    if (field.name == "memory.fits") {
+      json.value(run.memory.fits);
+    } else {
+      json.value(field.get(run));
+    }
+  }
+}
+
+void write_performance(JsonWriter& json, const run::Run& run) {
+  json.key("performance").begin_object();
+  write_fields(json, run, "performance.");
+  json.key("breakdown_s").begin_object();
+  write_fields(json, run, "performance.breakdown_s.");
+  json.end_object();
+  json.end_object();
+}
+
+void write_stage(JsonWriter& json, const run::StageMemory& stage) {
+  json.begin_object();
+  json.member("stage", stage.stage);
+  json.member("weights_bytes", stage.weights_bytes).member("gradients_bytes", stage.gradients_bytes);
+  json.member("optimizer_bytes", stage.optimizer_bytes).member("activations_bytes", stage.activations_bytes);
+  json.member("other_bytes", stage.other_bytes);
+  json.key("parts").begin_array();
+  for (const run::MemoryPart& part : stage.parts) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.member("name", part.name).member("bytes", part.bytes);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+void write_memory(JsonWriter& json, const run::Run& run) {
+  json.key("memory").begin_object();
+  write_fields(json, run, "memory.");
+  if (!run.memory.advice.empty()) json.member("advice", run.memory.advice);
+  json.key("stages").begin_array();
+  for (const run::StageMemory& stage : run.memory.stages) write_stage(json, stage);
+  json.end_array();
+  json.end_object();
+}
+
+void write_links(JsonWriter& json, const run::Run& run) {
+  json.key("links").begin_array();
+  for (const run::Link& link : run.links) {
+    json.begin_object();
+    json.member("kind", link.kind).member("bytes_per_step", link.bytes_per_step);
+    json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
+    json.member("utilization", link.utilization);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_rank(JsonWriter& json, const run::Rank& rank) {
+  const run::Breakdown& b = rank.breakdown_s;
+  json.begin_object(JsonWriter::Layout::kOneLine);
+  json.member("rank", rank.rank).member("node", rank.node).member("slot", rank.slot).member("stage", rank.stage);
+  json.member("end_s", rank.end_s).key("breakdown_s").begin_object();
+  json.member("compute", b.compute).member("exposed_all_reduce", b.exposed_all_reduce);
+  json.member("exposed_all_gather", b.exposed_all_gather).member("exposed_reduce_scatter", b.exposed_reduce_scatter);
+  json.member("exposed_all_to_all", b.exposed_all_to_all).member("exposed_send_recv", b.exposed_send_recv);
+  json.member("optimizer", b.optimizer).member("idle", b.idle);
+  json.end_object();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string summary_json(const run::Run& run, bool ranks, const std::string& explanation) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema_version", run::kSchemaVersion).member("source", run.source);
+  write_performance(json, run);
+  write_memory(json, run);
+  write_links(json, run);
+  json.member("limiter", run.limiter);
+  json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);
+  if (ranks) {
+    json.key("ranks").begin_array();
+    for (const run::Rank& rank : run.ranks) write_rank(json, rank);
+    json.end_array();
+  }
+  if (!explanation.empty()) json.key("explain").raw(explanation);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,254 @@
+#include "report/summary_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/job_view.h"
+
+namespace ergometer::report {
+namespace {
+
+constexpr std::string_view kBold = "1", kDim = "2", kRed = "1;31";
+constexpr int kBarWidth = 34;
+constexpr int kMemoryBarWidth = 44;
+
+/// Breaks `text` into lines of at most `width` columns, continued lines indented by `indent`.
+std::string wrap(std::string_view text, size_t width, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  while (!text.empty()) {
+    const size_t space = text.find(' ');
+    const std::string_view word = text.substr(0, space);
+    text = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+    if (column > indent && column + 1 + word.size() > width) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
+std::string repeat(std::string_view piece, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += piece;
+  return out;
+}
+
+/// A heading, bold when the terminal can.
+std::string heading(const TextStyle& style, std::string_view text) { return paint(style, kBold, text) + '\n'; }
+
+// --- what ran
+
+std::string job_line(const JobView& job) {
+  std::string line = job.model;
+  if (job.parameters > 0) {
+    line += fmt::format(" ({} parameters", format_parameters(job.parameters));
+    const bool sparse = job.active_parameters > 0 && job.active_parameters < job.parameters;
+    line += sparse ? fmt::format(", {} active)", format_parameters(job.active_parameters)) : ")";
+  }
+  if (job.gpus > 0) {
+    line += fmt::format(" on {} x {}", job.gpus, job.gpu);
+    line += fmt::format(", {} ({} {})", job.cluster, job.nodes, job.nodes == 1 ? "node" : "nodes");
+  }
+  return line;
+}
+
+std::string layout_line(const JobView& job) {
+  std::vector<std::string> words;
+  const auto degree = [&](std::string_view name, int64_t value) {
+    if (value > 1) words.push_back(fmt::format("{} {}", name, value));
+  };
+  degree("TP", job.tp);
+  degree("CP", job.cp);
+  degree("PP", job.pp);
+  degree("VPP", job.vpp);
+  degree("EP", job.ep);
+  words.push_back(fmt::format("DP {}", std::max<int64_t>(job.dp, 1)));
+  if (job.sequence_parallel) words.emplace_back("SP");
+  if (job.fsdp) words.emplace_back("FSDP");
+  if (!job.fsdp && job.mode == "pretrain") words.push_back(fmt::format("ZeRO {}", job.zero));
+  if (job.pp > 1 && job.mode != "prefill" && job.mode != "decode") words.push_back(job.schedule);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string training_line(const JobView& job) {
+  std::vector<std::string> words;
+  if (job.mode == "lora") words.push_back(fmt::format("LoRA rank {}", job.lora_rank));
+  if (job.mode == "prefill" || job.mode == "decode") words.push_back(job.mode);
+  words.push_back(fmt::format("micro batch {}", job.micro_batch));
+  words.push_back(fmt::format("global batch {}", job.global_batch));
+  words.push_back(fmt::format("sequence {}", job.seq_length));
+  if (job.generate_tokens > 0) words.push_back(fmt::format("generate {}", job.generate_tokens));
+  words.push_back(job.precision);
+  if (!job.recompute.empty() && job.recompute != "none") words.push_back(job.recompute + " recomputation");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string header(const run::Run& run, const JobView& job, const TextStyle& style) {
+  std::string out;
+  if (!job.model.empty()) {
+    out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
+    out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
+    out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
+  }
+  if (run.source != "simulated") out += fmt::format("({} Run)\n", run.source);
+  if (!run.memory.fits) {
+    std::string advice = run.memory.advice.empty() ? "does not fit in memory" : run.memory.advice;
+    if (advice.front() >= 'a' && advice.front() <= 'z') advice.front() = static_cast<char>(advice.front() - 32);
+    out += '\n' + paint(style, kRed, wrap(advice, 80, 0)) + '\n';
+    out += "The times below are those of the job if it did fit.\n";
+  }
+  return out;
+}
+
+// --- how fast
+
+std::string headline(const run::Run& run, const JobView& job, const TextStyle& style) {
+  const run::Performance& p = run.performance;
+  std::string out = fmt::format("Step time   {}", paint(style, kBold, fmt::format("{:<14}", base::format_seconds(p.step_time_s))));
+  out += fmt::format("Tokens/s  {} ({} per GPU)\n", base::format_count(std::llround(p.tokens_per_s)), base::format_count(std::llround(p.tokens_per_s_per_gpu)));
+  out += fmt::format("MFU         {}", paint(style, kBold, fmt::format("{:<14}", format_share(p.mfu))));
+  out += fmt::format("TFLOP/s   {:.1f} per GPU", p.model_tflops_per_gpu);
+  if (p.hardware_tflops_per_gpu > p.model_tflops_per_gpu * 1.0001)
+    out += fmt::format(" ({:.1f} with recomputation)", p.hardware_tflops_per_gpu);
+  out += '\n';
+  if (job.pp > 1) out += fmt::format("Bubble      {} of the step\n", format_share(p.pipeline_bubble_fraction));
+  return out;
+}
+
+// --- where the step goes
+
+struct Row {
+  std::string_view name, sgr;
+  double seconds;
+};
+
+std::array<Row, 8> breakdown_rows(const run::Breakdown& b) {
+  return {{{"compute", "32", b.compute},
+           {"all-reduce", "33", b.exposed_all_reduce},
+           {"all-gather", "33", b.exposed_all_gather},
+           {"reduce-scatter", "33", b.exposed_reduce_scatter},
+           {"all-to-all", "33", b.exposed_all_to_all},
+           {"send/recv", "35", b.exposed_send_recv},
+           {"optimizer", "34", b.optimizer},
+           {"idle", "31", b.idle}}};
+}
+
+std::string bar(const TextStyle& style, std::string_view sgr, double fraction, int width) {
+  const int filled = std::clamp(static_cast<int>(std::floor(fraction * width + 0.5)), 0, width);
+  const std::string_view full = style.unicode ? "\u2588" : "#", rest = style.unicode ? "\u00b7" : ".";
+  return paint(style, sgr, repeat(full, filled)) + paint(style, kDim, repeat(rest, width - filled));
+}
+
+std::string breakdown(const run::Run& run, const TextStyle& style) {
+  const double step = run.performance.step_time_s;
+  std::string out = heading(style, "Where the step goes (mean over ranks; communication: the exposed part)");
+  for (const Row& row : breakdown_rows(run.performance.breakdown_s)) {
+    const double share = step > 0 ? row.seconds / step : 0;
+    if (row.seconds <= 0) continue;
+    out += fmt::format("  {:<16}{}{:>12}{:>9}\n", row.name, bar(style, row.sgr, share, kBarWidth),
+                       base::format_seconds(row.seconds), format_share(share));
+  }
+  return out;
+}
+
+// --- memory
+
+struct Segment {
+  std::string_view name, sgr, block, letter;
+  double bytes;
+};
+
+std::array<Segment, 5> memory_segments(const run::Memory& m) {
+  return {{{"weights", "32", "\u2588", "W", m.weights_bytes},
+           {"gradients", "33", "\u2593", "G", m.gradients_bytes},
+           {"optimizer", "34", "\u2592", "O", m.optimizer_bytes},
+           {"activations", "35", "\u2591", "A", m.activations_bytes},
+           {"other", "36", "\u25a0", "x", m.other_bytes}}};
+}
+
+/// One bar over the larger of need and capacity. Cells are given by rounding the running sum, so that they add up.
+std::string memory_bar(const run::Memory& m, const TextStyle& style) {
+  const double full = std::max(m.capacity_bytes, m.peak_bytes);
+  if (full <= 0) return {};
+  std::string out;
+  double sum = 0;
+  int drawn = 0;
+  for (const Segment& segment : memory_segments(m)) {
+    sum += segment.bytes;
+    const int end = std::clamp(static_cast<int>(std::floor(sum / full * kMemoryBarWidth + 0.5)), drawn, kMemoryBarWidth);
+    out += paint(style, segment.sgr, repeat(style.unicode ? segment.block : segment.letter, end - drawn));
+    drawn = end;
+  }
+  return out + paint(style, kDim, repeat(style.unicode ? "\u00b7" : ".", kMemoryBarWidth - drawn));
+}
+
+std::string memory(const run::Run& run, const TextStyle& style) {
+  const run::Memory& m = run.memory;
+  std::string out = heading(style, "Memory");
+  constexpr double kGib = 1073741824.0;
+  std::string need = fmt::format("{:.1f} of {:.1f} GiB", m.peak_bytes / kGib, m.capacity_bytes / kGib);
+  if (m.stages.size() > 1) need += fmt::format(" on stage {}", m.worst_stage);
+  out += fmt::format("  {}  {}\n", memory_bar(m, style), m.fits ? need : paint(style, kRed, need));
+  std::string parts;
+  size_t column = 0;
+  for (const Segment& s : memory_segments(m)) {
+    if (s.bytes <= 0) continue;
+    const std::string size = fmt::format("{} {:.1f}", s.name, s.bytes / kGib);
+    constexpr size_t kGap = 2, kMark = 2;
+    const bool wraps = column > 0 && column + kGap + kMark + size.size() > 78;
+    if (column > 0) parts += wraps ? "\n  " : "  ";
+    column = (wraps || column == 0 ? 0 : column + kGap) + kMark + size.size();
+    parts += fmt::format("{} {}", paint(style, s.sgr, style.unicode ? s.block : s.letter), size);
+  }
+  return out + "  " + parts + '\n';
+}
+
+// --- links
+
+std::string links(const run::Run& run, const TextStyle& style) {
+  if (run.links.empty()) return {};
+  std::string out = heading(style, fmt::format("{:<20}{:>12}{:>16}{:>16}{:>14}", "Links", "per step", "mean", "peak",
+                                               "of line rate"));
+  for (const run::Link& link : run.links) {
+    const std::string_view per = link.kind == "nic" ? "per NIC" : "per GPU";
+    out += fmt::format("  {:<8}{:<10}{:>12}{:>16}{:>16}{:>14}\n", link.kind, per, base::format_bytes(link.bytes_per_step),
+                       fmt::format("{:.1f} GB/s", link.mean_gb_per_s), fmt::format("{:.1f} GB/s", link.peak_gb_per_s),
+                       format_share(link.utilization));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text) {
+  if (!style.colour || text.empty()) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", sgr, text);
+}
+
+std::string summary_text(const run::Run& run, const TextStyle& style) {
+  const JobView job = view_job(run.job_json);
+  std::string out = header(run, job, style);
+  for (const std::string& part :
+       {headline(run, job, style), breakdown(run, style), memory(run, style), links(run, style)}) {
+    if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
+  }
+  if (!run.limiter.empty())
+    out += '\n' + paint(style, kBold, "Limited by") + "  " + wrap(run.limiter, 80, 12) + '\n';
+  return out;
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "run/run.h"
+
+namespace ergometer::report {
+
+/// How text for a terminal may look. Whoever knows the terminal decides; reports obey.
+struct TextStyle {
+  bool colour = false;
+  bool unicode = true;  ///< bars of block characters; else of ASCII
+};
+
+/// `text` in one of the few colours reports use, or as it is. The codes are ANSI SGR parameters.
+std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
+
+/// The summary a person reads in ten seconds, 80 columns wide: what ran, how fast, where the step goes, what fills
+/// the memory, what crosses the links, and the one thing that limits it.
+std::string summary_text(const run::Run& run, const TextStyle& style);
+
+}  // namespace ergometer::report

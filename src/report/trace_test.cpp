@@ -1,0 +1,90 @@
+#include "report/trace.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "report/example_run.h"
+
+namespace ergometer::report {
+namespace {
+
+using nlohmann::json;
+
+std::string trace_text(const run::Run& run) {
+  const auto path = std::filesystem::temp_directory_path() / ("ergometer-trace-" + std::to_string(getpid()));
+  const auto written = write_trace(run, path.string());
+  EXPECT_TRUE(written);
+  std::ifstream file(path);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  file.close();
+  std::filesystem::remove(path);
+  return text;
+}
+
+std::vector<json> events(const json& trace, const std::string& phase) {
+  std::vector<json> found;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == phase) found.push_back(event);
+  }
+  return found;
+}
+
+TEST(Trace, KernelsAreCompleteEventsInMicrosecondsWithTheirNanoseconds) {
+  const std::string text = trace_text(example_run());
+  EXPECT_NE(text.find(R"("ts":3.500,"dur":1.001)"), std::string::npos);
+  const auto kernels = events(json::parse(text), "X");
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[0].at("name"), "qkv");
+  EXPECT_EQ(kernels[0].at("pid"), 0);
+  EXPECT_EQ(kernels[0].at("tid"), 0);
+  EXPECT_EQ(kernels[0].at("args"), json::parse(R"({"micro_batch":0,"chunk":0,"layer":3,"flops":1e12,"bytes":2e6})"));
+}
+
+TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
+  std::vector<std::string> names;
+  for (const json& event : events(json::parse(trace_text(example_run())), "M")) {
+    if (event.at("args").contains("name")) names.push_back(event.at("args").at("name"));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"rank 0, stage 0, node 0", "compute", "pipeline forward",
+                                             "rank 2, stage 1, node 1", "pipeline forward"}));
+}
+
+TEST(Trace, AnArrowLeadsFromASendToItsReceiveOnTheNextStage) {
+  // tp 2: rank 0 of stage 0 sends to rank 2 of stage 1.
+  const json trace = json::parse(trace_text(example_run()));
+  const auto starts = events(trace, "s"), ends = events(trace, "f");
+  ASSERT_EQ(starts.size(), 1u);
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(starts[0].at("pid"), 0);
+  EXPECT_EQ(ends[0].at("pid"), 2);
+  EXPECT_EQ(starts[0].at("id"), ends[0].at("id"));
+  EXPECT_EQ(starts[0].at("ts"), 4.0);  // 3.500 + 1.001 / 2
+  EXPECT_EQ(ends[0].at("ts"), 4.3);
+}
+
+TEST(Trace, AReceiveFromAnotherMicroBatchHasNoArrow) {
+  run::Run run = example_run();
+  run.kernels[2].micro_batch = 1;
+  EXPECT_TRUE(events(json::parse(trace_text(run)), "s").empty());
+}
+
+TEST(Trace, TheInterleavedRingWrapsToTheNextChunk) {
+  // The last stage's forward output of chunk 0 is the first stage's input of chunk 1.
+  run::Run run = example_run();
+  run.kernels = {{2, 5, "send_forward", "send_recv", 100, 10, 0, 0, -1, 0, 0, 8e6},
+                 {0, 5, "recv_forward", "send_recv", 200, 10, 0, 1, -1, 0, 0, 8e6}};
+  const json trace = json::parse(trace_text(run));
+  ASSERT_EQ(events(trace, "s").size(), 1u);
+  EXPECT_EQ(events(trace, "s")[0].at("pid"), 2);
+}
+
+TEST(Trace, AnEmptyRunIsAValidTrace) {
+  EXPECT_TRUE(json::parse(trace_text({})).at("traceEvents").empty());
+}
+
+}  // namespace
+}  // namespace ergometer::report
