@@ -5,7 +5,8 @@
 namespace ergometer::base {
 
 /// Prints the failed check and ends the process with status 70 (our bug).
-[[noreturn]] void check_failed(const char* file, int line, const char* condition, std::string_view message);
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               std::string_view message);
 
 }  // namespace ergometer::base
 

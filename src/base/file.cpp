@@ -50,7 +50,8 @@ tl::unexpected<Error> open_failed(const std::string& path, int error) {
 
 Result<void> check_path(const std::string& path) {
   if (path.empty()) return input_error("an empty text is no file name");
-  if (path.find('\0') != std::string::npos) return input_error("a file name cannot hold a NUL character");
+  if (path.find('\0') != std::string::npos)
+    return input_error("a file name cannot hold a NUL character");
   return {};
 }
 
@@ -73,7 +74,8 @@ bool write_all(int file, std::string_view text) {
 
 Result<void> write_directly(const std::string& path, std::string_view text) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.open() || !write_all(file.number(), text) || !file.close()) return failed(path, "write", errno);
+  if (!file.open() || !write_all(file.number(), text) || !file.close())
+    return failed(path, "write", errno);
   return {};
 }
 
@@ -116,21 +118,24 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   ERGOMETER_TRY(check_path(path));
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return open_failed(path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.number(), &status) != 0) return failed(path, "read", errno);
-  if (S_ISDIR(status.st_mode)) return input_error(fmt::format("{}: is a directory, not a file", path));
+  if (S_ISDIR(status.st_mode))
+    return input_error(fmt::format("{}: is a directory, not a file", path));
 
   std::string text;
-  // The size a file states is a hint only: pipes and /proc state none, and a file may grow while it is read.
-  if (S_ISREG(status.st_mode)) text.reserve(std::min(max_bytes, static_cast<size_t>(status.st_size)) + 1);
+  // The size a file states is a hint only: pipes and /proc state none, and a file may grow while it
+  // is read.
+  if (S_ISREG(status.st_mode))
+    text.reserve(std::min(max_bytes, static_cast<size_t>(status.st_size)) + 1);
   std::string chunk(kChunkBytes, '\0');
   for (;;) {
     const ssize_t got = read_some(file.number(), chunk.data(), chunk.size());
     if (got < 0) return failed(path, "read", errno);
     if (got == 0) break;
     if (text.size() + static_cast<size_t>(got) > max_bytes)
-      return input_error(fmt::format("{}: is larger than {}, the most that is read of such a file", path,
-                                     format_binary_bytes(static_cast<double>(max_bytes))));
+      return input_error(fmt::format("{}: is larger than {}, the most that is read of such a file",
+                                     path, format_binary_bytes(static_cast<double>(max_bytes))));
     text.append(chunk, 0, static_cast<size_t>(got));
   }
   if (text.empty()) return input_error(fmt::format("{}: is empty", path));
@@ -139,9 +144,10 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
 
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {
   ERGOMETER_TRY(check_path(path));
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return replace(path, text, nullptr);
-  if (S_ISDIR(status.st_mode)) return input_error(fmt::format("{}: cannot write: is a directory", path));
+  if (S_ISDIR(status.st_mode))
+    return input_error(fmt::format("{}: cannot write: is a directory", path));
   if (!S_ISREG(status.st_mode)) return write_directly(path, text);
   return replace(path, text, &status);
 }

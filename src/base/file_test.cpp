@@ -33,7 +33,8 @@ class File : public testing::Test {
     return text ? "read" : text.error().message;
   }
   size_t files() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
   fs::path folder_;
@@ -62,7 +63,8 @@ TEST_F(File, EveryReasonHasItsOwnMessage) {
   EXPECT_EQ(message(write("big", std::string(2049, 'x')), 2048),
             path("big") + ": is larger than 2.00 KiB, the most that is read of such a file");
   EXPECT_EQ(message(write("fits", std::string(2048, 'x')), 2048), "read");
-  EXPECT_EQ(message("/dev/zero"), "/dev/zero: is larger than 100 B, the most that is read of such a file");
+  EXPECT_EQ(message("/dev/zero"),
+            "/dev/zero: is larger than 100 B, the most that is read of such a file");
   EXPECT_EQ(message(""), "an empty text is no file name");
   EXPECT_EQ(message(std::string("a\0b", 3)), "a file name cannot hold a NUL character");
   EXPECT_EQ(message(write("x", "x") + "/y"), path("x") + "/y: cannot open: Not a directory");
@@ -112,7 +114,8 @@ TEST_F(File, LeavesDevicesInPlace) {
 TEST_F(File, AFailedWriteSaysWhyAndLeavesNothing) {
   const auto missing = write_file_atomically(path("none/file"), "text");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().message, path("none/file") + ": cannot write: No such file or directory");
+  EXPECT_EQ(missing.error().message,
+            path("none/file") + ": cannot write: No such file or directory");
   const auto directory = write_file_atomically(folder_.string(), "text");
   ASSERT_FALSE(directory);
   EXPECT_EQ(directory.error().message, folder_.string() + ": cannot write: is a directory");

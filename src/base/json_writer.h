@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,9 +8,8 @@
 
 namespace ergometer::base {
 
-/// Writes one JSON document into a string, two spaces a level. Numbers are written with the fewest digits that
-/// read back as the same double, so equal results give equal bytes. Containers opened with `kOneLine` stay on
-/// their line: rows of a table.
+/// Writes one JSON document into a string piece by piece, two spaces a level, without holding it as
+/// a tree.
 ///
 ///   JsonWriter json;
 ///   json.begin_object();
@@ -17,30 +17,37 @@ namespace ergometer::base {
 ///   json.key("links").begin_array(); ... json.end_array();
 ///   json.end_object();
 ///   std::string text = json.take();
+///
+/// Numbers are written with the fewest digits that read back as the same number, so equal results
+/// give equal bytes. Text may hold anything: what is not valid UTF-8 becomes U+FFFD. Misuse (a key
+/// outside an object, an unclosed array, a number that is not finite) is our bug and fails a check.
 class JsonWriter {
  public:
+  /// kOneLine keeps a container, with all it holds, on one line: short arrays, rows of a table.
   enum class Layout : uint8_t { kLines, kOneLine };
 
   JsonWriter& begin_object(Layout layout = Layout::kLines) { return begin('{', layout); }
-  JsonWriter& end_object() { return end('}'); }
+  JsonWriter& end_object() { return end('{', '}'); }
   JsonWriter& begin_array(Layout layout = Layout::kLines) { return begin('[', layout); }
-  JsonWriter& end_array() { return end(']'); }
+  JsonWriter& end_array() { return end('[', ']'); }
   JsonWriter& key(std::string_view name);
 
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
   JsonWriter& value(double number);  ///< must be finite: JSON has no other numbers
-  JsonWriter& value(int64_t number);
-  JsonWriter& value(int number) { return value(static_cast<int64_t>(number)); }
-  JsonWriter& value(bool truth);
+  JsonWriter& value(bool truth) { return literal(truth ? "true" : "false"); }
+  template <std::integral T>
+  JsonWriter& value(T number) {
+    return literal(std::to_string(number));
+  }
+  JsonWriter& null() { return literal("null"); }
   /// Puts in a value that is JSON text already, its lines indented to this depth.
   JsonWriter& raw(std::string_view json);
 
   template <class T>
   JsonWriter& member(std::string_view name, const T& content) {
-    key(name);
-    return value(content);
+    return key(name).value(content);
   }
 
   /// The document, ended by a newline. The writer is empty afterwards.
@@ -48,23 +55,28 @@ class JsonWriter {
 
  private:
   struct Level {
+    char bracket;
     Layout layout;
-    bool empty;
+    bool empty = true;
   };
   JsonWriter& begin(char bracket, Layout layout);
-  JsonWriter& end(char bracket);
+  JsonWriter& end(char opening, char closing);
+  JsonWriter& literal(std::string_view text);
+  bool on_one_line() const { return !levels_.empty() && levels_.back().layout == Layout::kOneLine; }
   void before_value();
+  void before_element();
   void new_line();
 
   std::string text_;
   std::vector<Level> levels_;
   bool after_key_ = false;
+  bool complete_ = false;
 };
 
 /// `text` in double quotes with JSON's escapes.
 std::string json_quote(std::string_view text);
 
-/// The fewest digits that read back as `number`.
+/// The fewest digits that read back as `number`; whole numbers below 2^53 without an exponent.
 std::string shortest(double number);
 
 }  // namespace ergometer::base

@@ -43,11 +43,13 @@ struct Prefix {
   double factor = 1;  ///< binary prefixes: a power of two, so that nothing is rounded
 };
 
+// clang-format off
 constexpr std::array kPrefixes = std::to_array<Prefix>({
-    {"", 0, 1}, {"n", -9, 1}, {"u", -6, 1}, {"\xC2\xB5", -6, 1}, {"m", -3, 1}, {"k", 3, 1}, {"K", 3, 1},
-    {"M", 6, 1}, {"G", 9, 1}, {"T", 12, 1}, {"P", 15, 1}, {"E", 18, 1},
+    {"", 0}, {"n", -9}, {"u", -6}, {"\xC2\xB5", -6}, {"m", -3},
+    {"k", 3}, {"K", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15}, {"E", 18},
     {"Ki", 0, 1024.0}, {"Mi", 0, 1048576.0}, {"Gi", 0, 1073741824.0}, {"Ti", 0, 1099511627776.0},
 });
+// clang-format on
 
 struct Scale {
   Unit unit;
@@ -93,8 +95,8 @@ std::string shown(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Length of the decimal number that `text` begins with, exponent included; 0 when there is none. `mantissa` is
-/// the length without the exponent.
+/// Length of the decimal number that `text` begins with, exponent included; 0 when there is none.
+/// `mantissa` is the length without the exponent.
 size_t number_length(std::string_view text, size_t& mantissa) {
   const auto digits = [&](size_t from) {
     size_t end = from;
@@ -117,7 +119,8 @@ size_t number_length(std::string_view text, size_t& mantissa) {
   return end;
 }
 
-/// The double nearest to `number * 10^shift`: moving the exponent in the text rounds once, multiplying twice.
+/// The double nearest to `number * 10^shift`: moving the exponent in the text rounds once,
+/// multiplying twice.
 Result<double> nearest_double(std::string_view number, size_t mantissa, int shift) {
   int exponent = 0;
   if (mantissa < number.size()) {
@@ -152,27 +155,34 @@ Result<Measure> parse_measure(std::string_view whole) {
   size_t mantissa = 0;
   const size_t length = number_length(text, mantissa);
   if (length == 0)
-    return input_error(fmt::format("\"{}\" is not a number with a unit, such as \"80 GB\" or \"400 Gb/s\"", shown(text)));
+    return input_error(fmt::format(
+        "\"{}\" is not a number with a unit, such as \"80 GB\" or \"400 Gb/s\"", shown(text)));
   const std::string_view unit_text = trimmed(text.substr(length));
   Scale scale;
   if (!find_scale(unit_text, scale))
-    return input_error(fmt::format("\"{}\" ends in the unknown unit \"{}\"; known are B, B/s, b/s, FLOP, FLOP/s, "
-                                   "Hz, s, min, h, W, J, degC and %, with prefixes such as k, M, G, T or, for "
-                                   "bytes, Ki, Mi, Gi",
-                                   shown(text), shown(unit_text)));
-  ERGOMETER_ASSIGN(const double value, nearest_double(text.substr(0, length), mantissa, scale.prefix.exponent));
+    return input_error(
+        fmt::format("\"{}\" ends in the unknown unit \"{}\"; known are B, B/s, b/s, FLOP, FLOP/s, "
+                    "Hz, s, min, h, W, J, degC and %, with prefixes such as k, M, G, T or, for "
+                    "bytes, Ki, Mi, Gi",
+                    shown(text), shown(unit_text)));
+  ERGOMETER_ASSIGN(const double value,
+                   nearest_double(text.substr(0, length), mantissa, scale.prefix.exponent));
   const bool percent = scale.unit.text == "%";
   const double in_base = percent ? value / 100 : value * scale.unit.factor * scale.prefix.factor;
-  if (!std::isfinite(in_base)) return input_error(fmt::format("\"{}\" is out of range", shown(text)));
+  if (!std::isfinite(in_base))
+    return input_error(fmt::format("\"{}\" is out of range", shown(text)));
   return Measure{in_base, std::string(scale.unit.base)};
 }
 
 Result<double> parse_measure(std::string_view text, std::string_view unit) {
   ERGOMETER_ASSIGN(const Measure measure, parse_measure(text));
   if (measure.unit == unit) return measure.value;
-  const auto name = [](std::string_view of) { return of.empty() ? std::string("a pure number") : std::string(of); };
-  return input_error(fmt::format("\"{}\" is in {}; expected {}, such as \"{}\"", shown(trimmed(text)),
-                                 name(measure.unit), name(unit), example(unit)));
+  const auto name = [](std::string_view of) {
+    return of.empty() ? std::string("a pure number") : fmt::format("in {}", of);
+  };
+  return input_error(fmt::format("\"{}\" is {}; expected one {}, such as \"{}\"",
+                                 shown(trimmed(text)), name(measure.unit),
+                                 unit.empty() ? "without a unit" : name(unit), example(unit)));
 }
 
 Result<double> parse_number(std::string_view whole) {

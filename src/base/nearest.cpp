@@ -27,7 +27,8 @@ size_t edit_distance(std::string_view first, std::string_view second) {
   const std::string a = fold(first);
   const std::string b = fold(second);
   if (std::max(a.size(), b.size()) > kLongestWord) return std::max(a.size(), b.size());
-  // Three rows of the distance table: the row before last is what a swap of neighbours looks back to.
+  // Three rows of the distance table: the row before last is what a swap of neighbours looks back
+  // to.
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -35,7 +36,8 @@ size_t edit_distance(std::string_view first, std::string_view second) {
     last.swap(row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         row[j] = std::min(row[j], before[j - 2] + 1);
     }

@@ -6,19 +6,20 @@
 
 namespace ergometer::base {
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. Letter case
-/// does not count, nor does `-` for `_`.
+/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+/// Letter case does not count, nor does `-` for `_`.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-/// How far a candidate may be from what was typed and still be what was meant: one edit in a word of up to five
-/// characters, then one more for every three.
+/// How far a candidate may be from what was typed and still be what was meant: one edit in a word
+/// of up to five characters, then one more for every three.
 size_t nearest_limit(std::string_view word);
 
-/// Distance for the purpose of suggestions: a candidate that merely continues the word is never out of reach.
+/// Distance for the purpose of suggestions: a candidate that merely continues the word is never out
+/// of reach.
 size_t suggestion_distance(std::string_view word, std::string_view candidate);
 
-/// The candidate that the user most likely meant by `word` ("did you mean ...?"), the first of equals; nothing
-/// when all are too different. The result points into `candidates`.
+/// The candidate that the user most likely meant by `word` ("did you mean ...?"), the first of
+/// equals; nothing when all are too different. The result points into `candidates`.
 template <class Range>
 std::optional<std::string_view> nearest(std::string_view word, const Range& candidates) {
   std::optional<std::string_view> best;

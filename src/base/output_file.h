@@ -8,9 +8,9 @@
 
 namespace ergometer::base {
 
-/// A file that appears whole or not at all: what is written goes to a temporary name beside the target, and
-/// `commit` renames it. Without `commit` (an error on the way) nothing is left. A pipe or a device is written
-/// straight, because it cannot be renamed onto.
+/// A file that appears whole or not at all: what is written goes to a temporary name beside the
+/// target, and `commit` renames it. Without `commit` (an error on the way) nothing is left. A pipe
+/// or a device is written straight, because it cannot be renamed onto.
 class OutputFile {
  public:
   static Result<OutputFile> open(const std::string& path);

@@ -47,7 +47,8 @@ TEST_F(OutputFileTest, WithoutCommitTheFormerFileStaysAndNothingIsLeftBeside) {
 }
 
 TEST_F(OutputFileTest, FoldersAndMissingFoldersAreRefused) {
-  EXPECT_NE(OutputFile::open(folder_.string()).error().message.find("is a folder"), std::string::npos);
+  EXPECT_NE(OutputFile::open(folder_.string()).error().message.find("is a folder"),
+            std::string::npos);
   EXPECT_NE(OutputFile::open((folder_ / "no/a").string()).error().message.find("cannot be written"),
             std::string::npos);
 }

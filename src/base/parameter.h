@@ -13,7 +13,8 @@ std::string_view to_string(Grade grade);
 
 /// One number of a model, traceable: what it is, in which unit, who says so.
 struct Parameter {
-  double value = 0;    ///< in the unit below, already converted to the base unit (FLOP/s, B/s, B, s, Hz, W)
+  double value =
+      0;  ///< in the unit below, already converted to the base unit (FLOP/s, B/s, B, s, Hz, W)
   std::string unit;    ///< base unit; empty for a pure number
   std::string source;  ///< document, file or fit the value was taken from
   Grade grade = Grade::kAssumed;
@@ -23,10 +24,13 @@ struct Parameter {
 /// Which names exist, with unit and range, is one table: `spec/parameter_table.h`.
 class ParameterSet {
  public:
-  void set(std::string name, Parameter parameter) { parameters_[std::move(name)] = std::move(parameter); }
+  void set(std::string name, Parameter parameter) {
+    parameters_[std::move(name)] = std::move(parameter);
+  }
   bool has(std::string_view name) const { return parameters_.find(name) != parameters_.end(); }
   const Parameter* find(std::string_view name) const;
-  /// The value; a missing name is our bug: the reader has made sure that the required ones are there.
+  /// The value; a missing name is our bug: the reader has made sure that the required ones are
+  /// there.
   double at(std::string_view name) const;
   double value_or(std::string_view name, double fallback) const;
   const std::map<std::string, Parameter, std::less<>>& all() const { return parameters_; }

@@ -5,14 +5,14 @@
 
 namespace ergometer::base {
 
-/// Random numbers that depend on nothing but their key: the n-th draw of (seed, entity, purpose) is the same on
-/// every machine, compiler, thread and in every order of asking. One generator a use:
+/// Random numbers that depend on nothing but their key: the n-th draw of (seed, entity, purpose) is
+/// the same on every machine, compiler, thread and in every order of asking. One generator a use:
 ///
 ///     const Random jitter(job_seed, rank, "kernel jitter");
 ///     double factor = 1 + 0.02 * jitter.normal(step);
 ///
-/// Counter-based: SplitMix64's output function (Steele, Lea, Flood 2014) over a key and the counter. Not for
-/// cryptography.
+/// Counter-based: SplitMix64's output function (Steele, Lea, Flood 2014) over a key and the
+/// counter. Not for cryptography.
 class Random {
  public:
   constexpr Random(uint64_t seed, uint64_t entity, std::string_view purpose)
@@ -20,9 +20,13 @@ class Random {
 
   constexpr uint64_t bits(uint64_t n) const { return mix(key_ + (n + 1) * kGamma); }
   /// In [0, 1), a multiple of 2^-53.
-  constexpr double uniform(uint64_t n) const { return static_cast<double>(bits(n) >> 11) * 0x1p-53; }
+  constexpr double uniform(uint64_t n) const {
+    return static_cast<double>(bits(n) >> 11) * 0x1p-53;
+  }
   /// In [low, high).
-  constexpr double uniform(uint64_t n, double low, double high) const { return low + (high - low) * uniform(n); }
+  constexpr double uniform(uint64_t n, double low, double high) const {
+    return low + (high - low) * uniform(n);
+  }
   /// In 0 .. count-1; `count` is at least 1 and far below 2^53.
   constexpr int64_t below(uint64_t n, int64_t count) const {
     return static_cast<int64_t>(uniform(n) * static_cast<double>(count));
@@ -49,8 +53,8 @@ class Random {
   uint64_t key_;
 };
 
-/// Where the standard normal distribution function reaches `probability`, 0 < probability < 1; relative error
-/// about 1e-15. Made of + - * / and sqrt alone, hence the same bits everywhere.
+/// Where the standard normal distribution function reaches `probability`, 0 < probability < 1;
+/// relative error about 1e-15. Made of + - * / and sqrt alone, hence the same bits everywhere.
 double normal_quantile(double probability);
 
 }  // namespace ergometer::base

@@ -14,7 +14,8 @@ enum class ErrorKind {
 };
 
 /// What went wrong, as one sentence for the user:
-/// `job.yaml:14: parallelism.tp = 3 does not divide 64 attention heads; try 1, 2, 4, 8, 16, 32 or 64`.
+/// `job.yaml:14: parallelism.tp = 3 does not divide 64 attention heads; try 1, 2, 4, 8, 16, 32 or
+/// 64`.
 struct Error {
   ErrorKind kind = ErrorKind::kInput;
   std::string message;
@@ -33,12 +34,13 @@ inline tl::unexpected<Error> input_error(std::string message) {
 #define ERGOMETER_CONCAT(a, b) ERGOMETER_CONCAT_INNER(a, b)
 
 /// Returns the error of a `Result` to the caller, or goes on.
-#define ERGOMETER_TRY(expression)                                                  \
-  if (auto ERGOMETER_CONCAT(result_, __LINE__) = (expression);                     \
-      !ERGOMETER_CONCAT(result_, __LINE__))                                        \
+#define ERGOMETER_TRY(expression)                              \
+  if (auto ERGOMETER_CONCAT(result_, __LINE__) = (expression); \
+      !ERGOMETER_CONCAT(result_, __LINE__))                    \
   return tl::unexpected(std::move(ERGOMETER_CONCAT(result_, __LINE__)).error())
 
-/// `ERGOMETER_ASSIGN(auto model, read_model(path));` declares `model`, or returns the error to the caller.
+/// `ERGOMETER_ASSIGN(auto model, read_model(path));` declares `model`, or returns the error to the
+/// caller.
 #define ERGOMETER_ASSIGN(declaration, expression)                                  \
   auto ERGOMETER_CONCAT(result_, __LINE__) = (expression);                         \
   if (!ERGOMETER_CONCAT(result_, __LINE__))                                        \

@@ -23,7 +23,8 @@ std::string three_digits(double value) {
 }
 
 /// Divides by `step` until three digits suffice, at most to the last of `units`.
-std::string scaled(double value, double step, std::span<const std::string_view> units, std::string_view unit) {
+std::string scaled(double value, double step, std::span<const std::string_view> units,
+                   std::string_view unit) {
   if (!std::isfinite(value)) return fmt::format("{} {}{}", value, units[0], unit);
   const bool negative = value < 0;
   value = std::fabs(value);
@@ -56,14 +57,16 @@ std::string format_seconds(double seconds) {
     std::string_view unit;
   };
   // Each limit is where three digits of the unit would round up to the next unit's 1.00.
-  constexpr Scale kScales[] = {{999.5e-9, 1e9, "ns"}, {999.5e-6, 1e6, "us"}, {999.5e-3, 1e3, "ms"}, {120, 1, "s"},
+  constexpr Scale kScales[] = {{999.5e-9, 1e9, "ns"},   {999.5e-6, 1e6, "us"},
+                               {999.5e-3, 1e3, "ms"},   {120, 1, "s"},
                                {7200, 1.0 / 60, "min"}, {172800, 1.0 / 3600, "h"}};
   if (!std::isfinite(seconds)) return fmt::format("{} s", seconds);
   if (seconds == 0) return "0 s";
   const std::string sign = seconds < 0 ? "-" : "";
   const double size = std::fabs(seconds);
   for (const Scale& scale : kScales)
-    if (size < scale.below) return fmt::format("{}{} {}", sign, three_digits(size * scale.factor), scale.unit);
+    if (size < scale.below)
+      return fmt::format("{}{} {}", sign, three_digits(size * scale.factor), scale.unit);
   return fmt::format("{}{} days", sign, three_digits(size / 86400));
 }
 

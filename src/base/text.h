@@ -8,24 +8,27 @@
 
 namespace ergometer::base {
 
-/// Numbers for people: three significant digits and a unit, the same on every machine.
-std::string format_binary_bytes(double bytes);             ///< "97.1 GiB"
-std::string format_bytes(double bytes);                    ///< "104 GB"
-std::string format_si(double value, std::string_view unit = "");  ///< "1.23 TFLOP/s"; without a unit "1.23 T"
-std::string format_seconds(double seconds);                ///< "7.95 s", "312 us", "2.50 min", "3.00 h"
-std::string format_percent(double fraction);               ///< 0.413 is "41.3 %"
-std::string format_count(int64_t count);                   ///< "1,536"
+// Numbers for people: three significant digits and a unit, the same on every machine.
+
+std::string format_binary_bytes(double bytes);  ///< "97.1 GiB"
+std::string format_bytes(double bytes);         ///< "104 GB"
+/// "1.23 TFLOP/s"; without a unit "1.23 T".
+std::string format_si(double value, std::string_view unit = "");
+std::string format_seconds(double seconds);   ///< "7.95 s", "312 us", "2.50 min", "3.00 h"
+std::string format_percent(double fraction);  ///< 0.413 is "41.3 %"
+std::string format_count(int64_t count);      ///< "1,536"
 
 /// A number with its unit, in the base unit: "80 GB" is 8e10 and "B", "400 Gb/s" is 5e10 and "B/s".
 struct Measure {
   double value = 0;
-  std::string unit;  ///< "B", "B/s", "FLOP", "FLOP/s", "Hz", "s", "W", "J", "degC", or empty for a pure number
+  /// "B", "B/s", "FLOP", "FLOP/s", "Hz", "s", "W", "J", "degC", or empty for a pure number.
+  std::string unit;
 };
 
-/// Reads "989 TFLOP/s", "3.35 TB/s", "80 GiB", "1.98 GHz", "2.5 us", "256 M", "35 %"; the space is optional.
-/// Prefixes n u m k M G T P E, for bytes also Ki Mi Gi Ti. No NaN, no infinity, nothing behind the unit. The
-/// value is the double nearest to what is written: "3.35 TB/s" equals 3.35e12. Messages name what was found and
-/// what is allowed; file and line are the caller's to add.
+/// Reads "989 TFLOP/s", "3.35 TB/s", "80 GiB", "1.98 GHz", "2.5 us", "256 M", "35 %"; the space is
+/// optional. Prefixes n u m k M G T P E, for bytes also Ki Mi Gi Ti. No NaN, no infinity, nothing
+/// behind the unit. The value is the double nearest to what is written: "3.35 TB/s" equals 3.35e12.
+/// Messages name what was found and what is allowed; file and line are the caller's to add.
 Result<Measure> parse_measure(std::string_view text);
 /// The same, and the unit must be `unit`.
 Result<double> parse_measure(std::string_view text, std::string_view unit);

@@ -11,7 +11,8 @@ std::string build_description() {
   const std::string compiler = "g++ " __VERSION__;
 #endif
   const std::string_view sanitizers = ERGOMETER_SANITIZERS;
-  return compiler + ", " ERGOMETER_BUILD_TYPE + (sanitizers.empty() ? "" : ", sanitizers: " ERGOMETER_SANITIZERS);
+  return compiler + ", " ERGOMETER_BUILD_TYPE +
+         (sanitizers.empty() ? "" : ", sanitizers: " ERGOMETER_SANITIZERS);
 }
 
 }  // namespace ergometer::base
