@@ -1,0 +1,183 @@
+#include "engine/compile.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace ergometer::engine {
+namespace {
+
+using plan::Instruction;
+using plan::InstructionKind;
+using workload::GroupKind;
+using workload::Stream;
+
+bool crosses_stages(GroupKind group) {
+  return group == GroupKind::kPipeline || group == GroupKind::kEmbedding || group == GroupKind::kWorld;
+}
+
+StepKind step_kind(InstructionKind kind) {
+  switch (kind) {
+    case InstructionKind::kCompute: return StepKind::kCompute;
+    case InstructionKind::kCollective: return StepKind::kCollective;
+    case InstructionKind::kWorld: return StepKind::kWorld;
+    case InstructionKind::kSend: return StepKind::kSend;
+    case InstructionKind::kRecv: return StepKind::kRecv;
+    case InstructionKind::kJoin: return StepKind::kJoin;
+    case InstructionKind::kRecord: return StepKind::kRecord;
+    case InstructionKind::kWait: return StepKind::kWait;
+    case InstructionKind::kHostSync: return StepKind::kHostSync;
+  }
+  return StepKind::kCompute;
+}
+
+void add(ClockedTime& sum, const ClockedTime& term) {
+  sum.fixed_s += term.fixed_s;
+  sum.clocked_s += term.clocked_s;
+}
+
+ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
+  add(a, b);
+  return a;
+}
+
+/// Appends `next` to the run `run` if one line stays the largest over all clocks; else leaves it alone.
+bool merge(Step& run, const Step& next, ClockRange clocks) {
+  if (run.kind != StepKind::kCompute || run.stream != next.stream) return false;
+  const ClockedTime earlier = sum_of(run.after_host, next.duration);
+  const ClockedTime last{.fixed_s = run.host_s + next.duration.fixed_s, .clocked_s = next.duration.clocked_s};
+  const bool earlier_wins =
+      earlier.at(clocks.low) >= last.at(clocks.low) && earlier.at(clocks.high) >= last.at(clocks.high);
+  const bool last_wins =
+      earlier.at(clocks.low) <= last.at(clocks.low) && earlier.at(clocks.high) <= last.at(clocks.high);
+  if (!earlier_wins && !last_wins) return false;
+  run.after_host = earlier_wins ? earlier : last;
+  add(run.duration, next.duration);
+  run.host_s += next.host_s;
+  return true;
+}
+
+/// Gives every event a buffer from its record to its last wait, so that a program with many events needs few.
+class EventBuffers {
+ public:
+  explicit EventBuffers(const plan::Role& role)
+      : last_use_(static_cast<size_t>(role.events), -1), buffer_(static_cast<size_t>(role.events), -1) {
+    for (size_t i = 0; i < role.program.size(); ++i) {
+      const Instruction& instruction = role.program[i];
+      if (instruction.kind != InstructionKind::kRecord && instruction.kind != InstructionKind::kWait) continue;
+      ERGOMETER_CHECK(instruction.slot >= 0 && instruction.slot < role.events, "an event outside its role");
+      last_use_[static_cast<size_t>(instruction.slot)] = static_cast<int64_t>(i);
+    }
+  }
+
+  /// The buffer of event `slot` for instruction `index`; -1 for a wait on what was never recorded.
+  int32_t at(int32_t slot, size_t index, bool record) {
+    int32_t& buffer = buffer_[static_cast<size_t>(slot)];
+    if (buffer < 0 && record) buffer = take();
+    const int32_t found = buffer;
+    if (found >= 0 && last_use_[static_cast<size_t>(slot)] == static_cast<int64_t>(index)) {
+      free_.push_back(found);
+      buffer = -1;
+    }
+    return found;
+  }
+  int32_t count() const { return count_; }
+
+ private:
+  int32_t take() {
+    if (free_.empty()) return count_++;
+    const int32_t buffer = free_.back();
+    free_.pop_back();
+    return buffer;
+  }
+
+  std::vector<int64_t> last_use_;
+  std::vector<int32_t> buffer_, free_;
+  int32_t count_ = 0;
+};
+
+Step make_step(const EngineInput& input, size_t role, size_t index) {
+  const Instruction& instruction = input.plan.roles[role].program[index];
+  Step step;
+  step.kind = step_kind(instruction.kind);
+  step.stream = instruction.stream;
+  step.on = instruction.on;
+  step.slot = instruction.slot;
+  step.duration = instruction_duration(input, role, index);
+  step.after_host = step.duration;
+  step.host_s = instruction_host_s(input, role, index);
+  step.charge = charge_of(input.plan, instruction);
+  if (instruction.op >= 0) {
+    const workload::Operator& op = input.plan.operators[static_cast<size_t>(instruction.op)];
+    step.group = op.group;
+    step.part = part_of(op.collective);
+  }
+  return step;
+}
+
+}  // namespace
+
+bool launches(InstructionKind kind) {
+  return kind == InstructionKind::kCompute || kind == InstructionKind::kCollective ||
+         kind == InstructionKind::kWorld || kind == InstructionKind::kSend || kind == InstructionKind::kRecv;
+}
+
+ClockedTime instruction_duration(const EngineInput& input, size_t role, size_t instruction) {
+  const int32_t op = input.plan.roles[role].program[instruction].op;
+  if (op < 0) return {};
+  const cost::Price& price = input.costs.prices[role][static_cast<size_t>(op)];
+  const double stretch =
+      input.stretch.empty() || input.stretch[role].empty() ? 1.0 : static_cast<double>(input.stretch[role][instruction]);
+  return {.fixed_s = price.fixed_s * stretch, .clocked_s = price.clocked_s * stretch};
+}
+
+double instruction_host_s(const EngineInput& input, size_t role, size_t instruction) {
+  const Instruction& it = input.plan.roles[role].program[instruction];
+  if (it.op < 0 || !launches(it.kind)) return 0;
+  return input.costs.launch_s * input.plan.operators[static_cast<size_t>(it.op)].kernels;
+}
+
+Part part_of(workload::CollectiveKind kind) {
+  switch (kind) {
+    case workload::CollectiveKind::kAllReduce: return Part::kAllReduce;
+    case workload::CollectiveKind::kAllGather: return Part::kAllGather;
+    case workload::CollectiveKind::kReduceScatter: return Part::kReduceScatter;
+    case workload::CollectiveKind::kAllToAll: return Part::kAllToAll;
+    case workload::CollectiveKind::kSendRecv: return Part::kSendRecv;
+  }
+  return Part::kIdle;
+}
+
+Charge charge_of(const plan::Plan& plan, const Instruction& instruction) {
+  if (instruction.stream != Stream::kCompute || instruction.op < 0) return Charge::kNone;
+  const workload::Operator& op = plan.operators[static_cast<size_t>(instruction.op)];
+  if (op.kind != workload::OperatorKind::kCollective) return Charge::kNone;
+  return crosses_stages(op.group) ? Charge::kDuration : Charge::kWhole;
+}
+
+CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {
+  const plan::Role& source = input.plan.roles[role];
+  CompiledRole compiled;
+  compiled.steps.reserve(source.program.size());
+  EventBuffers events(source);
+  for (size_t i = 0; i < source.program.size(); ++i) {
+    const Instruction& instruction = source.program[i];
+    Step step = make_step(input, role, i);
+    if (step.kind == StepKind::kRecord || step.kind == StepKind::kWait) {
+      step.slot = events.at(instruction.slot, i, step.kind == StepKind::kRecord);
+      if (step.slot < 0) continue;
+    }
+    if (step.kind == StepKind::kCompute) {
+      const bool optimizer =
+          instruction.op >= 0 && input.plan.operators[static_cast<size_t>(instruction.op)].pass ==
+                                     workload::Pass::kOptimizer;
+      if (step.stream == Stream::kCompute) add(optimizer ? compiled.optimizer : compiled.compute, step.duration);
+      if (!compiled.steps.empty() && merge(compiled.steps.back(), step, clocks)) continue;
+    }
+    compiled.steps.push_back(step);
+  }
+  compiled.event_buffers = events.count();
+  return compiled;
+}
+
+}  // namespace ergometer::engine

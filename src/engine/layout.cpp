@@ -1,0 +1,84 @@
+#include "engine/layout.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "plan/placement.h"
+
+namespace ergometer::engine {
+namespace {
+
+using workload::GroupKind;
+
+/// Most frequent first: when two kinds cut the ranks in ways that exclude each other, the later one gathers.
+constexpr GroupKind kInsideRole[] = {GroupKind::kTensor,     GroupKind::kContext, GroupKind::kData,
+                                     GroupKind::kExpert,     GroupKind::kExpertTensor,
+                                     GroupKind::kExpertData, GroupKind::kShard,   GroupKind::kReplica};
+
+std::vector<int32_t> gather_positions(const RankLayout& layout, int64_t stride, int64_t size) {
+  std::vector<int32_t> positions;
+  positions.reserve(static_cast<size_t>(layout.ranks()));
+  for (int64_t block = 0; block < layout.ranks(); block += stride * size)
+    for (int64_t offset = 0; offset < stride; ++offset)
+      for (int64_t member = 0; member < size; ++member)
+        positions.push_back(static_cast<int32_t>(layout.position(block + offset + member * stride)));
+  return positions;
+}
+
+}  // namespace
+
+bool RankLayout::accept_boundary(int64_t boundary) {
+  const auto above = std::lower_bound(boundaries_.begin(), boundaries_.end(), boundary);
+  if (above != boundaries_.end() && *above == boundary) return true;
+  if (above == boundaries_.end() || *above % boundary != 0 || boundary % *(above - 1) != 0) return false;
+  boundaries_.insert(above, boundary);
+  return true;
+}
+
+void RankLayout::place_group(GroupKind kind, int64_t stride, int64_t size) {
+  GroupShape& shape = groups_[static_cast<size_t>(kind)];
+  const bool aligned = std::binary_search(boundaries_.begin(), boundaries_.end(), stride) &&
+                       std::binary_search(boundaries_.begin(), boundaries_.end(), stride * size);
+  if (size == 1) {
+    shape = {.outer = 1, .size = 1, .inner = ranks_, .gather = {}};
+  } else if (aligned) {
+    shape = {.outer = stride, .size = size, .inner = ranks_ / (stride * size), .gather = {}};
+  } else {
+    shape = {.outer = ranks_ / size, .size = size, .inner = 1, .gather = gather_positions(*this, stride, size)};
+  }
+}
+
+RankLayout RankLayout::of_job(const spec::Job& job, int64_t ranks) {
+  RankLayout layout;
+  layout.ranks_ = ranks;
+  layout.boundaries_ = {1};
+  if (ranks > 1) layout.boundaries_.push_back(ranks);
+  for (const GroupKind kind : kInsideRole) {
+    const plan::RankGroup group = plan::rank_group(job, kind);
+    ERGOMETER_CHECK(ranks % (group.stride * group.size) == 0, "the groups of a kind must tile the stage");
+    if (group.size > 1 && layout.accept_boundary(group.stride))
+      layout.accept_boundary(group.stride * group.size);
+  }
+  for (const GroupKind kind : kInsideRole) {
+    const plan::RankGroup group = plan::rank_group(job, kind);
+    layout.place_group(kind, group.stride, group.size);
+  }
+  return layout;
+}
+
+RankLayout RankLayout::representative() {
+  RankLayout layout;
+  layout.boundaries_ = {1};
+  return layout;
+}
+
+int64_t RankLayout::position(int64_t index) const {
+  int64_t position = 0;
+  for (size_t digit = 0; digit + 1 < boundaries_.size(); ++digit) {
+    const int64_t value = index % boundaries_[digit + 1] / boundaries_[digit];
+    position += value * (ranks_ / boundaries_[digit + 1]);
+  }
+  return position;
+}
+
+}  // namespace ergometer::engine

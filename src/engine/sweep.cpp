@@ -1,0 +1,312 @@
+// The max-plus sweep.
+//
+// The order of work on every stream of every rank is known before the step runs. So an instruction starts at the
+// latest end of what it waits for and ends its duration later, and one pass over the programs gives the exact
+// timeline:  t' = max(t, h) + fixed + clocked * (reference clock / clock),  all times in seconds.
+// All ranks of a role run the same program: their times lie side by side in one vector a stream, and every step
+// of the compiled program (engine/compile.h) is one loop over ranks (engine/kernels.h). Nothing is allocated per
+// step. A role runs until it waits for a message or for the other roles; the roles take turns.
+//
+// Parts of the step: compute and optimizer time follow from the program alone; communication is charged as it
+// happens; what is left of the step is idle.
+#include "engine/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/compile.h"
+#include "engine/kernels.h"
+#include "engine/replay.h"
+
+namespace ergometer::engine {
+namespace {
+
+using workload::GroupKind;
+using Times = std::vector<double>;
+
+/// A rank whose ends of collectives and receives are written down for `replay`.
+struct Sample {
+  int64_t rank = 0;
+  size_t position = 0;
+  Times ends_s;
+};
+
+/// The ranks of one role: their times and how far they are.
+struct RoleState {
+  CompiledRole compiled;
+  size_t next = 0;       ///< step to run
+  bool arrived = false;  ///< at the meeting with other roles that step `next` is
+  Times inverse_clock;   ///< reference clock / clock
+  std::array<Times, workload::kStreamCount> free_s;
+  Times host_since_s;    ///< empty until the host first waits for the GPU
+  double host_s = 0;
+  std::vector<Times> events_s;
+  std::array<Times, kPartCount> parts_s;  ///< of communication; empty until charged
+  std::array<size_t, 2> meetings{};       ///< done so far: world, embedding
+  std::vector<Sample> samples;
+
+  kernels::HostTime host() const { return {host_since_s.empty() ? nullptr : host_since_s.data(), host_s}; }
+};
+
+/// Ranks of several roles waiting for each other.
+struct Meeting {
+  size_t arrived = 0;
+  double latest_s = 0;  ///< world: over everybody
+  Times latest_at_s;    ///< embedding: per index in the role
+};
+
+class Sweep {
+ public:
+  Sweep(const EngineInput& input, const RankLayout& layout) : input_(input), layout_(layout) {
+    n_ = layout.ranks();
+    message_buffer_.assign(static_cast<size_t>(input.plan.messages), -1);
+    set_positions();
+    set_roles();
+    for (const int64_t rank : input.sampled_ranks) add_sample(rank);
+  }
+
+  Timeline run(std::span<const size_t> order) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t i = 0; i < roles_.size(); ++i) moved |= advance(order.empty() ? i : order[i]);
+    }
+    for (const RoleState& role : roles_)
+      ERGOMETER_CHECK(role.next == role.compiled.steps.size(), "deadlock: a role waits for what is never sent");
+    return collect();
+  }
+
+ private:
+  void set_positions();
+  void set_roles();
+  void add_sample(int64_t rank);
+  bool advance(size_t role);
+  bool execute(size_t role, const Step& step);
+  bool receive(RoleState& role, const Step& step);
+  bool meet(size_t role_index, const Step& step);
+  void collective(RoleState& role, const Step& step);
+  void send(RoleState& role, const Step& step);
+  void wait(RoleState& role, const Step& step, const Times& other);
+  void sync_host(RoleState& role, const Step& step);
+  Meeting& meeting(GroupKind kind, size_t number);
+  Timeline collect() const;
+  void collect_role(const RoleState& role, RankTimes* ranks) const;
+
+  static Times& stream(RoleState& role, workload::Stream stream) { return role.free_s[static_cast<size_t>(stream)]; }
+  /// Where a step's exposed time goes; null when it is not charged.
+  double* charged(RoleState& role, const Step& step) const {
+    if (step.charge == Charge::kNone) return nullptr;
+    Times& part = role.parts_s[static_cast<size_t>(step.part)];
+    if (part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
+    return part.data();
+  }
+  void write_down(RoleState& role, const Times& t) const {
+    for (Sample& sample : role.samples) sample.ends_s.push_back(t[sample.position]);
+  }
+  int32_t take_buffer() {
+    if (free_buffers_.empty()) {
+      buffers_.emplace_back(static_cast<size_t>(n_), 0.0);
+      return static_cast<int32_t>(buffers_.size()) - 1;
+    }
+    const int32_t buffer = free_buffers_.back();
+    free_buffers_.pop_back();
+    return buffer;
+  }
+
+  const EngineInput& input_;
+  const RankLayout& layout_;
+  int64_t n_ = 1;
+  std::vector<size_t> position_;         ///< in a role's vectors, by index in the role
+  std::vector<RoleState> roles_;
+  std::vector<int32_t> message_buffer_;  ///< by message: where the times it left are; -1: not sent, or received
+  std::vector<Times> buffers_;
+  std::vector<int32_t> free_buffers_;
+  std::array<std::vector<Meeting>, 2> meetings_;
+};
+
+void Sweep::set_positions() {
+  position_.resize(static_cast<size_t>(n_));
+  for (int64_t i = 0; i < n_; ++i)
+    position_[static_cast<size_t>(i)] = static_cast<size_t>(layout_.position(i));
+}
+
+void Sweep::set_roles() {
+  const auto clocks = input_.clocks_hz;
+  const size_t n = static_cast<size_t>(n_);
+  ERGOMETER_CHECK(clocks.size() == 1 || clocks.size() == n * input_.plan.roles.size(), "one clock a rank, or one");
+  roles_.resize(input_.plan.roles.size());
+  for (size_t r = 0; r < roles_.size(); ++r) {
+    RoleState& role = roles_[r];
+    role.inverse_clock.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      const double clock = clocks.size() == 1 ? clocks[0] : clocks[r * n + i];
+      role.inverse_clock[position_[i]] = input_.costs.reference_clock_hz / clock;
+    }
+    const auto [low, high] = std::minmax_element(role.inverse_clock.begin(), role.inverse_clock.end());
+    role.compiled = compile_role(input_, r, {.low = *low, .high = *high});
+    for (Times& t : role.free_s) t.assign(n, 0.0);
+    role.events_s.assign(static_cast<size_t>(role.compiled.event_buffers), Times(n, 0.0));
+  }
+}
+
+void Sweep::add_sample(int64_t rank) {
+  const size_t role = static_cast<size_t>(rank / n_);
+  ERGOMETER_CHECK(rank >= 0 && role < roles_.size(), "a sampled rank outside the job");
+  roles_[role].samples.push_back({.rank = rank, .position = position_[static_cast<size_t>(rank % n_)], .ends_s = {}});
+}
+
+/// Runs a role until it has to wait for another; true if it got anywhere.
+bool Sweep::advance(size_t role_index) {
+  RoleState& role = roles_[role_index];
+  const size_t first = role.next;
+  const bool had_arrived = role.arrived;
+  while (role.next < role.compiled.steps.size() && execute(role_index, role.compiled.steps[role.next])) ++role.next;
+  return role.next != first || role.arrived != had_arrived;
+}
+
+bool Sweep::execute(size_t role_index, const Step& step) {
+  RoleState& role = roles_[role_index];
+  Times& t = stream(role, step.stream);
+  switch (step.kind) {
+    case StepKind::kCompute:
+      kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host, role.host());
+      role.host_s += step.host_s;
+      return true;
+    case StepKind::kCollective: collective(role, step); return true;
+    case StepKind::kWorld: return meet(role_index, step);
+    case StepKind::kSend: send(role, step); return true;
+    case StepKind::kRecv: return receive(role, step);
+    case StepKind::kJoin: wait(role, step, stream(role, step.on)); return true;
+    case StepKind::kRecord: role.events_s[static_cast<size_t>(step.slot)] = t; return true;
+    case StepKind::kWait: wait(role, step, role.events_s[static_cast<size_t>(step.slot)]); return true;
+    case StepKind::kHostSync: sync_host(role, step); return true;
+  }
+  return true;
+}
+
+void Sweep::collective(RoleState& role, const Step& step) {
+  Times& t = stream(role, step.stream);
+  kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group), step.duration, role.host(),
+                      charged(role, step));
+  role.host_s += step.host_s;
+  write_down(role, t);
+}
+
+void Sweep::send(RoleState& role, const Step& step) {
+  Times& t = stream(role, step.stream);
+  kernels::wait_for_host(t.data(), n_, role.host());
+  int32_t& buffer = message_buffer_[static_cast<size_t>(step.slot)];
+  ERGOMETER_CHECK(buffer < 0, "a message is sent twice");
+  buffer = take_buffer();
+  std::copy(t.begin(), t.end(), buffers_[static_cast<size_t>(buffer)].begin());
+  kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
+  role.host_s += step.host_s;
+}
+
+bool Sweep::receive(RoleState& role, const Step& step) {
+  int32_t& buffer = message_buffer_[static_cast<size_t>(step.slot)];
+  if (buffer < 0) return false;
+  Times& t = stream(role, step.stream);
+  kernels::wait_for_host(t.data(), n_, role.host());
+  kernels::wait_for(t.data(), buffers_[static_cast<size_t>(buffer)].data(), n_);
+  kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
+  free_buffers_.push_back(buffer);
+  buffer = -1;
+  role.host_s += step.host_s;
+  write_down(role, t);
+  return true;
+}
+
+void Sweep::wait(RoleState& role, const Step& step, const Times& other) {
+  Times& t = stream(role, step.stream);
+  double* part = charged(role, step);
+  if (&t == &other) return;
+  if (part == nullptr) return kernels::wait_for(t.data(), other.data(), n_);
+  kernels::wait_charged(t.data(), other.data(), role.inverse_clock.data(), n_, part,
+                        step.charge == Charge::kDuration, step.duration);
+}
+
+void Sweep::sync_host(RoleState& role, const Step& step) {
+  if (role.host_since_s.empty()) role.host_since_s.assign(static_cast<size_t>(n_), 0.0);
+  kernels::raise_host(role.host_since_s.data(), stream(role, step.stream).data(), n_, role.host_s);
+}
+
+Meeting& Sweep::meeting(GroupKind kind, size_t number) {
+  std::vector<Meeting>& meetings = meetings_[kind == GroupKind::kWorld ? 0 : 1];
+  if (meetings.size() <= number) meetings.resize(number + 1);
+  Meeting& found = meetings[number];
+  if (kind == GroupKind::kEmbedding && found.arrived == 0) found.latest_at_s.assign(static_cast<size_t>(n_), 0.0);
+  return found;
+}
+
+bool Sweep::meet(size_t role_index, const Step& step) {
+  RoleState& role = roles_[role_index];
+  Times& t = stream(role, step.stream);
+  const bool world = step.group == GroupKind::kWorld;
+  size_t& done = role.meetings[world ? 0 : 1];
+  Meeting& here = meeting(step.group, done);
+  if (!role.arrived) {
+    role.arrived = true;
+    ++here.arrived;
+    kernels::wait_for_host(t.data(), n_, role.host());
+    if (world) here.latest_s = std::max(here.latest_s, kernels::largest(t.data(), n_));
+    else kernels::wait_for(here.latest_at_s.data(), t.data(), n_);
+  }
+  const size_t expected = world ? roles_.size() : std::min<size_t>(roles_.size(), 2);
+  if (here.arrived < expected) return false;
+  if (world) std::fill(t.begin(), t.end(), here.latest_s);
+  else std::copy(here.latest_at_s.begin(), here.latest_at_s.end(), t.begin());
+  kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
+  role.arrived = false;
+  ++done;
+  role.host_s += step.host_s;
+  write_down(role, t);
+  return true;
+}
+
+void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
+  for (int64_t i = 0; i < n_; ++i) {
+    const size_t at = position_[static_cast<size_t>(i)];
+    RankTimes& rank = ranks[i];
+    for (const Times& t : role.free_s) rank.end_s = std::max(rank.end_s, t[at]);
+    for (size_t part = 0; part < kPartCount; ++part)
+      if (!role.parts_s[part].empty()) rank.parts_s[part] = role.parts_s[part][at];
+    rank.parts_s[static_cast<size_t>(Part::kCompute)] = role.compiled.compute.at(role.inverse_clock[at]);
+    rank.parts_s[static_cast<size_t>(Part::kOptimizer)] = role.compiled.optimizer.at(role.inverse_clock[at]);
+  }
+}
+
+Timeline Sweep::collect() const {
+  Timeline timeline;
+  timeline.ranks.resize(static_cast<size_t>(n_) * roles_.size());
+  for (size_t r = 0; r < roles_.size(); ++r) collect_role(roles_[r], &timeline.ranks[r * static_cast<size_t>(n_)]);
+  for (const RankTimes& rank : timeline.ranks) timeline.step_s = std::max(timeline.step_s, rank.end_s);
+  for (RankTimes& rank : timeline.ranks) {
+    double busy_s = 0;
+    for (const double part_s : rank.parts_s) busy_s += part_s;
+    rank.parts_s[static_cast<size_t>(Part::kIdle)] = timeline.step_s - busy_s;
+  }
+  for (const int64_t wanted : input_.sampled_ranks) {
+    const RoleState& role = roles_[static_cast<size_t>(wanted / n_)];
+    const auto sample = std::find_if(role.samples.begin(), role.samples.end(),
+                                     [&](const Sample& it) { return it.rank == wanted; });
+    const auto spans = replay(input_, static_cast<size_t>(wanted / n_), wanted,
+                              role.inverse_clock[sample->position], sample->ends_s);
+    timeline.spans.insert(timeline.spans.end(), spans.begin(), spans.end());
+  }
+  return timeline;
+}
+
+}  // namespace
+
+Timeline sweep_ranks(const EngineInput& input, const RankLayout& layout, std::span<const size_t> order) {
+  return Sweep(input, layout).run(order);
+}
+
+Timeline sweep(const EngineInput& input) {
+  return sweep_ranks(input, RankLayout::of_job(input.job, input.plan.ranks_per_role));
+}
+
+}  // namespace ergometer::engine
