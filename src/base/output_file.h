@@ -9,8 +9,10 @@
 namespace ergometer::base {
 
 /// A file that appears whole or not at all: what is written goes to a temporary name beside the
-/// target, and `commit` renames it. Without `commit` (an error on the way) nothing is left. A pipe
-/// or a device is written straight, because it cannot be renamed onto.
+/// target, and `commit` renames it, so a reader finds the old file or the new one, never half of
+/// it. Without `commit` (an error on the way) nothing is left. An old file's mode and symbolic
+/// links to it are kept. A pipe or a device (`/dev/stdout`) is written straight: it cannot be
+/// renamed onto.
 class OutputFile {
  public:
   static Result<OutputFile> open(const std::string& path);
@@ -20,16 +22,20 @@ class OutputFile {
 
   /// Buffered; a failure shows in `commit`.
   void write(std::string_view text);
+  /// Once, at the end.
   Result<void> commit();
 
  private:
-  OutputFile(std::string path, std::string written, std::FILE* file)
-      : path_(std::move(path)), written_(std::move(written)), file_(file) {}
+  explicit OutputFile(std::string path) : path_(std::move(path)) {}
 
-  std::string path_;     ///< what the user asked for
-  std::string written_;  ///< what is open: the temporary name, or `path_` itself
+  std::string path_;       ///< what the user asked for
+  std::string target_;     ///< the same behind symbolic links
+  std::string temporary_;  ///< what is open; empty when `path_` is written straight
   std::FILE* file_ = nullptr;
-  bool failed_ = false;
+  int error_ = 0;  ///< errno of the first failed write
 };
+
+/// The same in one call.
+Result<void> write_file_atomically(const std::string& path, std::string_view text);
 
 }  // namespace ergometer::base

@@ -22,6 +22,9 @@ class OutputFileTest : public testing::Test {
     std::ifstream file(folder_ / name);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
+  long files() const {
+    return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
   fs::path folder_;
 };
 
@@ -43,21 +46,55 @@ TEST_F(OutputFileTest, WithoutCommitTheFormerFileStaysAndNothingIsLeftBeside) {
     file->write("half");
   }
   EXPECT_EQ(content("a.txt"), "before");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+  EXPECT_EQ(files(), 1);
 }
 
 TEST_F(OutputFileTest, FoldersAndMissingFoldersAreRefused) {
-  EXPECT_NE(OutputFile::open(folder_.string()).error().message.find("is a folder"),
-            std::string::npos);
-  EXPECT_NE(OutputFile::open((folder_ / "no/a").string()).error().message.find("cannot be written"),
-            std::string::npos);
+  const std::string folder = folder_.string();
+  EXPECT_EQ(OutputFile::open(folder).error().message,
+            folder + ": is a folder; give the name of a file in it");
+  EXPECT_EQ(OutputFile::open(folder + "/no/a").error().message,
+            folder + "/no/a: cannot be written: No such file or directory");
+  EXPECT_EQ(OutputFile::open("").error().message, "an empty text is no file name");
 }
 
 TEST_F(OutputFileTest, AFullDeviceIsAnErrorAtCommit) {
   auto file = OutputFile::open("/dev/full");
   ASSERT_TRUE(file);
   file->write("x");
-  EXPECT_NE(file->commit().error().message.find("/dev/full: cannot be written"), std::string::npos);
+  EXPECT_EQ(file->commit().error().message,
+            "/dev/full: cannot be written: No space left on device");
+}
+
+TEST_F(OutputFileTest, ReplacesAFileAndKeepsItsMode) {
+  const std::string path = (folder_ / "a.txt").string();
+  std::ofstream(path) << "before, and longer";
+  fs::permissions(path, fs::perms(0640));
+  ASSERT_TRUE(write_file_atomically(path, "after"));
+  EXPECT_EQ(content("a.txt"), "after");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(OutputFileTest, WritesThroughASymbolicLink) {
+  std::ofstream(folder_ / "target") << "before";
+  fs::create_symlink(folder_ / "target", folder_ / "link");
+  ASSERT_TRUE(write_file_atomically((folder_ / "link").string(), "after"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(content("target"), "after");
+}
+
+TEST_F(OutputFileTest, ATemporaryNameThatIsTakenIsLeftAlone) {
+  const std::string taken = "a.txt.partial-" + std::to_string(getpid()) + "-0";
+  std::ofstream(folder_ / taken) << "another's";
+  ASSERT_TRUE(write_file_atomically((folder_ / "a.txt").string(), "mine"));
+  EXPECT_EQ(content(taken), "another's");
+  EXPECT_EQ(content("a.txt"), "mine");
+}
+
+TEST_F(OutputFileTest, DevicesStayInPlace) {
+  ASSERT_TRUE(write_file_atomically("/dev/null", "text"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
 }  // namespace
