@@ -33,6 +33,8 @@ struct Traffic {
 /// it is made; a missing one is an input error that names the file's entry and the parameter.
 class CostModel {
  public:
+  struct Parameters;  ///< of `cost/parameters.h`, private to the folder
+
   static base::Result<CostModel> make(const spec::Job& job);
 
   /// `where` matters for collectives only.
@@ -46,7 +48,6 @@ class CostModel {
   double collective_slowdown(const workload::Operator& collective, const workload::Operator& compute) const;
 
  private:
-  struct Parameters;
   explicit CostModel(std::shared_ptr<const Parameters> parameters) : parameters_(std::move(parameters)) {}
   std::shared_ptr<const Parameters> parameters_;
 };

@@ -1,0 +1,214 @@
+#include "cost/parameters.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace ergometer::cost {
+namespace {
+
+using base::ParameterSet;
+using spec::Precision;
+
+/// Takes parameters out of one entry of the catalog and keeps the first one that is missing.
+class Reader {
+ public:
+  Reader(const ParameterSet& set, std::string entry, std::string_view prefix = "")
+      : set_(set), entry_(std::move(entry)), prefix_(prefix) {}
+
+  double need(std::string_view name) {
+    const base::Parameter* found = set_.find(prefix_ + std::string(name));
+    if (found == nullptr && missing_.empty()) missing_ = name;
+    return found == nullptr ? 1 : found->value;
+  }
+  double or_else(std::string_view name, double fallback) const {
+    return set_.value_or(prefix_ + std::string(name), fallback);
+  }
+  /// Nothing, or one message that names the entry and the parameter.
+  base::Result<void> finish() const {
+    if (missing_.empty()) return {};
+    return base::input_error(entry_ + ": parameter " + prefix_ + missing_ +
+                             " is missing; give it, or name a catalog entry that has it");
+  }
+
+ private:
+  const ParameterSet& set_;
+  std::string entry_, prefix_, missing_;
+};
+
+GemmParameters read_gemm(Reader& r) {
+  GemmParameters p;
+  p.efficiency = r.need("gemm.efficiency");
+  p.fp8_efficiency = r.or_else("gemm.fp8_efficiency", p.efficiency);
+  p.k_ramp = r.need("gemm.k_ramp");
+  p.wgrad = r.need("gemm.wgrad");
+  p.tile_m = static_cast<int64_t>(r.need("gemm.tile_m"));
+  p.tile_n = static_cast<int64_t>(r.need("gemm.tile_n"));
+  p.tile_step = r.need("gemm.tile_step");
+  p.quantization = r.need("gemm.quantization");
+  p.fixed_s = r.need("gemm.fixed");
+  p.memory_efficiency = r.need("gemm.memory_efficiency");
+  return p;
+}
+
+GroupedParameters read_grouped(Reader& r) {
+  return {r.need("grouped.efficiency"), r.need("grouped.m_ramp"), r.need("grouped.k_ramp"), r.need("grouped.wgrad"),
+          r.need("grouped.dgrad")};
+}
+
+AttentionParameters read_attention(Reader& r) {
+  AttentionParameters p;
+  p.forward = r.need("attention.forward");
+  p.backward = r.need("attention.backward");
+  p.tile_ramp = r.need("attention.tile_ramp");
+  p.backward_tile_ramp = r.need("attention.backward_tile_ramp");
+  p.fixed_s = r.need("attention.fixed");
+  p.latent_forward = r.need("attention.latent_forward");
+  p.latent_backward = r.need("attention.latent_backward");
+  p.small_head = r.need("attention.small_head");
+  return p;
+}
+
+MemoryParameters read_memory(Reader& r) {
+  return {r.need("memory.efficiency"), r.need("memory.cross_entropy"), r.need("memory.permute"), r.need("memory.ramp")};
+}
+
+OverlapParameters read_overlap(Reader& r) {
+  return {r.need("overlap.collective_sms"), r.need("overlap.send_sms"), r.need("overlap.memory_share"),
+          r.need("overlap.collective_slowdown")};
+}
+
+/// Peaks at the reference clock. Without a matrix mode for FP32 the vector units do such products.
+Device read_device(const spec::Gpu& gpu, Reader& r) {
+  Device device;
+  device.sms = static_cast<double>(gpu.sms);
+  device.memory_bytes_per_s = gpu.memory_bytes_per_s;
+  device.reference_clock_hz = gpu.sustained_clock_hz;
+  device.kernel_latency_s = r.need("kernel.latency");
+  const double slowed = gpu.sustained_clock_hz / gpu.boost_clock_hz;
+  const double fp16 = r.need("peak_fp16");
+  const auto set = [&](Precision precision, double peak) { device.flops_per_s[static_cast<size_t>(precision)] = peak * slowed; };
+  set(Precision::kFp16, fp16);
+  set(Precision::kBf16, r.or_else("peak_bf16", fp16));
+  set(Precision::kFp8, r.or_else("peak_fp8", fp16));
+  const double vector = r.or_else("peak_vector", 0);
+  set(Precision::kFp32, r.or_else("peak_fp32", vector > 0 ? vector : r.need("peak_fp32")));
+  return device;
+}
+
+DomainParameters read_domain(Reader& r, int64_t gpus) {
+  DomainParameters p;
+  p.gpus = gpus;
+  p.ring_bytes_per_s = r.need("ring_bandwidth");
+  p.half_ring_bytes_per_s = r.or_else("half_ring_bandwidth", p.ring_bytes_per_s);
+  p.pair_ring_bytes_per_s = r.or_else("pair_ring_bandwidth", p.half_ring_bytes_per_s);
+  p.pair_bytes_per_s = r.need("pair_bandwidth");
+  p.all_to_all_bytes_per_s = r.need("all_to_all_bandwidth");
+  p.in_switch_bytes_per_s = r.or_else("in_switch_bandwidth", 0);
+  p.in_switch_bus_cap = r.or_else("in_switch_bus_cap", 0);
+  p.mesh_links = r.or_else("mesh_links", 0);
+  p.low_latency_bytes_per_s = r.need("low_latency_bandwidth");
+  p.low_latency_base_s = r.need("low_latency_base");
+  p.low_latency_hop_s = r.need("low_latency_hop");
+  p.latency_s = r.need("latency");
+  p.ramp_s = r.need("ramp");
+  p.ramp_half_bytes = r.need("ramp_half_size");
+  p.ring_base_s = r.need("ring_base");
+  p.hop_s = r.need("domain_hop_latency");
+  p.peer_s = r.need("peer_latency");
+  p.send_s = r.need("send_latency");
+  return p;
+}
+
+FabricParameters read_fabric(Reader& r) {
+  FabricParameters p;
+  p.line_efficiency = r.need("line_efficiency");
+  p.all_to_all_line_efficiency = r.or_else("all_to_all_line_efficiency", p.line_efficiency);
+  p.low_latency_bytes_per_s = r.need("low_latency_bandwidth");
+  p.low_latency_base_s = r.need("low_latency_base");
+  p.low_latency_hop_s = r.need("low_latency_hop");
+  p.low_latency_domain_hop_s = r.need("low_latency_domain_hop");
+  p.low_latency_tree_s = r.need("low_latency_tree_latency");
+  p.latency_s = r.need("latency");
+  p.ramp_s = r.need("ramp");
+  p.ramp_half_bytes = r.need("ramp_half_size");
+  p.tree_s = r.need("tree_latency");
+  p.ring_base_s = r.need("ring_base");
+  p.ring_hop_s = r.need("ring_hop_latency");
+  p.peer_s = r.need("peer_latency");
+  p.send_s = r.need("send_latency");
+  return p;
+}
+
+/// One GPU's NIC rate over its in-domain rate: how much slower a network-paced collective runs through HBM.
+double network_memory_fraction(const spec::Node& node, const DomainParameters& domain, const FabricParameters& fabric) {
+  double nics = 0;
+  for (const spec::Nic& nic : node.nics) nics += nic.bytes_per_s;
+  if (node.gpus <= 1 || domain.ring_bytes_per_s <= 0) return 1;
+  return std::min(1.0, nics / node.gpus * fabric.line_efficiency / domain.ring_bytes_per_s);
+}
+
+/// A precision whose peak the GPU does not state cannot be priced.
+base::Result<void> check_precision(const spec::Gpu& gpu, Precision precision) {
+  const auto lacks = [&](std::string_view name) { return !gpu.parameters.has(name); };
+  if (precision == Precision::kFp8 && (lacks("peak_fp8") || lacks("gemm.fp8_efficiency"))) {
+    return base::input_error("precision = fp8: " + gpu.name + " has no FP8 matrix peak; use bf16 or fp16");
+  }
+  if (precision == Precision::kBf16 && lacks("peak_bf16")) {
+    return base::input_error("precision = bf16: " + gpu.name + " has no BF16 matrix peak; use fp16");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind kind) {
+  using workload::GroupKind;
+  const spec::Parallelism& p = parameters.parallelism;
+  const int64_t etp = p.etp > 0 ? p.etp : p.tp;
+  int64_t extent = p.tp * p.cp * p.dp * p.pp;  // ranks from the first member to the last
+  if (kind == GroupKind::kTensor) extent = p.tp;
+  if (kind == GroupKind::kExpertTensor) extent = etp;
+  if (kind == GroupKind::kContext) extent = p.tp * p.cp;
+  if (kind == GroupKind::kExpert) extent = etp * p.ep;
+  if (kind == GroupKind::kShard && p.fsdp_shard_size > 0) extent = p.tp * p.fsdp_shard_size;
+  if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kReplica ||
+      (kind == GroupKind::kShard && p.fsdp_shard_size == 0)) {
+    extent = p.tp * p.cp * p.dp;
+  }
+  return extent > parameters.domain.gpus;
+}
+
+base::Result<CostModel> CostModel::make(const spec::Job& job) {
+  const spec::Node& node = job.cluster.node;
+  const spec::Gpu& gpu = node.gpu;
+  auto p = std::make_shared<Parameters>();
+  p->parallelism = job.parallelism;
+  Reader kernels(gpu.parameters, "GPU " + gpu.name);
+  p->device = read_device(gpu, kernels);
+  p->gemm = read_gemm(kernels);
+  p->grouped = read_grouped(kernels);
+  p->attention = read_attention(kernels);
+  p->memory = read_memory(kernels);
+  p->overlap = read_overlap(kernels);
+  p->launch_s = kernels.need(job.training.cuda_graphs ? "host.graph_launch" : "host.launch");
+  ERGOMETER_TRY(kernels.finish());
+  ERGOMETER_TRY(check_precision(gpu, job.training.precision));
+
+  const int64_t domain_gpus = std::max<int64_t>(1, job.cluster.domain_gpus);
+  p->domain.gpus = domain_gpus;
+  if (domain_gpus > 1 && job.gpus > 1) {
+    Reader inside(node.parameters, "node " + node.name, "collective.");
+    p->domain = read_domain(inside, domain_gpus);
+    ERGOMETER_TRY(inside.finish());
+  }
+  if (job.gpus > domain_gpus) {
+    Reader between(job.cluster.fabric.parameters, "fabric of " + job.cluster.name, "collective.");
+    p->fabric = read_fabric(between);
+    ERGOMETER_TRY(between.finish());
+    p->network_memory_fraction = network_memory_fraction(node, p->domain, p->fabric);
+  }
+  return CostModel(std::move(p));
+}
+
+}  // namespace ergometer::cost

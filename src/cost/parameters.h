@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cost/cost.h"
+#include "spec/job.h"
+
+namespace ergometer::cost {
+
+/// What the kernels run on. Rates are those at the reference clock, the GPU's sustained clock: the data sheet
+/// states peaks at the boost clock, so `peak * sustained / boost`.
+struct Device {
+  double sms = 0;
+  double memory_bytes_per_s = 0;  ///< data-sheet peak; HBM has a clock of its own
+  double reference_clock_hz = 0;
+  std::array<double, 4> flops_per_s{};  ///< by spec::Precision, dense matrix peak
+  double kernel_latency_s = 0;          ///< between dependent kernels of one stream
+  double rate(spec::Precision precision) const { return flops_per_s[static_cast<size_t>(precision)]; }
+};
+
+struct GemmParameters {
+  double efficiency = 0, fp8_efficiency = 0, k_ramp = 0, wgrad = 0;
+  int64_t tile_m = 0, tile_n = 0;
+  double tile_step = 0, quantization = 0, fixed_s = 0, memory_efficiency = 0;
+};
+
+struct GroupedParameters {
+  double efficiency = 0, m_ramp = 0, k_ramp = 0, wgrad = 0, dgrad = 0;
+};
+
+struct AttentionParameters {
+  double forward = 0, backward = 0, tile_ramp = 0, backward_tile_ramp = 0, fixed_s = 0;
+  double latent_forward = 0, latent_backward = 0, small_head = 0;
+};
+
+struct MemoryParameters {
+  double efficiency = 0, cross_entropy = 0, permute = 0, ramp_s = 0;
+};
+
+struct OverlapParameters {
+  double collective_sms = 0, send_sms = 0, memory_share = 0, collective_slowdown = 1;
+};
+
+/// Collectives inside one scale-up domain (a node's NVLink, xGMI or PCIe; an NVL72 rack).
+struct DomainParameters {
+  int64_t gpus = 1;
+  double ring_bytes_per_s = 0, half_ring_bytes_per_s = 0, pair_ring_bytes_per_s = 0;
+  double pair_bytes_per_s = 0, all_to_all_bytes_per_s = 0, in_switch_bytes_per_s = 0, in_switch_bus_cap = 0;
+  double mesh_links = 0;
+  double low_latency_bytes_per_s = 0, low_latency_base_s = 0, low_latency_hop_s = 0;
+  double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0;
+  double ring_base_s = 0, hop_s = 0, peer_s = 0, send_s = 0;
+};
+
+/// Collectives between domains.
+struct FabricParameters {
+  double line_efficiency = 0, all_to_all_line_efficiency = 0;
+  double low_latency_bytes_per_s = 0, low_latency_base_s = 0, low_latency_hop_s = 0;
+  double low_latency_domain_hop_s = 0, low_latency_tree_s = 0;
+  double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0, tree_s = 0;
+  double ring_base_s = 0, ring_hop_s = 0, peer_s = 0, send_s = 0;
+};
+
+/// Everything the cost model takes from the catalog and the job.
+struct CostModel::Parameters {
+  Device device;
+  GemmParameters gemm;
+  GroupedParameters grouped;
+  AttentionParameters attention;
+  MemoryParameters memory;
+  OverlapParameters overlap;
+  DomainParameters domain;
+  FabricParameters fabric;
+  double launch_s = 0;
+  /// Share of the in-domain collective's HBM traffic that one paced by the network causes.
+  double network_memory_fraction = 1;
+  spec::Parallelism parallelism;  ///< tells which groups leave the domain
+};
+
+/// Whether the groups of a kind reach beyond one scale-up domain.
+bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind kind);
+
+// One operator each; see the files of the same name.
+Price price_gemm(const Device& device, const GemmParameters& gemm, const workload::Operator& op);
+Price price_grouped(const Device& device, const GroupedParameters& grouped, const GemmParameters& gemm,
+                    const workload::Operator& op);
+Price price_attention(const Device& device, const AttentionParameters& attention, const GemmParameters& gemm,
+                      const MemoryParameters& memory, const workload::Operator& op);
+Price price_memory(const Device& device, const MemoryParameters& memory, const workload::Operator& op);
+Price price_collective(const Device& device, const DomainParameters& domain, const FabricParameters& fabric,
+                       const workload::Operator& op, const plan::GroupPlacement& where);
+
+/// Compute that scales with the clock against memory that does not: the larger decides. `fixed_s` comes on top.
+Price roofline(double compute_s, double memory_s, double fixed_s);
+
+/// Seconds of the matrix units for `batch` products [m,k] x [k,n] on `sms` of the device's SMs, at the reference
+/// clock; no memory, no fixed time. The GEMM model's core, also used under overlap.
+double gemm_compute_s(const Device& device, const GemmParameters& gemm, const workload::Operator& op, double sms);
+
+}  // namespace ergometer::cost
