@@ -28,9 +28,8 @@ std::vector<ScheduleSlot> table_of_groups(int64_t micro_batches, int64_t chunks,
 
 /// Warm-up forwards, then one forward and one backward in turn, then the backwards that are left.
 std::vector<ScheduleSlot> one_f_one_b(const std::vector<ScheduleSlot>& forward,
-                                      const std::vector<ScheduleSlot>& backward, int64_t warm_up) {
+                                      const std::vector<ScheduleSlot>& backward, size_t ahead) {
   const size_t total = forward.size();
-  const size_t ahead = std::min(static_cast<size_t>(warm_up), total);
   std::vector<ScheduleSlot> slots(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
   slots.reserve(2 * total);
   for (size_t i = ahead; i < total; ++i) {
@@ -61,35 +60,44 @@ std::vector<ScheduleSlot> zero_bubble_h1(const std::vector<ScheduleSlot>& one_f_
   return slots;
 }
 
+/// Micro batches that interleaving takes through a chunk before it goes to the next one. GPipe runs every micro
+/// batch through before it turns back: one group of all.
+int64_t group_size(const spec::Job& job) {
+  const spec::Parallelism& parallel = job.parallelism;
+  if (parallel.schedule == spec::Schedule::kGpipe) return job.micro_batches();
+  return parallel.microbatch_group > 0 ? parallel.microbatch_group : parallel.pp;
+}
+
+bool forward_only(const spec::Job& job) {
+  return job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
+}
+
 }  // namespace
 
-std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage) {
+int64_t warm_up_forwards(const spec::Job& job, int64_t stage) {
   const spec::Parallelism& parallel = job.parallelism;
-  const int64_t micro_batches = job.micro_batches();
-  const int64_t stages = parallel.pp, chunks = parallel.vpp;
-  const bool gpipe = parallel.schedule == spec::Schedule::kGpipe;
-  // GPipe runs every micro batch through before it turns back: one group of all.
-  const int64_t asked = parallel.microbatch_group > 0 ? parallel.microbatch_group : stages;
-  const int64_t group = gpipe ? micro_batches : asked;
+  const int64_t total = job.micro_batches() * parallel.vpp, behind = parallel.pp - stage - 1;
+  if (forward_only(job) || parallel.schedule == spec::Schedule::kGpipe) return total;
+  const int64_t ahead = parallel.vpp > 1 ? 2 * behind + (parallel.vpp - 1) * group_size(job) : behind;
+  return std::min(ahead, total);
+}
+
+std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage) {
+  const int64_t micro_batches = job.micro_batches(), chunks = job.parallelism.vpp, group = group_size(job);
+  const bool zero_bubble = job.parallelism.schedule == spec::Schedule::kZbH1;
+  ERGOMETER_CHECK(!zero_bubble || chunks == 1, "ZB-H1 has one chunk a stage");
 
   std::vector<ScheduleSlot> forward = table_of_groups(micro_batches, chunks, group, SlotKind::kForward);
-  const spec::Mode mode = job.training.mode;
-  if (mode == spec::Mode::kPrefill || mode == spec::Mode::kDecode) return forward;
-
+  if (forward_only(job)) return forward;
   const std::vector<ScheduleSlot> backward =
       table_of_groups(micro_batches, chunks, group, SlotKind::kBackward);
-  const auto total = static_cast<int64_t>(forward.size());
-  if (gpipe) return one_f_one_b(forward, backward, total);
-  if (chunks > 1) {
-    ERGOMETER_CHECK(parallel.schedule != spec::Schedule::kZbH1, "ZB-H1 has one chunk a stage");
-    return one_f_one_b(forward, backward, 2 * (stages - stage - 1) + (chunks - 1) * group);
-  }
-  const std::vector<ScheduleSlot> slots = one_f_one_b(forward, backward, stages - stage - 1);
-  return parallel.schedule == spec::Schedule::kZbH1 ? zero_bubble_h1(slots, stage) : slots;
+  const std::vector<ScheduleSlot> slots =
+      one_f_one_b(forward, backward, static_cast<size_t>(warm_up_forwards(job, stage)));
+  return zero_bubble ? zero_bubble_h1(slots, stage) : slots;
 }
 
 InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks) {
-  const bool forward_only =
+  const bool no_backward =
       std::all_of(slots.begin(), slots.end(), [](const ScheduleSlot& s) { return s.kind == SlotKind::kForward; });
   std::vector<int64_t> alive(static_cast<size_t>(chunks), 0);
   InFlight most{0, alive};
@@ -100,7 +108,7 @@ InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks) {
       ++of_chunk;
       if (++total > most.total) most = {total, alive};
     }
-    const bool frees = forward_only || slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
+    const bool frees = no_backward || slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
     if (frees) {
       --of_chunk;
       --total;

@@ -20,6 +20,10 @@ struct ScheduleSlot {
 /// (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage);
 
+/// Forwards that stage runs before its first forward-backward pair: all of them for GPipe and for inference, and
+/// where the step is too short for a pair.
+int64_t warm_up_forwards(const spec::Job& job, int64_t stage);
+
 /// The most (micro batch, chunk) activations alive at once under that order, from forward to the (weight)
 /// backward that frees them, and the largest number per chunk at that moment.
 struct InFlight {

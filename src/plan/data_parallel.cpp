@@ -1,0 +1,189 @@
+#include "plan/data_parallel.h"
+
+#include <algorithm>
+
+#include "plan/placement.h"
+
+namespace ergometer::plan {
+namespace {
+
+using workload::CollectiveKind;
+using workload::GroupKind;
+using workload::Stream;
+
+/// Megatron-Core's default bucket, core/distributed/distributed_data_parallel.py: 40 M elements, or more where
+/// many replicas would otherwise get shards too short for their rings.
+constexpr double kBucketElements = 40e6;
+constexpr double kBucketElementsPerReplica = 1e6;
+
+double trainable(const workload::ParameterShare& share, bool expert) {
+  return expert ? share.trainable_expert : share.trainable_dense;
+}
+
+}  // namespace
+
+double gradient_bytes(const spec::Training& training) {
+  return training.gradients_fp32 || training.precision == spec::Precision::kFp32 ? 4 : 2;
+}
+
+double parameter_bytes(const spec::Training& training) {
+  if (training.precision == spec::Precision::kFp32) return 4;
+  return training.precision == spec::Precision::kFp8 && training.fp8_parameters ? 1 : 2;
+}
+
+bool fully_sharded(const spec::Job& job) {
+  return job.parallelism.fsdp || job.parallelism.zero_stage >= 3;
+}
+
+bool reduces_every_micro_batch(const spec::Job& job) {
+  // Megatron keeps whole gradient buffers through the step; PyTorch's SHARD_GRAD_OP frees them every backward.
+  const bool shard_grad_op =
+      job.parallelism.zero_stage == 2 && job.training.framework == spec::Framework::kTorchFsdp;
+  return fully_sharded(job) || shard_grad_op;
+}
+
+workload::Operator data_collective(const char* name, CollectiveKind kind, GroupKind group, double elements,
+                                   double element_bytes) {
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kCollective;
+  op.module = workload::Module::kData;
+  op.pass = kind == CollectiveKind::kAllGather ? workload::Pass::kForward : workload::Pass::kBackward;
+  op.precision = element_bytes == 4 ? spec::Precision::kFp32
+                 : element_bytes == 1 ? spec::Precision::kFp8
+                                      : spec::Precision::kBf16;
+  op.name = name;
+  op.collective = kind;
+  op.group = group;
+  op.comm_bytes = elements * element_bytes;
+  return op;
+}
+
+DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                           int64_t stage_index, OperatorTable& operators, ProgramWriter& writer)
+    : job_(job), workload_(workload), stage_(stage), stage_index_(stage_index), operators_(operators),
+      writer_(writer) {
+  const spec::Parallelism& parallel = job.parallelism;
+  const int64_t replicas = rank_group(job, GroupKind::kData).size;
+  const double by_default =
+      std::max(kBucketElements, kBucketElementsPerReplica * static_cast<double>(replicas));
+  bucket_elements_ = job.training.bucket_elements > 0 ? job.training.bucket_elements : by_default;
+  const bool once_a_step = !reduces_every_micro_batch(job);
+  overlap_gradients_ = once_a_step && job.training.overlap_grad_reduce;
+  overlap_parameters_ = !fully_sharded(job) && parallel.zero_stage >= 1 && job.training.overlap_param_gather;
+  aligned_ = overlap_parameters_ && parallel.pp > 1 && parallel.vpp > 1;
+  for (Kind& kind : kinds_) {
+    kind.expert = &kind == &kinds_[1];
+    kind.active = rank_group(job, kind.expert ? GroupKind::kExpertData : GroupKind::kData).size > 1;
+    for (const Chunk& chunk : stage.chunks) make_chain(kind, chunk);
+  }
+}
+
+void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
+  Chain chain;
+  Bucket bucket;
+  for (size_t i = chunk.blocks.size(); i-- > 0;) {
+    const auto& block = workload_.blocks[static_cast<size_t>(chunk.blocks[i])];
+    const double elements = trainable(block.parameters, kind.expert);
+    bucket.elements += elements;
+    bucket.lowest = i;
+    kind.total += elements;
+    if (bucket.elements > 0 && (bucket.elements >= bucket_elements_ || i == 0)) {
+      if (kind.active && overlap_gradients_) bucket.reduce = reduce_op(kind, bucket.elements);
+      if (kind.active && overlap_parameters_) {
+        bucket.gather = gather_op(kind, bucket.elements);
+        bucket.event = writer_.new_event();
+      }
+      chain.buckets.push_back(bucket);
+      bucket = Bucket{};
+    }
+  }
+  std::reverse(chain.buckets.begin(), chain.buckets.end());
+  kind.chains.push_back(std::move(chain));
+}
+
+int32_t DataParallel::reduce_op(const Kind& kind, double elements) {
+  const bool scatter = job_.parallelism.zero_stage >= 1;
+  const char* names[2][2] = {{"grad_all_reduce", "grad_reduce_scatter"},
+                             {"expert_grad_all_reduce", "expert_grad_reduce_scatter"}};
+  return operators_.add(data_collective(
+      names[kind.expert ? 1 : 0][scatter ? 1 : 0],
+      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements, gradient_bytes(job_.training)));
+}
+
+int32_t DataParallel::gather_op(const Kind& kind, double elements) {
+  return operators_.add(data_collective(kind.expert ? "expert_param_all_gather" : "param_all_gather",
+                                        CollectiveKind::kAllGather,
+                                        kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements,
+                                        parameter_bytes(job_.training)));
+}
+
+void DataParallel::issue_gather(Bucket& bucket) {
+  if (bucket.gather < 0 || bucket.gathered) return;
+  writer_.join(Stream::kData, Stream::kCompute);
+  writer_.op(Stream::kData, bucket.gather);
+  writer_.record(Stream::kData, bucket.event);
+  bucket.gathered = true;
+}
+
+void DataParallel::gather_chunk(size_t chunk) {
+  for (Kind& kind : kinds_) {
+    for (Bucket& bucket : kind.chains[chunk].buckets) issue_gather(bucket);
+  }
+}
+
+void DataParallel::begin_step() {
+  // Megatron-Core starts the gathers of the first two chunks before the first micro batch.
+  if (!aligned_) return;
+  for (size_t chunk = 0; chunk < std::min<size_t>(2, stage_.chunks.size()); ++chunk) gather_chunk(chunk);
+}
+
+void DataParallel::before_forward(const std::vector<ScheduleSlot>& forwards, size_t forward_index) {
+  if (!aligned_) return;
+  // Chunk j + 1 is gathered when stage 0 of the pipeline starts chunk j: later stages run behind by their index.
+  const size_t ahead = forward_index + static_cast<size_t>(stage_index_);
+  if (ahead >= forwards.size() || forwards[ahead].micro_batch != 0) return;
+  const auto next = static_cast<size_t>(forwards[ahead].chunk) + 1;
+  if (next > 1 && next < stage_.chunks.size()) gather_chunk(next);
+}
+
+void DataParallel::before_block(size_t chunk, size_t index) {
+  if (!overlap_parameters_) return;
+  for (Kind& kind : kinds_) {
+    std::vector<Bucket>& buckets = kind.chains[chunk].buckets;
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      if (buckets[i].lowest != index || buckets[i].gather < 0) continue;
+      issue_gather(buckets[i]);
+      writer_.wait(Stream::kCompute, buckets[i].event, buckets[i].gather);
+      if (i + 1 < buckets.size()) issue_gather(buckets[i + 1]);
+    }
+  }
+}
+
+void DataParallel::after_block(size_t chunk, size_t index) {
+  if (!overlap_gradients_) return;
+  for (Kind& kind : kinds_) {
+    for (const Bucket& bucket : kind.chains[chunk].buckets) {
+      if (bucket.lowest != index || bucket.reduce < 0) continue;
+      writer_.join(Stream::kData, Stream::kCompute);
+      writer_.op(Stream::kData, bucket.reduce);
+    }
+  }
+}
+
+void DataParallel::finish_gradients() {
+  if (reduces_every_micro_batch(job_)) return;
+  if (overlap_gradients_) return writer_.join(Stream::kCompute, Stream::kData);
+  for (const Kind& kind : kinds_) {
+    if (kind.active && kind.total > 0) writer_.op(Stream::kCompute, reduce_op(kind, kind.total));
+  }
+}
+
+void DataParallel::gather_parameters() {
+  if (fully_sharded(job_) || overlap_parameters_ || job_.parallelism.zero_stage == 0) return;
+  for (const Kind& kind : kinds_) {
+    if (kind.active && kind.total > 0) writer_.op(Stream::kCompute, gather_op(kind, kind.total));
+  }
+}
+
+}  // namespace ergometer::plan

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/schedule.h"
+#include "plan/stages.h"
+#include "plan/writer.h"
+
+namespace ergometer::plan {
+
+/// Bytes of one gradient and of one parameter as data parallelism sends them.
+double gradient_bytes(const spec::Training& training);
+double parameter_bytes(const spec::Training& training);
+/// ZeRO-3: parameters are gathered and gradients scattered unit by unit (`plan/sharded_units.h`).
+bool fully_sharded(const spec::Job& job);
+/// Gradients are reduced after every micro batch's backward rather than once a step.
+bool reduces_every_micro_batch(const spec::Job& job);
+
+/// A collective of the plan's own, in 32 or 16 bit by `element_bytes`.
+workload::Operator data_collective(const char* name, workload::CollectiveKind kind, workload::GroupKind group,
+                                   double elements, double element_bytes);
+
+/// Data-parallel traffic of one stage under ZeRO 0 to 2: Megatron's buffers of gradients and parameters, dense
+/// and expert ones apart because their replicas differ.
+///
+/// Overlapped gradients are reduced bucket by bucket, in reverse layer order, as the last micro batch's backward
+/// completes them; a bucket ends at the first block border where it holds `bucket_elements`. Overlapped
+/// parameter gathers use the same buckets in forward order: each is waited for before the first block that needs
+/// it, and the next one is issued at that moment. With interleaving the gathers of whole chunks start together
+/// on all stages instead (Megatron's `align_param_gather`). Without overlap there is one collective a step.
+class DataParallel {
+ public:
+  DataParallel(const spec::Job& job, const workload::Workload& workload, const Stage& stage, int64_t stage_index,
+               OperatorTable& operators, ProgramWriter& writer);
+
+  bool overlaps_parameters() const { return overlap_parameters_; }
+  bool overlaps_gradients() const { return overlap_gradients_; }
+
+  void begin_step();
+  /// Before the forward slot that is `forward_index`-th of all the stage's forwards, `forwards` in order.
+  void before_forward(const std::vector<ScheduleSlot>& forwards, size_t forward_index);
+  /// First micro batch: block `index` of `chunk` needs its parameters.
+  void before_block(size_t chunk, size_t index);
+  /// Last micro batch: the gradients of block `index` of `chunk` are complete.
+  void after_block(size_t chunk, size_t index);
+  /// All gradients are reduced behind this, as far as the compute stream is concerned.
+  void finish_gradients();
+  /// Parameters that the next step does not gather itself.
+  void gather_parameters();
+
+ private:
+  struct Bucket {
+    size_t lowest = 0;    ///< first block, in forward order, that it covers
+    double elements = 0;  ///< trainable
+    int32_t reduce = -1, gather = -1, event = -1;
+    bool gathered = false;
+  };
+  /// The buckets of one kind of parameters in one chunk, in forward order.
+  struct Chain {
+    std::vector<Bucket> buckets;
+  };
+  struct Kind {
+    bool expert = false;
+    bool active = false;  ///< there are replicas to talk to
+    double total = 0;     ///< trainable elements on the stage
+    std::vector<Chain> chains;  ///< one a chunk
+  };
+
+  void make_chain(Kind& kind, const Chunk& chunk);
+  int32_t reduce_op(const Kind& kind, double elements);
+  int32_t gather_op(const Kind& kind, double elements);
+  void issue_gather(Bucket& bucket);
+  void gather_chunk(size_t chunk);
+
+  const spec::Job& job_;
+  const workload::Workload& workload_;
+  const Stage& stage_;
+  int64_t stage_index_;
+  OperatorTable& operators_;
+  ProgramWriter& writer_;
+  double bucket_elements_;
+  bool overlap_gradients_, overlap_parameters_, aligned_;
+  Kind kinds_[2];
+};
+
+}  // namespace ergometer::plan

@@ -1,0 +1,212 @@
+#include "plan/links.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ergometer::plan {
+namespace {
+
+using workload::Stream;
+
+workload::Operator transfer(const char* name, workload::Pass pass, double bytes) {
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kCollective;
+  op.collective = workload::CollectiveKind::kSendRecv;
+  op.group = workload::GroupKind::kPipeline;
+  op.module = workload::Module::kPipeline;
+  op.pass = pass;
+  op.name = name;
+  op.comm_bytes = bytes;
+  return op;
+}
+
+Stream other_lane(Stream lane) {
+  return lane == Stream::kPipelineForward ? Stream::kPipelineBackward : Stream::kPipelineForward;
+}
+
+}  // namespace
+
+PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage, const std::vector<ScheduleSlot>& slots,
+                             double bytes, OperatorTable& operators)
+    : slots_(slots), stage_(stage), stages_(job.parallelism.pp), chunks_(job.parallelism.vpp),
+      micro_batches_(job.micro_batches()), overlap_(job.training.overlap_p2p), sync_(job.training.batch_p2p_sync) {
+  if (stages_ == 1) return;
+  send_forward_ = operators.add(transfer("send_forward", workload::Pass::kForward, bytes));
+  recv_forward_ = operators.add(transfer("recv_forward", workload::Pass::kForward, bytes));
+  send_backward_ = operators.add(transfer("send_backward", workload::Pass::kBackward, bytes));
+  recv_backward_ = operators.add(transfer("recv_backward", workload::Pass::kBackward, bytes));
+  exchanges_.resize(slots.size() + 1);
+  const auto warm_up = static_cast<size_t>(warm_up_forwards(job, stage));
+  const bool gpipe = job.parallelism.schedule == spec::Schedule::kGpipe;
+  if (overlap_) {
+    plan_overlapped(warm_up);
+  } else if (chunks_ > 1 && !gpipe) {
+    plan_interleaved(warm_up);
+  } else {
+    plan_in_line();
+  }
+}
+
+int32_t PipelineLinks::messages(const spec::Job& job) {
+  if (job.parallelism.pp == 1) return 0;
+  const bool inference = job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
+  const int64_t boundaries = job.parallelism.pp * job.parallelism.vpp - 1;
+  return static_cast<int32_t>((inference ? 1 : 2) * boundaries * job.micro_batches());
+}
+
+// Boundary i lies between virtual stages i and i + 1 (virtual stage = chunk * stages + stage). Its forward
+// message of micro batch j has number i * micro batches + j; backward messages follow behind all forward ones.
+
+bool PipelineLinks::has_input(size_t k) const {
+  if (slots_[k].kind == SlotKind::kBackwardWeight || stages_ == 1) return false;
+  return forward(k) ? virtual_stage(k) > 0 : virtual_stage(k) < stages_ * chunks_ - 1;
+}
+
+bool PipelineLinks::has_output(size_t k) const {
+  if (slots_[k].kind == SlotKind::kBackwardWeight || stages_ == 1) return false;
+  return forward(k) ? virtual_stage(k) < stages_ * chunks_ - 1 : virtual_stage(k) > 0;
+}
+
+int32_t PipelineLinks::input_message(size_t k) const {
+  const int64_t boundary = forward(k) ? virtual_stage(k) - 1 : stages_ * chunks_ - 1 + virtual_stage(k);
+  return static_cast<int32_t>(boundary * micro_batches_ + slots_[k].micro_batch);
+}
+
+int32_t PipelineLinks::output_message(size_t k) const {
+  const int64_t boundary = forward(k) ? virtual_stage(k) : stages_ * chunks_ - 2 + virtual_stage(k);
+  return static_cast<int32_t>(boundary * micro_batches_ + slots_[k].micro_batch);
+}
+
+Stream PipelineLinks::own_lane(size_t k) const {
+  return forward(k) ? Stream::kPipelineForward : Stream::kPipelineBackward;
+}
+
+void PipelineLinks::exchange(size_t before, std::vector<size_t> sends, std::vector<size_t> recvs) {
+  std::erase_if(sends, [this](size_t k) { return !has_output(k); });
+  std::erase_if(recvs, [this](size_t k) { return !has_input(k); });
+  if (sends.empty() && recvs.empty()) return;
+  exchanges_[before].push_back({std::move(sends), std::move(recvs)});
+}
+
+/// GPipe, 1F1B, ZB-H1: a slot's output leaves before the next slot starts. Transfers of opposite directions go in
+/// one exchange, those of one direction one after the other.
+void PipelineLinks::plan_in_line() {
+  exchange(0, {}, {0});
+  for (size_t k = 1; k < slots_.size(); ++k) {
+    if (forward(k - 1) != forward(k)) {
+      exchange(k, {k - 1}, {k});
+    } else {
+      exchange(k, {k - 1}, {});
+      exchange(k, {}, {k});
+    }
+  }
+  exchange(slots_.size(), {slots_.size() - 1}, {});
+}
+
+void PipelineLinks::plan_interleaved(size_t warm_up) {
+  const size_t total = slots_.size();
+  size_t steady_end = warm_up;
+  while (steady_end + 1 < total && forward(steady_end)) steady_end += 2;
+
+  exchange(0, {}, {0});
+  for (size_t k = 0; k < warm_up; ++k) {
+    std::vector<size_t> next;
+    if (k + 1 < total) next.push_back(k + 1);
+    // The first pair's gradient is received together with its activation.
+    if (k + 1 == warm_up && warm_up + 1 < steady_end) next.push_back(warm_up + 1);
+    exchange(k + 1, {k}, next);
+  }
+  for (size_t k = warm_up; k < steady_end; k += 2) {
+    std::vector<size_t> next;
+    if (k + 2 < total) next.push_back(k + 2);
+    if (k + 3 < steady_end) next.push_back(k + 3);
+    exchange(k + 2, {k, k + 1}, next);
+  }
+  for (size_t k = steady_end; k < total && !forward(k); ++k) {
+    exchange(k + 1, {k}, k + 1 < total ? std::vector<size_t>{k + 1} : std::vector<size_t>{});
+  }
+}
+
+void PipelineLinks::plan_overlapped(size_t warm_up) {
+  recv_lanes_.resize(slots_.size());
+  posts_.resize(slots_.size() + 1);
+  size_t first_backward = slots_.size(), last_forward = 0;
+  for (size_t k = 0; k < slots_.size(); ++k) {
+    if (forward(k)) last_forward = k;
+    if (!forward(k)) first_backward = std::min(first_backward, k);
+  }
+  // The first backward's receive is posted with that of the forward before it, unless all is warm-up.
+  const bool all_warm_up = first_backward <= warm_up || first_backward < 2;
+  size_t last_of_kind[2] = {0, first_backward - (all_warm_up ? 1 : 2)};
+  for (size_t k = 0; k < slots_.size(); ++k) {
+    if (slots_[k].kind == SlotKind::kBackwardWeight) continue;
+    size_t& previous = last_of_kind[forward(k) ? 0 : 1];
+    const bool other_is_idle = forward(k) ? k < first_backward : k > first_backward && previous > last_forward;
+    recv_lanes_[k] = other_is_idle ? other_lane(own_lane(k)) : own_lane(k);
+    if (has_input(k) && k > 0) posts_[previous + 1].push_back(recv_lanes_[k]);
+    previous = k;
+  }
+}
+
+void PipelineLinks::before_slot(ProgramWriter& writer, size_t k) const {
+  if (stages_ == 1) return;
+  writer.at(-1, -1, -1);
+  if (overlap_) return write_overlapped(writer, k);
+  for (const Exchange& exchange : exchanges_[k]) write_exchange(writer, exchange);
+}
+
+void PipelineLinks::write_send(ProgramWriter& writer, Stream lane, size_t k) const {
+  writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
+  writer.send(lane, forward(k) ? send_forward_ : send_backward_, output_message(k));
+}
+
+void PipelineLinks::write_recv(ProgramWriter& writer, Stream lane, size_t k) const {
+  writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
+  writer.recv(lane, forward(k) ? recv_forward_ : recv_backward_, input_message(k));
+}
+
+void PipelineLinks::write_exchange(ProgramWriter& writer, const Exchange& exchange) const {
+  const auto& [sends, recvs] = exchange;
+  const bool one_direction =
+      sends.size() == 1 && recvs.size() == 1 && forward(sends.front()) == forward(recvs.front());
+  bool used[2] = {false, false};
+  const auto lane_of = [&](size_t k, bool is_recv) {
+    const Stream lane = is_recv && one_direction ? other_lane(own_lane(k)) : own_lane(k);
+    used[lane == Stream::kPipelineForward ? 0 : 1] = true;
+    return lane;
+  };
+  std::vector<std::pair<size_t, Stream>> outgoing, incoming;
+  for (const size_t k : sends) outgoing.emplace_back(k, lane_of(k, false));
+  for (const size_t k : recvs) incoming.emplace_back(k, lane_of(k, true));
+
+  const Stream lanes[2] = {Stream::kPipelineForward, Stream::kPipelineBackward};
+  for (int i = 0; i < 2; ++i) {
+    if (used[i]) writer.join(lanes[i], Stream::kCompute);
+  }
+  for (const auto& [k, lane] : outgoing) write_send(writer, lane, k);
+  for (const auto& [k, lane] : incoming) write_recv(writer, lane, k);
+  for (int i = 0; i < 2; ++i) {
+    if (used[i]) writer.join(Stream::kCompute, lanes[i]);
+  }
+  if (sync_) writer.host_sync();
+}
+
+void PipelineLinks::write_overlapped(ProgramWriter& writer, size_t k) const {
+  const Stream none = Stream::kCompute;
+  Stream sent_on = none;
+  if (k > 0 && has_output(k - 1)) {
+    sent_on = own_lane(k - 1);
+    writer.at(slots_[k - 1].micro_batch, slots_[k - 1].chunk, -1);
+    writer.join(sent_on, Stream::kCompute);
+    write_send(writer, sent_on, k - 1);
+  }
+  for (const Stream lane : posts_[k]) {
+    if (lane != sent_on) writer.join(lane, Stream::kCompute);
+  }
+  if (k < slots_.size() && has_input(k)) {
+    write_recv(writer, recv_lanes_[k], k);
+    writer.join(Stream::kCompute, recv_lanes_[k]);
+  }
+}
+
+}  // namespace ergometer::plan

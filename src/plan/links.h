@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/schedule.h"
+#include "plan/writer.h"
+
+namespace ergometer::plan {
+
+/// The pipeline transfers of one stage, written around the slots of its schedule as the frameworks place them.
+///
+/// In line (no `overlap_p2p`): an exchange starts when the compute stream gets there and the compute stream waits
+/// for all of it. 1F1B couples send-forward with receive-backward and send-backward with receive-forward;
+/// interleaving exchanges once a warm-up forward, once a forward-backward pair and once a cool-down backward
+/// (Megatron-Core, core/pipeline_parallel/schedules.py). A kHostSync follows with `batch_p2p_sync`.
+///
+/// Overlapped: sends leave on their own; the receive a slot needs is posted when the previous slot of its
+/// direction ends and is waited for just before use. It stands in the program where it is waited for, behind
+/// a join that holds back its stream until it is posted: a program must be able to run in order.
+///
+/// The two pipeline streams are lanes of transfers that may run side by side. Forward traffic uses the forward
+/// lane and backward traffic the backward one, except a receive that runs beside a send of its own direction
+/// while the other lane has nothing to do (interleaving's warm-up and cool-down).
+class PipelineLinks {
+ public:
+  PipelineLinks(const spec::Job& job, int64_t stage, const std::vector<ScheduleSlot>& slots, double bytes,
+                OperatorTable& operators);
+
+  /// Everything that precedes slot `k`: call for every k in order, and once with the number of slots at the end.
+  void before_slot(ProgramWriter& writer, size_t k) const;
+
+  /// Messages of the whole plan.
+  static int32_t messages(const spec::Job& job);
+
+ private:
+  struct Exchange {
+    std::vector<size_t> sends, recvs;  ///< slots whose output leaves and whose input arrives
+  };
+  bool forward(size_t k) const { return slots_[k].kind == SlotKind::kForward; }
+  bool has_input(size_t k) const;
+  bool has_output(size_t k) const;
+  int32_t input_message(size_t k) const;
+  int32_t output_message(size_t k) const;
+  int64_t virtual_stage(size_t k) const { return slots_[k].chunk * stages_ + stage_; }
+  workload::Stream own_lane(size_t k) const;
+
+  void plan_in_line();
+  void plan_interleaved(size_t warm_up);
+  void plan_overlapped(size_t warm_up);
+  void exchange(size_t before, std::vector<size_t> sends, std::vector<size_t> recvs);
+  void write_exchange(ProgramWriter& writer, const Exchange& exchange) const;
+  void write_overlapped(ProgramWriter& writer, size_t k) const;
+  void write_send(ProgramWriter& writer, workload::Stream lane, size_t k) const;
+  void write_recv(ProgramWriter& writer, workload::Stream lane, size_t k) const;
+
+  const std::vector<ScheduleSlot>& slots_;
+  int64_t stage_, stages_, chunks_, micro_batches_;
+  bool overlap_, sync_;
+  int32_t send_forward_ = -1, recv_forward_ = -1, send_backward_ = -1, recv_backward_ = -1;
+  std::vector<std::vector<Exchange>> exchanges_;       ///< in line: before every slot
+  std::vector<workload::Stream> recv_lanes_;           ///< overlapped: of every slot's receive
+  std::vector<std::vector<workload::Stream>> posts_;   ///< overlapped: lanes on which a receive is posted
+};
+
+}  // namespace ergometer::plan

@@ -1,0 +1,34 @@
+#include "plan/placement_cache.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ergometer::plan {
+
+PlacementCache::PlacementCache(const spec::Job& job) : job_(job) {
+  const int64_t node = job.cluster.node.gpus;
+  period_ = std::lcm(node, std::max<int64_t>(job.cluster.domain_gpus, 1));
+  for (const spec::FabricTier& tier : job.cluster.fabric.tiers) {
+    if (tier.nodes_below > 0) period_ = std::lcm(period_, node * tier.nodes_below);
+  }
+}
+
+const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage) {
+  const int64_t stages = job_.parallelism.pp;
+  if (kind == workload::GroupKind::kPipeline) return pipeline(stage, (stage + 1) % stages);
+  if (kind == workload::GroupKind::kEmbedding) return pipeline(0, stages - 1);
+  const bool world = kind == workload::GroupKind::kWorld;
+  const int64_t offset = world ? 0 : stage * job_.stage_ranks() % period_;
+  const auto [entry, is_new] = known_.try_emplace({kind, offset, 0});
+  if (is_new) entry->second = placement(job_, kind, stage);
+  return entry->second;
+}
+
+const GroupPlacement& PlacementCache::pipeline(int64_t stage, int64_t peer) {
+  const int64_t offset = stage * job_.stage_ranks() % period_;
+  const auto [entry, is_new] = known_.try_emplace({workload::GroupKind::kPipeline, offset, peer - stage});
+  if (is_new) entry->second = pipeline_placement(job_, stage, peer);
+  return entry->second;
+}
+
+}  // namespace ergometer::plan

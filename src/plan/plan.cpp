@@ -1,0 +1,48 @@
+#include "plan/plan.h"
+
+#include "plan/links.h"
+#include "plan/placement_cache.h"
+#include "plan/program.h"
+
+namespace ergometer::plan {
+namespace {
+
+/// Where the group of every collective lies, seen from `stage`. A transfer's direction tells its peer.
+std::vector<GroupPlacement> place_operators(const spec::Job& job, const std::vector<workload::Operator>& operators,
+                                            int64_t stage, PlacementCache& cache) {
+  const int64_t stages = job.parallelism.pp;
+  std::vector<GroupPlacement> placed(operators.size());
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const workload::Operator& op = operators[i];
+    if (op.kind != workload::OperatorKind::kCollective) continue;
+    if (op.group == workload::GroupKind::kPipeline) {
+      const bool to_next = op.name == "send_forward" || op.name == "recv_backward";
+      placed[i] = cache.pipeline(stage, (stage + (to_next ? 1 : stages - 1)) % stages);
+    } else {
+      placed[i] = cache.of(op.group, stage);
+    }
+  }
+  return placed;
+}
+
+}  // namespace
+
+Plan make_plan(const spec::Job& job, const workload::Workload& workload) {
+  Plan plan;
+  plan.stages = divide(job, workload);
+  plan.messages = PipelineLinks::messages(job);
+  plan.ranks_per_role = job.stage_ranks();
+  OperatorTable operators(workload);
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    plan.roles.push_back(
+        write_role(job, workload, plan.stages[stage], static_cast<int64_t>(stage), operators));
+  }
+  plan.operators = operators.take();
+  PlacementCache cache(job);
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    plan.placements.push_back(place_operators(job, plan.operators, static_cast<int64_t>(stage), cache));
+  }
+  return plan;
+}
+
+}  // namespace ergometer::plan

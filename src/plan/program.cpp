@@ -1,0 +1,221 @@
+#include "plan/program.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "plan/data_parallel.h"
+#include "plan/links.h"
+#include "plan/schedule.h"
+#include "plan/sharded_units.h"
+#include "plan/step_end.h"
+
+namespace ergometer::plan {
+namespace {
+
+using workload::GroupKind;
+using workload::Item;
+using workload::OperatorKind;
+using workload::Pass;
+using workload::Stream;
+
+bool is_training(const spec::Job& job) {
+  return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
+}
+
+/// Which part of a block's backward a slot runs.
+bool runs(SlotKind slot, Pass pass) {
+  if (slot == SlotKind::kBackwardInput) return pass != Pass::kWeight;
+  if (slot == SlotKind::kBackwardWeight) return pass == Pass::kWeight;
+  return true;
+}
+
+/// The program of one stage, slot by slot.
+class RoleProgram {
+ public:
+  RoleProgram(const spec::Job& job, const workload::Workload& workload, const Stage& stage, int64_t stage_index,
+              OperatorTable& operators, Role& role)
+      : job_(job), workload_(workload), stage_(stage), stage_index_(stage_index), operators_(operators),
+        writer_(role, operators), slots_(schedule(job, stage_index)),
+        links_(job, stage_index, slots_, workload.boundary_bytes, operators),
+        data_(job, workload, stage, stage_index, operators, writer_),
+        units_(job, workload, stage, operators, writer_) {
+    find_special_slots();
+  }
+
+  void write() {
+    const bool training = is_training(job_);
+    if (training) {
+      const auto zero = workload::zero_gradients(job_, stage_share(workload_, stage_));
+      writer_.op(Stream::kCompute, operators_.add(zero));
+      data_.begin_step();
+    }
+    size_t forwards_done = 0;
+    for (size_t k = 0; k < slots_.size(); ++k) {
+      links_.before_slot(writer_, k);
+      const bool forward = slots_[k].kind == SlotKind::kForward;
+      writer_.at(slots_[k].micro_batch, slots_[k].chunk, -1);
+      if (forward && training) data_.before_forward(forwards_, forwards_done++);
+      write_slot(k);
+    }
+    links_.before_slot(writer_, slots_.size());
+    if (training) {
+      write_step_end(job_, workload_, stage_, stage_index_, operators_, writer_, data_, units_);
+    }
+  }
+
+ private:
+  /// First forward of every chunk and the slot that completes its gradients.
+  void find_special_slots() {
+    first_forward_.assign(stage_.chunks.size(), slots_.size());
+    last_backward_.assign(stage_.chunks.size(), slots_.size());
+    for (size_t k = 0; k < slots_.size(); ++k) {
+      const auto chunk = static_cast<size_t>(slots_[k].chunk);
+      if (slots_[k].kind == SlotKind::kForward) {
+        forwards_.push_back(slots_[k]);
+        first_forward_[chunk] = std::min(first_forward_[chunk], k);
+      } else if (slots_[k].kind != SlotKind::kBackwardInput) {
+        last_backward_[chunk] = k;
+      }
+    }
+  }
+
+  /// Slots that differ in nothing but the micro batch are copies of the first such slot.
+  void write_slot(size_t k) {
+    const ScheduleSlot& slot = slots_[k];
+    const auto chunk = static_cast<size_t>(slot.chunk);
+    const bool first = k == first_forward_[chunk], last = k == last_backward_[chunk];
+    const std::pair key{slot.kind, slot.chunk};
+    if (!first && !last) {
+      const auto found = segments_.find(key);
+      if (found != segments_.end()) return writer_.repeat(found->second, slot.micro_batch);
+    }
+    const size_t begin = writer_.position();
+    if (slot.kind == SlotKind::kForward) {
+      write_forward(slot, first);
+    } else {
+      write_backward(slot, last);
+    }
+    if (!first && !last) segments_.emplace(key, writer_.segment(begin));
+  }
+
+  void write_forward(const ScheduleSlot& slot, bool first) {
+    const auto number = static_cast<size_t>(slot.chunk);
+    const Chunk& chunk = stage_.chunks[number];
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+      set_layer(slot, chunk, i);
+      if (i == 0) units_.gather(number, i);
+      units_.wait(number, i);
+      if (i + 1 < chunk.blocks.size()) units_.gather(number, i + 1);
+      if (first && is_training(job_)) data_.before_block(number, i);
+      write_items(block(chunk, i).forward, slot.kind, true);
+    }
+  }
+
+  void write_backward(const ScheduleSlot& slot, bool last) {
+    const auto number = static_cast<size_t>(slot.chunk);
+    const Chunk& chunk = stage_.chunks[number];
+    const bool needs_parameters = slot.kind != SlotKind::kBackwardWeight;
+    const bool completes = slot.kind != SlotKind::kBackwardInput;
+    size_t recomputed_from = chunk.blocks.size();
+    for (size_t i = chunk.blocks.size(); i-- > 0;) {
+      set_layer(slot, chunk, i);
+      if (needs_parameters) {
+        if (i + 1 == chunk.blocks.size()) units_.gather(number, i);
+        units_.wait(number, i);
+        if (i > 0) units_.gather(number, i - 1);
+        if (i < recomputed_from && is_recomputed(chunk, workload_, i)) {
+          recomputed_from = checkpoint_begin(chunk, i);
+          write_recomputation(slot, chunk, recomputed_from, i);
+        }
+      }
+      write_items(block(chunk, i).backward, slot.kind, false);
+      if (!completes) continue;
+      units_.reduce(number, i, last);
+      if (last) data_.after_block(number, i);
+    }
+  }
+
+  /// First block of the checkpoint that ends with block `last`: uniform recomputation may keep one input for
+  /// several layers and then runs them all forward before the first of their backwards.
+  size_t checkpoint_begin(const Chunk& chunk, size_t last) const {
+    const bool uniform = job_.training.recompute_method == spec::RecomputeMethod::kUniform;
+    const int64_t layers = job_.training.recompute_layers;
+    if (!uniform || layers <= 1 || fully_sharded(job_)) return last;
+    int64_t position = -1;
+    for (size_t i = 0; i <= last; ++i) position += is_recomputed(chunk, workload_, i) ? 1 : 0;
+    const int64_t back = position % layers;
+    return last - static_cast<size_t>(back);
+  }
+
+  void write_recomputation(const ScheduleSlot& slot, const Chunk& chunk, size_t first, size_t last) {
+    for (size_t i = first; i <= last; ++i) {
+      set_layer(slot, chunk, i);
+      write_items(block(chunk, i).recompute, SlotKind::kBackward, true);
+    }
+    set_layer(slot, chunk, last);
+  }
+
+  /// `forward`: a dropless MoE layer copies its token counts to the host before it sends the tokens.
+  void write_items(const std::vector<Item>& items, SlotKind slot, bool forward) {
+    bool counts_on_host = !forward || job_.training.moe_capacity_factor > 0;
+    bool used[workload::kStreamCount] = {};
+    for (const Item& item : items) {
+      if (item.kind == Item::Kind::kJoin) {
+        // Half a backward needs only the joins with streams that it uses itself.
+        const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
+        const bool needed = item.on == Stream::kCompute || used[static_cast<size_t>(item.on)];
+        if (whole || needed) writer_.join(item.stream, item.on);
+        continue;
+      }
+      const workload::Operator& op = operators_.at(item.op);
+      if (!runs(slot, op.pass)) continue;
+      if (!counts_on_host && is_expert_work(op)) {
+        writer_.host_sync();
+        counts_on_host = true;
+      }
+      writer_.op(item.stream, item.op);
+      used[static_cast<size_t>(item.stream)] = true;
+    }
+  }
+
+  static bool is_expert_work(const workload::Operator& op) {
+    const bool dispatch = op.kind == OperatorKind::kCollective && op.module == workload::Module::kMoe &&
+                          op.group == GroupKind::kExpert;
+    return dispatch || op.kind == OperatorKind::kGroupedGemm;
+  }
+
+  void set_layer(const ScheduleSlot& slot, const Chunk& chunk, size_t index) {
+    writer_.at(slot.micro_batch, slot.chunk, static_cast<int32_t>(chunk.layers[index]));
+  }
+  const workload::Block& block(const Chunk& chunk, size_t index) const {
+    return workload_.blocks[static_cast<size_t>(chunk.blocks[index])];
+  }
+
+  const spec::Job& job_;
+  const workload::Workload& workload_;
+  const Stage& stage_;
+  int64_t stage_index_;
+  OperatorTable& operators_;
+  ProgramWriter writer_;
+  std::vector<ScheduleSlot> slots_;
+  PipelineLinks links_;
+  DataParallel data_;
+  ShardedUnits units_;
+  std::vector<ScheduleSlot> forwards_;
+  std::vector<size_t> first_forward_, last_backward_;  ///< by chunk
+  std::map<std::pair<SlotKind, int32_t>, ProgramWriter::Segment> segments_;
+};
+
+}  // namespace
+
+Role write_role(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                int64_t stage_index, OperatorTable& operators) {
+  Role role;
+  role.stage = stage_index;
+  RoleProgram(job, workload, stage, stage_index, operators, role).write();
+  role.program.shrink_to_fit();
+  return role;
+}
+
+}  // namespace ergometer::plan

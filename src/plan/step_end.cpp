@@ -1,0 +1,101 @@
+#include "plan/step_end.h"
+
+namespace ergometer::plan {
+namespace {
+
+using workload::CollectiveKind;
+using workload::GroupKind;
+using workload::Stream;
+
+workload::Operator step_sum(const char* name, GroupKind group, double elements, double element_bytes) {
+  workload::Operator op = data_collective(name, CollectiveKind::kAllReduce, group, elements, element_bytes);
+  op.pass = workload::Pass::kOptimizer;
+  return op;
+}
+
+double norm_elements(const spec::Model& model) {
+  return static_cast<double>(model.hidden) * (model.norm_bias ? 2 : 1);
+}
+
+double layer_elements(const spec::Model& model, const spec::Layer& layer) {
+  const auto hidden = static_cast<double>(model.hidden);
+  double elements = model.norms_per_layer * norm_elements(model);
+  if (model.qk_norm) elements += 2 * static_cast<double>(model.head_dim);
+  if (model.out_bias) elements += hidden;
+  if (model.mlp_bias && !layer.moe) elements += hidden;
+  if (layer.moe) {
+    elements += static_cast<double>(model.experts.count) * hidden;
+    if (model.experts.shared_gate) elements += hidden;
+  }
+  if (model.attention == spec::AttentionKind::kLatent) {
+    const spec::LatentAttention& latent = model.latent;
+    const auto q = static_cast<double>(latent.q_rank), kv = static_cast<double>(latent.kv_rank);
+    elements += hidden * (q + kv + static_cast<double>(latent.qk_rope_dim)) + q + kv;
+  }
+  return elements;
+}
+
+/// Both ends hold the embedding matrix: tied to the head, or used again by multi-token prediction.
+bool embedding_on_both_ends(const spec::Job& job) {
+  const bool shared = job.model.tied_embeddings || job.model.mtp_layers > 0;
+  return job.parallelism.pp > 1 && shared && job.training.mode == spec::Mode::kPretrain;
+}
+
+}  // namespace
+
+workload::ParameterShare stage_share(const workload::Workload& workload, const Stage& stage) {
+  workload::ParameterShare sum;
+  for (const Chunk& chunk : stage.chunks) {
+    for (const int block : chunk.blocks) {
+      const workload::ParameterShare& share = workload.blocks[static_cast<size_t>(block)].parameters;
+      sum.dense += share.dense;
+      sum.expert += share.expert;
+      sum.trainable_dense += share.trainable_dense;
+      sum.trainable_expert += share.trainable_expert;
+    }
+  }
+  return sum;
+}
+
+double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  const spec::Model& model = job.model;
+  double elements = 0;
+  for (const Chunk& chunk : stage.chunks) {
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+      if (chunk.layers[i] >= 0) elements += layer_elements(model, model.layers[static_cast<size_t>(chunk.layers[i])]);
+      const bool head = chunk.blocks[i] == workload.head_block;
+      if (head && model.final_norm) elements += norm_elements(model);
+    }
+  }
+  return elements;
+}
+
+void write_step_end(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                    int64_t stage_index, OperatorTable& operators, ProgramWriter& writer, DataParallel& data,
+                    ShardedUnits& units) {
+  const spec::Parallelism& parallel = job.parallelism;
+  const double bytes = gradient_bytes(job.training);
+  writer.at(-1, -1, -1);
+  data.finish_gradients();
+  units.finish_gradients();
+  if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {
+    const double elements = sequence_parallel_elements(job, workload, stage);
+    writer.op(Stream::kCompute,
+              operators.add(step_sum("norm_grad_all_reduce", GroupKind::kTensor, elements, bytes)));
+  }
+  const bool end = stage_index == 0 || stage_index == parallel.pp - 1;
+  if (end && embedding_on_both_ends(job)) {
+    const double elements = static_cast<double>(job.padded_vocab() / parallel.tp) *
+                            static_cast<double>(job.model.embedding_dim > 0 ? job.model.embedding_dim
+                                                                            : job.model.hidden);
+    writer.world(operators.add(step_sum("embedding_grad_all_reduce", GroupKind::kEmbedding, elements, bytes)));
+  }
+  const workload::ParameterShare share = stage_share(workload, stage);
+  writer.op(Stream::kCompute, operators.add(workload::gradient_norm(job, share)));
+  if (job.gpus > 1) writer.world(operators.add(step_sum("grad_norm_all_reduce", GroupKind::kWorld, 1, 4)));
+  writer.host_sync();
+  writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
+  data.gather_parameters();
+}
+
+}  // namespace ergometer::plan
