@@ -177,6 +177,8 @@ void expect_agreement(const TestPlan& test, uint64_t seed) {
       ASSERT_NEAR(swept.ranks[rank].parts_s[part], events.ranks[rank].parts_s[part], 1e-6 * swept.step_s)
           << "seed " << seed << " rank " << rank << " part " << part;
   }
+  for (size_t role = 0; role < swept.host_gaps_s.size(); ++role)
+    ASSERT_NEAR(swept.host_gaps_s[role], events.host_gaps_s[role], 1e-6 * swept.step_s) << "seed " << seed;
   ASSERT_EQ(swept.spans.size(), events.spans.size()) << "seed " << seed;
   for (size_t i = 0; i < swept.spans.size(); ++i) {
     const Span &a = swept.spans[i], &b = events.spans[i];

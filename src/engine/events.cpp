@@ -74,6 +74,7 @@ struct RankProcess {
   std::array<int64_t, 2> meetings{};  ///< issued: world, embedding
   std::array<Picoseconds, kPartCount> parts{};
   Picoseconds end = 0;
+  Picoseconds host_gaps = 0;
   bool sampled = false;
   std::vector<Span> spans;
 };
@@ -238,6 +239,7 @@ bool EventEngine::begin_head(int64_t rank_number, int stream) {
   queue.started = true;
   queue.start = std::max(queue.free, entry.issued);
   ERGOMETER_CHECK(queue.start == now_, "an instruction begins when it can");
+  if (it.stream == Stream::kCompute) rank.host_gaps += queue.start - queue.free;
   launch(rank_number, stream);
   return true;
 }
@@ -384,6 +386,7 @@ Timeline EventEngine::collect() const {
     for (size_t part = 0; part < kPartCount; ++part) times.parts_s[part] = seconds(rank.parts[part]);
     times.parts_s[static_cast<size_t>(Part::kIdle)] = seconds(idle);
     timeline.ranks.push_back(times);
+    if (rank.index == 0) timeline.host_gaps_s.push_back(seconds(rank.host_gaps));
   }
   for (const int64_t wanted : input_.sampled_ranks) {
     std::vector<Span> spans = ranks_[static_cast<size_t>(wanted)].spans;

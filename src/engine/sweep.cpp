@@ -47,6 +47,7 @@ struct RoleState {
   std::array<Times, kPartCount> parts_s;  ///< of communication; empty until charged
   std::array<size_t, 2> meetings{};       ///< done so far: world, embedding
   std::vector<Sample> samples;
+  double host_gaps_s = 0;  ///< of the role's first rank
 
   kernels::HostTime host() const { return {host_since_s.empty() ? nullptr : host_since_s.data(), host_s}; }
 };
@@ -101,6 +102,14 @@ class Sweep {
     Times& part = role.parts_s[static_cast<size_t>(step.part)];
     if (part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
     return part.data();
+  }
+  /// Adds what the first rank's compute stream is about to wait for the host in `step`.
+  void note_host_gap(RoleState& role, const Step& step) const {
+    if (step.stream != workload::Stream::kCompute) return;
+    const double since = role.host_since_s.empty() ? 0 : role.host_since_s.front();
+    const double late_s = since + role.host_s - stream(role, step.stream).front();
+    const double x = role.inverse_clock.front();
+    role.host_gaps_s += std::max(0.0, late_s + (step.after_host.at(x) - step.duration.at(x)));
   }
   void write_down(RoleState& role, const Times& t) const {
     for (Sample& sample : role.samples) sample.ends_s.push_back(t[sample.position]);
@@ -171,6 +180,7 @@ bool Sweep::execute(size_t role_index, const Step& step) {
   Times& t = stream(role, step.stream);
   switch (step.kind) {
     case StepKind::kCompute:
+      note_host_gap(role, step);
       kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host, role.host());
       role.host_s += step.host_s;
       return true;
@@ -188,6 +198,7 @@ bool Sweep::execute(size_t role_index, const Step& step) {
 
 void Sweep::collective(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
+  note_host_gap(role, step);
   kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group), step.duration, role.host(),
                       charged(role, step));
   role.host_s += step.host_s;
@@ -196,6 +207,7 @@ void Sweep::collective(RoleState& role, const Step& step) {
 
 void Sweep::send(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
+  note_host_gap(role, step);
   kernels::wait_for_host(t.data(), n_, role.host());
   int32_t& buffer = message_buffer_[static_cast<size_t>(step.slot)];
   ERGOMETER_CHECK(buffer < 0, "a message is sent twice");
@@ -209,6 +221,7 @@ bool Sweep::receive(RoleState& role, const Step& step) {
   int32_t& buffer = message_buffer_[static_cast<size_t>(step.slot)];
   if (buffer < 0) return false;
   Times& t = stream(role, step.stream);
+  note_host_gap(role, step);
   kernels::wait_for_host(t.data(), n_, role.host());
   kernels::wait_for(t.data(), buffers_[static_cast<size_t>(buffer)].data(), n_);
   kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
@@ -250,6 +263,7 @@ bool Sweep::meet(size_t role_index, const Step& step) {
   if (!role.arrived) {
     role.arrived = true;
     ++here.arrived;
+    note_host_gap(role, step);
     kernels::wait_for_host(t.data(), n_, role.host());
     if (world) here.latest_s = std::max(here.latest_s, kernels::largest(t.data(), n_));
     else kernels::wait_for(here.latest_at_s.data(), t.data(), n_);
@@ -288,6 +302,7 @@ Timeline Sweep::collect() const {
     for (const double part_s : rank.parts_s) busy_s += part_s;
     rank.parts_s[static_cast<size_t>(Part::kIdle)] = timeline.step_s - busy_s;
   }
+  for (const RoleState& role : roles_) timeline.host_gaps_s.push_back(role.host_gaps_s);
   for (const int64_t wanted : input_.sampled_ranks) {
     const RoleState& role = roles_[static_cast<size_t>(wanted / n_)];
     const auto sample = std::find_if(role.samples.begin(), role.samples.end(),

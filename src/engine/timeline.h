@@ -35,6 +35,8 @@ struct Timeline {
   double step_s = 0;
   std::vector<RankTimes> ranks;  ///< by global rank
   std::vector<Span> spans;       ///< of the sampled ranks, rank by rank, in issue order
+  /// By role: how long its first rank's compute stream stood still because the host had not launched yet.
+  std::vector<double> host_gaps_s;
 };
 
 /// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all ones.

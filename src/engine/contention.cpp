@@ -1,0 +1,271 @@
+// What running side by side does to durations.
+//
+// On a rank, at most one instruction of every stream is at work at a time. Over every interval in which the same
+// ones are at work, each proceeds at a rate <= 1:
+//   a kernel beside collectives:  1 / (1 + sum over them of (compute_slowdown - 1)), divided by the number of
+//                                 kernels that share the GPU at that moment;
+//   a collective beside kernels:  1 / (1 + sum of (collective_slowdown - 1)), times its share of the links: what
+//                                 max-min fairness gives it of the demand (bytes / duration) it has when alone.
+// An instruction that took T seconds did W = integral of its rate of work, so it is stretched by T / W. Stretching
+// moves everything behind it; so the timeline and the stretch are found in turns, until they settle. One rank of
+// every role is looked at, at the reference clock: stretch is a property of the program, not of a rank.
+// Only the bandwidth part of a collective shares: the demand is taken over its whole duration, latency included, so
+// that a latency-bound collective asks for little.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "engine/compile.h"
+#include "engine/sweep.h"
+
+namespace ergometer::engine {
+namespace {
+
+using plan::Instruction;
+using plan::InstructionKind;
+using workload::Operator;
+
+constexpr int kRounds = 8;
+constexpr int kUndampedRounds = 3;      ///< then the mean of old and new, lest two states alternate
+constexpr double kSettled = 1e-3;       ///< largest relative change that counts as none
+enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
+
+/// An instruction while it is at work (not while it waits for others).
+struct Activity {
+  int32_t instruction = 0;
+  int32_t op = -1;
+  bool communication = false;
+  double begin_s = 0, end_s = 0;
+  double work_s = 0;                         ///< done at the rates found
+  std::array<double, kLinks> bytes_per_s{};  ///< demand on the rank's links when alone
+};
+
+/// The activities of one stream, in order, and the one at work or next.
+struct Lane {
+  std::vector<Activity> activities;
+  size_t next = 0;
+};
+using Lanes = std::array<Lane, workload::kStreamCount>;
+
+class Contention {
+ public:
+  Contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model, const cost::CostTable& costs)
+      : job_(job), plan_(plan), model_(model), costs_(costs) {
+    const spec::Node& node = job.cluster.node;
+    const double nics = std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
+                                        [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
+    const double nic = node.gpus > 0 ? nics / node.gpus : 0;
+    capacity_ = {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic};
+  }
+
+  Stretch settle() {
+    Stretch stretch = all_ones();
+    for (int round = 0; round < kRounds; ++round) {
+      const Stretch found = look_at(run(stretch), stretch);
+      const double change = move_to(found, round < kUndampedRounds ? 1.0 : 0.5, stretch);
+      if (change < kSettled) break;
+    }
+    return stretch;
+  }
+
+  /// Whether anything can run beside anything.
+  bool has_side_streams() const {
+    for (const plan::Role& role : plan_.roles)
+      for (const Instruction& it : role.program)
+        if (launches(it.kind) && it.stream != workload::Stream::kCompute) return true;
+    return false;
+  }
+
+ private:
+  Stretch all_ones() const;
+  Timeline run(const Stretch& stretch) const;
+  Stretch look_at(const Timeline& timeline, const Stretch& stretch);
+  Lanes lanes_of(size_t role, std::span<const Span> spans, const Stretch& stretch) const;
+  Activity activity_of(size_t role, const Span& span, const Stretch& stretch) const;
+  void share_time(Lanes& lanes);
+  void advance(std::span<Activity* const> active, double interval_s);
+  double compute_rate(const Activity& kernel, std::span<Activity* const> active);
+  double communication_rate(const Activity& collective, std::span<Activity* const> active);
+  double link_share(const Activity& collective, std::span<Activity* const> active) const;
+  static double move_to(const Stretch& found, double weight, Stretch& stretch);
+  const Operator& op(int32_t number) const { return plan_.operators[static_cast<size_t>(number)]; }
+  /// The two slowdowns of a kernel beside a collective; asked of the cost model once a pair.
+  std::pair<double, double> slowdowns(int32_t kernel, int32_t collective);
+
+  const spec::Job& job_;
+  const plan::Plan& plan_;
+  const cost::CostModel& model_;
+  const cost::CostTable& costs_;
+  std::array<double, kLinks> capacity_{};
+  std::map<std::pair<int32_t, int32_t>, std::pair<double, double>> slowdowns_;
+};
+
+Stretch Contention::all_ones() const {
+  Stretch stretch;
+  for (const plan::Role& role : plan_.roles) stretch.emplace_back(role.program.size(), 1.0f);
+  return stretch;
+}
+
+Timeline Contention::run(const Stretch& stretch) const {
+  std::vector<int64_t> everyone(plan_.roles.size());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const EngineInput input{.job = job_,
+                          .plan = plan_,
+                          .costs = costs_,
+                          .clocks_hz = std::span(&costs_.reference_clock_hz, 1),
+                          .sampled_ranks = everyone,
+                          .stretch = stretch};
+  return sweep_ranks(input, RankLayout::representative());
+}
+
+Stretch Contention::look_at(const Timeline& timeline, const Stretch& stretch) {
+  Stretch found = all_ones();
+  auto first = timeline.spans.begin();
+  for (size_t role = 0; role < plan_.roles.size(); ++role) {
+    const auto last = std::find_if(first, timeline.spans.end(),
+                                   [&](const Span& span) { return span.rank != static_cast<int64_t>(role); });
+    Lanes lanes = lanes_of(role, {first, last}, stretch);
+    share_time(lanes);
+    for (const Lane& lane : lanes)
+      for (const Activity& it : lane.activities)
+        if (it.work_s > 0)
+          found[role][static_cast<size_t>(it.instruction)] =
+              static_cast<float>(std::max(1.0, (it.end_s - it.begin_s) / it.work_s));
+    first = last;
+  }
+  return found;
+}
+
+Activity Contention::activity_of(size_t role, const Span& span, const Stretch& stretch) const {
+  const Instruction& it = plan_.roles[role].program[static_cast<size_t>(span.instruction)];
+  const double alone_s = costs_.prices[role][static_cast<size_t>(it.op)].seconds();
+  const double stretched_s = alone_s * stretch[role][static_cast<size_t>(span.instruction)];
+  Activity activity{.instruction = span.instruction, .op = it.op};
+  activity.communication = op(it.op).kind == workload::OperatorKind::kCollective;
+  activity.end_s = span.end_s;
+  activity.begin_s = std::max(span.start_s, span.end_s - stretched_s);
+  if (!activity.communication || alone_s <= 0) return activity;
+  const cost::Traffic traffic = cost::traffic(op(it.op), plan_.placements[role][static_cast<size_t>(it.op)]);
+  const double intra = traffic.intra_bytes / alone_s, nic = traffic.nic_bytes / alone_s;
+  const bool out = it.kind != InstructionKind::kRecv, in = it.kind != InstructionKind::kSend;
+  activity.bytes_per_s = {out ? intra : 0, in ? intra : 0, out ? nic : 0, in ? nic : 0};
+  for (size_t link = 0; link < kLinks; ++link)
+    activity.bytes_per_s[link] = std::min(activity.bytes_per_s[link], capacity_[link]);
+  return activity;
+}
+
+Lanes Contention::lanes_of(size_t role, std::span<const Span> spans, const Stretch& stretch) const {
+  Lanes lanes;
+  for (const Span& span : spans) {
+    const Instruction& it = plan_.roles[role].program[static_cast<size_t>(span.instruction)];
+    if (!launches(it.kind) || it.op < 0) continue;
+    const Activity activity = activity_of(role, span, stretch);
+    if (activity.end_s > activity.begin_s) lanes[static_cast<size_t>(it.stream)].activities.push_back(activity);
+  }
+  return lanes;
+}
+
+/// Walks through the time of one rank, interval by interval between two changes.
+void Contention::share_time(Lanes& lanes) {
+  for (double now = 0;;) {
+    std::array<Activity*, workload::kStreamCount> active{};
+    size_t count = 0;
+    double next_s = INFINITY;
+    for (Lane& lane : lanes) {
+      while (lane.next < lane.activities.size() && lane.activities[lane.next].end_s <= now) ++lane.next;
+      if (lane.next == lane.activities.size()) continue;
+      Activity& head = lane.activities[lane.next];
+      const bool at_work = head.begin_s <= now;
+      next_s = std::min(next_s, at_work ? head.end_s : head.begin_s);
+      if (at_work) active[count++] = &head;
+    }
+    if (std::isinf(next_s)) return;
+    advance(std::span(active.data(), count), next_s - now);
+    now = next_s;
+  }
+}
+
+void Contention::advance(std::span<Activity* const> active, double interval_s) {
+  for (Activity* it : active) {
+    double rate = 1;
+    if (active.size() > 1) rate = it->communication ? communication_rate(*it, active) : compute_rate(*it, active);
+    it->work_s += rate * interval_s;
+  }
+}
+
+double Contention::compute_rate(const Activity& kernel, std::span<Activity* const> active) {
+  double slowdown = 1, kernels = 0;
+  for (const Activity* other : active) {
+    if (!other->communication) kernels += 1;
+    else slowdown += slowdowns(kernel.op, other->op).first - 1;
+  }
+  return 1 / (slowdown * kernels);
+}
+
+double Contention::communication_rate(const Activity& collective, std::span<Activity* const> active) {
+  double slowdown = 1;
+  bool shares = false;
+  for (const Activity* other : active) {
+    if (!other->communication) slowdown += slowdowns(other->op, collective.op).second - 1;
+    else shares |= other != &collective;
+  }
+  return (shares ? link_share(collective, active) : 1) / slowdown;
+}
+
+/// What of its demand a collective gets, on the link where it gets least.
+double Contention::link_share(const Activity& collective, std::span<Activity* const> active) const {
+  double share = 1;
+  for (size_t link = 0; link < kLinks; ++link) {
+    const double own = collective.bytes_per_s[link];
+    if (own <= 0 || capacity_[link] <= 0) continue;
+    std::array<double, workload::kStreamCount> demands{};
+    size_t count = 0;
+    for (const Activity* it : active)
+      if (it->bytes_per_s[link] > 0) demands[count++] = it->bytes_per_s[link];
+    if (count < 2) continue;  // alone on this link: its price knows the link
+    std::sort(demands.begin(), demands.begin() + static_cast<int64_t>(count));
+    double left = capacity_[link], given = 0;
+    for (size_t i = 0; i < count; ++i) {
+      given = std::min(demands[i], left / static_cast<double>(count - i));
+      if (demands[i] >= own) break;
+      left -= given;
+    }
+    share = std::min(share, given / own);
+  }
+  return share;
+}
+
+std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collective) {
+  const auto [at, added] = slowdowns_.try_emplace({kernel, collective}, 1.0, 1.0);
+  if (added)
+    at->second = {model_.compute_slowdown(op(kernel), op(collective)),
+                  model_.collective_slowdown(op(collective), op(kernel))};
+  return at->second;
+}
+
+/// Moves `stretch` the part `weight` of the way to `found`; the largest relative change.
+double Contention::move_to(const Stretch& found, double weight, Stretch& stretch) {
+  double change = 0;
+  for (size_t role = 0; role < stretch.size(); ++role)
+    for (size_t i = 0; i < stretch[role].size(); ++i) {
+      const double before = stretch[role][i];
+      const double after = before + weight * (static_cast<double>(found[role][i]) - before);
+      change = std::max(change, std::abs(after / before - 1));
+      stretch[role][i] = static_cast<float>(after);
+    }
+  return change;
+}
+
+}  // namespace
+
+Stretch settle_contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model,
+                          const cost::CostTable& costs) {
+  Contention contention(job, plan, model, costs);
+  if (!contention.has_side_streams()) return {};
+  return contention.settle();
+}
+
+}  // namespace ergometer::engine
