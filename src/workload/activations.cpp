@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <utility>
+
+#include "workload/moe.h"
+#include "workload/shares.h"
+
+// Bytes a micro batch leaves on one rank between forward and backward: the tensors that autograd and Transformer
+// Engine save, one entry each. With n tokens on the rank (n / t where sequence parallelism divides them), per token
+// of a dense layer in 16 bit with flash attention:
+//
+//   2h norm input, 2h QKV input, 2(a+2g)d/t q, k, v, 2ad/t attention output, 4a/t log-sum-exp,
+//   2h norm input, 2h FC1 input, 4f/t gate and up (2f/t without gate), 2f/t FC2 input, h a dropout mask
+//
+// Checked against SimuMax's saved-tensor lists and its measured peaks (tests/validation/memory_test.cpp). Linear
+// layers in FP8 keep their inputs in FP8. Worked: 405B, n = 4096, t = 1, h = 16384, a = 128, g = 8, d = 128,
+// f = 53248: 4096 * (8*16384 + 2*18432 + 2*16384 + 4*128 + 6*53248) = 2,132,803,584 bytes.
+namespace ergometer::workload {
+namespace {
+
+/// Collects parts; whatever selective recomputation rebuilds is never added.
+class Parts {
+ public:
+  explicit Parts(ActivationShare& share) : share_(share) {}
+  void add(std::string name, double bytes) {
+    if (bytes <= 0) return;
+    share_.kept += bytes;
+    share_.parts.emplace_back(std::move(name), bytes);
+  }
+
+ private:
+  ActivationShare& share_;
+};
+
+double shard_stream(const Shapes& shapes) {
+  return static_cast<double>(shapes.shard_tokens) * static_cast<double>(shapes.hidden);
+}
+
+double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens); }
+
+/// Bytes an element of a linear layer's saved input takes.
+double linear_input(const Shapes& shapes) { return shapes.fp8 ? 1 : shapes.element; }
+
+void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  const double heads = static_cast<double>(shapes.heads);
+  if (recomputes(job, "core_attn")) return;
+  if (job.training.attention == spec::AttentionBackend::kFused)
+    return parts.add("log_sum_exp", 4 * tokens(shapes) * heads);
+  const double scores = tokens(shapes) * static_cast<double>(shapes.key_length) * heads;
+  // The softmax's output; with dropout its mask and the dropped copy too.
+  parts.add("attention_scores", scores * (job.model.dropout > 0 ? 2 * shapes.element + 1 : shapes.element));
+}
+
+void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  const double output = tokens(shapes) * static_cast<double>(shapes.heads * shapes.v_dim);
+  const bool ulysses = shapes.cp > 1 && job.parallelism.cp_comm == spec::CpComm::kAllToAll;
+  // Attention's backward reads its output, the projection's weight gradient reads it too: one tensor, unless FP8
+  // or the all-to-all makes them two.
+  parts.add("attention_output", output * shapes.element * (ulysses ? 2 : 1));
+  if (shapes.fp8) parts.add("proj_input_fp8", output);
+}
+
+void add_heads(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  parts.add("query_key_value", shapes.element * tokens(shapes) *
+                                   static_cast<double>((shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim));
+  if (job.model.qk_norm)
+    parts.add("qk_norm_input", shapes.element * tokens(shapes) *
+                                   static_cast<double>((shapes.heads + shapes.kv_heads) * shapes.qk_dim));
+  add_output(job, shapes, parts);
+  add_core(job, shapes, parts);
+}
+
+void add_latent(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  const spec::LatentAttention& mla = job.model.latent;
+  const double shard = static_cast<double>(shapes.shard_tokens);
+  const double compressed = static_cast<double>(mla.q_rank + mla.kv_rank + mla.qk_rope_dim);
+  parts.add("latent_norm_inputs", shapes.element * shard * compressed);
+  parts.add("latent_up_inputs", linear_input(shapes) * shard * static_cast<double>(mla.q_rank + mla.kv_rank));
+  if (!recomputes(job, "mla_up_proj"))
+    parts.add("query_key_value", shapes.element * tokens(shapes) *
+                                     static_cast<double>(shapes.heads * (2 * shapes.qk_dim + shapes.v_dim)));
+  add_output(job, shapes, parts);
+  add_core(job, shapes, parts);
+}
+
+double branches(const spec::Model& model) { return model.gated ? 2 : 1; }
+
+void add_mlp(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  if (recomputes(job, "mlp")) return;
+  const double width = tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
+  parts.add("fc1_output", shapes.element * branches(job.model) * width);
+  parts.add("fc2_input", linear_input(shapes) * width);
+}
+
+void add_shared(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  if (recomputes(job, "shared_experts")) return;
+  const double width = tokens(shapes) * static_cast<double>(job.model.experts.shared_ffn / shapes.tp);
+  parts.add("shared_fc1_output", shapes.element * branches(job.model) * width);
+  parts.add("shared_fc2_input", linear_input(shapes) * width);
+}
+
+void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  if (recomputes(job, "moe")) return;
+  const MoeRows rows = moe_rows(job, shapes);
+  const double width = rows.computed * static_cast<double>(rows.ffn);
+  parts.add("router_logits", 4 * static_cast<double>(shapes.shard_tokens * job.model.experts.count));
+  parts.add("expert_fc1_input", linear_input(shapes) * rows.computed * static_cast<double>(shapes.hidden));
+  parts.add("expert_fc1_output", shapes.element * branches(job.model) * width);
+  if (!recomputes(job, "moe_act")) parts.add("expert_fc2_input", linear_input(shapes) * width);
+  parts.add("expert_probabilities", 4 * rows.computed);
+  add_shared(job, shapes, parts);
+}
+
+/// Inputs of norms and of the linear layers behind them.
+void add_stream(const spec::Job& job, const Shapes& shapes, bool moe, Parts& parts) {
+  const spec::Model& model = job.model;
+  const bool one_norm = model.parallel_branches && model.norms_per_layer == 1;
+  const bool rebuilt = recomputes(job, "layernorm");
+  const double stream = shard_stream(shapes);
+  parts.add("input_norm_input", shapes.element * stream);
+  if (!rebuilt) parts.add("qkv_input", linear_input(shapes) * stream);
+  // In parallel branches both norms read the same tensor; with one norm both linear layers do.
+  if (!model.parallel_branches) parts.add("mlp_norm_input", shapes.element * stream);
+  if (!one_norm && !rebuilt && !(recomputes(job, "mlp") && !moe))
+    parts.add(moe ? "router_input" : "fc1_input", (moe ? shapes.element : linear_input(shapes)) * stream);
+  if (model.norms_per_layer == 4) parts.add("output_norm_inputs", 2 * shapes.element * stream);
+  if (model.dropout > 0) parts.add("dropout_masks", (model.parallel_branches ? 1 : 2) * stream);
+}
+
+/// LoRA: what its adapters keep, the narrow product between their two matrices.
+void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  if (!shapes.lora) return;
+  const double targets = job.training.lora_targets.empty() ? 4 : static_cast<double>(job.training.lora_targets.size());
+  parts.add("adapters", targets * shapes.element * tokens(shapes) * static_cast<double>(job.training.lora_rank));
+}
+
+/// The most that is alive beside the kept tensors while the layer's backward runs: the gradient that enters, and in
+/// the MLP, whose kept tensors are freed as it goes, the gradients around the activation or the gathered ones.
+double layer_transient(const spec::Job& job, const Shapes& shapes, bool moe) {
+  const double incoming = shapes.element * shard_stream(shapes);
+  if (moe) {
+    const MoeRows rows = moe_rows(job, shapes);
+    return incoming + shapes.element * rows.computed *
+                          static_cast<double>(shapes.hidden + static_cast<int64_t>(branches(job.model)) * rows.ffn);
+  }
+  const double width = shapes.element * tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
+  const double gathered = shapes.sequence_parallel ? shapes.stream_bytes() : 0;
+  return incoming + std::max(branches(job.model) * width, width + gathered);
+}
+
+/// Logits and their gradient. The native loss has 16-bit logits, an FP32 copy and an FP32 softmax.
+double loss_bytes(const spec::Job& job, const Shapes& shapes) {
+  const double per_logit = job.training.fused_cross_entropy ? 2 * shapes.element : 2 + 4 + 4;
+  return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
+}
+
+}  // namespace
+
+ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes, bool moe) {
+  ActivationShare share;
+  share.transient = layer_transient(job, shapes, moe);
+  if (!shapes.training) return share;
+  Parts parts(share);
+  add_stream(job, shapes, moe, parts);
+  job.model.attention == spec::AttentionKind::kLatent ? add_latent(job, shapes, parts)
+                                                      : add_heads(job, shapes, parts);
+  moe ? add_moe(job, shapes, parts) : add_mlp(job, shapes, parts);
+  add_adapters(job, shapes, parts);
+  share.checkpoint = shapes.element * shard_stream(shapes);
+  return share;
+}
+
+ActivationShare embedding_activations(const spec::Job& job, const Shapes& shapes) {
+  ActivationShare share;
+  if (!shapes.training) return share;
+  Parts parts(share);
+  parts.add("token_ids", 8 * tokens(shapes));
+  if (job.model.dropout > 0) parts.add("dropout_masks", shard_stream(shapes));
+  share.checkpoint = share.kept;
+  return share;
+}
+
+ActivationShare head_activations(const spec::Job& job, const Shapes& shapes) {
+  ActivationShare share;
+  if (!shapes.training) {
+    share.transient = shapes.element * tokens(shapes) * static_cast<double>(shapes.vocab);
+    return share;
+  }
+  Parts parts(share);
+  if (job.model.final_norm) parts.add("final_norm_input", shapes.element * shard_stream(shapes));
+  parts.add("head_input", shapes.element * shard_stream(shapes));
+  share.checkpoint = share.kept;
+  share.transient = loss_bytes(job, shapes);
+  return share;
+}
+
+ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes, bool moe) {
+  ActivationShare share = layer_activations(job, shapes, moe);
+  Parts parts(share);
+  // Inputs of its two norms and of the projection (2h), then what a head keeps, its logits included: the main
+  // head's loss comes after.
+  parts.add("mtp_inputs", 4 * shapes.element * shard_stream(shapes));
+  parts.add("mtp_head", 2 * shapes.element * shard_stream(shapes));
+  parts.add("mtp_logits", shapes.element * tokens(shapes) * static_cast<double>(shapes.vocab));
+  share.checkpoint = share.kept;
+  share.transient = std::max(share.transient, loss_bytes(job, shapes));
+  return share;
+}
+
+}  // namespace ergometer::workload

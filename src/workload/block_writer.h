@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workload/shapes.h"
+#include "workload/workload.h"
+
+namespace ergometer::workload {
+
+/// Appends operators and joins to one of a block's lists. Forward work carries `pass`, so that the same functions
+/// write the forward list and everything that is recomputed.
+///
+///   BlockWriter writer(job, shapes, workload, block.forward, Pass::kForward);
+///   writer.memory({Module::kNorm, "input_norm", 4.0 * tokens * hidden});
+class BlockWriter {
+ public:
+  BlockWriter(const spec::Job& job, const Shapes& shapes, Workload& workload, std::vector<Item>& list, Pass pass)
+      : job_(job), shapes_(shapes), workload_(workload), list_(list), pass_(pass) {}
+
+  const spec::Job& job() const { return job_; }
+  const spec::Model& model() const { return job_.model; }
+  const Shapes& shapes() const { return shapes_; }
+  Pass pass() const { return pass_; }
+  /// The same list, written to as recomputation.
+  BlockWriter recomputing() const { return {job_, shapes_, workload_, list_, Pass::kRecompute}; }
+
+  /// Issues `op` on `stream`, `times` times in a row.
+  void add(Operator op, Stream stream = Stream::kCompute, int64_t times = 1);
+  void join(Stream stream, Stream on);
+
+  struct Memory {
+    Module module;
+    std::string name;
+    double bytes;
+    int kernels = 1;
+  };
+  /// A kernel bound by memory, in the writer's own pass or in another.
+  void memory(Memory work) { memory(std::move(work), pass_); }
+  void memory(Memory work, Pass pass);
+
+  struct Collective {
+    Module module;
+    std::string name;
+    CollectiveKind kind;
+    GroupKind group;
+    double bytes;
+    Stream stream = Stream::kCompute;
+  };
+  /// Nothing is written for a group of one rank.
+  void collective(Collective work) { collective(std::move(work), pass_); }
+  void collective(Collective work, Pass pass);
+
+ private:
+  const spec::Job& job_;
+  const Shapes& shapes_;
+  Workload& workload_;
+  std::vector<Item>& list_;
+  Pass pass_;
+};
+
+}  // namespace ergometer::workload

@@ -1,0 +1,189 @@
+#include "workload/flops.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "workload/matrices.h"
+#include "workload/shapes.h"
+
+// FLOPs of one training step, as Megatron-Core counts them since 0.12:
+//
+//   3 * 2 * tokens * [ sum over layers ( h (a + 2g) d + a d h + 3 h f  [2 h f without gate]
+//                                        + a d s / 2 * 2                [causal attention at half] )
+//                      + h V ]
+//
+// h hidden, a query heads, g key-value heads, d head dimension, f FFN width of one branch, s sequence, V padded
+// vocabulary. MoE layers put k * fe + fs for f; latent attention its own matrices and (d_qk + d_v) / 2 for d; a
+// multi-token-prediction module one more layer, its 2h x h projection and one more head. Norms, softmax, router,
+// biases and the embedding lookup count nothing. The 3 is one forward and two backward products; inference has the
+// forward one only, LoRA forward and input gradient (2), all three for its adapters and the attention core.
+//
+// Worked: Llama-3-8B, 8192 tokens: per token and layer 4096*6144 + 4096*4096 + 3*4096*14336 = 218,103,808 weights
+// and 32*128*8192/2*2 = 33,554,432 attention products; times 32 layers, plus 4096*128256: 8,578,400,256 products,
+// 51.47 GFLOP.
+namespace ergometer::workload {
+namespace {
+
+// Steps of large jobs exceed 2^53 FLOPs; the sum stays exact in 128 bits and is rounded once.
+__extension__ typedef __int128 Int128;
+
+/// How often each kind of product is executed in one step.
+struct Passes {
+  Int128 base = 3, attention = 3, adapter = 0;
+};
+
+Passes passes_of(const spec::Job& job) {
+  switch (job.training.mode) {
+    case spec::Mode::kPretrain: return {3, 3, 0};
+    case spec::Mode::kLora: return {2, 3, 3};
+    case spec::Mode::kPrefill:
+    case spec::Mode::kDecode: return {1, 1, 0};
+  }
+  return {};
+}
+
+constexpr Passes kForward = {1, 1, 1};
+
+/// Twice the (query, key) pairs of one sequence, an integer also for the causal half.
+Int128 twice_pairs(const spec::Job& job, int64_t window) {
+  const Shapes shapes = shapes_of(job);
+  if (!shapes.causal) {
+    const Int128 reach = window > 0 ? std::min(window, shapes.key_length) : shapes.key_length;
+    return 2 * reach * shapes.cp;
+  }
+  const Int128 length = job.training.seq_length;
+  if (job.training.attention_flops_full) return 2 * length * length;
+  const Int128 reach = window > 0 ? std::min<int64_t>(window, job.training.seq_length) : job.training.seq_length;
+  return 2 * length * reach - reach * reach;
+}
+
+Int128 attention_core(const spec::Job& job, int64_t window) {
+  const spec::Model& model = job.model;
+  const bool latent = model.attention == spec::AttentionKind::kLatent;
+  const Int128 dims = latent ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
+                             : 2 * model.head_dim;
+  return dims * model.heads * twice_pairs(job, window);
+}
+
+Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, Int128 tokens, const Passes& passes) {
+  Int128 flops = 0;
+  for (const Matrix& matrix : matrices) {
+    flops += passes.base * 2 * tokens * matrix.copies * matrix.in * matrix.out;
+    if (lora_adapts(job, matrix.name))
+      flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank * (matrix.in + matrix.out);
+  }
+  return flops;
+}
+
+/// Tokens of one sequence that pass through the matrices in one step.
+Int128 sequence_tokens(const spec::Job& job) {
+  return job.training.mode == spec::Mode::kDecode ? 1 : job.training.seq_length;
+}
+
+Int128 layer_flops(const spec::Job& job, const spec::Layer& layer, const Passes& passes) {
+  const Int128 tokens = sequence_tokens(job);
+  return matrix_flops(job, attention_matrices(job.model), tokens, passes) +
+         matrix_flops(job, mlp_matrices(job.model, layer.moe), tokens, passes) +
+         passes.attention * attention_core(job, layer.window);
+}
+
+/// What selective recomputation repeats of a layer.
+Int128 selective_flops(const spec::Job& job, const spec::Layer& layer) {
+  const Int128 tokens = sequence_tokens(job);
+  Int128 flops = 0;
+  if (recomputes(job, "core_attn")) flops += attention_core(job, layer.window);
+  if (recomputes(job, "mla_up_proj"))
+    for (const Matrix& matrix : attention_matrices(job.model))
+      if (matrix.name.ends_with("_up")) flops += matrix_flops(job, {matrix}, tokens, kForward);
+  const bool whole = recomputes(job, layer.moe ? "moe" : "mlp");
+  for (const Matrix& matrix : mlp_matrices(job.model, layer.moe))
+    if (whole || (recomputes(job, "shared_experts") && matrix.name.starts_with("shared")))
+      flops += matrix_flops(job, {matrix}, tokens, kForward);
+  return flops;
+}
+
+Int128 head_flops(const spec::Job& job, const Passes& passes) {
+  const spec::Model& model = job.model;
+  const int64_t width = model.embedding_dim > 0 ? model.embedding_dim : model.hidden;
+  return passes.base * 2 * sequence_tokens(job) * width * job.padded_vocab();
+}
+
+/// OPT-350M's projections between a narrow embedding and the hidden size, in and out.
+Int128 embedding_projection_flops(const spec::Job& job, const Passes& passes) {
+  const spec::Model& model = job.model;
+  if (model.embedding_dim <= 0 || model.embedding_dim == model.hidden) return 0;
+  return 2 * passes.base * 2 * sequence_tokens(job) * model.embedding_dim * model.hidden;
+}
+
+Int128 mtp_flops(const spec::Job& job, const Passes& passes) {
+  const spec::Model& model = job.model;
+  if (model.mtp_layers == 0 || model.layers.empty() || !shapes_of(job).training) return 0;
+  const Int128 projection = passes.base * 2 * sequence_tokens(job) * 2 * model.hidden * model.hidden;
+  return model.mtp_layers * (layer_flops(job, model.layers.back(), passes) + projection + head_flops(job, passes));
+}
+
+Int128 model_flops_per_sequence(const spec::Job& job) {
+  const Passes passes = passes_of(job);
+  Int128 flops = head_flops(job, passes) + embedding_projection_flops(job, passes) + mtp_flops(job, passes);
+  for (const spec::Layer& layer : job.model.layers) flops += layer_flops(job, layer, passes);
+  return flops;
+}
+
+/// Layers of every (chunk, stage) in model order: the same rules as the plan's division of the model.
+std::vector<int64_t> chunk_sizes(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (!p.stage_layers.empty()) return p.stage_layers;
+  const int64_t chunks = p.pp * p.vpp;
+  int64_t layers = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
+  std::vector<int64_t> sizes(static_cast<size_t>(chunks), 0);
+  int64_t even_stages = p.pp;
+  if (p.first_stage_layers > 0) layers -= p.first_stage_layers, --even_stages;
+  if (p.last_stage_layers > 0) layers -= p.last_stage_layers, --even_stages;
+  for (int64_t i = 0; i < chunks; ++i) {
+    const int64_t stage = i % p.pp;
+    int64_t of_stage = even_stages > 0 ? layers / even_stages : 0;
+    if (stage == 0 && p.first_stage_layers > 0) of_stage = p.first_stage_layers;
+    if (stage == p.pp - 1 && p.last_stage_layers > 0) of_stage = p.last_stage_layers;
+    sizes[static_cast<size_t>(i)] = of_stage / p.vpp;
+  }
+  if (p.embedding_counts_as_layer) --sizes.front();
+  if (p.loss_counts_as_layer) --sizes.back();
+  return sizes;
+}
+
+Int128 full_recompute_flops(const spec::Job& job) {
+  const spec::Training& training = job.training;
+  const bool block = training.recompute_method == spec::RecomputeMethod::kBlock && training.recompute_layers > 0;
+  Int128 flops = 0;
+  size_t layer = 0;
+  for (const int64_t size : chunk_sizes(job)) {
+    for (int64_t i = 0; i < size && layer < job.model.layers.size(); ++i, ++layer)
+      if (!block || i < training.recompute_layers) flops += layer_flops(job, job.model.layers[layer], kForward);
+  }
+  return flops;
+}
+
+Int128 recompute_flops_per_sequence(const spec::Job& job) {
+  if (!shapes_of(job).training) return 0;
+  if (job.training.recompute == spec::Recompute::kFull) return full_recompute_flops(job);
+  Int128 flops = 0;
+  if (job.training.recompute == spec::Recompute::kSelective) {
+    for (const spec::Layer& layer : job.model.layers) flops += selective_flops(job, layer);
+    if (!job.model.layers.empty())
+      flops += job.model.mtp_layers * selective_flops(job, job.model.layers.back());
+  }
+  return flops;
+}
+
+}  // namespace
+
+base::Flops model_flops_per_step(const spec::Job& job) {
+  return base::Flops(static_cast<double>(model_flops_per_sequence(job) * job.training.global_batch));
+}
+
+base::Flops hardware_flops_per_step(const spec::Job& job) {
+  const Int128 flops = model_flops_per_sequence(job) + recompute_flops_per_sequence(job);
+  return base::Flops(static_cast<double>(flops * job.training.global_batch));
+}
+
+}  // namespace ergometer::workload

@@ -1,0 +1,106 @@
+#include <string>
+#include <utility>
+
+#include "workload/block_writer.h"
+#include "workload/layer.h"
+#include "workload/shares.h"
+#include "workload/workload.h"
+
+namespace ergometer::workload {
+namespace {
+
+/// Writes the lists of one block with the given functions.
+template <class Forward, class Backward>
+Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload, BlockKind kind, std::string name,
+                 Forward&& forward, Backward&& backward) {
+  Block block;
+  block.kind = kind;
+  block.name = std::move(name);
+  BlockWriter forward_writer(job, shapes, workload, block.forward, Pass::kForward);
+  forward(forward_writer);
+  if (!shapes.training) return block;
+  BlockWriter backward_writer(job, shapes, workload, block.backward, Pass::kBackward);
+  backward(backward_writer);
+  if (kind == BlockKind::kLayer && job.training.recompute == spec::Recompute::kFull) {
+    BlockWriter again(job, shapes, workload, block.recompute, Pass::kRecompute);
+    forward(again);
+  }
+  return block;
+}
+
+int add_block(Workload& workload, Block block) {
+  workload.blocks.push_back(std::move(block));
+  return static_cast<int>(workload.blocks.size()) - 1;
+}
+
+int add_embedding(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  Block block = make_block(job, shapes, workload, BlockKind::kEmbedding, "embedding", embedding_forward,
+                           embedding_backward);
+  set_parameters(job, shapes, workload, false, block);
+  block.activations = embedding_activations(job, shapes);
+  return add_block(workload, std::move(block));
+}
+
+std::string layer_name(const spec::Layer& layer) {
+  std::string name = layer.moe ? "moe layer" : "dense layer";
+  if (layer.window > 0) name += ", window " + std::to_string(layer.window);
+  return name;
+}
+
+int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload, const spec::Layer& layer) {
+  Block block = make_block(
+      job, shapes, workload, BlockKind::kLayer, layer_name(layer),
+      [&](BlockWriter& writer) { layer_forward(writer, layer); },
+      [&](BlockWriter& writer) { layer_backward(writer, layer); });
+  set_parameters(job, shapes, workload, layer.moe, block);
+  block.activations = layer_activations(job, shapes, layer.moe);
+  return add_block(workload, std::move(block));
+}
+
+/// Layers that are alike share one block.
+void add_layers(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  std::vector<std::pair<spec::Layer, int>> known;
+  for (const spec::Layer& layer : job.model.layers) {
+    int block = -1;
+    for (const auto& [other, index] : known)
+      if (other.moe == layer.moe && other.window == layer.window) block = index;
+    if (block < 0) {
+      block = add_layer(job, shapes, workload, layer);
+      known.emplace_back(layer, block);
+    }
+    workload.layer_blocks.push_back(block);
+  }
+}
+
+void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  if (job.model.mtp_layers == 0 || job.model.layers.empty() || !shapes.training) return;
+  const bool moe = job.model.layers.back().moe;
+  Block block = make_block(job, shapes, workload, BlockKind::kMtp, "mtp", mtp_forward, mtp_backward);
+  set_parameters(job, shapes, workload, moe, block);
+  block.activations = mtp_activations(job, shapes, moe);
+  const int index = add_block(workload, std::move(block));
+  workload.mtp_blocks.assign(static_cast<size_t>(job.model.mtp_layers), index);
+}
+
+int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward, head_backward);
+  set_parameters(job, shapes, workload, false, block);
+  block.activations = head_activations(job, shapes);
+  return add_block(workload, std::move(block));
+}
+
+}  // namespace
+
+Workload lower(const spec::Job& job) {
+  const Shapes shapes = shapes_of(job);
+  Workload workload;
+  workload.embedding_block = add_embedding(job, shapes, workload);
+  add_layers(job, shapes, workload);
+  add_mtp(job, shapes, workload);
+  workload.head_block = add_head(job, shapes, workload);
+  workload.boundary_bytes =
+      shapes.element * static_cast<double>(shapes.shard_tokens) * static_cast<double>(shapes.hidden);
+  return workload;
+}
+
+}  // namespace ergometer::workload

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "spec/job.h"
+
+namespace ergometer::workload {
+
+/// A weight matrix of a layer, undivided, as the FLOP formula and LoRA see it.
+struct Matrix {
+  std::string_view name;  ///< "qkv", "proj", "q_up", "fc1", "fc2", "shared_fc1", "expert_fc1", ...
+  int64_t in = 0, out = 0;
+  int64_t copies = 1;  ///< of which a token meets so many: top-k for experts
+};
+
+std::vector<Matrix> attention_matrices(const spec::Model& model);
+std::vector<Matrix> mlp_matrices(const spec::Model& model, bool moe);
+
+/// Whether the job's LoRA adapts this matrix. Targets are qkv, proj, fc1 and fc2; qkv stands for all input
+/// projections of latent attention, fc1 and fc2 for those of experts and shared experts too.
+bool lora_adapts(const spec::Job& job, std::string_view matrix);
+
+}  // namespace ergometer::workload

@@ -1,0 +1,79 @@
+#include <string>
+
+#include "workload/shapes.h"
+#include "workload/workload.h"
+
+// Adam over the parameters whose states a rank holds, in one fused kernel per chunk of tensors. Per parameter it
+// reads the gradient (4 or 2 bytes), reads and writes FP32 master, first and second moment (8 each) and writes the
+// 16-bit parameter (2): 30 bytes with FP32 gradients. Gradients in 16 bit are first copied to FP32 (read 2, write 4)
+// and that copy is read: 34.
+namespace ergometer::workload {
+namespace {
+
+constexpr double kMasterAndMoments = 24;
+constexpr double kChunksPerKernel = 320;         // PyTorch's multi-tensor-apply: thread blocks a launch
+constexpr double kElementsPerChunk = 65536;      // and elements each of them handles
+constexpr double kFp8WeightCast = 4;             // read 16 bit, write two 8-bit orientations
+
+/// Ranks over which the optimizer states of dense and expert parameters are divided.
+struct Sharding {
+  double dense = 1, expert = 1;
+};
+
+Sharding state_sharding(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (p.zero_stage == 0 && !p.fsdp) return {};
+  const double stage = static_cast<double>(job.stage_ranks());
+  const double etp = static_cast<double>(p.etp > 0 ? p.etp : p.tp);
+  Sharding sharding{static_cast<double>(p.dp * p.cp), stage / (etp * static_cast<double>(p.ep))};
+  if (p.fsdp && p.fsdp_shard_size > 0) sharding.dense = static_cast<double>(p.fsdp_shard_size);
+  return sharding;
+}
+
+double owned(const spec::Job& job, const ParameterShare& stage) {
+  const Sharding sharding = state_sharding(job);
+  return stage.trainable_dense / sharding.dense + stage.trainable_expert / sharding.expert;
+}
+
+Operator memory_operator(const spec::Job& job, std::string name, double bytes, double elements) {
+  Operator op;
+  op.kind = OperatorKind::kMemory;
+  op.pass = Pass::kOptimizer;
+  op.module = Module::kOptimizer;
+  op.name = std::move(name);
+  op.precision = shapes_of(job).precision;
+  op.bytes = bytes;
+  op.kernels = 1 + static_cast<int>(elements / (kChunksPerKernel * kElementsPerChunk));
+  return op;
+}
+
+/// Main gradients that a rank holds: whole ones, or its shard from ZeRO stage 2 on.
+double gradient_elements(const spec::Job& job, const ParameterShare& stage) {
+  if (job.parallelism.fsdp || job.parallelism.zero_stage >= 2) return owned(job, stage);
+  return stage.trainable_dense + stage.trainable_expert;
+}
+
+}  // namespace
+
+Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
+  const double gradient = job.training.gradients_fp32 ? 4 : 2 + 4 + 4;
+  const double parameter = job.training.precision == spec::Precision::kFp32 ? 0 : job.training.fp8_parameters ? 1 : 2;
+  const double elements = owned(job, stage);
+  double bytes = elements * (kMasterAndMoments + gradient + parameter);
+  // Without FP8 parameters the weights are quantized once a step and kept for all micro batches.
+  if (job.training.precision == spec::Precision::kFp8 && !job.training.fp8_parameters)
+    bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
+  return memory_operator(job, "adam", bytes, elements);
+}
+
+Operator gradient_norm(const spec::Job& job, const ParameterShare& stage) {
+  const double elements = owned(job, stage);
+  return memory_operator(job, "gradient_norm", elements * (job.training.gradients_fp32 ? 4 : 2), elements);
+}
+
+Operator zero_gradients(const spec::Job& job, const ParameterShare& stage) {
+  const double elements = gradient_elements(job, stage);
+  return memory_operator(job, "zero_gradients", elements * (job.training.gradients_fp32 ? 4 : 2), elements);
+}
+
+}  // namespace ergometer::workload

@@ -1,0 +1,101 @@
+#include "workload/shapes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ergometer::workload {
+namespace {
+
+/// FlashAttention's tile: rows and columns of the score matrix that one block computes (FlashAttention-2 and 3 and
+/// cuDNN use 64 to 192; 128 for head dimension 128).
+constexpr double kAttentionTile = 128;
+
+void set_lengths(const spec::Job& job, Shapes& shapes) {
+  const spec::Training& training = job.training;
+  shapes.batch = training.micro_batch;
+  if (training.mode == spec::Mode::kDecode) {
+    // One token a sequence; on average half of the tokens to come are in the cache.
+    shapes.query_length = 1;
+    shapes.key_length = (training.seq_length + training.generate_tokens / 2) / shapes.cp;
+    shapes.causal = false;
+  } else {
+    shapes.query_length = training.seq_length / shapes.cp;
+    shapes.key_length = training.seq_length;
+  }
+  shapes.tokens = shapes.batch * shapes.query_length;
+  shapes.shard_tokens = shapes.sequence_parallel ? shapes.tokens / shapes.tp : shapes.tokens;
+}
+
+}  // namespace
+
+Shapes shapes_of(const spec::Job& job) {
+  const spec::Model& model = job.model;
+  const spec::Parallelism& parallelism = job.parallelism;
+  const spec::Training& training = job.training;
+  Shapes shapes;
+  shapes.tp = parallelism.tp;
+  shapes.cp = parallelism.cp;
+  shapes.ep = parallelism.ep;
+  shapes.etp = parallelism.etp > 0 ? parallelism.etp : parallelism.tp;
+  shapes.training = training.mode == spec::Mode::kPretrain || training.mode == spec::Mode::kLora;
+  shapes.lora = training.mode == spec::Mode::kLora;
+  shapes.sequence_parallel =
+      parallelism.sequence_parallel && shapes.tp > 1 && training.mode != spec::Mode::kDecode;
+  shapes.fp8 = training.precision == spec::Precision::kFp8;
+  shapes.precision = shapes.fp8 ? spec::Precision::kBf16 : training.precision;
+  // Blackwell multiplies per-tensor FP8 in every layout; Hopper and CDNA3 only with K innermost.
+  shapes.fp8_transposes = shapes.fp8 && job.cluster.node.gpu.architecture != "blackwell";
+  shapes.element = training.precision == spec::Precision::kFp32 ? 4 : 2;
+  shapes.gradient = training.gradients_fp32 ? 4 : 2;
+  set_lengths(job, shapes);
+  shapes.hidden = model.hidden;
+  shapes.heads = model.heads / shapes.tp;
+  if (model.attention == spec::AttentionKind::kLatent) {
+    shapes.kv_heads = shapes.heads;  // keys and values are expanded to every head before the core
+    shapes.qk_dim = model.latent.qk_nope_dim + model.latent.qk_rope_dim;
+    shapes.v_dim = model.latent.v_dim;
+  } else {
+    shapes.kv_heads = std::max<int64_t>(1, model.kv_heads / shapes.tp);
+    shapes.qk_dim = shapes.v_dim = model.head_dim;
+  }
+  shapes.vocab = job.padded_vocab() / shapes.tp;
+  return shapes;
+}
+
+double attention_pairs(const Shapes& shapes, int64_t window) {
+  const double queries = static_cast<double>(shapes.query_length), keys = static_cast<double>(shapes.key_length);
+  const double reach = window > 0 ? std::fmin(static_cast<double>(window), keys) : keys;
+  if (!shapes.causal) return queries * reach;
+  // Over a whole sequence of s: s * reach - reach^2 / 2, which is s^2 / 2 without a window. Context-parallel
+  // ranks hold equal parts of it.
+  return queries * reach - queries * reach * reach / (2 * keys);
+}
+
+double executed_pairs(const Shapes& shapes, int64_t window) {
+  const double pairs = attention_pairs(shapes, window);
+  if (!shapes.causal) return pairs;
+  const double queries = static_cast<double>(shapes.query_length), keys = static_cast<double>(shapes.key_length);
+  const double edges = window > 0 && static_cast<double>(window) < keys ? 2 : 1;
+  return std::fmin(pairs + edges * queries * kAttentionTile / 2, queries * keys);
+}
+
+double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes) {
+  const double copies = shapes.fp8_transposes ? 2 : 1;
+  switch (job.training.fp8_recipe) {
+    case spec::Fp8Recipe::kDelayed: return 2 + copies;
+    case spec::Fp8Recipe::kTensorwise: return 2 + 2 + copies;  // a pass for the maximum before the cast
+    case spec::Fp8Recipe::kBlockwise: return 2 + 2 * (1 + 4.0 / 128);
+    case spec::Fp8Recipe::kMxfp8: return 2 + 2 * (1 + 1.0 / 32);
+  }
+  return 0;
+}
+
+bool recomputes(const spec::Job& job, std::string_view module) {
+  const spec::Training& training = job.training;
+  if (training.recompute != spec::Recompute::kSelective) return false;
+  if (training.recompute_modules.empty()) return module == "core_attn";
+  return std::find(training.recompute_modules.begin(), training.recompute_modules.end(), module) !=
+         training.recompute_modules.end();
+}
+
+}  // namespace ergometer::workload

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "spec/job.h"
+
+namespace ergometer::workload {
+
+/// The sizes that lowering needs, on one rank and for one micro batch.
+struct Shapes {
+  int64_t tp = 1, cp = 1, ep = 1, etp = 1;
+  bool sequence_parallel = false;  ///< with tp > 1 only
+  bool training = true;            ///< there is a backward pass
+  bool lora = false;               ///< base weights are frozen
+  bool fp8 = false;                ///< linear layers multiply in FP8
+  bool fp8_transposes = false;     ///< the GPU's FP8 GEMMs take one operand layout only
+  spec::Precision precision = spec::Precision::kBf16;  ///< of everything but FP8 GEMMs
+  double element = 2;              ///< bytes of an activation or weight
+  double gradient = 4;             ///< bytes of a main gradient
+
+  int64_t batch = 1;
+  int64_t tokens = 0;        ///< of the micro batch on this context-parallel rank
+  int64_t shard_tokens = 0;  ///< the same where sequence parallelism divides them
+  int64_t query_length = 0;  ///< a sequence's tokens on this context-parallel rank
+  int64_t key_length = 0;    ///< what they may attend to, over all context-parallel ranks
+  bool causal = true;        ///< false in decode: one token sees the whole cache
+
+  int64_t hidden = 0;
+  int64_t heads = 0, kv_heads = 0;  ///< on this rank
+  int64_t qk_dim = 0, v_dim = 0;
+  int64_t vocab = 0;  ///< padded, on this rank
+
+  double token_share() const { return sequence_parallel ? 1.0 : 1.0 / static_cast<double>(tp); }
+  /// Bytes of the whole residual stream of the micro batch on this context-parallel rank.
+  double stream_bytes() const { return element * static_cast<double>(tokens) * static_cast<double>(hidden); }
+};
+
+Shapes shapes_of(const spec::Job& job);
+
+/// (query, key) pairs that one sequence's attention scores need on one context-parallel rank. With a causal mask
+/// the convention's half square (a window cuts it further); without, all of them.
+double attention_pairs(const Shapes& shapes, int64_t window);
+/// The pairs a fused kernel computes: whole 128-wide tiles on the diagonal and at the window's edge.
+double executed_pairs(const Shapes& shapes, int64_t window);
+
+/// Bytes read and written per element by the kernels that quantize an operand.
+double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes);
+
+bool recomputes(const spec::Job& job, std::string_view module);
+
+}  // namespace ergometer::workload

@@ -1,0 +1,113 @@
+#include "workload/shares.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace ergometer::workload {
+namespace {
+
+bool is_adapter(const Operator& op) { return op.name.find("_lora_") != std::string::npos; }
+bool is_expert(const Operator& op) { return op.name.starts_with("expert_"); }
+bool is_matrix(const Operator& op) {
+  return op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
+}
+
+/// Modules of Transformer Engine, which keep a dummy weight gradient; adapters and the router are plain PyTorch.
+bool is_engine_module(const Operator& op) { return !is_adapter(op) && op.name != "router"; }
+
+double norm_parameters(const spec::Model& model) {
+  return static_cast<double>(model.hidden) * (model.norm_bias ? 2 : 1);
+}
+
+double attention_vectors(const spec::Model& model, const Shapes& shapes) {
+  if (model.attention == spec::AttentionKind::kLatent)
+    return static_cast<double>(model.latent.q_rank + model.latent.kv_rank);
+  const int64_t qkv = (shapes.heads + 2 * shapes.kv_heads) * model.head_dim;
+  return static_cast<double>((model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
+                             (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_sinks ? shapes.heads : 0));
+}
+
+double mlp_biases(const spec::Model& model, int64_t ffn) {
+  return static_cast<double>((model.gated ? 2 : 1) * ffn + model.hidden);
+}
+
+/// A layer's parameters outside its matrices; the biases of experts go to `expert`.
+ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes, bool moe) {
+  ParameterShare share;
+  share.dense = attention_vectors(model, shapes) + model.norms_per_layer * norm_parameters(model);
+  const spec::Experts& experts = model.experts;
+  if (moe) {
+    share.dense += static_cast<double>((experts.router_bias ? experts.count : 0) +
+                                       (experts.shared_gate ? model.hidden : 0));
+    if (experts.expert_bias)
+      share.expert = static_cast<double>(experts.count / shapes.ep) * mlp_biases(model, experts.ffn / shapes.etp);
+  } else if (model.mlp_bias) {
+    share.dense += mlp_biases(model, model.ffn / shapes.tp);
+  }
+  return share;
+}
+
+double embedding_table(const spec::Model& model, const Shapes& shapes) {
+  return static_cast<double>(shapes.vocab) *
+         static_cast<double>(model.embedding_dim > 0 ? model.embedding_dim : model.hidden);
+}
+
+ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kind, bool moe) {
+  const spec::Model& model = job.model;
+  ParameterShare share;
+  switch (kind) {
+    case BlockKind::kEmbedding:
+      share.dense = embedding_table(model, shapes) +
+                    static_cast<double>(model.position_rows) * static_cast<double>(model.hidden) +
+                    (model.embedding_norm ? norm_parameters(model) : 0);
+      break;
+    case BlockKind::kLayer: share = layer_vectors(model, shapes, moe); break;
+    case BlockKind::kMtp:
+      share = layer_vectors(model, shapes, moe);
+      share.dense += 3 * norm_parameters(model);
+      // The module embeds its own tokens: away from the first stage it needs a copy of the table.
+      if (job.parallelism.pp > 1) share.dense += embedding_table(model, shapes);
+      break;
+    case BlockKind::kHead:
+      share.dense = (model.final_norm ? norm_parameters(model) : 0) +
+                    static_cast<double>(model.head_bias ? shapes.vocab : 0);
+      break;
+  }
+  return share;
+}
+
+/// The output matrix is someone else's: of the embedding on the same stage, or of the head beside an MTP module.
+bool borrows_head(const spec::Job& job, BlockKind kind) {
+  return kind == BlockKind::kMtp || (job.model.tied_embeddings && job.parallelism.pp == 1);
+}
+
+void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
+  const double elements = static_cast<double>(op.n) * static_cast<double>(op.k);
+  const double all = elements * static_cast<double>(op.groups);
+  const bool adapter = is_adapter(op);
+  const bool trained = shapes.training && (!shapes.lora || adapter);
+  (is_expert(op) ? block.parameters.expert : block.parameters.dense) += all;
+  if (trained) (is_expert(op) ? block.parameters.trainable_expert : block.parameters.trainable_dense) += all;
+  if (trained && is_engine_module(op)) {
+    std::vector<double>& sizes = block.weight_shapes;
+    if (std::find(sizes.begin(), sizes.end(), elements) == sizes.end()) sizes.push_back(elements);
+  }
+}
+
+}  // namespace
+
+void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe, Block& block) {
+  block.parameters = vectors(job, shapes, block.kind, moe);
+  if (shapes.training && !shapes.lora) {
+    block.parameters.trainable_dense = block.parameters.dense;
+    block.parameters.trainable_expert = block.parameters.expert;
+  }
+  for (const Item& item : block.forward) {
+    if (item.kind != Item::Kind::kOperator) continue;
+    const Operator& op = workload.operators[static_cast<size_t>(item.op)];
+    if (is_matrix(op) && !(op.name == "head" && borrows_head(job, block.kind))) add_matrix(shapes, op, block);
+  }
+}
+
+}  // namespace ergometer::workload
