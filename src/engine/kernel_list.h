@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/timeline.h"
+#include "run/run.h"
+
+namespace ergometer::engine {
+
+/// The kernels of sampled ranks, and the waits of their compute stream, as a profiler would list them.
+std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector<Span>& spans);
+
+/// What a profiler would call the kernel of an operator, with the operator's own name in brackets:
+/// "nvjet_hsh_256x128_64x4_2x1_v_bz_coopA_TNT [qkv]".
+std::string kernel_name(const spec::Gpu& gpu, const workload::Operator& op);
+/// "gemm", "attention", "memory", "collective", "send_recv" or "optimizer".
+std::string kernel_category(const workload::Operator& op);
+
+}  // namespace ergometer::engine

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/timeline.h"
+#include "plan/memory.h"
+#include "run/run.h"
+
+/// From a timeline to the summary of a Run.
+namespace ergometer::engine {
+
+/// Step time, throughput and where the time goes (mean over ranks). Tokens of a step: those of the global batch;
+/// in decode, one for each sequence. MFU is against the data sheet's dense peak at the job's precision.
+run::Performance performance(const spec::Job& job, const Timeline& timeline);
+
+run::Memory memory_summary(const plan::MemoryReport& report);
+std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline);
+
+/// Dense matrix peak of one GPU at the job's precision, FLOP/s.
+double peak_flops_per_s(const spec::Job& job);
+
+}  // namespace ergometer::engine
