@@ -62,6 +62,7 @@ struct FabricTier {
 };
 
 struct Fabric {
+  std::string source;
   FabricKind kind = FabricKind::kRailOptimized;
   std::vector<FabricTier> tiers;
   base::ParameterSet parameters;  ///< "collective.*" between nodes

@@ -74,6 +74,7 @@ struct Training {
 /// Where a setting came from, for messages and for --explain.
 struct Origin {
   std::string text;  ///< "job.yaml:14", "--tp", "default: sequence parallelism goes with tensor parallelism"
+  std::string key;   ///< the setting as the user spelled it, "parallelism.tp"; empty: as in the setting table
 };
 
 /// What the user wants to run, complete and checked: every field is meaningful, dp is filled in, and
@@ -84,7 +85,7 @@ struct Job {
   int64_t gpus = 0;
   Parallelism parallelism;
   Training training;
-  std::map<std::string, Origin> origins;  ///< by setting name ("tp", "micro_batch_size", ...)
+  std::map<std::string, Origin> origins;  ///< by setting name ("tensor_model_parallel_size", ...)
 
   int64_t nodes() const { return (gpus + cluster.node.gpus - 1) / cluster.node.gpus; }
   int64_t micro_batches() const {

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/nearest.h"
+#include "spec/cluster_reader.h"
+#include "spec/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::Result;
+
+std::string_view folder_of(CatalogKind kind) {
+  switch (kind) {
+    case CatalogKind::kGpu: return "GPU";
+    case CatalogKind::kNode: return "node";
+    case CatalogKind::kKernels: return "set of kernel parameters";
+    case CatalogKind::kCollectives: return "set of collective parameters";
+    default: return "entry";
+  }
+}
+
+/// The mapping under `key`, or the catalog file that its word names.
+Result<YamlMap> referenced(YamlMap& map, std::string_view key, CatalogKind kind) {
+  if (auto inner = map.map(key)) return *inner;
+  const std::string name = map.text(key);
+  if (const CatalogEntry* entry = find_in_catalog(kind, name))
+    return YamlMap::parse(entry->text, std::string(entry->path));
+  const std::vector<std::string_view> names = catalog_names(kind);
+  const auto near = base::nearest(name, names);
+  map.refuse(key, fmt::format("found \"{}\"; allowed: a {} of the catalog{}, or a mapping in its form", name,
+                              folder_of(kind), near ? fmt::format(" (did you mean {}?)", *near) : ""));
+  return tl::unexpected(*map.error());
+}
+
+const ParameterInfo* find_in_either(ParameterOwner first, ParameterOwner second, std::string_view name) {
+  const ParameterInfo* info = find_parameter(first, name);
+  return info != nullptr ? info : find_parameter(second, name);
+}
+
+void refuse_unknown(YamlMap& parameters, ParameterOwner owner, const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const ParameterInfo& info : parameter_table())
+    if (info.owner == owner) known.push_back(info.name);
+  const auto near = base::nearest(name, known);
+  parameters.refuse(name, fmt::format("is not a known parameter{}",
+                                      near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+void copy_fields(Gpu& gpu) {
+  const base::ParameterSet& p = gpu.parameters;
+  gpu.sms = std::llround(p.at("sm_count"));
+  gpu.memory_bytes = p.at("memory");
+  gpu.memory_bytes_per_s = p.at("memory_bandwidth");
+  gpu.boost_clock_hz = p.at("boost_clock");
+  gpu.sustained_clock_hz = p.at("sustained_clock");
+  gpu.peak_bf16_flops_per_s = p.value_or("peak_bf16", 0);
+}
+
+}  // namespace
+
+void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second, std::string_view prefix,
+                     base::ParameterSet& target) {
+  auto parameters = map.map("parameters");
+  if (!parameters) {
+    if (map.has("parameters")) map.refuse("parameters", "found a word; allowed: a mapping of names to values");
+    return;
+  }
+  for (const std::string& name : parameters->keys()) {
+    const ParameterInfo* info = find_in_either(owner, second, name);
+    if (info == nullptr) refuse_unknown(*parameters, owner, name);
+    else target.set(std::string(prefix) + name, parameters->parameter(name, info->unit, info->min, info->max));
+  }
+}
+
+void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view prefix,
+                        const base::ParameterSet& parameters, std::string_view where) {
+  for (const ParameterInfo& info : parameter_table()) {
+    if (info.owner != owner || !info.required || parameters.has(std::string(prefix) + std::string(info.name))) continue;
+    map.refuse("parameters", fmt::format("{} lacks {} ({}{}{})", where, info.name, info.meaning,
+                                         info.unit.empty() ? "" : ", in ", info.unit));
+  }
+}
+
+Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
+  map.require(key);
+  if (map.error()) return tl::unexpected(*map.error());
+  ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kGpu));
+  file.allow({"name", "aliases", "vendor", "architecture", "kernels", "dies_per_module", "parameters"});
+  for (const char* required : {"name", "vendor", "architecture", "kernels", "parameters"}) file.require(required);
+  Gpu gpu;
+  gpu.name = file.text("name");
+  gpu.vendor = file.text("vendor");
+  gpu.architecture = file.text("architecture");
+  gpu.dies_per_module = static_cast<int>(file.integer("dies_per_module", 1, 1, 8));
+  if (file.error()) return tl::unexpected(*file.error());
+  ERGOMETER_ASSIGN(YamlMap kernels, referenced(file, "kernels", CatalogKind::kKernels));
+  kernels.allow({"name", "aliases", "parameters"});
+  read_parameters(kernels, ParameterOwner::kKernels, ParameterOwner::kKernels, "", gpu.parameters);
+  read_parameters(file, ParameterOwner::kGpu, ParameterOwner::kKernels, "", gpu.parameters);
+  require_parameters(file, ParameterOwner::kGpu, "", gpu.parameters, "the GPU");
+  require_parameters(kernels, ParameterOwner::kKernels, "", gpu.parameters, "the set of kernel parameters");
+  if (kernels.error()) return tl::unexpected(*kernels.error());
+  if (file.error()) return tl::unexpected(*file.error());
+  copy_fields(gpu);
+  return gpu;
+}
+
+Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target) {
+  map.require(key);
+  if (map.error()) return tl::unexpected(*map.error());
+  ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kCollectives));
+  file.allow({"name", "aliases", "parameters"});
+  read_parameters(file, ParameterOwner::kCollectives, ParameterOwner::kCollectives, "collective.", target);
+  require_parameters(file, ParameterOwner::kCollectives, "collective.", target, "the set of collective parameters");
+  if (file.error()) return tl::unexpected(*file.error());
+  return {};
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "spec/cluster.h"
+#include "spec/parameter_table.h"
+#include "spec/yaml_map.h"
+
+namespace ergometer::spec {
+
+/// Reads `map["parameters"]` into `target`, each name with `prefix` in front. Names, units and ranges are those of
+/// the parameter table for `owner` (or for `second`, where a file may also override another's).
+void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second, std::string_view prefix,
+                     base::ParameterSet& target);
+/// Refuses a `where` that lacks a required parameter of `owner`.
+void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view prefix,
+                        const base::ParameterSet& parameters, std::string_view where);
+
+/// `map[key]` is a GPU's catalog name or an inline mapping in the form of catalog/gpus.
+base::Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
+base::Result<Node> read_node_body(YamlMap& map);
+/// `map[key]` is the name of a file of catalog/collectives or an inline mapping in that form.
+base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target);
+base::Result<Fabric> read_fabric(YamlMap& map);
+
+}  // namespace ergometer::spec

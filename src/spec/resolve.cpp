@@ -1,0 +1,73 @@
+#include "spec/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "spec/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+/// Readers store what the user wrote under the table's names; anything else slipped past one of them.
+Result<void> check_names(const Settings& settings) {
+  for (const auto& [name, value] : settings.all()) {
+    if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name) continue;
+    std::vector<std::string_view> known;
+    for (const SettingInfo& info : setting_table()) known.push_back(info.name);
+    const auto near = base::nearest(name, known);
+    return input_error(fmt::format("{}: {} is not a setting{}", value.origin.text, name,
+                                   near ? fmt::format("; did you mean {}?", *near) : ""));
+  }
+  return {};
+}
+
+/// Inline models and clusters get the place that holds them in front of their messages.
+template <class T>
+Result<T> located(Result<T> result, const Settings::Value& value) {
+  if (result || !value.text.starts_with('{')) return result;
+  return input_error(fmt::format("{}: {}", value.origin.text, result.error().message));
+}
+
+Result<void> read_parts(const Settings& settings, Job& job) {
+  const Settings::Value* model = settings.find("model");
+  const Settings::Value* cluster = settings.find("cluster");
+  if (model == nullptr)
+    return input_error("no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
+  if (cluster == nullptr)
+    return input_error("no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
+  ERGOMETER_ASSIGN(job.model, located(read_model(model->text), *model));
+  ERGOMETER_ASSIGN(job.cluster, located(read_cluster(cluster->text), *cluster));
+  job.origins["model"] = model->origin;
+  job.origins["cluster"] = cluster->origin;
+  return {};
+}
+
+/// A model with another depth: shortened at the end, or lengthened by its last layer.
+void override_layers(SettingReader& read, Model& model) {
+  const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
+  if (layers != model.layer_count()) model.layers.resize(static_cast<size_t>(layers), model.layers.back());
+}
+
+}  // namespace
+
+Result<Job> resolve(const Settings& settings) {
+  ERGOMETER_TRY(check_names(settings));
+  Job job;
+  ERGOMETER_TRY(read_parts(settings, job));
+  SettingReader read(settings, job.origins);
+  override_layers(read, job.model);
+  resolve_mode(read, job);
+  resolve_parallelism(read, job);
+  if (!read.error()) resolve_training(read, job);
+  if (!read.error()) check_parallelism(read, job);
+  if (!read.error()) check_training(read, job);
+  if (read.error()) return tl::unexpected(*read.error());
+  return job;
+}
+
+}  // namespace ergometer::spec

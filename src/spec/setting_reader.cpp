@@ -1,0 +1,181 @@
+#include "spec/setting_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/nearest.h"
+#include "base/text.h"
+
+namespace ergometer::spec {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const size_t end = std::min(text.find(separator), text.size());
+    std::string_view word = text.substr(0, end);
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    while (word.ends_with(' ')) word.remove_suffix(1);
+    words.push_back(word);
+    if (end == text.size()) return words;
+    text.remove_prefix(end + 1);
+  }
+}
+
+const SettingInfo& info_of(std::string_view name) {
+  const SettingInfo* info = find_setting(name);
+  ERGOMETER_CHECK(info != nullptr, "a setting that is not in the table");
+  return *info;
+}
+
+std::string join_words(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text += fmt::format("{}{}", text.empty() ? "" : ", ", word);
+  return text;
+}
+
+}  // namespace
+
+std::string either(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == numbers.size() ? " or " : ", ", numbers[i]);
+  return text;
+}
+
+std::string divisors_text(int64_t number, int64_t near) {
+  std::vector<int64_t> small, large;
+  for (int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    small.push_back(d);
+    if (d != number / d) large.push_back(number / d);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  constexpr std::ptrdiff_t kShown = 10;
+  const auto size = static_cast<std::ptrdiff_t>(small.size());
+  const auto centre = std::lower_bound(small.begin(), small.end(), near) - small.begin();
+  const auto first = std::clamp<std::ptrdiff_t>(centre - kShown / 2, 0, std::max<std::ptrdiff_t>(0, size - kShown));
+  return either({small.begin() + first, small.begin() + std::min(size, first + kShown)});
+}
+
+const Settings::Value* SettingReader::value(std::string_view name, std::string_view reason) {
+  const Settings::Value* found = settings_.find(name);
+  origins_[std::string(name)] = found != nullptr ? found->origin : Origin{fmt::format("default: {}", reason), ""};
+  return found;
+}
+
+void SettingReader::derive(std::string_view name, std::string_view reason) {
+  if (!given(name)) origins_[std::string(name)] = Origin{fmt::format("default: {}", reason), ""};
+}
+
+std::string SettingReader::said(std::string_view name, int64_t number) const {
+  const auto it = origins_.find(std::string(name));
+  const std::string text = it == origins_.end() ? "" : it->second.text;
+  const std::string key = it == origins_.end() || it->second.key.empty() ? std::string(name) : it->second.key;
+  if (text.starts_with("--")) return fmt::format("{} {}", text, number);
+  if (text.empty() || text.starts_with("default: ")) return fmt::format("{} = {}", key, number);
+  return fmt::format("{}: {} = {}", text, key, number);
+}
+
+std::string SettingReader::said(std::string_view name) const {
+  const auto it = origins_.find(std::string(name));
+  const Settings::Value* found = settings_.find(name);
+  const Origin origin = found != nullptr ? found->origin : it != origins_.end() ? it->second : Origin{};
+  const std::string key = origin.key.empty() ? std::string(name) : origin.key;
+  const std::string shown = found == nullptr ? "" : found->text.size() > 60 ? found->text.substr(0, 57) + "..." : found->text;
+  if (origin.text.starts_with("--")) return shown == "true" ? origin.text : fmt::format("{} {}", origin.text, shown);
+  if (found == nullptr) return key;
+  return fmt::format("{}: {} = {}", origin.text, key, shown);
+}
+
+void SettingReader::refuse(std::string message) {
+  if (!error_) error_ = base::Error{base::ErrorKind::kInput, std::move(message)};
+}
+
+void SettingReader::refuse_value(std::string_view name, std::string_view allowed) {
+  const Settings::Value& found = *settings_.find(name);
+  const std::string key = found.origin.key.empty() ? std::string(name) : found.origin.key;
+  const std::string where =
+      found.origin.text.starts_with("--") ? found.origin.text : fmt::format("{}: {}", found.origin.text, key);
+  const std::string shown = found.text.size() > 60 ? found.text.substr(0, 57) + "..." : found.text;
+  refuse(fmt::format("{}: found \"{}\"; allowed: {}", where, shown, allowed));
+}
+
+int64_t SettingReader::integer(std::string_view name, int64_t fallback, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
+  if (found == nullptr) return fallback;
+  const SettingInfo& info = info_of(name);
+  const auto min = static_cast<int64_t>(info.min), max = static_cast<int64_t>(info.max);
+  const auto number = base::parse_integer(found->text);
+  if (number && *number >= min && *number <= max) return *number;
+  refuse_value(name, fmt::format("a whole number from {} to {}", min, max));
+  return fallback;
+}
+
+double SettingReader::real(std::string_view name, double fallback, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
+  if (found == nullptr) return fallback;
+  const SettingInfo& info = info_of(name);
+  const auto number = base::parse_number(found->text);
+  if (number && *number >= info.min && *number <= info.max) return *number;
+  refuse_value(name, fmt::format("a number from {} to {}", info.min, info.max));
+  return fallback;
+}
+
+bool SettingReader::flag(std::string_view name, bool fallback, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
+  if (found == nullptr) return fallback;
+  std::string word = found->text;
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* yes : {"true", "yes", "on", "1"})
+    if (word == yes) return true;
+  for (const char* no : {"false", "no", "off", "0"})
+    if (word == no) return false;
+  refuse_value(name, "true or false");
+  return fallback;
+}
+
+std::string SettingReader::text(std::string_view name) {
+  const Settings::Value* found = value(name, "not given");
+  return found == nullptr ? "" : found->text;
+}
+
+int SettingReader::choice(std::string_view name, int fallback, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
+  if (found == nullptr) return fallback;
+  const std::vector<std::string_view> words = split(info_of(name).choices, '|');
+  const auto it = std::find(words.begin(), words.end(), found->text);
+  if (it != words.end()) return static_cast<int>(it - words.begin());
+  const auto near = base::nearest(found->text, words);
+  refuse_value(name, fmt::format("{}{}", join_words(words), near ? fmt::format("; did you mean {}?", *near) : ""));
+  return fallback;
+}
+
+std::vector<std::string> SettingReader::list(std::string_view name) {
+  const Settings::Value* found = value(name, "not given");
+  std::vector<std::string> items;
+  if (found == nullptr || found->text.empty()) return items;
+  const std::vector<std::string_view> words = split(info_of(name).choices, '|');
+  for (const std::string_view item : split(found->text, ',')) {
+    if (std::find(words.begin(), words.end(), item) == words.end())
+      refuse_value(name, fmt::format("a list of {}", join_words(words)));
+    items.emplace_back(item);
+  }
+  return items;
+}
+
+std::vector<int64_t> SettingReader::integers(std::string_view name) {
+  const Settings::Value* found = value(name, "not given");
+  std::vector<int64_t> numbers;
+  if (found == nullptr || found->text.empty()) return numbers;
+  for (const std::string_view item : split(found->text, ',')) {
+    const auto number = base::parse_integer(item);
+    if (number && *number >= 0 && *number <= 100'000) numbers.push_back(*number);
+    else refuse_value(name, "a list of whole numbers from 0 to 100000, separated by commas");
+  }
+  return numbers;
+}
+
+}  // namespace ergometer::spec

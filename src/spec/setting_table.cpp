@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+#include "spec/settings.h"
+
+namespace ergometer::spec {
+namespace {
+
+using enum SettingKind;
+
+constexpr double kMostRanks = 16'777'216;
+constexpr double kMostTokens = 134'217'728;
+constexpr double kMostSamples = 1e9;
+
+constexpr std::string_view kJob = "job";
+constexpr std::string_view kParallel = "parallelism";
+constexpr std::string_view kTraining = "training";
+constexpr std::string_view kRecompute = "recomputation";
+constexpr std::string_view kOverlap = "overlap";
+constexpr std::string_view kPrecision = "precision";
+constexpr std::string_view kMoe = "experts";
+constexpr std::string_view kKernel = "kernels";
+constexpr std::string_view kTask = "task";
+
+constexpr std::array kTable = std::to_array<SettingInfo>({
+    {"model", "", kText, 0, 0, "", kJob, "catalog name, config.json, or a folder that holds one"},
+    {"cluster", "", kText, 0, 0, "", kJob, "catalog name of a cluster or node kind, or a YAML file"},
+    {"gpus", "", kInteger, 1, kMostRanks, "", kJob, "GPUs of the job (on MI250: dies)"},
+    {"num_layers", "", kInteger, 1, 100'000, "", kJob, "decoder layers, instead of the model's own number"},
+
+    {"tensor_model_parallel_size", "tp", kInteger, 1, kMostRanks, "", kParallel, "ranks that share every matrix"},
+    {"pipeline_model_parallel_size", "pp", kInteger, 1, kMostRanks, "", kParallel, "pipeline stages"},
+    {"virtual_pipeline_model_parallel_size", "vpp", kInteger, 1, 100'000, "", kParallel, "model chunks of every stage"},
+    {"num_layers_per_virtual_pipeline_stage", "", kInteger, 1, 100'000, "", kParallel,
+     "layers of one model chunk, instead of --vpp"},
+    {"context_parallel_size", "cp", kInteger, 1, kMostRanks, "", kParallel, "ranks that share every sequence"},
+    {"expert_model_parallel_size", "ep", kInteger, 1, kMostRanks, "", kParallel, "ranks that share the experts"},
+    {"expert_tensor_parallel_size", "etp", kInteger, 1, kMostRanks, "", kParallel,
+     "ranks that share one expert's matrices; by default as --tp"},
+    {"data_parallel_size", "dp", kInteger, 1, kMostRanks, "", kParallel, "replicas; what is left when not given"},
+    {"sequence_parallel", "sp", kSwitch, 0, 0, "", kParallel, "norms and dropout on slices of the sequence; on with --tp > 1"},
+    {"cp_comm_type", "", kChoice, 0, 0, "p2p|all_gather|a2a", kParallel, "how context parallelism exchanges keys and values"},
+    {"schedule", "", kChoice, 0, 0, "1f1b|interleaved|gpipe|zb-h1", kParallel, "pipeline schedule"},
+    {"microbatch_group_size_per_virtual_pipeline_stage", "", kInteger, 1, kMostSamples, "", kParallel,
+     "micro batches that run before the next chunk; by default --pp"},
+    {"decoder_first_pipeline_num_layers", "", kInteger, 1, 100'000, "", kParallel, "layers of the first stage"},
+    {"decoder_last_pipeline_num_layers", "", kInteger, 1, 100'000, "", kParallel, "layers of the last stage"},
+    {"account_for_embedding_in_pipeline_split", "", kSwitch, 0, 0, "", kParallel, "the embedding counts as a layer"},
+    {"account_for_loss_in_pipeline_split", "", kSwitch, 0, 0, "", kParallel, "the loss counts as a layer"},
+    {"stage_layers", "", kList, 0, 0, "", kParallel, "layers of every stage, chunk by chunk: 13,11,13,11"},
+    {"pipeline_model_parallel_layout", "", kText, 0, 0, "", kParallel, "Megatron's layout: \"Et*4|(t*4|)*14tmL\""},
+    {"zero", "", kInteger, 0, 3, "", kParallel,
+     "sharded over data parallelism: 0 nothing, 1 optimizer, 2 gradients too, 3 parameters too"},
+    {"fsdp", "", kSwitch, 0, 0, "", kParallel, "fully sharded data parallelism (PyTorch FSDP)"},
+    {"fsdp_shard_size", "", kInteger, 1, kMostRanks, "", kParallel, "hybrid shard: ranks that hold one copy"},
+    {"allow_tp_across_nodes", "", kSwitch, 0, 0, "", kParallel, "let --tp leave the node's fast links"},
+
+    {"micro_batch_size", "mbs", kInteger, 1, 1'048'576, "", kTraining, "sequences a replica handles at a time"},
+    {"global_batch_size", "gbs", kInteger, 1, kMostSamples, "", kTraining, "sequences of one step"},
+    {"seq_length", "seq", kInteger, 1, kMostTokens, "", kTraining, "tokens of a sequence (inference: of the prompt)"},
+    {"make_vocab_size_divisible_by", "", kInteger, 1, 1'000'000, "", kTraining, "pads the vocabulary to a multiple of this times --tp"},
+    {"flops", "", kChoice, 0, 0, "causal|full", kTraining, "model FLOPs count half of the attention square, or all"},
+    {"framework", "", kChoice, 0, 0, "megatron|fsdp|nanotron", kTraining, "whose memory and launch habits are modelled"},
+
+    {"recompute_granularity", "recompute", kChoice, 0, 0, "none|selective|full", kRecompute, "what backward computes again"},
+    {"recompute_method", "", kChoice, 0, 0, "uniform|block", kRecompute,
+     "full: a checkpoint every --recompute-num-layers layers, or that many layers of every chunk"},
+    {"recompute_num_layers", "", kInteger, 1, 100'000, "", kRecompute, "see --recompute-method"},
+    {"recompute_modules", "", kList, 0, 0, "core_attn|moe_act|layernorm|mla_up_proj|mlp|moe|shared_experts", kRecompute,
+     "selective: what is computed again"},
+
+    {"overlap_grad_reduce", "", kSwitch, 0, 0, "", kOverlap, "gradients are reduced during backward"},
+    {"overlap_param_gather", "", kSwitch, 0, 0, "", kOverlap, "parameters are gathered during forward"},
+    {"tp_comm_overlap", "", kSwitch, 0, 0, "", kOverlap, "tensor parallelism's transfers run beside its GEMMs"},
+    {"overlap_p2p", "", kSwitch, 0, 0, "", kOverlap, "pipeline transfers run beside compute"},
+    {"batch_p2p_sync", "", kSwitch, 0, 0, "", kOverlap, "the device is synchronised after every pipeline transfer (NeMo 1)"},
+    {"ddp_bucket_size", "", kReal, 1, 1e12, "", kOverlap, "elements of a gradient bucket"},
+
+    {"precision", "", kChoice, 0, 0, "fp32|fp16|bf16|fp8", kPrecision, "number format of the matrix work"},
+    {"bf16", "", kSwitch, 0, 0, "", kPrecision, "as --precision bf16"},
+    {"fp16", "", kSwitch, 0, 0, "", kPrecision, "as --precision fp16"},
+    {"fp8", "", kSwitch, 0, 0, "", kPrecision, "as --precision fp8"},
+    {"fp8_recipe", "", kChoice, 0, 0, "delayed|tensorwise|blockwise|mxfp8", kPrecision, "how FP8 is scaled"},
+    {"fp8_param_gather", "", kSwitch, 0, 0, "", kPrecision, "parameters are kept and gathered in FP8"},
+    {"grad_reduce_in_bf16", "", kSwitch, 0, 0, "", kPrecision, "gradients are kept and reduced in 16 bit"},
+
+    {"moe_token_dispatcher_type", "", kChoice, 0, 0, "alltoall|allgather|flex", kMoe, "how tokens reach their experts"},
+    {"moe_grouped_gemm", "", kSwitch, 0, 0, "", kMoe, "a rank's experts run as one grouped GEMM"},
+    {"moe_expert_capacity_factor", "", kReal, 0.01, 1000, "", kMoe, "tokens an expert may take, padded to it; not given: dropless"},
+    {"moe_shared_expert_overlap", "", kSwitch, 0, 0, "", kMoe, "the shared expert runs beside the dispatch"},
+
+    {"attention_backend", "", kChoice, 0, 0, "fused|unfused", kKernel, "flash attention, or one kernel an operation"},
+    {"cross_entropy_loss_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for the loss"},
+    {"gradient_accumulation_fusion", "", kSwitch, 0, 0, "", kKernel, "weight gradients accumulate inside their GEMM"},
+    {"apply_rope_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for rotary positions"},
+    {"cuda_graphs", "", kSwitch, 0, 0, "", kKernel, "kernels are launched as a graph"},
+
+    {"mode", "", kChoice, 0, 0, "pretrain|lora|prefill|decode", kTask, "what the job does"},
+    {"lora", "", kInteger, 1, 65'536, "", kTask, "fine-tune adapters of this rank"},
+    {"lora_targets", "", kList, 0, 0, "qkv|proj|fc1|fc2", kTask, "matrices that have adapters; by default all four"},
+    {"generate_tokens", "", kInteger, 1, kMostTokens, "", kTask, "decode: tokens generated after the prompt"},
+});
+
+std::string normal(std::string_view word) {
+  while (word.starts_with('-')) word.remove_prefix(1);
+  std::string text(word);
+  for (char& c : text) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// What other releases and frameworks call a setting of the table.
+struct Synonym {
+  std::string_view word, name;
+};
+constexpr std::array kSynonyms = std::to_array<Synonym>({
+    {"zero_stage", "zero"},
+    {"sequence_length", "seq_length"},
+    {"lora_rank", "lora"},
+    {"overlap_p2p_comm", "overlap_p2p"},
+    {"overlap_p2p_communication", "overlap_p2p"},
+    {"decoder_seq_length", "seq_length"},
+    {"world_size", "gpus"},
+});
+
+}  // namespace
+
+std::span<const SettingInfo> setting_table() { return kTable; }
+
+const SettingInfo* find_setting(std::string_view word) {
+  std::string name = normal(word);
+  for (const Synonym& synonym : kSynonyms)
+    if (synonym.word == name) name = synonym.name;
+  const auto it = std::find_if(kTable.begin(), kTable.end(), [&](const SettingInfo& info) {
+    return info.name == name || (!info.short_name.empty() && info.short_name == name);
+  });
+  return it == kTable.end() ? nullptr : &*it;
+}
+
+}  // namespace ergometer::spec

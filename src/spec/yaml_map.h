@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/parameter.h"
+#include "base/result.h"
+
+namespace YAML {
+class Node;
+}
+
+namespace ergometer::spec {
+
+/// Strict access to one mapping of a YAML file. As with ConfigReader the first thing wrong is kept, shared by all
+/// mappings of the file, and asked for once at the end. Messages read
+/// `cluster.yaml:7: node.gpus: found "eight"; allowed: a whole number from 1 to 64`.
+class YamlMap {
+ public:
+  /// The file's top mapping. Empty files, syntax errors and anything else than a mapping are errors at once.
+  static base::Result<YamlMap> parse(std::string_view text, const std::string& file);
+
+  bool has(std::string_view key) const;
+  /// Refuses keys that are not in the list, naming the nearest one that is.
+  void allow(std::initializer_list<std::string_view> keys);
+  void require(std::string_view key);
+
+  std::string text(std::string_view key, std::string_view fallback = "");
+  int64_t integer(std::string_view key, int64_t fallback, int64_t min, int64_t max);
+  double real(std::string_view key, double fallback, double min, double max);
+  std::vector<int64_t> integers(std::string_view key, int64_t min, int64_t max);
+  /// The index of the word in `words`.
+  int choice(std::string_view key, std::initializer_list<std::string_view> words, int fallback);
+  /// A value as the catalog writes it, `{value: 80 GB, source: ..., grade: datasheet}`, or the bare value; then the
+  /// source is the file and line, and the grade `assumed`.
+  base::Parameter parameter(std::string_view key, std::string_view unit, double min, double max);
+  /// A nested mapping; nothing when the key is absent or holds a scalar.
+  std::optional<YamlMap> map(std::string_view key);
+  /// A list of mappings; empty when absent.
+  std::vector<YamlMap> maps(std::string_view key);
+  bool is_scalar(std::string_view key) const;
+  std::vector<std::string> keys() const;
+  /// The mapping's keys and values in file order; a value that is not a scalar becomes inline JSON.
+  struct Item {
+    std::string key, value;
+    int line;
+    bool is_map;
+  };
+  std::vector<Item> items();
+
+  void refuse(std::string_view key, const std::string& message);
+  void refuse_at(int line, std::string_view key, const std::string& message);
+  const std::optional<base::Error>& error() const { return *error_; }
+  const std::string& file() const { return file_; }
+  int line_of(std::string_view key) const;
+
+ private:
+  YamlMap(const YAML::Node& node, std::string file, std::string prefix, std::shared_ptr<std::optional<base::Error>> error);
+  const YAML::Node* find(std::string_view key) const;
+  YamlMap nested(const YAML::Node& node, const std::string& prefix);
+
+  struct Entry;
+  std::shared_ptr<std::vector<Entry>> entries_;
+  std::string file_;
+  std::string prefix_;  ///< "node." in a nested mapping
+  int line_ = 0;        ///< where the mapping starts
+  std::shared_ptr<std::optional<base::Error>> error_;
+};
+
+}  // namespace ergometer::spec
