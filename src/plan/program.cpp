@@ -30,6 +30,29 @@ bool runs(SlotKind slot, Pass pass) {
   return true;
 }
 
+/// Half a backward (zero-bubble schedules) skips operators and with them the reason of some joins. A join is held
+/// until its stream runs something, and dropped where the other stream has run nothing in this half.
+class HeldJoins {
+ public:
+  explicit HeldJoins(ProgramWriter& writer) : writer_(writer) {}
+  void hold(const Item& join) { held_.push_back(join); }
+  /// Writes the joins that an operator on `stream` has to wait for.
+  void before(Stream stream) {
+    for (const Item& join : held_) {
+      if (join.stream == stream && (join.on == Stream::kCompute || used_[static_cast<size_t>(join.on)])) {
+        writer_.join(join.stream, join.on);
+      }
+    }
+    std::erase_if(held_, [stream](const Item& join) { return join.stream == stream; });
+    used_[static_cast<size_t>(stream)] = true;
+  }
+
+ private:
+  ProgramWriter& writer_;
+  std::vector<Item> held_;
+  bool used_[workload::kStreamCount] = {};
+};
+
 /// The program of one stage, slot by slot.
 class RoleProgram {
  public:
@@ -158,14 +181,13 @@ class RoleProgram {
 
   /// `forward`: a dropless MoE layer copies its token counts to the host before it sends the tokens.
   void write_items(const std::vector<Item>& items, SlotKind slot, bool forward) {
+    const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
     bool counts_on_host = !forward || job_.training.moe_capacity_factor > 0;
-    bool used[workload::kStreamCount] = {};
+    HeldJoins held(writer_);
     for (const Item& item : items) {
       if (item.kind == Item::Kind::kJoin) {
-        // Half a backward needs only the joins with streams that it uses itself.
-        const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
-        const bool needed = item.on == Stream::kCompute || used[static_cast<size_t>(item.on)];
-        if (whole || needed) writer_.join(item.stream, item.on);
+        if (whole) writer_.join(item.stream, item.on);
+        if (!whole) held.hold(item);
         continue;
       }
       const workload::Operator& op = operators_.at(item.op);
@@ -174,9 +196,10 @@ class RoleProgram {
         writer_.host_sync();
         counts_on_host = true;
       }
+      held.before(item.stream);
       writer_.op(item.stream, item.op);
-      used[static_cast<size_t>(item.stream)] = true;
     }
+    held.before(Stream::kCompute);
   }
 
   static bool is_expert_work(const workload::Operator& op) {

@@ -1,0 +1,173 @@
+#include "plan/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/test_job.h"
+
+namespace ergometer::plan {
+namespace {
+
+using test::make_job;
+using workload::GroupKind;
+
+void expect_group(const spec::Job& job, GroupKind kind, int64_t size, int64_t stride) {
+  const RankGroup group = rank_group(job, kind);
+  EXPECT_EQ(group.size, size) << static_cast<int>(kind);
+  EXPECT_EQ(group.stride, stride) << static_cast<int>(kind);
+}
+
+TEST(RankGroup, TensorIsFastestThenContextThenData) {
+  const spec::Job job = make_job({.tp = 4, .cp = 2, .pp = 3, .dp = 8});
+  expect_group(job, GroupKind::kTensor, 4, 1);
+  expect_group(job, GroupKind::kContext, 2, 4);
+  expect_group(job, GroupKind::kData, 16, 4);
+  expect_group(job, GroupKind::kShard, 16, 4);
+  expect_group(job, GroupKind::kReplica, 1, 64);
+  expect_group(job, GroupKind::kPipeline, 2, 64);
+  expect_group(job, GroupKind::kEmbedding, 2, 128);
+  expect_group(job, GroupKind::kWorld, 192, 1);
+}
+
+TEST(RankGroup, ExpertsCutTheStageAgain) {
+  spec::Job job = make_job({.tp = 4, .cp = 2, .dp = 8, .ep = 8});  // expert tensor parallelism 1
+  expect_group(job, GroupKind::kExpert, 8, 1);
+  expect_group(job, GroupKind::kExpertTensor, 1, 1);
+  expect_group(job, GroupKind::kExpertData, 8, 8);
+  job.parallelism.etp = 2;
+  expect_group(job, GroupKind::kExpert, 8, 2);
+  expect_group(job, GroupKind::kExpertTensor, 2, 1);
+  expect_group(job, GroupKind::kExpertData, 4, 16);
+  job.parallelism.etp = 0;  // as tensor parallelism: 4
+  expect_group(job, GroupKind::kExpert, 8, 4);
+  expect_group(job, GroupKind::kExpertData, 2, 32);
+}
+
+TEST(RankGroup, HybridShardingSplitsTheReplicas) {
+  spec::Job job = make_job({.tp = 2, .dp = 16});
+  job.parallelism.fsdp = true;
+  job.parallelism.fsdp_shard_size = 4;
+  expect_group(job, GroupKind::kShard, 4, 2);
+  expect_group(job, GroupKind::kReplica, 4, 8);
+}
+
+void expect_placement(const GroupPlacement& got, int64_t nodes, int64_t ranks_per_node, double gb_per_s,
+                      int64_t tiers) {
+  EXPECT_EQ(got.nodes, nodes);
+  EXPECT_EQ(got.ranks_per_node, ranks_per_node);
+  EXPECT_DOUBLE_EQ(got.nic_bytes_per_s, gb_per_s * 1e9);
+  EXPECT_EQ(got.tiers, tiers);
+}
+
+TEST(Placement, TensorParallelismInsideANodeNeedsNoNetwork) {
+  const spec::Job job = make_job({.tp = 8, .dp = 4});
+  expect_placement(placement(job, GroupKind::kTensor, 0), 1, 8, 0, 0);
+}
+
+TEST(Placement, DataParallelRailsHaveACardEach) {
+  // TP8: replica i of every node uses card i, alone.
+  const spec::Job job = make_job({.tp = 8, .dp = 4});
+  expect_placement(placement(job, GroupKind::kData, 0), 4, 1, 50, 1);
+}
+
+TEST(Placement, MoreLocalMembersOwnMoreCards) {
+  // TP2 over four nodes: a data group has four members and four cards on every node; two groups never share.
+  const spec::Job job = make_job({.tp = 2, .dp = 16});
+  expect_placement(placement(job, GroupKind::kData, 0), 4, 4, 200, 1);
+}
+
+TEST(Placement, GroupsThatShareCardsDivideThem) {
+  // Four cards for eight GPUs, TP8: neighbours are in different groups and share a card, 25 GB/s each.
+  spec::Job job = make_job({.tp = 8, .dp = 4});
+  job.cluster.node.nics = {{50e9, {0, 1}}, {50e9, {2, 3}}, {50e9, {4, 5}}, {50e9, {6, 7}}};
+  expect_placement(placement(job, GroupKind::kData, 0), 4, 1, 25, 1);
+  // TP2: a group owns one GPU of every card, as does the other one: four halves of 50.
+  job = make_job({.tp = 2, .dp = 16});
+  job.cluster.node.nics = {{50e9, {0, 1}}, {50e9, {2, 3}}, {50e9, {4, 5}}, {50e9, {6, 7}}};
+  expect_placement(placement(job, GroupKind::kData, 0), 4, 4, 100, 1);
+}
+
+TEST(Placement, AGpuWithTwoCardsUsesBoth) {
+  spec::Job job = make_job({.tp = 8, .dp = 2});
+  job.cluster.node.nics.clear();
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    job.cluster.node.nics.push_back({25e9, {gpu}});
+    job.cluster.node.nics.push_back({25e9, {gpu}});
+  }
+  expect_placement(placement(job, GroupKind::kData, 0), 2, 1, 50, 1);
+}
+
+TEST(Placement, TheStudysNodesShareOneCardBetweenEightGpus) {
+  // 32 GPUs, TP4 DP8: four data groups in every node pair share 12.5 GB/s.
+  spec::Job job = make_job({.tp = 4, .dp = 8});
+  job.cluster = test::study_cluster();
+  expect_placement(placement(job, GroupKind::kData, 0), 4, 2, 12.5 / 4, 1);
+  // DP32: one group owns the card alone.
+  job = make_job({.dp = 32});
+  job.cluster = test::study_cluster();
+  expect_placement(placement(job, GroupKind::kData, 0), 4, 8, 12.5, 1);
+  // TP4 PP4 DP2: a stage is a node; data parallelism stays inside, every pipeline pair crosses.
+  job = make_job({.tp = 4, .pp = 4, .dp = 2});
+  job.cluster = test::study_cluster();
+  expect_placement(placement(job, GroupKind::kData, 1), 1, 2, 0, 0);
+  expect_placement(pipeline_placement(job, 0, 1), 2, 1, 12.5 / 8, 1);
+  expect_placement(pipeline_placement(job, 3, 0), 2, 1, 12.5 / 8, 1);
+}
+
+TEST(Placement, ExpertParallelismAcrossNodes) {
+  // EP16 over two nodes owns all eight cards of each.
+  spec::Job job = make_job({.dp = 32, .ep = 16});
+  expect_placement(placement(job, GroupKind::kExpert, 0), 2, 8, 400, 1);
+  // Expert replicas: 16 groups of two, one rank a node.
+  expect_placement(placement(job, GroupKind::kExpertData, 0), 2, 1, 50, 1);
+  // With expert tensor parallelism 2 two expert groups share the node, four cards each.
+  job.parallelism.tp = 2;
+  job.parallelism.dp = 16;
+  job.parallelism.etp = 2;
+  expect_placement(placement(job, GroupKind::kExpert, 0), 4, 4, 200, 1);
+}
+
+TEST(Placement, ARackOfSeventyTwoIsOneDomain) {
+  // TP8 DP18 on two racks of 18 trays: data groups have nine members in each rack and own their nine cards.
+  spec::Job job = make_job({.tp = 8, .dp = 18});
+  job.cluster = test::rack_cluster();
+  expect_placement(placement(job, GroupKind::kTensor, 0), 1, 8, 0, 0);
+  expect_placement(placement(job, GroupKind::kData, 0), 2, 9, 450, 1);
+  // One rack: everything stays on NVLink.
+  job = make_job({.tp = 8, .dp = 9});
+  job.cluster = test::rack_cluster();
+  expect_placement(placement(job, GroupKind::kData, 0), 1, 9, 0, 0);
+  // Eight ranks a stage, nine stages a rack: stage 8 to 9 leaves the rack, 7 to 8 does not.
+  job = make_job({.tp = 8, .pp = 18});
+  job.cluster = test::rack_cluster();
+  expect_placement(pipeline_placement(job, 7, 8), 1, 2, 0, 0);
+  expect_placement(pipeline_placement(job, 8, 9), 2, 1, 50, 1);
+}
+
+TEST(Placement, ClimbsTheTiersItNeeds) {
+  // 64 nodes, 32 under a leaf: replicas reach the spine, stage neighbours of 16 nodes only between 31 and 32.
+  const spec::Job job = make_job({.tp = 8, .dp = 64});
+  EXPECT_EQ(placement(job, GroupKind::kData, 0).tiers, 2);
+  const spec::Job pipelined = make_job({.tp = 8, .pp = 4, .dp = 16});
+  EXPECT_EQ(placement(pipelined, GroupKind::kData, 0).tiers, 1);
+  EXPECT_EQ(pipeline_placement(pipelined, 0, 1).tiers, 1);
+  EXPECT_EQ(pipeline_placement(pipelined, 1, 2).tiers, 2);
+  EXPECT_EQ(placement(pipelined, GroupKind::kWorld, 0).tiers, 2);
+  EXPECT_EQ(placement(pipelined, GroupKind::kWorld, 0).nodes, 64);
+  EXPECT_DOUBLE_EQ(placement(pipelined, GroupKind::kWorld, 0).nic_bytes_per_s, 400e9);
+}
+
+TEST(Placement, AStageThatCutsNodesIsAsSlowAsItsWorstGroup) {
+  // Twelve ranks a stage, TP4 DP3: stage 0 holds node 0 and half of node 1. Every data group has two members on
+  // node 0 and one on node 1, where it owns one card.
+  const spec::Job job = make_job({.tp = 4, .pp = 2, .dp = 3});
+  expect_placement(placement(job, GroupKind::kData, 0), 2, 1, 50, 1);
+  expect_placement(placement(job, GroupKind::kTensor, 0), 1, 4, 0, 0);
+  // TP6 stages cut nodes: ranks 0-5 lie in one node, 6-11 in two.
+  const spec::Job six = make_job({.tp = 6, .pp = 4});
+  EXPECT_EQ(placement(six, GroupKind::kTensor, 0).nodes, 1);
+  EXPECT_EQ(placement(six, GroupKind::kTensor, 1).nodes, 2);
+  EXPECT_DOUBLE_EQ(placement(six, GroupKind::kTensor, 1).nic_bytes_per_s, 100e9);
+}
+
+}  // namespace
+}  // namespace ergometer::plan

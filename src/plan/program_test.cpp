@@ -1,0 +1,271 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "plan/check.h"
+#include "plan/plan.h"
+#include "plan/test_job.h"
+
+namespace ergometer::plan {
+namespace {
+
+using test::fake_workload;
+using test::make_job;
+using workload::Stream;
+
+const char* short_name(Stream stream) {
+  const char* names[] = {"C", "T", "X", "E", "D", "PF", "PB"};
+  return names[static_cast<size_t>(stream)];
+}
+
+/// One instruction as a word: "fc1", "D:param_all_gather", "C<PF", "rec:D", "wait", "sync".
+std::string word(const Plan& plan, const Instruction& it) {
+  const std::string on_stream = it.stream == Stream::kCompute ? "" : std::string(short_name(it.stream)) + ":";
+  switch (it.kind) {
+    case InstructionKind::kJoin: return std::string(short_name(it.stream)) + "<" + short_name(it.on);
+    case InstructionKind::kRecord: return "rec" + std::to_string(it.slot);
+    case InstructionKind::kWait: return "wait" + std::to_string(it.slot);
+    case InstructionKind::kHostSync: return "sync";
+    default: return on_stream + plan.operators[static_cast<size_t>(it.op)].name;
+  }
+}
+
+std::string text(const Plan& plan, size_t role) {
+  std::string out;
+  for (const Instruction& it : plan.roles[role].program) {
+    if (!out.empty()) out += ' ';
+    out += word(plan, it);
+  }
+  return out;
+}
+
+int64_t count(const Plan& plan, size_t role, const std::string& name) {
+  return std::count_if(plan.roles[role].program.begin(), plan.roles[role].program.end(),
+                       [&](const Instruction& it) { return word(plan, it) == name; });
+}
+
+Plan plan_of(const spec::Job& job) {
+  const Plan plan = make_plan(job, fake_workload(job));
+  EXPECT_EQ(find_fault(plan), "");
+  return plan;
+}
+
+TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {
+  const spec::Job job = make_job({.micro_batches = 2, .layers = 1});
+  const std::string forward = " fc1 fc1 fc1", backward = " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
+  const Plan plan = plan_of(job);
+  EXPECT_EQ(text(plan, 0), "zero_gradients" + forward + backward + forward + backward +
+                               " gradient_norm sync adam");
+  // Micro batch, chunk and layer are filled in for the trace: the second micro batch's layer 0.
+  const Instruction& layer = plan.roles[0].program[11];
+  EXPECT_EQ(layer.micro_batch, 1);
+  EXPECT_EQ(layer.chunk, 0);
+  EXPECT_EQ(layer.layer, 0);
+}
+
+TEST(Program, BatchedExchangesAreInLine) {
+  spec::Job job = make_job({.pp = 2, .micro_batches = 2, .layers = 2});
+  job.cluster.domain_gpus = 8;
+  const std::string to_next = " PF<C PF:send_forward", exchange = " PF<C PB<C PF:send_forward PB:recv_backward C<PF C<PB";
+  EXPECT_EQ(text(plan_of(job), 0),
+            "zero_gradients fc1 fc1" + to_next + " C<PF fc1 fc1" + exchange +
+                " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad PB<C PB:recv_backward C<PB"
+                " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad gradient_norm grad_norm_all_reduce sync adam");
+  EXPECT_EQ(text(plan_of(job), 1),
+            "zero_gradients PF<C PF:recv_forward C<PF fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+            " PF<C PB<C PB:send_backward PF:recv_forward C<PF C<PB"
+            " fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad PB<C PB:send_backward C<PB"
+            " gradient_norm grad_norm_all_reduce sync adam");
+  job.training.batch_p2p_sync = true;
+  // One synchronisation an exchange (three on either stage) and one for the gradient norm.
+  EXPECT_EQ(count(plan_of(job), 0, "sync"), 4);
+  EXPECT_EQ(count(plan_of(job), 1, "sync"), 4);
+}
+
+TEST(Program, OverlappedTransfersAreWaitedForJustBeforeUse) {
+  spec::Job job = make_job({.pp = 2, .micro_batches = 3, .layers = 2});
+  job.training.overlap_p2p = true;
+  // Stage 1 posts the second receive when the first forward ends and waits for it behind the first backward.
+  // Its sends are never waited for.
+  EXPECT_EQ(text(plan_of(job), 1),
+            "zero_gradients PB:recv_forward C<PB fc1 fc1 PF<C fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+            " PB<C PB:send_backward PF:recv_forward C<PF fc1 fc1 PF<C fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+            " PB<C PB:send_backward PF:recv_forward C<PF fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+            " PB<C PB:send_backward gradient_norm grad_norm_all_reduce sync adam");
+}
+
+TEST(Program, WaitsNameTheOperatorTheyWaitFor) {
+  const spec::Job job = make_job({.pp = 2, .micro_batches = 2, .layers = 2});
+  const Plan plan = plan_of(job);
+  for (const Role& role : plan.roles) {
+    for (const Instruction& it : role.program) {
+      if (it.kind != InstructionKind::kJoin || it.stream != Stream::kCompute) continue;
+      ASSERT_GE(it.op, 0);
+      EXPECT_EQ(plan.operators[static_cast<size_t>(it.op)].collective, workload::CollectiveKind::kSendRecv);
+    }
+  }
+}
+
+TEST(Program, InterleavingWrapsFromTheLastStageToTheFirst) {
+  const spec::Job job = make_job({.pp = 2, .vpp = 2, .micro_batches = 2, .layers = 4});
+  const Plan plan = plan_of(job);
+  // Three boundaries between four virtual stages: stage 0 sends over two of them, stage 1 over the wrap link.
+  EXPECT_EQ(count(plan, 0, "PF:send_forward"), 4);
+  EXPECT_EQ(count(plan, 1, "PF:send_forward"), 2);
+  EXPECT_EQ(plan.messages, 2 * 3 * 2);
+}
+
+TEST(Program, ZeroBubbleRunsWeightGradientsApart) {
+  spec::Job job = make_job({.tp = 2, .pp = 2, .micro_batches = 2, .layers = 2});
+  job.parallelism.schedule = spec::Schedule::kZbH1;
+  const std::string input = " fc1_dgrad T<C T:tp_reduce_scatter C<T";
+  const std::string half = input + input, weight = " fc1_wgrad fc1_wgrad";
+  const std::string forward = " tp_all_gather fc1 tp_all_gather fc1";
+  EXPECT_EQ(text(plan_of(job), 1),
+            "zero_gradients PF<C PF:recv_forward C<PF" + forward + half +
+                " PF<C PB<C PB:send_backward PF:recv_forward C<PF C<PB" + forward + half +
+                " PB<C PB:send_backward C<PB" + weight + weight +
+                " norm_grad_all_reduce gradient_norm grad_norm_all_reduce sync adam");
+}
+
+TEST(Program, FullRecomputationRunsForwardAgainBeforeEveryLayersBackward) {
+  spec::Job job = make_job({.layers = 2});
+  job.training.recompute = spec::Recompute::kFull;
+  EXPECT_EQ(text(plan_of(job), 0),
+            "zero_gradients fc1 fc1 fc1 fc1 fc1_dgrad fc1_wgrad fc1 fc1_dgrad fc1_wgrad fc1 fc1_dgrad fc1_wgrad"
+            " fc1_dgrad fc1_wgrad gradient_norm sync adam");
+  job.training.recompute_layers = 2;  // one checkpoint for both layers
+  EXPECT_EQ(text(plan_of(job), 0),
+            "zero_gradients fc1 fc1 fc1 fc1 fc1_dgrad fc1_wgrad fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+            " fc1_dgrad fc1_wgrad gradient_norm sync adam");
+}
+
+TEST(Program, GradientsAndParametersInLine) {
+  spec::Job job = make_job({.dp = 2, .layers = 1});
+  const std::string backward = " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
+  const std::string step = "zero_gradients fc1 fc1 fc1" + backward;
+  EXPECT_EQ(text(plan_of(job), 0), step + " grad_reduce_scatter gradient_norm grad_norm_all_reduce sync"
+                                          " adam param_all_gather");
+  job.parallelism.zero_stage = 0;
+  EXPECT_EQ(text(plan_of(job), 0),
+            step + " grad_all_reduce gradient_norm grad_norm_all_reduce sync adam");
+}
+
+// Embedding 30, two layers of 100, head 50 parameters; buckets of 120 close, from the back, behind
+// head + layer 1 (150) and layer 0 + embedding (130).
+TEST(Program, BucketsOverlapTheFirstForwardAndTheLastBackward) {
+  spec::Job job = make_job({.dp = 2, .micro_batches = 2, .layers = 2});
+  job.training.overlap_grad_reduce = job.training.overlap_param_gather = true;
+  job.training.bucket_elements = 120;
+  const std::string forward = " fc1 fc1 fc1 fc1", backward =
+      " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
+  EXPECT_EQ(text(plan_of(job), 0),
+            "zero_gradients D<C D:param_all_gather rec1 wait1 D<C D:param_all_gather rec0 fc1 fc1 wait0 fc1 fc1" +
+                backward + forward +
+                " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad D<C D:grad_reduce_scatter"
+                " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad D<C D:grad_reduce_scatter"
+                " C<D gradient_norm grad_norm_all_reduce sync adam");
+}
+
+TEST(Program, InterleavedGathersStartTogether) {
+  spec::Job job = make_job({.pp = 2, .vpp = 3, .dp = 2, .micro_batches = 2, .layers = 6});
+  job.training.overlap_param_gather = job.training.overlap_grad_reduce = true;
+  const Plan plan = plan_of(job);
+  for (size_t role = 0; role < 2; ++role) {
+    EXPECT_EQ(count(plan, role, "D:param_all_gather"), 3);
+    // Chunks 0 and 1 at once, before the first forward.
+    const std::string begin = "zero_gradients D<C D:param_all_gather rec0 D<C D:param_all_gather rec1";
+    EXPECT_EQ(text(plan, role).substr(0, begin.size()), begin);
+  }
+  // Chunk 2 when stage 0 starts chunk 1: its third forward; on stage 1, one slot behind, its second.
+  const auto forwards_before_third_gather = [&plan](size_t role) {
+    int64_t gathers = 0, micro_batch_forwards = 0;
+    for (const Instruction& it : plan.roles[role].program) {
+      const std::string name = word(plan, it);
+      if (name == "D:param_all_gather" && ++gathers == 3) break;
+      micro_batch_forwards += name == "fc1" && it.layer >= 0 ? 1 : 0;
+    }
+    return micro_batch_forwards;
+  };
+  EXPECT_EQ(forwards_before_third_gather(0), 2);
+  EXPECT_EQ(forwards_before_third_gather(1), 1);
+}
+
+TEST(Program, ExpertsHaveBucketsOfTheirOwn) {
+  spec::Job job = make_job({.dp = 8, .ep = 2, .layers = 2});
+  job.training.overlap_grad_reduce = true;
+  const Plan plan = plan_of(job);
+  EXPECT_EQ(count(plan, 0, "D:grad_reduce_scatter"), 1);
+  EXPECT_EQ(count(plan, 0, "D:expert_grad_reduce_scatter"), 1);
+  // All experts on one rank each: no replicas, nothing to reduce.
+  job.parallelism.ep = 8;
+  EXPECT_EQ(count(plan_of(job), 0, "D:expert_grad_reduce_scatter"), 0);
+}
+
+TEST(Program, FullyShardedUnitsAreGatheredOneAhead) {
+  spec::Job job = make_job({.dp = 2, .layers = 1});
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  const std::string gather = " D<C D:fsdp_all_gather rec", scatter = " D<C D:fsdp_reduce_scatter";
+  EXPECT_EQ(text(plan_of(job), 0),
+            "zero_gradients" + gather + "0 wait0" + gather + "1 fc1 wait1" + gather + "2 fc1 wait2 fc1" +
+                gather + "2 wait2" + gather + "1 fc1_dgrad fc1_wgrad" + scatter +
+                " wait1" + gather + "0 fc1_dgrad fc1_wgrad" + scatter + " wait0 fc1_dgrad fc1_wgrad" + scatter +
+                " C<D gradient_norm grad_norm_all_reduce sync adam");
+  job.gpus = 4;
+  job.parallelism.dp = 4;
+  job.parallelism.fsdp_shard_size = 2;
+  job.training.global_batch = 8;  // two micro batches: replicas are summed once
+  EXPECT_EQ(count(plan_of(job), 0, "D:fsdp_reduce_scatter"), 6);
+  EXPECT_EQ(count(plan_of(job), 0, "D:fsdp_replica_all_reduce"), 3);
+}
+
+TEST(Program, DroplessExpertsCopyTokenCountsToTheHost) {
+  spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 3, .layers = 2});
+  const std::string program = text(plan_of(job), 0);
+  EXPECT_NE(program.find("fc1 sync dispatch"), std::string::npos);
+  EXPECT_EQ(count(plan_of(job), 0, "sync"), 3 * 2 + 1);
+  job.training.recompute = spec::Recompute::kFull;  // and once more when the layer is recomputed
+  EXPECT_EQ(count(plan_of(job), 0, "sync"), 3 * 2 * 2 + 1);
+  job.training.moe_capacity_factor = 1;
+  EXPECT_EQ(count(plan_of(job), 0, "sync"), 1);
+}
+
+TEST(Program, TiedEmbeddingsAreSummedBetweenTheEnds) {
+  spec::Job job = make_job({.tp = 2, .pp = 3, .micro_batches = 3, .layers = 3});
+  job.model.tied_embeddings = true;
+  const Plan plan = plan_of(job);
+  EXPECT_EQ(count(plan, 0, "embedding_grad_all_reduce"), 1);
+  EXPECT_EQ(count(plan, 1, "embedding_grad_all_reduce"), 0);
+  EXPECT_EQ(count(plan, 2, "embedding_grad_all_reduce"), 1);
+  for (const workload::Operator& op : plan.operators) {
+    // Vocabulary 1024 over two ranks, hidden 64, gradients in FP32.
+    if (op.name != "embedding_grad_all_reduce") continue;
+    EXPECT_EQ(op.comm_bytes, 512 * 64 * 4);
+  }
+}
+
+TEST(Program, InferenceHasNoStepEnd) {
+  spec::Job job = make_job({.pp = 2, .dp = 2, .micro_batches = 2, .layers = 2});
+  job.training.mode = spec::Mode::kPrefill;
+  EXPECT_EQ(text(plan_of(job), 0), "fc1 fc1 PF<C PF:send_forward C<PF fc1 fc1 PF<C PF:send_forward C<PF");
+}
+
+TEST(Program, EveryCollectiveIsPlaced) {
+  // Eight ranks a stage: the pipeline leaves the node, the rest stays inside.
+  const spec::Job job = make_job({.tp = 4, .pp = 2, .dp = 2, .micro_batches = 2});
+  const Plan plan = plan_of(job);
+  ASSERT_EQ(plan.placements.size(), 2u);
+  for (size_t i = 0; i < plan.operators.size(); ++i) {
+    const workload::Operator& op = plan.operators[i];
+    if (op.kind != workload::OperatorKind::kCollective) continue;
+    const GroupPlacement& where = plan.placements[1][i];
+    const bool leaves = op.group == workload::GroupKind::kPipeline || op.group == workload::GroupKind::kWorld;
+    EXPECT_EQ(where.nodes, leaves ? 2 : 1) << op.name;
+    EXPECT_GT(where.size, 1) << op.name;
+  }
+}
+
+}  // namespace
+}  // namespace ergometer::plan

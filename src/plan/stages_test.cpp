@@ -1,0 +1,71 @@
+#include "plan/stages.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/test_job.h"
+
+namespace ergometer::plan {
+namespace {
+
+using test::fake_workload;
+using test::make_job;
+using Layers = std::vector<int64_t>;
+
+TEST(Stages, ChunkJOfStageRHoldsLayersFromJPPlusR) {
+  const spec::Job job = make_job({.pp = 2, .vpp = 2, .layers = 8});
+  const std::vector<Stage> stages = divide(job, fake_workload(job));
+  EXPECT_EQ(stages[0].chunks[0].layers, (Layers{-1, 0, 1}));
+  EXPECT_EQ(stages[1].chunks[0].layers, (Layers{2, 3}));
+  EXPECT_EQ(stages[0].chunks[1].layers, (Layers{4, 5}));
+  EXPECT_EQ(stages[1].chunks[1].layers, (Layers{6, 7, -1}));
+}
+
+TEST(Stages, EmbeddingAndLossStandForALayerEach) {
+  // Llama 3.1 405B: 126 layers and two stand-ins over 16 stages of 8.
+  spec::Job job = make_job({.pp = 16, .layers = 126});
+  job.parallelism.embedding_counts_as_layer = job.parallelism.loss_counts_as_layer = true;
+  Layers expected(16, 8);
+  expected.front() = expected.back() = 7;
+  EXPECT_EQ(layers_per_chunk(job), expected);
+}
+
+TEST(Stages, FirstAndLastStageAsAskedTheRestEven) {
+  spec::Job job = make_job({.pp = 4, .layers = 26});
+  job.parallelism.first_stage_layers = 6;
+  job.parallelism.last_stage_layers = 4;
+  EXPECT_EQ(layers_per_chunk(job), (Layers{6, 8, 8, 4}));
+  job.parallelism.vpp = 2;
+  EXPECT_EQ(layers_per_chunk(job), (Layers{3, 4, 4, 2, 3, 4, 4, 2}));
+}
+
+TEST(Stages, AnExplicitListIsTakenAsItIs) {
+  spec::Job job = make_job({.pp = 2, .vpp = 2, .layers = 9});
+  job.parallelism.stage_layers = {4, 2, 2, 1};
+  const std::vector<Stage> stages = divide(job, fake_workload(job));
+  EXPECT_EQ(stages[0].chunks[0].layers, (Layers{-1, 0, 1, 2, 3}));
+  EXPECT_EQ(stages[1].chunks[1].layers, (Layers{8, -1}));
+}
+
+TEST(Stages, RecomputationCoversLayersAndWithTheUniformMethodMtp) {
+  spec::Job job = make_job({.pp = 2, .layers = 8});
+  job.model.mtp_layers = 1;
+  job.training.recompute = spec::Recompute::kFull;
+  const auto recomputed = [&job](size_t stage) {
+    const workload::Workload workload = fake_workload(job);
+    const Chunk chunk = divide(job, workload)[stage].chunks[0];
+    std::string out;
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) out += is_recomputed(chunk, workload, i) ? 'r' : '.';
+    return out;
+  };
+  EXPECT_EQ(recomputed(0), ".rrrr");   // embedding and four layers
+  EXPECT_EQ(recomputed(1), "rrrrr.");  // four layers, MTP, head
+  job.training.recompute_method = spec::RecomputeMethod::kBlock;
+  job.training.recompute_layers = 3;
+  EXPECT_EQ(recomputed(0), ".rrr.");
+  EXPECT_EQ(recomputed(1), "rrr...");
+  job.training.recompute = spec::Recompute::kSelective;
+  EXPECT_EQ(recomputed(0), ".....");
+}
+
+}  // namespace
+}  // namespace ergometer::plan
