@@ -1,0 +1,121 @@
+// The sweep against the event engine on random jobs: every parallelism, schedule and overlap mixed, planned as a
+// user's job is, with random prices and a clock of its own for every rank.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "engine/test_agreement.h"
+#include "plan/test_job.h"
+
+namespace ergometer::engine {
+namespace {
+
+using test::Random;
+
+/// A random layout of 4 to 64 ranks that a resolved job may have.
+plan::test::Shape random_shape(Random& random) {
+  for (;;) {
+    plan::test::Shape shape;
+    shape.tp = random.of<int64_t>({1, 1, 2, 4});
+    shape.cp = random.of<int64_t>({1, 1, 2});
+    shape.pp = random.of<int64_t>({1, 2, 3, 4});
+    shape.vpp = shape.pp > 1 ? random.of<int64_t>({1, 1, 2}) : 1;
+    shape.dp = random.of<int64_t>({1, 2, 4, 8});
+    shape.ep = random.of<int64_t>({1, 1, 2, 4, 8});
+    shape.layers = shape.pp * shape.vpp * random.of<int64_t>({1, 2});
+    shape.micro_batches = shape.vpp > 1 ? shape.pp * random.of<int64_t>({1, 2}) : 1 + random.below(6);
+    const int64_t ranks = shape.tp * shape.cp * shape.dp;
+    if (ranks * shape.pp >= 4 && ranks * shape.pp <= 64 && ranks % shape.ep == 0) return shape;
+  }
+}
+
+void choose_data_parallelism(Random& random, spec::Job& job) {
+  spec::Parallelism& parallel = job.parallelism;
+  parallel.zero_stage = static_cast<int>(random.below(parallel.pp == 1 ? 4 : 3));
+  parallel.fsdp = parallel.zero_stage == 3;
+  if (parallel.fsdp && parallel.dp > 2 && parallel.ep == 1 && random.below(2) == 0) parallel.fsdp_shard_size = 2;
+}
+
+spec::Job random_job(Random& random) {
+  spec::Job job = plan::test::make_job(random_shape(random));
+  spec::Parallelism& parallel = job.parallelism;
+  if (parallel.vpp == 1 && parallel.pp > 1)
+    parallel.schedule = random.of<spec::Schedule>(
+        {spec::Schedule::kOneFOneB, spec::Schedule::kOneFOneB, spec::Schedule::kGpipe, spec::Schedule::kZbH1});
+  choose_data_parallelism(random, job);
+  job.model.tied_embeddings = random.below(3) == 0;
+  spec::Training& training = job.training;
+  training.mode = random.of<spec::Mode>({spec::Mode::kPretrain, spec::Mode::kPretrain, spec::Mode::kPretrain,
+                                         spec::Mode::kLora, spec::Mode::kPrefill});
+  training.recompute = random.of<spec::Recompute>({spec::Recompute::kNone, spec::Recompute::kFull});
+  training.overlap_grad_reduce = random.below(2) == 0;
+  training.overlap_param_gather = training.overlap_grad_reduce && parallel.zero_stage > 0 && random.below(2) == 0;
+  training.overlap_p2p = random.below(2) == 0;
+  training.overlap_tp = random.below(2) == 0;
+  training.batch_p2p_sync = !training.overlap_p2p && random.below(3) == 0;
+  training.bucket_elements = random.of<double>({0, 100, 250});
+  return job;
+}
+
+/// A planned job with random prices, clocks and stretch, every rank sampled.
+struct RandomJob {
+  spec::Job job;
+  plan::Plan plan;
+  cost::CostTable costs;
+  Stretch stretch;
+  std::vector<double> clocks_hz;
+  std::vector<int64_t> sampled;
+
+  explicit RandomJob(uint64_t seed) {
+    Random random(seed);
+    job = random_job(random);
+    plan = plan::make_plan(job, plan::test::fake_workload(job));
+    costs.reference_clock_hz = 1.4e9;
+    costs.launch_s = random.of<double>({0, 4e-6, 3e-5});
+    for (size_t role = 0; role < plan.roles.size(); ++role) add_prices(random, role);
+    for (int64_t rank = 0; rank < job.gpus; ++rank) clocks_hz.push_back(random.real(1e9, 1.6e9));
+    sampled.resize(static_cast<size_t>(job.gpus));
+    std::iota(sampled.begin(), sampled.end(), 0);
+  }
+
+  void add_prices(Random& random, size_t role) {
+    costs.prices.emplace_back();
+    for (const workload::Operator& op : plan.operators) {
+      const bool communication = op.kind == workload::OperatorKind::kCollective;
+      const double fixed_s = random.real(2e-6, 6e-5), clocked_s = communication ? 0 : random.real(2e-6, 1e-4);
+      costs.prices.back().push_back({.fixed_s = fixed_s, .clocked_s = clocked_s});
+    }
+    stretch.emplace_back();
+    for (size_t i = 0; i < plan.roles[role].program.size(); ++i)
+      stretch.back().push_back(random.below(8) == 0 ? static_cast<float>(random.real(1, 1.4)) : 1.0f);
+  }
+
+  EngineInput input() const {
+    return {.job = job, .plan = plan, .costs = costs, .clocks_hz = clocks_hz, .sampled_ranks = sampled, .stretch = stretch};
+  }
+};
+
+TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
+  std::set<std::string> seen;  // what the jobs exercised, so that the test cannot become easy unnoticed
+  for (uint64_t seed = 0; seed < 2000 && !testing::Test::HasFailure(); ++seed) {
+    const RandomJob random(seed);
+    test::expect_agreement(random.input(), seed);
+    for (const plan::Role& role : random.plan.roles)
+      for (const plan::Instruction& it : role.program) {
+        seen.insert("instruction " + std::to_string(static_cast<int>(it.kind)));
+        seen.insert("stream " + std::to_string(static_cast<int>(it.stream)));
+      }
+    seen.insert("schedule " + std::to_string(static_cast<int>(random.job.parallelism.schedule)));
+    seen.insert("zero " + std::to_string(random.job.parallelism.zero_stage));
+  }
+  for (int kind = 0; kind <= static_cast<int>(plan::InstructionKind::kHostSync); ++kind)
+    EXPECT_TRUE(seen.contains("instruction " + std::to_string(kind))) << kind;
+  for (int schedule = 0; schedule < 4; ++schedule)
+    EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
+  for (int zero = 0; zero < 4; ++zero) EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
+}
+
+}  // namespace
+}  // namespace ergometer::engine
