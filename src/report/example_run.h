@@ -26,7 +26,8 @@ inline run::Run example_run() {
   run.memory.activations_bytes = 12 * kGib;
   run.memory.other_bytes = 3 * kGib;
   run.memory.worst_stage = 1;
-  run.memory.stages = {{0, 9, 8, 7, 6, 5, {{"workspace", 5}}}, {1, 10 * kGib, 20 * kGib, 15 * kGib, 12 * kGib, 3 * kGib, {}}};
+  run.memory.stages = {{0, 9, 8, 7, 6, 5, {{"workspace", 5}}},
+                       {1, 10 * kGib, 20 * kGib, 15 * kGib, 12 * kGib, 3 * kGib, {}}};
   run.links = {{"nvlink", 1.5e12, 120.5, 380.25, 0.25}, {"nic", 2.5e11, 6.5, 11.5, 0.52}};
   run.limiter = "GEMMs: half of the step";
   run.job_json = R"({
@@ -37,7 +38,8 @@ inline run::Run example_run() {
   "training": {"mode": "pretrain", "micro_batch_size": 1, "global_batch_size": 16, "micro_batches": 16,
                "seq_length": 4096, "precision": "bf16", "recompute": "selective", "flops": "causal"}
 })";
-  run.ranks = {{0, 0, 0, 0, 0.9, {0.5, 0.25, 0, 0, 0, 0, 0.05, 0.2}}, {3, 1, 1, 1, 1.0, {0.5, 0.25, 0, 0, 0, 0.0625, 0, 0.1875}}};
+  run.ranks = {{0, 0, 0, 0, 0.9, {0.5, 0.25, 0, 0, 0, 0, 0.05, 0.2}},
+               {3, 1, 1, 1, 1.0, {0.5, 0.25, 0, 0, 0, 0.0625, 0, 0.1875}}};
   run.kernels = {{0, 0, "qkv", "gemm", 1000, 2500, 0, 0, 3, 1e12, 2e6, 0},
                  {0, 5, "send_forward", "send_recv", 3500, 1001, 0, 0, -1, 0, 0, 8e6},
                  {2, 5, "recv_forward", "send_recv", 4000, 600, 0, 0, -1, 0, 0, 8e6}};

@@ -9,7 +9,11 @@ namespace ergometer::report {
 
 std::string format_parameters(double count);  ///< billions: "70.6 B", "124 M", "1.01 T"
 std::string format_share(double fraction);    ///< always one decimal, for columns: "3.1 %"
-/// With an SI prefix in front of the unit: 9.895e14 and "FLOP/s" give "990 TFLOP/s". A pure number has no prefix.
+/// Breaks `text` at spaces into lines of at most `width` columns. It starts in column `indent`, and
+/// continued lines are indented so far.
+std::string wrap(std::string_view text, size_t width, size_t indent);
+/// With an SI prefix in front of the unit: 9.895e14 and "FLOP/s" give "990 TFLOP/s". A pure number
+/// has no prefix.
 std::string format_quantity(double value, std::string_view unit);
 
 }  // namespace ergometer::report

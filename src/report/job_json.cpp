@@ -12,7 +12,8 @@ namespace {
 using base::JsonWriter;
 
 int64_t moe_layers(const spec::Model& model) {
-  return std::count_if(model.layers.begin(), model.layers.end(), [](const spec::Layer& l) { return l.moe; });
+  return std::count_if(model.layers.begin(), model.layers.end(),
+                       [](const spec::Layer& l) { return l.moe; });
 }
 
 void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
@@ -32,11 +33,17 @@ void write_experts(JsonWriter& json, const spec::Model& model) {
 void write_model(JsonWriter& json, const spec::Model& model) {
   const workload::ParameterCount count = workload::count_parameters(model);
   json.key("model").begin_object();
-  json.member("name", model.name).member("architecture", model.architecture).member("source", model.source);
+  json.member("name", model.name)
+      .member("architecture", model.architecture)
+      .member("source", model.source);
   json.member("parameters", count.total).member("active_parameters", count.active);
   json.member("embedding_parameters", count.embedding).member("mtp_parameters", count.mtp);
-  json.member("layers", model.layer_count()).member("hidden", model.hidden).member("ffn", model.ffn);
-  json.member("heads", model.heads).member("kv_heads", model.kv_heads).member("head_dim", model.head_dim);
+  json.member("layers", model.layer_count())
+      .member("hidden", model.hidden)
+      .member("ffn", model.ffn);
+  json.member("heads", model.heads)
+      .member("kv_heads", model.kv_heads)
+      .member("head_dim", model.head_dim);
   json.member("vocab", model.vocab).member("tied_embeddings", model.tied_embeddings);
   json.member("mtp_layers", model.mtp_layers);
   if (model.experts.count > 0) write_experts(json, model);
@@ -51,12 +58,16 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   for (const spec::Nic& nic : node.nics) nic_bytes_per_s += nic.bytes_per_s;
   json.key("cluster").begin_object();
   json.member("name", cluster.name).member("source", cluster.source);
-  json.member("gpus", job.gpus).member("nodes", job.nodes()).member("gpus_per_node", static_cast<int64_t>(node.gpus));
+  json.member("gpus", job.gpus)
+      .member("nodes", job.nodes())
+      .member("gpus_per_node", static_cast<int64_t>(node.gpus));
   json.member("domain_gpus", cluster.domain_gpus);
   json.member("node", node.name).member("cpu", node.cpu);
   json.member("gpu", node.gpu.name).member("gpu_vendor", node.gpu.vendor);
-  json.member("gpu_memory_bytes", node.gpu.memory_bytes).member("gpu_clock_hz", node.gpu.sustained_clock_hz);
-  json.member("intra_link", to_word(node.intra)).member("intra_bytes_per_s", node.intra_bytes_per_s);
+  json.member("gpu_memory_bytes", node.gpu.memory_bytes)
+      .member("gpu_clock_hz", node.gpu.sustained_clock_hz);
+  json.member("intra_link", to_word(node.intra))
+      .member("intra_bytes_per_s", node.intra_bytes_per_s);
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
   json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
   json.member("fabric", to_word(cluster.fabric.kind));
@@ -66,12 +77,19 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
 void write_parallelism(JsonWriter& json, const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   json.key("parallelism").begin_object();
-  json.member("tp", p.tp).member("cp", p.cp).member("pp", p.pp).member("vpp", p.vpp).member("dp", p.dp);
+  json.member("tp", p.tp)
+      .member("cp", p.cp)
+      .member("pp", p.pp)
+      .member("vpp", p.vpp)
+      .member("dp", p.dp);
   json.member("ep", p.ep).member("etp", p.etp == 0 ? p.tp : p.etp);
   json.member("sequence_parallel", p.sequence_parallel).member("cp_comm_type", to_word(p.cp_comm));
   json.member("schedule", to_word(p.schedule)).member("microbatch_group", p.microbatch_group);
-  json.member("zero", p.zero_stage).member("fsdp", p.fsdp).member("fsdp_shard_size", p.fsdp_shard_size);
-  json.member("first_stage_layers", p.first_stage_layers).member("last_stage_layers", p.last_stage_layers);
+  json.member("zero", p.zero_stage)
+      .member("fsdp", p.fsdp)
+      .member("fsdp_shard_size", p.fsdp_shard_size);
+  json.member("first_stage_layers", p.first_stage_layers)
+      .member("last_stage_layers", p.last_stage_layers);
   json.member("embedding_counts_as_layer", p.embedding_counts_as_layer);
   json.member("loss_counts_as_layer", p.loss_counts_as_layer);
   json.key("stage_layers").begin_array(JsonWriter::Layout::kOneLine);
@@ -81,14 +99,17 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
 }
 
 void write_overlap(JsonWriter& json, const spec::Training& t) {
-  json.member("overlap_grad_reduce", t.overlap_grad_reduce).member("overlap_param_gather", t.overlap_param_gather);
+  json.member("overlap_grad_reduce", t.overlap_grad_reduce)
+      .member("overlap_param_gather", t.overlap_param_gather);
   json.member("tp_comm_overlap", t.overlap_tp).member("overlap_p2p", t.overlap_p2p);
   json.member("batch_p2p_sync", t.batch_p2p_sync).member("bucket_elements", t.bucket_elements);
 }
 
 void write_moe(JsonWriter& json, const spec::Training& t) {
-  json.member("moe_dispatcher", to_word(t.moe_dispatcher)).member("moe_grouped_gemm", t.moe_grouped_gemm);
-  json.member("moe_capacity_factor", t.moe_capacity_factor).member("moe_shared_overlap", t.moe_shared_overlap);
+  json.member("moe_dispatcher", to_word(t.moe_dispatcher))
+      .member("moe_grouped_gemm", t.moe_grouped_gemm);
+  json.member("moe_capacity_factor", t.moe_capacity_factor)
+      .member("moe_shared_overlap", t.moe_shared_overlap);
 }
 
 void write_training(JsonWriter& json, const spec::Job& job) {
@@ -101,17 +122,21 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (t.precision == spec::Precision::kFp8)
     json.member("fp8_recipe", to_word(t.fp8_recipe)).member("fp8_parameters", t.fp8_parameters);
   json.member("gradients_fp32", t.gradients_fp32);
-  json.member("recompute", to_word(t.recompute)).member("recompute_method", to_word(t.recompute_method));
+  json.member("recompute", to_word(t.recompute))
+      .member("recompute_method", to_word(t.recompute_method));
   json.member("recompute_num_layers", t.recompute_layers);
   write_texts(json, "recompute_modules", t.recompute_modules);
   write_overlap(json, t);
-  json.member("attention", to_word(t.attention)).member("fused_cross_entropy", t.fused_cross_entropy);
-  json.member("grad_accumulation_fusion", t.grad_accumulation_fusion).member("fused_rope", t.fused_rope);
+  json.member("attention", to_word(t.attention))
+      .member("fused_cross_entropy", t.fused_cross_entropy);
+  json.member("grad_accumulation_fusion", t.grad_accumulation_fusion)
+      .member("fused_rope", t.fused_rope);
   if (job.model.experts.count > 0) write_moe(json, t);
   json.member("lora_rank", t.lora_rank);
   write_texts(json, "lora_targets", t.lora_targets);
   json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
-  json.member("flops", t.attention_flops_full ? "full" : "causal").member("cuda_graphs", t.cuda_graphs);
+  json.member("flops", t.attention_flops_full ? "full" : "causal")
+      .member("cuda_graphs", t.cuda_graphs);
   json.end_object();
 }
 
@@ -207,7 +232,7 @@ std::string_view to_word(spec::AttentionBackend backend) {
 std::string_view to_word(spec::Framework framework) {
   switch (framework) {
     case spec::Framework::kMegatron: return "megatron";
-    case spec::Framework::kTorchFsdp: return "torch-fsdp";
+    case spec::Framework::kTorchFsdp: return "fsdp";
     case spec::Framework::kNanotron: return "nanotron";
   }
   ERGOMETER_CHECK(false, "unknown framework");

@@ -5,15 +5,16 @@
 
 namespace ergometer::report {
 
-/// What the reports say about the job, read out of the JSON that the Run carries: a recorded or imported Run has
-/// no spec::Job, and its fields may be absent; numbers are then 0 and texts empty.
+/// What the reports say about the job, read out of the JSON that the Run carries: a recorded or
+/// imported Run has no spec::Job, and its fields may be absent; numbers are then 0 and texts empty.
 struct JobView {
   std::string model, cluster, gpu, schedule, precision, recompute, mode, fabric;
   double parameters = 0, active_parameters = 0;
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0, nics_per_node = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, zero = 0;
   bool sequence_parallel = false, fsdp = false, flops_full = false;
-  int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0, generate_tokens = 0;
+  int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
+          generate_tokens = 0;
 
   /// Ranks of one pipeline stage; 0 when the layout is not known.
   int64_t stage_ranks() const { return tp * cp * dp; }

@@ -35,8 +35,10 @@ void write_performance(JsonWriter& json, const run::Run& run) {
 void write_stage(JsonWriter& json, const run::StageMemory& stage) {
   json.begin_object();
   json.member("stage", stage.stage);
-  json.member("weights_bytes", stage.weights_bytes).member("gradients_bytes", stage.gradients_bytes);
-  json.member("optimizer_bytes", stage.optimizer_bytes).member("activations_bytes", stage.activations_bytes);
+  json.member("weights_bytes", stage.weights_bytes)
+      .member("gradients_bytes", stage.gradients_bytes);
+  json.member("optimizer_bytes", stage.optimizer_bytes)
+      .member("activations_bytes", stage.activations_bytes);
   json.member("other_bytes", stage.other_bytes);
   json.key("parts").begin_array();
   for (const run::MemoryPart& part : stage.parts) {
@@ -73,11 +75,16 @@ void write_links(JsonWriter& json, const run::Run& run) {
 void write_rank(JsonWriter& json, const run::Rank& rank) {
   const run::Breakdown& b = rank.breakdown_s;
   json.begin_object(JsonWriter::Layout::kOneLine);
-  json.member("rank", rank.rank).member("node", rank.node).member("slot", rank.slot).member("stage", rank.stage);
+  json.member("rank", rank.rank)
+      .member("node", rank.node)
+      .member("slot", rank.slot)
+      .member("stage", rank.stage);
   json.member("end_s", rank.end_s).key("breakdown_s").begin_object();
   json.member("compute", b.compute).member("exposed_all_reduce", b.exposed_all_reduce);
-  json.member("exposed_all_gather", b.exposed_all_gather).member("exposed_reduce_scatter", b.exposed_reduce_scatter);
-  json.member("exposed_all_to_all", b.exposed_all_to_all).member("exposed_send_recv", b.exposed_send_recv);
+  json.member("exposed_all_gather", b.exposed_all_gather)
+      .member("exposed_reduce_scatter", b.exposed_reduce_scatter);
+  json.member("exposed_all_to_all", b.exposed_all_to_all)
+      .member("exposed_send_recv", b.exposed_send_recv);
   json.member("optimizer", b.optimizer).member("idle", b.idle);
   json.end_object();
   json.end_object();

@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <sstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "report/example_run.h"
 #include "report/summary_json.h"
@@ -54,9 +54,13 @@ Limited by  GEMMs: half of the step
 
 TEST(Summary, NoLineIsWiderThanEightyColumns) {
   run::Run run = example_run();
-  run.limiter = "the inter-node network: gradients of the data-parallel group wait for the one network card of a node";
+  run.limiter =
+      "the inter-node network: gradients of the data-parallel group wait for the one network card "
+      "of a node";
   run.memory.fits = false;
-  run.memory.advice = "does not fit: needs 160.0 of 80.0 GiB on stage 1; the largest part is activations; try --tp 4";
+  run.memory.advice =
+      "does not fit: needs 160.0 of 80.0 GiB on stage 1; the largest part is activations; try --tp "
+      "4";
   std::istringstream text(summary_text(run, {.colour = false, .unicode = false}));
   for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 80u) << line;
 }
@@ -67,7 +71,8 @@ TEST(Summary, AJobThatDoesNotFitSaysSoFirst) {
   run.memory.peak_bytes = 2 * run.memory.capacity_bytes;
   run.memory.advice = "does not fit: needs 160.0 of 80.0 GiB on stage 1; try --tp 4";
   const std::string text = summary_text(run, {.colour = false, .unicode = false});
-  EXPECT_NE(text.find("\nDoes not fit: needs 160.0 of 80.0 GiB on stage 1; try --tp 4\n"), std::string::npos);
+  EXPECT_NE(text.find("\nDoes not fit: needs 160.0 of 80.0 GiB on stage 1; try --tp 4\n"),
+            std::string::npos);
   EXPECT_LT(text.find("Does not fit"), text.find("Step time"));
 }
 
@@ -86,7 +91,8 @@ TEST(Summary, JsonAndRunFileCarryTheSameNumbersToTheLastBit) {
   for (const run::SummaryField& field : run::summary_fields()) field.set(run, next *= 1.7);
   run.memory.fits = false;
 
-  const auto path = std::filesystem::temp_directory_path() / ("ergometer-summary-" + std::to_string(getpid()));
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ergometer-summary-" + std::to_string(getpid()));
   ASSERT_TRUE(write_run(run, path.string()));
   const auto stored = run::read_run(path.string());
   std::filesystem::remove(path);
@@ -105,16 +111,20 @@ TEST(Summary, JsonHasTheContractsNames) {
   const json document = json::parse(summary_json(example_run(), true));
   EXPECT_EQ(document.at("schema_version"), 1);
   EXPECT_EQ(document.at("source"), "simulated");
-  for (const char* name : {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
-                           "hardware_tflops_per_gpu", "mfu", "hfu", "pipeline_bubble_fraction", "breakdown_s"})
+  for (const char* name :
+       {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
+        "hardware_tflops_per_gpu", "mfu", "hfu", "pipeline_bubble_fraction", "breakdown_s"})
     EXPECT_TRUE(document.at("performance").contains(name)) << name;
-  for (const char* name : {"compute", "exposed_all_reduce", "exposed_all_gather", "exposed_reduce_scatter",
-                           "exposed_all_to_all", "exposed_send_recv", "optimizer", "idle"})
+  for (const char* name :
+       {"compute", "exposed_all_reduce", "exposed_all_gather", "exposed_reduce_scatter",
+        "exposed_all_to_all", "exposed_send_recv", "optimizer", "idle"})
     EXPECT_TRUE(document.at("performance").at("breakdown_s").contains(name)) << name;
-  for (const char* name : {"fits", "peak_bytes", "capacity_bytes", "weights_bytes", "gradients_bytes",
-                           "optimizer_bytes", "activations_bytes", "other_bytes"})
+  for (const char* name :
+       {"fits", "peak_bytes", "capacity_bytes", "weights_bytes", "gradients_bytes",
+        "optimizer_bytes", "activations_bytes", "other_bytes"})
     EXPECT_TRUE(document.at("memory").contains(name)) << name;
-  for (const char* name : {"kind", "bytes_per_step", "mean_gb_per_s", "peak_gb_per_s", "utilization"})
+  for (const char* name :
+       {"kind", "bytes_per_step", "mean_gb_per_s", "peak_gb_per_s", "utilization"})
     EXPECT_TRUE(document.at("links").at(0).contains(name)) << name;
   EXPECT_TRUE(document.at("memory").at("fits").is_boolean());
   EXPECT_EQ(document.at("job").at("parallelism").at("tp"), 2);

@@ -19,28 +19,6 @@ constexpr std::string_view kBold = "1", kDim = "2", kRed = "1;31";
 constexpr int kBarWidth = 34;
 constexpr int kMemoryBarWidth = 44;
 
-/// Breaks `text` into lines of at most `width` columns, continued lines indented by `indent`.
-std::string wrap(std::string_view text, size_t width, size_t indent) {
-  std::string out;
-  size_t column = indent;
-  while (!text.empty()) {
-    const size_t space = text.find(' ');
-    const std::string_view word = text.substr(0, space);
-    text = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
-    if (column > indent && column + 1 + word.size() > width) {
-      out += '\n';
-      out.append(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out;
-}
-
 std::string repeat(std::string_view piece, int times) {
   std::string out;
   for (int i = 0; i < times; ++i) out += piece;
@@ -48,7 +26,9 @@ std::string repeat(std::string_view piece, int times) {
 }
 
 /// A heading, bold when the terminal can.
-std::string heading(const TextStyle& style, std::string_view text) { return paint(style, kBold, text) + '\n'; }
+std::string heading(const TextStyle& style, std::string_view text) {
+  return paint(style, kBold, text) + '\n';
+}
 
 // --- what ran
 
@@ -93,7 +73,8 @@ std::string training_line(const JobView& job) {
   words.push_back(fmt::format("sequence {}", job.seq_length));
   if (job.generate_tokens > 0) words.push_back(fmt::format("generate {}", job.generate_tokens));
   words.push_back(job.precision);
-  if (!job.recompute.empty() && job.recompute != "none") words.push_back(job.recompute + " recomputation");
+  if (!job.recompute.empty() && job.recompute != "none")
+    words.push_back(job.recompute + " recomputation");
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -107,7 +88,8 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
   if (run.source != "simulated") out += fmt::format("({} Run)\n", run.source);
   if (!run.memory.fits) {
     std::string advice = run.memory.advice.empty() ? "does not fit in memory" : run.memory.advice;
-    if (advice.front() >= 'a' && advice.front() <= 'z') advice.front() = static_cast<char>(advice.front() - 32);
+    if (advice.front() >= 'a' && advice.front() <= 'z')
+      advice.front() = static_cast<char>(advice.front() - 32);
     out += '\n' + paint(style, kRed, wrap(advice, 80, 0)) + '\n';
     out += "The times below are those of the job if it did fit.\n";
   }
@@ -118,14 +100,20 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
 
 std::string headline(const run::Run& run, const JobView& job, const TextStyle& style) {
   const run::Performance& p = run.performance;
-  std::string out = fmt::format("Step time   {}", paint(style, kBold, fmt::format("{:<14}", base::format_seconds(p.step_time_s))));
-  out += fmt::format("Tokens/s  {} ({} per GPU)\n", base::format_count(std::llround(p.tokens_per_s)), base::format_count(std::llround(p.tokens_per_s_per_gpu)));
-  out += fmt::format("MFU         {}", paint(style, kBold, fmt::format("{:<14}", format_share(p.mfu))));
+  std::string out =
+      fmt::format("Step time   {}",
+                  paint(style, kBold, fmt::format("{:<14}", base::format_seconds(p.step_time_s))));
+  out +=
+      fmt::format("Tokens/s  {} ({} per GPU)\n", base::format_count(std::llround(p.tokens_per_s)),
+                  base::format_count(std::llround(p.tokens_per_s_per_gpu)));
+  out += fmt::format("MFU         {}",
+                     paint(style, kBold, fmt::format("{:<14}", format_share(p.mfu))));
   out += fmt::format("TFLOP/s   {:.1f} per GPU", p.model_tflops_per_gpu);
   if (p.hardware_tflops_per_gpu > p.model_tflops_per_gpu * 1.0001)
     out += fmt::format(" ({:.1f} with recomputation)", p.hardware_tflops_per_gpu);
   out += '\n';
-  if (job.pp > 1) out += fmt::format("Bubble      {} of the step\n", format_share(p.pipeline_bubble_fraction));
+  if (job.pp > 1)
+    out += fmt::format("Bubble      {} of the step\n", format_share(p.pipeline_bubble_fraction));
   return out;
 }
 
@@ -149,13 +137,15 @@ std::array<Row, 8> breakdown_rows(const run::Breakdown& b) {
 
 std::string bar(const TextStyle& style, std::string_view sgr, double fraction, int width) {
   const int filled = std::clamp(static_cast<int>(std::floor(fraction * width + 0.5)), 0, width);
-  const std::string_view full = style.unicode ? "\u2588" : "#", rest = style.unicode ? "\u00b7" : ".";
+  const std::string_view full = style.unicode ? "\u2588" : "#",
+                         rest = style.unicode ? "\u00b7" : ".";
   return paint(style, sgr, repeat(full, filled)) + paint(style, kDim, repeat(rest, width - filled));
 }
 
 std::string breakdown(const run::Run& run, const TextStyle& style) {
   const double step = run.performance.step_time_s;
-  std::string out = heading(style, "Where the step goes (mean over ranks; communication: the exposed part)");
+  std::string out =
+      heading(style, "Where the step goes (mean over ranks; communication: the exposed part)");
   for (const Row& row : breakdown_rows(run.performance.breakdown_s)) {
     const double share = step > 0 ? row.seconds / step : 0;
     if (row.seconds <= 0) continue;
@@ -180,7 +170,8 @@ std::array<Segment, 5> memory_segments(const run::Memory& m) {
            {"other", "36", "\u25a0", "x", m.other_bytes}}};
 }
 
-/// One bar over the larger of need and capacity. Cells are given by rounding the running sum, so that they add up.
+/// One bar over the larger of need and capacity. Cells are given by rounding the running sum, so
+/// that they add up.
 std::string memory_bar(const run::Memory& m, const TextStyle& style) {
   const double full = std::max(m.capacity_bytes, m.peak_bytes);
   if (full <= 0) return {};
@@ -189,8 +180,10 @@ std::string memory_bar(const run::Memory& m, const TextStyle& style) {
   int drawn = 0;
   for (const Segment& segment : memory_segments(m)) {
     sum += segment.bytes;
-    const int end = std::clamp(static_cast<int>(std::floor(sum / full * kMemoryBarWidth + 0.5)), drawn, kMemoryBarWidth);
-    out += paint(style, segment.sgr, repeat(style.unicode ? segment.block : segment.letter, end - drawn));
+    const int end = std::clamp(static_cast<int>(std::floor(sum / full * kMemoryBarWidth + 0.5)),
+                               drawn, kMemoryBarWidth);
+    out += paint(style, segment.sgr,
+                 repeat(style.unicode ? segment.block : segment.letter, end - drawn));
     drawn = end;
   }
   return out + paint(style, kDim, repeat(style.unicode ? "\u00b7" : ".", kMemoryBarWidth - drawn));
@@ -200,7 +193,8 @@ std::string memory(const run::Run& run, const TextStyle& style) {
   const run::Memory& m = run.memory;
   std::string out = heading(style, "Memory");
   constexpr double kGib = 1073741824.0;
-  std::string need = fmt::format("{:.1f} of {:.1f} GiB", m.peak_bytes / kGib, m.capacity_bytes / kGib);
+  std::string need =
+      fmt::format("{:.1f} of {:.1f} GiB", m.peak_bytes / kGib, m.capacity_bytes / kGib);
   if (m.stages.size() > 1) need += fmt::format(" on stage {}", m.worst_stage);
   out += fmt::format("  {}  {}\n", memory_bar(m, style), m.fits ? need : paint(style, kRed, need));
   std::string parts;
@@ -221,13 +215,14 @@ std::string memory(const run::Run& run, const TextStyle& style) {
 
 std::string links(const run::Run& run, const TextStyle& style) {
   if (run.links.empty()) return {};
-  std::string out = heading(style, fmt::format("{:<20}{:>12}{:>16}{:>16}{:>14}", "Links", "per step", "mean", "peak",
-                                               "of line rate"));
+  std::string out = heading(style, fmt::format("{:<20}{:>12}{:>16}{:>16}{:>14}", "Links",
+                                               "per step", "mean", "peak", "of line rate"));
   for (const run::Link& link : run.links) {
     const std::string_view per = link.kind == "nic" ? "per NIC" : "per GPU";
-    out += fmt::format("  {:<8}{:<10}{:>12}{:>16}{:>16}{:>14}\n", link.kind, per, base::format_bytes(link.bytes_per_step),
-                       fmt::format("{:.1f} GB/s", link.mean_gb_per_s), fmt::format("{:.1f} GB/s", link.peak_gb_per_s),
-                       format_share(link.utilization));
+    out += fmt::format(
+        "  {:<8}{:<10}{:>12}{:>16}{:>16}{:>14}\n", link.kind, per,
+        base::format_bytes(link.bytes_per_step), fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
+        fmt::format("{:.1f} GB/s", link.peak_gb_per_s), format_share(link.utilization));
   }
   return out;
 }
@@ -248,6 +243,22 @@ std::string summary_text(const run::Run& run, const TextStyle& style) {
   }
   if (!run.limiter.empty())
     out += '\n' + paint(style, kBold, "Limited by") + "  " + wrap(run.limiter, 80, 12) + '\n';
+  return out;
+}
+
+std::string ranks_text(const run::Run& run, const TextStyle& style) {
+  std::string out =
+      heading(style, fmt::format("{:>7}{:>6}{:>6}{:>7}{:>12}{:>11}{:>16}{:>14}", "Rank", "node",
+                                 "slot", "stage", "end", "compute", "communication", "idle"));
+  for (const run::Rank& rank : run.ranks) {
+    const run::Breakdown& b = rank.breakdown_s;
+    const double exposed = b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
+                           b.exposed_all_to_all + b.exposed_send_recv;
+    out += fmt::format("{:>7}{:>6}{:>6}{:>7}{:>12}{:>11}{:>16}{:>14}\n", rank.rank, rank.node,
+                       rank.slot, rank.stage, base::format_seconds(rank.end_s),
+                       base::format_seconds(b.compute + b.optimizer), base::format_seconds(exposed),
+                       base::format_seconds(b.idle));
+  }
   return out;
 }
 

@@ -16,8 +16,11 @@ struct TextStyle {
 /// `text` in one of the few colours reports use, or as it is. The codes are ANSI SGR parameters.
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
 
-/// The summary a person reads in ten seconds, 80 columns wide: what ran, how fast, where the step goes, what fills
-/// the memory, what crosses the links, and the one thing that limits it.
+/// The summary a person reads in ten seconds, 80 columns wide: what ran, how fast, where the step
+/// goes, what fills the memory, what crosses the links, and the one thing that limits it.
 std::string summary_text(const run::Run& run, const TextStyle& style);
+
+/// One line a rank: where it is and where its step went.
+std::string ranks_text(const run::Run& run, const TextStyle& style);
 
 }  // namespace ergometer::report

@@ -13,23 +13,26 @@
 #include "report/job_view.h"
 #include "workload/workload.h"
 
-// The events are written one by one; only an index of the pipeline messages is kept. A kernel that starts when
-// another of its stream ends shares its nanosecond with it, so tracks never overlap and Perfetto need not nest.
+// The events are written one by one; only an index of the pipeline messages is kept. A kernel that
+// starts when another of its stream ends shares its nanosecond with it, so tracks never overlap and
+// Perfetto need not nest.
 
 namespace ergometer::report {
 namespace {
 
 constexpr std::array<std::string_view, workload::kStreamCount> kStreamNames = {
-    "compute", "tensor parallel", "context parallel", "expert parallel",
+    "compute",       "tensor parallel",  "context parallel", "expert parallel",
     "data parallel", "pipeline forward", "pipeline backward"};
 
 std::string_view stream_name(int32_t stream) {
-  return stream >= 0 && stream < workload::kStreamCount ? kStreamNames[static_cast<size_t>(stream)] : "stream";
+  return stream >= 0 && stream < workload::kStreamCount ? kStreamNames[static_cast<size_t>(stream)]
+                                                        : "stream";
 }
 
 /// Microseconds with three decimals, from whole nanoseconds and without rounding.
 std::string microseconds(int64_t ns) {
-  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000, (ns < 0 ? -ns : ns) % 1000);
+  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
+                     (ns < 0 ? -ns : ns) % 1000);
 }
 
 /// Collects events, each on a line, with the commas that JSON wants between them.
@@ -49,8 +52,10 @@ class EventList {
 
 std::string process_label(int64_t rank, const JobView& job) {
   std::string label = fmt::format("rank {}", rank);
-  if (job.stage_ranks() > 0 && job.pp > 1) label += fmt::format(", stage {}", rank / job.stage_ranks());
-  if (job.gpus_per_node > 0 && job.nodes > 1) label += fmt::format(", node {}", rank / job.gpus_per_node);
+  if (job.stage_ranks() > 0 && job.pp > 1)
+    label += fmt::format(", stage {}", rank / job.stage_ranks());
+  if (job.gpus_per_node > 0 && job.nodes > 1)
+    label += fmt::format(", node {}", rank / job.gpus_per_node);
   return label;
 }
 
@@ -63,15 +68,18 @@ void add_names(EventList& events, const run::Run& run, const JobView& job) {
     used[index] = true;
   }
   for (const auto& [rank, used] : streams) {
-    events.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", rank,
-                           base::json_quote(process_label(rank, job))));
-    events.add(fmt::format(R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", rank));
+    events.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})",
+                           rank, base::json_quote(process_label(rank, job))));
+    events.add(fmt::format(
+        R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", rank));
     for (size_t stream = 0; stream < used.size(); ++stream) {
       if (!used[stream]) continue;
-      events.add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", rank,
-                             stream, stream_name(static_cast<int32_t>(stream))));
-      events.add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
-                             rank, stream, stream));
+      events.add(fmt::format(
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", rank,
+          stream, stream_name(static_cast<int32_t>(stream))));
+      events.add(fmt::format(
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+          rank, stream, stream));
     }
   }
 }
@@ -91,36 +99,40 @@ std::string arguments(const run::Kernel& kernel) {
 }
 
 void add_kernel(EventList& events, const run::Kernel& kernel) {
-  events.add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":{},"args":{{{}}}}})",
-                         kernel.rank, kernel.stream, microseconds(kernel.start_ns), microseconds(kernel.duration_ns),
-                         base::json_quote(kernel.name), base::json_quote(kernel.category), arguments(kernel)));
+  events.add(fmt::format(
+      R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":{},"args":{{{}}}}})",
+      kernel.rank, kernel.stream, microseconds(kernel.start_ns), microseconds(kernel.duration_ns),
+      base::json_quote(kernel.name), base::json_quote(kernel.category), arguments(kernel)));
 }
 
 // --- arrows from sends to receives
 
-/// One message: the direction's stream, the sending rank, the micro batch and the sender's chunk.
-using Message = std::tuple<int32_t, int64_t, int64_t, int64_t>;
+/// One message: whether it is an activation, the sending rank, the micro batch and the sender's
+/// chunk.
+using Message = std::tuple<bool, int64_t, int64_t, int64_t>;
 
+/// By name, not by stream: a send and a receive of one direction may run on two streams.
 bool is_forward(const run::Kernel& kernel) {
-  return kernel.stream == static_cast<int32_t>(workload::Stream::kPipelineForward);
+  return kernel.name.find("_forward") != std::string::npos;
 }
 
-/// Who sent what this kernel receives. The last stage's forward output goes on to the first stage's next chunk,
-/// and its gradient comes back the same way.
+/// Who sent what this kernel receives. The last stage's forward output goes on to the first stage's
+/// next chunk, and its gradient comes back the same way.
 Message sender_of(const run::Kernel& receive, const JobView& job) {
   const int64_t ranks = job.stage_ranks(), stage = receive.rank / ranks;
   const int64_t chunk = std::max<int64_t>(receive.chunk, 0);
   const int64_t step = is_forward(receive) ? -1 : 1;
   const int64_t wrap = stage + step < 0 ? 1 : stage + step >= job.pp ? -1 : 0;
   const int64_t sender = receive.rank + (step + wrap * job.pp) * ranks;
-  return {receive.stream, sender, receive.micro_batch, chunk + (wrap == 0 ? 0 : step)};
+  return {is_forward(receive), sender, receive.micro_batch, chunk + (wrap == 0 ? 0 : step)};
 }
 
 void add_arrow(EventList& events, const run::Kernel& kernel, size_t id, bool start) {
   // An arrow binds to the slice that holds its time; the middle is inside it whatever the rounding.
-  events.add(fmt::format(R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"name":"message","cat":"pipeline"{}}})",
-                         start ? 's' : 'f', id, kernel.rank, kernel.stream,
-                         microseconds(kernel.start_ns + kernel.duration_ns / 2), start ? "" : R"(,"bp":"e")"));
+  events.add(fmt::format(
+      R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"name":"message","cat":"pipeline"{}}})",
+      start ? 's' : 'f', id, kernel.rank, kernel.stream,
+      microseconds(kernel.start_ns + kernel.duration_ns / 2), start ? "" : R"(,"bp":"e")"));
 }
 
 void add_arrows(EventList& events, const run::Run& run, const JobView& job) {
@@ -131,7 +143,8 @@ void add_arrows(EventList& events, const run::Run& run, const JobView& job) {
   std::map<Message, const run::Kernel*> sends;
   for (const run::Kernel& kernel : run.kernels) {
     if (is_message(kernel, "send"))
-      sends[{kernel.stream, kernel.rank, kernel.micro_batch, std::max<int64_t>(kernel.chunk, 0)}] = &kernel;
+      sends[{is_forward(kernel), kernel.rank, kernel.micro_batch,
+             std::max<int64_t>(kernel.chunk, 0)}] = &kernel;
   }
   size_t id = 0;
   for (const run::Kernel& kernel : run.kernels) {
@@ -149,9 +162,11 @@ void add_arrows(EventList& events, const run::Run& run, const JobView& job) {
 base::Result<void> write_trace(const run::Run& run, const std::string& path) {
   ERGOMETER_ASSIGN(base::OutputFile file, base::OutputFile::open(path));
   const JobView job = view_job(run.job_json);
-  file.write(fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"tool\":\"ergometer\",\"source\":{},\"model\":{},"
-                         "\"cluster\":{}}},\n\"traceEvents\":[",
-                         base::json_quote(run.source), base::json_quote(job.model), base::json_quote(job.cluster)));
+  file.write(fmt::format(
+      "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"tool\":\"ergometer\",\"source\":{},\"model\":"
+      "{},"
+      "\"cluster\":{}}},\n\"traceEvents\":[",
+      base::json_quote(run.source), base::json_quote(job.model), base::json_quote(job.cluster)));
   EventList events(file);
   add_names(events, run, job);
   for (const run::Kernel& kernel : run.kernels) add_kernel(events, kernel);

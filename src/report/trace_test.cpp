@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 std::string trace_text(const run::Run& run) {
-  const auto path = std::filesystem::temp_directory_path() / ("ergometer-trace-" + std::to_string(getpid()));
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ergometer-trace-" + std::to_string(getpid()));
   const auto written = write_trace(run, path.string());
   EXPECT_TRUE(written);
   std::ifstream file(path);
@@ -41,7 +42,8 @@ TEST(Trace, KernelsAreCompleteEventsInMicrosecondsWithTheirNanoseconds) {
   EXPECT_EQ(kernels[0].at("name"), "qkv");
   EXPECT_EQ(kernels[0].at("pid"), 0);
   EXPECT_EQ(kernels[0].at("tid"), 0);
-  EXPECT_EQ(kernels[0].at("args"), json::parse(R"({"micro_batch":0,"chunk":0,"layer":3,"flops":1e12,"bytes":2e6})"));
+  EXPECT_EQ(kernels[0].at("args"),
+            json::parse(R"({"micro_batch":0,"chunk":0,"layer":3,"flops":1e12,"bytes":2e6})"));
 }
 
 TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
@@ -49,8 +51,9 @@ TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
   for (const json& event : events(json::parse(trace_text(example_run())), "M")) {
     if (event.at("args").contains("name")) names.push_back(event.at("args").at("name"));
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"rank 0, stage 0, node 0", "compute", "pipeline forward",
-                                             "rank 2, stage 1, node 1", "pipeline forward"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"rank 0, stage 0, node 0", "compute", "pipeline forward",
+                                      "rank 2, stage 1, node 1", "pipeline forward"}));
 }
 
 TEST(Trace, AnArrowLeadsFromASendToItsReceiveOnTheNextStage) {

@@ -11,9 +11,10 @@
 #include "run/sqlite.h"
 #include "run/summary_fields.h"
 
-// A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is complete, so
-// a reader never sees half a Run. The schema is described in docs/run-file.md: change both together, and raise
-// kSchemaVersion when a reader of the former version would misread the file.
+// A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
+// complete, so a reader never sees half a Run. The schema is described in docs/run-file.md: change
+// both together, and raise kSchemaVersion when a reader of the former version would misread the
+// file.
 
 namespace ergometer::run {
 namespace {
@@ -65,7 +66,8 @@ void insert_stages(Database& db, const Run& run) {
   Statement stage(db, "INSERT INTO stages VALUES (?, ?, ?, ?, ?, ?)");
   Statement part(db, "INSERT INTO stage_parts VALUES (?, ?, ?, ?)");
   for (const StageMemory& s : run.memory.stages) {
-    stage.run(s.stage, s.weights_bytes, s.gradients_bytes, s.optimizer_bytes, s.activations_bytes, s.other_bytes);
+    stage.run(s.stage, s.weights_bytes, s.gradients_bytes, s.optimizer_bytes, s.activations_bytes,
+              s.other_bytes);
     int64_t position = 0;
     for (const MemoryPart& p : s.parts) part.run(s.stage, position++, p.name, p.bytes);
   }
@@ -75,15 +77,17 @@ void insert_links(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
   for (const Link& l : run.links)
-    insert.run(position++, l.kind, l.bytes_per_step, l.mean_gb_per_s, l.peak_gb_per_s, l.utilization);
+    insert.run(position++, l.kind, l.bytes_per_step, l.mean_gb_per_s, l.peak_gb_per_s,
+               l.utilization);
 }
 
 void insert_ranks(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO ranks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const Rank& r : run.ranks) {
     const Breakdown& b = r.breakdown_s;
-    insert.run(r.rank, r.node, r.slot, r.stage, r.end_s, b.compute, b.exposed_all_reduce, b.exposed_all_gather,
-               b.exposed_reduce_scatter, b.exposed_all_to_all, b.exposed_send_recv, b.optimizer, b.idle);
+    insert.run(r.rank, r.node, r.slot, r.stage, r.end_s, b.compute, b.exposed_all_reduce,
+               b.exposed_all_gather, b.exposed_reduce_scatter, b.exposed_all_to_all,
+               b.exposed_send_recv, b.optimizer, b.idle);
   }
 }
 
@@ -91,8 +95,9 @@ void insert_kernels(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const auto or_null = [](int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; };
   for (const Kernel& k : run.kernels)
-    insert.run(k.rank, static_cast<int64_t>(k.stream), k.name, k.category, k.start_ns, k.duration_ns,
-               or_null(k.micro_batch), or_null(k.chunk), or_null(k.layer), k.flops, k.bytes, k.comm_bytes);
+    insert.run(k.rank, static_cast<int64_t>(k.stream), k.name, k.category, k.start_ns,
+               k.duration_ns, or_null(k.micro_batch), or_null(k.chunk), or_null(k.layer), k.flops,
+               k.bytes, k.comm_bytes);
 }
 
 /// Fills a new database file. Failures are recorded in the database object.
@@ -119,14 +124,17 @@ bool starts_like_sqlite(const std::string& path) {
   return file.gcount() == 16 && std::string_view(head.data(), 16) == kSqliteHeader;
 }
 
-/// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the target.
+/// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
+/// target.
 base::Result<void> check_target(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status))
-    return base::input_error(fmt::format("{}: is a folder; give the name of the Run file to write in it", path));
+    return base::input_error(
+        fmt::format("{}: is a folder; give the name of the Run file to write in it", path));
   if (fs::exists(status) && !fs::is_regular_file(status))
-    return base::input_error(fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
+    return base::input_error(
+        fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
   if (fs::exists(status) && fs::file_size(path, error) > 0 && !starts_like_sqlite(path))
     return base::input_error(
         fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
@@ -140,13 +148,17 @@ base::Result<void> check_is_run(Database& db, const std::string& path) {
   if (!starts_like_sqlite(path))
     return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
   if (db.number("PRAGMA application_id") != kApplicationId)
-    return base::input_error(fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
+    return base::input_error(
+        fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
   const int64_t version = db.number("PRAGMA user_version");
   if (version > kSchemaVersion)
-    return base::input_error(fmt::format(
-        "{}: was written by a newer Ergometer (schema {}; this one reads up to {})", path, version, kSchemaVersion));
-  for (const char* table : {"run", "summary", "stages", "stage_parts", "links", "ranks", "kernels"}) {
-    if (!db.has_table(table)) return base::input_error(fmt::format("{}: the table '{}' is missing", path, table));
+    return base::input_error(
+        fmt::format("{}: was written by a newer Ergometer (schema {}; this one reads up to {})",
+                    path, version, kSchemaVersion));
+  for (const char* table :
+       {"run", "summary", "stages", "stage_parts", "links", "ranks", "kernels"}) {
+    if (!db.has_table(table))
+      return base::input_error(fmt::format("{}: the table '{}' is missing", path, table));
   }
   return {};
 }
@@ -188,17 +200,20 @@ void select_stages(Database& db, Run& run) {
 }
 
 void select_links(Database& db, Run& run) {
-  Statement select(db,
-                   "SELECT kind, bytes_per_step, mean_gb_per_s, peak_gb_per_s, utilization FROM links "
-                   "ORDER BY position");
+  Statement select(
+      db,
+      "SELECT kind, bytes_per_step, mean_gb_per_s, peak_gb_per_s, utilization FROM links "
+      "ORDER BY position");
   while (select.step())
-    run.links.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4)});
+    run.links.push_back(
+        {select.text(0), select.real(1), select.real(2), select.real(3), select.real(4)});
 }
 
 void select_ranks(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM ranks ORDER BY rank");
   while (select.step()) {
-    Rank r{select.integer(0), select.integer(1), select.integer(2), select.integer(3), select.real(4), {}};
+    Rank r{select.integer(0), select.integer(1), select.integer(2),
+           select.integer(3), select.real(4),    {}};
     r.breakdown_s = {select.real(5), select.real(6),  select.real(7),  select.real(8),
                      select.real(9), select.real(10), select.real(11), select.real(12)};
     run.ranks.push_back(r);
@@ -207,7 +222,9 @@ void select_ranks(Database& db, Run& run) {
 
 void select_kernels(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM kernels ORDER BY rowid");
-  const auto or_none = [&](int column) { return select.is_null(column) ? -1 : select.integer(column); };
+  const auto or_none = [&](int column) {
+    return select.is_null(column) ? -1 : select.integer(column);
+  };
   while (select.step()) {
     Kernel k;
     k.rank = select.integer(0);
@@ -238,7 +255,8 @@ base::Result<void> write_run(const Run& run, const std::string& path) {
     if (db.ok()) fill(db, run);
     if (!db.ok()) problem = db.problem();
   }
-  if (problem.empty() && std::rename(partial.c_str(), path.c_str()) != 0) problem = "it cannot be renamed into place";
+  if (problem.empty() && std::rename(partial.c_str(), path.c_str()) != 0)
+    problem = "it cannot be renamed into place";
   if (problem.empty()) return {};
   std::remove(partial.c_str());
   return base::input_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
@@ -246,8 +264,10 @@ base::Result<void> write_run(const Run& run, const std::string& path) {
 
 base::Result<Run> read_run(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) return base::input_error(fmt::format("{}: there is no such file", path));
-  if (fs::is_directory(path, error)) return base::input_error(fmt::format("{}: is a folder, not a Run file", path));
+  if (!fs::exists(path, error))
+    return base::input_error(fmt::format("{}: there is no such file", path));
+  if (fs::is_directory(path, error))
+    return base::input_error(fmt::format("{}: is a folder, not a Run file", path));
   Database db(path, Database::Access::kRead);
   ERGOMETER_TRY(check_is_run(db, path));
   Run run;
@@ -257,7 +277,8 @@ base::Result<Run> read_run(const std::string& path) {
   select_links(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
-  if (!db.ok()) return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (!db.ok())
+    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
   return run;
 }
 

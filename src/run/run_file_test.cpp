@@ -16,19 +16,23 @@ namespace fs = std::filesystem;
 class RunFile : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              (std::string("ergometer-run-") + testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
-               std::to_string(getpid()));
+    folder_ =
+        fs::temp_directory_path() / (std::string("ergometer-run-") +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name() +
+                                     "-" + std::to_string(getpid()));
     fs::create_directories(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void put(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+  }
   void sql(const std::string& name, const char* statement) const {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path(name).c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, statement, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    EXPECT_EQ(sqlite3_exec(db, statement, nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
     sqlite3_close(db);
   }
   std::string read_error(const std::string& name) const {
@@ -48,7 +52,8 @@ Run numbered_run() {
   run.limiter = "compute: 'GEMM' bound";
   run.job_json = "{\n  \"tp\": 4\n}\n";
   run.memory.advice = "try --tp 8";
-  run.memory.stages = {{0, 1, 2, 3, 4, 5, {{"weights, bf16", 1.5}, {"kv", 2.5}}}, {1, 6, 7, 8, 9, 10, {}}};
+  run.memory.stages = {{0, 1, 2, 3, 4, 5, {{"weights, bf16", 1.5}, {"kv", 2.5}}},
+                       {1, 6, 7, 8, 9, 10, {}}};
   run.links = {{"nvlink", 1e12, 10.5, 20.25, 0.125}, {"nic", 2e11, 1.5, 3.5, 0.5}};
   run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}}};
   run.kernels = {{3, 1, "qkv", "gemm", 1234567890123, 17, 4, 5, 6, 1e12, 2e6, 3e6},
@@ -61,7 +66,8 @@ TEST_F(RunFile, EverythingWrittenIsReadBackToTheLastBit) {
   ASSERT_TRUE(write_run(run, path("a.run")));
   const auto back = read_run(path("a.run"));
   ASSERT_TRUE(back) << back.error().message;
-  for (const SummaryField& field : summary_fields()) EXPECT_EQ(field.get(*back), field.get(run)) << field.name;
+  for (const SummaryField& field : summary_fields())
+    EXPECT_EQ(field.get(*back), field.get(run)) << field.name;
   EXPECT_EQ(back->source, run.source);
   EXPECT_EQ(back->limiter, run.limiter);
   EXPECT_EQ(back->job_json, run.job_json);
@@ -109,8 +115,10 @@ TEST_F(RunFile, AFileThatIsNotARunIsNeverReplaced) {
 
 TEST_F(RunFile, TargetsThatCannotBeWrittenAreRefused) {
   EXPECT_NE(write_run({}, folder_.string()).error().message.find("is a folder"), std::string::npos);
-  EXPECT_NE(write_run({}, path("none/a.run")).error().message.find("there is no folder"), std::string::npos);
-  EXPECT_NE(write_run({}, "/dev/null").error().message.find("not a regular file"), std::string::npos);
+  EXPECT_NE(write_run({}, path("none/a.run")).error().message.find("there is no folder"),
+            std::string::npos);
+  EXPECT_NE(write_run({}, "/dev/null").error().message.find("not a regular file"),
+            std::string::npos);
 }
 
 TEST_F(RunFile, WhatIsNotARunIsToldApart) {
@@ -129,7 +137,8 @@ TEST_F(RunFile, ANewerSchemaAndAMissingTableAreNamed) {
   sql("a.run", "DROP TABLE links");
   EXPECT_NE(read_error("a.run").find("the table 'links' is missing"), std::string::npos);
   sql("a.run", "PRAGMA user_version = 9");
-  EXPECT_NE(read_error("a.run").find("newer Ergometer (schema 9; this one reads up to 1)"), std::string::npos);
+  EXPECT_NE(read_error("a.run").find("newer Ergometer (schema 9; this one reads up to 1)"),
+            std::string::npos);
 }
 
 TEST_F(RunFile, ATruncatedRunIsAnErrorNotACrash) {

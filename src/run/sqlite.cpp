@@ -4,6 +4,8 @@
 
 namespace ergometer::run {
 
+std::string_view sqlite_version() { return sqlite3_libversion(); }
+
 Database::Database(const std::string& path, Access access) {
   const int flags =
       access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -62,7 +64,9 @@ void Statement::bind(int index, std::string_view value) {
   // An empty view may have no pointer, which SQLite would take for NULL.
   const char* data = value.data() != nullptr ? value.data() : "";
   if (db_.ok())
-    db_.check(sqlite3_bind_text(handle_, index, data, static_cast<int>(value.size()), SQLITE_TRANSIENT), SQLITE_OK);
+    db_.check(
+        sqlite3_bind_text(handle_, index, data, static_cast<int>(value.size()), SQLITE_TRANSIENT),
+        SQLITE_OK);
 }
 
 void Statement::bind(int index, Nullable value) {
@@ -72,7 +76,9 @@ void Statement::bind(int index, Nullable value) {
 
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
-bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
 
 std::string Statement::text(int column) const {
   const unsigned char* data = sqlite3_column_text(handle_, column);

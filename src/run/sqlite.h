@@ -10,8 +10,9 @@ struct sqlite3_stmt;
 
 namespace ergometer::run {
 
-/// An open SQLite file. The first failure of any call on it or on its statements is kept and everything after it
-/// is skipped, so that a sequence of calls is checked once, at its end, with `ok()`.
+/// An open SQLite file. The first failure of any call on it or on its statements is kept and
+/// everything after it is skipped, so that a sequence of calls is checked once, at its end, with
+/// `ok()`.
 class Database {
  public:
   enum class Access : uint8_t { kRead, kCreate };
@@ -35,6 +36,9 @@ class Database {
   sqlite3* handle_ = nullptr;
   std::string problem_;
 };
+
+/// Of the library that is linked: "3.40.1".
+std::string_view sqlite_version();
 
 using Nullable = std::optional<int64_t>;
 

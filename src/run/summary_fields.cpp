@@ -6,8 +6,8 @@ namespace ergometer::run {
 namespace {
 
 // The member's name is the contract's name, so the text is made from the member itself.
-#define ERGOMETER_FIELD(path)                        \
-  SummaryField {                                     \
+#define ERGOMETER_FIELD(path)                                 \
+  SummaryField {                                              \
     #path, [](const Run& run) -> double { return run.path; }, \
         [](Run& run, double value) { run.path = value; }      \
   }
@@ -38,7 +38,8 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(memory.optimizer_bytes),
     ERGOMETER_FIELD(memory.activations_bytes),
     ERGOMETER_FIELD(memory.other_bytes),
-    {"memory.worst_stage", [](const Run& run) -> double { return static_cast<double>(run.memory.worst_stage); },
+    {"memory.worst_stage",
+     [](const Run& run) -> double { return static_cast<double>(run.memory.worst_stage); },
      [](Run& run, double value) { run.memory.worst_stage = static_cast<int64_t>(value); }},
 });
 

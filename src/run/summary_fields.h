@@ -8,14 +8,16 @@
 namespace ergometer::run {
 
 /// One number of the summary under the name the interface contract gives it, group first:
-/// "performance.breakdown_s.idle". The Run file, the JSON document and --explain all walk this one table.
+/// "performance.breakdown_s.idle". The Run file, the JSON document and --explain all walk this one
+/// table.
 struct SummaryField {
   std::string_view name;
   double (*get)(const Run&);
   void (*set)(Run&, double);
 };
 
-/// In the contract's order. `memory.fits` is 0 or 1 here; strings, links, stages and ranks are not in it.
+/// In the contract's order. `memory.fits` is 0 or 1 here; strings, links, stages and ranks are not
+/// in it.
 std::span<const SummaryField> summary_fields();
 const SummaryField* find_summary_field(std::string_view name);
 

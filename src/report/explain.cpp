@@ -1,0 +1,343 @@
+#include "report/explain.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "report/format.h"
+#include "report/job_json.h"
+#include "run/summary_fields.h"
+#include "workload/flops.h"
+
+// Every number of the summary is told as the formula that made it and its inputs, each told the
+// same way. A number that an engine found by laying out the whole step has a sentence instead of a
+// formula.
+
+namespace ergometer::report {
+namespace {
+
+struct Context {
+  const run::Run& run;
+  const spec::Job& job;
+};
+
+Explanation node(std::string name, double value, std::string_view unit, std::string formula = {},
+                 std::string source = {}) {
+  return {std::move(name),
+          format_quantity(value, unit),
+          value,
+          std::move(formula),
+          std::move(source),
+          {}};
+}
+
+Explanation gib(std::string name, double bytes, std::string formula = {}, std::string source = {}) {
+  return {std::move(name),
+          base::format_binary_bytes(bytes),
+          bytes,
+          std::move(formula),
+          std::move(source),
+          {}};
+}
+
+std::string credit(const base::Parameter& parameter) {
+  return fmt::format("{}; {}", to_string(parameter.grade), parameter.source);
+}
+
+Explanation catalog_number(const Context& c, const char* name) {
+  const spec::Gpu& gpu = c.job.cluster.node.gpu;
+  const base::Parameter* parameter = gpu.parameters.find(name);
+  if (parameter == nullptr) return {name, "not given", {}, {}, gpu.name, {}};
+  return node(name, parameter->value, parameter->unit, {},
+              fmt::format("{}: {}", gpu.name, credit(*parameter)));
+}
+
+Explanation gpus(const Context& c) { return explain_setting(c.job, "gpus"); }
+
+// --- time
+
+Explanation breakdown_part(const Context& c, std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kMeanings = {{
+      {"compute",
+       "mean over ranks of the time its compute stream runs kernels other than the optimizer's"},
+      {"exposed_all_reduce",
+       "mean over ranks of the time compute stands still for an all-reduce, late peers included"},
+      {"exposed_all_gather",
+       "mean over ranks of the time compute stands still for an all-gather, late peers included"},
+      {"exposed_reduce_scatter",
+       "mean over ranks of the time compute stands still for a reduce-scatter, late peers "
+       "included"},
+      {"exposed_all_to_all",
+       "mean over ranks of the time compute stands still for an all-to-all, late peers included"},
+      {"exposed_send_recv",
+       "mean over ranks of the time compute stands still while a pipeline transfer is on its way"},
+      {"optimizer", "mean over ranks of the optimizer's kernels"},
+      {"idle",
+       "mean over ranks of the time spent waiting for a pipeline neighbour, for the host to launch "
+       "the next kernel, "
+       "and for the end of the step"},
+  }};
+  const run::SummaryField* field =
+      run::find_summary_field(fmt::format("performance.breakdown_s.{}", name));
+  for (const auto& [part, meaning] : kMeanings) {
+    if (part == name) return node(std::string(name), field->get(c.run), "s", std::string(meaning));
+  }
+  return {};
+}
+
+Explanation step_time(const Context& c, bool deep) {
+  Explanation step =
+      node("step_time_s", c.run.performance.step_time_s, "s",
+           "end of the slowest rank's last work, every instruction of every rank laid out in time");
+  if (!deep) return step;
+  step.formula += "; equal to the sum of the breakdown:";
+  for (const char* part :
+       {"compute", "exposed_all_reduce", "exposed_all_gather", "exposed_reduce_scatter",
+        "exposed_all_to_all", "exposed_send_recv", "optimizer", "idle"})
+    step.inputs.push_back(breakdown_part(c, part));
+  return step;
+}
+
+Explanation tokens_per_s(const Context& c) {
+  const bool decodes = c.job.training.mode == spec::Mode::kDecode;
+  Explanation tokens = node("tokens_per_s", c.run.performance.tokens_per_s, "",
+                            decodes ? "global_batch_size / step_time_s: one token a sequence"
+                                    : "global_batch_size x seq_length / step_time_s");
+  tokens.inputs = {explain_setting(c.job, "global_batch_size")};
+  if (!decodes) tokens.inputs.push_back(explain_setting(c.job, "seq_length"));
+  tokens.inputs.push_back(step_time(c, false));
+  return tokens;
+}
+
+Explanation tokens_per_s_per_gpu(const Context& c) {
+  Explanation tokens = node("tokens_per_s_per_gpu", c.run.performance.tokens_per_s_per_gpu, "",
+                            "tokens_per_s / gpus");
+  tokens.inputs = {tokens_per_s(c), gpus(c)};
+  return tokens;
+}
+
+// --- FLOPs
+
+Explanation flops_per_step(const Context& c, bool hardware) {
+  const bool full = c.job.training.attention_flops_full;
+  Explanation flops = node(
+      hardware ? "hardware_flops_per_step" : "model_flops_per_step",
+      hardware ? workload::hardware_flops_per_step(c.job).value()
+               : workload::model_flops_per_step(c.job).value(),
+      "FLOP",
+      "forward and backward matrix work of all tokens, vocabulary projection included, attention " +
+          std::string(full ? "in full" : "at half for causality"));
+  if (hardware) flops.formula += ", and what recomputation repeats";
+  flops.inputs = {explain_setting(c.job, "flops"), explain_setting(c.job, "global_batch_size"),
+                  explain_setting(c.job, "seq_length")};
+  if (hardware) flops.inputs.push_back(explain_setting(c.job, "recompute_granularity"));
+  return flops;
+}
+
+Explanation tflops(const Context& c, bool hardware) {
+  const run::Performance& p = c.run.performance;
+  Explanation rate = node(hardware ? "hardware_tflops_per_gpu" : "model_tflops_per_gpu",
+                          hardware ? p.hardware_tflops_per_gpu : p.model_tflops_per_gpu, "",
+                          hardware ? "hardware_flops_per_step / gpus / step_time_s / 1e12"
+                                   : "model_flops_per_step / gpus / step_time_s / 1e12");
+  rate.inputs = {flops_per_step(c, hardware), gpus(c), step_time(c, false)};
+  return rate;
+}
+
+/// The catalog's name of the peak that MFU is measured against, as the engine chooses it.
+const char* peak_name(const spec::Job& job) {
+  const base::ParameterSet& gpu = job.cluster.node.gpu.parameters;
+  const char* half = gpu.has("peak_bf16") ? "peak_bf16" : "peak_fp16";
+  switch (job.training.precision) {
+    case spec::Precision::kFp32: return gpu.has("peak_fp32") ? "peak_fp32" : half;
+    case spec::Precision::kFp16: return gpu.has("peak_fp16") ? "peak_fp16" : half;
+    case spec::Precision::kBf16: return half;
+    case spec::Precision::kFp8: return gpu.has("peak_fp8") ? "peak_fp8" : half;
+  }
+  return half;
+}
+
+Explanation utilization(const Context& c, bool hardware) {
+  const run::Performance& p = c.run.performance;
+  Explanation share =
+      node(hardware ? "hfu" : "mfu", hardware ? p.hfu : p.mfu, "",
+           hardware ? "hardware_tflops_per_gpu / peak" : "model_tflops_per_gpu / peak");
+  share.inputs = {tflops(c, hardware), catalog_number(c, peak_name(c.job))};
+  share.inputs.back().formula =
+      "the data sheet's dense matrix peak in the job's precision, at boost clock";
+  return share;
+}
+
+Explanation bubble(const Context& c) {
+  Explanation share =
+      node("pipeline_bubble_fraction", c.run.performance.pipeline_bubble_fraction, "",
+           "(idle - waiting for the host to launch kernels) / step_time_s, mean over ranks; 0 "
+           "without a pipeline");
+  share.inputs = {breakdown_part(c, "idle"),
+                  step_time(c, false),
+                  explain_setting(c.job, "pipeline_model_parallel_size"),
+                  explain_setting(c.job, "virtual_pipeline_model_parallel_size"),
+                  node("micro_batches", static_cast<double>(c.job.micro_batches()), "",
+                       "global_batch_size / (micro_batch_size x data_parallel_size)"),
+                  explain_setting(c.job, "schedule")};
+  return share;
+}
+
+// --- memory
+
+void add_parts(const Context& c, Explanation& to) {
+  for (const run::StageMemory& stage : c.run.memory.stages) {
+    if (stage.stage != c.run.memory.worst_stage) continue;
+    for (const run::MemoryPart& part : stage.parts) to.inputs.push_back(gib(part.name, part.bytes));
+  }
+}
+
+Explanation memory_part(const Context& c, std::string_view name, double bytes) {
+  Explanation part =
+      gib(fmt::format("{}_bytes", name), bytes,
+          fmt::format("{} on one rank of stage {}, at its peak", name, c.run.memory.worst_stage));
+  // Parts are named after what they belong to: "weights: dense".
+  for (const run::StageMemory& stage : c.run.memory.stages) {
+    if (stage.stage != c.run.memory.worst_stage) continue;
+    for (const run::MemoryPart& detail : stage.parts) {
+      if (detail.name.starts_with(name)) part.inputs.push_back(gib(detail.name, detail.bytes));
+    }
+  }
+  return part;
+}
+
+Explanation memory_peak(const Context& c) {
+  const run::Memory& m = c.run.memory;
+  Explanation peak = gib(
+      "memory.peak_bytes", m.peak_bytes,
+      fmt::format("weights + gradients + optimizer + activations + other, on stage {}, the fullest",
+                  m.worst_stage));
+  for (const auto& [name, bytes] : {std::pair("weights_bytes", m.weights_bytes),
+                                    {"gradients_bytes", m.gradients_bytes},
+                                    {"optimizer_bytes", m.optimizer_bytes},
+                                    {"activations_bytes", m.activations_bytes},
+                                    {"other_bytes", m.other_bytes}})
+    peak.inputs.push_back(gib(name, bytes));
+  Explanation parts{"parts", "the same in finer parts", {}, {}, {}, {}};
+  add_parts(c, parts);
+  if (!parts.inputs.empty()) peak.inputs.push_back(std::move(parts));
+  return peak;
+}
+
+Explanation memory_capacity(const Context& c) {
+  Explanation capacity =
+      gib("memory.capacity_bytes", c.run.memory.capacity_bytes, "memory - memory_reserve");
+  capacity.inputs = {catalog_number(c, "memory")};
+  if (const base::Parameter* reserve = c.job.cluster.node.parameters.find("memory_reserve"))
+    capacity.inputs.push_back(
+        gib("memory_reserve", reserve->value, {},
+            fmt::format("{}: {}", c.job.cluster.node.name, credit(*reserve))));
+  return capacity;
+}
+
+// --- links
+
+base::Result<Explanation> link_number(const Context& c, const std::string& name) {
+  const std::string_view rest = std::string_view(name).substr(std::string_view("links.").size());
+  const size_t dot = rest.find('.');
+  for (const run::Link& link : c.run.links) {
+    if (link.kind != rest.substr(0, dot)) continue;
+    const std::string_view field =
+        dot == std::string_view::npos ? "bytes_per_step" : rest.substr(dot + 1);
+    const char* per = link.kind == "nic" ? "NICs" : "GPUs";
+    if (field == "bytes_per_step")
+      return node(name, link.bytes_per_step, "B",
+                  "sum over every transfer of every rank of the bytes it puts on this kind of "
+                  "link, counted at the sender");
+    if (field == "mean_gb_per_s") {
+      Explanation mean = node(name, link.mean_gb_per_s * 1e9, "B/s",
+                              fmt::format("bytes_per_step / {} / step_time_s", per));
+      mean.inputs = {node("bytes_per_step", link.bytes_per_step, "B"), step_time(c, false),
+                     gpus(c)};
+      return mean;
+    }
+    if (field == "peak_gb_per_s")
+      return node(name, link.peak_gb_per_s * 1e9, "B/s",
+                  "the highest mean rate of any single operator on this kind of link");
+    if (field == "utilization")
+      return node(name, link.utilization, "",
+                  "mean_gb_per_s / line rate of the link, one direction");
+    return base::input_error(
+        fmt::format("--explain {}: a link has bytes_per_step, mean_gb_per_s, peak_gb_per_s and "
+                    "utilization",
+                    name));
+  }
+  std::vector<std::string> kinds;
+  for (const run::Link& link : c.run.links) kinds.push_back(link.kind);
+  return base::input_error(
+      fmt::format("--explain {}: this job has no such link; it has {}", name,
+                  kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", "))));
+}
+
+base::Result<Explanation> compute(const Context& c) {
+  Explanation part = breakdown_part(c, "compute");
+  ERGOMETER_ASSIGN(part.inputs, heaviest_operators(c.job));
+  return part;
+}
+
+base::Result<Explanation> explain_field(const Context& c, std::string_view field) {
+  const run::Memory& m = c.run.memory;
+  if (field == "performance.step_time_s") return step_time(c, true);
+  if (field == "performance.tokens_per_s") return tokens_per_s(c);
+  if (field == "performance.tokens_per_s_per_gpu") return tokens_per_s_per_gpu(c);
+  if (field == "performance.model_tflops_per_gpu") return tflops(c, false);
+  if (field == "performance.hardware_tflops_per_gpu") return tflops(c, true);
+  if (field == "performance.mfu") return utilization(c, false);
+  if (field == "performance.hfu") return utilization(c, true);
+  if (field == "performance.pipeline_bubble_fraction") return bubble(c);
+  if (field == "performance.breakdown_s.compute") return compute(c);
+  if (field.starts_with("performance.breakdown_s.")) return breakdown_part(c, field.substr(24));
+  if (field == "memory.capacity_bytes") return memory_capacity(c);
+  if (field == "memory.weights_bytes") return memory_part(c, "weights", m.weights_bytes);
+  if (field == "memory.gradients_bytes") return memory_part(c, "gradients", m.gradients_bytes);
+  if (field == "memory.optimizer_bytes") return memory_part(c, "optimizer", m.optimizer_bytes);
+  if (field == "memory.activations_bytes")
+    return memory_part(c, "activations", m.activations_bytes);
+  if (field == "memory.other_bytes") return memory_part(c, "other", m.other_bytes);
+  Explanation peak = memory_peak(c);
+  if (field == "memory.peak_bytes" || field == "memory.worst_stage") return peak;
+  Explanation fits{
+      "memory.fits", m.fits ? "yes" : "no", {}, "peak_bytes <= capacity_bytes", {}, {}};
+  fits.inputs = {std::move(peak), memory_capacity(c)};
+  return fits;
+}
+
+/// The full name of what the user wrote: the group may be left out where the rest is unique.
+std::string full_name(const std::string& name) {
+  for (const run::SummaryField& field : run::summary_fields()) {
+    for (const char* group : {"", "performance.", "performance.breakdown_s.", "memory."}) {
+      if (field.name == group + name) return std::string(field.name);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
+                                  const std::string& name) {
+  if (name.empty()) return explain_settings(job);
+  if (name.starts_with("op:")) return explain_operator(job, name.substr(3));
+  const Context context{run, job};
+  if (name.starts_with("links.")) return link_number(context, name);
+  if (const std::string field = full_name(name); !field.empty())
+    return explain_field(context, field);
+  std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step"};
+  for (const run::SummaryField& field : run::summary_fields()) {
+    known.emplace_back(field.name);
+    known.emplace_back(field.name.substr(field.name.rfind('.') + 1));
+  }
+  std::string message = fmt::format("--explain: no number is named '{}'", name);
+  if (const auto guess = base::nearest(name, known))
+    message += fmt::format("; did you mean {}?", *guess);
+  return base::input_error(message + " (names are those of --json; op:NAME for an operator)");
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "report/explanation.h"
+#include "run/run.h"
+#include "spec/job.h"
+
+namespace ergometer::report {
+
+/// Explains a number of the summary by its name in `--json` ("mfu" or "performance.mfu",
+/// "memory.peak_bytes", "links.nic.bytes_per_step"), the price of an operator ("op:qkv"), or,
+/// without a name, every setting of the job with where it came from. An unknown name is an input
+/// error that suggests the nearest.
+base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
+                                  const std::string& name);
+
+// The parts of it; see the files of these names.
+Explanation explain_settings(const spec::Job& job);
+base::Result<Explanation> explain_operator(const spec::Job& job, const std::string& name);
+/// What takes most of the first stage's compute stream: count times price, at the reference clock.
+base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job);
+/// One setting with its value, as an input of a formula; `name` as in spec's setting table.
+Explanation explain_setting(const spec::Job& job, std::string_view name);
+
+}  // namespace ergometer::report

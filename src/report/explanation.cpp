@@ -1,0 +1,60 @@
+#include "report/explanation.h"
+
+#include "base/json_writer.h"
+#include "report/format.h"
+
+namespace ergometer::report {
+namespace {
+
+constexpr size_t kWidth = 80;
+
+void append(std::string& out, const Explanation& node, size_t depth, const TextStyle& style) {
+  const size_t indent = 2 * depth;
+  out.append(indent, ' ');
+  out += paint(style, "1", node.name);
+  size_t column = indent + node.name.size();
+  if (!node.text.empty()) {
+    out += " = " + wrap(node.text, kWidth, column + 3);
+    column += 3 + node.text.size();
+  }
+  if (!node.source.empty()) {
+    const bool fits = column + node.source.size() + 4 <= kWidth;
+    out += fits ? "  [" : "\n" + std::string(indent + 4, ' ') + "[";
+    out += paint(style, "2", fits ? node.source : wrap(node.source, kWidth - 1, indent + 5)) + "]";
+  }
+  out += '\n';
+  if (!node.formula.empty())
+    out += std::string(indent + 4, ' ') + "= " + wrap(node.formula, kWidth, indent + 6) + '\n';
+  for (const Explanation& input : node.inputs) append(out, input, depth + 1, style);
+}
+
+void write(base::JsonWriter& json, const Explanation& node) {
+  json.begin_object();
+  json.member("name", node.name);
+  if (node.number) json.member("value", *node.number);
+  json.member("text", node.text);
+  if (!node.formula.empty()) json.member("formula", node.formula);
+  if (!node.source.empty()) json.member("source", node.source);
+  if (!node.inputs.empty()) {
+    json.key("inputs").begin_array();
+    for (const Explanation& input : node.inputs) write(json, input);
+    json.end_array();
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string to_text(const Explanation& explanation, const TextStyle& style) {
+  std::string out;
+  append(out, explanation, 0, style);
+  return out;
+}
+
+std::string to_json(const Explanation& explanation) {
+  base::JsonWriter json;
+  write(json, explanation);
+  return json.take();
+}
+
+}  // namespace ergometer::report
