@@ -22,14 +22,28 @@ fi
 cmake --preset fuzz -DERGOMETER_TESTS=OFF >/dev/null
 cmake --build --preset fuzz --target "${fuzzers[@]}"
 
+# What the catalog holds is a seed for whoever reads such files.
+seeds() {
+  local folders=()
+  case "$1" in
+    fuzz_model) folders=(catalog/models) ;;
+    fuzz_cluster) folders=(catalog/clusters catalog/nodes) ;;
+  esac
+  if [ -d "fuzz/corpus/$1" ]; then folders+=("fuzz/corpus/$1"); fi
+  printf '%s\n' "${folders[@]}"
+}
+
 failed=()
 for fuzzer in "${fuzzers[@]}"; do
   corpus=build/fuzz/corpus/$fuzzer
   findings=build/fuzz/findings/$fuzzer
-  mkdir -p "$corpus" "$findings" "fuzz/corpus/$fuzzer"
+  mkdir -p "$corpus" "$findings"
+  mapfile -t folders < <(seeds "$fuzzer")
+  words=()
+  if [ -f "fuzz/$fuzzer.dict" ]; then words=("-dict=fuzz/$fuzzer.dict"); fi
   # Two workers; a single input may take 10 seconds and 2 GB before it counts as a finding.
-  if build/fuzz/fuzz/"$fuzzer" "$corpus" "fuzz/corpus/$fuzzer" -max_total_time="$seconds" -timeout=10 \
-    -rss_limit_mb=2048 -max_len=65536 -fork="${FUZZ_WORKERS:-2}" -artifact_prefix="$findings/" \
+  if build/fuzz/fuzz/"$fuzzer" "$corpus" "${folders[@]}" "${words[@]}" \
+    -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -fork="${FUZZ_WORKERS:-2}" -artifact_prefix="$findings/" \
     >"build/fuzz/$fuzzer.log" 2>&1; then
     echo "$fuzzer: nothing found in $seconds s, $(find "$corpus" -type f | wc -l) inputs in the corpus"
   else

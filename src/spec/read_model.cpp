@@ -47,6 +47,15 @@ Result<nlohmann::json> parse_object(std::string_view text, const std::string& fi
     const size_t byte = error.byte == 0 ? 0 : error.byte - 1;
     return input_error(
         fmt::format("{}: not valid JSON: {}", position(file, text, byte), plain_syntax_error(error.what())));
+  } catch (const nlohmann::json::out_of_range& error) {
+    // The library says which number no double holds, in quotes, but not where.
+    const std::string_view what = error.what();
+    const size_t open = what.find('\'');
+    const size_t close = what.rfind('\'');
+    const std::string_view number = open < close ? what.substr(open + 1, close - open - 1) : "";
+    const size_t byte = number.empty() ? 0 : text.find(number);
+    return input_error(fmt::format("{}: found the number {}; allowed: up to 1.7e308", position(file, text, byte),
+                                   number.substr(0, 40)));
   }
 }
 
