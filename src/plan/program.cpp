@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "plan/data_parallel.h"
@@ -13,11 +14,12 @@
 namespace ergometer::plan {
 namespace {
 
-using workload::GroupKind;
 using workload::Item;
-using workload::OperatorKind;
 using workload::Pass;
 using workload::Stream;
+
+/// The workload's device-to-host copy in dropless MoE layers.
+constexpr std::string_view kCountsToHost = "moe_counts_to_host";
 
 bool is_training(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
@@ -131,7 +133,7 @@ class RoleProgram {
       units_.wait(number, i);
       if (i + 1 < chunk.blocks.size()) units_.gather(number, i + 1);
       if (first && is_training(job_)) data_.before_block(number, i);
-      write_items(block(chunk, i).forward, slot.kind, true);
+      write_items(block(chunk, i).forward, slot.kind);
     }
   }
 
@@ -152,7 +154,7 @@ class RoleProgram {
           write_recomputation(slot, chunk, recomputed_from, i);
         }
       }
-      write_items(block(chunk, i).backward, slot.kind, false);
+      write_items(block(chunk, i).backward, slot.kind);
       if (!completes) continue;
       units_.reduce(number, i, last);
       if (last) data_.after_block(number, i);
@@ -174,15 +176,14 @@ class RoleProgram {
   void write_recomputation(const ScheduleSlot& slot, const Chunk& chunk, size_t first, size_t last) {
     for (size_t i = first; i <= last; ++i) {
       set_layer(slot, chunk, i);
-      write_items(block(chunk, i).recompute, SlotKind::kBackward, true);
+      write_items(block(chunk, i).recompute, SlotKind::kBackward);
     }
     set_layer(slot, chunk, last);
   }
 
-  /// `forward`: a dropless MoE layer copies its token counts to the host before it sends the tokens.
-  void write_items(const std::vector<Item>& items, SlotKind slot, bool forward) {
+  /// A dropless MoE layer copies its token counts to the host, which waits for them before it goes on.
+  void write_items(const std::vector<Item>& items, SlotKind slot) {
     const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
-    bool counts_on_host = !forward || job_.training.moe_capacity_factor > 0;
     HeldJoins held(writer_);
     for (const Item& item : items) {
       if (item.kind == Item::Kind::kJoin) {
@@ -192,20 +193,11 @@ class RoleProgram {
       }
       const workload::Operator& op = operators_.at(item.op);
       if (!runs(slot, op.pass)) continue;
-      if (!counts_on_host && is_expert_work(op)) {
-        writer_.host_sync();
-        counts_on_host = true;
-      }
       held.before(item.stream);
       writer_.op(item.stream, item.op);
+      if (op.name == kCountsToHost) writer_.host_sync();
     }
     held.before(Stream::kCompute);
-  }
-
-  static bool is_expert_work(const workload::Operator& op) {
-    const bool dispatch = op.kind == OperatorKind::kCollective && op.module == workload::Module::kMoe &&
-                          op.group == GroupKind::kExpert;
-    return dispatch || op.kind == OperatorKind::kGroupedGemm;
   }
 
   void set_layer(const ScheduleSlot& slot, const Chunk& chunk, size_t index) {

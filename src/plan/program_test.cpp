@@ -224,7 +224,7 @@ TEST(Program, FullyShardedUnitsAreGatheredOneAhead) {
 TEST(Program, DroplessExpertsCopyTokenCountsToTheHost) {
   spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 3, .layers = 2});
   const std::string program = text(plan_of(job), 0);
-  EXPECT_NE(program.find("fc1 sync dispatch"), std::string::npos);
+  EXPECT_NE(program.find("moe_counts_to_host sync dispatch"), std::string::npos);
   EXPECT_EQ(count(plan_of(job), 0, "sync"), 3 * 2 + 1);
   job.training.recompute = spec::Recompute::kFull;  // and once more when the layer is recomputed
   EXPECT_EQ(count(plan_of(job), 0, "sync"), 3 * 2 * 2 + 1);

@@ -93,8 +93,7 @@ std::vector<Stage> divide(const spec::Job& job, const workload::Workload& worklo
 
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index) {
   const auto is_layer = [&](size_t i) {
-    const workload::BlockKind kind = workload.blocks[static_cast<size_t>(chunk.blocks[i])].kind;
-    return kind == workload::BlockKind::kLayer || kind == workload::BlockKind::kMtp;
+    return !workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
   };
   if (!is_layer(index)) return false;
   int64_t before = 0;

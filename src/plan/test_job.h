@@ -121,6 +121,9 @@ class FakeWorkload {
                                                        workload::GroupKind::kTensor)));
     }
     items.push_back(run(Stream::kCompute, compute("fc1", pass)));
+    if (moe && job_.training.moe_capacity_factor == 0) {
+      items.push_back(run(Stream::kCompute, compute("moe_counts_to_host", pass)));
+    }
     if (moe) {
       items.push_back(run(Stream::kCompute, collective("dispatch", pass, workload::CollectiveKind::kAllToAll,
                                                        workload::GroupKind::kExpert)));
