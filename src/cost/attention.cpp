@@ -9,8 +9,8 @@
 // exponentials bind), straight line between 64 and 128. Decoding (fewer than 16 queries a sequence) reads the
 // cache and does next to nothing else: the bytes alone count.
 //
-// Unfused: two batched GEMMs forward, four backward (gemm.cpp, over the whole square: nothing skips the masked half),
-// and the softmax kernels, which move what `bytes` holds beyond the GEMMs' operands.
+// Unfused: scores and values are batched GEMMs of their own, one forward and two backward each, priced as in gemm.cpp
+// over the whole square (nothing skips the masked half); softmax and dropout are memory-bound operators.
 //
 // Parameters: catalog/kernels "attention.*", fitted to SimuMax's A100 and B200 tables (head width 128, MLA).
 //
@@ -20,11 +20,11 @@
 //
 // Range: 4096 to 131072 tokens, widths 128 and 192/128 measured; other widths and short sequences extrapolate.
 //
-// How far off, in-sample: A100 forward 10 rows median 1.1 %, max 8 %, backward 7 rows median 1.1 %, max 5 %; B200
-// forward 17 rows median 2.0 %, mean 9.6 %, max 31 % (4 and 8 heads), backward 18 rows median 1.2 %, max 29 %.
+// How far off, in-sample (kernels_measured_test.cpp; median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.4 / 6 %,
+// backward, 7 rows, 0.9 / 1.6 / 4 %; B200 forward, 17 rows, 3.1 / 9.8 / 29 % (worst with 4 and 8 heads), backward, 18 rows, 1.3 /
+// 4.5 / 27 %.
 #include <algorithm>
-#include <array>
-#include <span>
+#include <vector>
 
 #include "cost/parameters.h"
 
@@ -48,41 +48,38 @@ double work_tiles(const AttentionShape& shape) {
   return static_cast<double>(shape.batch * shape.heads * ((shape.q_length + kTileRows - 1) / kTileRows));
 }
 
-/// One batched product of unfused attention.
-Operator product(const Operator& op, int64_t m, int64_t n, int64_t k) {
-  Operator gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.groups = op.attention.batch * op.attention.heads;
-  gemm.precision = op.precision;
-  gemm.bytes = 2 * static_cast<double>(gemm.groups) *
-               (static_cast<double>(m) * static_cast<double>(k) + static_cast<double>(k) * static_cast<double>(n) +
-                static_cast<double>(m) * static_cast<double>(n));
-  return gemm;
-}
+struct Product {
+  int64_t m, n, k;
+};
 
-Price price_unfused(const Device& device, const GemmParameters& gemm, const MemoryParameters& memory, const Operator& op) {
+/// The batched products an operator of unfused attention stands for. With S = Q K' and O = P V: forward one; backward
+/// of the scores dQ = dS K and dK = dS' Q, of the values dP = dO V' and dV = P' dO.
+std::vector<Product> products(const Operator& op) {
   const AttentionShape& shape = op.attention;
   const int64_t q = shape.q_length, kv = shape.kv_length;
-  const std::array<Operator, 4> products = {
-      product(op, q, kv, shape.qk_dim),  // scores; backward: gradient of the probabilities, over v_dim
-      product(op, q, shape.v_dim, kv),   // output; backward: gradient of the queries
-      product(op, kv, shape.v_dim, q),   // backward: gradient of the values
-      product(op, kv, shape.qk_dim, q),  // backward: gradient of the keys
-  };
-  Price sum;
-  double product_bytes = 0;
-  for (const Operator& each : std::span(products).first(shape.backward ? 4 : 2)) {
-    const Price price = price_gemm(device, gemm, each);
-    sum.fixed_s += price.fixed_s;
-    sum.clocked_s += price.clocked_s;
-    product_bytes += each.bytes;
+  const bool scores = op.name.starts_with("attention_scores");
+  const int64_t dim = scores ? shape.qk_dim : shape.v_dim;
+  if (!shape.backward) return scores ? std::vector<Product>{{q, kv, dim}} : std::vector<Product>{{q, dim, kv}};
+  if (scores) return {{q, dim, kv}, {kv, dim, q}};
+  return {{q, kv, dim}, {kv, dim, q}};
+}
+
+Price price_unfused(const Device& device, const GemmParameters& gemm, const Operator& op) {
+  double compute_s = 0, flops = 0;
+  for (const auto& [m, n, k] : products(op)) {
+    Operator product;
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    product.groups = op.attention.batch * op.attention.heads;
+    product.precision = op.precision;
+    compute_s += gemm_compute_s(device, gemm, product, device.sms);
+    flops += 2 * static_cast<double>(product.groups) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
-  const double softmax_s = std::max(0.0, op.bytes - product_bytes) / (memory.efficiency * device.memory_bytes_per_s);
-  sum.fixed_s += softmax_s + memory.ramp_s + device.kernel_latency_s;
-  sum.limit = sum.clocked_s > sum.fixed_s ? Limit::kCompute : Limit::kMemory;
-  return sum;
+  // The shape gives the rate, the operator the work: a step of a context-parallel ring is part of a square.
+  if (flops > 0) compute_s *= op.flops / flops;
+  return roofline(compute_s, op.bytes / (gemm.memory_efficiency * device.memory_bytes_per_s),
+                  (gemm.fixed_s + device.kernel_latency_s) * op.kernels);
 }
 
 }  // namespace
@@ -92,7 +89,7 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   const AttentionShape& shape = op.attention;
   const double memory_s = op.bytes / (memory.efficiency * device.memory_bytes_per_s);
   if (shape.q_length < kDecodeQueries) return roofline(0, memory_s, memory.ramp_s + device.kernel_latency_s * op.kernels);
-  if (!shape.fused) return price_unfused(device, gemm, memory, op);
+  if (!shape.fused) return price_unfused(device, gemm, op);
   const double tiles = work_tiles(shape);
   const double ramp = shape.backward ? attention.backward_tile_ramp : attention.tile_ramp;
   const double rate = device.rate(spec::Precision::kBf16) * (shape.backward ? attention.backward : attention.forward) *

@@ -19,9 +19,9 @@
 //
 // Range: m, n from 128 and k from 256, 16 bit and FP8; below that the fixed times decide and are rough.
 //
-// How far off: see tests of microbench rows (gemm_test.cpp, validation_test.cpp): A100 PCIe 109 shapes, median
-// 1.2 %, mean 3.0 %; B200 281 shapes, median 4.2 %, mean 10 % (equal shapes differ there by 8 % among
-// themselves); both in-sample.
+// How far off, in-sample (kernels_measured_test.cpp): A100 PCIe, 109 shapes: median 1.3 %, mean 2.9 %, max 35 %. B200, 281
+// shapes: median 4.0 %, mean 10.3 %, max 46 %; equal shapes differ there by 8 % among themselves, for part of them was
+// measured before the chip reached its power limit.
 #include <algorithm>
 
 #include "cost/parameters.h"

@@ -4,7 +4,7 @@
 //   t = kernels * (ramp + latency) + bytes / (share * HBM)        [s]
 //
 // bytes: read and written; HBM: data-sheet peak, B/s; share: memory.efficiency, for the loss memory.cross_entropy, for
-// (un)permutation memory.permute; ramp: time a kernel needs to reach full bandwidth and to drain, s.
+// kernels that reorder tokens (permute, unpermute, sort_chunks) memory.permute; ramp: time a kernel needs to reach full bandwidth and to drain, s.
 //
 // Parameters: catalog/kernels "memory.*": SimuMax's bandwidth factors for A100 PCIe and B200.
 //
@@ -22,7 +22,8 @@
 namespace ergometer::cost {
 
 Price price_memory(const Device& device, const MemoryParameters& memory, const workload::Operator& op) {
-  const bool permutes = std::string_view(op.name).find("permute") != std::string_view::npos;
+  const std::string_view name = op.name;
+  const bool permutes = name.find("permute") != name.npos || name.starts_with("sort_chunks");
   const double share = op.module == workload::Module::kLoss ? memory.cross_entropy
                        : permutes                           ? memory.permute
                                                             : memory.efficiency;

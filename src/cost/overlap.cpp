@@ -1,6 +1,6 @@
 // What it predicts: how much longer a compute kernel takes while a collective runs beside it, and the reverse.
 //
-//   GEMM           t(SMs - c) / t(SMs), gemm.cpp with fewer SMs: waves are what counts, so 108 tiles on 132 SMs lose nothing
+//   GEMM           t(SMs - c) / t(SMs), gemm.cpp with fewer SMs: waves are what counts
 //   grouped, attn. SMs / (SMs - c)
 //   memory-bound   1 / (1 - share)
 //   collective     overlap.collective_slowdown
@@ -10,8 +10,9 @@
 //
 // Parameters: catalog/kernels "overlap.*": channel counts of NCCL and RCCL.
 //
-// Worked: H100, GEMM of 4096 x 8192 in 256 x 128 tiles: 1024 tiles, 8 waves of 132 SMs, 9 of 116: quantisation exponent
-// 0.5 gives (1024/1188 over 1024/1044)^-0.5 * 132/116 = 1.067 * ... see overlap_test.cpp; about 1.07.
+// Worked: 100 SMs, 20 taken: a GEMM of 100 tiles needs two waves on the 80 left, so 2.0; one of 80 tiles none more, so 1;
+// where tiles may be halved without loss, 10 waves instead of 8, so 1.25. A norm beside a collective that takes a
+// third of HBM: 1 / (1 - 1/3) = 1.5.
 //
 // Range: one collective at a time. Two kernels that each fill the machine run one after the other; that is the
 // engine's part.

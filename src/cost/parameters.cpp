@@ -179,36 +179,40 @@ bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind 
   return extent > parameters.domain.gpus;
 }
 
-base::Result<CostModel> CostModel::make(const spec::Job& job) {
+base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   const spec::Node& node = job.cluster.node;
   const spec::Gpu& gpu = node.gpu;
-  auto p = std::make_shared<Parameters>();
-  p->parallelism = job.parallelism;
+  CostModel::Parameters p;
+  p.parallelism = job.parallelism;
   Reader kernels(gpu.parameters, "GPU " + gpu.name);
-  p->device = read_device(gpu, kernels);
-  p->gemm = read_gemm(kernels);
-  p->grouped = read_grouped(kernels);
-  p->attention = read_attention(kernels);
-  p->memory = read_memory(kernels);
-  p->overlap = read_overlap(kernels);
-  p->launch_s = kernels.need(job.training.cuda_graphs ? "host.graph_launch" : "host.launch");
+  p.device = read_device(gpu, kernels);
+  p.gemm = read_gemm(kernels);
+  p.grouped = read_grouped(kernels);
+  p.attention = read_attention(kernels);
+  p.memory = read_memory(kernels);
+  p.overlap = read_overlap(kernels);
+  p.launch_s = kernels.need(job.training.cuda_graphs ? "host.graph_launch" : "host.launch");
   ERGOMETER_TRY(kernels.finish());
   ERGOMETER_TRY(check_precision(gpu, job.training.precision));
 
-  const int64_t domain_gpus = std::max<int64_t>(1, job.cluster.domain_gpus);
-  p->domain.gpus = domain_gpus;
-  if (domain_gpus > 1 && job.gpus > 1) {
+  p.domain.gpus = std::max<int64_t>(1, job.cluster.domain_gpus);
+  if (p.domain.gpus > 1 && job.gpus > 1) {
     Reader inside(node.parameters, "node " + node.name, "collective.");
-    p->domain = read_domain(inside, domain_gpus);
+    p.domain = read_domain(inside, p.domain.gpus);
     ERGOMETER_TRY(inside.finish());
   }
-  if (job.gpus > domain_gpus) {
+  if (job.gpus > p.domain.gpus) {
     Reader between(job.cluster.fabric.parameters, "fabric of " + job.cluster.name, "collective.");
-    p->fabric = read_fabric(between);
+    p.fabric = read_fabric(between);
     ERGOMETER_TRY(between.finish());
-    p->network_memory_fraction = network_memory_fraction(node, p->domain, p->fabric);
+    p.network_memory_fraction = network_memory_fraction(node, p.domain, p.fabric);
   }
-  return CostModel(std::move(p));
+  return p;
+}
+
+base::Result<CostModel> CostModel::make(const spec::Job& job) {
+  ERGOMETER_ASSIGN(auto parameters, read_parameters(job));
+  return CostModel(std::make_shared<const Parameters>(std::move(parameters)));
 }
 
 }  // namespace ergometer::cost

@@ -1,0 +1,209 @@
+#include "cost/cost.h"
+
+#include <chrono>
+
+#include "cost/test_support.h"
+
+namespace ergometer::cost {
+namespace {
+
+using workload::CollectiveKind;
+using workload::GroupKind;
+using workload::OperatorKind;
+
+/// Round parameters of one GPU and its node, by hand: 100 TFLOP/s at a boost clock of 2 GHz, sustained 1 GHz.
+spec::Job round_job() {
+  spec::Job job;
+  job.gpus = 8;
+  job.parallelism.dp = 8;
+  job.cluster.name = "bench";
+  job.cluster.domain_gpus = 8;
+  spec::Gpu& gpu = job.cluster.node.gpu;
+  job.cluster.node.name = "bench node";
+  job.cluster.node.gpus = 8;
+  gpu.name = "Round";
+  gpu.sms = 100;
+  gpu.memory_bytes_per_s = 1e12;
+  gpu.boost_clock_hz = 2e9;
+  gpu.sustained_clock_hz = 1e9;
+  const auto set = [](base::ParameterSet& to, const char* name, double value) { to.set(name, {value, "", "", {}}); };
+  set(gpu.parameters, "peak_fp16", 200e12);
+  set(gpu.parameters, "peak_bf16", 200e12);
+  set(gpu.parameters, "peak_vector", 10e12);
+  for (const char* name : {"gemm.efficiency", "gemm.wgrad", "gemm.tile_step", "gemm.quantization", "gemm.memory_efficiency",
+                           "grouped.efficiency", "grouped.wgrad", "grouped.dgrad", "attention.forward", "attention.backward",
+                           "attention.latent_forward", "attention.latent_backward", "attention.small_head", "memory.efficiency",
+                           "memory.cross_entropy", "memory.permute"}) {
+    set(gpu.parameters, name, 1);
+  }
+  for (const char* name : {"gemm.k_ramp", "gemm.fixed", "grouped.m_ramp", "grouped.k_ramp", "attention.tile_ramp",
+                           "attention.backward_tile_ramp", "attention.fixed", "memory.ramp", "kernel.latency"}) {
+    set(gpu.parameters, name, 0);
+  }
+  set(gpu.parameters, "gemm.tile_m", 256);
+  set(gpu.parameters, "gemm.tile_n", 128);
+  set(gpu.parameters, "overlap.collective_sms", 20);
+  set(gpu.parameters, "overlap.send_sms", 4);
+  set(gpu.parameters, "overlap.memory_share", 0.5);
+  set(gpu.parameters, "overlap.collective_slowdown", 1.1);
+  set(gpu.parameters, "host.launch", 10e-6);
+  set(gpu.parameters, "host.graph_launch", 1e-6);
+  for (const char* name : {"ring_bandwidth", "pair_bandwidth", "all_to_all_bandwidth", "low_latency_bandwidth"})
+    set(job.cluster.node.parameters, ("collective." + std::string(name)).c_str(), 100e9);
+  for (const char* name : {"low_latency_base", "low_latency_hop", "latency", "ramp", "ramp_half_size", "ring_base",
+                           "domain_hop_latency", "peer_latency", "send_latency"}) {
+    set(job.cluster.node.parameters, ("collective." + std::string(name)).c_str(), 1e-6);
+  }
+  return job;
+}
+
+CostModel model_of(const spec::Job& job) {
+  auto model = CostModel::make(job);
+  EXPECT_TRUE(model.has_value()) << (model ? "" : model.error().message);
+  return *std::move(model);
+}
+
+TEST(CostModel, RatesAreThoseOfTheSustainedClock) {
+  // 200 TFLOP/s at 2 GHz are 100 at the reference of 1 GHz; all of it scales with the clock.
+  const Price price = model_of(round_job()).price(gemm_operator(2560, 1280, 1000), {});
+  EXPECT_DOUBLE_EQ(price.clocked_s, 65.536e-6);
+  EXPECT_EQ(price.fixed_s, 0);
+}
+
+TEST(CostModel, Fp32WithoutAMatrixModeRunsOnVectorUnits) {
+  workload::Operator op = gemm_operator(2560, 1280, 1000);
+  op.precision = spec::Precision::kFp32;
+  EXPECT_NEAR(model_of(round_job()).price(op, {}).clocked_s, 65.536e-6 * 20, 1e-12);
+}
+
+TEST(CostModel, GraphsCutTheLaunch) {
+  spec::Job job = round_job();
+  EXPECT_EQ(model_of(job).launch_s(), 10e-6);
+  job.training.cuda_graphs = true;
+  EXPECT_EQ(model_of(job).launch_s(), 1e-6);
+}
+
+TEST(CostModel, AMissingParameterIsNamed) {
+  spec::Job job = round_job();
+  base::ParameterSet without;
+  for (const auto& [name, parameter] : job.cluster.node.gpu.parameters.all())
+    if (name != "memory.permute") without.set(name, parameter);
+  job.cluster.node.gpu.parameters = without;
+  const auto model = CostModel::make(job);
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().kind, base::ErrorKind::kInput);
+  EXPECT_EQ(model.error().message,
+            "GPU Round: parameter memory.permute is missing; give it, or name a catalog entry that has it");
+}
+
+TEST(CostModel, FabricParametersAreNeededBeyondOneDomain) {
+  spec::Job job = round_job();
+  job.gpus = 16;
+  const auto model = CostModel::make(job);
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().message, "fabric of bench: parameter collective.line_efficiency is missing; give it, or name a "
+                                   "catalog entry that has it");
+  job.gpus = 1;
+  job.cluster.node.parameters = {};
+  EXPECT_TRUE(CostModel::make(job).has_value());  // one GPU talks to nobody
+}
+
+TEST(CostModel, AGpuRefusesPrecisionsItLacks) {
+  spec::Job job = round_job();
+  job.training.precision = spec::Precision::kFp8;
+  ASSERT_FALSE(CostModel::make(job).has_value());
+  EXPECT_EQ(CostModel::make(job).error().message, "precision = fp8: Round has no FP8 matrix peak; use bf16 or fp16");
+  spec::Job volta = job_on("dgx1-v100", 8);
+  volta.training.precision = spec::Precision::kBf16;
+  EXPECT_FALSE(CostModel::make(volta).has_value());
+  volta.training.precision = spec::Precision::kFp16;
+  EXPECT_TRUE(CostModel::make(volta).has_value());
+}
+
+TEST(CostModel, EveryNodeOfTheCatalogHasWhatItNeeds) {
+  for (const spec::CatalogEntry& entry : spec::catalog()) {
+    if (entry.kind != spec::CatalogKind::kNode && entry.kind != spec::CatalogKind::kCluster) continue;
+    spec::Job job = job_on(entry.name, 1);
+    job.gpus = 4 * std::max<int64_t>(job.cluster.domain_gpus, 1);
+    job.training.precision = spec::Precision::kFp16;
+    const auto model = CostModel::make(job);
+    EXPECT_TRUE(model.has_value()) << entry.name << ": " << (model ? "" : model.error().message);
+  }
+}
+
+TEST(Overlap, GemmsLoseWholeWavesOnly) {
+  const CostModel model = model_of(round_job());
+  const workload::Operator collective = collective_operator(CollectiveKind::kAllReduce, 1e9);
+  // 80 tiles of 256 x 128 fit on the 80 SMs that are left; 100 tiles need a second wave there: twice the time.
+  spec::Job job = round_job();
+  job.cluster.node.gpu.parameters.set("gemm.tile_step", {0.1, "", "", {}});
+  const CostModel rigid = model_of(job);
+  EXPECT_DOUBLE_EQ(rigid.compute_slowdown(gemm_operator(2048, 1280, 1000), collective), 1);
+  EXPECT_DOUBLE_EQ(rigid.compute_slowdown(gemm_operator(2560, 1280, 1000), collective), 2);
+  // Smaller tiles without loss bring that down: 800 of 64 x 64 on 80 SMs take 10 waves instead of 8.
+  EXPECT_NEAR(model.compute_slowdown(gemm_operator(2560, 1280, 1000), collective), 1.25, 1e-12);
+}
+
+TEST(Overlap, OthersLoseTheirShare) {
+  const CostModel model = model_of(round_job());
+  workload::Operator collective = collective_operator(CollectiveKind::kAllReduce, 1e9);
+  workload::Operator norm;
+  norm.bytes = 1e9;
+  EXPECT_DOUBLE_EQ(model.compute_slowdown(norm, collective), 2);  // half the bandwidth is taken
+  workload::Operator core;
+  core.kind = OperatorKind::kAttention;
+  core.attention = {1, 8, 8, 4096, 4096, 128, 128, true, false, true};
+  core.flops = 1e12;
+  EXPECT_DOUBLE_EQ(model.compute_slowdown(core, collective), 1.25);
+  EXPECT_DOUBLE_EQ(model.collective_slowdown(collective, core), 1.1);
+  collective.collective = CollectiveKind::kSendRecv;
+  EXPECT_DOUBLE_EQ(model.compute_slowdown(core, collective), 100.0 / 96);
+  EXPECT_EQ(model.compute_slowdown(collective, collective), 1);
+  EXPECT_EQ(model.collective_slowdown(core, norm), 1);
+}
+
+TEST(Overlap, ANetworkPacedCollectiveTakesLessBandwidth) {
+  // 8 NICs of 50 GB/s at 0.96 against 365 GB/s inside: 0.1315 of the 0.33 share of HBM.
+  spec::Job job = job_on("hgx-h100", 64);
+  job.parallelism.tp = 8;
+  job.parallelism.dp = 8;
+  const CostModel model = model_of(job);
+  workload::Operator norm;
+  norm.bytes = 1e9;
+  workload::Operator collective = collective_operator(CollectiveKind::kReduceScatter, 1e9);
+  collective.group = GroupKind::kTensor;
+  EXPECT_NEAR(model.compute_slowdown(norm, collective), 1 / (1 - 0.33), 1e-9);
+  collective.group = GroupKind::kData;
+  EXPECT_NEAR(model.compute_slowdown(norm, collective), 1 / (1 - 0.33 * 48 / 365), 1e-9);
+}
+
+TEST(CostTable, PricesEveryOperatorOfEveryRole) {
+  const spec::Job job = round_job();
+  const CostModel model = model_of(job);
+  plan::Plan plan;
+  plan.operators = {gemm_operator(2560, 1280, 1000), collective_operator(CollectiveKind::kAllReduce, 1e9)};
+  plan.roles.resize(2);
+  plan.placements = {{{}, inside(8)}, {{}, inside(4)}};
+  const CostTable table = price_plan(model, plan, job);
+  ASSERT_EQ(table.prices.size(), 2u);
+  ASSERT_EQ(table.prices[1].size(), 2u);
+  EXPECT_EQ(table.launch_s, 10e-6);
+  EXPECT_EQ(table.reference_clock_hz, 1e9);
+  EXPECT_DOUBLE_EQ(table.prices[0][0].clocked_s, 65.536e-6);
+  EXPECT_GT(table.prices[0][1].fixed_s, table.prices[1][1].fixed_s);
+}
+
+TEST(CostTable, IsQuick) {
+  // A plan's few hundred operators take well under a millisecond in a release build; leave room for slow ones.
+  const CostModel model = model_of(round_job());
+  const workload::Operator op = gemm_operator(4096, 8192, 8192);
+  const auto start = std::chrono::steady_clock::now();
+  double sum = 0;
+  for (int i = 0; i < 300; ++i) sum += model.price(op, {}).seconds();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_GT(sum, 0);
+  EXPECT_LT(took.count(), 20e-3);
+}
+
+}  // namespace
+}  // namespace ergometer::cost

@@ -1,0 +1,74 @@
+#pragma once
+
+// What the tests of this folder share: small devices with round numbers, and jobs on catalog clusters.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cost/parameters.h"
+#include "spec/read.h"
+
+namespace ergometer::cost {
+
+/// 100 SMs, 100 TFLOP/s in 16 bit, 200 in FP8, 1 TB/s, no latency.
+inline Device round_device() {
+  Device device;
+  device.sms = 100;
+  device.memory_bytes_per_s = 1e12;
+  device.reference_clock_hz = 1e9;
+  device.flops_per_s = {50e12, 100e12, 100e12, 200e12};
+  return device;
+}
+
+/// Nothing lost but to waves and tiles.
+inline GemmParameters ideal_gemm() {
+  GemmParameters gemm;
+  gemm.efficiency = gemm.fp8_efficiency = gemm.wgrad = gemm.tile_step = gemm.quantization = gemm.memory_efficiency = 1;
+  gemm.tile_m = 256;
+  gemm.tile_n = 128;
+  return gemm;
+}
+
+inline workload::Operator gemm_operator(int64_t m, int64_t n, int64_t k,
+                                        workload::GemmLayout layout = workload::GemmLayout::kTn) {
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kGemm;
+  op.m = m;
+  op.n = n;
+  op.k = k;
+  op.layout = layout;
+  op.bytes = 1;
+  return op;
+}
+
+inline workload::Operator collective_operator(workload::CollectiveKind kind, double bytes) {
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kCollective;
+  op.collective = kind;
+  op.comm_bytes = bytes;
+  return op;
+}
+
+inline plan::GroupPlacement inside(int64_t ranks) { return {ranks, 1, ranks, 0, 0}; }
+inline plan::GroupPlacement across(int64_t ranks, int64_t nodes, double nic_bytes_per_s) {
+  return {ranks, nodes, ranks / nodes, nic_bytes_per_s, 1};
+}
+
+inline spec::Job job_on(const std::string& cluster, int64_t gpus) {
+  auto read = spec::read_cluster(cluster);
+  EXPECT_TRUE(read.has_value()) << (read ? "" : read.error().message);
+  spec::Job job;
+  if (read) job.cluster = *std::move(read);
+  job.gpus = gpus;
+  job.parallelism.dp = gpus;
+  return job;
+}
+
+inline CostModel::Parameters parameters_of(const std::string& cluster, int64_t gpus) {
+  auto parameters = read_parameters(job_on(cluster, gpus));
+  EXPECT_TRUE(parameters.has_value()) << (parameters ? "" : parameters.error().message);
+  return parameters ? *std::move(parameters) : CostModel::Parameters{};
+}
+
+}  // namespace ergometer::cost
