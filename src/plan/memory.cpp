@@ -1,0 +1,68 @@
+#include "plan/memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/memory_parts.h"
+
+// Peak memory of a stage = model states + buffers + the largest of (what the schedule holds at its fullest, what
+// the optimizer step needs beside the states). In the framework's allocator: the driver's context, NCCL's buffers
+// and fragmentation are the node's "memory_reserve".
+namespace ergometer::plan {
+namespace {
+
+void add_part(StageMemory& stage, const char* name, double bytes) {
+  if (bytes > 0) stage.parts.emplace_back(name, bytes);
+}
+
+StageMemory stage_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage, int64_t index) {
+  const StateMemory state = state_memory(job, workload, stage);
+  const BufferMemory buffers = buffer_memory(job, workload, stage);
+  ActivationMemory active = activation_memory(job, workload, stage, index);
+  StageMemory memory;
+  memory.stage = index;
+  memory.weights = state.weights;
+  memory.gradients = state.gradients;
+  memory.optimizer = state.optimizer;
+  add_part(memory, "weights", state.weights - state.fp8_copies);
+  add_part(memory, "fp8_weights", state.fp8_copies);
+  add_part(memory, "gradients", state.gradients);
+  add_part(memory, "optimizer", state.optimizer);
+  // The step runs when no activation is left.
+  if (state.step > active.activations + active.loss) {
+    memory.other = state.step;
+    add_part(memory, "fp32_gradients", state.step);
+  } else {
+    memory.activations = active.activations;
+    memory.other = active.loss;
+    for (auto& [name, bytes] : active.parts) memory.parts.emplace_back(std::move(name), bytes);
+    add_part(memory, "loss", active.loss);
+  }
+  memory.other += buffers.total();
+  add_part(memory, "dummy_gradients", buffers.dummy_gradients);
+  add_part(memory, "gathered_parameters", buffers.gathered);
+  add_part(memory, "userbuffers", buffers.userbuffers);
+  add_part(memory, "kv_cache", buffers.kv_cache);
+  add_part(memory, "workspace", buffers.workspace);
+  return memory;
+}
+
+}  // namespace
+
+MemoryReport memory(const spec::Job& job, const workload::Workload& workload, const std::vector<Stage>& stages) {
+  MemoryReport report;
+  const spec::Node& node = job.cluster.node;
+  report.capacity = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    report.stages.push_back(stage_memory(job, workload, stages[i], static_cast<int64_t>(i)));
+    const StageMemory& stage = report.stages.back();
+    if (stage.total() > report.worst().total()) report.worst_stage = stage.stage;
+    report.allocated_after_step =
+        std::max(report.allocated_after_step, stage.weights + stage.gradients + stage.optimizer);
+  }
+  report.fits = report.worst().total() <= report.capacity;
+  report.advice = memory_advice(job, report);
+  return report;
+}
+
+}  // namespace ergometer::plan

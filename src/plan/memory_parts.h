@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "plan/memory.h"
+
+// The pieces of `memory()`, one file each. All in bytes on one rank.
+namespace ergometer::plan {
+
+/// Parameters of all blocks of a stage.
+workload::ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage);
+
+/// Ranks over which sharded states of dense and of expert parameters are divided; 1 without sharding.
+struct Shards {
+  double dense = 1, expert = 1;
+};
+
+struct StateMemory {
+  double weights = 0;    ///< parameters, and FP8 copies that are kept beside them
+  double fp8_copies = 0; ///< of `weights`
+  double gradients = 0;
+  double optimizer = 0;
+  double step = 0;       ///< alive only during the optimizer step
+};
+StateMemory state_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage);
+
+/// Buffers that are no model state and do not depend on the schedule.
+struct BufferMemory {
+  double dummy_gradients = 0;  ///< Transformer Engine's, one a distinct weight shape
+  double gathered = 0;         ///< whole units of sharded parameters and gradients
+  double userbuffers = 0;      ///< tensor-parallel overlap
+  double workspace = 0;        ///< the constant rest
+  double kv_cache = 0;
+  double total() const { return dummy_gradients + gathered + userbuffers + workspace + kv_cache; }
+};
+BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage);
+
+/// Peak of what forward leaves for backward, over the stage's schedule.
+struct ActivationMemory {
+  double activations = 0;
+  double loss = 0;  ///< logits and what the loss makes of them
+  std::vector<std::pair<std::string, double>> parts;  ///< of `activations`
+};
+ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                                   int64_t stage_index);
+
+/// One sentence for the user when the worst stage does not fit.
+std::string memory_advice(const spec::Job& job, const MemoryReport& report);
+
+}  // namespace ergometer::plan

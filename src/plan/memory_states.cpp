@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <vector>
+
+#include "plan/memory_parts.h"
+#include "plan/placement.h"
+
+// Model states, bytes per parameter of a rank (D: ranks the state is sharded over):
+//
+//                                     weight     gradient   optimizer
+//   Megatron, no sharding             2          4 or 2     12 (FP32 master, two moments)
+//   distributed optimizer (ZeRO 1)    2          4 or 2     12 / D
+//   ZeRO 2                            2          4/D or 2/D 12 / D
+//   ZeRO 3, Megatron-FSDP             2 / D      4/D or 2/D 12 / D
+//   PyTorch FSDP, FP32 shards         4 / D      4 / D      8 / D
+//   nanotron, ZeRO 1                  2          4          4 + 8 / D (the master is not sharded)
+//   LoRA                              2 frozen, an adapter's parameters as above
+//
+// 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate master.
+// Reference: reference tables of the Megatron-LM distributed optimizer (docs/dist_optimizer), ZeRO (1910.02054).
+namespace ergometer::plan {
+namespace {
+
+using workload::ParameterShare;
+
+// Transformer Engine and cuBLAS workspaces, random states, small tensors: measured allocations exceed the sum of
+// named tensors by this much (SimuMax's B200 runs; tests/validation/memory_test.cpp).
+constexpr double kWorkspaceBytes = 0.5 * 1024 * 1024 * 1024;
+constexpr double kMoments = 8, kMaster = 4;
+constexpr double kMxfp8Scale = 1 + 1.0 / 32;  // one 8-bit scale per block of 32
+
+double element_bytes(const spec::Job& job) { return job.training.precision == spec::Precision::kFp32 ? 4 : 2; }
+
+bool trains(const spec::Job& job) {
+  return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
+}
+
+bool shards_parameters(const spec::Job& job) { return job.parallelism.fsdp || job.parallelism.zero_stage >= 3; }
+
+bool torch_fsdp(const spec::Job& job) {
+  return job.training.framework == spec::Framework::kTorchFsdp && shards_parameters(job);
+}
+
+Shards shards_from(const spec::Job& job, bool sharded) {
+  if (!sharded) return {};
+  const auto dense = shards_parameters(job) ? workload::GroupKind::kShard : workload::GroupKind::kData;
+  return {static_cast<double>(rank_group(job, dense).size),
+          static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size)};
+}
+
+double all(const ParameterShare& share, const Shards& shards) {
+  return share.dense / shards.dense + share.expert / shards.expert;
+}
+double trainable(const ParameterShare& share, const Shards& shards) {
+  return share.trainable_dense / shards.dense + share.trainable_expert / shards.expert;
+}
+
+/// Elements of the weights that multiply in FP8, found by the precision of the forward GEMMs.
+double fp8_weights(const workload::Workload& workload, const Stage& stage) {
+  double elements = 0;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks)
+      for (const workload::Item& item : workload.blocks[static_cast<size_t>(index)].forward) {
+        if (item.kind != workload::Item::Kind::kOperator) continue;
+        const workload::Operator& op = workload.operators[static_cast<size_t>(item.op)];
+        const bool gemm =
+            op.kind == workload::OperatorKind::kGemm || op.kind == workload::OperatorKind::kGroupedGemm;
+        if (gemm && op.precision == spec::Precision::kFp8)
+          elements += static_cast<double>(op.groups) * static_cast<double>(op.n) * static_cast<double>(op.k);
+      }
+  return elements;
+}
+
+/// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ by direction.
+double fp8_copy_bytes(const spec::Job& job) {
+  const bool both = job.cluster.node.gpu.architecture != "blackwell";
+  switch (job.training.fp8_recipe) {
+    case spec::Fp8Recipe::kDelayed:
+    case spec::Fp8Recipe::kTensorwise: return both ? 2 : 1;
+    case spec::Fp8Recipe::kBlockwise: return 2;
+    case spec::Fp8Recipe::kMxfp8: return 2 * kMxfp8Scale;
+  }
+  return 0;
+}
+
+void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage, StateMemory& state) {
+  if (job.training.precision != spec::Precision::kFp8) return;
+  const double shards = shards_parameters(job) ? shards_from(job, true).dense : 1;
+  const double elements = fp8_weights(workload, stage) / shards;
+  state.fp8_copies = elements * fp8_copy_bytes(job);
+  state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);
+}
+
+/// Bytes per parameter that a master copy takes: none in FP32, where the parameter is its own master.
+double master_bytes(const spec::Job& job) { return job.training.precision == spec::Precision::kFp32 ? 0 : kMaster; }
+
+double distinct_shape_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  if (!job.training.grad_accumulation_fusion || job.training.framework != spec::Framework::kMegatron) return 0;
+  std::vector<double> sizes;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks)
+      for (const double size : workload.blocks[static_cast<size_t>(index)].weight_shapes)
+        if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+  double elements = 0;
+  for (const double size : sizes) elements += size;
+  return elements * element_bytes(job);
+}
+
+/// Sharded parameters are whole while their unit, a layer, computes, and the next one is fetched ahead; a layer's
+/// gradients are whole until they are reduced. What is outside the layers is one unit that stays gathered.
+double gathered_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  if (!shards_parameters(job)) return 0;
+  constexpr Shards kWhole;
+  double layer = 0, layer_gradient = 0, outside = 0;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks) {
+      const workload::Block& block = workload.blocks[static_cast<size_t>(index)];
+      const double elements = all(block.parameters, kWhole);
+      if (block.kind != workload::BlockKind::kLayer && block.kind != workload::BlockKind::kMtp) {
+        outside += elements;
+        continue;
+      }
+      layer = std::max(layer, elements);
+      layer_gradient = std::max(layer_gradient, trainable(block.parameters, kWhole));
+    }
+  const double gradient = torch_fsdp(job) || !job.training.gradients_fp32 ? element_bytes(job) : 4;
+  return element_bytes(job) * (2 * layer + outside) + gradient * layer_gradient;
+}
+
+/// Key-value cache of every sequence a replica serves, over the layers of the stage.
+double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  if (trains(job)) return 0;
+  double layers = 0;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks)
+      layers += workload.blocks[static_cast<size_t>(index)].kind == workload::BlockKind::kLayer ? 1 : 0;
+  const spec::Model& model = job.model;
+  const spec::Parallelism& p = job.parallelism;
+  const bool latent = model.attention == spec::AttentionKind::kLatent;
+  // Latent attention's keys and values are cached expanded to every head, as the attention core reads them.
+  const int64_t heads = std::max<int64_t>(1, (latent ? model.heads : model.kv_heads) / p.tp);
+  const int64_t width = latent ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
+                               : 2 * model.head_dim;
+  const double tokens = static_cast<double>(job.training.seq_length + job.training.generate_tokens) /
+                        static_cast<double>(p.cp);
+  const double sequences = static_cast<double>(job.training.global_batch) / static_cast<double>(p.dp);
+  return layers * element_bytes(job) * static_cast<double>(heads * width) * tokens * sequences;
+}
+
+/// TE registers buffers for the gathered input and the scattered output of both column- and row-parallel layers.
+double userbuffer_bytes(const spec::Job& job, const workload::Workload& workload) {
+  const spec::Parallelism& p = job.parallelism;
+  if (!job.training.overlap_tp || p.tp == 1 || !p.sequence_parallel) return 0;
+  constexpr double kBuffers = 3;  // between 2 and 4, by which of the four layers overlap
+  return kBuffers * workload.boundary_bytes * static_cast<double>(p.tp);
+}
+
+}  // namespace
+
+ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage) {
+  ParameterShare sum;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks) {
+      const ParameterShare& share = workload.blocks[static_cast<size_t>(index)].parameters;
+      sum.dense += share.dense;
+      sum.expert += share.expert;
+      sum.trainable_dense += share.trainable_dense;
+      sum.trainable_expert += share.trainable_expert;
+    }
+  return sum;
+}
+
+StateMemory state_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  const ParameterShare share = stage_parameters(workload, stage);
+  const int zero = job.parallelism.fsdp ? 3 : job.parallelism.zero_stage;
+  const Shards whole, optimizer = shards_from(job, zero >= 1);
+  const bool torch = torch_fsdp(job);
+  StateMemory state;
+  const double weight = torch ? 4 : element_bytes(job);
+  state.weights = weight * all(share, shards_from(job, zero >= 3));
+  add_fp8(job, workload, stage, state);
+  if (!trains(job)) return state;
+  const bool wide = job.training.gradients_fp32 || torch || job.training.framework == spec::Framework::kNanotron ||
+                    job.training.precision == spec::Precision::kFp32;
+  state.gradients = (wide ? 4 : 2) * trainable(share, shards_from(job, zero >= 2));
+  const double master = torch ? 0 : master_bytes(job);
+  const bool whole_master = job.training.framework == spec::Framework::kNanotron;
+  state.optimizer = kMoments * trainable(share, optimizer) + master * trainable(share, whole_master ? whole : optimizer);
+  if (!wide) state.step = 4 * trainable(share, optimizer);
+  return state;
+}
+
+BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  BufferMemory buffers;
+  buffers.workspace = kWorkspaceBytes;
+  buffers.dummy_gradients = trains(job) ? distinct_shape_bytes(job, workload, stage) : 0;
+  buffers.gathered = gathered_bytes(job, workload, stage);
+  buffers.userbuffers = userbuffer_bytes(job, workload);
+  buffers.kv_cache = kv_cache_bytes(job, workload, stage);
+  return buffers;
+}
+
+}  // namespace ergometer::plan
