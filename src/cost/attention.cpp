@@ -1,28 +1,32 @@
 // What it predicts: the time of one attention core call, forward or backward.
 //
 // Fused (FlashAttention, cuDNN):
-//   t    = fixed + latency + max( flops / rate, bytes / (memory.efficiency * HBM) )               [s]
-//   rate = P * (forward or backward) * head * U / (U + tile_ramp * SMs)                           [FLOP/s]
-//   U    = batch * heads * ceil(q_length / 128)                                                   work tiles
-// flops: those executed, causal calls and windows already cut; P: 16-bit matrix peak at the reference clock; head:
-// latent_forward or latent_backward where queries and values differ in width (192 and 128), small_head at 64 (its
-// exponentials bind), straight line between 64 and 128. Decoding (fewer than 16 queries a sequence) reads the
-// cache and does next to nothing else: the bytes alone count.
+//   t    = fixed + latency + max( flops / rate, bytes / (memory.efficiency * HBM) )    [s]
+//   rate = P * (forward or backward) * head * U / (U + tile_ramp * SMs)                [FLOP/s]
+//   U    = batch * heads * ceil(q_length / 128)                                        [tiles]
+// flops: those executed, causal calls and windows already cut; P: 16-bit matrix peak at the
+// reference clock; head: latent_forward or latent_backward where queries and values differ in width
+// (192 and 128), small_head at 64 (its exponentials bind), straight line between 64 and 128.
+// Decoding (fewer than 16 queries a sequence) reads the cache and does next to nothing else: the
+// bytes alone count.
 //
-// Unfused: scores and values are batched GEMMs of their own, one forward and two backward each, priced as in gemm.cpp
-// over the whole square (nothing skips the masked half); softmax and dropout are memory-bound operators.
+// Unfused: scores and values are batched GEMMs of their own, one forward and two backward each,
+// priced as in gemm.cpp over the whole square (nothing skips the masked half); softmax and dropout
+// are memory-bound operators.
 //
-// Parameters: catalog/kernels "attention.*", fitted to SimuMax's A100 and B200 tables (head width 128, MLA).
+// Parameters: catalog/kernels "attention.*", fitted to SimuMax's A100 and B200 tables (head width
+// 128, MLA).
 //
-// Worked: A100 PCIe at 1275 MHz, P = 282.1 TFLOP/s, 1 x 32 heads, 4096 tokens, width 128, causal: 137.4 GFLOP, U = 1024,
-// 1024 / (1024 + 1.5 * 108) = 0.863; rate = 282.1 * 0.73 * 0.863 = 177.8 TFLOP/s: 773 us + 10 us + 2 us = 785 us
-// (measured 176.6 TFLOP/s: 778 us).
+// Worked: A100 PCIe at 1275 MHz, P = 282.1 TFLOP/s, 1 x 32 heads, 4096 tokens, width 128, causal:
+// 137.4 GFLOP, U = 1024, 1024 / (1024 + 1.5 * 108) = 0.863; rate = 282.1 * 0.73 * 0.863 = 177.8
+// TFLOP/s: 773 us + 10 us + 2 us = 785 us (measured 176.6 TFLOP/s: 778 us).
 //
-// Range: 4096 to 131072 tokens, widths 128 and 192/128 measured; other widths and short sequences extrapolate.
+// Range: 4096 to 131072 tokens, widths 128 and 192/128 measured; other widths and short sequences
+// extrapolate.
 //
-// How far off, in-sample (kernels_measured_test.cpp; median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.4 / 6 %,
-// backward, 7 rows, 0.9 / 1.6 / 4 %; B200 forward, 17 rows, 3.1 / 9.8 / 29 % (worst with 4 and 8 heads), backward, 18 rows, 1.3 /
-// 4.5 / 27 %.
+// How far off, in-sample (kernels_measured_test.cpp; median / mean / max): A100 PCIe forward, 10
+// rows, 1.5 / 2.4 / 6 %, backward, 7 rows, 0.9 / 1.6 / 4 %; B200 forward, 17 rows, 3.1 / 9.8 / 29 %
+// (worst with 4 and 8 heads), backward, 18 rows, 1.3 / 4.5 / 27 %.
 #include <algorithm>
 #include <vector>
 
@@ -34,32 +38,38 @@ namespace {
 using workload::AttentionShape;
 using workload::Operator;
 
-constexpr int64_t kTileRows = 128;         // queries a block handles in FlashAttention 2 and 3 and in cuDNN
-constexpr int64_t kDecodeQueries = 16;     // below this a tile of the matrix unit is not even filled
+constexpr int64_t kTileRows =
+    128;  // queries a block handles in FlashAttention 2 and 3 and in cuDNN
+constexpr int64_t kDecodeQueries = 16;  // below this a tile of the matrix unit is not even filled
 constexpr double kSmallHead = 64, kFullHead = 128;  // widths between which small_head fades
 
 double head_factor(const AttentionParameters& attention, const AttentionShape& shape) {
-  if (shape.qk_dim != shape.v_dim) return shape.backward ? attention.latent_backward : attention.latent_forward;
+  if (shape.qk_dim != shape.v_dim)
+    return shape.backward ? attention.latent_backward : attention.latent_forward;
   const double width = std::clamp(static_cast<double>(shape.qk_dim), kSmallHead, kFullHead);
-  return attention.small_head + (1 - attention.small_head) * (width - kSmallHead) / (kFullHead - kSmallHead);
+  return attention.small_head +
+         (1 - attention.small_head) * (width - kSmallHead) / (kFullHead - kSmallHead);
 }
 
 double work_tiles(const AttentionShape& shape) {
-  return static_cast<double>(shape.batch * shape.heads * ((shape.q_length + kTileRows - 1) / kTileRows));
+  return static_cast<double>(shape.batch * shape.heads *
+                             ((shape.q_length + kTileRows - 1) / kTileRows));
 }
 
 struct Product {
   int64_t m, n, k;
 };
 
-/// The batched products an operator of unfused attention stands for. With S = Q K' and O = P V: forward one; backward
-/// of the scores dQ = dS K and dK = dS' Q, of the values dP = dO V' and dV = P' dO.
+/// The batched products an operator of unfused attention stands for. With S = Q K' and O = P V:
+/// forward one; backward of the scores dQ = dS K and dK = dS' Q, of the values dP = dO V' and dV =
+/// P' dO.
 std::vector<Product> products(const Operator& op) {
   const AttentionShape& shape = op.attention;
   const int64_t q = shape.q_length, kv = shape.kv_length;
   const bool scores = op.name.starts_with("attention_scores");
   const int64_t dim = scores ? shape.qk_dim : shape.v_dim;
-  if (!shape.backward) return scores ? std::vector<Product>{{q, kv, dim}} : std::vector<Product>{{q, dim, kv}};
+  if (!shape.backward)
+    return scores ? std::vector<Product>{{q, kv, dim}} : std::vector<Product>{{q, dim, kv}};
   if (scores) return {{q, dim, kv}, {kv, dim, q}};
   return {{q, kv, dim}, {kv, dim, q}};
 }
@@ -74,9 +84,11 @@ Price price_unfused(const Device& device, const GemmParameters& gemm, const Oper
     product.groups = op.attention.batch * op.attention.heads;
     product.precision = op.precision;
     compute_s += gemm_compute_s(device, gemm, product, device.sms);
-    flops += 2 * static_cast<double>(product.groups) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    flops += 2 * static_cast<double>(product.groups) * static_cast<double>(m) *
+             static_cast<double>(n) * static_cast<double>(k);
   }
-  // The shape gives the rate, the operator the work: a step of a context-parallel ring is part of a square.
+  // The shape gives the rate, the operator the work: a step of a context-parallel ring is part of a
+  // square.
   if (flops > 0) compute_s *= op.flops / flops;
   return roofline(compute_s, op.bytes / (gemm.memory_efficiency * device.memory_bytes_per_s),
                   (gemm.fixed_s + device.kernel_latency_s) * op.kernels);
@@ -84,17 +96,21 @@ Price price_unfused(const Device& device, const GemmParameters& gemm, const Oper
 
 }  // namespace
 
-Price price_attention(const Device& device, const AttentionParameters& attention, const GemmParameters& gemm,
-                      const MemoryParameters& memory, const Operator& op) {
+Price price_attention(const Device& device, const AttentionParameters& attention,
+                      const GemmParameters& gemm, const MemoryParameters& memory,
+                      const Operator& op) {
   const AttentionShape& shape = op.attention;
   const double memory_s = op.bytes / (memory.efficiency * device.memory_bytes_per_s);
-  if (shape.q_length < kDecodeQueries) return roofline(0, memory_s, memory.ramp_s + device.kernel_latency_s * op.kernels);
+  if (shape.q_length < kDecodeQueries)
+    return roofline(0, memory_s, memory.ramp_s + device.kernel_latency_s * op.kernels);
   if (!shape.fused) return price_unfused(device, gemm, op);
   const double tiles = work_tiles(shape);
   const double ramp = shape.backward ? attention.backward_tile_ramp : attention.tile_ramp;
-  const double rate = device.rate(spec::Precision::kBf16) * (shape.backward ? attention.backward : attention.forward) *
+  const double rate = device.rate(spec::Precision::kBf16) *
+                      (shape.backward ? attention.backward : attention.forward) *
                       head_factor(attention, shape) * (tiles / (tiles + ramp * device.sms));
-  return roofline(op.flops / rate, memory_s, attention.fixed_s + device.kernel_latency_s * op.kernels);
+  return roofline(op.flops / rate, memory_s,
+                  attention.fixed_s + device.kernel_latency_s * op.kernels);
 }
 
 }  // namespace ergometer::cost

@@ -3,7 +3,8 @@
 namespace ergometer::cost {
 namespace {
 
-workload::Operator attention_operator(int64_t heads, int64_t tokens, int64_t qk_dim, int64_t v_dim, bool backward = false) {
+workload::Operator attention_operator(int64_t heads, int64_t tokens, int64_t qk_dim, int64_t v_dim,
+                                      bool backward = false) {
   workload::Operator op;
   op.kind = workload::OperatorKind::kAttention;
   op.name = "core_attention";
@@ -26,7 +27,8 @@ AttentionParameters simple() {
 }
 
 Price priced(const workload::Operator& op) {
-  return price_attention(round_device(), simple(), ideal_gemm(), MemoryParameters{0.5, 1, 1, 3e-6}, op);
+  return price_attention(round_device(), simple(), ideal_gemm(), MemoryParameters{0.5, 1, 1, 3e-6},
+                         op);
 }
 
 TEST(Attention, WorkTilesRampTheForwardRate) {
@@ -70,7 +72,8 @@ TEST(Attention, AShortWindowIsBoundByItsBytes) {
 }
 
 TEST(Attention, UnfusedProductsAreBatchedGemms) {
-  // 10 heads, 2560 x 1280 x 128: 1000 tiles, ten full waves at peak. k_ramp 128 halves the score product only.
+  // 10 heads, 2560 x 1280 x 128: 1000 tiles, ten full waves at peak. k_ramp 128 halves the score
+  // product only.
   workload::Operator scores = attention_operator(10, 2560, 128, 128);
   scores.name = "attention_scores";
   scores.attention.fused = false;
@@ -83,7 +86,8 @@ TEST(Attention, UnfusedProductsAreBatchedGemms) {
   };
   EXPECT_NEAR(price(scores).clocked_s, 2 * scores.flops / 100e12, 1e-12);
   workload::Operator values = scores;
-  values.name = "attention_values";  // [2560, 1280] x [1280, 128]: 10 x 10 tiles of 256 x 128, one full wave
+  values.name =
+      "attention_values";  // [2560, 1280] x [1280, 128]: 10 x 10 tiles of 256 x 128, one full wave
   EXPECT_NEAR(price(values).clocked_s, values.flops / 100e12 * (1280.0 + 128) / 1280, 1e-12);
   scores.bytes = 1e9;
   EXPECT_EQ(price(scores).limit, Limit::kMemory);
@@ -102,7 +106,8 @@ TEST(Attention, UnfusedBackwardIsTwoProductsEach) {
   gemm.k_ramp = 128;
   const auto price = [&](const char* name) {
     scores.name = name;
-    return price_attention(round_device(), simple(), gemm, MemoryParameters{1, 1, 1, 0}, scores).clocked_s;
+    return price_attention(round_device(), simple(), gemm, MemoryParameters{1, 1, 1, 0}, scores)
+        .clocked_s;
   };
   const double full_s = scores.flops / 2 / 100e12;
   // dQ and dK sum over the long side; of the values' gradients dP sums over the head width.

@@ -1,40 +1,52 @@
-// What it predicts: the time of one collective from the moment its last member arrives, alone on its links.
+// What it predicts: the time of one collective from the moment its last member arrives, alone on
+// its links.
 //
-//   t = latency + min( LL, BW )                                                                            [s]
+//   t = latency + min( LL, BW )      [s]
 //
-// S bytes (the whole gathered or reduced buffer; all-to-all: what one rank holds), n ranks in N scale-up domains, p = n / N
-// of them in each; k = 2 (n-1)/n for all-reduce, else (n-1)/n. LL is the low-latency protocol, BW the other:
+// S bytes (the whole gathered or reduced buffer; all-to-all: what one rank holds), n ranks in N
+// scale-up domains, p = n / N of them in each; k = 2 (n-1)/n for all-reduce, else (n-1)/n. LL is
+// the low-latency protocol, BW the other:
 //
-//   one domain   all-reduce    LL = base + hop * 2(n-1) + k S / bLL     BW = L + R S/(S+Sh) + k S / B
-//                gather,       LL = base + hop * (n-1) + k S / bLL      BW = ring_base + ring_hop * (n-1)
-//                scatter                                                     + R/2 S/(S+Sh) + k S / B
-//   many         all-reduce    LL = base + 2 hop (p-1) + 2 x log2 N     BW = L + 2 y log2 N + R S/(S+Sh) + k S / B
-//                                   + k S / bLL
-//                gather,       LL = base + o (n-N) + hop_net (N-1)      BW = ring_base + ring_hop (n-N)
-//                scatter            + k S / bLL                              + ring_hop_net (N-1) + k S / B
-//   all-to-all   BW only: ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
-//                         + max( S (p-1)/n / B_a2a, S (n-p)/n / (NIC share of a rank * efficiency) )
-//   send         send_latency + S / (pair bandwidth, or NIC share * line efficiency)
+//   all-reduce, one domain
+//     LL = base + hop * 2(n-1) + k S / bLL
+//     BW = L + R S/(S+Sh) + k S / B
+//   all-reduce, many
+//     LL = base + 2 hop (p-1) + 2 x log2 N + k S / bLL
+//     BW = L + 2 y log2 N + R S/(S+Sh) + k S / B
+//   all-gather and reduce-scatter, one domain
+//     LL = base + hop * (n-1) + k S / bLL
+//     BW = ring_base + ring_hop (n-1) + R/2 S/(S+Sh) + k S / B
+//   all-gather and reduce-scatter, many
+//     LL = base + o (n-N) + hop_net (N-1) + k S / bLL
+//     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
+//   all-to-all, BW only
+//     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
+//       + max( S (p-1)/n / B_a2a, S (n-p)/n / (NIC share of a rank * efficiency) )
+//   send
+//     send_latency + S / (pair bandwidth, or NIC share * line efficiency)
 //
-// B: in one domain the ring's bus bandwidth for that many ranks (all-reduce in the switch with wire bandwidth Bw moves
-// S (1 + 1/n) a GPU, where the catalog turns it on); across domains min(ring inside, line efficiency * NIC rate the
-// group owns on a node). On a full mesh B grows with the links between members. Times in s, rates in B/s.
+// B: in one domain the ring's bus bandwidth for that many ranks (all-reduce in the switch with wire
+// bandwidth Bw moves S (1 + 1/n) a GPU, where the catalog turns it on); across domains min(ring
+// inside, line efficiency * NIC rate the group owns on a node). On a full mesh B grows with the
+// links between members. Times in s, rates in B/s.
 //
-// Parameters: catalog/collectives. Latencies and hops are NCCL's and RCCL's own tuner constants, bandwidths and
-// the ramp R, Sh are fitted to all-reduce curves; half of the ramp goes to each half of an all-reduce, the scatter and
-// the gather. A benchmark's own launch overhead is not in here.
+// Parameters: catalog/collectives. Latencies and hops are NCCL's and RCCL's own tuner constants,
+// bandwidths and the ramp R, Sh are fitted to all-reduce curves; half of the ramp goes to each half
+// of an all-reduce, the scatter and the gather. A benchmark's own launch overhead is not in here.
 //
-// Worked: 8 x H100, all-reduce of 1 GiB by ring: k = 1.75; BW = 25 us + 80 us * 1073.7/1093.7 + 1.75 * 1.0737 GB / 365 GB/s =
-// 25 + 78.5 + 5148 us = 5.25 ms.
+// Worked: 8 x H100, all-reduce of 1 GiB by ring: k = 1.75; BW = 25 us + 80 us * 1073.7/1093.7 +
+// 1.75 * 1.0737 GB / 365 GB/s = 25 + 78.5 + 5148 us = 5.25 ms.
 //
-// Range: 8 B to 16 GiB, 2 to 72 ranks in a domain, up to 128 nodes; NIC-shared and small groups on Ampere
-// are up to 60 % too fast at 64 KiB to 1 MiB.
+// Range: 8 B to 16 GiB, 2 to 72 ranks in a domain, up to 128 nodes; NIC-shared and small groups on
+// Ampere are up to 60 % too fast at 64 KiB to 1 MiB.
 //
-// How far off (collectives_measured_test.cpp; median / mean / max over sizes): all-reduce on 8 H100 3.3 / 8.2 / 76 % (the
-// maximum is an outlier of the source; from 1 MiB 0.6 / 1.6 / 5.0), 8 H200 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 5.5 /
-// 8.2 / 23, 4 nodes x 8 1.6 / 5.6 / 30: in-sample but for H200. Messages of 4 to 16 GiB on one node 0.6 / 0.6 / 1.5. Not
-// fitted: gathers on 2 to 32 nodes in SimAI's table 3.3 / 6.8 / 31; Azure's 16 to 128 A100 1.2 to 3.6 / 1.7 to 5.6 / 14.
-// SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 7 % slow at 128 MiB, 5 % fast at 512 MiB.
+// How far off (collectives_measured_test.cpp; median / mean / max over sizes): all-reduce on 8 H100
+// 3.3 / 8.2 / 76 % (the maximum is an outlier of the source; from 1 MiB 0.6 / 1.6 / 5.0), 8 H200
+// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 5.5 / 8.2 / 23, 4 nodes x 8 1.6 / 5.6 / 30:
+// in-sample but for H200. Azure, 16 to 128 A100, in-sample: 1.2 to 3.6 / 1.7 to 5.6 / 14. Messages
+// of 4 to 16 GiB on one node: 0.6 / 0.6 / 1.5. Not fitted: gathers on 2 to 32 nodes in SimAI's
+// table 3.3 / 6.8 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at 128 MiB,
+// 5 % fast at 512 MiB.
 #include <algorithm>
 #include <limits>
 
@@ -77,47 +89,59 @@ double ring_bandwidth(const DomainParameters& domain, double ranks) {
   if (ranks < 2) return std::numeric_limits<double>::infinity();
   if (domain.mesh_links > 0) {
     // Every further member adds a link; a link yields a little less the more of them run at once.
-    const double last = domain.ring_bytes_per_s / domain.mesh_links, first = domain.pair_bytes_per_s;
+    const double last = domain.ring_bytes_per_s / domain.mesh_links,
+                 first = domain.pair_bytes_per_s;
     const double steps = std::max(1.0, domain.mesh_links - 1);
     return (ranks - 1) * (first + (last - first) * (ranks - 2) / steps);
   }
   if (ranks == 2) return domain.pair_ring_bytes_per_s;
-  return 2 * ranks <= static_cast<double>(domain.gpus) ? domain.half_ring_bytes_per_s : domain.ring_bytes_per_s;
+  return 2 * ranks <= static_cast<double>(domain.gpus) ? domain.half_ring_bytes_per_s
+                                                       : domain.ring_bytes_per_s;
 }
 
 double ramp(double ramp_s, double half_bytes, double bytes) {
   return bytes > 0 ? ramp_s * bytes / (bytes + half_bytes) : 0;
 }
 
-/// Transfer of a long all-reduce in one domain; the switch reduces where that is turned on and faster.
+/// Transfer of a long all-reduce in one domain; the switch reduces where that is turned on and
+/// faster.
 double domain_transfer(const DomainParameters& domain, const Group& group) {
   const double ring_s = group.bus_factor * group.bytes / ring_bandwidth(domain, group.ranks);
   const bool in_switch = group.all_reduce && domain.in_switch_bytes_per_s > 0 && group.ranks > 4;
   if (!in_switch) return ring_s;
   double switch_s = group.bytes * (1 + 1 / group.ranks) / domain.in_switch_bytes_per_s;
-  if (domain.in_switch_bus_cap > 0) switch_s = std::max(switch_s, group.bus_factor * group.bytes / domain.in_switch_bus_cap);
+  if (domain.in_switch_bus_cap > 0)
+    switch_s = std::max(switch_s, group.bus_factor * group.bytes / domain.in_switch_bus_cap);
   return std::min(ring_s, switch_s);
 }
 
 Time in_domain(const DomainParameters& domain, const Group& group) {
   const double steps = group.ranks - 1;
-  const Time low{domain.low_latency_base_s + domain.low_latency_hop_s * (group.all_reduce ? 2 : 1) * steps,
-                 group.bus_factor * group.bytes / domain.low_latency_bytes_per_s};
-  const double start_s = group.all_reduce ? domain.latency_s : domain.ring_base_s + domain.hop_s * steps;
+  const Time low{
+      domain.low_latency_base_s + domain.low_latency_hop_s * (group.all_reduce ? 2 : 1) * steps,
+      group.bus_factor * group.bytes / domain.low_latency_bytes_per_s};
+  const double start_s =
+      group.all_reduce ? domain.latency_s : domain.ring_base_s + domain.hop_s * steps;
   const double fill_s = group.all_reduce ? domain.ramp_s : domain.ramp_s / 2;
-  const Time high{start_s + ramp(fill_s, domain.ramp_half_bytes, group.bytes), domain_transfer(domain, group)};
+  const Time high{start_s + ramp(fill_s, domain.ramp_half_bytes, group.bytes),
+                  domain_transfer(domain, group)};
   return low.seconds() <= high.seconds() ? low : high;
 }
 
-Time across_domains(const DomainParameters& domain, const FabricParameters& fabric, const Group& group, double nic_bytes_per_s) {
+Time across_domains(const DomainParameters& domain, const FabricParameters& fabric,
+                    const Group& group, double nic_bytes_per_s) {
   const double inner = group.ranks - group.domains, outer = group.domains - 1;
   const double depth = 2 * levels(static_cast<long long>(group.domains));
-  const double bandwidth = std::min(ring_bandwidth(domain, group.local), nic_bytes_per_s * fabric.line_efficiency);
-  Time low{fabric.low_latency_base_s, group.bus_factor * group.bytes / fabric.low_latency_bytes_per_s};
+  const double bandwidth =
+      std::min(ring_bandwidth(domain, group.local), nic_bytes_per_s * fabric.line_efficiency);
+  Time low{fabric.low_latency_base_s,
+           group.bus_factor * group.bytes / fabric.low_latency_bytes_per_s};
   Time high{0, group.bus_factor * group.bytes / bandwidth};
   if (group.all_reduce) {
-    low.latency_s += 2 * domain.low_latency_hop_s * std::max(0.0, group.local - 1) + depth * fabric.low_latency_tree_s;
-    high.latency_s = fabric.latency_s + depth * fabric.tree_s + ramp(fabric.ramp_s, fabric.ramp_half_bytes, group.bytes);
+    low.latency_s += 2 * domain.low_latency_hop_s * std::max(0.0, group.local - 1) +
+                     depth * fabric.low_latency_tree_s;
+    high.latency_s = fabric.latency_s + depth * fabric.tree_s +
+                     ramp(fabric.ramp_s, fabric.ramp_half_bytes, group.bytes);
   } else {
     low.latency_s += fabric.low_latency_domain_hop_s * inner + fabric.low_latency_hop_s * outer;
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
@@ -125,32 +149,39 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   return low.seconds() <= high.seconds() ? low : high;
 }
 
-Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, const Group& group, const GroupPlacement& where) {
-  constexpr double kPeersAtOnce = 8;  // sends issued in one batch; NVIDIA/nccl@5067397c src/enqueue.cc
+Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, const Group& group,
+                const GroupPlacement& where) {
+  constexpr double kPeersAtOnce =
+      8;  // sends issued in one batch; NVIDIA/nccl@5067397c src/enqueue.cc
   const bool network = where.nodes > 1;
   const double peers = group.ranks - 1;
   double inside = domain.all_to_all_bytes_per_s;
   if (domain.mesh_links > 0) inside *= std::min(1.0, (group.local - 1) / domain.mesh_links);
-  Time time{network ? fabric.ring_base_s + fabric.ring_hop_s : domain.ring_base_s + domain.hop_s, 0};
+  Time time{network ? fabric.ring_base_s + fabric.ring_hop_s : domain.ring_base_s + domain.hop_s,
+            0};
   time.latency_s += (network ? fabric.peer_s : domain.peer_s) * std::max(0.0, peers - kPeersAtOnce);
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
   if (group.local > 1) time.transfer_s = group.bytes * (group.local - 1) / group.ranks / inside;
   if (network) {
     const double share = where.nic_bytes_per_s / group.local * fabric.all_to_all_line_efficiency;
-    time.transfer_s = std::max(time.transfer_s, group.bytes * (group.ranks - group.local) / group.ranks / share);
+    time.transfer_s =
+        std::max(time.transfer_s, group.bytes * (group.ranks - group.local) / group.ranks / share);
   }
   return time;
 }
 
-Time send(const DomainParameters& domain, const FabricParameters& fabric, const Group& group, const GroupPlacement& where) {
-  if (where.nodes > 1) return {fabric.send_s, group.bytes / (where.nic_bytes_per_s * fabric.line_efficiency)};
+Time send(const DomainParameters& domain, const FabricParameters& fabric, const Group& group,
+          const GroupPlacement& where) {
+  if (where.nodes > 1)
+    return {fabric.send_s, group.bytes / (where.nic_bytes_per_s * fabric.line_efficiency)};
   return {domain.send_s, group.bytes / domain.pair_bytes_per_s};
 }
 
 }  // namespace
 
-Price price_collective(const Device& device, const DomainParameters& domain, const FabricParameters& fabric,
-                       const Operator& op, const GroupPlacement& where) {
+Price price_collective(const Device& device, const DomainParameters& domain,
+                       const FabricParameters& fabric, const Operator& op,
+                       const GroupPlacement& where) {
   if (where.size <= 1) return Price{};
   ERGOMETER_CHECK(where.nodes <= 1 || where.nic_bytes_per_s > 0, "a group across domains has NICs");
   const Group group = shape_of(op, where);

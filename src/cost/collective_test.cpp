@@ -5,7 +5,8 @@ namespace {
 
 using workload::CollectiveKind;
 
-/// Round numbers: 100 GB/s rings, 10 GB/s in the low-latency protocol, microseconds that tell the terms apart.
+/// Round numbers: 100 GB/s rings, 10 GB/s in the low-latency protocol, microseconds that tell the
+/// terms apart.
 DomainParameters round_domain() {
   DomainParameters domain;
   domain.gpus = 8;
@@ -47,11 +48,15 @@ FabricParameters round_fabric() {
   return fabric;
 }
 
-Price priced(CollectiveKind kind, double bytes, const plan::GroupPlacement& where, const DomainParameters& domain = round_domain()) {
-  return price_collective(Device{}, domain, round_fabric(), collective_operator(kind, bytes), where);
+Price priced(CollectiveKind kind, double bytes, const plan::GroupPlacement& where,
+             const DomainParameters& domain = round_domain()) {
+  return price_collective(Device{}, domain, round_fabric(), collective_operator(kind, bytes),
+                          where);
 }
 
-TEST(Collective, OneRankNeedsNothing) { EXPECT_EQ(priced(CollectiveKind::kAllReduce, 1e9, inside(1)).seconds(), 0); }
+TEST(Collective, OneRankNeedsNothing) {
+  EXPECT_EQ(priced(CollectiveKind::kAllReduce, 1e9, inside(1)).seconds(), 0);
+}
 
 TEST(Collective, LongAllReduceInADomain) {
   // k = 1.75: 30 + 60 * 100/101 + 1.75 * 100 MB / 100 GB/s = 30 + 59.406 + 1750 us
@@ -88,7 +93,8 @@ TEST(Collective, SmallGroupsHaveTheirOwnRings) {
 }
 
 TEST(Collective, AMeshGainsALinkWithEveryMember) {
-  // MI300X: 47.7 GB/s for 2, 313 for 8; between them 94, 140, 184, 228 and 271 (reference/collectives.md 1.7).
+  // MI300X: 47.7 GB/s for 2, 313 for 8; between them 94, 140, 184, 228 and 271
+  // (reference/collectives.md 1.7).
   DomainParameters mesh = round_domain();
   mesh.mesh_links = 7;
   mesh.ring_bytes_per_s = 313e9;
@@ -96,7 +102,8 @@ TEST(Collective, AMeshGainsALinkWithEveryMember) {
   const double expected[] = {47.7e9, 94e9, 140e9, 184e9, 228e9, 271e9, 313e9};
   for (int64_t ranks = 2; ranks <= 8; ++ranks) {
     const double long_s = priced(CollectiveKind::kAllReduce, 2e12, inside(ranks), mesh).seconds();
-    const double bus = 2 * 2e12 * static_cast<double>(ranks - 1) / static_cast<double>(ranks) / long_s;
+    const double bus =
+        2 * 2e12 * static_cast<double>(ranks - 1) / static_cast<double>(ranks) / long_s;
     EXPECT_NEAR(bus / expected[ranks - 2], 1, 0.02) << ranks;
   }
 }
@@ -105,10 +112,12 @@ TEST(Collective, TheSwitchReducesWhereTurnedOn) {
   // S (1 + 1/8) / 300 GB/s = 375 us for 100 MB instead of the ring's 1750.
   DomainParameters domain = round_domain();
   domain.in_switch_bytes_per_s = 300e9;
-  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, inside(8), domain).seconds(), (89.406 + 375) * 1e-6, 1e-9);
+  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, inside(8), domain).seconds(),
+              (89.406 + 375) * 1e-6, 1e-9);
   // Capped at 350 GB/s of bus bandwidth: 500 us. Four ranks and gathers stay on the ring.
   domain.in_switch_bus_cap = 350e9;
-  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, inside(8), domain).seconds(), (89.406 + 500) * 1e-6, 1e-9);
+  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, inside(8), domain).seconds(),
+              (89.406 + 500) * 1e-6, 1e-9);
   EXPECT_EQ(priced(CollectiveKind::kAllReduce, 100e6, inside(4), domain).seconds(),
             priced(CollectiveKind::kAllReduce, 100e6, inside(4)).seconds());
   EXPECT_EQ(priced(CollectiveKind::kAllGather, 100e6, inside(8), domain).seconds(),
@@ -116,42 +125,54 @@ TEST(Collective, TheSwitchReducesWhereTurnedOn) {
 }
 
 TEST(Collective, AllReduceAcrossDomains) {
-  // 16 ranks on 4 domains, 50 GB/s of NICs at 0.8: 40 GB/s, less than the 4-rank ring's 80; k = 1.875.
-  // 40 + 2 * 2 levels * 8 + 10 * 100/101 + 1.875 * 100 MB / 40 GB/s = 40 + 32 + 9.901 + 4687.5 us
-  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, across(16, 4, 50e9)).seconds(), 4769.401e-6, 1e-9);
+  // 16 ranks on 4 domains, 50 GB/s of NICs at 0.8: 40 GB/s, less than the 4-rank ring's 80; k =
+  // 1.875. 40 + 2 * 2 levels * 8 + 10 * 100/101 + 1.875 * 100 MB / 40 GB/s = 40 + 32 + 9.901 +
+  // 4687.5 us
+  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, across(16, 4, 50e9)).seconds(), 4769.401e-6,
+              1e-9);
   // The inner ring binds when the NICs are fast: 80 GB/s.
-  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, across(16, 4, 500e9)).seconds(), (81.901 + 2343.75) * 1e-6, 1e-9);
+  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 100e6, across(16, 4, 500e9)).seconds(),
+              (81.901 + 2343.75) * 1e-6, 1e-9);
   // Short: 7 + 2 * 1 * 3 + 2 * 2 * 4 + 1.875 * 10 kB / 5 GB/s = 7 + 6 + 16 + 3.75 us
-  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 10e3, across(16, 4, 50e9)).seconds(), 32.75e-6, 1e-12);
+  EXPECT_NEAR(priced(CollectiveKind::kAllReduce, 10e3, across(16, 4, 50e9)).seconds(), 32.75e-6,
+              1e-12);
 }
 
 TEST(Collective, GatherAcrossDomainsPaysEveryHop) {
   // 9 + 12 * 3 + 3 * 14 + 0.9375 * 100 MB / 40 GB/s = 87 + 2343.75 us
-  EXPECT_NEAR(priced(CollectiveKind::kReduceScatter, 100e6, across(16, 4, 50e9)).seconds(), 2430.75e-6, 1e-9);
+  EXPECT_NEAR(priced(CollectiveKind::kReduceScatter, 100e6, across(16, 4, 50e9)).seconds(),
+              2430.75e-6, 1e-9);
   // Short: 7 + 12 * 1 + 3 * 2 + 0.9375 * 10 kB / 5 GB/s
-  EXPECT_NEAR(priced(CollectiveKind::kAllGather, 10e3, across(16, 4, 50e9)).seconds(), 26.875e-6, 1e-12);
+  EXPECT_NEAR(priced(CollectiveKind::kAllGather, 10e3, across(16, 4, 50e9)).seconds(), 26.875e-6,
+              1e-12);
   // One rank a domain: no inner hops, no inner ring.
-  EXPECT_NEAR(priced(CollectiveKind::kAllGather, 100e6, across(4, 4, 50e9)).seconds(), (9 + 42 + 1875) * 1e-6, 1e-9);
+  EXPECT_NEAR(priced(CollectiveKind::kAllGather, 100e6, across(4, 4, 50e9)).seconds(),
+              (9 + 42 + 1875) * 1e-6, 1e-9);
 }
 
 TEST(Collective, AllToAllSplitsBetweenLinks) {
   // 8 ranks inside: 8 + 3 + 29.703 + 100 MB * 7/8 / 70 GB/s = 40.703 + 1250 us
   EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, inside(8)).seconds(), 1290.703e-6, 1e-9);
-  // 16 ranks on 4 domains: 12/16 of the bytes over a quarter of 50 GB/s at 0.5: 75 MB / 6.25 GB/s = 12 ms; 15 peers.
-  EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, across(16, 4, 50e9)).seconds(), (9 + 14 + 7 + 29.703 + 12000) * 1e-6, 1e-9);
+  // 16 ranks on 4 domains: 12/16 of the bytes over a quarter of 50 GB/s at 0.5: 75 MB / 6.25 GB/s =
+  // 12 ms; 15 peers.
+  EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, across(16, 4, 50e9)).seconds(),
+              (9 + 14 + 7 + 29.703 + 12000) * 1e-6, 1e-9);
   // On a mesh two ranks of eight have one link of seven.
   DomainParameters mesh = round_domain();
   mesh.mesh_links = 7;
-  EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, inside(2), mesh).seconds(), (40.703 + 5000) * 1e-6, 1e-9);
+  EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, inside(2), mesh).seconds(),
+              (40.703 + 5000) * 1e-6, 1e-9);
 }
 
 TEST(Collective, SendsGoStraight) {
   EXPECT_NEAR(priced(CollectiveKind::kSendRecv, 40e6, inside(2)).seconds(), 1010e-6, 1e-12);
-  EXPECT_NEAR(priced(CollectiveKind::kSendRecv, 40e6, across(2, 2, 50e9)).seconds(), 1020e-6, 1e-12);
+  EXPECT_NEAR(priced(CollectiveKind::kSendRecv, 40e6, across(2, 2, 50e9)).seconds(), 1020e-6,
+              1e-12);
 }
 
 TEST(Collective, MoreBytesNeverTakeLess) {
-  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kAllToAll, CollectiveKind::kSendRecv}) {
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                    CollectiveKind::kAllToAll, CollectiveKind::kSendRecv}) {
     for (const plan::GroupPlacement& where : {inside(8), across(16, 4, 50e9)}) {
       double last = 0;
       for (double bytes = 0; bytes < 1e10; bytes = bytes * 2 + 8) {
@@ -166,25 +187,32 @@ TEST(Collective, MoreBytesNeverTakeLess) {
 
 TEST(Traffic, RingsLeaveANodeOnceAChannel) {
   // 1 GB over 16 ranks in 2 nodes: 1.875 GB a rank, 2 of 16 hops leave.
-  const Traffic sent = traffic(collective_operator(CollectiveKind::kAllReduce, 1e9), across(16, 2, 1));
+  const Traffic sent =
+      traffic(collective_operator(CollectiveKind::kAllReduce, 1e9), across(16, 2, 1));
   EXPECT_DOUBLE_EQ(sent.nic_bytes, 1.875e9 / 8);
   EXPECT_DOUBLE_EQ(sent.intra_bytes, 1.875e9 * 7 / 8);
-  const Traffic gathered = traffic(collective_operator(CollectiveKind::kAllGather, 1e9), across(16, 2, 1));
+  const Traffic gathered =
+      traffic(collective_operator(CollectiveKind::kAllGather, 1e9), across(16, 2, 1));
   EXPECT_DOUBLE_EQ(gathered.nic_bytes, 0.9375e9 / 8);
-  const Traffic alone = traffic(collective_operator(CollectiveKind::kReduceScatter, 1e9), across(4, 4, 1));
+  const Traffic alone =
+      traffic(collective_operator(CollectiveKind::kReduceScatter, 1e9), across(4, 4, 1));
   EXPECT_DOUBLE_EQ(alone.nic_bytes, 0.75e9);  // one rank a node: every hop leaves
   EXPECT_DOUBLE_EQ(alone.intra_bytes, 0);
-  const Traffic local = traffic(collective_operator(CollectiveKind::kReduceScatter, 1e9), inside(4));
+  const Traffic local =
+      traffic(collective_operator(CollectiveKind::kReduceScatter, 1e9), inside(4));
   EXPECT_DOUBLE_EQ(local.intra_bytes, 0.75e9);
   EXPECT_DOUBLE_EQ(local.nic_bytes, 0);
 }
 
 TEST(Traffic, AllToAllAndSends) {
-  const Traffic all = traffic(collective_operator(CollectiveKind::kAllToAll, 1.6e9), across(16, 2, 1));
+  const Traffic all =
+      traffic(collective_operator(CollectiveKind::kAllToAll, 1.6e9), across(16, 2, 1));
   EXPECT_DOUBLE_EQ(all.intra_bytes, 0.7e9);
   EXPECT_DOUBLE_EQ(all.nic_bytes, 0.8e9);
-  EXPECT_DOUBLE_EQ(traffic(collective_operator(CollectiveKind::kSendRecv, 5), inside(2)).intra_bytes, 5);
-  EXPECT_DOUBLE_EQ(traffic(collective_operator(CollectiveKind::kSendRecv, 5), across(2, 2, 1)).nic_bytes, 5);
+  EXPECT_DOUBLE_EQ(
+      traffic(collective_operator(CollectiveKind::kSendRecv, 5), inside(2)).intra_bytes, 5);
+  EXPECT_DOUBLE_EQ(
+      traffic(collective_operator(CollectiveKind::kSendRecv, 5), across(2, 2, 1)).nic_bytes, 5);
   EXPECT_EQ(traffic(collective_operator(CollectiveKind::kAllToAll, 5), inside(1)).intra_bytes, 0);
   EXPECT_EQ(traffic(gemm_operator(1, 1, 1), inside(8)).intra_bytes, 0);
 }

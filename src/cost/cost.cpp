@@ -11,9 +11,11 @@ Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement&
   switch (op.kind) {
     case OperatorKind::kGemm: return price_gemm(p.device, p.gemm, op);
     case OperatorKind::kGroupedGemm: return price_grouped(p.device, p.grouped, p.gemm, op);
-    case OperatorKind::kAttention: return price_attention(p.device, p.attention, p.gemm, p.memory, op);
+    case OperatorKind::kAttention:
+      return price_attention(p.device, p.attention, p.gemm, p.memory, op);
     case OperatorKind::kMemory: return price_memory(p.device, p.memory, op);
-    case OperatorKind::kCollective: return price_collective(p.device, p.domain, p.fabric, op, where);
+    case OperatorKind::kCollective:
+      return price_collective(p.device, p.domain, p.fabric, op, where);
   }
   return {};
 }

@@ -29,8 +29,9 @@ struct Traffic {
   double nic_bytes = 0;    ///< the network between domains
 };
 
-/// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog entries once, when
-/// it is made; a missing one is an input error that names the file's entry and the parameter.
+/// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog
+/// entries once, when it is made; a missing one is an input error that names the file's entry and
+/// the parameter.
 class CostModel {
  public:
   struct Parameters;  ///< of `cost/parameters.h`, private to the folder
@@ -42,13 +43,16 @@ class CostModel {
 
   /// Host time to launch one kernel (a captured graph's node when the job uses CUDA graphs).
   double launch_s() const;
-  /// What running side by side does to durations, each a factor >= 1: `compute` while `collective` runs, and
-  /// the collective while the compute operator runs.
-  double compute_slowdown(const workload::Operator& compute, const workload::Operator& collective) const;
-  double collective_slowdown(const workload::Operator& collective, const workload::Operator& compute) const;
+  /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
+  /// runs, and the collective while the compute operator runs.
+  double compute_slowdown(const workload::Operator& compute,
+                          const workload::Operator& collective) const;
+  double collective_slowdown(const workload::Operator& collective,
+                             const workload::Operator& compute) const;
 
  private:
-  explicit CostModel(std::shared_ptr<const Parameters> parameters) : parameters_(std::move(parameters)) {}
+  explicit CostModel(std::shared_ptr<const Parameters> parameters)
+      : parameters_(std::move(parameters)) {}
   std::shared_ptr<const Parameters> parameters_;
 };
 

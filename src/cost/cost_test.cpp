@@ -11,7 +11,8 @@ using workload::CollectiveKind;
 using workload::GroupKind;
 using workload::OperatorKind;
 
-/// Round parameters of one GPU and its node, by hand: 100 TFLOP/s at a boost clock of 2 GHz, sustained 1 GHz.
+/// Round parameters of one GPU and its node, by hand: 100 TFLOP/s at a boost clock of 2 GHz,
+/// sustained 1 GHz.
 spec::Job round_job() {
   spec::Job job;
   job.gpus = 8;
@@ -26,18 +27,23 @@ spec::Job round_job() {
   gpu.memory_bytes_per_s = 1e12;
   gpu.boost_clock_hz = 2e9;
   gpu.sustained_clock_hz = 1e9;
-  const auto set = [](base::ParameterSet& to, const char* name, double value) { to.set(name, {value, "", "", {}}); };
+  const auto set = [](base::ParameterSet& to, const char* name, double value) {
+    to.set(name, {value, "", "", {}});
+  };
   set(gpu.parameters, "peak_fp16", 200e12);
   set(gpu.parameters, "peak_bf16", 200e12);
   set(gpu.parameters, "peak_vector", 10e12);
-  for (const char* name : {"gemm.efficiency", "gemm.wgrad", "gemm.tile_step", "gemm.quantization", "gemm.memory_efficiency",
-                           "grouped.efficiency", "grouped.wgrad", "grouped.dgrad", "attention.forward", "attention.backward",
-                           "attention.latent_forward", "attention.latent_backward", "attention.small_head", "memory.efficiency",
-                           "memory.cross_entropy", "memory.permute"}) {
+  for (const char* name :
+       {"gemm.efficiency", "gemm.wgrad", "gemm.tile_step", "gemm.quantization",
+        "gemm.memory_efficiency", "grouped.efficiency", "grouped.wgrad", "grouped.dgrad",
+        "attention.forward", "attention.backward", "attention.latent_forward",
+        "attention.latent_backward", "attention.small_head", "memory.efficiency",
+        "memory.cross_entropy", "memory.permute"}) {
     set(gpu.parameters, name, 1);
   }
-  for (const char* name : {"gemm.k_ramp", "gemm.fixed", "grouped.m_ramp", "grouped.k_ramp", "attention.tile_ramp",
-                           "attention.backward_tile_ramp", "attention.fixed", "memory.ramp", "kernel.latency"}) {
+  for (const char* name :
+       {"gemm.k_ramp", "gemm.fixed", "grouped.m_ramp", "grouped.k_ramp", "attention.tile_ramp",
+        "attention.backward_tile_ramp", "attention.fixed", "memory.ramp", "kernel.latency"}) {
     set(gpu.parameters, name, 0);
   }
   set(gpu.parameters, "gemm.tile_m", 256);
@@ -48,10 +54,12 @@ spec::Job round_job() {
   set(gpu.parameters, "overlap.collective_slowdown", 1.1);
   set(gpu.parameters, "host.launch", 10e-6);
   set(gpu.parameters, "host.graph_launch", 1e-6);
-  for (const char* name : {"ring_bandwidth", "pair_bandwidth", "all_to_all_bandwidth", "low_latency_bandwidth"})
+  for (const char* name :
+       {"ring_bandwidth", "pair_bandwidth", "all_to_all_bandwidth", "low_latency_bandwidth"})
     set(job.cluster.node.parameters, ("collective." + std::string(name)).c_str(), 100e9);
-  for (const char* name : {"low_latency_base", "low_latency_hop", "latency", "ramp", "ramp_half_size", "ring_base",
-                           "domain_hop_latency", "peer_latency", "send_latency"}) {
+  for (const char* name :
+       {"low_latency_base", "low_latency_hop", "latency", "ramp", "ramp_half_size", "ring_base",
+        "domain_hop_latency", "peer_latency", "send_latency"}) {
     set(job.cluster.node.parameters, ("collective." + std::string(name)).c_str(), 1e-6);
   }
   return job;
@@ -93,7 +101,8 @@ TEST(CostModel, AMissingParameterIsNamed) {
   ASSERT_FALSE(model.has_value());
   EXPECT_EQ(model.error().kind, base::ErrorKind::kInput);
   EXPECT_EQ(model.error().message,
-            "GPU Round: parameter memory.permute is missing; give it, or name a catalog entry that has it");
+            "GPU Round: parameter memory.permute is missing; give it, or name a catalog entry that "
+            "has it");
 }
 
 TEST(CostModel, FabricParametersAreNeededBeyondOneDomain) {
@@ -101,8 +110,9 @@ TEST(CostModel, FabricParametersAreNeededBeyondOneDomain) {
   job.gpus = 16;
   const auto model = CostModel::make(job);
   ASSERT_FALSE(model.has_value());
-  EXPECT_EQ(model.error().message, "fabric of bench: parameter collective.line_efficiency is missing; give it, or name a "
-                                   "catalog entry that has it");
+  EXPECT_EQ(model.error().message,
+            "fabric of bench: parameter collective.line_efficiency is missing; give it, or name a "
+            "catalog entry that has it");
   job.gpus = 1;
   job.cluster.node.parameters = {};
   EXPECT_TRUE(CostModel::make(job).has_value());  // one GPU talks to nobody
@@ -112,7 +122,8 @@ TEST(CostModel, AGpuRefusesPrecisionsItLacks) {
   spec::Job job = round_job();
   job.training.precision = spec::Precision::kFp8;
   ASSERT_FALSE(CostModel::make(job).has_value());
-  EXPECT_EQ(CostModel::make(job).error().message, "precision = fp8: Round has no FP8 matrix peak; use bf16 or fp16");
+  EXPECT_EQ(CostModel::make(job).error().message,
+            "precision = fp8: Round has no FP8 matrix peak; use bf16 or fp16");
   spec::Job volta = job_on("dgx1-v100", 8);
   volta.training.precision = spec::Precision::kBf16;
   EXPECT_FALSE(CostModel::make(volta).has_value());
@@ -122,7 +133,8 @@ TEST(CostModel, AGpuRefusesPrecisionsItLacks) {
 
 TEST(CostModel, EveryNodeOfTheCatalogHasWhatItNeeds) {
   for (const spec::CatalogEntry& entry : spec::catalog()) {
-    if (entry.kind != spec::CatalogKind::kNode && entry.kind != spec::CatalogKind::kCluster) continue;
+    if (entry.kind != spec::CatalogKind::kNode && entry.kind != spec::CatalogKind::kCluster)
+      continue;
     spec::Job job = job_on(entry.name, 1);
     job.gpus = 4 * std::max<int64_t>(job.cluster.domain_gpus, 1);
     job.training.precision = spec::Precision::kFp16;
@@ -134,13 +146,15 @@ TEST(CostModel, EveryNodeOfTheCatalogHasWhatItNeeds) {
 TEST(Overlap, GemmsLoseWholeWavesOnly) {
   const CostModel model = model_of(round_job());
   const workload::Operator collective = collective_operator(CollectiveKind::kAllReduce, 1e9);
-  // 80 tiles of 256 x 128 fit on the 80 SMs that are left; 100 tiles need a second wave there: twice the time.
+  // 80 tiles of 256 x 128 fit on the 80 SMs that are left; 100 tiles need a second wave there:
+  // twice the time.
   spec::Job job = round_job();
   job.cluster.node.gpu.parameters.set("gemm.tile_step", {0.1, "", "", {}});
   const CostModel rigid = model_of(job);
   EXPECT_DOUBLE_EQ(rigid.compute_slowdown(gemm_operator(2048, 1280, 1000), collective), 1);
   EXPECT_DOUBLE_EQ(rigid.compute_slowdown(gemm_operator(2560, 1280, 1000), collective), 2);
-  // Smaller tiles without loss bring that down: 800 of 64 x 64 on 80 SMs take 10 waves instead of 8.
+  // Smaller tiles without loss bring that down: 800 of 64 x 64 on 80 SMs take 10 waves instead of
+  // 8.
   EXPECT_NEAR(model.compute_slowdown(gemm_operator(2560, 1280, 1000), collective), 1.25, 1e-12);
 }
 
@@ -181,7 +195,8 @@ TEST(CostTable, PricesEveryOperatorOfEveryRole) {
   const spec::Job job = round_job();
   const CostModel model = model_of(job);
   plan::Plan plan;
-  plan.operators = {gemm_operator(2560, 1280, 1000), collective_operator(CollectiveKind::kAllReduce, 1e9)};
+  plan.operators = {gemm_operator(2560, 1280, 1000),
+                    collective_operator(CollectiveKind::kAllReduce, 1e9)};
   plan.roles.resize(2);
   plan.placements = {{{}, inside(8)}, {{}, inside(4)}};
   const CostTable table = price_plan(model, plan, job);
@@ -194,7 +209,8 @@ TEST(CostTable, PricesEveryOperatorOfEveryRole) {
 }
 
 TEST(CostTable, IsQuick) {
-  // A plan's few hundred operators take well under a millisecond in a release build; leave room for slow ones.
+  // A plan's few hundred operators take well under a millisecond in a release build; leave room for
+  // slow ones.
   const CostModel model = model_of(round_job());
   const workload::Operator op = gemm_operator(4096, 8192, 8192);
   const auto start = std::chrono::steady_clock::now();

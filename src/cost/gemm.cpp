@@ -1,27 +1,31 @@
-// What it predicts: the time of one matrix product [m,k] x [k,n] (or of a batch of them) on one GPU.
+// What it predicts: the time of one matrix product [m,k] x [k,n] (or of a batch of them) on one
+// GPU.
 //
-//   t      = fixed + latency + max( 2 m n k / rate, bytes / (memory_efficiency * HBM) )      [s]
-//   rate   = P * efficiency * q^quantization * k / (k + k_ramp) * (wgrad, for layout NT)     [FLOP/s]
+//   t      = fixed + latency + max( 2 m n k / rate, bytes / (memory_efficiency * HBM) )  [s]
+//   rate   = P * efficiency * q^quantization * k / (k + k_ramp) * (wgrad, for NT)     [FLOP/s]
 //   q      = max over tiles of  useful fraction * tile_step^halvings                          [1]
 //   useful = m n / (waves * SMs * tile_m * tile_n),  waves = ceil(tiles / SMs)                [1]
 //
-// P is the dense matrix peak at the reference clock, FLOP/s; bytes and HBM, B and B/s; k_ramp, elements of k: the
-// prologue and epilogue of a tile cost as much time as k_ramp more elements would. That is a time, so with an
-// FP8 peak twice as high it is worth twice the elements. A kernel may use the largest tile or halve it up to
-// three times; smaller tiles fill the last wave better and run slower.
+// P is the dense matrix peak at the reference clock, FLOP/s; bytes and HBM, B and B/s; k_ramp,
+// elements of k: the prologue and epilogue of a tile cost as much time as k_ramp more elements
+// would. That is a time, so with an FP8 peak twice as high it is worth twice the elements. A kernel
+// may use the largest tile or halve it up to three times; smaller tiles fill the last wave better
+// and run slower.
 //
-// Parameters: catalog/kernels, "gemm.*". Ampere and Blackwell are fitted to SimuMax's tables of measured shapes,
-// the others derive from them and from best-shape tables.
+// Parameters: catalog/kernels, "gemm.*". Ampere and Blackwell are fitted to SimuMax's tables of
+// measured shapes, the others derive from them and from best-shape tables.
 //
-// Worked: A100 PCIe at 1275 MHz, P = 282.1 TFLOP/s, m 4096, n 1536, k 5120, TN: 256 x 128 tiles make 16 x 12 = 192
-// tiles = 2 waves of 108 SMs, useful 0.889; q^0.735 = 0.917; k / (k + 164) = 0.969; rate = 282.1 * 0.87 * 0.917 *
-// 0.969 = 218.1 TFLOP/s, so 295.4 us (measured 262 us at 245.8 TFLOP/s).
+// Worked: A100 PCIe at 1275 MHz, P = 282.1 TFLOP/s, m 4096, n 1536, k 5120, TN: 256 x 128 tiles
+// make 16 x 12 = 192 tiles = 2 waves of 108 SMs, useful 0.889; q^0.735 = 0.917; k / (k + 164) =
+// 0.969; rate = 282.1 * 0.87 * 0.917 * 0.969 = 218.1 TFLOP/s, so 295.4 us (measured 262 us at 245.8
+// TFLOP/s).
 //
-// Range: m, n from 128 and k from 256, 16 bit and FP8; below that the fixed times decide and are rough.
+// Range: m, n from 128 and k from 256, 16 bit and FP8; below that the fixed times decide and are
+// rough.
 //
-// How far off, in-sample (kernels_measured_test.cpp): A100 PCIe, 109 shapes: median 1.3 %, mean 2.9 %, max 35 %. B200, 281
-// shapes: median 4.0 %, mean 10.3 %, max 46 %; equal shapes differ there by 8 % among themselves, for part of them was
-// measured before the chip reached its power limit.
+// How far off, in-sample (kernels_measured_test.cpp): A100 PCIe, 109 shapes: median 1.3 %, mean 2.9
+// %, max 35 %. B200, 281 shapes: median 4.0 %, mean 10.3 %, max 46 %; equal shapes differ there by
+// 8 % among themselves, for part of them was measured before the chip reached its power limit.
 #include <algorithm>
 
 #include "cost/parameters.h"
@@ -33,7 +37,8 @@ namespace {
 using workload::GemmLayout;
 using workload::Operator;
 
-constexpr int kTileHalvings = 3;  // 256 x 128 down to 64 x 64, the smallest tile libraries use for large products
+constexpr int kTileHalvings =
+    3;  // 256 x 128 down to 64 x 64, the smallest tile libraries use for large products
 
 double ceil_divide(double a, double b) {
   const auto quotient = static_cast<double>(static_cast<int64_t>(a / b));
@@ -42,7 +47,8 @@ double ceil_divide(double a, double b) {
 
 /// Share of the machine's multiply-adds that land in the result, one tile shape.
 double useful_fraction(const Operator& op, double rows, double columns, double sms) {
-  const auto m = static_cast<double>(op.m), n = static_cast<double>(op.n), batch = static_cast<double>(op.groups);
+  const auto m = static_cast<double>(op.m), n = static_cast<double>(op.n),
+             batch = static_cast<double>(op.groups);
   const double waves = ceil_divide(batch * ceil_divide(m, rows) * ceil_divide(n, columns), sms);
   return batch * m * n / (waves * sms * rows * columns);
 }
@@ -61,8 +67,11 @@ double best_tile(const GemmParameters& gemm, const Operator& op, double sms) {
 
 double operand_bytes(const Operator& op) {
   if (op.bytes > 0) return op.bytes;
-  const double element = op.precision == spec::Precision::kFp32 ? 4 : op.precision == spec::Precision::kFp8 ? 1 : 2;
-  const auto m = static_cast<double>(op.m), n = static_cast<double>(op.n), k = static_cast<double>(op.k);
+  const double element = op.precision == spec::Precision::kFp32  ? 4
+                         : op.precision == spec::Precision::kFp8 ? 1
+                                                                 : 2;
+  const auto m = static_cast<double>(op.m), n = static_cast<double>(op.n),
+             k = static_cast<double>(op.k);
   return static_cast<double>(op.groups) * (element * (m * k + k * n) + 2 * m * n);
 }
 
@@ -73,26 +82,33 @@ Price roofline(double compute_s, double memory_s, double fixed_s) {
   Price price;
   price.fixed_s = compute_s >= memory_s ? fixed_s : fixed_s + memory_s;
   price.clocked_s = compute_s >= memory_s ? compute_s : 0;
-  price.limit = work_s < fixed_s ? Limit::kLatency : compute_s >= memory_s ? Limit::kCompute : Limit::kMemory;
+  price.limit = work_s < fixed_s        ? Limit::kLatency
+                : compute_s >= memory_s ? Limit::kCompute
+                                        : Limit::kMemory;
   return price;
 }
 
-double gemm_compute_s(const Device& device, const GemmParameters& gemm, const Operator& op, double sms) {
+double gemm_compute_s(const Device& device, const GemmParameters& gemm, const Operator& op,
+                      double sms) {
   if (op.m <= 0 || op.n <= 0 || op.k <= 0 || op.groups <= 0) return 0;
   const bool fp8 = op.precision == spec::Precision::kFp8;
   const double peak = device.rate(op.precision) * sms / device.sms;
   const double full_rate = peak * (fp8 ? gemm.fp8_efficiency : gemm.efficiency);
-  const double ramp = fp8 ? gemm.k_ramp * device.rate(op.precision) / device.rate(spec::Precision::kBf16) : gemm.k_ramp;
+  const double ramp =
+      fp8 ? gemm.k_ramp * device.rate(op.precision) / device.rate(spec::Precision::kBf16)
+          : gemm.k_ramp;
   const auto k = static_cast<double>(op.k);
-  const double rate = full_rate * power(best_tile(gemm, op, sms), gemm.quantization) * (k / (k + ramp)) *
-                      (op.layout == GemmLayout::kNt ? gemm.wgrad : 1);
-  const double products = static_cast<double>(op.groups) * static_cast<double>(op.m) * static_cast<double>(op.n) * k;
+  const double rate = full_rate * power(best_tile(gemm, op, sms), gemm.quantization) *
+                      (k / (k + ramp)) * (op.layout == GemmLayout::kNt ? gemm.wgrad : 1);
+  const double products =
+      static_cast<double>(op.groups) * static_cast<double>(op.m) * static_cast<double>(op.n) * k;
   return 2 * products / rate;
 }
 
 Price price_gemm(const Device& device, const GemmParameters& gemm, const Operator& op) {
   const double memory_s = operand_bytes(op) / (gemm.memory_efficiency * device.memory_bytes_per_s);
-  return roofline(gemm_compute_s(device, gemm, op, device.sms), memory_s, gemm.fixed_s + device.kernel_latency_s * op.kernels);
+  return roofline(gemm_compute_s(device, gemm, op, device.sms), memory_s,
+                  gemm.fixed_s + device.kernel_latency_s * op.kernels);
 }
 
 }  // namespace ergometer::cost

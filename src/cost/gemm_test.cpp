@@ -6,7 +6,8 @@ namespace {
 using workload::GemmLayout;
 
 TEST(Gemm, FullWavesOfWholeTilesRunAtPeak) {
-  // 10 x 10 tiles of 256 x 128 on 100 SMs: one full wave. 2 * 2560 * 1280 * 1000 = 6.5536 GFLOP at 100 TFLOP/s.
+  // 10 x 10 tiles of 256 x 128 on 100 SMs: one full wave. 2 * 2560 * 1280 * 1000 = 6.5536 GFLOP at
+  // 100 TFLOP/s.
   const Price price = price_gemm(round_device(), ideal_gemm(), gemm_operator(2560, 1280, 1000));
   EXPECT_DOUBLE_EQ(price.clocked_s, 65.536e-6);
   EXPECT_EQ(price.fixed_s, 0);
@@ -14,7 +15,8 @@ TEST(Gemm, FullWavesOfWholeTilesRunAtPeak) {
 }
 
 TEST(Gemm, AnExtraColumnOfTilesCostsAWave) {
-  // 10 x 11 tiles: two waves for 1.1 waves' work, whichever way the tile lies, so twice the time of one wave.
+  // 10 x 11 tiles: two waves for 1.1 waves' work, whichever way the tile lies, so twice the time of
+  // one wave.
   GemmParameters gemm = ideal_gemm();
   gemm.tile_step = 0.1;  // smaller tiles are no way out
   const Price price = price_gemm(round_device(), gemm, gemm_operator(2560, 1408, 1000));
@@ -22,7 +24,8 @@ TEST(Gemm, AnExtraColumnOfTilesCostsAWave) {
 }
 
 TEST(Gemm, ASmallerTileIsTakenWhenItFillsTheMachineBetter) {
-  // 1280 x 1280 in 256 x 128: 50 tiles, half the machine. In 128 x 128: 100 tiles, all of it, at 0.8 of the rate.
+  // 1280 x 1280 in 256 x 128: 50 tiles, half the machine. In 128 x 128: 100 tiles, all of it, at
+  // 0.8 of the rate.
   GemmParameters gemm = ideal_gemm();
   gemm.tile_step = 0.8;
   const Price price = price_gemm(round_device(), gemm, gemm_operator(1280, 1280, 1000));
@@ -36,9 +39,11 @@ TEST(Gemm, ShortKAndWeightGradientsRunSlower) {
   GemmParameters gemm = ideal_gemm();
   gemm.k_ramp = 1000;  // as long as k: half the rate
   gemm.wgrad = 0.8;
-  EXPECT_NEAR(price_gemm(round_device(), gemm, gemm_operator(2560, 1280, 1000)).clocked_s, 2 * 65.536e-6, 1e-12);
-  EXPECT_NEAR(price_gemm(round_device(), gemm, gemm_operator(2560, 1280, 1000, GemmLayout::kNt)).clocked_s,
-              2 * 65.536e-6 / 0.8, 1e-12);
+  EXPECT_NEAR(price_gemm(round_device(), gemm, gemm_operator(2560, 1280, 1000)).clocked_s,
+              2 * 65.536e-6, 1e-12);
+  EXPECT_NEAR(
+      price_gemm(round_device(), gemm, gemm_operator(2560, 1280, 1000, GemmLayout::kNt)).clocked_s,
+      2 * 65.536e-6 / 0.8, 1e-12);
 }
 
 TEST(Gemm, Fp8DoublesTheRateAndTheRamp) {
@@ -75,23 +80,29 @@ TEST(Gemm, ATinyProductIsAllLatency) {
 TEST(Gemm, TheWorkedNumberOfTheModelsHeader) {
   // A100 PCIe, 4096 x 1536 x 5120: 295.4 us on the matrix units at 1275 MHz.
   const CostModel::Parameters p = parameters_of("a100-pcie", 1);
-  EXPECT_NEAR(price_gemm(p.device, p.gemm, gemm_operator(4096, 1536, 5120)).clocked_s, 295.4e-6, 0.5e-6);
+  EXPECT_NEAR(price_gemm(p.device, p.gemm, gemm_operator(4096, 1536, 5120)).clocked_s, 295.4e-6,
+              0.5e-6);
 }
 
 TEST(Grouped, RowsAndDepthRampTheRate) {
-  // 10 experts of 100 rows: half the rate by m_ramp 100; depth 300 against k_ramp 100: three quarters.
+  // 10 experts of 100 rows: half the rate by m_ramp 100; depth 300 against k_ramp 100: three
+  // quarters.
   const GroupedParameters grouped{1, 100, 100, 0.5, 0.8};
   workload::Operator op = gemm_operator(100, 1000, 300);
   op.kind = workload::OperatorKind::kGroupedGemm;
   op.groups = 10;
   const double peak_s = 2 * 10 * 100.0 * 1000 * 300 / 100e12;
-  EXPECT_NEAR(price_grouped(round_device(), grouped, ideal_gemm(), op).clocked_s, peak_s / 0.375, 1e-15);
+  EXPECT_NEAR(price_grouped(round_device(), grouped, ideal_gemm(), op).clocked_s, peak_s / 0.375,
+              1e-15);
   op.layout = GemmLayout::kNn;
-  EXPECT_NEAR(price_grouped(round_device(), grouped, ideal_gemm(), op).clocked_s, peak_s / 0.375 / 0.8, 1e-15);
-  // The weight gradient of the same layer: [1000, rows] x [rows, 300]; rows are its k, the depth its n.
+  EXPECT_NEAR(price_grouped(round_device(), grouped, ideal_gemm(), op).clocked_s,
+              peak_s / 0.375 / 0.8, 1e-15);
+  // The weight gradient of the same layer: [1000, rows] x [rows, 300]; rows are its k, the depth
+  // its n.
   workload::Operator weight = gemm_operator(1000, 300, 100, GemmLayout::kNt);
   weight.groups = 10;
-  EXPECT_NEAR(price_grouped(round_device(), grouped, ideal_gemm(), weight).clocked_s, peak_s / 0.375 / 0.5, 1e-15);
+  EXPECT_NEAR(price_grouped(round_device(), grouped, ideal_gemm(), weight).clocked_s,
+              peak_s / 0.375 / 0.5, 1e-15);
 }
 
 TEST(Grouped, ManyEmptyExpertsReadTheirWeights) {

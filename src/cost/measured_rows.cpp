@@ -61,7 +61,8 @@ std::vector<MeasuredRow> measured_rows() {
     const std::vector<std::string> field = fields(line);
     EXPECT_EQ(field.size(), 10u) << line;
     if (field.size() != 10) continue;
-    rows.push_back({field[0], field[1], field[2], field[4], field[6], std::stoi(field[3]), std::stod(field[5])});
+    rows.push_back({field[0], field[1], field[2], field[4], field[6], std::stoi(field[3]),
+                    std::stod(field[5])});
   }
   return rows;
 }
@@ -84,8 +85,9 @@ double Errors::max() const { return values.empty() ? 0 : magnitudes(values).back
 void Errors::print(const std::string& title) const {
   double bias = 0;
   for (const double value : values) bias += value / static_cast<double>(values.size());
-  fmt::print("{:<34} {:>4} rows  median {:>5.1f} %  mean {:>5.1f} %  max {:>5.1f} %  bias {:>+5.1f} %\n", title,
-             values.size(), 100 * median(), 100 * mean(), 100 * max(), 100 * bias);
+  fmt::print(
+      "{:<34} {:>4} rows  median {:>5.1f} %  mean {:>5.1f} %  max {:>5.1f} %  bias {:>+5.1f} %\n",
+      title, values.size(), 100 * median(), 100 * mean(), 100 * max(), 100 * bias);
 }
 
 }  // namespace ergometer::cost

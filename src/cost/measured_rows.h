@@ -1,7 +1,7 @@
 #pragma once
 
-// The measured kernels and collectives of tests/validation/data/microbench.csv, for the tests that hold the cost
-// model to them.
+// The measured kernels and collectives of tests/validation/data/microbench.csv, for the tests that
+// hold the cost model to them.
 
 #include <string>
 #include <vector>

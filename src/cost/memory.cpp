@@ -1,33 +1,37 @@
-// What it predicts: the time of kernels that HBM bounds: norms, activations, residual adds, rotary embeddings,
-// embedding lookups, casts, the loss, MoE permutations, the optimizer.
+// What it predicts: the time of kernels that HBM bounds: norms, activations, residual adds, rotary
+// embeddings, embedding lookups, casts, the loss, MoE permutations, the optimizer.
 //
 //   t = kernels * (ramp + latency) + bytes / (share * HBM)        [s]
 //
-// bytes: read and written; HBM: data-sheet peak, B/s; share: memory.efficiency, for the loss memory.cross_entropy, for
-// kernels that reorder tokens (permute, unpermute, sort_chunks) memory.permute; ramp: time a kernel needs to reach full bandwidth and to drain, s.
+// bytes: read and written; HBM: data-sheet peak, B/s; share: memory.efficiency, for the loss
+// memory.cross_entropy, for kernels that reorder tokens (permute, unpermute, sort_chunks)
+// memory.permute; ramp: time a kernel needs to reach full bandwidth and to drain, s.
 //
 // Parameters: catalog/kernels "memory.*": SimuMax's bandwidth factors for A100 PCIe and B200.
 //
-// Worked: RMSNorm on B200, 4096 x 8192 in 16 bit, 134.2 MB read and written at 0.666 * 8 TB/s: 25.2 us, and 3 us ramp
-// and 2 us latency: 30.2 us.
+// Worked: RMSNorm on B200, 4096 x 8192 in 16 bit, 134.2 MB read and written at 0.666 * 8 TB/s: 25.2
+// us, and 3 us ramp and 2 us latency: 30.2 us.
 //
-// Range: above 1 MB; below it the two latencies are all there is. What stays in the L2 cache is priced as HBM
-// traffic, so short chains of small kernels come out slow.
+// Range: above 1 MB; below it the two latencies are all there is. What stays in the L2 cache is
+// priced as HBM traffic, so short chains of small kernels come out slow.
 //
-// How far off: nothing measured kernel by kernel is at hand; the factors are the source's own averages.
+// How far off: nothing measured kernel by kernel is at hand; the factors are the source's own
+// averages.
 #include <string_view>
 
 #include "cost/parameters.h"
 
 namespace ergometer::cost {
 
-Price price_memory(const Device& device, const MemoryParameters& memory, const workload::Operator& op) {
+Price price_memory(const Device& device, const MemoryParameters& memory,
+                   const workload::Operator& op) {
   const std::string_view name = op.name;
   const bool permutes = name.find("permute") != name.npos || name.starts_with("sort_chunks");
   const double share = op.module == workload::Module::kLoss ? memory.cross_entropy
                        : permutes                           ? memory.permute
                                                             : memory.efficiency;
-  return roofline(0, op.bytes / (share * device.memory_bytes_per_s), op.kernels * (memory.ramp_s + device.kernel_latency_s));
+  return roofline(0, op.bytes / (share * device.memory_bytes_per_s),
+                  op.kernels * (memory.ramp_s + device.kernel_latency_s));
 }
 
 }  // namespace ergometer::cost

@@ -52,8 +52,8 @@ GemmParameters read_gemm(Reader& r) {
 }
 
 GroupedParameters read_grouped(Reader& r) {
-  return {r.need("grouped.efficiency"), r.need("grouped.m_ramp"), r.need("grouped.k_ramp"), r.need("grouped.wgrad"),
-          r.need("grouped.dgrad")};
+  return {r.need("grouped.efficiency"), r.need("grouped.m_ramp"), r.need("grouped.k_ramp"),
+          r.need("grouped.wgrad"), r.need("grouped.dgrad")};
 }
 
 AttentionParameters read_attention(Reader& r) {
@@ -70,12 +70,13 @@ AttentionParameters read_attention(Reader& r) {
 }
 
 MemoryParameters read_memory(Reader& r) {
-  return {r.need("memory.efficiency"), r.need("memory.cross_entropy"), r.need("memory.permute"), r.need("memory.ramp")};
+  return {r.need("memory.efficiency"), r.need("memory.cross_entropy"), r.need("memory.permute"),
+          r.need("memory.ramp")};
 }
 
 OverlapParameters read_overlap(Reader& r) {
-  return {r.need("overlap.collective_sms"), r.need("overlap.send_sms"), r.need("overlap.memory_share"),
-          r.need("overlap.collective_slowdown")};
+  return {r.need("overlap.collective_sms"), r.need("overlap.send_sms"),
+          r.need("overlap.memory_share"), r.need("overlap.collective_slowdown")};
 }
 
 /// Peaks at the reference clock. Without a matrix mode for FP32 the vector units do such products.
@@ -87,7 +88,9 @@ Device read_device(const spec::Gpu& gpu, Reader& r) {
   device.kernel_latency_s = r.need("kernel.latency");
   const double slowed = gpu.sustained_clock_hz / gpu.boost_clock_hz;
   const double fp16 = r.need("peak_fp16");
-  const auto set = [&](Precision precision, double peak) { device.flops_per_s[static_cast<size_t>(precision)] = peak * slowed; };
+  const auto set = [&](Precision precision, double peak) {
+    device.flops_per_s[static_cast<size_t>(precision)] = peak * slowed;
+  };
   set(Precision::kFp16, fp16);
   set(Precision::kBf16, r.or_else("peak_bf16", fp16));
   set(Precision::kFp8, r.or_else("peak_fp8", fp16));
@@ -140,8 +143,10 @@ FabricParameters read_fabric(Reader& r) {
   return p;
 }
 
-/// One GPU's NIC rate over its in-domain rate: how much slower a network-paced collective runs through HBM.
-double network_memory_fraction(const spec::Node& node, const DomainParameters& domain, const FabricParameters& fabric) {
+/// One GPU's NIC rate over its in-domain rate: how much slower a network-paced collective runs
+/// through HBM.
+double network_memory_fraction(const spec::Node& node, const DomainParameters& domain,
+                               const FabricParameters& fabric) {
   double nics = 0;
   for (const spec::Nic& nic : node.nics) nics += nic.bytes_per_s;
   if (node.gpus <= 1 || domain.ring_bytes_per_s <= 0) return 1;
@@ -152,10 +157,12 @@ double network_memory_fraction(const spec::Node& node, const DomainParameters& d
 base::Result<void> check_precision(const spec::Gpu& gpu, Precision precision) {
   const auto lacks = [&](std::string_view name) { return !gpu.parameters.has(name); };
   if (precision == Precision::kFp8 && (lacks("peak_fp8") || lacks("gemm.fp8_efficiency"))) {
-    return base::input_error("precision = fp8: " + gpu.name + " has no FP8 matrix peak; use bf16 or fp16");
+    return base::input_error("precision = fp8: " + gpu.name +
+                             " has no FP8 matrix peak; use bf16 or fp16");
   }
   if (precision == Precision::kBf16 && lacks("peak_bf16")) {
-    return base::input_error("precision = bf16: " + gpu.name + " has no BF16 matrix peak; use fp16");
+    return base::input_error("precision = bf16: " + gpu.name +
+                             " has no BF16 matrix peak; use fp16");
   }
   return {};
 }

@@ -8,15 +8,17 @@
 
 namespace ergometer::cost {
 
-/// What the kernels run on. Rates are those at the reference clock, the GPU's sustained clock: the data sheet
-/// states peaks at the boost clock, so `peak * sustained / boost`.
+/// What the kernels run on. Rates are those at the reference clock, the GPU's sustained clock: the
+/// data sheet states peaks at the boost clock, so `peak * sustained / boost`.
 struct Device {
   double sms = 0;
   double memory_bytes_per_s = 0;  ///< data-sheet peak; HBM has a clock of its own
   double reference_clock_hz = 0;
   std::array<double, 4> flops_per_s{};  ///< by spec::Precision, dense matrix peak
   double kernel_latency_s = 0;          ///< between dependent kernels of one stream
-  double rate(spec::Precision precision) const { return flops_per_s[static_cast<size_t>(precision)]; }
+  double rate(spec::Precision precision) const {
+    return flops_per_s[static_cast<size_t>(precision)];
+  }
 };
 
 struct GemmParameters {
@@ -46,7 +48,8 @@ struct OverlapParameters {
 struct DomainParameters {
   int64_t gpus = 1;
   double ring_bytes_per_s = 0, half_ring_bytes_per_s = 0, pair_ring_bytes_per_s = 0;
-  double pair_bytes_per_s = 0, all_to_all_bytes_per_s = 0, in_switch_bytes_per_s = 0, in_switch_bus_cap = 0;
+  double pair_bytes_per_s = 0, all_to_all_bytes_per_s = 0, in_switch_bytes_per_s = 0,
+         in_switch_bus_cap = 0;
   double mesh_links = 0;
   double low_latency_bytes_per_s = 0, low_latency_base_s = 0, low_latency_hop_s = 0;
   double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0;
@@ -86,19 +89,24 @@ bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind 
 
 // One operator each; see the files of the same name.
 Price price_gemm(const Device& device, const GemmParameters& gemm, const workload::Operator& op);
-Price price_grouped(const Device& device, const GroupedParameters& grouped, const GemmParameters& gemm,
-                    const workload::Operator& op);
-Price price_attention(const Device& device, const AttentionParameters& attention, const GemmParameters& gemm,
-                      const MemoryParameters& memory, const workload::Operator& op);
-Price price_memory(const Device& device, const MemoryParameters& memory, const workload::Operator& op);
-Price price_collective(const Device& device, const DomainParameters& domain, const FabricParameters& fabric,
-                       const workload::Operator& op, const plan::GroupPlacement& where);
+Price price_grouped(const Device& device, const GroupedParameters& grouped,
+                    const GemmParameters& gemm, const workload::Operator& op);
+Price price_attention(const Device& device, const AttentionParameters& attention,
+                      const GemmParameters& gemm, const MemoryParameters& memory,
+                      const workload::Operator& op);
+Price price_memory(const Device& device, const MemoryParameters& memory,
+                   const workload::Operator& op);
+Price price_collective(const Device& device, const DomainParameters& domain,
+                       const FabricParameters& fabric, const workload::Operator& op,
+                       const plan::GroupPlacement& where);
 
-/// Compute that scales with the clock against memory that does not: the larger decides. `fixed_s` comes on top.
+/// Compute that scales with the clock against memory that does not: the larger decides. `fixed_s`
+/// comes on top.
 Price roofline(double compute_s, double memory_s, double fixed_s);
 
-/// Seconds of the matrix units for `batch` products [m,k] x [k,n] on `sms` of the device's SMs, at the reference
-/// clock; no memory, no fixed time. The GEMM model's core, also used under overlap.
-double gemm_compute_s(const Device& device, const GemmParameters& gemm, const workload::Operator& op, double sms);
+/// Seconds of the matrix units for `batch` products [m,k] x [k,n] on `sms` of the device's SMs, at
+/// the reference clock; no memory, no fixed time. The GEMM model's core, also used under overlap.
+double gemm_compute_s(const Device& device, const GemmParameters& gemm,
+                      const workload::Operator& op, double sms);
 
 }  // namespace ergometer::cost

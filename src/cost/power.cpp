@@ -8,7 +8,8 @@ namespace ergometer::cost {
 
 double power(double base, double exponent) {
   constexpr int kFractionBits = 10;
-  ERGOMETER_CHECK(base > 0 && exponent >= 0 && exponent < 4, "a base above 0 and an exponent in [0, 4)");
+  ERGOMETER_CHECK(base > 0 && exponent >= 0 && exponent < 4,
+                  "a base above 0 and an exponent in [0, 4)");
   const auto steps = static_cast<long long>(exponent * (1 << kFractionBits) + 0.5);
   double result = 1;
   for (long long whole = steps >> kFractionBits; whole > 0; --whole) result *= base;

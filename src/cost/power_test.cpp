@@ -18,7 +18,8 @@ TEST(Power, RootsAndWholeExponentsAreExact) {
 TEST(Power, OtherExponentsAreCloseToTheLibrarys) {
   for (const double base : {0.05, 0.4, 0.75, 0.99})
     for (const double exponent : {0.122, 0.5, 0.735, 1.08})
-      EXPECT_NEAR(power(base, exponent) / std::pow(base, exponent), 1, 1.5e-3) << base << " ^ " << exponent;
+      EXPECT_NEAR(power(base, exponent) / std::pow(base, exponent), 1, 1.5e-3)
+          << base << " ^ " << exponent;
 }
 
 TEST(Levels, AreBinaryLogarithmsWithStraightLinesBetween) {

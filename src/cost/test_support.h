@@ -1,6 +1,7 @@
 #pragma once
 
-// What the tests of this folder share: small devices with round numbers, and jobs on catalog clusters.
+// What the tests of this folder share: small devices with round numbers, and jobs on catalog
+// clusters.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,8 @@ inline Device round_device() {
 /// Nothing lost but to waves and tiles.
 inline GemmParameters ideal_gemm() {
   GemmParameters gemm;
-  gemm.efficiency = gemm.fp8_efficiency = gemm.wgrad = gemm.tile_step = gemm.quantization = gemm.memory_efficiency = 1;
+  gemm.efficiency = gemm.fp8_efficiency = gemm.wgrad = gemm.tile_step = gemm.quantization =
+      gemm.memory_efficiency = 1;
   gemm.tile_m = 256;
   gemm.tile_n = 128;
   return gemm;

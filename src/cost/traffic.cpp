@@ -1,12 +1,14 @@
-// What it predicts: the bytes one rank sends for a collective, by the kind of link they cross; the average over the
-// group's ranks, which is every rank's share since a collective runs many rings or trees with different ends.
+// What it predicts: the bytes one rank sends for a collective, by the kind of link they cross; the
+// average over the group's ranks, which is every rank's share since a collective runs many rings or
+// trees with different ends.
 //
-//   ring, n ranks in N domains: a hop carries S (n-1)/n (all-reduce twice that); of the n hops N leave a domain,
-//     so one rank sends S (n-1)/n * N/n over NICs and S (n-1)/n * (n-N)/n inside; all inside for N = 1.
+//   ring, n ranks in N domains: a hop carries S (n-1)/n (all-reduce twice that); of the n hops N
+//     leave a domain, so one rank sends S (n-1)/n * N/n over NICs and S (n-1)/n * (n-N)/n inside;
+//     all inside for N = 1.
 //   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send: S.
 //
-// Worked: all-reduce of 1 GB over 16 ranks in 2 nodes: 2 * 15/16 = 1.875 GB a rank, 1.640625 GB inside and
-// 0.234375 GB over NICs, that is 8 * 0.234375 = 1.875 GB out of every node.
+// Worked: all-reduce of 1 GB over 16 ranks in 2 nodes: 2 * 15/16 = 1.875 GB a rank, 1.640625 GB
+// inside and 0.234375 GB over NICs, that is 8 * 0.234375 = 1.875 GB out of every node.
 //
 // Range: exact for rings. A tree moves 2 S a channel instead of 2 S (n-1)/n.
 #include "cost/cost.h"
@@ -19,12 +21,14 @@ Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where)
   if (op.kind != workload::OperatorKind::kCollective || where.size <= 1) return {};
   const double bytes = op.comm_bytes;
   const auto ranks = static_cast<double>(where.size), domains = static_cast<double>(where.nodes);
-  if (op.collective == CollectiveKind::kSendRecv) return where.nodes > 1 ? Traffic{0, bytes} : Traffic{bytes, 0};
+  if (op.collective == CollectiveKind::kSendRecv)
+    return where.nodes > 1 ? Traffic{0, bytes} : Traffic{bytes, 0};
   if (op.collective == CollectiveKind::kAllToAll) {
     const double local = ranks / domains;
     return {bytes * (local - 1) / ranks, bytes * (ranks - local) / ranks};
   }
-  const double sent = (op.collective == CollectiveKind::kAllReduce ? 2 : 1) * bytes * (ranks - 1) / ranks;
+  const double sent =
+      (op.collective == CollectiveKind::kAllReduce ? 2 : 1) * bytes * (ranks - 1) / ranks;
   if (where.nodes <= 1) return {sent, 0};
   return {sent * (ranks - domains) / ranks, sent * domains / ranks};
 }
