@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "engine/compile.h"
+#include "engine/fair_share.h"
 #include "engine/sweep.h"
 
 namespace ergometer::engine {
@@ -226,14 +227,7 @@ double Contention::link_share(const Activity& collective, std::span<Activity* co
     for (const Activity* it : active)
       if (it->bytes_per_s[link] > 0) demands[count++] = it->bytes_per_s[link];
     if (count < 2) continue;  // alone on this link: its price knows the link
-    std::sort(demands.begin(), demands.begin() + static_cast<int64_t>(count));
-    double left = capacity_[link], given = 0;
-    for (size_t i = 0; i < count; ++i) {
-      given = std::min(demands[i], left / static_cast<double>(count - i));
-      if (demands[i] >= own) break;
-      left -= given;
-    }
-    share = std::min(share, given / own);
+    share = std::min(share, fair_share(own, std::span(demands).first(count), capacity_[link]) / own);
   }
   return share;
 }
