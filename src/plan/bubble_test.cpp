@@ -6,18 +6,20 @@
 #include "plan/plan.h"
 #include "plan/test_job.h"
 
-// The pipeline bubble of whole programs, transfers included in their places, when transfers take no time and all
-// stages are alike: it must be the schedule's own, in line or overlapped.
+// The pipeline bubble of whole programs, transfers included in their places, when transfers take no
+// time and all stages are alike: it must be the schedule's own, in line or overlapped.
 
 namespace ergometer::plan {
 namespace {
 
-/// End of every role's program: a layer's forward, input gradient and weight gradient take 1 each, a transfer
-/// takes `transfer`, everything else nothing.
+/// End of every role's program: a layer's forward, input gradient and weight gradient take 1 each,
+/// a transfer takes `transfer`, everything else nothing.
 class Clockwork {
  public:
   Clockwork(const Plan& plan, double transfer)
-      : plan_(plan), transfer_(transfer), at_(plan.roles.size(), 0),
+      : plan_(plan),
+        transfer_(transfer),
+        at_(plan.roles.size(), 0),
         streams_(plan.roles.size(), std::vector<double>(workload::kStreamCount, 0)),
         left_(static_cast<size_t>(plan.messages), -1) {
     for (const Role& role : plan.roles) events_.emplace_back(static_cast<size_t>(role.events), 0);
@@ -99,7 +101,8 @@ TEST(Bubble, InterleavingDividesItByTheChunks) {
     for (const int64_t p : {2, 3, 4, 8}) {
       for (const int64_t v : {2, 3, 4}) {
         for (const int64_t groups : {1, 2, 4}) {
-          spec::Job job = test::make_job({.pp = p, .vpp = v, .micro_batches = p * groups, .layers = p * v});
+          spec::Job job =
+              test::make_job({.pp = p, .vpp = v, .micro_batches = p * groups, .layers = p * v});
           job.training.overlap_p2p = overlap;
           const auto chunks = static_cast<double>(p * groups * v);
           EXPECT_DOUBLE_EQ(step(job), chunks * 3 + static_cast<double>(p - 1) * 3)
@@ -110,9 +113,10 @@ TEST(Bubble, InterleavingDividesItByTheChunks) {
   }
 }
 
-// Two stages, two micro batches, a transfer of 0.1. In line: stage 0 runs F0 0-1, sends, F1 1.1-2.1; stage 1 gets
-// F0 at 1.1, ends B0 at 4.1, exchanges until 4.2, ends B1 at 7.2; stage 0 gets it at 7.3 and ends at 9.3.
-// Overlapped: F1 runs 1-2 and reaches stage 1 while that computes; B0 ends at 4.1, B1 at 7.1, the step at 9.2.
+// Two stages, two micro batches, a transfer of 0.1. In line: stage 0 runs F0 0-1, sends,
+// F1 1.1-2.1; stage 1 gets F0 at 1.1, ends B0 at 4.1, exchanges until 4.2, ends B1 at 7.2; stage 0
+// gets it at 7.3 and ends at 9.3. Overlapped: F1 runs 1-2 and reaches stage 1 while that computes;
+// B0 ends at 4.1, B1 at 7.1, the step at 9.2.
 TEST(Bubble, TransfersAddWhatTheyExpose) {
   spec::Job job = test::make_job({.pp = 2, .micro_batches = 2, .layers = 2});
   EXPECT_DOUBLE_EQ(step(job, 0.1), 9.3);
@@ -120,11 +124,13 @@ TEST(Bubble, TransfersAddWhatTheyExpose) {
   EXPECT_DOUBLE_EQ(step(job, 0.1), 9.2);
 }
 
-// In line every one of 16 micro batches x 2 chunks pays for its exchanges; overlapped only the warm-up, the
-// cool-down and the first and last transfers are exposed, which do not grow with the micro batches.
+// In line every one of 16 micro batches x 2 chunks pays for its exchanges; overlapped only the
+// warm-up, the cool-down and the first and last transfers are exposed, which do not grow with the
+// micro batches.
 TEST(Bubble, OverlapHidesTransfersInTheSteadyState) {
   const auto exposed = [](bool overlap, int64_t micro_batches) {
-    spec::Job job = test::make_job({.pp = 2, .vpp = 2, .micro_batches = micro_batches, .layers = 4});
+    spec::Job job =
+        test::make_job({.pp = 2, .vpp = 2, .micro_batches = micro_batches, .layers = 4});
     job.training.overlap_p2p = overlap;
     return step(job, 0.1) - step(job);
   };

@@ -12,7 +12,8 @@ using workload::OperatorKind;
 
 bool launches(InstructionKind kind) {
   return kind == InstructionKind::kCompute || kind == InstructionKind::kCollective ||
-         kind == InstructionKind::kWorld || kind == InstructionKind::kSend || kind == InstructionKind::kRecv;
+         kind == InstructionKind::kWorld || kind == InstructionKind::kSend ||
+         kind == InstructionKind::kRecv;
 }
 
 /// The faults one sees in an instruction without running anything.
@@ -25,17 +26,22 @@ std::string fault_of(const Plan& plan, const Role& role, const Instruction& inst
     if (instruction.op < 0) return "nothing to run";
     const workload::Operator& op = plan.operators[static_cast<size_t>(instruction.op)];
     const bool is_collective = op.kind == OperatorKind::kCollective;
-    if (is_collective == (kind == InstructionKind::kCompute)) return "operator and instruction disagree";
+    if (is_collective == (kind == InstructionKind::kCompute))
+      return "operator and instruction disagree";
     const bool world = op.group == GroupKind::kWorld || op.group == GroupKind::kEmbedding;
-    if (is_collective && world != (kind == InstructionKind::kWorld)) return "a group across roles needs kWorld";
+    if (is_collective && world != (kind == InstructionKind::kWorld))
+      return "a group across roles needs kWorld";
     const bool transfer = kind == InstructionKind::kSend || kind == InstructionKind::kRecv;
-    if (is_collective && transfer != (op.group == GroupKind::kPipeline)) return "a transfer is no collective";
-    if (transfer && (instruction.slot < 0 || instruction.slot >= plan.messages)) return "message out of range";
+    if (is_collective && transfer != (op.group == GroupKind::kPipeline))
+      return "a transfer is no collective";
+    if (transfer && (instruction.slot < 0 || instruction.slot >= plan.messages))
+      return "message out of range";
   }
   if (kind == InstructionKind::kRecord || kind == InstructionKind::kWait) {
     if (instruction.slot < 0 || instruction.slot >= role.events) return "event out of range";
     char& is_recorded = recorded[static_cast<size_t>(instruction.slot)];
-    if (kind == InstructionKind::kWait && is_recorded == 0) return "wait for an event nobody has recorded";
+    if (kind == InstructionKind::kWait && is_recorded == 0)
+      return "wait for an event nobody has recorded";
     is_recorded = 1;
   }
   return {};
@@ -56,7 +62,9 @@ std::string static_fault(const Plan& plan) {
 class UntimedRun {
  public:
   explicit UntimedRun(const Plan& plan)
-      : plan_(plan), at_(plan.roles.size(), 0), sender_(static_cast<size_t>(plan.messages), -1),
+      : plan_(plan),
+        at_(plan.roles.size(), 0),
+        sender_(static_cast<size_t>(plan.messages), -1),
         receiver_(static_cast<size_t>(plan.messages), -1) {}
 
   std::string fault() {
@@ -68,10 +76,12 @@ class UntimedRun {
     }
     if (!fault_.empty()) return fault_;
     for (size_t role = 0; role < at_.size(); ++role) {
-      if (!done(role)) return fmt::format("deadlock: stage {} stands at instruction {}", role, at_[role]);
+      if (!done(role))
+        return fmt::format("deadlock: stage {} stands at instruction {}", role, at_[role]);
     }
     for (size_t i = 0; i < sender_.size(); ++i) {
-      if (sender_[i] < 0 || receiver_[i] < 0) return fmt::format("message {} is not sent and received", i);
+      if (sender_[i] < 0 || receiver_[i] < 0)
+        return fmt::format("message {} is not sent and received", i);
     }
     return {};
   }
@@ -121,7 +131,8 @@ class UntimedRun {
   }
 
   bool stands_at(size_t role, GroupKind group) const {
-    return !done(role) && next(role).kind == InstructionKind::kWorld && op(next(role)).group == group;
+    return !done(role) && next(role).kind == InstructionKind::kWorld &&
+           op(next(role)).group == group;
   }
 
   const Plan& plan_;

@@ -11,8 +11,8 @@ using workload::CollectiveKind;
 using workload::GroupKind;
 using workload::Stream;
 
-/// Megatron-Core's default bucket, core/distributed/distributed_data_parallel.py: 40 M elements, or more where
-/// many replicas would otherwise get shards too short for their rings.
+/// Megatron-Core's default bucket, core/distributed/distributed_data_parallel.py: 40 M elements, or
+/// more where many replicas would otherwise get shards too short for their rings.
 constexpr double kBucketElements = 40e6;
 constexpr double kBucketElementsPerReplica = 1e6;
 
@@ -36,19 +36,21 @@ bool fully_sharded(const spec::Job& job) {
 }
 
 bool reduces_every_micro_batch(const spec::Job& job) {
-  // Megatron keeps whole gradient buffers through the step; PyTorch's SHARD_GRAD_OP frees them every backward.
+  // Megatron keeps whole gradient buffers through the step; PyTorch's SHARD_GRAD_OP frees them
+  // every backward.
   const bool shard_grad_op =
       job.parallelism.zero_stage == 2 && job.training.framework == spec::Framework::kTorchFsdp;
   return fully_sharded(job) || shard_grad_op;
 }
 
-workload::Operator data_collective(const char* name, CollectiveKind kind, GroupKind group, double elements,
-                                   double element_bytes) {
+workload::Operator data_collective(const char* name, CollectiveKind kind, GroupKind group,
+                                   double elements, double element_bytes) {
   workload::Operator op;
   op.kind = workload::OperatorKind::kCollective;
   op.module = workload::Module::kData;
-  op.pass = kind == CollectiveKind::kAllGather ? workload::Pass::kForward : workload::Pass::kBackward;
-  op.precision = element_bytes == 4 ? spec::Precision::kFp32
+  op.pass =
+      kind == CollectiveKind::kAllGather ? workload::Pass::kForward : workload::Pass::kBackward;
+  op.precision = element_bytes == 4   ? spec::Precision::kFp32
                  : element_bytes == 1 ? spec::Precision::kFp8
                                       : spec::Precision::kBf16;
   op.name = name;
@@ -58,9 +60,14 @@ workload::Operator data_collective(const char* name, CollectiveKind kind, GroupK
   return op;
 }
 
-DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                           int64_t stage_index, OperatorTable& operators, ProgramWriter& writer)
-    : job_(job), workload_(workload), stage_(stage), stage_index_(stage_index), operators_(operators),
+DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workload,
+                           const Stage& stage, int64_t stage_index, OperatorTable& operators,
+                           ProgramWriter& writer)
+    : job_(job),
+      workload_(workload),
+      stage_(stage),
+      stage_index_(stage_index),
+      operators_(operators),
       writer_(writer) {
   const spec::Parallelism& parallel = job.parallelism;
   const int64_t replicas = rank_group(job, GroupKind::kData).size;
@@ -69,7 +76,8 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
   bucket_elements_ = job.training.bucket_elements > 0 ? job.training.bucket_elements : by_default;
   const bool once_a_step = !reduces_every_micro_batch(job);
   overlap_gradients_ = once_a_step && job.training.overlap_grad_reduce;
-  overlap_parameters_ = !fully_sharded(job) && parallel.zero_stage >= 1 && job.training.overlap_param_gather;
+  overlap_parameters_ =
+      !fully_sharded(job) && parallel.zero_stage >= 1 && job.training.overlap_param_gather;
   aligned_ = overlap_parameters_ && parallel.pp > 1 && parallel.vpp > 1;
   for (Kind& kind : kinds_) {
     kind.expert = &kind == &kinds_[1];
@@ -105,17 +113,18 @@ int32_t DataParallel::reduce_op(const Kind& kind, double elements) {
   const bool scatter = job_.parallelism.zero_stage >= 1;
   const char* names[2][2] = {{"grad_all_reduce", "grad_reduce_scatter"},
                              {"expert_grad_all_reduce", "expert_grad_reduce_scatter"}};
-  return operators_.add(data_collective(
-      names[kind.expert ? 1 : 0][scatter ? 1 : 0],
-      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements, gradient_bytes(job_.training)));
+  return operators_.add(
+      data_collective(names[kind.expert ? 1 : 0][scatter ? 1 : 0],
+                      scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+                      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements,
+                      gradient_bytes(job_.training)));
 }
 
 int32_t DataParallel::gather_op(const Kind& kind, double elements) {
-  return operators_.add(data_collective(kind.expert ? "expert_param_all_gather" : "param_all_gather",
-                                        CollectiveKind::kAllGather,
-                                        kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements,
-                                        parameter_bytes(job_.training)));
+  return operators_.add(data_collective(
+      kind.expert ? "expert_param_all_gather" : "param_all_gather", CollectiveKind::kAllGather,
+      kind.expert ? GroupKind::kExpertData : GroupKind::kData, elements,
+      parameter_bytes(job_.training)));
 }
 
 void DataParallel::issue_gather(Bucket& bucket) {
@@ -135,12 +144,14 @@ void DataParallel::gather_chunk(size_t chunk) {
 void DataParallel::begin_step() {
   // Megatron-Core starts the gathers of the first two chunks before the first micro batch.
   if (!aligned_) return;
-  for (size_t chunk = 0; chunk < std::min<size_t>(2, stage_.chunks.size()); ++chunk) gather_chunk(chunk);
+  for (size_t chunk = 0; chunk < std::min<size_t>(2, stage_.chunks.size()); ++chunk)
+    gather_chunk(chunk);
 }
 
 void DataParallel::before_forward(const std::vector<ScheduleSlot>& forwards, size_t forward_index) {
   if (!aligned_) return;
-  // Chunk j + 1 is gathered when stage 0 of the pipeline starts chunk j: later stages run behind by their index.
+  // Chunk j + 1 is gathered when stage 0 of the pipeline starts chunk j: later stages run behind by
+  // their index.
   const size_t ahead = forward_index + static_cast<size_t>(stage_index_);
   if (ahead >= forwards.size() || forwards[ahead].micro_batch != 0) return;
   const auto next = static_cast<size_t>(forwards[ahead].chunk) + 1;

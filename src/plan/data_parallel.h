@@ -18,27 +18,30 @@ bool fully_sharded(const spec::Job& job);
 bool reduces_every_micro_batch(const spec::Job& job);
 
 /// A collective of the plan's own, in 32 or 16 bit by `element_bytes`.
-workload::Operator data_collective(const char* name, workload::CollectiveKind kind, workload::GroupKind group,
-                                   double elements, double element_bytes);
+workload::Operator data_collective(const char* name, workload::CollectiveKind kind,
+                                   workload::GroupKind group, double elements,
+                                   double element_bytes);
 
-/// Data-parallel traffic of one stage under ZeRO 0 to 2: Megatron's buffers of gradients and parameters, dense
-/// and expert ones apart because their replicas differ.
+/// Data-parallel traffic of one stage under ZeRO 0 to 2: Megatron's buffers of gradients and
+/// parameters, dense and expert ones apart because their replicas differ.
 ///
-/// Overlapped gradients are reduced bucket by bucket, in reverse layer order, as the last micro batch's backward
-/// completes them; a bucket ends at the first block border where it holds `bucket_elements`. Overlapped
-/// parameter gathers use the same buckets in forward order: each is waited for before the first block that needs
-/// it, and the next one is issued at that moment. With interleaving the gathers of whole chunks start together
-/// on all stages instead (Megatron's `align_param_gather`). Without overlap there is one collective a step.
+/// Overlapped gradients are reduced bucket by bucket, in reverse layer order, as the last micro
+/// batch's backward completes them; a bucket ends at the first block border where it holds
+/// `bucket_elements`. Overlapped parameter gathers use the same buckets in forward order: each is
+/// waited for before the first block that needs it, and the next one is issued at that moment. With
+/// interleaving the gathers of whole chunks start together on all stages instead (Megatron's
+/// `align_param_gather`). Without overlap there is one collective a step.
 class DataParallel {
  public:
-  DataParallel(const spec::Job& job, const workload::Workload& workload, const Stage& stage, int64_t stage_index,
-               OperatorTable& operators, ProgramWriter& writer);
+  DataParallel(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+               int64_t stage_index, OperatorTable& operators, ProgramWriter& writer);
 
   bool overlaps_parameters() const { return overlap_parameters_; }
   bool overlaps_gradients() const { return overlap_gradients_; }
 
   void begin_step();
-  /// Before the forward slot that is `forward_index`-th of all the stage's forwards, `forwards` in order.
+  /// Before the forward slot that is `forward_index`-th of all the stage's forwards, `forwards` in
+  /// order.
   void before_forward(const std::vector<ScheduleSlot>& forwards, size_t forward_index);
   /// First micro batch: block `index` of `chunk` needs its parameters.
   void before_block(size_t chunk, size_t index);
@@ -62,8 +65,8 @@ class DataParallel {
   };
   struct Kind {
     bool expert = false;
-    bool active = false;  ///< there are replicas to talk to
-    double total = 0;     ///< trainable elements on the stage
+    bool active = false;        ///< there are replicas to talk to
+    double total = 0;           ///< trainable elements on the stage
     std::vector<Chain> chains;  ///< one a chunk
   };
 

@@ -26,10 +26,16 @@ Stream other_lane(Stream lane) {
 
 }  // namespace
 
-PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage, const std::vector<ScheduleSlot>& slots,
-                             double bytes, OperatorTable& operators)
-    : slots_(slots), stage_(stage), stages_(job.parallelism.pp), chunks_(job.parallelism.vpp),
-      micro_batches_(job.micro_batches()), overlap_(job.training.overlap_p2p), sync_(job.training.batch_p2p_sync) {
+PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage,
+                             const std::vector<ScheduleSlot>& slots, double bytes,
+                             OperatorTable& operators)
+    : slots_(slots),
+      stage_(stage),
+      stages_(job.parallelism.pp),
+      chunks_(job.parallelism.vpp),
+      micro_batches_(job.micro_batches()),
+      overlap_(job.training.overlap_p2p),
+      sync_(job.training.batch_p2p_sync) {
   if (stages_ == 1) return;
   send_forward_ = operators.add(transfer("send_forward", workload::Pass::kForward, bytes));
   recv_forward_ = operators.add(transfer("recv_forward", workload::Pass::kForward, bytes));
@@ -49,13 +55,15 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage, const std::vec
 
 int32_t PipelineLinks::messages(const spec::Job& job) {
   if (job.parallelism.pp == 1) return 0;
-  const bool inference = job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
+  const bool inference =
+      job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
   const int64_t boundaries = job.parallelism.pp * job.parallelism.vpp - 1;
   return static_cast<int32_t>((inference ? 1 : 2) * boundaries * job.micro_batches());
 }
 
-// Boundary i lies between virtual stages i and i + 1 (virtual stage = chunk * stages + stage). Its forward
-// message of micro batch j has number i * micro batches + j; backward messages follow behind all forward ones.
+// Boundary i lies between virtual stages i and i + 1 (virtual stage = chunk * stages + stage). Its
+// forward message of micro batch j has number i * micro batches + j; backward messages follow
+// behind all forward ones.
 
 bool PipelineLinks::has_input(size_t k) const {
   if (slots_[k].kind == SlotKind::kBackwardWeight || stages_ == 1) return false;
@@ -68,7 +76,8 @@ bool PipelineLinks::has_output(size_t k) const {
 }
 
 int32_t PipelineLinks::input_message(size_t k) const {
-  const int64_t boundary = forward(k) ? virtual_stage(k) - 1 : stages_ * chunks_ - 1 + virtual_stage(k);
+  const int64_t boundary =
+      forward(k) ? virtual_stage(k) - 1 : stages_ * chunks_ - 1 + virtual_stage(k);
   return static_cast<int32_t>(boundary * micro_batches_ + slots_[k].micro_batch);
 }
 
@@ -88,8 +97,8 @@ void PipelineLinks::exchange(size_t before, std::vector<size_t> sends, std::vect
   exchanges_[before].push_back({std::move(sends), std::move(recvs)});
 }
 
-/// GPipe, 1F1B, ZB-H1: a slot's output leaves before the next slot starts. Transfers of opposite directions go in
-/// one exchange, those of one direction one after the other.
+/// GPipe, 1F1B, ZB-H1: a slot's output leaves before the next slot starts. Transfers of opposite
+/// directions go in one exchange, those of one direction one after the other.
 void PipelineLinks::plan_in_line() {
   exchange(0, {}, {0});
   for (size_t k = 1; k < slots_.size(); ++k) {
@@ -135,13 +144,15 @@ void PipelineLinks::plan_overlapped(size_t warm_up) {
     if (forward(k)) last_forward = k;
     if (!forward(k)) first_backward = std::min(first_backward, k);
   }
-  // The first backward's receive is posted with that of the forward before it, unless all is warm-up.
+  // The first backward's receive is posted with that of the forward before it, unless all is
+  // warm-up.
   const bool all_warm_up = first_backward <= warm_up || first_backward < 2;
   size_t last_of_kind[2] = {0, first_backward - (all_warm_up ? 1 : 2)};
   for (size_t k = 0; k < slots_.size(); ++k) {
     if (slots_[k].kind == SlotKind::kBackwardWeight) continue;
     size_t& previous = last_of_kind[forward(k) ? 0 : 1];
-    const bool other_is_idle = forward(k) ? k < first_backward : k > first_backward && previous > last_forward;
+    const bool other_is_idle =
+        forward(k) ? k < first_backward : k > first_backward && previous > last_forward;
     recv_lanes_[k] = other_is_idle ? other_lane(own_lane(k)) : own_lane(k);
     if (has_input(k) && k > 0) posts_[previous + 1].push_back(recv_lanes_[k]);
     previous = k;

@@ -8,26 +8,31 @@
 
 namespace ergometer::plan {
 
-/// The pipeline transfers of one stage, written around the slots of its schedule as the frameworks place them.
+/// The pipeline transfers of one stage, written around the slots of its schedule as the frameworks
+/// place them.
 ///
-/// In line (no `overlap_p2p`): an exchange starts when the compute stream gets there and the compute stream waits
-/// for all of it. 1F1B couples send-forward with receive-backward and send-backward with receive-forward;
-/// interleaving exchanges once a warm-up forward, once a forward-backward pair and once a cool-down backward
-/// (Megatron-Core, core/pipeline_parallel/schedules.py). A kHostSync follows with `batch_p2p_sync`.
+/// In line (no `overlap_p2p`): an exchange starts when the compute stream gets there and the
+/// compute stream waits for all of it. 1F1B couples send-forward with receive-backward and
+/// send-backward with receive-forward; interleaving exchanges once a warm-up forward, once a
+/// forward-backward pair and once a cool-down backward (Megatron-Core,
+/// core/pipeline_parallel/schedules.py). A kHostSync follows with `batch_p2p_sync`.
 ///
-/// Overlapped: sends leave on their own; the receive a slot needs is posted when the previous slot of its
-/// direction ends and is waited for just before use. It stands in the program where it is waited for, behind
-/// a join that holds back its stream until it is posted: a program must be able to run in order.
+/// Overlapped: sends leave on their own; the receive a slot needs is posted when the previous slot
+/// of its direction ends and is waited for just before use. It stands in the program where it is
+/// waited for, behind a join that holds back its stream until it is posted: a program must be able
+/// to run in order.
 ///
-/// The two pipeline streams are lanes of transfers that may run side by side. Forward traffic uses the forward
-/// lane and backward traffic the backward one, except a receive that runs beside a send of its own direction
-/// while the other lane has nothing to do (interleaving's warm-up and cool-down).
+/// The two pipeline streams are lanes of transfers that may run side by side. Forward traffic uses
+/// the forward lane and backward traffic the backward one, except a receive that runs beside a send
+/// of its own direction while the other lane has nothing to do (interleaving's warm-up and
+/// cool-down).
 class PipelineLinks {
  public:
-  PipelineLinks(const spec::Job& job, int64_t stage, const std::vector<ScheduleSlot>& slots, double bytes,
-                OperatorTable& operators);
+  PipelineLinks(const spec::Job& job, int64_t stage, const std::vector<ScheduleSlot>& slots,
+                double bytes, OperatorTable& operators);
 
-  /// Everything that precedes slot `k`: call for every k in order, and once with the number of slots at the end.
+  /// Everything that precedes slot `k`: call for every k in order, and once with the number of
+  /// slots at the end.
   void before_slot(ProgramWriter& writer, size_t k) const;
 
   /// Messages of the whole plan.
@@ -58,9 +63,10 @@ class PipelineLinks {
   int64_t stage_, stages_, chunks_, micro_batches_;
   bool overlap_, sync_;
   int32_t send_forward_ = -1, recv_forward_ = -1, send_backward_ = -1, recv_backward_ = -1;
-  std::vector<std::vector<Exchange>> exchanges_;       ///< in line: before every slot
-  std::vector<workload::Stream> recv_lanes_;           ///< overlapped: of every slot's receive
-  std::vector<std::vector<workload::Stream>> posts_;   ///< overlapped: lanes on which a receive is posted
+  std::vector<std::vector<Exchange>> exchanges_;  ///< in line: before every slot
+  std::vector<workload::Stream> recv_lanes_;      ///< overlapped: of every slot's receive
+  std::vector<std::vector<workload::Stream>>
+      posts_;  ///< overlapped: lanes on which a receive is posted
 };
 
 }  // namespace ergometer::plan

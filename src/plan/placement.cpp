@@ -14,7 +14,8 @@ using workload::GroupKind;
 struct Site {
   int64_t gpus_per_node, gpus_per_domain;
   explicit Site(const spec::Cluster& cluster)
-      : gpus_per_node(cluster.node.gpus), gpus_per_domain(std::max<int64_t>(cluster.domain_gpus, 1)) {}
+      : gpus_per_node(cluster.node.gpus),
+        gpus_per_domain(std::max<int64_t>(cluster.domain_gpus, 1)) {}
   int64_t node(int64_t rank) const { return rank / gpus_per_node; }
   int64_t local(int64_t rank) const { return rank % gpus_per_node; }
   int64_t domain(int64_t rank) const { return rank / gpus_per_domain; }
@@ -29,7 +30,8 @@ int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
   return std::max<int64_t>(static_cast<int64_t>(fabric.tiers.size()), 1);
 }
 
-/// The groups of one kind on the ranks [first, first + count), every one with what the collective model needs.
+/// The groups of one kind on the ranks [first, first + count), every one with what the collective
+/// model needs.
 class Groups {
  public:
   Groups(const spec::Cluster& cluster, int64_t first, int64_t count, RankGroup group)
@@ -62,7 +64,8 @@ class Groups {
   struct Group {
     int64_t domains = 0, fewest = std::numeric_limits<int64_t>::max(), tiers = 0;
     double nic_bytes_per_s = std::numeric_limits<double>::infinity();
-    int64_t domain = -1, in_domain = 0;  ///< while scanning: the domain at hand and the members found in it
+    int64_t domain = -1,
+            in_domain = 0;  ///< while scanning: the domain at hand and the members found in it
     double in_domain_bytes_per_s = 0;
     bool worse_than(const Group& other) const {
       if (domains == 1 || other.domains == 1) return domains > other.domains;
@@ -76,7 +79,8 @@ class Groups {
     return static_cast<size_t>(index / block * group_.stride + index % group_.stride);
   }
 
-  /// Counts domains and the fewest members on one of them. Members ascend, so a domain once left never returns.
+  /// Counts domains and the fewest members on one of them. Members ascend, so a domain once left
+  /// never returns.
   void locate() {
     for (int64_t rank = first_; rank < first_ + count_; ++rank) {
       Group& group = groups_[group_of(rank)];
@@ -98,8 +102,9 @@ class Groups {
     }
   }
 
-  /// Adds up, domain by domain, what each group gets from the NICs its members own there: a NIC is divided evenly
-  /// between the groups that own one of its GPUs and leave the domain. A group's rate is its poorest domain's.
+  /// Adds up, domain by domain, what each group gets from the NICs its members own there: a NIC is
+  /// divided evenly between the groups that own one of its GPUs and leave the domain. A group's
+  /// rate is its poorest domain's.
   void share_nics() {
     const int64_t end = first_ + count_;
     for (int64_t domain = site_.domain(first_); domain <= site_.domain(end - 1); ++domain) {
@@ -127,7 +132,8 @@ class Groups {
   }
 
   static void close_domain(Group& group, int64_t domain) {
-    // `domain` marks a group that is done here: a group with several members in the domain comes by again.
+    // `domain` marks a group that is done here: a group with several members in the domain comes by
+    // again.
     if (group.domains == 1 || group.domain == -2 - domain) return;
     group.domain = -2 - domain;
     group.nic_bytes_per_s = std::min(group.nic_bytes_per_s, group.in_domain_bytes_per_s);
@@ -142,8 +148,8 @@ class Groups {
   std::vector<size_t> owners_;
 };
 
-/// What each rank of a stage gets from its NICs while every rank of the stage that has to leave its domain sends
-/// or receives at once.
+/// What each rank of a stage gets from its NICs while every rank of the stage that has to leave its
+/// domain sends or receives at once.
 void end_shares(const spec::Cluster& cluster, int64_t first, const std::vector<char>& leaves,
                 std::vector<double>& bytes_per_s) {
   const Site site(cluster);
@@ -157,7 +163,8 @@ void end_shares(const spec::Cluster& cluster, int64_t first, const std::vector<c
         if (index < 0 || index >= count || leaves[static_cast<size_t>(index)] == 0) continue;
         users.push_back(static_cast<size_t>(index));
       }
-      for (const size_t user : users) bytes_per_s[user] += nic.bytes_per_s / static_cast<double>(users.size());
+      for (const size_t user : users)
+        bytes_per_s[user] += nic.bytes_per_s / static_cast<double>(users.size());
     }
   }
 }
@@ -223,8 +230,9 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
     const auto index = static_cast<size_t>(i);
     if (leaves[index] == 0) continue;
     placement.nic_bytes_per_s = std::min({placement.nic_bytes_per_s, here[index], there[index]});
-    placement.tiers = std::max(placement.tiers, tiers_climbed(job.cluster.fabric, site.node(stage * ranks + i),
-                                                              site.node(peer * ranks + i)));
+    placement.tiers =
+        std::max(placement.tiers, tiers_climbed(job.cluster.fabric, site.node(stage * ranks + i),
+                                                site.node(peer * ranks + i)));
   }
   ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
   return placement;

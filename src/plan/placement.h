@@ -8,9 +8,9 @@
 
 namespace ergometer::plan {
 
-/// Ranks of one stage numbered tp fastest: the members of one group are `base + i * stride`, i < size, and the
-/// groups tile the stage. A stage's global ranks are `stage * stage_ranks ..`, GPU = global rank, node = rank /
-/// GPUs per node.
+/// Ranks of one stage numbered tp fastest: the members of one group are `base + i * stride`, i <
+/// size, and the groups tile the stage. A stage's global ranks are `stage * stage_ranks ..`, GPU =
+/// global rank, node = rank / GPUs per node.
 struct RankGroup {
   int64_t size = 1;
   int64_t stride = 1;
@@ -18,16 +18,16 @@ struct RankGroup {
 
 RankGroup rank_group(const spec::Job& job, workload::GroupKind kind);
 
-/// Where the members of a group lie, for the collective cost model. All groups of a kind and stage are alike
-/// unless the stage does not fill whole nodes; then this describes the worst of them.
+/// Where the members of a group lie, for the collective cost model. All groups of a kind and stage
+/// are alike unless the stage does not fill whole nodes; then this describes the worst of them.
 struct GroupPlacement {
   int64_t size = 1;
   int64_t nodes = 1;           ///< scale-up domains the group touches
   int64_t ranks_per_node = 1;  ///< members on one node
-  /// Line rate one group gets from the NICs its members own on one node while all groups of this kind
-  /// communicate at once, bytes/s per direction; 0 when the group stays inside a domain.
+  /// Line rate one group gets from the NICs its members own on one node while all groups of this
+  /// kind communicate at once, bytes/s per direction; 0 when the group stays inside a domain.
   double nic_bytes_per_s = 0;
-  int64_t tiers = 0;           ///< switch tiers the traffic climbs: 0 inside a domain, 1 leaf, 2 spine, ...
+  int64_t tiers = 0;  ///< switch tiers the traffic climbs: 0 inside a domain, 1 leaf, 2 spine, ...
 };
 
 GroupPlacement placement(const spec::Job& job, workload::GroupKind kind, int64_t stage);

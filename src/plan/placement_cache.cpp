@@ -26,7 +26,8 @@ const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage
 
 const GroupPlacement& PlacementCache::pipeline(int64_t stage, int64_t peer) {
   const int64_t offset = stage * job_.stage_ranks() % period_;
-  const auto [entry, is_new] = known_.try_emplace({workload::GroupKind::kPipeline, offset, peer - stage});
+  const auto [entry, is_new] =
+      known_.try_emplace({workload::GroupKind::kPipeline, offset, peer - stage});
   if (is_new) entry->second = pipeline_placement(job_, stage, peer);
   return entry->second;
 }

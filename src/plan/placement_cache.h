@@ -8,8 +8,8 @@
 
 namespace ergometer::plan {
 
-/// Placements of a job's groups, each computed once: stages whose first ranks sit alike in node, domain and
-/// switch tiers have the same ones.
+/// Placements of a job's groups, each computed once: stages whose first ranks sit alike in node,
+/// domain and switch tiers have the same ones.
 class PlacementCache {
  public:
   explicit PlacementCache(const spec::Job& job);

@@ -50,8 +50,8 @@ TEST(RankGroup, HybridShardingSplitsTheReplicas) {
   expect_group(job, GroupKind::kReplica, 4, 8);
 }
 
-void expect_placement(const GroupPlacement& got, int64_t nodes, int64_t ranks_per_node, double gb_per_s,
-                      int64_t tiers) {
+void expect_placement(const GroupPlacement& got, int64_t nodes, int64_t ranks_per_node,
+                      double gb_per_s, int64_t tiers) {
   EXPECT_EQ(got.nodes, nodes);
   EXPECT_EQ(got.ranks_per_node, ranks_per_node);
   EXPECT_DOUBLE_EQ(got.nic_bytes_per_s, gb_per_s * 1e9);
@@ -70,13 +70,15 @@ TEST(Placement, DataParallelRailsHaveACardEach) {
 }
 
 TEST(Placement, MoreLocalMembersOwnMoreCards) {
-  // TP2 over four nodes: a data group has four members and four cards on every node; two groups never share.
+  // TP2 over four nodes: a data group has four members and four cards on every node; two groups
+  // never share.
   const spec::Job job = make_job({.tp = 2, .dp = 16});
   expect_placement(placement(job, GroupKind::kData, 0), 4, 4, 200, 1);
 }
 
 TEST(Placement, GroupsThatShareCardsDivideThem) {
-  // Four cards for eight GPUs, TP8: neighbours are in different groups and share a card, 25 GB/s each.
+  // Four cards for eight GPUs, TP8: neighbours are in different groups and share a card, 25 GB/s
+  // each.
   spec::Job job = make_job({.tp = 8, .dp = 4});
   job.cluster.node.nics = {{50e9, {0, 1}}, {50e9, {2, 3}}, {50e9, {4, 5}}, {50e9, {6, 7}}};
   expect_placement(placement(job, GroupKind::kData, 0), 4, 1, 25, 1);
@@ -127,7 +129,8 @@ TEST(Placement, ExpertParallelismAcrossNodes) {
 }
 
 TEST(Placement, ARackOfSeventyTwoIsOneDomain) {
-  // TP8 DP18 on two racks of 18 trays: data groups have nine members in each rack and own their nine cards.
+  // TP8 DP18 on two racks of 18 trays: data groups have nine members in each rack and own their
+  // nine cards.
   spec::Job job = make_job({.tp = 8, .dp = 18});
   job.cluster = test::rack_cluster();
   expect_placement(placement(job, GroupKind::kTensor, 0), 1, 8, 0, 0);
@@ -144,7 +147,8 @@ TEST(Placement, ARackOfSeventyTwoIsOneDomain) {
 }
 
 TEST(Placement, ClimbsTheTiersItNeeds) {
-  // 64 nodes, 32 under a leaf: replicas reach the spine, stage neighbours of 16 nodes only between 31 and 32.
+  // 64 nodes, 32 under a leaf: replicas reach the spine, stage neighbours of 16 nodes only between
+  // 31 and 32.
   const spec::Job job = make_job({.tp = 8, .dp = 64});
   EXPECT_EQ(placement(job, GroupKind::kData, 0).tiers, 2);
   const spec::Job pipelined = make_job({.tp = 8, .pp = 4, .dp = 16});
@@ -157,8 +161,8 @@ TEST(Placement, ClimbsTheTiersItNeeds) {
 }
 
 TEST(Placement, AStageThatCutsNodesIsAsSlowAsItsWorstGroup) {
-  // Twelve ranks a stage, TP4 DP3: stage 0 holds node 0 and half of node 1. Every data group has two members on
-  // node 0 and one on node 1, where it owns one card.
+  // Twelve ranks a stage, TP4 DP3: stage 0 holds node 0 and half of node 1. Every data group has
+  // two members on node 0 and one on node 1, where it owns one card.
   const spec::Job job = make_job({.tp = 4, .pp = 2, .dp = 3});
   expect_placement(placement(job, GroupKind::kData, 0), 2, 1, 50, 1);
   expect_placement(placement(job, GroupKind::kTensor, 0), 1, 4, 0, 0);

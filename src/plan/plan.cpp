@@ -7,8 +7,10 @@
 namespace ergometer::plan {
 namespace {
 
-/// Where the group of every collective lies, seen from `stage`. A transfer's direction tells its peer.
-std::vector<GroupPlacement> place_operators(const spec::Job& job, const std::vector<workload::Operator>& operators,
+/// Where the group of every collective lies, seen from `stage`. A transfer's direction tells its
+/// peer.
+std::vector<GroupPlacement> place_operators(const spec::Job& job,
+                                            const std::vector<workload::Operator>& operators,
                                             int64_t stage, PlacementCache& cache) {
   const int64_t stages = job.parallelism.pp;
   std::vector<GroupPlacement> placed(operators.size());
@@ -40,7 +42,8 @@ Plan make_plan(const spec::Job& job, const workload::Workload& workload) {
   plan.operators = operators.take();
   PlacementCache cache(job);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    plan.placements.push_back(place_operators(job, plan.operators, static_cast<int64_t>(stage), cache));
+    plan.placements.push_back(
+        place_operators(job, plan.operators, static_cast<int64_t>(stage), cache));
   }
   return plan;
 }

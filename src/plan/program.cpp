@@ -32,8 +32,27 @@ bool runs(SlotKind slot, Pass pass) {
   return true;
 }
 
-/// Half a backward (zero-bubble schedules) skips operators and with them the reason of some joins. A join is held
-/// until its stream runs something, and dropped where the other stream has run nothing in this half.
+/// Instructions that the stage's program will have, or a few more: one allocation then does.
+size_t expected_length(const spec::Job& job, const workload::Workload& workload,
+                       const Stage& stage) {
+  constexpr size_t kAroundASlot = 10, kAroundABlock = 6, kOnceAStep = 64;
+  const size_t slots_a_micro_batch = job.parallelism.schedule == spec::Schedule::kZbH1 ? 3 : 2;
+  size_t a_micro_batch = 0;
+  for (const Chunk& chunk : stage.chunks) {
+    a_micro_batch += slots_a_micro_batch * kAroundASlot;
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+      const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
+      a_micro_batch += block.forward.size() + block.backward.size();
+      if (is_recomputed(chunk, workload, i)) a_micro_batch += block.recompute.size();
+      if (reduces_every_micro_batch(job)) a_micro_batch += 2 * kAroundABlock;
+    }
+  }
+  return kOnceAStep + a_micro_batch * static_cast<size_t>(job.micro_batches());
+}
+
+/// Half a backward (zero-bubble schedules) skips operators and with them the reason of some joins.
+/// A join is held until its stream runs something, and dropped where the other stream has run
+/// nothing in this half.
 class HeldJoins {
  public:
   explicit HeldJoins(ProgramWriter& writer) : writer_(writer) {}
@@ -41,7 +60,8 @@ class HeldJoins {
   /// Writes the joins that an operator on `stream` has to wait for.
   void before(Stream stream) {
     for (const Item& join : held_) {
-      if (join.stream == stream && (join.on == Stream::kCompute || used_[static_cast<size_t>(join.on)])) {
+      if (join.stream == stream &&
+          (join.on == Stream::kCompute || used_[static_cast<size_t>(join.on)])) {
         writer_.join(join.stream, join.on);
       }
     }
@@ -58,10 +78,15 @@ class HeldJoins {
 /// The program of one stage, slot by slot.
 class RoleProgram {
  public:
-  RoleProgram(const spec::Job& job, const workload::Workload& workload, const Stage& stage, int64_t stage_index,
-              OperatorTable& operators, Role& role)
-      : job_(job), workload_(workload), stage_(stage), stage_index_(stage_index), operators_(operators),
-        writer_(role, operators), slots_(schedule(job, stage_index)),
+  RoleProgram(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+              int64_t stage_index, OperatorTable& operators, Role& role)
+      : job_(job),
+        workload_(workload),
+        stage_(stage),
+        stage_index_(stage_index),
+        operators_(operators),
+        writer_(role, operators),
+        slots_(schedule(job, stage_index)),
         links_(job, stage_index, slots_, workload.boundary_bytes, operators),
         data_(job, workload, stage, stage_index, operators, writer_),
         units_(job, workload, stage, operators, writer_) {
@@ -161,8 +186,8 @@ class RoleProgram {
     }
   }
 
-  /// First block of the checkpoint that ends with block `last`: uniform recomputation may keep one input for
-  /// several layers and then runs them all forward before the first of their backwards.
+  /// First block of the checkpoint that ends with block `last`: uniform recomputation may keep one
+  /// input for several layers and then runs them all forward before the first of their backwards.
   size_t checkpoint_begin(const Chunk& chunk, size_t last) const {
     const bool uniform = job_.training.recompute_method == spec::RecomputeMethod::kUniform;
     const int64_t layers = job_.training.recompute_layers;
@@ -173,7 +198,8 @@ class RoleProgram {
     return last - static_cast<size_t>(back);
   }
 
-  void write_recomputation(const ScheduleSlot& slot, const Chunk& chunk, size_t first, size_t last) {
+  void write_recomputation(const ScheduleSlot& slot, const Chunk& chunk, size_t first,
+                           size_t last) {
     for (size_t i = first; i <= last; ++i) {
       set_layer(slot, chunk, i);
       write_items(block(chunk, i).recompute, SlotKind::kBackward);
@@ -181,7 +207,8 @@ class RoleProgram {
     set_layer(slot, chunk, last);
   }
 
-  /// A dropless MoE layer copies its token counts to the host, which waits for them before it goes on.
+  /// A dropless MoE layer copies its token counts to the host, which waits for them before it goes
+  /// on.
   void write_items(const std::vector<Item>& items, SlotKind slot) {
     const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
     HeldJoins held(writer_);
@@ -228,8 +255,8 @@ Role write_role(const spec::Job& job, const workload::Workload& workload, const 
                 int64_t stage_index, OperatorTable& operators) {
   Role role;
   role.stage = stage_index;
+  role.program.reserve(expected_length(job, workload, stage));
   RoleProgram(job, workload, stage, stage_index, operators, role).write();
-  role.program.shrink_to_fit();
   return role;
 }
 

@@ -21,9 +21,11 @@ const char* short_name(Stream stream) {
 
 /// One instruction as a word: "fc1", "D:param_all_gather", "C<PF", "rec:D", "wait", "sync".
 std::string word(const Plan& plan, const Instruction& it) {
-  const std::string on_stream = it.stream == Stream::kCompute ? "" : std::string(short_name(it.stream)) + ":";
+  const std::string on_stream =
+      it.stream == Stream::kCompute ? "" : std::string(short_name(it.stream)) + ":";
   switch (it.kind) {
-    case InstructionKind::kJoin: return std::string(short_name(it.stream)) + "<" + short_name(it.on);
+    case InstructionKind::kJoin:
+      return std::string(short_name(it.stream)) + "<" + short_name(it.on);
     case InstructionKind::kRecord: return "rec" + std::to_string(it.slot);
     case InstructionKind::kWait: return "wait" + std::to_string(it.slot);
     case InstructionKind::kHostSync: return "sync";
@@ -53,7 +55,8 @@ Plan plan_of(const spec::Job& job) {
 
 TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {
   const spec::Job job = make_job({.micro_batches = 2, .layers = 1});
-  const std::string forward = " fc1 fc1 fc1", backward = " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
+  const std::string forward = " fc1 fc1 fc1",
+                    backward = " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
   const Plan plan = plan_of(job);
   EXPECT_EQ(text(plan, 0), "zero_gradients" + forward + backward + forward + backward +
                                " gradient_norm sync adam");
@@ -67,16 +70,19 @@ TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {
 TEST(Program, BatchedExchangesAreInLine) {
   spec::Job job = make_job({.pp = 2, .micro_batches = 2, .layers = 2});
   job.cluster.domain_gpus = 8;
-  const std::string to_next = " PF<C PF:send_forward", exchange = " PF<C PB<C PF:send_forward PB:recv_backward C<PF C<PB";
-  EXPECT_EQ(text(plan_of(job), 0),
-            "zero_gradients fc1 fc1" + to_next + " C<PF fc1 fc1" + exchange +
-                " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad PB<C PB:recv_backward C<PB"
-                " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad gradient_norm grad_norm_all_reduce sync adam");
-  EXPECT_EQ(text(plan_of(job), 1),
-            "zero_gradients PF<C PF:recv_forward C<PF fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
-            " PF<C PB<C PB:send_backward PF:recv_forward C<PF C<PB"
-            " fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad PB<C PB:send_backward C<PB"
-            " gradient_norm grad_norm_all_reduce sync adam");
+  const std::string to_next = " PF<C PF:send_forward",
+                    exchange = " PF<C PB<C PF:send_forward PB:recv_backward C<PF C<PB";
+  EXPECT_EQ(
+      text(plan_of(job), 0),
+      "zero_gradients fc1 fc1" + to_next + " C<PF fc1 fc1" + exchange +
+          " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad PB<C PB:recv_backward C<PB"
+          " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad gradient_norm grad_norm_all_reduce sync adam");
+  EXPECT_EQ(
+      text(plan_of(job), 1),
+      "zero_gradients PF<C PF:recv_forward C<PF fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+      " PF<C PB<C PB:send_backward PF:recv_forward C<PF C<PB"
+      " fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad PB<C PB:send_backward C<PB"
+      " gradient_norm grad_norm_all_reduce sync adam");
   job.training.batch_p2p_sync = true;
   // One synchronisation an exchange (three on either stage) and one for the gradient norm.
   EXPECT_EQ(count(plan_of(job), 0, "sync"), 4);
@@ -86,13 +92,15 @@ TEST(Program, BatchedExchangesAreInLine) {
 TEST(Program, OverlappedTransfersAreWaitedForJustBeforeUse) {
   spec::Job job = make_job({.pp = 2, .micro_batches = 3, .layers = 2});
   job.training.overlap_p2p = true;
-  // Stage 1 posts the second receive when the first forward ends and waits for it behind the first backward.
-  // Its sends are never waited for.
-  EXPECT_EQ(text(plan_of(job), 1),
-            "zero_gradients PB:recv_forward C<PB fc1 fc1 PF<C fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
-            " PB<C PB:send_backward PF:recv_forward C<PF fc1 fc1 PF<C fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
-            " PB<C PB:send_backward PF:recv_forward C<PF fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
-            " PB<C PB:send_backward gradient_norm grad_norm_all_reduce sync adam");
+  // Stage 1 posts the second receive when the first forward ends and waits for it behind the first
+  // backward. Its sends are never waited for.
+  EXPECT_EQ(
+      text(plan_of(job), 1),
+      "zero_gradients PB:recv_forward C<PB fc1 fc1 PF<C fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+      " PB<C PB:send_backward PF:recv_forward C<PF fc1 fc1 PF<C fc1_dgrad fc1_wgrad fc1_dgrad "
+      "fc1_wgrad"
+      " PB<C PB:send_backward PF:recv_forward C<PF fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+      " PB<C PB:send_backward gradient_norm grad_norm_all_reduce sync adam");
 }
 
 TEST(Program, WaitsNameTheOperatorTheyWaitFor) {
@@ -102,7 +110,8 @@ TEST(Program, WaitsNameTheOperatorTheyWaitFor) {
     for (const Instruction& it : role.program) {
       if (it.kind != InstructionKind::kJoin || it.stream != Stream::kCompute) continue;
       ASSERT_GE(it.op, 0);
-      EXPECT_EQ(plan.operators[static_cast<size_t>(it.op)].collective, workload::CollectiveKind::kSendRecv);
+      EXPECT_EQ(plan.operators[static_cast<size_t>(it.op)].collective,
+                workload::CollectiveKind::kSendRecv);
     }
   }
 }
@@ -110,7 +119,8 @@ TEST(Program, WaitsNameTheOperatorTheyWaitFor) {
 TEST(Program, InterleavingWrapsFromTheLastStageToTheFirst) {
   const spec::Job job = make_job({.pp = 2, .vpp = 2, .micro_batches = 2, .layers = 4});
   const Plan plan = plan_of(job);
-  // Three boundaries between four virtual stages: stage 0 sends over two of them, stage 1 over the wrap link.
+  // Three boundaries between four virtual stages: stage 0 sends over two of them, stage 1 over the
+  // wrap link.
   EXPECT_EQ(count(plan, 0, "PF:send_forward"), 4);
   EXPECT_EQ(count(plan, 1, "PF:send_forward"), 2);
   EXPECT_EQ(plan.messages, 2 * 3 * 2);
@@ -133,11 +143,13 @@ TEST(Program, FullRecomputationRunsForwardAgainBeforeEveryLayersBackward) {
   spec::Job job = make_job({.layers = 2});
   job.training.recompute = spec::Recompute::kFull;
   EXPECT_EQ(text(plan_of(job), 0),
-            "zero_gradients fc1 fc1 fc1 fc1 fc1_dgrad fc1_wgrad fc1 fc1_dgrad fc1_wgrad fc1 fc1_dgrad fc1_wgrad"
+            "zero_gradients fc1 fc1 fc1 fc1 fc1_dgrad fc1_wgrad fc1 fc1_dgrad fc1_wgrad fc1 "
+            "fc1_dgrad fc1_wgrad"
             " fc1_dgrad fc1_wgrad gradient_norm sync adam");
   job.training.recompute_layers = 2;  // one checkpoint for both layers
   EXPECT_EQ(text(plan_of(job), 0),
-            "zero_gradients fc1 fc1 fc1 fc1 fc1_dgrad fc1_wgrad fc1 fc1 fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad"
+            "zero_gradients fc1 fc1 fc1 fc1 fc1_dgrad fc1_wgrad fc1 fc1 fc1_dgrad fc1_wgrad "
+            "fc1_dgrad fc1_wgrad"
             " fc1_dgrad fc1_wgrad gradient_norm sync adam");
 }
 
@@ -145,8 +157,10 @@ TEST(Program, GradientsAndParametersInLine) {
   spec::Job job = make_job({.dp = 2, .layers = 1});
   const std::string backward = " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
   const std::string step = "zero_gradients fc1 fc1 fc1" + backward;
-  EXPECT_EQ(text(plan_of(job), 0), step + " grad_reduce_scatter gradient_norm grad_norm_all_reduce sync"
-                                          " adam param_all_gather");
+  EXPECT_EQ(text(plan_of(job), 0),
+            step +
+                " grad_reduce_scatter gradient_norm grad_norm_all_reduce sync"
+                " adam param_all_gather");
   job.parallelism.zero_stage = 0;
   EXPECT_EQ(text(plan_of(job), 0),
             step + " grad_all_reduce gradient_norm grad_norm_all_reduce sync adam");
@@ -158,10 +172,12 @@ TEST(Program, BucketsOverlapTheFirstForwardAndTheLastBackward) {
   spec::Job job = make_job({.dp = 2, .micro_batches = 2, .layers = 2});
   job.training.overlap_grad_reduce = job.training.overlap_param_gather = true;
   job.training.bucket_elements = 120;
-  const std::string forward = " fc1 fc1 fc1 fc1", backward =
-      " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
+  const std::string
+      forward = " fc1 fc1 fc1 fc1",
+      backward = " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad";
   EXPECT_EQ(text(plan_of(job), 0),
-            "zero_gradients D<C D:param_all_gather rec1 wait1 D<C D:param_all_gather rec0 fc1 fc1 wait0 fc1 fc1" +
+            "zero_gradients D<C D:param_all_gather rec1 wait1 D<C D:param_all_gather rec0 fc1 fc1 "
+            "wait0 fc1 fc1" +
                 backward + forward +
                 " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad D<C D:grad_reduce_scatter"
                 " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad D<C D:grad_reduce_scatter"
@@ -175,10 +191,12 @@ TEST(Program, InterleavedGathersStartTogether) {
   for (size_t role = 0; role < 2; ++role) {
     EXPECT_EQ(count(plan, role, "D:param_all_gather"), 3);
     // Chunks 0 and 1 at once, before the first forward.
-    const std::string begin = "zero_gradients D<C D:param_all_gather rec0 D<C D:param_all_gather rec1";
+    const std::string begin =
+        "zero_gradients D<C D:param_all_gather rec0 D<C D:param_all_gather rec1";
     EXPECT_EQ(text(plan, role).substr(0, begin.size()), begin);
   }
-  // Chunk 2 when stage 0 starts chunk 1: its third forward; on stage 1, one slot behind, its second.
+  // Chunk 2 when stage 0 starts chunk 1: its third forward; on stage 1, one slot behind, its
+  // second.
   const auto forwards_before_third_gather = [&plan](size_t role) {
     int64_t gathers = 0, micro_batch_forwards = 0;
     for (const Instruction& it : plan.roles[role].program) {
@@ -208,11 +226,12 @@ TEST(Program, FullyShardedUnitsAreGatheredOneAhead) {
   job.parallelism.zero_stage = 3;
   job.parallelism.fsdp = true;
   const std::string gather = " D<C D:fsdp_all_gather rec", scatter = " D<C D:fsdp_reduce_scatter";
-  EXPECT_EQ(text(plan_of(job), 0),
-            "zero_gradients" + gather + "0 wait0" + gather + "1 fc1 wait1" + gather + "2 fc1 wait2 fc1" +
-                gather + "2 wait2" + gather + "1 fc1_dgrad fc1_wgrad" + scatter +
-                " wait1" + gather + "0 fc1_dgrad fc1_wgrad" + scatter + " wait0 fc1_dgrad fc1_wgrad" + scatter +
-                " C<D gradient_norm grad_norm_all_reduce sync adam");
+  EXPECT_EQ(text(plan_of(job), 0), "zero_gradients" + gather + "0 wait0" + gather + "1 fc1 wait1" +
+                                       gather + "2 fc1 wait2 fc1" + gather + "2 wait2" + gather +
+                                       "1 fc1_dgrad fc1_wgrad" + scatter + " wait1" + gather +
+                                       "0 fc1_dgrad fc1_wgrad" + scatter +
+                                       " wait0 fc1_dgrad fc1_wgrad" + scatter +
+                                       " C<D gradient_norm grad_norm_all_reduce sync adam");
   job.gpus = 4;
   job.parallelism.dp = 4;
   job.parallelism.fsdp_shard_size = 2;
@@ -249,7 +268,8 @@ TEST(Program, TiedEmbeddingsAreSummedBetweenTheEnds) {
 TEST(Program, InferenceHasNoStepEnd) {
   spec::Job job = make_job({.pp = 2, .dp = 2, .micro_batches = 2, .layers = 2});
   job.training.mode = spec::Mode::kPrefill;
-  EXPECT_EQ(text(plan_of(job), 0), "fc1 fc1 PF<C PF:send_forward C<PF fc1 fc1 PF<C PF:send_forward C<PF");
+  EXPECT_EQ(text(plan_of(job), 0),
+            "fc1 fc1 PF<C PF:send_forward C<PF fc1 fc1 PF<C PF:send_forward C<PF");
 }
 
 TEST(Program, EveryCollectiveIsPlaced) {
@@ -261,7 +281,8 @@ TEST(Program, EveryCollectiveIsPlaced) {
     const workload::Operator& op = plan.operators[i];
     if (op.kind != workload::OperatorKind::kCollective) continue;
     const GroupPlacement& where = plan.placements[1][i];
-    const bool leaves = op.group == workload::GroupKind::kPipeline || op.group == workload::GroupKind::kWorld;
+    const bool leaves =
+        op.group == workload::GroupKind::kPipeline || op.group == workload::GroupKind::kWorld;
     EXPECT_EQ(where.nodes, leaves ? 2 : 1) << op.name;
     EXPECT_GT(where.size, 1) << op.name;
   }

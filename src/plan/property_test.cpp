@@ -15,13 +15,16 @@
 namespace ergometer::plan {
 namespace {
 
-/// Draws by the engine alone: the standard leaves its numbers, unlike those of distributions, no choice.
+/// Draws by the engine alone: the standard leaves its numbers, unlike those of distributions, no
+/// choice.
 class Draw {
  public:
   explicit Draw(uint32_t seed) : engine_(seed) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(engine_() % static_cast<uint32_t>(n)); }
   bool coin() { return below(2) == 1; }
-  int64_t one_of(std::initializer_list<int64_t> choices) { return choices.begin()[below(static_cast<int64_t>(choices.size()))]; }
+  int64_t one_of(std::initializer_list<int64_t> choices) {
+    return choices.begin()[below(static_cast<int64_t>(choices.size()))];
+  }
 
  private:
   std::mt19937 engine_;
@@ -68,22 +71,26 @@ spec::Job random_job(Draw& draw) {
 
 std::string describe(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  return fmt::format("tp {} cp {} pp {} vpp {} dp {} ep {} m {} group {} schedule {} overlap p2p {} zero {}", p.tp, p.cp,
-                     p.pp, p.vpp, p.dp, p.ep, job.micro_batches(), p.microbatch_group, static_cast<int>(p.schedule),
-                     job.training.overlap_p2p, p.zero_stage);
+  return fmt::format(
+      "tp {} cp {} pp {} vpp {} dp {} ep {} m {} group {} schedule {} overlap p2p {} zero {}", p.tp,
+      p.cp, p.pp, p.vpp, p.dp, p.ep, job.micro_batches(), p.microbatch_group,
+      static_cast<int>(p.schedule), job.training.overlap_p2p, p.zero_stage);
 }
 
-/// Every micro batch goes once forward and once backward through every chunk, in that order, and its weight
-/// gradient follows its input gradient.
+/// Every micro batch goes once forward and once backward through every chunk, in that order, and
+/// its weight gradient follows its input gradient.
 std::string order_fault(const std::vector<ScheduleSlot>& slots, const spec::Job& job) {
   std::map<std::tuple<int32_t, int32_t>, int> progress;
   for (const ScheduleSlot& slot : slots) {
     int& done = progress[{slot.micro_batch, slot.chunk}];
-    const int expected = slot.kind == SlotKind::kForward ? 0 : slot.kind == SlotKind::kBackwardWeight ? 2 : 1;
+    const int expected = slot.kind == SlotKind::kForward          ? 0
+                         : slot.kind == SlotKind::kBackwardWeight ? 2
+                                                                  : 1;
     if (done != expected) return "out of order";
     done = slot.kind == SlotKind::kBackward ? 3 : done + 1;
   }
-  if (static_cast<int64_t>(progress.size()) != job.micro_batches() * job.parallelism.vpp) return "work is missing";
+  if (static_cast<int64_t>(progress.size()) != job.micro_batches() * job.parallelism.vpp)
+    return "work is missing";
   const bool forward_only = job.training.mode == spec::Mode::kPrefill;
   for (const auto& [unit, done] : progress) {
     if (done != (forward_only ? 1 : 3)) return "work is left over";
@@ -95,7 +102,8 @@ std::string order_fault(const std::vector<ScheduleSlot>& slots, const spec::Job&
 std::map<std::string, int64_t> counts(const Plan& plan, const Role& role) {
   std::map<std::string, int64_t> counted;
   for (const Instruction& it : role.program) {
-    const bool runs = it.kind == InstructionKind::kCompute || it.kind == InstructionKind::kCollective;
+    const bool runs =
+        it.kind == InstructionKind::kCompute || it.kind == InstructionKind::kCollective;
     if (runs) ++counted[plan.operators[static_cast<size_t>(it.op)].name];
   }
   return counted;
@@ -129,13 +137,15 @@ TEST(AnyJob, HasOnePlan) {
   Draw draw(11);
   for (int i = 0; i < 50; ++i) {
     const spec::Job job = random_job(draw);
-    const Plan a = make_plan(job, test::fake_workload(job)), b = make_plan(job, test::fake_workload(job));
+    const Plan a = make_plan(job, test::fake_workload(job)),
+               b = make_plan(job, test::fake_workload(job));
     ASSERT_EQ(a.operators.size(), b.operators.size());
     for (size_t role = 0; role < a.roles.size(); ++role) {
       ASSERT_EQ(a.roles[role].program.size(), b.roles[role].program.size());
       for (size_t k = 0; k < a.roles[role].program.size(); ++k) {
         const Instruction &x = a.roles[role].program[k], &y = b.roles[role].program[k];
-        ASSERT_EQ(std::tie(x.kind, x.stream, x.on, x.op, x.slot), std::tie(y.kind, y.stream, y.on, y.op, y.slot));
+        ASSERT_EQ(std::tie(x.kind, x.stream, x.on, x.op, x.slot),
+                  std::tie(y.kind, y.stream, y.on, y.op, y.slot));
       }
     }
   }
@@ -155,18 +165,22 @@ TEST(FindFault, SeesABrokenProgram) {
   lost.roles[0].program.erase(lost.roles[0].program.begin() + position(0, InstructionKind::kSend));
   EXPECT_NE(find_fault(lost).find("deadlock"), std::string::npos);
   Plan unread = good;
-  unread.roles[1].program.erase(unread.roles[1].program.begin() + position(1, InstructionKind::kRecv));
+  unread.roles[1].program.erase(unread.roles[1].program.begin() +
+                                position(1, InstructionKind::kRecv));
   EXPECT_NE(find_fault(unread).find("not sent and received"), std::string::npos);
   Plan twice = good;
-  const Instruction send = twice.roles[0].program[static_cast<size_t>(position(0, InstructionKind::kSend))];
+  const Instruction send =
+      twice.roles[0].program[static_cast<size_t>(position(0, InstructionKind::kSend))];
   twice.roles[0].program.push_back(send);
   EXPECT_NE(find_fault(twice).find("sent twice"), std::string::npos);
   Plan early = good;
   early.roles[0].events = 1;
-  early.roles[0].program.insert(early.roles[0].program.begin(), {.kind = InstructionKind::kWait, .slot = 0});
+  early.roles[0].program.insert(early.roles[0].program.begin(),
+                                {.kind = InstructionKind::kWait, .slot = 0});
   EXPECT_NE(find_fault(early).find("nobody has recorded"), std::string::npos);
   Plan alone = good;
-  alone.roles[0].program.erase(alone.roles[0].program.begin() + position(0, InstructionKind::kWorld));
+  alone.roles[0].program.erase(alone.roles[0].program.begin() +
+                               position(0, InstructionKind::kWorld));
   EXPECT_NE(find_fault(alone).find("deadlock"), std::string::npos);
 }
 

@@ -8,9 +8,10 @@
 namespace ergometer::plan {
 namespace {
 
-/// Virtual micro batches in the order Megatron-Core walks them: micro batches in groups of `group`; every group
-/// goes through chunk 0, then chunk 1, and so on. The last group may be smaller.
-std::vector<ScheduleSlot> table_of_groups(int64_t micro_batches, int64_t chunks, int64_t group, SlotKind kind) {
+/// Virtual micro batches in the order Megatron-Core walks them: micro batches in groups of `group`;
+/// every group goes through chunk 0, then chunk 1, and so on. The last group may be smaller.
+std::vector<ScheduleSlot> table_of_groups(int64_t micro_batches, int64_t chunks, int64_t group,
+                                          SlotKind kind) {
   std::vector<ScheduleSlot> table;
   table.reserve(static_cast<size_t>(micro_batches * chunks));
   for (int64_t first = 0; first < micro_batches; first += group) {
@@ -30,7 +31,8 @@ std::vector<ScheduleSlot> table_of_groups(int64_t micro_batches, int64_t chunks,
 std::vector<ScheduleSlot> one_f_one_b(const std::vector<ScheduleSlot>& forward,
                                       const std::vector<ScheduleSlot>& backward, size_t ahead) {
   const size_t total = forward.size();
-  std::vector<ScheduleSlot> slots(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
+  std::vector<ScheduleSlot> slots(forward.begin(),
+                                  forward.begin() + static_cast<std::ptrdiff_t>(ahead));
   slots.reserve(2 * total);
   for (size_t i = ahead; i < total; ++i) {
     slots.push_back(forward[i]);
@@ -40,10 +42,12 @@ std::vector<ScheduleSlot> one_f_one_b(const std::vector<ScheduleSlot>& forward,
   return slots;
 }
 
-/// Zero-bubble H1 (arXiv 2401.10241): 1F1B whose weight gradients are put off. Stage r holds p - r micro batches
-/// before its first backward; it may hold p, so the weight gradient of micro batch i runs behind the input
-/// gradient of micro batch i + r, and the last r of them fill the end of the step.
-std::vector<ScheduleSlot> zero_bubble_h1(const std::vector<ScheduleSlot>& one_f_one_b_slots, int64_t stage) {
+/// Zero-bubble H1 (arXiv 2401.10241): 1F1B whose weight gradients are put off. Stage r holds p - r
+/// micro batches before its first backward; it may hold p, so the weight gradient of micro batch i
+/// runs behind the input gradient of micro batch i + r, and the last r of them fill the end of the
+/// step.
+std::vector<ScheduleSlot> zero_bubble_h1(const std::vector<ScheduleSlot>& one_f_one_b_slots,
+                                         int64_t stage) {
   std::vector<ScheduleSlot> slots, weights;
   for (const ScheduleSlot& slot : one_f_one_b_slots) {
     if (slot.kind == SlotKind::kForward) {
@@ -60,8 +64,8 @@ std::vector<ScheduleSlot> zero_bubble_h1(const std::vector<ScheduleSlot>& one_f_
   return slots;
 }
 
-/// Micro batches that interleaving takes through a chunk before it goes to the next one. GPipe runs every micro
-/// batch through before it turns back: one group of all.
+/// Micro batches that interleaving takes through a chunk before it goes to the next one. GPipe runs
+/// every micro batch through before it turns back: one group of all.
 int64_t group_size(const spec::Job& job) {
   const spec::Parallelism& parallel = job.parallelism;
   if (parallel.schedule == spec::Schedule::kGpipe) return job.micro_batches();
@@ -78,16 +82,19 @@ int64_t warm_up_forwards(const spec::Job& job, int64_t stage) {
   const spec::Parallelism& parallel = job.parallelism;
   const int64_t total = job.micro_batches() * parallel.vpp, behind = parallel.pp - stage - 1;
   if (forward_only(job) || parallel.schedule == spec::Schedule::kGpipe) return total;
-  const int64_t ahead = parallel.vpp > 1 ? 2 * behind + (parallel.vpp - 1) * group_size(job) : behind;
+  const int64_t ahead =
+      parallel.vpp > 1 ? 2 * behind + (parallel.vpp - 1) * group_size(job) : behind;
   return std::min(ahead, total);
 }
 
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage) {
-  const int64_t micro_batches = job.micro_batches(), chunks = job.parallelism.vpp, group = group_size(job);
+  const int64_t micro_batches = job.micro_batches(), chunks = job.parallelism.vpp,
+                group = group_size(job);
   const bool zero_bubble = job.parallelism.schedule == spec::Schedule::kZbH1;
   ERGOMETER_CHECK(!zero_bubble || chunks == 1, "ZB-H1 has one chunk a stage");
 
-  std::vector<ScheduleSlot> forward = table_of_groups(micro_batches, chunks, group, SlotKind::kForward);
+  std::vector<ScheduleSlot> forward =
+      table_of_groups(micro_batches, chunks, group, SlotKind::kForward);
   if (forward_only(job)) return forward;
   const std::vector<ScheduleSlot> backward =
       table_of_groups(micro_batches, chunks, group, SlotKind::kBackward);
@@ -97,8 +104,9 @@ std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage) {
 }
 
 InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks) {
-  const bool no_backward =
-      std::all_of(slots.begin(), slots.end(), [](const ScheduleSlot& s) { return s.kind == SlotKind::kForward; });
+  const bool no_backward = std::all_of(slots.begin(), slots.end(), [](const ScheduleSlot& s) {
+    return s.kind == SlotKind::kForward;
+  });
   std::vector<int64_t> alive(static_cast<size_t>(chunks), 0);
   InFlight most{0, alive};
   int64_t total = 0;
@@ -108,7 +116,8 @@ InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks) {
       ++of_chunk;
       if (++total > most.total) most = {total, alive};
     }
-    const bool frees = no_backward || slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
+    const bool frees =
+        no_backward || slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
     if (frees) {
       --of_chunk;
       --total;

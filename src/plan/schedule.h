@@ -7,7 +7,12 @@
 
 namespace ergometer::plan {
 
-enum class SlotKind : uint8_t { kForward, kBackward /* dgrad and wgrad */, kBackwardInput, kBackwardWeight };
+enum class SlotKind : uint8_t {
+  kForward,
+  kBackward /* dgrad and wgrad */,
+  kBackwardInput,
+  kBackwardWeight
+};
 
 /// One entry of a stage's order of work.
 struct ScheduleSlot {
@@ -16,16 +21,16 @@ struct ScheduleSlot {
   int32_t chunk = 0;  ///< virtual pipeline chunk on this stage, 0 .. vpp-1
 };
 
-/// The order in which stage `stage` of `job` runs its micro batches and chunks: GPipe, 1F1B, interleaved 1F1B
-/// (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.
+/// The order in which stage `stage` of `job` runs its micro batches and chunks: GPipe, 1F1B,
+/// interleaved 1F1B (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage);
 
-/// Forwards that stage runs before its first forward-backward pair: all of them for GPipe and for inference, and
-/// where the step is too short for a pair.
+/// Forwards that stage runs before its first forward-backward pair: all of them for GPipe and for
+/// inference, and where the step is too short for a pair.
 int64_t warm_up_forwards(const spec::Job& job, int64_t stage);
 
-/// The most (micro batch, chunk) activations alive at once under that order, from forward to the (weight)
-/// backward that frees them, and the largest number per chunk at that moment.
+/// The most (micro batch, chunk) activations alive at once under that order, from forward to the
+/// (weight) backward that frees them, and the largest number per chunk at that moment.
 struct InFlight {
   int64_t total = 0;
   std::vector<int64_t> per_chunk;

@@ -19,7 +19,9 @@ std::string text(const std::vector<ScheduleSlot>& slots, bool chunks = false) {
   std::string out;
   for (const ScheduleSlot& slot : slots) {
     if (!out.empty()) out += ' ';
-    out += slot.kind == SlotKind::kForward ? 'F' : slot.kind == SlotKind::kBackwardWeight ? 'W' : 'B';
+    out += slot.kind == SlotKind::kForward          ? 'F'
+           : slot.kind == SlotKind::kBackwardWeight ? 'W'
+                                                    : 'B';
     out += std::to_string(slot.micro_batch);
     if (chunks) out += '.' + std::to_string(slot.chunk);
   }
@@ -47,8 +49,9 @@ TEST(Schedule, GpipeRunsAllForwardsFirst) {
   EXPECT_EQ(text(schedule(job, 1)), "F0 F1 F2 B0 B1 B2");
 }
 
-// Two stages, two chunks, groups of two micro batches: forwards 0.0 1.0 0.1 1.1 2.0 3.0 2.1 3.1, backwards the
-// same with the chunks swapped. Warm-up 2(p-r-1) + (v-1)p: four on stage 0, two on stage 1.
+// Two stages, two chunks, groups of two micro batches: forwards 0.0 1.0 0.1 1.1 2.0 3.0 2.1 3.1,
+// backwards the same with the chunks swapped. Warm-up 2(p-r-1) + (v-1)p: four on stage 0, two on
+// stage 1.
 TEST(Schedule, InterleavedWalksTheTableOfGroups) {
   const spec::Job job = make_job({.pp = 2, .vpp = 2, .micro_batches = 4});
   EXPECT_EQ(text(schedule(job, 0), true),
@@ -62,7 +65,8 @@ TEST(Schedule, InterleavedGroupsMayBeLargerThanThePipelineAndTheLastOneSmaller) 
   job.parallelism.microbatch_group = 3;
   // Warm-up on the last stage: (v - 1) * 3 = 3.
   EXPECT_EQ(text(schedule(job, 1), true),
-            "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 F3.0 B0.0 F4.0 B1.0 F3.1 B2.0 F4.1 B3.1 B4.1 B3.0 B4.0");
+            "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 F3.0 B0.0 F4.0 B1.0 F3.1 B2.0 F4.1 B3.1 "
+            "B4.1 B3.0 B4.0");
 }
 
 // Stage r puts weight gradients off by r micro batches.
@@ -114,18 +118,20 @@ TEST(InFlight, InterleavingKeepsWarmUpChunksAndOne) {
     }
   }
   // Two stages, two chunks: stage 0 holds micro batches 0, 1, 2 in chunk 0 and 0, 1 in chunk 1.
-  const InFlight most = in_flight(schedule(make_job({.pp = 2, .vpp = 2, .micro_batches = 4}), 0), 2);
+  const InFlight most =
+      in_flight(schedule(make_job({.pp = 2, .vpp = 2, .micro_batches = 4}), 0), 2);
   EXPECT_EQ(most.per_chunk, (std::vector<int64_t>{3, 2}));
 }
 
-/// Ends of all stages' slots when transfers are free and a chunk's forward, input gradient and weight gradient
-/// take the given times.
+/// Ends of all stages' slots when transfers are free and a chunk's forward, input gradient and
+/// weight gradient take the given times.
 struct Timed {
   double forward, backward_input, backward_weight;
 
   double step(const spec::Job& job) const {
     const int64_t p = job.parallelism.pp, v = job.parallelism.vpp;
-    std::map<std::tuple<bool, int64_t, int32_t>, double> done;  // (forward?, virtual stage, micro batch)
+    std::map<std::tuple<bool, int64_t, int32_t>, double>
+        done;  // (forward?, virtual stage, micro batch)
     std::vector<std::vector<ScheduleSlot>> orders;
     for (int64_t r = 0; r < p; ++r) orders.push_back(schedule(job, r));
     std::vector<size_t> at(static_cast<size_t>(p), 0);
@@ -145,11 +151,13 @@ struct Timed {
             clock[stage] = std::max(clock[stage], found->second);
           }
           clock[stage] += duration(slot.kind);
-          if (slot.kind != SlotKind::kBackwardWeight) done[{is_forward, q, slot.micro_batch}] = clock[stage];
+          if (slot.kind != SlotKind::kBackwardWeight)
+            done[{is_forward, q, slot.micro_batch}] = clock[stage];
         }
       }
     }
-    for (size_t r = 0; r < at.size(); ++r) EXPECT_EQ(at[r], orders[r].size()) << "deadlock on stage " << r;
+    for (size_t r = 0; r < at.size(); ++r)
+      EXPECT_EQ(at[r], orders[r].size()) << "deadlock on stage " << r;
     return *std::max_element(clock.begin(), clock.end());
   }
   double duration(SlotKind kind) const {

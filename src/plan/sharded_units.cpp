@@ -9,8 +9,8 @@ using workload::CollectiveKind;
 using workload::GroupKind;
 using workload::Stream;
 
-ShardedUnits::ShardedUnits(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                           OperatorTable& operators, ProgramWriter& writer)
+ShardedUnits::ShardedUnits(const spec::Job& job, const workload::Workload& workload,
+                           const Stage& stage, OperatorTable& operators, ProgramWriter& writer)
     : job_(job), operators_(operators), writer_(writer) {
   if (!reduces_every_micro_batch(job)) return;
   reduces_ = true;
@@ -25,20 +25,21 @@ ShardedUnits::ShardedUnits(const spec::Job& job, const workload::Workload& workl
 ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share) {
   Unit unit;
   const double gradient = gradient_bytes(job_.training), parameter = parameter_bytes(job_.training);
-  const auto add = [&](std::vector<int32_t>& to, const char* name, CollectiveKind kind, GroupKind group,
-                       double elements, double bytes) {
+  const auto add = [&](std::vector<int32_t>& to, const char* name, CollectiveKind kind,
+                       GroupKind group, double elements, double bytes) {
     if (elements == 0 || rank_group(job_, group).size == 1) return;
     to.push_back(operators_.add(data_collective(name, kind, group, elements, bytes)));
   };
   if (fully_sharded(job_)) {
-    add(unit.gathers, "fsdp_all_gather", CollectiveKind::kAllGather, GroupKind::kShard, share.dense, parameter);
-    add(unit.gathers, "fsdp_expert_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertData, share.expert,
+    add(unit.gathers, "fsdp_all_gather", CollectiveKind::kAllGather, GroupKind::kShard, share.dense,
         parameter);
+    add(unit.gathers, "fsdp_expert_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertData,
+        share.expert, parameter);
   }
   add(unit.scatters, "fsdp_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kShard,
       share.trainable_dense, gradient);
-  add(unit.scatters, "fsdp_expert_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kExpertData,
-      share.trainable_expert, gradient);
+  add(unit.scatters, "fsdp_expert_reduce_scatter", CollectiveKind::kReduceScatter,
+      GroupKind::kExpertData, share.trainable_expert, gradient);
   const auto shards = static_cast<double>(rank_group(job_, GroupKind::kShard).size);
   add(unit.replica_sums, "fsdp_replica_all_reduce", CollectiveKind::kAllReduce, GroupKind::kReplica,
       share.trainable_dense / shards, gradient);

@@ -8,8 +8,9 @@
 namespace ergometer::plan {
 namespace {
 
-/// Whole-stage layer counts under Megatron-Core's rules (get_num_layers_to_build): the first and last stage as
-/// asked, the rest shared evenly; or embedding and loss counted as a layer each before an even split.
+/// Whole-stage layer counts under Megatron-Core's rules (get_num_layers_to_build): the first and
+/// last stage as asked, the rest shared evenly; or embedding and loss counted as a layer each
+/// before an even split.
 std::vector<int64_t> layers_per_stage(const spec::Job& job) {
   const spec::Parallelism& parallel = job.parallelism;
   int64_t to_share = job.model.layer_count(), sharing = parallel.pp;
@@ -18,27 +19,31 @@ std::vector<int64_t> layers_per_stage(const spec::Job& job) {
     to_share -= parallel.first_stage_layers + parallel.last_stage_layers;
     sharing -= (first_set ? 1 : 0) + (last_set ? 1 : 0);
   } else {
-    to_share += (parallel.embedding_counts_as_layer ? 1 : 0) + (parallel.loss_counts_as_layer ? 1 : 0);
+    to_share +=
+        (parallel.embedding_counts_as_layer ? 1 : 0) + (parallel.loss_counts_as_layer ? 1 : 0);
   }
-  std::vector<int64_t> layers(static_cast<size_t>(parallel.pp), sharing > 0 ? to_share / sharing : 0);
+  std::vector<int64_t> layers(static_cast<size_t>(parallel.pp),
+                              sharing > 0 ? to_share / sharing : 0);
   if (first_set) layers.front() = parallel.first_stage_layers;
   if (last_set) layers.back() = parallel.last_stage_layers;
   return layers;
 }
 
-/// Layers of the chunk whose forward recomputation the backward repeats. The block method stops at decoder
-/// layers; the uniform method covers MTP modules too (Megatron-Core, multi_token_prediction.py).
+/// Layers of the chunk whose forward recomputation the backward repeats. The block method stops at
+/// decoder layers; the uniform method covers MTP modules too (Megatron-Core,
+/// multi_token_prediction.py).
 int64_t recomputed_layers(const spec::Job& job, int64_t layers, int64_t mtp) {
   const spec::Training& training = job.training;
   if (training.recompute != spec::Recompute::kFull) return 0;
-  if (training.recompute_method == spec::RecomputeMethod::kUniform || training.recompute_layers == 0) {
+  if (training.recompute_method == spec::RecomputeMethod::kUniform ||
+      training.recompute_layers == 0) {
     return layers + mtp;
   }
   return std::min(training.recompute_layers, layers);
 }
 
-Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, int64_t first, int64_t count,
-                 bool is_first, bool is_last) {
+Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, int64_t first,
+                 int64_t count, bool is_first, bool is_last) {
   Chunk chunk;
   const auto add = [&chunk](int block, int64_t layer) {
     chunk.blocks.push_back(block);
@@ -76,7 +81,8 @@ std::vector<int64_t> layers_per_chunk(const spec::Job& job) {
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload) {
   const int64_t stages = job.parallelism.pp, chunks = job.parallelism.vpp;
   const std::vector<int64_t> layers = layers_per_chunk(job);
-  ERGOMETER_CHECK(static_cast<int64_t>(layers.size()) == stages * chunks, "one layer count a chunk and stage");
+  ERGOMETER_CHECK(static_cast<int64_t>(layers.size()) == stages * chunks,
+                  "one layer count a chunk and stage");
   ERGOMETER_CHECK(std::accumulate(layers.begin(), layers.end(), int64_t{0}) ==
                       static_cast<int64_t>(workload.layer_blocks.size()),
                   "the chunks' layers add up to the model's");

@@ -12,25 +12,28 @@ namespace ergometer::plan {
 
 /// The blocks that one chunk of one stage runs, in forward order.
 struct Chunk {
-  std::vector<int> blocks;       ///< indices into Workload::blocks
-  std::vector<int64_t> layers;   ///< decoder layer number of each block; -1 for embedding, MTP and head
-  int64_t recomputed_blocks = 0; ///< the first so many layers of the chunk are recomputed in full, see
-                                 ///< `is_recomputed`
+  std::vector<int> blocks;  ///< indices into Workload::blocks
+  std::vector<int64_t>
+      layers;  ///< decoder layer number of each block; -1 for embedding, MTP and head
+  int64_t recomputed_blocks = 0;  ///< the first so many layers of the chunk are recomputed in full,
+                                  ///< see `is_recomputed`
 };
 
 struct Stage {
   std::vector<Chunk> chunks;  ///< vpp of them
 };
 
-/// Divides the model over stages and chunks by the job's rules: even, uneven first and last stage, embedding
-/// and loss counted as layers, explicit lists. The head (and MTP) is on the last chunk of the last stage.
+/// Divides the model over stages and chunks by the job's rules: even, uneven first and last stage,
+/// embedding and loss counted as layers, explicit lists. The head (and MTP) is on the last chunk of
+/// the last stage.
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload);
 
-/// Whether entry `index` of the chunk is recomputed in full before its backward: one of the first so many blocks
-/// that have a `recompute` list.
+/// Whether entry `index` of the chunk is recomputed in full before its backward: one of the first
+/// so many blocks that have a `recompute` list.
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index);
 
-/// Layers of every (chunk, stage), chunk-major, without lowering; the check that they add up is `spec/resolve`'s.
+/// Layers of every (chunk, stage), chunk-major, without lowering; the check that they add up is
+/// `spec/resolve`'s.
 std::vector<int64_t> layers_per_chunk(const spec::Job& job);
 
 }  // namespace ergometer::plan

@@ -54,7 +54,8 @@ TEST(Stages, RecomputationCoversLayersAndWithTheUniformMethodMtp) {
     const workload::Workload workload = fake_workload(job);
     const Chunk chunk = divide(job, workload)[stage].chunks[0];
     std::string out;
-    for (size_t i = 0; i < chunk.blocks.size(); ++i) out += is_recomputed(chunk, workload, i) ? 'r' : '.';
+    for (size_t i = 0; i < chunk.blocks.size(); ++i)
+      out += is_recomputed(chunk, workload, i) ? 'r' : '.';
     return out;
   };
   EXPECT_EQ(recomputed(0), ".rrrr");   // embedding and four layers

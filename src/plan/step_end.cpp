@@ -7,8 +7,10 @@ using workload::CollectiveKind;
 using workload::GroupKind;
 using workload::Stream;
 
-workload::Operator step_sum(const char* name, GroupKind group, double elements, double element_bytes) {
-  workload::Operator op = data_collective(name, CollectiveKind::kAllReduce, group, elements, element_bytes);
+workload::Operator step_sum(const char* name, GroupKind group, double elements,
+                            double element_bytes) {
+  workload::Operator op =
+      data_collective(name, CollectiveKind::kAllReduce, group, elements, element_bytes);
   op.pass = workload::Pass::kOptimizer;
   return op;
 }
@@ -47,7 +49,8 @@ workload::ParameterShare stage_share(const workload::Workload& workload, const S
   workload::ParameterShare sum;
   for (const Chunk& chunk : stage.chunks) {
     for (const int block : chunk.blocks) {
-      const workload::ParameterShare& share = workload.blocks[static_cast<size_t>(block)].parameters;
+      const workload::ParameterShare& share =
+          workload.blocks[static_cast<size_t>(block)].parameters;
       sum.dense += share.dense;
       sum.expert += share.expert;
       sum.trainable_dense += share.trainable_dense;
@@ -57,12 +60,14 @@ workload::ParameterShare stage_share(const workload::Workload& workload, const S
   return sum;
 }
 
-double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload,
+                                  const Stage& stage) {
   const spec::Model& model = job.model;
   double elements = 0;
   for (const Chunk& chunk : stage.chunks) {
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-      if (chunk.layers[i] >= 0) elements += layer_elements(model, model.layers[static_cast<size_t>(chunk.layers[i])]);
+      if (chunk.layers[i] >= 0)
+        elements += layer_elements(model, model.layers[static_cast<size_t>(chunk.layers[i])]);
       const bool head = chunk.blocks[i] == workload.head_block;
       if (head && model.final_norm) elements += norm_elements(model);
     }
@@ -71,8 +76,8 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
 }
 
 void write_step_end(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                    int64_t stage_index, OperatorTable& operators, ProgramWriter& writer, DataParallel& data,
-                    ShardedUnits& units) {
+                    int64_t stage_index, OperatorTable& operators, ProgramWriter& writer,
+                    DataParallel& data, ShardedUnits& units) {
   const spec::Parallelism& parallel = job.parallelism;
   const double bytes = gradient_bytes(job.training);
   writer.at(-1, -1, -1);
@@ -85,14 +90,17 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   }
   const bool end = stage_index == 0 || stage_index == parallel.pp - 1;
   if (end && embedding_on_both_ends(job)) {
-    const double elements = static_cast<double>(job.padded_vocab() / parallel.tp) *
-                            static_cast<double>(job.model.embedding_dim > 0 ? job.model.embedding_dim
-                                                                            : job.model.hidden);
-    writer.world(operators.add(step_sum("embedding_grad_all_reduce", GroupKind::kEmbedding, elements, bytes)));
+    const double elements =
+        static_cast<double>(job.padded_vocab() / parallel.tp) *
+        static_cast<double>(job.model.embedding_dim > 0 ? job.model.embedding_dim
+                                                        : job.model.hidden);
+    writer.world(operators.add(
+        step_sum("embedding_grad_all_reduce", GroupKind::kEmbedding, elements, bytes)));
   }
   const workload::ParameterShare share = stage_share(workload, stage);
   writer.op(Stream::kCompute, operators.add(workload::gradient_norm(job, share)));
-  if (job.gpus > 1) writer.world(operators.add(step_sum("grad_norm_all_reduce", GroupKind::kWorld, 1, 4)));
+  if (job.gpus > 1)
+    writer.world(operators.add(step_sum("grad_norm_all_reduce", GroupKind::kWorld, 1, 4)));
   writer.host_sync();
   writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
   data.gather_parameters();

@@ -10,16 +10,18 @@ namespace ergometer::plan {
 /// Parameters that one rank of the stage holds.
 workload::ParameterShare stage_share(const workload::Workload& workload, const Stage& stage);
 
-/// Elements per rank whose gradients every tensor-parallel rank computes on its own part of the sequence and
-/// which are summed over tensor parallelism once a step: norms, routers, MLA's undivided projections and the
-/// biases behind row-parallel products.
-double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload, const Stage& stage);
+/// Elements per rank whose gradients every tensor-parallel rank computes on its own part of the
+/// sequence and which are summed over tensor parallelism once a step: norms, routers, MLA's
+/// undivided projections and the biases behind row-parallel products.
+double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload,
+                                  const Stage& stage);
 
-/// What a training step does once, behind the last backward, in Megatron-Core's order: gradients reduced over data
-/// parallelism, the sequence-parallel sums, tied embeddings summed between first and last stage, the gradient
-/// norm with its `.item()`, the optimizer, and parameters gathered unless the next step does that.
+/// What a training step does once, behind the last backward, in Megatron-Core's order: gradients
+/// reduced over data parallelism, the sequence-parallel sums, tied embeddings summed between first
+/// and last stage, the gradient norm with its `.item()`, the optimizer, and parameters gathered
+/// unless the next step does that.
 void write_step_end(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                    int64_t stage_index, OperatorTable& operators, ProgramWriter& writer, DataParallel& data,
-                    ShardedUnits& units);
+                    int64_t stage_index, OperatorTable& operators, ProgramWriter& writer,
+                    DataParallel& data, ShardedUnits& units);
 
 }  // namespace ergometer::plan

@@ -72,8 +72,8 @@ inline spec::Job make_job(const Shape& shape) {
   return job;
 }
 
-/// Builds a workload of a few operators a block, enough to tell passes, streams and groups apart. A layer holds
-/// 100 dense and, with experts, 1000 expert parameters; the embedding 30, the head 50.
+/// Builds a workload of a few operators a block, enough to tell passes, streams and groups apart. A
+/// layer holds 100 dense and, with experts, 1000 expert parameters; the embedding 30, the head 50.
 class FakeWorkload {
  public:
   explicit FakeWorkload(const spec::Job& job) : job_(job) {
@@ -103,12 +103,14 @@ class FakeWorkload {
     workload_.operators.push_back(op);
     return static_cast<int>(workload_.operators.size()) - 1;
   }
-  int collective(const char* name, workload::Pass pass, workload::CollectiveKind kind, workload::GroupKind group) {
+  int collective(const char* name, workload::Pass pass, workload::CollectiveKind kind,
+                 workload::GroupKind group) {
     const int op = compute(name, pass, workload::OperatorKind::kCollective);
     workload_.operators.back().collective = kind;
     workload_.operators.back().group = group;
     workload_.operators.back().comm_bytes = 2048;
-    if (group == workload::GroupKind::kExpert) workload_.operators.back().module = workload::Module::kMoe;
+    if (group == workload::GroupKind::kExpert)
+      workload_.operators.back().module = workload::Module::kMoe;
     return op;
   }
   static Item run(Stream stream, int op) { return {Item::Kind::kOperator, stream, stream, op}; }
@@ -117,16 +119,18 @@ class FakeWorkload {
   std::vector<Item> forward_items(workload::Pass pass, bool moe) {
     std::vector<Item> items;
     if (job_.parallelism.tp > 1) {
-      items.push_back(run(Stream::kCompute, collective("tp_all_gather", pass, workload::CollectiveKind::kAllGather,
-                                                       workload::GroupKind::kTensor)));
+      items.push_back(run(Stream::kCompute,
+                          collective("tp_all_gather", pass, workload::CollectiveKind::kAllGather,
+                                     workload::GroupKind::kTensor)));
     }
     items.push_back(run(Stream::kCompute, compute("fc1", pass)));
     if (moe && job_.training.moe_capacity_factor == 0) {
       items.push_back(run(Stream::kCompute, compute("moe_counts_to_host", pass)));
     }
     if (moe) {
-      items.push_back(run(Stream::kCompute, collective("dispatch", pass, workload::CollectiveKind::kAllToAll,
-                                                       workload::GroupKind::kExpert)));
+      items.push_back(
+          run(Stream::kCompute, collective("dispatch", pass, workload::CollectiveKind::kAllToAll,
+                                           workload::GroupKind::kExpert)));
     }
     return items;
   }
@@ -139,10 +143,12 @@ class FakeWorkload {
     block.forward = forward_items(workload::Pass::kForward, moe);
     const bool layer = kind == workload::BlockKind::kLayer || kind == workload::BlockKind::kMtp;
     if (layer) block.recompute = forward_items(workload::Pass::kRecompute, moe);
-    block.backward.push_back(run(Stream::kCompute, compute("fc1_dgrad", workload::Pass::kBackward)));
+    block.backward.push_back(
+        run(Stream::kCompute, compute("fc1_dgrad", workload::Pass::kBackward)));
     if (job_.parallelism.tp > 1) {
-      const int scatter = collective("tp_reduce_scatter", workload::Pass::kBackward,
-                                     workload::CollectiveKind::kReduceScatter, workload::GroupKind::kTensor);
+      const int scatter =
+          collective("tp_reduce_scatter", workload::Pass::kBackward,
+                     workload::CollectiveKind::kReduceScatter, workload::GroupKind::kTensor);
       block.backward.push_back(join(Stream::kTensor, Stream::kCompute));
       block.backward.push_back(run(Stream::kTensor, scatter));
     }

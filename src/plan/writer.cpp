@@ -8,8 +8,8 @@ namespace {
 /// Equal in all that the plan's own operators differ in.
 bool same(const workload::Operator& a, const workload::Operator& b) {
   return a.name == b.name && a.kind == b.kind && a.pass == b.pass && a.collective == b.collective &&
-         a.group == b.group && a.comm_bytes == b.comm_bytes && a.bytes == b.bytes && a.flops == b.flops &&
-         a.kernels == b.kernels;
+         a.group == b.group && a.comm_bytes == b.comm_bytes && a.bytes == b.bytes &&
+         a.flops == b.flops && a.kernels == b.kernels;
 }
 
 }  // namespace
@@ -19,13 +19,15 @@ OperatorTable::OperatorTable(const workload::Workload& workload)
 
 int32_t OperatorTable::add(const workload::Operator& op) {
   const auto own = operators_.begin() + static_cast<std::ptrdiff_t>(own_);
-  const auto found = std::find_if(own, operators_.end(), [&](const auto& other) { return same(op, other); });
+  const auto found =
+      std::find_if(own, operators_.end(), [&](const auto& other) { return same(op, other); });
   const auto index = static_cast<int32_t>(found - operators_.begin());
   if (found == operators_.end()) operators_.push_back(op);
   return index;
 }
 
-ProgramWriter::ProgramWriter(Role& role, const OperatorTable& operators) : role_(role), operators_(operators) {
+ProgramWriter::ProgramWriter(Role& role, const OperatorTable& operators)
+    : role_(role), operators_(operators) {
   last_op_.fill(-1);
 }
 
@@ -41,7 +43,8 @@ void ProgramWriter::add(InstructionKind kind, Stream stream, Stream on, int32_t 
 
 void ProgramWriter::op(Stream stream, int32_t op) {
   const bool collective = operators_.at(op).kind == workload::OperatorKind::kCollective;
-  add(collective ? InstructionKind::kCollective : InstructionKind::kCompute, stream, stream, op, -1);
+  add(collective ? InstructionKind::kCollective : InstructionKind::kCompute, stream, stream, op,
+      -1);
   last_op_[static_cast<size_t>(stream)] = op;
 }
 
@@ -78,11 +81,10 @@ void ProgramWriter::host_sync() {
 
 void ProgramWriter::repeat(const Segment& segment, int32_t micro_batch) {
   std::vector<Instruction>& program = role_.program;
-  const size_t at = program.size(), count = segment.end - segment.begin;
-  program.resize(at + count);
-  for (size_t i = 0; i < count; ++i) {
-    program[at + i] = program[segment.begin + i];
-    program[at + i].micro_batch = micro_batch;
+  for (size_t i = segment.begin; i < segment.end; ++i) {
+    Instruction instruction = program[i];
+    instruction.micro_batch = micro_batch;
+    program.push_back(instruction);
   }
   last_op_ = segment.last_op;
 }

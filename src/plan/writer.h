@@ -9,7 +9,8 @@
 
 namespace ergometer::plan {
 
-/// The operators of a plan while it is being built: the workload's, then the plan's own, each distinct one once.
+/// The operators of a plan while it is being built: the workload's, then the plan's own, each
+/// distinct one once.
 class OperatorTable {
  public:
   explicit OperatorTable(const workload::Workload& workload);
@@ -22,9 +23,9 @@ class OperatorTable {
   size_t own_;  ///< where the plan's own begin
 };
 
-/// Appends instructions to one role's program and remembers what ran last on every stream, so that a wait of the
-/// compute stream names the operator it waits for. A stretch that repeats micro batch after micro batch is
-/// written once and copied: `begin` and `end` around it, then `repeat`.
+/// Appends instructions to one role's program and remembers what ran last on every stream, so that
+/// a wait of the compute stream names the operator it waits for. A stretch that repeats micro batch
+/// after micro batch is written once and copied: `begin` and `end` around it, then `repeat`.
 class ProgramWriter {
  public:
   using Stream = workload::Stream;
