@@ -1,6 +1,6 @@
 #include "cost/cost.h"
 
-#include <chrono>
+#include <algorithm>
 
 #include "cost/test_support.h"
 
@@ -206,19 +206,6 @@ TEST(CostTable, PricesEveryOperatorOfEveryRole) {
   EXPECT_EQ(table.reference_clock_hz, 1e9);
   EXPECT_DOUBLE_EQ(table.prices[0][0].clocked_s, 65.536e-6);
   EXPECT_GT(table.prices[0][1].fixed_s, table.prices[1][1].fixed_s);
-}
-
-TEST(CostTable, IsQuick) {
-  // A plan's few hundred operators take well under a millisecond in a release build; leave room for
-  // slow ones.
-  const CostModel model = model_of(round_job());
-  const workload::Operator op = gemm_operator(4096, 8192, 8192);
-  const auto start = std::chrono::steady_clock::now();
-  double sum = 0;
-  for (int i = 0; i < 300; ++i) sum += model.price(op, {}).seconds();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  EXPECT_GT(sum, 0);
-  EXPECT_LT(took.count(), 20e-3);
 }
 
 }  // namespace

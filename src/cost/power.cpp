@@ -10,7 +10,7 @@ double power(double base, double exponent) {
   constexpr int kFractionBits = 10;
   ERGOMETER_CHECK(base > 0 && exponent >= 0 && exponent < 4,
                   "a base above 0 and an exponent in [0, 4)");
-  const auto steps = static_cast<long long>(exponent * (1 << kFractionBits) + 0.5);
+  const auto steps = std::llround(exponent * (1 << kFractionBits));
   double result = 1;
   for (long long whole = steps >> kFractionBits; whole > 0; --whole) result *= base;
   double root = base;  // base^(1/2), base^(1/4), ... for the bits behind the point
