@@ -41,7 +41,7 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   memory.other += buffers.total();
   add_part(memory, "dummy_gradients", buffers.dummy_gradients);
   add_part(memory, "gathered_parameters", buffers.gathered);
-  add_part(memory, "userbuffers", buffers.userbuffers);
+  add_part(memory, "tensor_parallel_buffers", buffers.tensor);
   add_part(memory, "kv_cache", buffers.kv_cache);
   add_part(memory, "workspace", buffers.workspace);
   return memory;
@@ -57,8 +57,9 @@ MemoryReport memory(const spec::Job& job, const workload::Workload& workload, co
     report.stages.push_back(stage_memory(job, workload, stages[i], static_cast<int64_t>(i)));
     const StageMemory& stage = report.stages.back();
     if (stage.total() > report.worst().total()) report.worst_stage = stage.stage;
-    report.allocated_after_step =
-        std::max(report.allocated_after_step, stage.weights + stage.gradients + stage.optimizer);
+    const double between = stage.weights + stage.gradients + stage.optimizer +
+                           buffer_memory(job, workload, stages[i]).total();
+    report.allocated_after_step = std::max(report.allocated_after_step, between);
   }
   report.fits = report.worst().total() <= report.capacity;
   report.advice = memory_advice(job, report);

@@ -24,7 +24,8 @@ struct MemoryReport {
   std::vector<StageMemory> stages;
   int64_t worst_stage = 0;
   double capacity = 0;   ///< usable by the framework on one GPU
-  double allocated_after_step = 0;  ///< worst stage, between steps: states only (what nanotron reports)
+  double allocated_after_step = 0;  ///< worst stage, between steps: states and lasting buffers, no activations
+                                    ///< (what nanotron reports)
   bool fits = true;
   const StageMemory& worst() const { return stages[static_cast<size_t>(worst_stage)]; }
   /// "does not fit: needs 97.1 of 79.1 GiB on stage 3; the largest part is activations (41.2 GiB); try ..."

@@ -28,10 +28,10 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 struct BufferMemory {
   double dummy_gradients = 0;  ///< Transformer Engine's, one a distinct weight shape
   double gathered = 0;         ///< whole units of sharded parameters and gradients
-  double userbuffers = 0;      ///< tensor-parallel overlap
+  double tensor = 0;           ///< persistent buffers of tensor-parallel collectives
   double workspace = 0;        ///< the constant rest
   double kv_cache = 0;
-  double total() const { return dummy_gradients + gathered + userbuffers + workspace + kv_cache; }
+  double total() const { return dummy_gradients + gathered + tensor + workspace + kv_cache; }
 };
 BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage);
 

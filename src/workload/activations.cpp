@@ -147,10 +147,23 @@ double layer_transient(const spec::Job& job, const Shapes& shapes, bool moe) {
   return incoming + std::max(branches(job.model) * width, width + gathered);
 }
 
-/// Logits and their gradient. The native loss has 16-bit logits, an FP32 copy and an FP32 softmax.
-double loss_bytes(const spec::Job& job, const Shapes& shapes) {
-  const double per_logit = job.training.fused_cross_entropy ? 2 * shapes.element : 2 + 4 + 4;
+/// What the loss keeps of the logits until its backward: TE's the 16-bit logits themselves (their gradient replaces
+/// them), the native one an FP32 softmax.
+double kept_logits(const spec::Job& job, const Shapes& shapes) {
+  const double per_logit = job.training.fused_cross_entropy ? shapes.element : 4;
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
+}
+
+/// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy.
+double loss_transient(const spec::Job& job, const Shapes& shapes) {
+  const double per_logit = job.training.fused_cross_entropy ? shapes.element : 2 + 4;
+  return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
+}
+
+void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  if (job.model.final_norm) parts.add("final_norm_input", shapes.element * shard_stream(shapes));
+  parts.add("head_input", shapes.element * shard_stream(shapes));
+  parts.add("logits", kept_logits(job, shapes));
 }
 
 }  // namespace
@@ -186,23 +199,23 @@ ActivationShare head_activations(const spec::Job& job, const Shapes& shapes) {
     return share;
   }
   Parts parts(share);
-  if (job.model.final_norm) parts.add("final_norm_input", shapes.element * shard_stream(shapes));
-  parts.add("head_input", shapes.element * shard_stream(shapes));
+  add_head(job, shapes, parts);
   share.checkpoint = share.kept;
-  share.transient = loss_bytes(job, shapes);
+  share.transient = loss_transient(job, shapes);
   return share;
 }
 
 ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes, bool moe) {
   ActivationShare share = layer_activations(job, shapes, moe);
   Parts parts(share);
-  // Inputs of its two norms and of the projection (2h), then what a head keeps, its logits included: the main
-  // head's loss comes after.
+  // Inputs of its two norms and of the projection (2h); its own head keeps as much as the main one.
   parts.add("mtp_inputs", 4 * shapes.element * shard_stream(shapes));
-  parts.add("mtp_head", 2 * shapes.element * shard_stream(shapes));
-  parts.add("mtp_logits", shapes.element * tokens(shapes) * static_cast<double>(shapes.vocab));
-  share.checkpoint = share.kept;
-  share.transient = std::max(share.transient, loss_bytes(job, shapes));
+  const double before_head = share.kept;
+  add_head(job, shapes, parts);
+  const double head = share.kept - before_head;
+  // Recomputation rebuilds all between the module's two inputs and its head.
+  share.checkpoint = 2 * shapes.element * shard_stream(shapes) + head;
+  share.transient = std::max(share.transient, loss_transient(job, shapes));
   return share;
 }
 

@@ -129,25 +129,33 @@ Int128 model_flops_per_sequence(const spec::Job& job) {
   return flops;
 }
 
+/// Whole-stage layer counts: first and last stage as asked and the rest even, or embedding and loss counted in.
+std::vector<int64_t> stage_sizes(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const bool first = p.first_stage_layers > 0, last = p.last_stage_layers > 0;
+  int64_t shared = job.model.layer_count();
+  if (first || last) {
+    shared -= p.first_stage_layers + p.last_stage_layers;
+  } else {
+    shared += (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
+  }
+  const int64_t sharing = p.pp - (first ? 1 : 0) - (last ? 1 : 0);
+  std::vector<int64_t> sizes(static_cast<size_t>(p.pp), sharing > 0 ? shared / sharing : 0);
+  if (first) sizes.front() = p.first_stage_layers;
+  if (last) sizes.back() = p.last_stage_layers;
+  return sizes;
+}
+
 /// Layers of every (chunk, stage) in model order: the same rules as the plan's division of the model.
 std::vector<int64_t> chunk_sizes(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (!p.stage_layers.empty()) return p.stage_layers;
-  const int64_t chunks = p.pp * p.vpp;
-  int64_t layers = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
-  std::vector<int64_t> sizes(static_cast<size_t>(chunks), 0);
-  int64_t even_stages = p.pp;
-  if (p.first_stage_layers > 0) layers -= p.first_stage_layers, --even_stages;
-  if (p.last_stage_layers > 0) layers -= p.last_stage_layers, --even_stages;
-  for (int64_t i = 0; i < chunks; ++i) {
-    const int64_t stage = i % p.pp;
-    int64_t of_stage = even_stages > 0 ? layers / even_stages : 0;
-    if (stage == 0 && p.first_stage_layers > 0) of_stage = p.first_stage_layers;
-    if (stage == p.pp - 1 && p.last_stage_layers > 0) of_stage = p.last_stage_layers;
-    sizes[static_cast<size_t>(i)] = of_stage / p.vpp;
-  }
-  if (p.embedding_counts_as_layer) --sizes.front();
-  if (p.loss_counts_as_layer) --sizes.back();
+  std::vector<int64_t> sizes;
+  for (int64_t chunk = 0; chunk < p.vpp; ++chunk)
+    for (const int64_t of_stage : stage_sizes(job)) sizes.push_back(of_stage / p.vpp);
+  const bool uneven = p.first_stage_layers > 0 || p.last_stage_layers > 0;
+  if (!uneven && p.embedding_counts_as_layer) --sizes.front();
+  if (!uneven && p.loss_counts_as_layer) --sizes.back();
   return sizes;
 }
 
@@ -160,6 +168,8 @@ Int128 full_recompute_flops(const spec::Job& job) {
     for (int64_t i = 0; i < size && layer < job.model.layers.size(); ++i, ++layer)
       if (!block || i < training.recompute_layers) flops += layer_flops(job, job.model.layers[layer], kForward);
   }
+  // The block method stops at decoder layers, the uniform one covers the layer inside MTP modules too.
+  if (!block) flops += mtp_flops(job, kForward) - job.model.mtp_layers * head_flops(job, kForward);
   return flops;
 }
 

@@ -134,14 +134,18 @@ void head_backward(BlockWriter& writer) {
   if (model.final_norm) norm_backward(writer, "final_norm_backward", false);
 }
 
-void mtp_forward(BlockWriter& writer) {
+void mtp_layer_forward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
-  lookup_forward(writer);
   norm_forward(writer, "mtp_embedding_norm", false);
   norm_forward(writer, "mtp_hidden_norm", false);
   writer.memory({Module::kHead, "mtp_concatenate", 4 * shard_bytes(writer)});
   linear_forward(writer, replicated_linear(writer, "mtp_projection", Module::kHead, 2 * model.hidden, model.hidden));
   layer_forward(writer, model.layers.back());
+}
+
+void mtp_forward(BlockWriter& writer) {
+  lookup_forward(writer);
+  mtp_layer_forward(writer);
   head_forward(writer);
 }
 

@@ -19,6 +19,8 @@ void embedding_backward(BlockWriter& writer);
 void head_forward(BlockWriter& writer);
 void head_backward(BlockWriter& writer);
 void mtp_forward(BlockWriter& writer);
+/// What full recomputation repeats of a module: neither its embedding nor its head.
+void mtp_layer_forward(BlockWriter& writer);
 void mtp_backward(BlockWriter& writer);
 
 }  // namespace ergometer::workload

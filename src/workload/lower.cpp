@@ -9,10 +9,10 @@
 namespace ergometer::workload {
 namespace {
 
-/// Writes the lists of one block with the given functions.
-template <class Forward, class Backward>
+/// Writes the lists of one block with the given functions; `again` is what full recomputation repeats.
+template <class Forward, class Backward, class Again>
 Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload, BlockKind kind, std::string name,
-                 Forward&& forward, Backward&& backward) {
+                 Forward&& forward, Backward&& backward, Again&& again) {
   Block block;
   block.kind = kind;
   block.name = std::move(name);
@@ -21,9 +21,9 @@ Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload,
   if (!shapes.training) return block;
   BlockWriter backward_writer(job, shapes, workload, block.backward, Pass::kBackward);
   backward(backward_writer);
-  if (kind == BlockKind::kLayer && job.training.recompute == spec::Recompute::kFull) {
-    BlockWriter again(job, shapes, workload, block.recompute, Pass::kRecompute);
-    forward(again);
+  if (job.training.recompute == spec::Recompute::kFull) {
+    BlockWriter again_writer(job, shapes, workload, block.recompute, Pass::kRecompute);
+    again(again_writer);
   }
   return block;
 }
@@ -35,7 +35,7 @@ int add_block(Workload& workload, Block block) {
 
 int add_embedding(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   Block block = make_block(job, shapes, workload, BlockKind::kEmbedding, "embedding", embedding_forward,
-                           embedding_backward);
+                           embedding_backward, [](BlockWriter&) {});
   set_parameters(job, shapes, workload, false, block);
   block.activations = embedding_activations(job, shapes);
   return add_block(workload, std::move(block));
@@ -48,10 +48,10 @@ std::string layer_name(const spec::Layer& layer) {
 }
 
 int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload, const spec::Layer& layer) {
-  Block block = make_block(
-      job, shapes, workload, BlockKind::kLayer, layer_name(layer),
-      [&](BlockWriter& writer) { layer_forward(writer, layer); },
-      [&](BlockWriter& writer) { layer_backward(writer, layer); });
+  const auto forward = [&](BlockWriter& writer) { layer_forward(writer, layer); };
+  const auto backward = [&](BlockWriter& writer) { layer_backward(writer, layer); };
+  Block block =
+      make_block(job, shapes, workload, BlockKind::kLayer, layer_name(layer), forward, backward, forward);
   set_parameters(job, shapes, workload, layer.moe, block);
   block.activations = layer_activations(job, shapes, layer.moe);
   return add_block(workload, std::move(block));
@@ -75,7 +75,8 @@ void add_layers(const spec::Job& job, const Shapes& shapes, Workload& workload) 
 void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   if (job.model.mtp_layers == 0 || job.model.layers.empty() || !shapes.training) return;
   const bool moe = job.model.layers.back().moe;
-  Block block = make_block(job, shapes, workload, BlockKind::kMtp, "mtp", mtp_forward, mtp_backward);
+  Block block = make_block(job, shapes, workload, BlockKind::kMtp, "mtp", mtp_forward, mtp_backward,
+                           mtp_layer_forward);
   set_parameters(job, shapes, workload, moe, block);
   block.activations = mtp_activations(job, shapes, moe);
   const int index = add_block(workload, std::move(block));
@@ -83,7 +84,8 @@ void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
 }
 
 int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
-  Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward, head_backward);
+  Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward, head_backward,
+                           [](BlockWriter&) {});
   set_parameters(job, shapes, workload, false, block);
   block.activations = head_activations(job, shapes);
   return add_block(workload, std::move(block));

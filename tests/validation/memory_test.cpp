@@ -1,0 +1,194 @@
+// Predicted against measured memory (tests/validation/data/README.md says where the numbers are from). Nothing is
+// fitted per row: the schemes of src/plan/memory_states.cpp and the activations of src/workload/activations.cpp,
+// with one constant for workspaces per framework.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "plan/memory.h"
+#include "plan/nanotron_stages.h"
+#include "spec/read.h"
+#include "spec/settings.h"
+
+namespace ergometer {
+namespace {
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+using Row = std::map<std::string, std::string>;
+
+std::vector<std::string> split(const std::string& line, char separator) {
+  std::vector<std::string> fields;
+  std::stringstream stream(line);
+  for (std::string field; std::getline(stream, field, separator);) fields.push_back(field);
+  return fields;
+}
+
+std::vector<Row> read_csv(const std::string& name) {
+  std::ifstream file(std::string(ERGOMETER_SOURCE_DIR) + "/tests/validation/data/" + name);
+  std::string line;
+  std::getline(file, line);
+  const std::vector<std::string> header = split(line, ',');
+  std::vector<Row> rows;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> fields = split(line, ',');
+    Row row;
+    for (size_t i = 0; i < header.size() && i < fields.size(); ++i) row[header[i]] = fields[i];
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void set(spec::Settings& settings, const char* name, const std::string& value) {
+  settings.set(spec::find_setting(name)->name, value, spec::Origin{std::string("--") + name, {}});
+}
+
+plan::MemoryReport predict(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  return plan::memory(job, workload, plan::divide(job, workload));
+}
+
+/// Absolute percentage errors and what to say about them.
+struct Errors {
+  std::vector<double> values;
+  void add(double predicted, double measured) { values.push_back(100 * std::fabs(predicted / measured - 1)); }
+  double mean() const {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+  }
+  double median() const {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+  double worst() const { return *std::max_element(values.begin(), values.end()); }
+  std::string text() const {
+    return fmt::format("{:4} rows: mean {:.2f} %, median {:.2f} %, max {:.2f} %", values.size(), mean(), median(), worst());
+  }
+};
+
+// --- SimuMax, B200: peak of torch's allocator. A case name says model, layers and layout; what it leaves out is the
+// suite's default: sequence 4096, micro batch 1, sequence parallelism with TP, distributed optimizer, FP32
+// gradients, TE's fused loss and fused accumulation.
+
+/// The digits after `key` in a word of the case name, such as "tp" in "tp8".
+std::string number_after(const std::string& name, const std::string& key, const std::string& fallback) {
+  for (const std::string& word : split(name, '_'))
+    if (word.starts_with(key) && word.size() > key.size() && std::isdigit(static_cast<unsigned char>(word[key.size()])))
+      return word.substr(key.size());
+  return fallback;
+}
+
+spec::Job simumax_job(const std::string& name) {
+  const std::map<std::string, std::string> models = {{"llama3_70b", "llama3-70b"}, {"llama3_405b", "llama3.1-405b"},
+                                                     {"deepseekv2", "deepseek-v2"}, {"deepseekv3", "deepseek-v3"}};
+  spec::Settings settings;
+  for (const auto& [prefix, model] : models)
+    if (name.starts_with(prefix)) set(settings, "model", model);
+  set(settings, "cluster", "hgx-b200");
+  set(settings, "gpus", "8");
+  set(settings, "num_layers", number_after(name, "l", ""));
+  for (const char* key : {"tp", "pp", "cp", "ep"}) set(settings, key, number_after(name, key, "1"));
+  if (number_after(name, "ep", "1") != "1") set(settings, "etp", "1");
+  const int64_t dp = std::stoll(number_after(name, "dp", "1"));
+  set(settings, "mbs", "1");
+  set(settings, "gbs", fmt::format("{}", dp * std::stoll(number_after(name, "mbc", "1"))));
+  set(settings, "seq", number_after(name, "seq", "4096"));
+  auto job = spec::resolve(settings);
+  EXPECT_TRUE(job) << name << ": " << (job ? "" : job.error().message);
+  if (!job) return {};
+  job->model.mtp_layers = 0;  // the suite does not train the multi-token-prediction module
+  // Reduced DeepSeek models keep one dense layer in front; V3's three would leave a single MoE layer of four.
+  for (size_t i = 0; i < job->model.layers.size(); ++i)
+    if (job->model.experts.count > 0) job->model.layers[i].moe = i >= 1;
+  return *job;
+}
+
+TEST(MemoryValidation, SimuMaxOnB200) {
+  Errors errors;
+  const std::vector<Row> rows = read_csv("simumax_memory.csv");
+  ASSERT_EQ(rows.size(), 26u);
+  fmt::print("{:54} {:>9} {:>9} {:>7}\n", "SimuMax case (GiB)", "measured", "predicted", "error");
+  for (const Row& row : rows) {
+    const double measured = std::stod(row.at("memory_gib"));
+    const double predicted = predict(simumax_job(row.at("case"))).worst().total() / kGib;
+    errors.add(predicted, measured);
+    fmt::print("{:54} {:9.2f} {:9.2f} {:6.2f} %\n", row.at("case"), measured, predicted,
+               100 * (predicted / measured - 1));
+  }
+  fmt::print("{}\n", errors.text());
+  EXPECT_LE(errors.mean(), 1.0);
+}
+
+// --- nanotron, H100: torch's allocator between two steps, in GiB. Llama-style models of the Ultra-Scale Playbook's
+// benchmark; the layers of a stage follow nanotron's own rule.
+
+int64_t integer(const Row& row, const char* key) { return std::stoll(row.at(key)); }
+
+spec::Model nanotron_model(const Row& row) {
+  spec::Model model;
+  model.name = "nanotron";
+  model.hidden = integer(row, "hidden");
+  model.ffn = integer(row, "ffn");
+  model.heads = integer(row, "heads");
+  model.kv_heads = integer(row, "kv_heads");
+  model.head_dim = model.hidden / model.heads;
+  model.vocab = integer(row, "vocab");
+  model.max_positions = integer(row, "seq");
+  model.tied_embeddings = row.at("tied") == "1";
+  model.layers.resize(static_cast<size_t>(integer(row, "layers")));
+  return model;
+}
+
+spec::Job nanotron_job(const Row& row, const spec::Cluster& cluster) {
+  spec::Job job;
+  job.model = nanotron_model(row);
+  job.cluster = cluster;
+  job.gpus = integer(row, "gpus");
+  spec::Parallelism& p = job.parallelism;
+  p.tp = integer(row, "tp");
+  p.pp = integer(row, "pp");
+  p.dp = integer(row, "dp");
+  p.sequence_parallel = p.tp > 1;
+  p.zero_stage = static_cast<int>(integer(row, "zero"));
+  p.stage_layers = plan::nanotron_stage_layers(job, row.at("after_pp_fix") == "0");
+  spec::Training& training = job.training;
+  training.framework = spec::Framework::kNanotron;
+  training.micro_batch = integer(row, "mbs");
+  training.global_batch = integer(row, "gbs");
+  training.seq_length = integer(row, "seq");
+  training.vocab_multiple = 1;
+  training.fused_cross_entropy = false;
+  return job;
+}
+
+TEST(MemoryValidation, NanotronOnH100) {
+  const auto cluster = spec::read_cluster("hgx-h100");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  std::map<std::string, Errors> groups;
+  Errors errors;
+  for (const Row& row : read_csv("nanotron_memory.csv")) {
+    // Two rows do not say the width of the MLP.
+    if (row.at("ffn").empty()) continue;
+    const double predicted = predict(nanotron_job(row, *cluster)).allocated_after_step / kGib;
+    const double measured = std::stod(row.at("allocated_gib"));
+    errors.add(predicted, measured);
+    groups[fmt::format("{:>3} layers, ZeRO {}, PP {}", row.at("layers"), row.at("zero"), row.at("pp"))].add(predicted, measured);
+  }
+  ASSERT_EQ(errors.values.size(), 1068u);
+  for (const auto& [name, group] : groups) fmt::print("{:30} {}\n", name, group.text());
+  fmt::print("{:30} {}\n", "nanotron", errors.text());
+  EXPECT_LE(errors.mean(), 1.0);
+  EXPECT_LE(errors.median(), 0.5);
+}
+
+}  // namespace
+}  // namespace ergometer
