@@ -155,11 +155,16 @@ void check_experts(SettingReader& read, const Job& job) {
   if (experts.ffn % p.etp != 0)
     return read.refuse(fmt::format("{} does not divide an expert's width {}; try {}", read.said(kEtp, p.etp), experts.ffn,
                                    divisors_text(experts.ffn, p.etp)));
+}
+
+void check_expert_ranks(SettingReader& read, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  if (job.model.experts.count == 0) return;
   const int64_t ranks = job.stage_ranks();
   if (ranks % (p.ep * p.etp) != 0)
     read.refuse(fmt::format("{}: ep x etp = {} x {} = {} does not divide the {} ranks of a stage (tp x cp x dp = {} x {} x {}); "
                             "try --ep {}", read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
-                            divisors_text(std::gcd(experts.count, std::max<int64_t>(1, ranks / p.etp)), p.ep)));
+                            divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)), p.ep)));
 }
 
 void check_sharding(SettingReader& read, const Job& job) {
@@ -187,11 +192,15 @@ void check_network(SettingReader& read, const Job& job) {
 
 }  // namespace
 
-void check_parallelism(SettingReader& read, const Job& job) {
+void check_groups(SettingReader& read, const Job& job) {
   check_tensor(read, job);
   check_stages(read, job);
-  check_schedule(read, job);
   check_experts(read, job);
+}
+
+void check_ranks(SettingReader& read, const Job& job) {
+  check_schedule(read, job);
+  check_expert_ranks(read, job);
   check_sharding(read, job);
   check_sequence(read, job);
   check_network(read, job);

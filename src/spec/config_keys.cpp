@@ -8,7 +8,7 @@ namespace {
 
 /// One row a meaning; the first word is the one that readers ask for.
 constexpr std::array kAliases = std::to_array<std::array<std::string_view, 7>>({
-    {"hidden_size", "n_embd", "d_model", "emb_size", "dim"},
+    {"hidden_size", "n_embd", "n_embed", "d_model", "emb_size", "dim"},
     {"num_hidden_layers", "n_layer", "n_layers", "num_layers"},
     {"num_attention_heads", "n_head", "n_heads", "num_heads", "num_q_heads"},
     {"num_key_value_heads", "num_kv_heads", "n_head_kv", "num_query_groups", "n_kv_heads", "kv_n_heads"},
@@ -21,12 +21,14 @@ constexpr std::array kAliases = std::to_array<std::array<std::string_view, 7>>({
     {"hidden_act", "activation_function", "hidden_activation"},
     {"hidden_dropout", "resid_pdrop", "dropout", "hidden_dropout_prob", "resid_dropout", "residual_dropout"},
     {"n_shared_experts", "num_shared_experts"},
+    {"moe_intermediate_size", "moe_ffn_hidden_size"},
     {"num_nextn_predict_layers", "mtp_num_layers"},
 });
 
 /// In the order of the alphabet, for whoever looks one up.
 constexpr std::array kHarmless = std::to_array<std::string_view>({
     "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_ergometer", "_name_or_path",
+    "activation_dropout", "attention_probs_dropout_prob",
     "add_cross_attention", "apply_query_key_layer_scaling", "apply_residual_connection_post_layernorm",
     "architectures", "attention_dropout", "attention_multiplier", "attention_softmax_in_fp32",
     "attn_logit_softcapping", "attn_output_multiplier", "attn_pdrop", "auto_map", "aux_loss_alpha",

@@ -72,7 +72,8 @@ const nlohmann::json* ConfigReader::find(std::string_view key, std::string_view*
 
 bool ConfigReader::has(std::string_view key) { return find(key) != nullptr; }
 
-bool ConfigReader::is_null(std::string_view key) const {
+bool ConfigReader::is_null(std::string_view key) {
+  find(key);  // seen, hence known
   for (const std::string_view word : config_spellings(key)) {
     const auto it = object_.find(word);
     if (it != object_.end() && it->is_null()) return true;

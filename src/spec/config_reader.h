@@ -31,7 +31,7 @@ class ConfigReader {
   /// Present and not null, under any of its spellings.
   bool has(std::string_view key);
   /// Written out as null, which in some families means something else than absent.
-  bool is_null(std::string_view key) const;
+  bool is_null(std::string_view key);
   /// A whole number of at least one.
   int64_t size(std::string_view key, int64_t fallback);
   int64_t required_size(std::string_view key);

@@ -88,6 +88,8 @@ void read_qwen3_moe(ConfigReader& config, Model& model) {
 
 void read_phi3(ConfigReader& config, Model& model) {
   read_llama_like(config, {3072, 32, 32, 0, 8192, 32064, 4096}, model);
+  model.dropout = config.real("hidden_dropout", 0, 0, 1);
+  config.flag("attention_bias", false);  // written out, never used by the implementation
   read_windows(config, config.count("sliding_window", 0), 0, model);
 }
 

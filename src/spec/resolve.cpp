@@ -26,11 +26,14 @@ Result<void> check_names(const Settings& settings) {
   return {};
 }
 
-/// Inline models and clusters get the place that holds them in front of their messages.
+/// Messages about inline models and clusters name the place that holds them, not a line of the inline text.
 template <class T>
-Result<T> located(Result<T> result, const Settings::Value& value) {
+Result<T> located(Result<T> result, const Settings::Value& value, std::string_view name) {
   if (result || !value.text.starts_with('{')) return result;
-  return input_error(fmt::format("{}: {}", value.origin.text, result.error().message));
+  std::string_view message = result.error().message;
+  const std::string inner = fmt::format("{}:1: ", name);
+  if (message.starts_with(inner)) message.remove_prefix(inner.size());
+  return input_error(fmt::format("{}: {}.{}", value.origin.text, name, message));
 }
 
 Result<void> read_parts(const Settings& settings, Job& job) {
@@ -40,8 +43,8 @@ Result<void> read_parts(const Settings& settings, Job& job) {
     return input_error("no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
   if (cluster == nullptr)
     return input_error("no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
-  ERGOMETER_ASSIGN(job.model, located(read_model(model->text), *model));
-  ERGOMETER_ASSIGN(job.cluster, located(read_cluster(cluster->text), *cluster));
+  ERGOMETER_ASSIGN(job.model, located(read_model(model->text), *model, "model"));
+  ERGOMETER_ASSIGN(job.cluster, located(read_cluster(cluster->text), *cluster, "cluster"));
   job.origins["model"] = model->origin;
   job.origins["cluster"] = cluster->origin;
   return {};
@@ -62,9 +65,11 @@ Result<Job> resolve(const Settings& settings) {
   SettingReader read(settings, job.origins);
   override_layers(read, job.model);
   resolve_mode(read, job);
-  resolve_parallelism(read, job);
+  resolve_groups(read, job);
+  if (!read.error()) check_groups(read, job);
+  if (!read.error()) resolve_ranks(read, job);
   if (!read.error()) resolve_training(read, job);
-  if (!read.error()) check_parallelism(read, job);
+  if (!read.error()) check_ranks(read, job);
   if (!read.error()) check_training(read, job);
   if (read.error()) return tl::unexpected(*read.error());
   return job;

@@ -10,12 +10,17 @@ namespace ergometer::spec {
 
 /// Pre-training, LoRA, prefill or decode.
 void resolve_mode(SettingReader& read, Job& job);
-/// GPUs, the sizes of all groups, dp, and how data parallelism shards.
-void resolve_parallelism(SettingReader& read, Job& job);
+/// The sizes of the groups, the division into chunks and the schedule.
+void resolve_groups(SettingReader& read, Job& job);
+/// Tensor, pipeline and expert parallelism against the model: before GPUs are counted, because a size that the
+/// model rules out would otherwise be blamed on the number of GPUs.
+void check_groups(SettingReader& read, const Job& job);
+/// GPUs, dp, and how data parallelism shards.
+void resolve_ranks(SettingReader& read, Job& job);
 /// Batches, precision, recomputation, overlap, kernels.
 void resolve_training(SettingReader& read, Job& job);
-/// Every size against the model, the cluster and the other sizes.
-void check_parallelism(SettingReader& read, const Job& job);
+/// Sizes against each other, the batches and the cluster.
+void check_ranks(SettingReader& read, const Job& job);
 void check_training(SettingReader& read, const Job& job);
 
 }  // namespace ergometer::spec

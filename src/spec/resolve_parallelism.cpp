@@ -16,6 +16,10 @@ constexpr std::string_view kDp = "data_parallel_size";
 constexpr std::string_view kGpus = "gpus";
 constexpr int64_t kMostGpus = 16'777'216;
 
+bool is_inference(const Job& job) {
+  return job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
+}
+
 void read_group_sizes(SettingReader& read, Parallelism& p) {
   p.tp = read.integer(kTp, 1, "not split");
   p.cp = read.integer(kCp, 1, "not split");
@@ -117,7 +121,7 @@ void read_schedule(SettingReader& read, Parallelism& p) {
 
 void read_sharding(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
-  const bool inference = job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
+  const bool inference = is_inference(job);
   p.fsdp = read.flag("fsdp", false, "not asked for");
   const int64_t zero = inference ? 0 : p.fsdp ? 3 : 1;
   p.zero_stage = static_cast<int>(read.integer("zero", zero, inference ? "no optimizer" : p.fsdp ? "FSDP shards all"
@@ -127,20 +131,24 @@ void read_sharding(SettingReader& read, Job& job) {
 
 }  // namespace
 
-void resolve_parallelism(SettingReader& read, Job& job) {
+void resolve_groups(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   read_group_sizes(read, p);
-  read_gpus(read, job);
-  if (read.error()) return;
-  check_gpus(read, job);
-  compute_dp(read, job);
   read_uneven_stages(read, p);
+  if (read.error()) return;
   read_chunks(read, job);
   read_schedule(read, p);
-  read_sharding(read, job);
-  const bool inference = job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
+  const bool inference = is_inference(job);
   p.sequence_parallel = read.flag("sequence_parallel", p.tp > 1 && !inference,
                                   inference ? "off in inference" : "sequence parallelism goes with tensor parallelism");
+}
+
+void resolve_ranks(SettingReader& read, Job& job) {
+  read_gpus(read, job);
+  if (read.error()) return;
+  compute_dp(read, job);
+  check_gpus(read, job);
+  read_sharding(read, job);
 }
 
 }  // namespace ergometer::spec

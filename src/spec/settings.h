@@ -41,6 +41,9 @@ class Settings {
   void set(std::string_view name, std::string text, Origin origin) {
     values_[std::string(name)] = Value{std::move(text), std::move(origin)};
   }
+  void erase(std::string_view name) {
+    if (const auto it = values_.find(name); it != values_.end()) values_.erase(it);
+  }
   const Value* find(std::string_view name) const {
     const auto it = values_.find(name);
     return it == values_.end() ? nullptr : &it->second;

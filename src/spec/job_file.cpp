@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/nearest.h"
+#include "spec/read.h"
+#include "spec/settings.h"
+#include "spec/yaml_map.h"
+
+namespace ergometer::spec {
+namespace {
+
+constexpr size_t kLargestFile = 4 << 20;
+
+bool is_group(std::string_view key) {
+  for (const SettingInfo& info : setting_table())
+    if (info.group == key) return true;
+  return false;
+}
+
+/// Paths in a job file start from its folder; catalog names and inline mappings stay as they are.
+std::string relocated(const std::string& text, CatalogKind kind, const std::string& file) {
+  const bool known = find_in_catalog(kind, text) != nullptr ||
+                     (kind == CatalogKind::kCluster && find_in_catalog(CatalogKind::kNode, text) != nullptr);
+  if (known || text.starts_with('{')) return text;
+  const std::filesystem::path moved = std::filesystem::path(file).parent_path() / text;
+  std::error_code ignored;
+  return std::filesystem::exists(moved, ignored) ? moved.string() : text;
+}
+
+class JobFileReader {
+ public:
+  explicit JobFileReader(const std::string& file) : file_(file) {}
+
+  void read(YamlMap& map, const std::string& prefix) {
+    for (const YamlMap::Item& item : map.items()) {
+      if (prefix.empty() && item.is_map && is_group(item.key)) {
+        if (auto inner = map.map(item.key)) read(*inner, item.key + ".");
+      } else {
+        add(map, item, prefix);
+      }
+    }
+  }
+
+  Settings settings;
+
+ private:
+  void add(YamlMap& map, const YamlMap::Item& item, const std::string& prefix) {
+    const SettingInfo* info = find_setting(item.key);
+    if (info == nullptr) return refuse_unknown(map, item, prefix.empty());
+    const bool is_inline = info->name == "model" || info->name == "cluster";
+    if (item.is_map && !is_inline)
+      return map.refuse_at(item.line, item.key, "found a mapping; allowed: one value");
+    if (const Settings::Value* first = settings.find(info->name))
+      return map.refuse_at(item.line, item.key, fmt::format("stands here a second time; the first is {} ({})",
+                                                            first->origin.key, first->origin.text));
+    std::string text = item.value;
+    if (info->name == "model") text = relocated(text, CatalogKind::kModel, file_);
+    if (info->name == "cluster") text = relocated(text, CatalogKind::kCluster, file_);
+    settings.set(info->name, std::move(text), Origin{fmt::format("{}:{}", file_, item.line), prefix + item.key});
+  }
+
+  void refuse_unknown(YamlMap& map, const YamlMap::Item& item, bool at_top) {
+    std::vector<std::string_view> known;
+    for (const SettingInfo& info : setting_table()) {
+      known.push_back(info.name);
+      if (!info.short_name.empty()) known.push_back(info.short_name);
+      if (at_top) known.push_back(info.group);
+    }
+    const auto near = base::nearest(item.key, known);
+    map.refuse_at(item.line, item.key, fmt::format("is not a setting{} (`ergometer simulate --help` shows all)",
+                                                   near ? fmt::format("; did you mean {}?", *near) : ""));
+  }
+
+  const std::string& file_;
+};
+
+}  // namespace
+
+base::Result<Settings> read_job_file(const std::string& path) {
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(text, path));
+  JobFileReader reader(path);
+  reader.read(map, "");
+  if (map.error()) return tl::unexpected(*map.error());
+  return std::move(reader.settings);
+}
+
+}  // namespace ergometer::spec

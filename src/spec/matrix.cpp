@@ -1,0 +1,259 @@
+#include "spec/matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/nearest.h"
+#include "spec/nemo.h"
+#include "spec/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+constexpr size_t kLargestFile = 64 << 20;
+
+/// Columns that hold the value of one key of the row's NeMo file.
+struct Column {
+  std::string_view column, key;
+};
+constexpr std::array kColumns = std::to_array<Column>({
+    {"trainer_num_nodes", "trainer.num_nodes"},
+    {"trainer_devices", "trainer.devices"},
+    {"precision", "trainer.precision"},
+    {"layers", "model.num_layers"},
+    {"hidden", "model.hidden_size"},
+    {"heads", "model.num_attention_heads"},
+    {"kv_groups", "model.num_query_groups"},
+    {"ffn", "model.ffn_hidden_size"},
+    {"seq_len", "model.encoder_seq_length"},
+    {"data_seq_len", "model.data.seq_length"},
+    {"max_pos", "model.max_position_embeddings"},
+    {"experts", "model.num_moe_experts"},
+    {"topk", "model.moe_router_topk"},
+    {"moe_capacity_factor", "model.moe_expert_capacity_factor"},
+    {"moe_dispatcher", "model.moe_token_dispatcher_type"},
+    {"moe_grouped_gemm", "model.moe_grouped_gemm"},
+    {"tokenizer", "model.tokenizer.type"},
+    {"vocab_divisible_by", "model.make_vocab_size_divisible_by"},
+    {"activation", "model.activation"},
+    {"norm", "model.normalization"},
+    {"pos_emb", "model.position_embedding_type"},
+    {"TP", "model.tensor_model_parallel_size"},
+    {"PP", "model.pipeline_model_parallel_size"},
+    {"VPP", "model.virtual_pipeline_model_parallel_size"},
+    {"CP", "model.context_parallel_size"},
+    {"EP", "model.expert_model_parallel_size"},
+    {"sequence_parallel", "model.sequence_parallel"},
+    {"fsdp", "model.fsdp"},
+    {"fsdp_strategy", "model.fsdp_sharding_strategy"},
+    {"fsdp_grad_dtype", "model.fsdp_grad_reduce_dtype"},
+    {"micro_batch", "model.micro_batch_size"},
+    {"global_batch", "model.global_batch_size"},
+    {"recompute_granularity", "model.activations_checkpoint_granularity"},
+    {"recompute_method", "model.activations_checkpoint_method"},
+    {"recompute_num_layers", "model.activations_checkpoint_num_layers"},
+    {"tp_comm_overlap", "model.ub_tp_comm_overlap"},
+    {"overlap_grad_sync", "model.optim.overlap_grad_sync"},
+    {"overlap_param_sync", "model.optim.overlap_param_sync"},
+    {"optimizer", "model.optim.name"},
+    {"bucket_cap_mb", "model.optim.bucket_cap_mb"},
+    {"grad_sync_dtype", "model.optim.grad_sync_dtype"},
+    {"grad_accum_fusion", "model.gradient_accumulation_fusion"},
+    {"flash_attn", "model.use_flash_attention"},
+    {"peft", "model.peft.peft_scheme"},
+    {"lora_dim", "model.peft.lora_tuning.adapter_dim"},
+    {"tokens_to_generate", "inference.tokens_to_generate"},
+});
+
+/// Columns that are read for what the files around the NeMo file say.
+constexpr std::array kOtherColumns = std::to_array<std::string_view>({
+    "family", "dir_model", "model", "config_id", "gpu", "nodes", "zeus_dir", "cfg_path_in_sh", "label_true",
+    "label_in_figure_scripts", "flags", "yaml", "variant", "DP",
+});
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// The file's cells by column name; no cell of such a file is quoted.
+class Table {
+ public:
+  static Result<Table> parse(std::string_view csv, const std::string& file) {
+    Table table;
+    int line = 0;
+    for (std::string_view row : split(csv, '\n')) {
+      ++line;
+      if (row.ends_with('\r')) row.remove_suffix(1);
+      if (row.empty()) continue;
+      std::vector<std::string_view> cells = split(row, ',');
+      if (table.columns_.empty()) {
+        table.columns_ = std::move(cells);
+        ERGOMETER_TRY(table.check_columns(file));
+        continue;
+      }
+      if (cells.size() != table.columns_.size())
+        return input_error(fmt::format("{}:{}: found {} cells; allowed: {}, one a column", file, line, cells.size(),
+                                       table.columns_.size()));
+      table.rows_.push_back(std::move(cells));
+      table.lines_.push_back(line);
+    }
+    if (table.columns_.empty()) return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
+    return table;
+  }
+
+  size_t rows() const { return rows_.size(); }
+  int line(size_t row) const { return lines_[row]; }
+  std::string_view cell(size_t row, std::string_view column) const {
+    const auto it = std::find(columns_.begin(), columns_.end(), column);
+    return rows_[row][static_cast<size_t>(it - columns_.begin())];
+  }
+
+ private:
+  Result<void> check_columns(const std::string& file) const {
+    std::vector<std::string_view> needed(kOtherColumns.begin(), kOtherColumns.end());
+    for (const Column& column : kColumns) needed.push_back(column.column);
+    for (const std::string_view name : needed) {
+      if (std::find(columns_.begin(), columns_.end(), name) != columns_.end()) continue;
+      const auto near = base::nearest(name, columns_);
+      return input_error(fmt::format("{}:1: column {} is missing{}", file, name,
+                                     near ? fmt::format("; is it {}?", *near) : ""));
+    }
+    return {};
+  }
+
+  std::vector<std::string_view> columns_;
+  std::vector<std::vector<std::string_view>> rows_;
+  std::vector<int> lines_;
+};
+
+/// A cell as the NeMo file has it: without the matrix's "(default)", Python's words in YAML's spelling.
+std::string yaml_value(std::string_view cell) {
+  constexpr std::string_view kDefault = "(default)";
+  if (cell.ends_with(kDefault)) cell.remove_suffix(kDefault.size());
+  if (cell == "True") return "true";
+  if (cell == "False") return "false";
+  return std::string(cell);
+}
+
+FlatYaml nemo_values(const Table& table, size_t row) {
+  FlatYaml values;
+  for (const Column& column : kColumns)
+    if (const std::string value = yaml_value(table.cell(row, column.column)); !value.empty())
+      values[std::string(column.key)] = {value, table.line(row)};
+  // The matrix has no column for these; the two kinds of models in it are published with and without them.
+  const bool llama = values["model.activation"].text != "gelu";
+  values["model.bias"] = {llama ? "false" : "true", table.line(row)};
+  values["model.share_embeddings_and_output_weights"] = {llama ? "false" : "true", table.line(row)};
+  values["model.hidden_dropout"] = {llama ? "0.0" : "0.1", table.line(row)};
+  if (table.cell(row, "peft") == "none") values.erase("model.peft.lora_tuning.adapter_dim");
+  return values;
+}
+
+std::string_view folder_of(std::string_view path) { return path.substr(0, std::min(path.rfind('/'), path.size())); }
+
+/// Differences between the row's sizes and the published model's that it is named after.
+std::optional<std::string> wrong_dimensions(const Table& table, size_t row) {
+  const std::string name(table.cell(row, "model"));
+  if (find_in_catalog(CatalogKind::kModel, name) == nullptr) return std::nullopt;
+  const auto published = read_model(name);
+  if (!published) return std::nullopt;
+  const std::array sizes = {std::tuple("hidden", published->hidden, "hidden_size"),
+                            std::tuple("layers", published->layer_count(), "num_layers"),
+                            std::tuple("heads", published->heads, "num_attention_heads"),
+                            std::tuple("ffn", published->ffn, "ffn_hidden_size")};
+  for (const auto& [column, expected, key] : sizes)
+    if (table.cell(row, column) != std::to_string(expected))
+      return fmt::format("{} = {} is not {}'s, which is {} (wrong-model-dims)", key, table.cell(row, column), name, expected);
+  return std::nullopt;
+}
+
+/// The first contradiction between the row's files.
+std::optional<std::string> refusal_of(const Table& table, size_t row) {
+  const auto cell = [&](std::string_view column) { return table.cell(row, column); };
+  if (cell("dir_model") != cell("model"))
+    return fmt::format("a configuration of {} lies in the folder of {} (stray-copy-of-other-model)", cell("model"), cell("dir_model"));
+  if (const auto wrong = wrong_dimensions(table, row)) return wrong;
+  if (cell("cfg_path_in_sh") != folder_of(cell("yaml")))
+    return fmt::format("the job script starts the configuration in {}, not this one (sh-uses-other-config-dir)",
+                       cell("cfg_path_in_sh"));
+  if (cell("trainer_num_nodes") != cell("nodes"))
+    return fmt::format("trainer.num_nodes = {}, but the job script allocates {} nodes (trainer.num_nodes!=sbatch)",
+                       cell("trainer_num_nodes"), cell("nodes"));
+  return std::nullopt;
+}
+
+/// Overlap that is switched on (variant 1xxxx) and changes nothing.
+bool overlap_is_noop(const Table& table, size_t row, const Settings& settings) {
+  if (!table.cell(row, "variant").starts_with('1')) return false;
+  const bool tensor = settings.find("tp_comm_overlap")->text == "true";
+  const Settings::Value* gradients = settings.find("overlap_grad_reduce");
+  const bool data = gradients != nullptr && gradients->text == "true" && table.cell(row, "DP") != "1";
+  return !tensor && !data;
+}
+
+/// The last part of a telemetry folder is the configuration's, unless it was copied.
+bool telemetry_elsewhere(const Table& table, size_t row) {
+  const std::string_view zeus = table.cell(row, "zeus_dir");
+  const std::string own = fmt::format("results/{}/{}/{}", table.cell(row, "family"), table.cell(row, "dir_model"),
+                                      table.cell(row, "config_id"));
+  return !zeus.empty() && zeus != own;
+}
+
+void add_notes(const Table& table, size_t row, MatrixRow& result) {
+  if (overlap_is_noop(table, row, result.settings))
+    result.notes.push_back("the overlap that this variant switches on changes nothing (cc-variant-is-noop)");
+  const std::string_view label = table.cell(row, "label_in_figure_scripts");
+  if (!label.empty() && label != table.cell(row, "label_true"))
+    result.notes.push_back(fmt::format("the study's figures label it {}; it is {} (figure-label-wrong)", label,
+                                       table.cell(row, "label_true")));
+  if (telemetry_elsewhere(table, row))
+    result.notes.push_back(fmt::format("its telemetry would go to {} (zeus-dir!=log-dir)", table.cell(row, "zeus_dir")));
+}
+
+std::string_view testbed(std::string_view gpu) {
+  return gpu == "H200" ? "charllm-h200" : gpu == "H100" ? "charllm-h100" : "charllm-mi250";
+}
+
+}  // namespace
+
+Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::string& file) {
+  ERGOMETER_ASSIGN(const Table table, Table::parse(csv, file));
+  std::vector<MatrixRow> rows;
+  for (size_t row = 0; row < table.rows(); ++row) {
+    MatrixRow result;
+    result.family = table.cell(row, "family");
+    result.config_id = table.cell(row, "config_id");
+    result.yaml = table.cell(row, "yaml");
+    for (const std::string_view flag : split(table.cell(row, "flags"), '|'))
+      if (!flag.empty()) result.flags.emplace_back(flag);
+    result.refusal = refusal_of(table, row);
+    std::vector<std::string> ignored;
+    ERGOMETER_ASSIGN(result.settings, settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
+    result.settings.set("cluster", std::string(testbed(table.cell(row, "gpu"))),
+                        Origin{fmt::format("{}:{}", file, table.line(row)), "gpu"});
+    add_notes(table, row, result);
+    rows.push_back(std::move(result));
+  }
+  return rows;
+}
+
+Result<std::vector<MatrixRow>> read_matrix(const std::string& name_or_path) {
+  if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kStudy, name_or_path))
+    return parse_matrix(entry->text, std::string(entry->path));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));
+  return parse_matrix(text, name_or_path);
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,309 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "spec/settings.h"
+#include "spec/shell_words.h"
+#include "spec/tokenizers.h"
+#include "spec/yaml_flat.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::Result;
+using base::input_error;
+
+constexpr size_t kLargestFile = 4 << 20;
+
+struct Argument {
+  std::string name;   ///< "num_layers"
+  std::string value;  ///< empty for a bare switch
+  int line = 0;
+};
+
+/// Model dimensions, under their own names in the inline model.
+enum class DimensionKind { kInteger, kReal, kSwitch, kText };
+struct Dimension {
+  std::string_view name;
+  DimensionKind kind;
+};
+constexpr std::array kDimensions = std::to_array<Dimension>({
+    {"num_layers", DimensionKind::kInteger},
+    {"hidden_size", DimensionKind::kInteger},
+    {"ffn_hidden_size", DimensionKind::kInteger},
+    {"num_attention_heads", DimensionKind::kInteger},
+    {"kv_channels", DimensionKind::kInteger},
+    {"num_query_groups", DimensionKind::kInteger},
+    {"group_query_attention", DimensionKind::kSwitch},
+    {"vocab_size", DimensionKind::kInteger},
+    {"max_position_embeddings", DimensionKind::kInteger},
+    {"swiglu", DimensionKind::kSwitch},
+    {"squared_relu", DimensionKind::kSwitch},
+    {"normalization", DimensionKind::kText},
+    {"add_qkv_bias", DimensionKind::kSwitch},
+    {"qk_layernorm", DimensionKind::kSwitch},
+    {"untie_embeddings_and_output_weights", DimensionKind::kSwitch},
+    {"position_embedding_type", DimensionKind::kText},
+    {"hidden_dropout", DimensionKind::kReal},
+    {"num_experts", DimensionKind::kInteger},
+    {"moe_router_topk", DimensionKind::kInteger},
+    {"moe_ffn_hidden_size", DimensionKind::kInteger},
+    {"moe_shared_expert_intermediate_size", DimensionKind::kInteger},
+    {"moe_shared_expert_gate", DimensionKind::kSwitch},
+    {"moe_router_enable_expert_bias", DimensionKind::kSwitch},
+    {"moe_layer_freq", DimensionKind::kText},
+    {"multi_latent_attention", DimensionKind::kSwitch},
+    {"q_lora_rank", DimensionKind::kInteger},
+    {"kv_lora_rank", DimensionKind::kInteger},
+    {"qk_head_dim", DimensionKind::kInteger},
+    {"qk_pos_emb_head_dim", DimensionKind::kInteger},
+    {"v_head_dim", DimensionKind::kInteger},
+    {"mtp_num_layers", DimensionKind::kInteger},
+});
+
+/// Arguments that say the same as one setting with a fixed value.
+struct Meaning {
+  std::string_view argument, setting, value;
+};
+constexpr std::array kMeanings = std::to_array<Meaning>({
+    {"use_distributed_optimizer", "zero", "1"},
+    {"recompute_activations", "recompute_granularity", "selective"},
+    {"checkpoint_activations", "recompute_granularity", "full"},
+    {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
+    {"no_rope_fusion", "apply_rope_fusion", "false"},
+    {"no_overlap_p2p_communication", "overlap_p2p", "false"},
+    {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16", "false"},
+    {"use_flash_attn", "attention_backend", "fused"},
+    {"use_torch_fsdp2", "fsdp", "true"},
+    {"use_megatron_fsdp", "fsdp", "true"},
+    {"use_custom_fsdp", "fsdp", "true"},
+    {"fp8_hybrid", "fp8", "true"},
+    {"fp8_e4m3", "fp8", "true"},
+    {"enable_cuda_graph", "cuda_graphs", "true"},
+    {"external_cuda_graph", "cuda_graphs", "true"},
+});
+
+/// Arguments with a value that belongs to a setting of another name.
+struct Renamed {
+  std::string_view argument, setting;
+};
+constexpr std::array kRenamed = std::to_array<Renamed>({
+    {"model_parallel_size", "tensor_model_parallel_size"},
+    {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
+    {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
+});
+
+std::string underscored(std::string_view word) {
+  while (word.starts_with('-')) word.remove_prefix(1);
+  std::string name(word);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Negative numbers are values, everything else that starts with dashes is the next argument.
+bool is_flag(std::string_view word) {
+  return word.size() > 2 && word.starts_with("--") && std::isalpha(static_cast<unsigned char>(word[2])) != 0;
+}
+
+std::vector<Argument> arguments_of(const std::vector<ShellWord>& words) {
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!is_flag(words[i].text)) continue;
+    const std::string& word = words[i].text;
+    const size_t equals = word.find('=');
+    Argument argument{underscored(word.substr(0, equals)), "", words[i].line};
+    if (equals != word.npos) argument.value = word.substr(equals + 1);
+    else if (i + 1 < words.size() && !is_flag(words[i + 1].text)) argument.value = words[i + 1].text;
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+/// Megatron's own test files: MODEL_ARGS: {--num-layers: 12, --swiglu: true}.
+Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string& text, const std::string& file) {
+  const size_t at = text.find("MODEL_ARGS:");
+  if (at == text.npos || (at > 0 && text[at - 1] != '\n')) return std::optional<std::vector<Argument>>();
+  ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, file));
+  constexpr std::string_view kPrefix = "MODEL_ARGS.";
+  std::vector<Argument> arguments;
+  for (const auto& [path, value] : values) {
+    if (!path.starts_with(kPrefix) || value.text == "false" || value.text == "False") continue;
+    const bool on = value.text == "true" || value.text == "True";
+    arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())), on ? "" : value.text, value.line});
+  }
+  return std::optional(std::move(arguments));
+}
+
+class ArgumentReader {
+ public:
+  explicit ArgumentReader(const std::string& file) : file_(file) {}
+
+  Result<void> read(const Argument& argument, std::vector<std::string>& ignored) {
+    ERGOMETER_ASSIGN(const bool known, read_known(argument));
+    if (!known) ignored.push_back(fmt::format("--{}", dashed(argument.name)));
+    return {};
+  }
+
+  Result<Settings> finish() {
+    if (model_.size() > 0 || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
+    finish_sharding();
+    set_if_new("sequence_parallel", "false", "without --sequence-parallel");
+    set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
+    if (model_.contains("num_experts")) set_if_new("moe_grouped_gemm", "false", "without --moe-grouped-gemm");
+    bool has_precision = false;
+    for (const char* name : {"bf16", "fp16", "fp8"}) has_precision = has_precision || settings_.find(name) != nullptr;
+    if (!has_precision) set_if_new("precision", "fp32", "without --bf16 or --fp16");
+    if (nodes_ > 0 && per_node_ > 0) set_if_new("gpus", std::to_string(nodes_ * per_node_), "nnodes x nproc-per-node");
+    return std::move(settings_);
+  }
+
+ private:
+  /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under another name.
+  void finish_sharding() {
+    set_if_new("zero", "0", "without --use-distributed-optimizer");
+    const Settings::Value* fsdp = settings_.find("fsdp");
+    if (fsdp == nullptr) return;
+    const Settings::Value strategy = *settings_.find("zero");
+    const bool chosen = strategy.origin.key == "--data-parallel-sharding-strategy";
+    if (!chosen) settings_.set("zero", "3", fsdp->origin);
+    else if (strategy.text != "3") settings_.set("fsdp", "false", strategy.origin);
+  }
+  static std::string dashed(std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  }
+  Origin origin(const Argument& argument) const {
+    return {fmt::format("{}:{}", file_, argument.line), fmt::format("--{}", dashed(argument.name))};
+  }
+  void set_if_new(std::string_view name, std::string text, std::string_view reason) {
+    if (settings_.find(name) == nullptr) settings_.set(name, std::move(text), Origin{fmt::format("{}, {}", file_, reason), ""});
+  }
+  tl::unexpected<base::Error> wrong(const Argument& argument, std::string_view allowed) const {
+    const std::string found = argument.value.empty() ? "found nothing" : fmt::format("found \"{}\"", argument.value.substr(0, 60));
+    return input_error(fmt::format("{}:{}: --{}: {}; allowed: {}", file_, argument.line, dashed(argument.name), found, allowed));
+  }
+
+  Result<bool> read_known(const Argument& argument) {
+    for (const Meaning& meaning : kMeanings)
+      if (meaning.argument == argument.name) {
+        settings_.set(meaning.setting, std::string(meaning.value), origin(argument));
+        return true;
+      }
+    for (const Dimension& dimension : kDimensions)
+      if (dimension.name == argument.name) return read_dimension(dimension.kind, argument);
+    if (read_special(argument)) return true;
+    ERGOMETER_ASSIGN(const bool launcher, read_launcher(argument));
+    if (launcher) return true;
+    return read_setting(argument);
+  }
+
+  /// Arguments whose value needs translation.
+  bool read_special(const Argument& argument) {
+    const std::string& value = argument.value;
+    if (argument.name == "disable_bias_linear") model_["add_bias_linear"] = false;
+    else if (argument.name == "no_position_embedding") model_["position_embedding_type"] = "none";
+    else if (argument.name == "use_rotary_position_embeddings") model_["position_embedding_type"] = "rope";
+    else if (argument.name == "fp8_format") settings_.set("fp8", "true", origin(argument));
+    else if (argument.name == "tokenizer_type" && tokenizer_.empty()) tokenizer_ = value;
+    else if (argument.name == "tokenizer_model" && tokenizer_vocabulary(value) > 0) tokenizer_ = value;
+    else if (argument.name == "attention_backend")
+      settings_.set("attention_backend", value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
+    else if (argument.name == "data_parallel_sharding_strategy")
+      settings_.set("zero", value == "optim_grads_params" ? "3" : value == "optim_grads" ? "2" : value == "optim" ? "1" : "0",
+                    origin(argument));
+    else return argument.name == "tokenizer_type" || argument.name == "tokenizer_model";
+    return true;
+  }
+
+  /// torchrun's part of the command line.
+  Result<bool> read_launcher(const Argument& argument) {
+    int64_t* target = argument.name == "nnodes"                                             ? &nodes_
+                      : argument.name == "nproc_per_node" || argument.name == "gpus_per_node" ? &per_node_
+                                                                                            : nullptr;
+    if (target == nullptr) return false;
+    // A variable the caller sets, or a range, says nothing; then --gpus has to.
+    const auto number = base::parse_integer(argument.value);
+    if (number && *number > 0 && *number <= 1'000'000) *target = *number;
+    return true;
+  }
+
+  Result<bool> read_setting(const Argument& argument) {
+    std::string_view name = argument.name;
+    for (const Renamed& renamed : kRenamed)
+      if (renamed.argument == name) name = renamed.setting;
+    const SettingInfo* info = find_setting(name);
+    // Short forms and our own words are not Megatron's.
+    if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "mode") return false;
+    if (info->kind != SettingKind::kSwitch && argument.value.empty()) return wrong(argument, "a value");
+    settings_.set(info->name, argument.value.empty() ? "true" : argument.value, origin(argument));
+    return true;
+  }
+
+  Result<bool> read_dimension(DimensionKind kind, const Argument& argument) {
+    const std::string name = argument.name;
+    if (first_line_ == 0) first_line_ = argument.line;
+    if (kind == DimensionKind::kSwitch) model_[name] = true;
+    if (kind == DimensionKind::kText) {
+      const auto number = base::parse_integer(argument.value);
+      if (argument.value.empty()) return wrong(argument, "a word");
+      if (number) model_[name] = *number;
+      else model_[name] = argument.value;
+    }
+    if (kind == DimensionKind::kReal) {
+      const auto number = base::parse_number(argument.value);
+      if (!number) return wrong(argument, "a number");
+      model_[name] = *number;
+    }
+    if (kind == DimensionKind::kInteger) {
+      const auto number = base::parse_integer(argument.value);
+      if (!number || *number < 0 || *number > 1'000'000'000) return wrong(argument, "a whole number from 0 to 1000000000");
+      model_[name] = *number;
+    }
+    return true;
+  }
+
+  Result<void> finish_model() {
+    if (!model_.contains("num_layers") && !model_.contains("hidden_size")) return {};
+    for (const char* name : {"num_layers", "hidden_size", "num_attention_heads"})
+      if (!model_.contains(name))
+        return input_error(fmt::format("{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
+    if (!model_.contains("vocab_size")) {
+      const int64_t vocabulary = tokenizer_vocabulary(tokenizer_);
+      if (vocabulary == 0)
+        return input_error(fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known", file_,
+                                       tokenizer_.empty() ? "the tokenizer" : tokenizer_));
+      model_["vocab_size"] = vocabulary;
+    }
+    model_["model_type"] = "megatron";
+    const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    settings_.set("model", json, Origin{fmt::format("{}:{}", file_, first_line_), ""});
+    return {};
+  }
+
+  const std::string& file_;
+  Settings settings_;
+  nlohmann::json model_ = nlohmann::json::object();
+  std::string tokenizer_;
+  int first_line_ = 0;
+  int64_t nodes_ = 0, per_node_ = 0;
+};
+
+}  // namespace
+
+Result<Settings> read_megatron_arguments(const std::string& path, std::vector<std::string>& ignored) {
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const auto from_yaml, arguments_of_yaml(text, path));
+  const std::vector<Argument> arguments = from_yaml ? *from_yaml : arguments_of(shell_words(text));
+  if (arguments.empty())
+    return input_error(fmt::format("{}: holds no arguments; expected a launch script or --name value pairs", path));
+  ArgumentReader reader(path);
+  for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument, ignored));
+  return reader.finish();
+}
+
+}  // namespace ergometer::spec

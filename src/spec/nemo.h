@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/settings.h"
+#include "spec/yaml_flat.h"
+
+namespace ergometer::spec {
+
+/// What `read_nemo` does with a file's values: NeMo's keys become settings, its model an inline model. `notes` tells
+/// what NeMo itself would silently change.
+base::Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& file,
+                                          std::vector<std::string>& ignored, std::vector<std::string>& notes);
+
+}  // namespace ergometer::spec

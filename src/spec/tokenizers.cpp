@@ -1,0 +1,46 @@
+#include "spec/tokenizers.h"
+
+#include <array>
+
+#include "spec/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+struct Known {
+  std::string_view name;
+  int64_t vocabulary;
+};
+/// Vocabularies of the published tokenizer files.
+constexpr std::array kKnown = std::to_array<Known>({
+    {"GPT2BPETokenizer", 50257},
+    {"gpt2", 50257},
+    {"Llama2Tokenizer", 32000},
+    {"Llama3Tokenizer", 128256},
+    {"mistralai/Mixtral-8x7B-v0.1", 32000},
+    {"mistralai/Mixtral-8x22B-v0.1", 32000},
+    {"mistralai/Mistral-7B-v0.1", 32000},
+});
+constexpr std::array kFamilies = std::to_array<Known>({
+    {"meta-llama/Llama-2-", 32000},
+    {"meta-llama/Meta-Llama-3", 128256},
+    {"meta-llama/Llama-3", 128256},
+});
+
+}  // namespace
+
+int64_t tokenizer_vocabulary(std::string_view name) {
+  for (const Known& known : kKnown)
+    if (name == known.name) return known.vocabulary;
+  for (const Known& family : kFamilies)
+    if (name.starts_with(family.name)) return family.vocabulary;
+  const size_t slash = name.rfind('/');
+  const std::string_view last = slash == name.npos ? name : name.substr(slash + 1);
+  for (const std::string_view word : {name, last}) {
+    if (word.empty() || find_in_catalog(CatalogKind::kModel, word) == nullptr) continue;
+    if (const auto model = read_model(std::string(word))) return model->vocab;
+  }
+  return 0;
+}
+
+}  // namespace ergometer::spec
