@@ -23,35 +23,8 @@ struct Context {
   const spec::Job& job;
 };
 
-Explanation node(std::string name, double value, std::string_view unit, std::string formula = {},
-                 std::string source = {}) {
-  return {std::move(name),
-          format_quantity(value, unit),
-          value,
-          std::move(formula),
-          std::move(source),
-          {}};
-}
-
-Explanation gib(std::string name, double bytes, std::string formula = {}, std::string source = {}) {
-  return {std::move(name),
-          base::format_binary_bytes(bytes),
-          bytes,
-          std::move(formula),
-          std::move(source),
-          {}};
-}
-
-std::string credit(const base::Parameter& parameter) {
-  return fmt::format("{}; {}", to_string(parameter.grade), parameter.source);
-}
-
-Explanation catalog_number(const Context& c, const char* name) {
-  const spec::Gpu& gpu = c.job.cluster.node.gpu;
-  const base::Parameter* parameter = gpu.parameters.find(name);
-  if (parameter == nullptr) return {name, "not given", {}, {}, gpu.name, {}};
-  return node(name, parameter->value, parameter->unit, {},
-              fmt::format("{}: {}", gpu.name, credit(*parameter)));
+Explanation node(std::string name, double value, std::string_view unit, std::string formula = {}) {
+  return number_node(std::move(name), value, unit, std::move(formula));
 }
 
 Explanation gpus(const Context& c) { return explain_setting(c.job, "gpus"); }
@@ -164,9 +137,9 @@ Explanation utilization(const Context& c, bool hardware) {
   Explanation share =
       node(hardware ? "hfu" : "mfu", hardware ? p.hfu : p.mfu, "",
            hardware ? "hardware_tflops_per_gpu / peak" : "model_tflops_per_gpu / peak");
-  share.inputs = {tflops(c, hardware), catalog_number(c, peak_name(c.job))};
-  share.inputs.back().formula =
-      "the data sheet's dense matrix peak in the job's precision, at boost clock";
+  share.inputs = {tflops(c, hardware), catalog_node(c.job, peak_name(c.job))};
+  share.inputs.back().name = "peak";
+  share.inputs.back().text += ", dense, at boost clock";
   return share;
 }
 
@@ -185,105 +158,14 @@ Explanation bubble(const Context& c) {
   return share;
 }
 
-// --- memory
-
-void add_parts(const Context& c, Explanation& to) {
-  for (const run::StageMemory& stage : c.run.memory.stages) {
-    if (stage.stage != c.run.memory.worst_stage) continue;
-    for (const run::MemoryPart& part : stage.parts) to.inputs.push_back(gib(part.name, part.bytes));
-  }
-}
-
-Explanation memory_part(const Context& c, std::string_view name, double bytes) {
-  Explanation part =
-      gib(fmt::format("{}_bytes", name), bytes,
-          fmt::format("{} on one rank of stage {}, at its peak", name, c.run.memory.worst_stage));
-  // Parts are named after what they belong to: "weights: dense".
-  for (const run::StageMemory& stage : c.run.memory.stages) {
-    if (stage.stage != c.run.memory.worst_stage) continue;
-    for (const run::MemoryPart& detail : stage.parts) {
-      if (detail.name.starts_with(name)) part.inputs.push_back(gib(detail.name, detail.bytes));
-    }
-  }
-  return part;
-}
-
-Explanation memory_peak(const Context& c) {
-  const run::Memory& m = c.run.memory;
-  Explanation peak = gib(
-      "memory.peak_bytes", m.peak_bytes,
-      fmt::format("weights + gradients + optimizer + activations + other, on stage {}, the fullest",
-                  m.worst_stage));
-  for (const auto& [name, bytes] : {std::pair("weights_bytes", m.weights_bytes),
-                                    {"gradients_bytes", m.gradients_bytes},
-                                    {"optimizer_bytes", m.optimizer_bytes},
-                                    {"activations_bytes", m.activations_bytes},
-                                    {"other_bytes", m.other_bytes}})
-    peak.inputs.push_back(gib(name, bytes));
-  Explanation parts{"parts", "the same in finer parts", {}, {}, {}, {}};
-  add_parts(c, parts);
-  if (!parts.inputs.empty()) peak.inputs.push_back(std::move(parts));
-  return peak;
-}
-
-Explanation memory_capacity(const Context& c) {
-  Explanation capacity =
-      gib("memory.capacity_bytes", c.run.memory.capacity_bytes, "memory - memory_reserve");
-  capacity.inputs = {catalog_number(c, "memory")};
-  if (const base::Parameter* reserve = c.job.cluster.node.parameters.find("memory_reserve"))
-    capacity.inputs.push_back(
-        gib("memory_reserve", reserve->value, {},
-            fmt::format("{}: {}", c.job.cluster.node.name, credit(*reserve))));
-  return capacity;
-}
-
-// --- links
-
-base::Result<Explanation> link_number(const Context& c, const std::string& name) {
-  const std::string_view rest = std::string_view(name).substr(std::string_view("links.").size());
-  const size_t dot = rest.find('.');
-  for (const run::Link& link : c.run.links) {
-    if (link.kind != rest.substr(0, dot)) continue;
-    const std::string_view field =
-        dot == std::string_view::npos ? "bytes_per_step" : rest.substr(dot + 1);
-    const char* per = link.kind == "nic" ? "NICs" : "GPUs";
-    if (field == "bytes_per_step")
-      return node(name, link.bytes_per_step, "B",
-                  "sum over every transfer of every rank of the bytes it puts on this kind of "
-                  "link, counted at the sender");
-    if (field == "mean_gb_per_s") {
-      Explanation mean = node(name, link.mean_gb_per_s * 1e9, "B/s",
-                              fmt::format("bytes_per_step / {} / step_time_s", per));
-      mean.inputs = {node("bytes_per_step", link.bytes_per_step, "B"), step_time(c, false),
-                     gpus(c)};
-      return mean;
-    }
-    if (field == "peak_gb_per_s")
-      return node(name, link.peak_gb_per_s * 1e9, "B/s",
-                  "the highest mean rate of any single operator on this kind of link");
-    if (field == "utilization")
-      return node(name, link.utilization, "",
-                  "mean_gb_per_s / line rate of the link, one direction");
-    return base::input_error(
-        fmt::format("--explain {}: a link has bytes_per_step, mean_gb_per_s, peak_gb_per_s and "
-                    "utilization",
-                    name));
-  }
-  std::vector<std::string> kinds;
-  for (const run::Link& link : c.run.links) kinds.push_back(link.kind);
-  return base::input_error(
-      fmt::format("--explain {}: this job has no such link; it has {}", name,
-                  kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", "))));
-}
-
 base::Result<Explanation> compute(const Context& c) {
   Explanation part = breakdown_part(c, "compute");
   ERGOMETER_ASSIGN(part.inputs, heaviest_operators(c.job));
+  part.formula += "; what takes most, on a rank of stage 0, alone on its GPU:";
   return part;
 }
 
 base::Result<Explanation> explain_field(const Context& c, std::string_view field) {
-  const run::Memory& m = c.run.memory;
   if (field == "performance.step_time_s") return step_time(c, true);
   if (field == "performance.tokens_per_s") return tokens_per_s(c);
   if (field == "performance.tokens_per_s_per_gpu") return tokens_per_s_per_gpu(c);
@@ -294,19 +176,7 @@ base::Result<Explanation> explain_field(const Context& c, std::string_view field
   if (field == "performance.pipeline_bubble_fraction") return bubble(c);
   if (field == "performance.breakdown_s.compute") return compute(c);
   if (field.starts_with("performance.breakdown_s.")) return breakdown_part(c, field.substr(24));
-  if (field == "memory.capacity_bytes") return memory_capacity(c);
-  if (field == "memory.weights_bytes") return memory_part(c, "weights", m.weights_bytes);
-  if (field == "memory.gradients_bytes") return memory_part(c, "gradients", m.gradients_bytes);
-  if (field == "memory.optimizer_bytes") return memory_part(c, "optimizer", m.optimizer_bytes);
-  if (field == "memory.activations_bytes")
-    return memory_part(c, "activations", m.activations_bytes);
-  if (field == "memory.other_bytes") return memory_part(c, "other", m.other_bytes);
-  Explanation peak = memory_peak(c);
-  if (field == "memory.peak_bytes" || field == "memory.worst_stage") return peak;
-  Explanation fits{
-      "memory.fits", m.fits ? "yes" : "no", {}, "peak_bytes <= capacity_bytes", {}, {}};
-  fits.inputs = {std::move(peak), memory_capacity(c)};
-  return fits;
+  return explain_memory(c.run, c.job, field);
 }
 
 /// The full name of what the user wrote: the group may be left out where the rest is unique.
@@ -326,7 +196,7 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
   if (name.empty()) return explain_settings(job);
   if (name.starts_with("op:")) return explain_operator(job, name.substr(3));
   const Context context{run, job};
-  if (name.starts_with("links.")) return link_number(context, name);
+  if (name.starts_with("links.")) return explain_link(run, job, name);
   if (const std::string field = full_name(name); !field.empty())
     return explain_field(context, field);
   std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step"};

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "report/explanation.h"
@@ -19,9 +21,16 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
 // The parts of it; see the files of these names.
 Explanation explain_settings(const spec::Job& job);
 base::Result<Explanation> explain_operator(const spec::Job& job, const std::string& name);
+/// "memory.peak_bytes", "memory.fits", ...: a field of the summary.
+Explanation explain_memory(const run::Run& run, const spec::Job& job, std::string_view field);
+/// "links.nic.bytes_per_step".
+base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job,
+                                       const std::string& name);
 /// What takes most of the first stage's compute stream: count times price, at the reference clock.
 base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job);
 /// One setting with its value, as an input of a formula; `name` as in spec's setting table.
 Explanation explain_setting(const spec::Job& job, std::string_view name);
+/// A number of the GPU's catalog entry, with its source and grade.
+Explanation catalog_node(const spec::Job& job, const char* name);
 
 }  // namespace ergometer::report

@@ -199,8 +199,7 @@ base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) 
   if (totals.size() > kShown) totals.resize(kShown);
   std::vector<Explanation> nodes;
   for (const Total& total : totals) {
-    nodes.push_back(
-        number(total.name, total.seconds, "s", "on a rank of stage 0, alone on its GPU"));
+    nodes.push_back(number(total.name, total.seconds, "s"));
     nodes.back().formula =
         fmt::format("{} x {} each", total.count,
                     base::format_seconds(total.seconds / static_cast<double>(total.count)));

@@ -1,6 +1,9 @@
 #include "report/explanation.h"
 
+#include <fmt/format.h>
+
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "report/format.h"
 
 namespace ergometer::report {
@@ -44,6 +47,29 @@ void write(base::JsonWriter& json, const Explanation& node) {
 }
 
 }  // namespace
+
+Explanation number_node(std::string name, double value, std::string_view unit, std::string formula,
+                        std::string source) {
+  return {std::move(name),
+          format_quantity(value, unit),
+          value,
+          std::move(formula),
+          std::move(source),
+          {}};
+}
+
+Explanation memory_node(std::string name, double bytes, std::string formula, std::string source) {
+  return {std::move(name),
+          base::format_binary_bytes(bytes),
+          bytes,
+          std::move(formula),
+          std::move(source),
+          {}};
+}
+
+std::string credit(const base::Parameter& parameter) {
+  return fmt::format("{}; {}", to_string(parameter.grade), parameter.source);
+}
 
 std::string to_text(const Explanation& explanation, const TextStyle& style) {
   std::string out;

@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/parameter.h"
 #include "report/summary_text.h"
 
 namespace ergometer::report {
@@ -18,6 +20,14 @@ struct Explanation {
   std::string source;   ///< who says so: an option, a file and line, a data sheet with its grade
   std::vector<Explanation> inputs;
 };
+
+/// A number with its unit, written with a prefix; memory in binary units.
+Explanation number_node(std::string name, double value, std::string_view unit,
+                        std::string formula = {}, std::string source = {});
+Explanation memory_node(std::string name, double bytes, std::string formula = {},
+                        std::string source = {});
+/// "datasheet; NVIDIA data sheet 2024": how well a parameter is known and who says so.
+std::string credit(const base::Parameter& parameter);
 
 /// An indented tree, 80 columns wide.
 std::string to_text(const Explanation& explanation, const TextStyle& style);

@@ -40,13 +40,9 @@ void write_stage(JsonWriter& json, const run::StageMemory& stage) {
   json.member("optimizer_bytes", stage.optimizer_bytes)
       .member("activations_bytes", stage.activations_bytes);
   json.member("other_bytes", stage.other_bytes);
-  json.key("parts").begin_array();
-  for (const run::MemoryPart& part : stage.parts) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
-    json.member("name", part.name).member("bytes", part.bytes);
-    json.end_object();
-  }
-  json.end_array();
+  json.key("parts").begin_object(JsonWriter::Layout::kOneLine);
+  for (const run::MemoryPart& part : stage.parts) json.member(part.name, part.bytes);
+  json.end_object();
   json.end_object();
 }
 

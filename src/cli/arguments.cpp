@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "cli/command.h"
+
+// The only file that knows CLI11, which takes the words apart here and nothing more: its exceptions
+// and exit codes stay in this file, and only the options of the one command that was named are set
+// up.
+
+namespace ergometer::cli {
+namespace {
+
+bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-' && word != "--"; }
+
+/// Megatron-LM's scripts use dashes, its YAML files underscores; both are understood.
+std::string with_dashes(std::string word) {
+  if (!is_flag(word)) return word;
+  const size_t end = std::min(word.find('='), word.size());
+  std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  return word;
+}
+
+std::vector<std::string> spellings(const Flag& flag) {
+  std::vector<std::string> all = {"--" + flag.name};
+  if (!flag.short_name.empty())
+    all.push_back((flag.short_name.size() == 1 ? "-" : "--") + flag.short_name);
+  if (flag.takes == Flag::Takes::kSwitch) {
+    all.push_back("--no-" + flag.name);
+    if (!flag.short_name.empty()) all.push_back("--no-" + flag.short_name);
+  }
+  return all;
+}
+
+CLI::Option* add_option(CLI::App& app, const Flag& flag) {
+  std::string names;
+  for (const std::string& spelling : spellings(flag)) {
+    // CLI11 marks the spelling that switches off with an exclamation mark.
+    const bool off = flag.takes == Flag::Takes::kSwitch && spelling.starts_with("--no-");
+    names += (names.empty() ? "" : ",") + std::string(off ? "!" : "") + spelling;
+  }
+  if (flag.takes == Flag::Takes::kNothing || flag.takes == Flag::Takes::kSwitch)
+    return app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  CLI::Option* option =
+      app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  if (flag.takes == Flag::Takes::kOptionalValue) option->expected(0, 1);
+  return option;
+}
+
+base::Result<Arguments> unknown_flag(const Command& command, const std::vector<Flag>& flags,
+                                     std::string word) {
+  word = word.substr(0, word.find('='));
+  std::vector<std::string> known;
+  for (const Flag& flag : flags) {
+    for (std::string& spelling : spellings(flag)) known.push_back(std::move(spelling));
+  }
+  std::string message = fmt::format("{}: unknown option {}", command.name, word);
+  // A single dash before a word ("-tp") is a slip of its own.
+  const std::string double_dash = word.starts_with("--") ? word : "-" + word;
+  if (const auto guess = base::nearest(double_dash, known))
+    message += fmt::format("; did you mean {}?", *guess);
+  return base::input_error(message +
+                           fmt::format(" (all options: ergometer {} --help all)", command.name));
+}
+
+base::Result<void> check_choice(const Flag& flag, const std::string& value) {
+  if (flag.choices.empty() || (value.empty() && flag.takes == Flag::Takes::kOptionalValue))
+    return {};
+  if (std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end()) return {};
+  std::string message = fmt::format("--{}: '{}' is not allowed; it is one of {}", flag.name, value,
+                                    fmt::join(flag.choices, ", "));
+  if (const auto guess = base::nearest(value, flag.choices))
+    message += fmt::format("; did you mean {}?", *guess);
+  return base::input_error(message);
+}
+
+/// `--tp --pp 4`: the value is missing, and what follows was taken for it.
+base::Result<void> check_value(const Command& command, const std::vector<Flag>& flags,
+                               const std::string& written, const std::string& value) {
+  if (!value.starts_with("--")) return {};
+  for (const Flag& flag : flags) {
+    for (const std::string& spelling : spellings(flag)) {
+      if (with_dashes(value).substr(0, value.find('=')) == spelling)
+        return base::input_error(fmt::format("{}: {} needs a value", command.name, written));
+    }
+  }
+  return {};
+}
+
+/// How the user spelt a flag, for messages about its value.
+std::string spelling_used(const Flag& flag, const std::vector<std::string>& words) {
+  const std::vector<std::string> all = spellings(flag);
+  std::string used = all.front();
+  for (const std::string& word : words) {
+    const std::string name = with_dashes(word).substr(0, word.find('='));
+    if (std::find(all.begin(), all.end(), name) != all.end()) used = name;
+  }
+  return used;
+}
+
+base::Result<void> check_words(const Command& command, const Arguments& arguments) {
+  if (arguments.has("help")) return {};
+  if (arguments.words.size() < command.min_words) {
+    std::string message = fmt::format("{}: {} is missing", command.name, command.words);
+    // `--explain llama3-70b` reads the model as the name of a number.
+    if (!arguments.value("explain").empty())
+      message += fmt::format(" (--explain took '{}'; put {} before it)", arguments.value("explain"),
+                             command.words);
+    return base::input_error(message + fmt::format("; usage: ergometer {}", command.usage));
+  }
+  if (arguments.words.size() > command.max_words) {
+    return base::input_error(fmt::format("{}: unexpected argument '{}'; usage: ergometer {}",
+                                         command.name, arguments.words[command.max_words],
+                                         command.usage));
+  }
+  return {};
+}
+
+struct Parser {
+  CLI::App app;
+  std::vector<CLI::Option*> options;  ///< one a flag, in the flags' order
+  std::vector<std::string> words;
+};
+
+void set_up(Parser& parser, const std::vector<Flag>& flags) {
+  parser.app.set_help_flag();
+  parser.app.allow_extras();
+  parser.app.add_option("words", parser.words);
+  for (const Flag& flag : flags) parser.options.push_back(add_option(parser.app, flag));
+}
+
+base::Result<void> run_parser(Parser& parser, const Command& command,
+                              const std::vector<std::string>& words) {
+  // CLI11 takes the words last first.
+  std::vector<std::string> reversed;
+  for (auto word = words.rbegin(); word != words.rend(); ++word)
+    reversed.push_back(with_dashes(*word));
+  try {
+    parser.app.parse(std::move(reversed));
+  } catch (const CLI::ArgumentMismatch&) {
+    // Options take the next word whatever it is, so only the last word can lack one.
+    return base::input_error(fmt::format("{}: {} needs a value", command.name, words.back()));
+  } catch (const CLI::ParseError& error) {
+    return base::input_error(fmt::format("{}: {}", command.name, error.what()));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<Arguments> parse_arguments(const Command& command,
+                                        const std::vector<std::string>& words) {
+  const std::vector<Flag> flags = all_flags(command);
+  Parser parser;
+  set_up(parser, flags);
+  ERGOMETER_TRY(run_parser(parser, command, words));
+  Arguments arguments;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (parser.options[i]->count() == 0) continue;
+    const std::vector<std::string>& results = parser.options[i]->results();
+    const std::string value = results.empty() ? "" : results.back();
+    const std::string written = spelling_used(flags[i], words);
+    ERGOMETER_TRY(check_value(command, flags, written, value));
+    ERGOMETER_TRY(check_choice(flags[i], value));
+    arguments.flags[flags[i].name] = value;
+    arguments.written[flags[i].name] = written;
+  }
+  arguments.words = parser.words;
+  for (const std::string& word : parser.app.remaining()) {
+    if (is_flag(word)) return unknown_flag(command, flags, word);
+    arguments.words.push_back(word);
+  }
+  ERGOMETER_TRY(check_words(command, arguments));
+  return arguments;
+}
+
+}  // namespace ergometer::cli

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ergometer::cli {
+
+/// Where answers and messages go, and how much is said.
+struct Console {
+  std::FILE* out = stdout;
+  std::FILE* err = stderr;
+  bool quiet = false;
+
+  void answer(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
+  /// One line on standard error, unless --quiet.
+  void note(std::string_view text) const;
+};
+
+/// One option of a command. Parsing, --help and shell completion are all made from this.
+struct Flag {
+  enum class Takes { kNothing, kSwitch /* also as --no-NAME */, kValue, kOptionalValue };
+  std::string name;        ///< without dashes: "tensor-model-parallel-size"
+  std::string short_name;  ///< "tp"; may be empty
+  Takes takes = Takes::kNothing;
+  std::string value;  ///< what --help calls the value: "N", "FILE", "none|selective|full"
+  std::string group;  ///< heading in --help
+  std::string help;
+  std::vector<std::string> choices;  ///< allowed values; empty: anything
+};
+
+/// What the user wrote after the command, checked against its flags; nothing about the values'
+/// meaning is.
+struct Arguments {
+  std::vector<std::string> words;  ///< positional arguments
+  std::map<std::string, std::string, std::less<>>
+      flags;  ///< by full name; switches "true" or "false", else the value
+  std::map<std::string, std::string, std::less<>>
+      written;  ///< how the user spelt each flag: "--tp"
+
+  bool has(std::string_view name) const { return flags.find(name) != flags.end(); }
+  bool on(std::string_view name) const { return value(name) == "true"; }
+  std::string value(std::string_view name, std::string_view fallback = "") const {
+    const auto found = flags.find(name);
+    return found == flags.end() ? std::string(fallback) : found->second;
+  }
+};
+
+/// A subcommand as data. `run` returns the exit status or the error that main prints.
+struct Command {
+  std::string_view name;
+  std::string_view summary;   ///< one line
+  std::string_view usage;     ///< after the program's name
+  std::string_view examples;  ///< whole lines
+  std::string_view words;     ///< positional arguments for messages: "MODEL"
+  size_t min_words = 0, max_words = 0;
+  std::vector<Flag> (*flags)() = nullptr;
+  base::Result<int> (*run)(const Arguments&, const Console&) = nullptr;
+};
+
+std::span<const Command> commands();
+const Command* find_command(std::string_view name);
+/// Flags of a command and those that every command has.
+std::vector<Flag> all_flags(const Command& command);
+
+/// Reads the words behind the command's name. Wrong usage is an input error with a suggestion.
+base::Result<Arguments> parse_arguments(const Command& command,
+                                        const std::vector<std::string>& words);
+
+}  // namespace ergometer::cli

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/catalog.h"
+#include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/doctor.h"
+#include "cli/simulate.h"
+#include "cli/sweep.h"
+
+namespace ergometer::cli {
+namespace {
+
+constexpr std::array kCommands = std::to_array<Command>({
+    {"simulate", "Predict one job: step time, memory, links",
+     "simulate MODEL|JOB.yaml --cluster CLUSTER [--gpus N] [options]",
+     "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
+     "  ergometer simulate mixtral-8x7b --cluster hgx-h100 --gpus 64 --ep 8 --json\n"
+     "  ergometer simulate ./config.json --cluster my-cluster.yaml --gpus 16 --tp 8\n"
+     "  ergometer simulate job.yaml --tp 8 --trace step.json --trace-ranks 0,8\n"
+     "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
+     "MODEL", 0, 1, simulate_flags, run_simulate},
+    {"sweep", "Predict every row of a study, one line each", "sweep STUDY|FILE.csv [options]",
+     "  ergometer sweep charllm\n"
+     "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
+     "STUDY", 1, 1, sweep_flags, run_sweep},
+    {"catalog", "List the built-in models, GPUs, nodes and clusters; show one",
+     "catalog list [KIND] | catalog show [KIND] NAME",
+     "  ergometer catalog list models\n"
+     "  ergometer catalog show llama3-70b\n"
+     "  ergometer catalog show cluster charllm-h200 > my-cluster.yaml\n",
+     "list or show", 1, 3, catalog_flags, run_catalog},
+    {"doctor", "Check that everything works on this machine", "doctor", "  ergometer doctor\n", "",
+     0, 0, doctor_flags, run_doctor},
+    {"completion", "Print the shell's completion script", "completion bash|zsh|fish",
+     "  source <(ergometer completion bash)\n"
+     "  ergometer completion fish > ~/.config/fish/completions/ergometer.fish\n",
+     "bash, zsh or fish", 1, 1, completion_flags, run_completion},
+});
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : kCommands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+std::vector<Flag> all_flags(const Command& command) {
+  using Takes = Flag::Takes;
+  std::vector<Flag> flags = command.flags();
+  flags.push_back(
+      {"json", "", Takes::kNothing, "", "output", "one JSON document on standard output", {}});
+  flags.push_back({"quiet", "q", Takes::kNothing, "", "output", "no notes on standard error", {}});
+  flags.push_back({"help",
+                   "h",
+                   Takes::kOptionalValue,
+                   "all",
+                   "output",
+                   "this text; 'all': every option explained",
+                   {"all"}});
+  return flags;
+}
+
+void Console::note(std::string_view text) const {
+  if (!quiet) fmt::print(err, "ergometer: {}\n", text);
+}
+
+}  // namespace ergometer::cli

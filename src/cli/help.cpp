@@ -1,0 +1,126 @@
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ergometer::cli {
+namespace {
+
+constexpr size_t kWidth = 80;
+constexpr size_t kFewFlags = 14;  ///< so many fit a screen with a line each
+
+std::string flag_text(const Flag& flag, bool long_name) {
+  const bool has_short = !flag.short_name.empty();
+  const std::string dashes = flag.short_name.size() == 1 ? "-" : "--";
+  std::string text = long_name || !has_short ? "--" + flag.name : dashes + flag.short_name;
+  if (long_name && has_short) text += ", " + dashes + flag.short_name;
+  if (flag.takes == Flag::Takes::kValue) text += " " + flag.value;
+  if (flag.takes == Flag::Takes::kOptionalValue) text += " [" + flag.value + "]";
+  return text;
+}
+
+/// Pieces side by side, broken before the screen's edge; continued lines start at `indent`.
+std::string fill(const std::vector<std::string>& pieces, size_t column, size_t indent,
+                 std::string_view gap) {
+  std::string out;
+  for (const std::string& piece : pieces) {
+    const bool first = out.empty();
+    if (!first && column + gap.size() + piece.size() > kWidth) {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      out += gap;
+      column += gap.size();
+    }
+    out += piece;
+    column += piece.size();
+  }
+  return out;
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::vector<std::string> groups_of(const std::vector<Flag>& flags) {
+  std::vector<std::string> groups;
+  for (const Flag& flag : flags) {
+    if (groups.empty() || std::find(groups.begin(), groups.end(), flag.group) == groups.end())
+      groups.push_back(flag.group);
+  }
+  return groups;
+}
+
+std::string full_list(const std::vector<Flag>& flags) {
+  constexpr size_t kIndent = 26;
+  std::string out;
+  for (const std::string& group : groups_of(flags)) {
+    out += fmt::format("\n{}:\n", group);
+    for (const Flag& flag : flags) {
+      if (flag.group != group) continue;
+      const std::string name = "  " + flag_text(flag, true);
+      out += name;
+      if (name.size() + 2 > kIndent) {
+        out += '\n' + std::string(kIndent, ' ');
+      } else {
+        out += std::string(kIndent - name.size(), ' ');
+      }
+      std::string help = flag.help;
+      if (flag.takes == Flag::Takes::kSwitch) help += fmt::format(" (off: --no-{})", flag.name);
+      out += fill(split_words(help), kIndent, kIndent, " ") + '\n';
+    }
+  }
+  return out;
+}
+
+std::string short_list(const Command& command, const std::vector<Flag>& flags) {
+  std::string out = "\nOptions:\n";
+  for (const std::string& group : groups_of(flags)) {
+    std::vector<std::string> names;
+    for (const Flag& flag : flags) {
+      if (flag.group == group) names.push_back(flag_text(flag, false));
+    }
+    const std::string head = fmt::format("  {}: ", group);
+    out += head + fill(names, head.size(), 6, "  ") + '\n';
+  }
+  return out + fmt::format("\nWhat each of them does: ergometer {} --help all\n", command.name);
+}
+
+}  // namespace
+
+std::string program_help() {
+  std::string out =
+      "Ergometer predicts what an LLM training job costs: time, memory, links.\n"
+      "\n"
+      "Try:\n"
+      "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
+      "  ergometer simulate llama3-70b --cluster hgx-h100 --gpus 64 --tp 8 --explain mfu\n"
+      "  ergometer catalog list models\n"
+      "\n"
+      "Commands:\n";
+  for (const Command& command : commands())
+    out += fmt::format("  {:<12}{}\n", command.name, command.summary);
+  out +=
+      "\n"
+      "Every command: --json (one document on standard output), --quiet, --help.\n"
+      "Exit status: 0 done, 1 the answer is no (does not fit), 2 wrong input, 3 this\n"
+      "machine lacks something, 70 a bug of ours.\n";
+  return out;
+}
+
+std::string command_help(const Command& command, bool everything) {
+  const std::vector<Flag> flags = all_flags(command);
+  std::string out = fmt::format("{}\n\nUsage: ergometer {}\n\nExamples:\n{}", command.summary,
+                                command.usage, command.examples);
+  out += everything || flags.size() <= kFewFlags ? full_list(flags) : short_list(command, flags);
+  return out;
+}
+
+}  // namespace ergometer::cli

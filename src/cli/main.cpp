@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "base/nearest.h"
+#include "base/version.h"
+#include "cli/command.h"
+#include "cli/help.h"
+
+namespace {
+
+namespace base = ergometer::base;
+namespace cli = ergometer::cli;
+
+constexpr int kOurBug = 70;
+
+base::Result<int> unknown_command(const std::string& word) {
+  std::vector<std::string_view> names = {"help"};
+  for (const cli::Command& command : cli::commands()) names.push_back(command.name);
+  const char* what = word.starts_with("-") ? "option" : "command";
+  std::string message = fmt::format("unknown {} '{}'", what, word);
+  if (const auto guess = base::nearest(word, names))
+    message += fmt::format("; did you mean {}?", *guess);
+  return base::input_error(message + " (all commands: ergometer --help)");
+}
+
+base::Result<int> run_command(const cli::Command& command, const std::vector<std::string>& words) {
+  ERGOMETER_ASSIGN(const cli::Arguments arguments, cli::parse_arguments(command, words));
+  cli::Console console;
+  console.quiet = arguments.has("quiet");
+  if (arguments.has("help")) {
+    console.answer(cli::command_help(command, arguments.value("help") == "all"));
+    return 0;
+  }
+  return command.run(arguments, console);
+}
+
+base::Result<int> help(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    cli::Console().answer(cli::program_help());
+    return 0;
+  }
+  const cli::Command* command = cli::find_command(words.front());
+  if (command == nullptr) return unknown_command(words.front());
+  cli::Console().answer(cli::command_help(*command, true));
+  return 0;
+}
+
+base::Result<int> run(std::vector<std::string> words) {
+  if (words.empty()) {
+    fmt::print(stderr, "{}", cli::program_help());
+    return static_cast<int>(base::ErrorKind::kInput);
+  }
+  const std::string name = words.front();
+  words.erase(words.begin());
+  if (name == "help" || name == "--help" || name == "-h") return help(words);
+  if (name == "--version" || name == "-V") {
+    cli::Console().answer(
+        fmt::format("ergometer {} ({})\n", base::version(), base::build_description()));
+    return 0;
+  }
+  const cli::Command* command = cli::find_command(name);
+  return command != nullptr ? run_command(*command, words) : unknown_command(name);
+}
+
+/// An answer that did not reach its reader is not given: a full disk behind `> file` must not look
+/// like success.
+int finish(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  fmt::print(stderr, "ergometer: standard output cannot be written\n");
+  return static_cast<int>(base::ErrorKind::kMissing);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const base::Result<int> result =
+        run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    if (result) return finish(*result);
+    fmt::print(stderr, "ergometer: {}\n", result.error().message);
+    return static_cast<int>(result.error().kind);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ergometer: internal error: {}\n", error.what());
+    return kOurBug;
+  }
+}

@@ -1,0 +1,226 @@
+#include "cli/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/output_file.h"
+#include "cli/terminal.h"
+#include "engine/simulate.h"
+#include "report/explain.h"
+#include "report/job_json.h"
+#include "report/summary_json.h"
+#include "report/summary_text.h"
+#include "report/trace.h"
+#include "spec/settings.h"
+
+namespace ergometer::cli {
+namespace {
+
+std::string dashed(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return parts;
+}
+
+std::string value_name(const spec::SettingInfo& setting) {
+  using enum spec::SettingKind;
+  if (setting.kind == kChoice) return std::string(setting.choices);
+  if (setting.kind == kInteger) return "N";
+  if (setting.kind == kReal) return "X";
+  if (setting.kind == kList) return "LIST";
+  return setting.name == "cluster" ? "CLUSTER" : "TEXT";
+}
+
+/// The settings that are options; the model is the command's word.
+Flag setting_flag(const spec::SettingInfo& setting) {
+  Flag flag;
+  flag.name = dashed(setting.name);
+  flag.short_name = dashed(setting.short_name);
+  flag.takes =
+      setting.kind == spec::SettingKind::kSwitch ? Flag::Takes::kSwitch : Flag::Takes::kValue;
+  flag.value = value_name(setting);
+  flag.group = setting.group;
+  flag.help = setting.help;
+  return flag;
+}
+
+bool is_job_file(const std::string& word) {
+  return word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
+base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Settings> read,
+                            const std::vector<std::string>& ignored, const std::string& path,
+                            const Console& console) {
+  if (!read) return tl::unexpected(std::move(read).error());
+  settings.merge(*read);
+  if (!ignored.empty())
+    console.note(fmt::format("{}: no effect on a simulation: {}", path, fmt::join(ignored, ", ")));
+  return {};
+}
+
+/// Weakest first: files of other tools, the job file, options.
+base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
+  spec::Settings settings;
+  std::vector<std::string> ignored;
+  if (const std::string path = arguments.value("nemo"); arguments.has("nemo"))
+    ERGOMETER_TRY(add_file(settings, spec::read_nemo(path, ignored), ignored, path, console));
+  ignored.clear();
+  if (const std::string path = arguments.value("megatron-args"); arguments.has("megatron-args"))
+    ERGOMETER_TRY(
+        add_file(settings, spec::read_megatron_arguments(path, ignored), ignored, path, console));
+  if (!arguments.words.empty()) {
+    const std::string& word = arguments.words.front();
+    if (is_job_file(word)) {
+      ERGOMETER_TRY(add_file(settings, spec::read_job_file(word), {}, word, console));
+    } else {
+      settings.set("model", word, {"the command line", "MODEL"});
+    }
+  }
+  for (const spec::SettingInfo& setting : spec::setting_table()) {
+    const std::string name = dashed(setting.name);
+    if (setting.name != "model" && arguments.has(name))
+      settings.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
+  }
+  return settings;
+}
+
+/// "0,8-15": rank numbers and ranges below `ranks`; "all".
+base::Result<std::vector<int64_t>> parse_ranks(const std::string& text, int64_t ranks) {
+  std::vector<int64_t> list;
+  const auto number = [&](std::string_view word, int64_t& value) {
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return error == std::errc() && end == word.data() + word.size() && value >= 0 && value < ranks;
+  };
+  for (const std::string& part : text == "all"
+                                     ? std::vector<std::string>{fmt::format("0-{}", ranks - 1)}
+                                     : split(text, ',')) {
+    const size_t dash = part.find('-');
+    int64_t first = 0, last = 0;
+    bool good = number(std::string_view(part).substr(0, dash), first);
+    last = first;
+    if (dash != std::string::npos)
+      good = good && number(std::string_view(part).substr(dash + 1), last);
+    if (!good || last < first)
+      return base::input_error(fmt::format(
+          "--trace-ranks: '{}' is not a rank or a range of ranks from 0 to {}, like 0,8-11", part,
+          ranks - 1));
+    for (int64_t rank = first; rank <= last; ++rank) list.push_back(rank);
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  if (list.empty()) return base::input_error("--trace-ranks: no rank is named; like 0,8-11 or all");
+  return list;
+}
+
+/// The first rank of every pipeline stage: together they show the whole schedule.
+std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
+  std::vector<int64_t> list;
+  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
+    list.push_back(stage * job.stage_ranks());
+  return list;
+}
+
+base::Result<engine::SimulateOptions> options_of(const Arguments& arguments, const spec::Job& job) {
+  engine::SimulateOptions options;
+  options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
+                                                        : engine::EngineKind::kSweep;
+  options.all_ranks = arguments.has("ranks") || arguments.has("run");
+  if (arguments.has("trace-ranks")) {
+    ERGOMETER_ASSIGN(options.sampled_ranks, parse_ranks(arguments.value("trace-ranks"), job.gpus));
+  } else if (arguments.has("trace") || arguments.has("run")) {
+    options.sampled_ranks = first_of_every_stage(job);
+  }
+  return options;
+}
+
+base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
+                               const Console& console) {
+  if (arguments.has("run")) {
+    ERGOMETER_TRY(run::write_run(run, arguments.value("run")));
+    console.note(fmt::format("Run written to {}", arguments.value("run")));
+  }
+  if (arguments.has("trace")) {
+    ERGOMETER_TRY(report::write_trace(run, arguments.value("trace")));
+    console.note(fmt::format("trace written to {}; open it at https://ui.perfetto.dev",
+                             arguments.value("trace")));
+  }
+  return {};
+}
+
+base::Result<void> print_answer(const Arguments& arguments, const run::Run& run,
+                                const spec::Job& job, const Console& console) {
+  const report::TextStyle style = terminal_style(console.out);
+  const bool explains = arguments.has("explain");
+  report::Explanation explanation;
+  if (explains) {
+    ERGOMETER_ASSIGN(explanation, report::explain(run, job, arguments.value("explain")));
+  }
+  if (arguments.has("json")) {
+    console.answer(report::summary_json(run, arguments.has("ranks"),
+                                        explains ? report::to_json(explanation) : ""));
+  } else if (explains) {
+    console.answer(report::to_text(explanation, style));
+  } else {
+    console.answer(report::summary_text(run, style));
+    if (arguments.has("ranks")) console.answer('\n' + report::ranks_text(run, style));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Flag> simulate_flags() {
+  using Takes = Flag::Takes;
+  std::vector<Flag> flags;
+  for (const spec::SettingInfo& setting : spec::setting_table()) {
+    if (setting.name != "model") flags.push_back(setting_flag(setting));
+  }
+  const auto add = [&](const char* name, Takes takes, const char* value, const char* group,
+                       const char* help, std::vector<std::string> choices = {}) {
+    flags.push_back({name, "", takes, value, group, help, std::move(choices)});
+  };
+  add("megatron-args", Takes::kValue, "FILE", "job",
+      "Megatron-LM's arguments: a launch script or an argument file");
+  add("nemo", Takes::kValue, "FILE", "job", "a NeMo YAML file");
+  add("engine", Takes::kValue, "sweep|event", "output",
+      "the sweep, or the slow event engine that checks it", {"sweep", "event"});
+  add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
+  add("trace", Takes::kValue, "FILE", "output", "write a timeline for ui.perfetto.dev");
+  add("trace-ranks", Takes::kValue, "LIST", "output",
+      "whose timeline: 0,8-11 or all; by default the first of every stage");
+  add("ranks", Takes::kNothing, "", "output", "a line for every rank");
+  add("explain", Takes::kOptionalValue, "NAME", "output",
+      "where a number comes from: mfu, memory.peak_bytes, op:qkv, ...; without NAME every setting");
+  return flags;
+}
+
+base::Result<int> run_simulate(const Arguments& arguments, const Console& console) {
+  if (arguments.words.empty() && !arguments.has("nemo") && !arguments.has("megatron-args"))
+    return base::input_error(
+        "simulate: MODEL is missing; usage: ergometer simulate MODEL|JOB.yaml --cluster CLUSTER");
+  ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
+  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
+  if (!job.model.unknown_keys.empty())
+    console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,
+                             fmt::join(job.model.unknown_keys, ", ")));
+  ERGOMETER_ASSIGN(const engine::SimulateOptions options, options_of(arguments, job));
+  ERGOMETER_ASSIGN(run::Run run, engine::simulate(job, options));
+  run.job_json = report::job_json(job);
+  ERGOMETER_TRY(write_files(arguments, run, console));
+  ERGOMETER_TRY(print_answer(arguments, run, job, console));
+  return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);
+}
+
+}  // namespace ergometer::cli

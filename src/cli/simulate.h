@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/command.h"
+
+namespace ergometer::cli {
+
+/// `ergometer simulate MODEL|JOB.yaml --cluster CLUSTER ...`: one job, from the settings to the
+/// summary.
+std::vector<Flag> simulate_flags();
+base::Result<int> run_simulate(const Arguments& arguments, const Console& console);
+
+}  // namespace ergometer::cli

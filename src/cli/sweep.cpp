@@ -1,0 +1,153 @@
+#include "cli/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "engine/simulate.h"
+#include "report/job_json.h"
+#include "report/summary_json.h"
+#include "spec/matrix.h"
+
+namespace ergometer::cli {
+namespace {
+
+enum class Status { kOk, kDoesNotFit, kRefused };
+
+std::string_view to_word(Status status) {
+  switch (status) {
+    case Status::kOk: return "ok";
+    case Status::kDoesNotFit: return "does-not-fit";
+    case Status::kRefused: return "refused";
+  }
+  return "";
+}
+
+/// Configurations of two families may share their id.
+std::string name_of(const spec::MatrixRow& row) {
+  return row.family.empty() ? row.config_id : row.family + "/" + row.config_id;
+}
+
+struct Outcome {
+  Status status = Status::kRefused;
+  std::string reason;  ///< why not; empty when ok
+  run::Run run;
+};
+
+Outcome predict(const spec::MatrixRow& row) {
+  const auto refused = [](const base::Error& error) {
+    return Outcome{Status::kRefused, error.message, {}};
+  };
+  if (row.refusal) return {Status::kRefused, *row.refusal, {}};
+  const auto job = spec::resolve(row.settings);
+  if (!job) return refused(job.error());
+  auto run = engine::simulate(*job, {});
+  if (!run) return refused(run.error());
+  run->job_json = report::job_json(*job);
+  const Status status = run->memory.fits ? Status::kOk : Status::kDoesNotFit;
+  std::string reason = run->memory.advice;
+  return {status, std::move(reason), std::move(*run)};
+}
+
+/// Every row by itself, so the outcome does not depend on who computed it when.
+std::vector<Outcome> predict_all(const std::vector<spec::MatrixRow>& rows, size_t threads) {
+  std::vector<Outcome> outcomes(rows.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < rows.size(); i = next++) outcomes[i] = predict(rows[i]);
+  };
+  std::vector<std::jthread> workers;
+  for (size_t i = 1; i < std::min(threads, rows.size()); ++i) workers.emplace_back(work);
+  work();
+  workers.clear();
+  return outcomes;
+}
+
+std::string count_text(const std::vector<Outcome>& outcomes) {
+  const auto count = [&](Status status) {
+    return std::count_if(outcomes.begin(), outcomes.end(),
+                         [&](const Outcome& o) { return o.status == status; });
+  };
+  return fmt::format("{} rows: {} ok, {} do not fit, {} refused", outcomes.size(),
+                     count(Status::kOk), count(Status::kDoesNotFit), count(Status::kRefused));
+}
+
+std::string to_text(const std::vector<spec::MatrixRow>& rows,
+                    const std::vector<Outcome>& outcomes) {
+  size_t width = 4;
+  for (const spec::MatrixRow& row : rows) width = std::max(width, name_of(row).size());
+  std::string out = fmt::format("{:<{}}  {:<12}  {:>9}  {:>9}  {:>10}  {}\n", "row", width,
+                                "status", "step", "tokens/s", "memory", "reason");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Outcome& o = outcomes[i];
+    const bool known = o.status != Status::kRefused;
+    const run::Performance& p = o.run.performance;
+    out += fmt::format("{:<{}}  {:<12}  {:>9}  {:>9}  {:>10}{}{}\n", name_of(rows[i]), width,
+                       to_word(o.status), known ? base::format_seconds(p.step_time_s) : "-",
+                       known ? base::format_count(static_cast<int64_t>(p.tokens_per_s + 0.5)) : "-",
+                       known ? base::format_binary_bytes(o.run.memory.peak_bytes) : "-",
+                       o.reason.empty() ? "" : "  ", o.reason);
+  }
+  return out + count_text(outcomes) + '\n';
+}
+
+std::string to_json(const std::vector<spec::MatrixRow>& rows,
+                    const std::vector<Outcome>& outcomes) {
+  base::JsonWriter json;
+  json.begin_object()
+      .member("schema_version", run::kSchemaVersion)
+      .member("summary", count_text(outcomes));
+  json.key("rows").begin_array();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Outcome& o = outcomes[i];
+    json.begin_object().member("id", rows[i].config_id).member("family", rows[i].family);
+    json.member("file", rows[i].yaml).member("status", to_word(o.status));
+    if (!o.reason.empty()) json.member("reason", o.reason);
+    if (!rows[i].notes.empty()) {
+      json.key("notes").begin_array();
+      for (const std::string& note : rows[i].notes) json.value(note);
+      json.end_array();
+    }
+    if (o.status != Status::kRefused) json.key("run").raw(report::summary_json(o.run, false));
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+base::Result<size_t> thread_count(const Arguments& arguments) {
+  constexpr int64_t kMost = 1024;
+  if (!arguments.has("threads")) return std::max(1u, std::thread::hardware_concurrency());
+  const auto number = base::parse_integer(arguments.value("threads"));
+  if (!number || *number < 1 || *number > kMost)
+    return base::input_error(fmt::format("--threads: '{}' is not a number of threads from 1 to {}",
+                                         arguments.value("threads"), kMost));
+  return static_cast<size_t>(*number);
+}
+
+}  // namespace
+
+std::vector<Flag> sweep_flags() {
+  return {{"threads",
+           "",
+           Flag::Takes::kValue,
+           "N",
+           "running",
+           "rows at a time; by default one a processor",
+           {}}};
+}
+
+base::Result<int> run_sweep(const Arguments& arguments, const Console& console) {
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(const std::vector<spec::MatrixRow> rows,
+                   spec::read_matrix(arguments.words.front()));
+  const std::vector<Outcome> outcomes = predict_all(rows, threads);
+  console.answer(arguments.has("json") ? to_json(rows, outcomes) : to_text(rows, outcomes));
+  return 0;
+}
+
+}  // namespace ergometer::cli

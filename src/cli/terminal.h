@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdio>
+
+#include "report/summary_text.h"
+
+namespace ergometer::cli {
+
+/// How text on this stream may look: colour on a terminal unless NO_COLOR is set or TERM is dumb,
+/// and always with CLICOLOR_FORCE; block characters where the locale is UTF-8.
+report::TextStyle terminal_style(std::FILE* stream);
+
+}  // namespace ergometer::cli
