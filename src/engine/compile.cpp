@@ -31,6 +31,18 @@ StepKind step_kind(InstructionKind kind) {
   return StepKind::kCompute;
 }
 
+/// The part that communication is charged to.
+Part part_of(workload::CollectiveKind kind) {
+  switch (kind) {
+    case workload::CollectiveKind::kAllReduce: return Part::kAllReduce;
+    case workload::CollectiveKind::kAllGather: return Part::kAllGather;
+    case workload::CollectiveKind::kReduceScatter: return Part::kReduceScatter;
+    case workload::CollectiveKind::kAllToAll: return Part::kAllToAll;
+    case workload::CollectiveKind::kSendRecv: return Part::kSendRecv;
+  }
+  return Part::kIdle;
+}
+
 void add(ClockedTime& sum, const ClockedTime& term) {
   sum.fixed_s += term.fixed_s;
   sum.clocked_s += term.clocked_s;
@@ -96,22 +108,19 @@ class EventBuffers {
   int32_t count_ = 0;
 };
 
-Step make_step(const EngineInput& input, size_t role, size_t index) {
-  const Instruction& instruction = input.plan.roles[role].program[index];
+Step make_step(const PricedOperators& operators, const Instruction& instruction, size_t index) {
+  const PricedOperator& op = operators.of(instruction);
   Step step;
   step.kind = step_kind(instruction.kind);
   step.stream = instruction.stream;
   step.on = instruction.on;
   step.slot = instruction.slot;
-  step.duration = instruction_duration(input, role, index);
+  step.duration = operators.duration(index);
   step.after_host = step.duration;
-  step.host_s = instruction_host_s(input, role, index);
-  step.charge = charge_of(input.plan, instruction);
-  if (instruction.op >= 0) {
-    const workload::Operator& op = input.plan.operators[static_cast<size_t>(instruction.op)];
-    step.group = op.group;
-    step.part = part_of(op.collective);
-  }
+  step.host_s = launches(instruction.kind) ? op.host_s : 0;
+  step.charge = instruction.stream == Stream::kCompute ? op.charge : Charge::kNone;
+  step.group = op.group;
+  step.part = op.part;
   return step;
 }
 
@@ -122,56 +131,45 @@ bool launches(InstructionKind kind) {
          kind == InstructionKind::kWorld || kind == InstructionKind::kSend || kind == InstructionKind::kRecv;
 }
 
-ClockedTime instruction_duration(const EngineInput& input, size_t role, size_t instruction) {
-  const int32_t op = input.plan.roles[role].program[instruction].op;
-  if (op < 0) return {};
-  const cost::Price& price = input.costs.prices[role][static_cast<size_t>(op)];
-  const double stretch =
-      input.stretch.empty() || input.stretch[role].empty() ? 1.0 : static_cast<double>(input.stretch[role][instruction]);
-  return {.fixed_s = price.fixed_s * stretch, .clocked_s = price.clocked_s * stretch};
-}
-
-double instruction_host_s(const EngineInput& input, size_t role, size_t instruction) {
-  const Instruction& it = input.plan.roles[role].program[instruction];
-  if (it.op < 0 || !launches(it.kind)) return 0;
-  return input.costs.launch_s * input.plan.operators[static_cast<size_t>(it.op)].kernels;
-}
-
-Part part_of(workload::CollectiveKind kind) {
-  switch (kind) {
-    case workload::CollectiveKind::kAllReduce: return Part::kAllReduce;
-    case workload::CollectiveKind::kAllGather: return Part::kAllGather;
-    case workload::CollectiveKind::kReduceScatter: return Part::kReduceScatter;
-    case workload::CollectiveKind::kAllToAll: return Part::kAllToAll;
-    case workload::CollectiveKind::kSendRecv: return Part::kSendRecv;
+PricedOperators::PricedOperators(const EngineInput& input, size_t role)
+    : program_(input.plan.roles[role].program), operators_(input.plan.operators.size() + 1) {
+  if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
+  for (size_t i = 0; i < input.plan.operators.size(); ++i) {
+    const workload::Operator& op = input.plan.operators[i];
+    const cost::Price& price = input.costs.prices[role][i];
+    PricedOperator& priced = operators_[i + 1];
+    priced.duration = {.fixed_s = price.fixed_s, .clocked_s = price.clocked_s};
+    priced.host_s = input.costs.launch_s * op.kernels;
+    priced.group = op.group;
+    priced.part = part_of(op.collective);
+    priced.optimizer = op.pass == workload::Pass::kOptimizer;
+    if (op.kind == workload::OperatorKind::kCollective)
+      priced.charge = crosses_stages(op.group) ? Charge::kDuration : Charge::kWhole;
   }
-  return Part::kIdle;
 }
 
-Charge charge_of(const plan::Plan& plan, const Instruction& instruction) {
-  if (instruction.stream != Stream::kCompute || instruction.op < 0) return Charge::kNone;
-  const workload::Operator& op = plan.operators[static_cast<size_t>(instruction.op)];
-  if (op.kind != workload::OperatorKind::kCollective) return Charge::kNone;
-  return crosses_stages(op.group) ? Charge::kDuration : Charge::kWhole;
+ClockedTime PricedOperators::duration(size_t index) const {
+  const ClockedTime& alone = of(program_[index]).duration;
+  if (stretch_ == nullptr) return alone;
+  const double stretch = (*stretch_)[index];
+  return {.fixed_s = alone.fixed_s * stretch, .clocked_s = alone.clocked_s * stretch};
 }
 
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {
   const plan::Role& source = input.plan.roles[role];
   CompiledRole compiled;
-  compiled.steps.reserve(source.program.size());
   EventBuffers events(source);
+  const PricedOperators operators(input, role);
   for (size_t i = 0; i < source.program.size(); ++i) {
     const Instruction& instruction = source.program[i];
-    Step step = make_step(input, role, i);
+    Step step = make_step(operators, instruction, i);
     if (step.kind == StepKind::kRecord || step.kind == StepKind::kWait) {
       step.slot = events.at(instruction.slot, i, step.kind == StepKind::kRecord);
       if (step.slot < 0) continue;
     }
     if (step.kind == StepKind::kCompute) {
-      const bool optimizer =
-          instruction.op >= 0 && input.plan.operators[static_cast<size_t>(instruction.op)].pass ==
-                                     workload::Pass::kOptimizer;
-      if (step.stream == Stream::kCompute) add(optimizer ? compiled.optimizer : compiled.compute, step.duration);
+      if (step.stream == Stream::kCompute)
+        add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute, step.duration);
       if (!compiled.steps.empty() && merge(compiled.steps.back(), step, clocks)) continue;
     }
     compiled.steps.push_back(step);

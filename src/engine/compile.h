@@ -53,15 +53,31 @@ struct ClockRange {
 
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks);
 
-/// What one instruction takes: its operator's price, stretched. Zero without an operator.
-ClockedTime instruction_duration(const EngineInput& input, size_t role, size_t instruction);
-/// What the host spends to launch an instruction. Zero for what launches nothing.
-double instruction_host_s(const EngineInput& input, size_t role, size_t instruction);
 bool launches(plan::InstructionKind kind);
 
-/// The part that communication is charged to.
-Part part_of(workload::CollectiveKind kind);
-/// How an instruction's time on the compute stream is charged.
-Charge charge_of(const plan::Plan& plan, const plan::Instruction& instruction);
+/// What the engines need to know of an operator on one role, in a few bytes: programs name the same few operators
+/// over and over.
+struct PricedOperator {
+  ClockedTime duration;  ///< unstretched
+  double host_s = 0;     ///< to launch it
+  Charge charge = Charge::kNone;
+  Part part = Part::kIdle;
+  workload::GroupKind group = workload::GroupKind::kTensor;
+  bool optimizer = false;
+};
+
+class PricedOperators {
+ public:
+  PricedOperators(const EngineInput& input, size_t role);
+  /// An instruction without an operator takes no time.
+  const PricedOperator& of(const plan::Instruction& it) const { return operators_[static_cast<size_t>(it.op + 1)]; }
+  /// What instruction `index` takes, stretched.
+  ClockedTime duration(size_t index) const;
+
+ private:
+  const std::vector<plan::Instruction>& program_;
+  const std::vector<float>* stretch_ = nullptr;  ///< null: all ones
+  std::vector<PricedOperator> operators_;        ///< that of "no operator", then by number
+};
 
 }  // namespace ergometer::engine

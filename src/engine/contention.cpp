@@ -20,7 +20,7 @@
 
 #include "engine/compile.h"
 #include "engine/fair_share.h"
-#include "engine/sweep.h"
+#include "engine/representative.h"
 
 namespace ergometer::engine {
 namespace {
@@ -36,7 +36,7 @@ enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
 
 /// An instruction while it is at work (not while it waits for others).
 struct Activity {
-  int32_t instruction = 0;
+  size_t instruction = 0;
   int32_t op = -1;
   bool communication = false;
   double begin_s = 0, end_s = 0;
@@ -50,6 +50,7 @@ struct Lane {
   size_t next = 0;
 };
 using Lanes = std::array<Lane, workload::kStreamCount>;
+using Durations = std::vector<std::vector<double>>;
 
 class Contention {
  public:
@@ -65,7 +66,7 @@ class Contention {
   Stretch settle() {
     Stretch stretch = all_ones();
     for (int round = 0; round < kRounds; ++round) {
-      const Stretch found = look_at(run(stretch), stretch);
+      const Stretch found = look_at(run(stretch));
       const double change = move_to(found, round < kUndampedRounds ? 1.0 : 0.5, stretch);
       if (change < kSettled) break;
     }
@@ -82,10 +83,10 @@ class Contention {
 
  private:
   Stretch all_ones() const;
-  Timeline run(const Stretch& stretch) const;
-  Stretch look_at(const Timeline& timeline, const Stretch& stretch);
-  Lanes lanes_of(size_t role, std::span<const Span> spans, const Stretch& stretch) const;
-  Activity activity_of(size_t role, const Span& span, const Stretch& stretch) const;
+  std::vector<Activities> run(const Stretch& stretch) const;
+  Stretch look_at(const std::vector<Activities>& times);
+  Lanes lanes_of(size_t role, const Activities& times) const;
+  Activity activity_of(size_t role, size_t index, const Activities& times) const;
   void share_time(Lanes& lanes);
   void advance(std::span<Activity* const> active, double interval_s);
   double compute_rate(const Activity& kernel, std::span<Activity* const> active);
@@ -110,44 +111,42 @@ Stretch Contention::all_ones() const {
   return stretch;
 }
 
-Timeline Contention::run(const Stretch& stretch) const {
-  std::vector<int64_t> everyone(plan_.roles.size());
-  std::iota(everyone.begin(), everyone.end(), 0);
+std::vector<Activities> Contention::run(const Stretch& stretch) const {
   const EngineInput input{.job = job_,
                           .plan = plan_,
                           .costs = costs_,
                           .clocks_hz = std::span(&costs_.reference_clock_hz, 1),
-                          .sampled_ranks = everyone,
+                          .sampled_ranks = {},
                           .stretch = stretch};
-  return sweep_ranks(input, RankLayout::representative());
+  Durations durations_s;
+  for (size_t role = 0; role < plan_.roles.size(); ++role) {
+    const PricedOperators operators(input, role);
+    std::vector<double>& row = durations_s.emplace_back(plan_.roles[role].program.size());
+    for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
+  }
+  return run_representatives(input, durations_s);
 }
 
-Stretch Contention::look_at(const Timeline& timeline, const Stretch& stretch) {
+Stretch Contention::look_at(const std::vector<Activities>& times) {
   Stretch found = all_ones();
-  auto first = timeline.spans.begin();
   for (size_t role = 0; role < plan_.roles.size(); ++role) {
-    const auto last = std::find_if(first, timeline.spans.end(),
-                                   [&](const Span& span) { return span.rank != static_cast<int64_t>(role); });
-    Lanes lanes = lanes_of(role, {first, last}, stretch);
+    Lanes lanes = lanes_of(role, times[role]);
     share_time(lanes);
     for (const Lane& lane : lanes)
       for (const Activity& it : lane.activities)
         if (it.work_s > 0)
-          found[role][static_cast<size_t>(it.instruction)] =
-              static_cast<float>(std::max(1.0, (it.end_s - it.begin_s) / it.work_s));
-    first = last;
+          found[role][it.instruction] = static_cast<float>(std::max(1.0, (it.end_s - it.begin_s) / it.work_s));
   }
   return found;
 }
 
-Activity Contention::activity_of(size_t role, const Span& span, const Stretch& stretch) const {
-  const Instruction& it = plan_.roles[role].program[static_cast<size_t>(span.instruction)];
-  const double alone_s = costs_.prices[role][static_cast<size_t>(it.op)].seconds();
-  const double stretched_s = alone_s * stretch[role][static_cast<size_t>(span.instruction)];
-  Activity activity{.instruction = span.instruction, .op = it.op};
+Activity Contention::activity_of(size_t role, size_t index, const Activities& times) const {
+  const Instruction& it = plan_.roles[role].program[index];
+  Activity activity{.instruction = index, .op = it.op};
   activity.communication = op(it.op).kind == workload::OperatorKind::kCollective;
-  activity.end_s = span.end_s;
-  activity.begin_s = std::max(span.start_s, span.end_s - stretched_s);
+  activity.begin_s = times.begin_s[index];
+  activity.end_s = times.end_s[index];
+  const double alone_s = costs_.prices[role][static_cast<size_t>(it.op)].seconds();
   if (!activity.communication || alone_s <= 0) return activity;
   const cost::Traffic traffic = cost::traffic(op(it.op), plan_.placements[role][static_cast<size_t>(it.op)]);
   const double intra = traffic.intra_bytes / alone_s, nic = traffic.nic_bytes / alone_s;
@@ -158,13 +157,39 @@ Activity Contention::activity_of(size_t role, const Span& span, const Stretch& s
   return activity;
 }
 
-Lanes Contention::lanes_of(size_t role, std::span<const Span> spans, const Stretch& stretch) const {
+/// Periods in which some stream beside the compute stream is at work, in order, without overlap.
+std::vector<std::pair<double, double>> side_work(const plan::Role& role, const Activities& times) {
+  std::vector<std::pair<double, double>> periods;
+  for (size_t i = 0; i < role.program.size(); ++i)
+    if (launches(role.program[i].kind) && role.program[i].stream != workload::Stream::kCompute)
+      periods.emplace_back(times.begin_s[i], times.end_s[i]);
+  std::sort(periods.begin(), periods.end());
+  size_t kept = 0;
+  for (const auto& period : periods) {
+    if (kept > 0 && period.first <= periods[kept - 1].second)
+      periods[kept - 1].second = std::max(periods[kept - 1].second, period.second);
+    else
+      periods[kept++] = period;
+  }
+  periods.resize(kept);
+  return periods;
+}
+
+/// Everything on the side streams, and of the compute stream, which is nearly everything there is, only what
+/// something runs beside.
+Lanes Contention::lanes_of(size_t role, const Activities& times) const {
+  const plan::Role& source = plan_.roles[role];
+  const auto periods = side_work(source, times);
   Lanes lanes;
-  for (const Span& span : spans) {
-    const Instruction& it = plan_.roles[role].program[static_cast<size_t>(span.instruction)];
-    if (!launches(it.kind) || it.op < 0) continue;
-    const Activity activity = activity_of(role, span, stretch);
-    if (activity.end_s > activity.begin_s) lanes[static_cast<size_t>(it.stream)].activities.push_back(activity);
+  size_t period = 0;
+  for (size_t i = 0; i < source.program.size(); ++i) {
+    const Instruction& it = source.program[i];
+    if (!launches(it.kind) || it.op < 0 || times.end_s[i] <= times.begin_s[i]) continue;
+    if (it.stream == workload::Stream::kCompute) {
+      while (period < periods.size() && periods[period].second <= times.begin_s[i]) ++period;
+      if (period == periods.size() || periods[period].first >= times.end_s[i]) continue;
+    }
+    lanes[static_cast<size_t>(it.stream)].activities.push_back(activity_of(role, i, times));
   }
   return lanes;
 }

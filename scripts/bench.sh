@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Builds the release and prints all benchmarks, the machine's yardsticks among them. Arguments go to the benchmark
+# program: scripts/bench.sh --benchmark_filter=gpt3
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cmake --preset release >/dev/null
+cmake --build --preset release --target ergometer_bench >/dev/null
+exec build/release/bench/ergometer_bench "$@"

@@ -1,0 +1,125 @@
+#include "engine/representative.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "engine/compile.h"
+#include "engine/scalar_rank.h"
+
+namespace ergometer::engine {
+namespace {
+
+using plan::Instruction;
+using plan::InstructionKind;
+
+constexpr double kNotSent = -1;
+
+struct Meeting {
+  size_t arrived = 0;
+  double latest_s = 0;
+};
+
+struct Runner {
+  const plan::Role& program;
+  PricedOperators operators;
+  const std::vector<double>& durations_s;
+  ScalarRank rank;
+  Activities activities;
+  size_t next = 0;
+  bool arrived = false;
+  std::array<size_t, 2> meetings{};
+
+  Runner(const EngineInput& input, size_t role, const std::vector<double>& durations)
+      : program(input.plan.roles[role]), operators(input, role), durations_s(durations), rank(program.events) {
+    activities.begin_s.resize(program.program.size());
+    activities.end_s.resize(program.program.size());
+  }
+};
+
+class Representatives {
+ public:
+  Representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s) {
+    for (size_t role = 0; role < input.plan.roles.size(); ++role) runners_.emplace_back(input, role, durations_s[role]);
+    sent_s_.assign(static_cast<size_t>(input.plan.messages), kNotSent);
+  }
+
+  std::vector<Activities> run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Runner& runner : runners_) moved |= advance(runner);
+    }
+    std::vector<Activities> result;
+    for (Runner& runner : runners_) {
+      ERGOMETER_CHECK(runner.next == runner.program.program.size(), "deadlock: a role waits for what is never sent");
+      result.push_back(std::move(runner.activities));
+    }
+    return result;
+  }
+
+ private:
+  bool advance(Runner& runner) {
+    const size_t first = runner.next;
+    const bool had_arrived = runner.arrived;
+    while (runner.next < runner.program.program.size() && execute(runner, runner.program.program[runner.next]))
+      ++runner.next;
+    return runner.next != first || runner.arrived != had_arrived;
+  }
+
+  bool execute(Runner& runner, const Instruction& it) {
+    double begin_s = 0;
+    if (!launches(it.kind)) {
+      runner.rank.order(it);
+      begin_s = runner.rank.free_s(it.stream);
+    } else {
+      begin_s = runner.rank.start_s(it);
+      if (!wait_for_others(runner, it, begin_s)) return false;
+      runner.rank.launch(it, begin_s + runner.durations_s[runner.next], runner.operators.of(it).host_s);
+    }
+    runner.activities.begin_s[runner.next] = begin_s;
+    runner.activities.end_s[runner.next] = runner.rank.free_s(it.stream);
+    return true;
+  }
+
+  /// Moves `begin_s` to when what other roles contribute is there; false if it is not there yet.
+  bool wait_for_others(Runner& runner, const Instruction& it, double& begin_s) {
+    if (it.kind == InstructionKind::kSend) sent_s_[static_cast<size_t>(it.slot)] = begin_s;
+    if (it.kind == InstructionKind::kRecv) {
+      const double sent_s = sent_s_[static_cast<size_t>(it.slot)];
+      begin_s = std::max(begin_s, sent_s);
+      return sent_s != kNotSent;
+    }
+    return it.kind != InstructionKind::kWorld || meet(runner, it, begin_s);
+  }
+
+  bool meet(Runner& runner, const Instruction& it, double& begin_s) {
+    const bool world = runner.operators.of(it).group == workload::GroupKind::kWorld;
+    const size_t kind = world ? 0 : 1;
+    std::vector<Meeting>& meetings = meetings_[kind];
+    if (meetings.size() <= runner.meetings[kind]) meetings.resize(runner.meetings[kind] + 1);
+    Meeting& here = meetings[runner.meetings[kind]];
+    if (!runner.arrived) {
+      ++here.arrived;
+      here.latest_s = std::max(here.latest_s, begin_s);
+      runner.arrived = true;
+    }
+    if (here.arrived < (world ? runners_.size() : std::min<size_t>(runners_.size(), 2))) return false;
+    begin_s = here.latest_s;
+    ++runner.meetings[kind];
+    runner.arrived = false;
+    return true;
+  }
+
+  std::vector<Runner> runners_;
+  std::vector<double> sent_s_;
+  std::array<std::vector<Meeting>, 2> meetings_;
+};
+
+}  // namespace
+
+std::vector<Activities> run_representatives(const EngineInput& input,
+                                            const std::vector<std::vector<double>>& durations_s) {
+  return Representatives(input, durations_s).run();
+}
+
+}  // namespace ergometer::engine
