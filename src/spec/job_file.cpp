@@ -80,8 +80,12 @@ class JobFileReader {
 
 base::Result<Settings> read_job_file(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
-  ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(text, path));
-  JobFileReader reader(path);
+  return parse_job_file(text, path);
+}
+
+base::Result<Settings> parse_job_file(const std::string& text, const std::string& file) {
+  ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(text, file));
+  JobFileReader reader(file);
   reader.read(map, "");
   if (map.error()) return tl::unexpected(*map.error());
   return std::move(reader.settings);

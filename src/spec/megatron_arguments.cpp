@@ -23,6 +23,7 @@ constexpr size_t kLargestFile = 4 << 20;
 struct Argument {
   std::string name;   ///< "num_layers"
   std::string value;  ///< empty for a bare switch
+  std::string list;   ///< all values, joined by commas
   int line = 0;
 };
 
@@ -116,9 +117,12 @@ std::vector<Argument> arguments_of(const std::vector<ShellWord>& words) {
     if (!is_flag(words[i].text)) continue;
     const std::string& word = words[i].text;
     const size_t equals = word.find('=');
-    Argument argument{underscored(word.substr(0, equals)), "", words[i].line};
-    if (equals != word.npos) argument.value = word.substr(equals + 1);
+    Argument argument{underscored(word.substr(0, equals)), "", "", words[i].line};
+    if (equals != word.npos) argument.value = argument.list = word.substr(equals + 1);
     else if (i + 1 < words.size() && !is_flag(words[i + 1].text)) argument.value = words[i + 1].text;
+    constexpr size_t kMostValues = 32;
+    for (size_t j = i + 1; equals == word.npos && j < words.size() && j <= i + kMostValues && !is_flag(words[j].text); ++j)
+      argument.list += (argument.list.empty() ? "" : ",") + words[j].text;
     arguments.push_back(std::move(argument));
   }
   return arguments;
@@ -134,7 +138,7 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
   for (const auto& [path, value] : values) {
     if (!path.starts_with(kPrefix) || value.text == "false" || value.text == "False") continue;
     const bool on = value.text == "true" || value.text == "True";
-    arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())), on ? "" : value.text, value.line});
+    arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())), on ? "" : value.text, on ? "" : value.text, value.line});
   }
   return std::optional(std::move(arguments));
 }
@@ -220,15 +224,20 @@ class ArgumentReader {
     return true;
   }
 
-  /// torchrun's part of the command line.
+  static bool is_count(const std::string& text) {
+    const auto number = base::parse_integer(text);
+    return number && *number > 0 && *number <= 1'000'000;
+  }
+
+  /// The part of the command line that torchrun, srun or a container takes.
   Result<bool> read_launcher(const Argument& argument) {
     int64_t* target = argument.name == "nnodes"                                             ? &nodes_
                       : argument.name == "nproc_per_node" || argument.name == "gpus_per_node" ? &per_node_
                                                                                             : nullptr;
+    if (argument.name == "gpus" && !is_count(argument.value)) return true;
     if (target == nullptr) return false;
     // A variable the caller sets, or a range, says nothing; then --gpus has to.
-    const auto number = base::parse_integer(argument.value);
-    if (number && *number > 0 && *number <= 1'000'000) *target = *number;
+    if (is_count(argument.value)) *target = *base::parse_integer(argument.value);
     return true;
   }
 
@@ -240,7 +249,10 @@ class ArgumentReader {
     // Short forms and our own words are not Megatron's.
     if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "mode") return false;
     if (info->kind != SettingKind::kSwitch && argument.value.empty()) return wrong(argument, "a value");
-    settings_.set(info->name, argument.value.empty() ? "true" : argument.value, origin(argument));
+    const std::string& value = info->kind == SettingKind::kList ? argument.list : argument.value;
+    // A switch may be followed by a word that is not its value: the next command of the script.
+    const bool bare = value.empty() || (info->kind == SettingKind::kSwitch && value != "false" && value != "False");
+    settings_.set(info->name, bare ? "true" : value, origin(argument));
     return true;
   }
 
@@ -297,11 +309,16 @@ class ArgumentReader {
 
 Result<Settings> read_megatron_arguments(const std::string& path, std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
-  ERGOMETER_ASSIGN(const auto from_yaml, arguments_of_yaml(text, path));
+  return parse_megatron_arguments(text, path, ignored);
+}
+
+Result<Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
+                                          std::vector<std::string>& ignored) {
+  ERGOMETER_ASSIGN(const auto from_yaml, arguments_of_yaml(text, file));
   const std::vector<Argument> arguments = from_yaml ? *from_yaml : arguments_of(shell_words(text));
   if (arguments.empty())
-    return input_error(fmt::format("{}: holds no arguments; expected a launch script or --name value pairs", path));
-  ArgumentReader reader(path);
+    return input_error(fmt::format("{}: holds no arguments; expected a launch script or --name value pairs", file));
+  ArgumentReader reader(file);
   for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument, ignored));
   return reader.finish();
 }

@@ -299,9 +299,13 @@ Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& f
 
 Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
-  ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, path));
+  return parse_nemo(text, path, ignored);
+}
+
+Result<Settings> parse_nemo(const std::string& text, const std::string& file, std::vector<std::string>& ignored) {
+  ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, file));
   std::vector<std::string> notes;
-  return settings_from_nemo(values, path, ignored, notes);
+  return settings_from_nemo(values, file, ignored, notes);
 }
 
 }  // namespace ergometer::spec

@@ -68,6 +68,12 @@ base::Result<Settings> read_megatron_arguments(const std::string& path, std::vec
 /// A NeMo 1 pre-training, fine-tuning or inference YAML.
 base::Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
 
+/// The same from text; `file` is what messages call it.
+base::Result<Settings> parse_job_file(const std::string& text, const std::string& file);
+base::Result<Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
+                                                std::vector<std::string>& ignored);
+base::Result<Settings> parse_nemo(const std::string& text, const std::string& file, std::vector<std::string>& ignored);
+
 /// Reads model and cluster, fills defaults, checks everything against everything, and computes dp.
 base::Result<Job> resolve(const Settings& settings);
 
