@@ -126,11 +126,6 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
 
 }  // namespace
 
-bool launches(InstructionKind kind) {
-  return kind == InstructionKind::kCompute || kind == InstructionKind::kCollective ||
-         kind == InstructionKind::kWorld || kind == InstructionKind::kSend || kind == InstructionKind::kRecv;
-}
-
 PricedOperators::PricedOperators(const EngineInput& input, size_t role)
     : program_(input.plan.roles[role].program), operators_(input.plan.operators.size() + 1) {
   if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
@@ -146,13 +141,6 @@ PricedOperators::PricedOperators(const EngineInput& input, size_t role)
     if (op.kind == workload::OperatorKind::kCollective)
       priced.charge = crosses_stages(op.group) ? Charge::kDuration : Charge::kWhole;
   }
-}
-
-ClockedTime PricedOperators::duration(size_t index) const {
-  const ClockedTime& alone = of(program_[index]).duration;
-  if (stretch_ == nullptr) return alone;
-  const double stretch = (*stretch_)[index];
-  return {.fixed_s = alone.fixed_s * stretch, .clocked_s = alone.clocked_s * stretch};
 }
 
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {

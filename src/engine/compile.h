@@ -53,7 +53,11 @@ struct ClockRange {
 
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks);
 
-bool launches(plan::InstructionKind kind);
+/// Whether an instruction puts work on the GPU.
+inline bool launches(plan::InstructionKind kind) {
+  using enum plan::InstructionKind;
+  return kind == kCompute || kind == kCollective || kind == kWorld || kind == kSend || kind == kRecv;
+}
 
 /// What the engines need to know of an operator on one role, in a few bytes: programs name the same few operators
 /// over and over.
@@ -72,7 +76,12 @@ class PricedOperators {
   /// An instruction without an operator takes no time.
   const PricedOperator& of(const plan::Instruction& it) const { return operators_[static_cast<size_t>(it.op + 1)]; }
   /// What instruction `index` takes, stretched.
-  ClockedTime duration(size_t index) const;
+  ClockedTime duration(size_t index) const {
+    const ClockedTime& alone = of(program_[index]).duration;
+    if (stretch_ == nullptr) return alone;
+    const double stretch = (*stretch_)[index];
+    return {.fixed_s = alone.fixed_s * stretch, .clocked_s = alone.clocked_s * stretch};
+  }
 
  private:
   const std::vector<plan::Instruction>& program_;

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -34,14 +33,23 @@ constexpr int kUndampedRounds = 3;      ///< then the mean of old and new, lest 
 constexpr double kSettled = 1e-3;       ///< largest relative change that counts as none
 enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
 
+/// What a collective asks of the rank's links when it is alone, bytes/s.
+using Demand = std::array<double, kLinks>;
+
 /// An instruction while it is at work (not while it waits for others).
 struct Activity {
-  size_t instruction = 0;
+  int32_t instruction = 0;
   int32_t op = -1;
   bool communication = false;
+  bool sends = false, receives = false;
+  const Demand* demand = nullptr;  ///< of communication
   double begin_s = 0, end_s = 0;
-  double work_s = 0;                         ///< done at the rates found
-  std::array<double, kLinks> bytes_per_s{};  ///< demand on the rank's links when alone
+  double work_s = 0;  ///< done at the rates found
+
+  double bytes_per_s(size_t link) const {
+    const bool out = link == kIntraOut || link == kNicOut;
+    return !communication || !(out ? sends : receives) ? 0 : (*demand)[link];
+  }
 };
 
 /// The activities of one stream, in order, and the one at work or next.
@@ -61,12 +69,19 @@ class Contention {
                                         [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
     const double nic = node.gpus > 0 ? nics / node.gpus : 0;
     capacity_ = {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic};
+    for (size_t role = 0; role < plan.roles.size(); ++role) {
+      demands_.emplace_back();
+      durations_s_.emplace_back(plan.roles[role].program.size());
+      for (size_t number = 0; number < plan.operators.size(); ++number) demands_[role].push_back(demand(role, number));
+    }
   }
 
   Stretch settle() {
     Stretch stretch = all_ones();
+    Stretch found = stretch;
     for (int round = 0; round < kRounds; ++round) {
-      const Stretch found = look_at(run(stretch));
+      run(stretch);
+      look_at(found);
       const double change = move_to(found, round < kUndampedRounds ? 1.0 : 0.5, stretch);
       if (change < kSettled) break;
     }
@@ -83,11 +98,12 @@ class Contention {
 
  private:
   Stretch all_ones() const;
-  std::vector<Activities> run(const Stretch& stretch) const;
-  Stretch look_at(const std::vector<Activities>& times);
-  Lanes lanes_of(size_t role, const Activities& times) const;
+  Demand demand(size_t role, size_t number) const;
+  void run(const Stretch& stretch);
+  void look_at(Stretch& found);
+  void fill_lanes(size_t role, const Activities& times);
   Activity activity_of(size_t role, size_t index, const Activities& times) const;
-  void share_time(Lanes& lanes);
+  void share_time();
   void advance(std::span<Activity* const> active, double interval_s);
   double compute_rate(const Activity& kernel, std::span<Activity* const> active);
   double communication_rate(const Activity& collective, std::span<Activity* const> active);
@@ -101,8 +117,13 @@ class Contention {
   const plan::Plan& plan_;
   const cost::CostModel& model_;
   const cost::CostTable& costs_;
-  std::array<double, kLinks> capacity_{};
-  std::map<std::pair<int32_t, int32_t>, std::pair<double, double>> slowdowns_;
+  Demand capacity_{};
+  std::vector<std::vector<Demand>> demands_;  ///< [role][operator]
+  // Working memory of a round, kept from round to round.
+  Durations durations_s_;
+  std::vector<Activities> times_;
+  Lanes lanes_;
+  std::vector<std::pair<double, double>> slowdowns_;  ///< [kernel][collective]; 0: not asked yet
 };
 
 Stretch Contention::all_ones() const {
@@ -111,49 +132,55 @@ Stretch Contention::all_ones() const {
   return stretch;
 }
 
-std::vector<Activities> Contention::run(const Stretch& stretch) const {
+Demand Contention::demand(size_t role, size_t number) const {
+  const Operator& it = plan_.operators[number];
+  const double alone_s = costs_.prices[role][number].seconds();
+  if (it.kind != workload::OperatorKind::kCollective || alone_s <= 0) return {};
+  const cost::Traffic traffic = cost::traffic(it, plan_.placements[role][number]);
+  const double intra = std::min(traffic.intra_bytes / alone_s, capacity_[kIntraOut]);
+  const double nic = std::min(traffic.nic_bytes / alone_s, capacity_[kNicOut]);
+  return {intra, intra, nic, nic};
+}
+
+void Contention::run(const Stretch& stretch) {
   const EngineInput input{.job = job_,
                           .plan = plan_,
                           .costs = costs_,
                           .clocks_hz = std::span(&costs_.reference_clock_hz, 1),
                           .sampled_ranks = {},
                           .stretch = stretch};
-  Durations durations_s;
   for (size_t role = 0; role < plan_.roles.size(); ++role) {
     const PricedOperators operators(input, role);
-    std::vector<double>& row = durations_s.emplace_back(plan_.roles[role].program.size());
+    std::vector<double>& row = durations_s_[role];
     for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
   }
-  return run_representatives(input, durations_s);
+  run_representatives(input, durations_s_, times_);
 }
 
-Stretch Contention::look_at(const std::vector<Activities>& times) {
-  Stretch found = all_ones();
+void Contention::look_at(Stretch& found) {
   for (size_t role = 0; role < plan_.roles.size(); ++role) {
-    Lanes lanes = lanes_of(role, times[role]);
-    share_time(lanes);
-    for (const Lane& lane : lanes)
+    std::fill(found[role].begin(), found[role].end(), 1.0f);
+    fill_lanes(role, times_[role]);
+    share_time();
+    for (const Lane& lane : lanes_)
       for (const Activity& it : lane.activities)
         if (it.work_s > 0)
-          found[role][it.instruction] = static_cast<float>(std::max(1.0, (it.end_s - it.begin_s) / it.work_s));
+          found[role][static_cast<size_t>(it.instruction)] =
+              static_cast<float>(std::max(1.0, (it.end_s - it.begin_s) / it.work_s));
   }
-  return found;
 }
 
 Activity Contention::activity_of(size_t role, size_t index, const Activities& times) const {
   const Instruction& it = plan_.roles[role].program[index];
-  Activity activity{.instruction = index, .op = it.op};
+  Activity activity;
+  activity.instruction = static_cast<int32_t>(index);
+  activity.op = it.op;
   activity.communication = op(it.op).kind == workload::OperatorKind::kCollective;
+  activity.sends = it.kind != InstructionKind::kRecv;
+  activity.receives = it.kind != InstructionKind::kSend;
+  activity.demand = &demands_[role][static_cast<size_t>(it.op)];
   activity.begin_s = times.begin_s[index];
   activity.end_s = times.end_s[index];
-  const double alone_s = costs_.prices[role][static_cast<size_t>(it.op)].seconds();
-  if (!activity.communication || alone_s <= 0) return activity;
-  const cost::Traffic traffic = cost::traffic(op(it.op), plan_.placements[role][static_cast<size_t>(it.op)]);
-  const double intra = traffic.intra_bytes / alone_s, nic = traffic.nic_bytes / alone_s;
-  const bool out = it.kind != InstructionKind::kRecv, in = it.kind != InstructionKind::kSend;
-  activity.bytes_per_s = {out ? intra : 0, in ? intra : 0, out ? nic : 0, in ? nic : 0};
-  for (size_t link = 0; link < kLinks; ++link)
-    activity.bytes_per_s[link] = std::min(activity.bytes_per_s[link], capacity_[link]);
   return activity;
 }
 
@@ -177,10 +204,13 @@ std::vector<std::pair<double, double>> side_work(const plan::Role& role, const A
 
 /// Everything on the side streams, and of the compute stream, which is nearly everything there is, only what
 /// something runs beside.
-Lanes Contention::lanes_of(size_t role, const Activities& times) const {
+void Contention::fill_lanes(size_t role, const Activities& times) {
   const plan::Role& source = plan_.roles[role];
   const auto periods = side_work(source, times);
-  Lanes lanes;
+  for (Lane& lane : lanes_) {
+    lane.activities.clear();
+    lane.next = 0;
+  }
   size_t period = 0;
   for (size_t i = 0; i < source.program.size(); ++i) {
     const Instruction& it = source.program[i];
@@ -189,18 +219,22 @@ Lanes Contention::lanes_of(size_t role, const Activities& times) const {
       while (period < periods.size() && periods[period].second <= times.begin_s[i]) ++period;
       if (period == periods.size() || periods[period].first >= times.end_s[i]) continue;
     }
-    lanes[static_cast<size_t>(it.stream)].activities.push_back(activity_of(role, i, times));
+    lanes_[static_cast<size_t>(it.stream)].activities.push_back(activity_of(role, i, times));
   }
-  return lanes;
 }
 
 /// Walks through the time of one rank, interval by interval between two changes.
-void Contention::share_time(Lanes& lanes) {
+void Contention::share_time() {
+  std::array<Lane*, workload::kStreamCount> used{};
+  size_t lanes = 0;
+  for (Lane& lane : lanes_)
+    if (!lane.activities.empty()) used[lanes++] = &lane;
   for (double now = 0;;) {
     std::array<Activity*, workload::kStreamCount> active{};
     size_t count = 0;
     double next_s = INFINITY;
-    for (Lane& lane : lanes) {
+    for (size_t i = 0; i < lanes; ++i) {
+      Lane& lane = *used[i];
       while (lane.next < lane.activities.size() && lane.activities[lane.next].end_s <= now) ++lane.next;
       if (lane.next == lane.activities.size()) continue;
       Activity& head = lane.activities[lane.next];
@@ -245,12 +279,12 @@ double Contention::communication_rate(const Activity& collective, std::span<Acti
 double Contention::link_share(const Activity& collective, std::span<Activity* const> active) const {
   double share = 1;
   for (size_t link = 0; link < kLinks; ++link) {
-    const double own = collective.bytes_per_s[link];
+    const double own = collective.bytes_per_s(link);
     if (own <= 0 || capacity_[link] <= 0) continue;
     std::array<double, workload::kStreamCount> demands{};
     size_t count = 0;
     for (const Activity* it : active)
-      if (it->bytes_per_s[link] > 0) demands[count++] = it->bytes_per_s[link];
+      if (it->bytes_per_s(link) > 0) demands[count++] = it->bytes_per_s(link);
     if (count < 2) continue;  // alone on this link: its price knows the link
     share = std::min(share, fair_share(own, std::span(demands).first(count), capacity_[link]) / own);
   }
@@ -258,11 +292,12 @@ double Contention::link_share(const Activity& collective, std::span<Activity* co
 }
 
 std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collective) {
-  const auto [at, added] = slowdowns_.try_emplace({kernel, collective}, 1.0, 1.0);
-  if (added)
-    at->second = {model_.compute_slowdown(op(kernel), op(collective)),
-                  model_.collective_slowdown(op(collective), op(kernel))};
-  return at->second;
+  const size_t count = plan_.operators.size();
+  if (slowdowns_.empty()) slowdowns_.assign(count * count, {0, 0});
+  auto& pair = slowdowns_[static_cast<size_t>(kernel) * count + static_cast<size_t>(collective)];
+  if (pair.first <= 0)
+    pair = {model_.compute_slowdown(op(kernel), op(collective)), model_.collective_slowdown(op(collective), op(kernel))};
+  return pair;
 }
 
 /// Moves `stretch` the part `weight` of the way to `found`; the largest relative change.

@@ -25,13 +25,14 @@ struct Runner {
   PricedOperators operators;
   const std::vector<double>& durations_s;
   ScalarRank rank;
-  Activities activities;
+  Activities& activities;
   size_t next = 0;
   bool arrived = false;
   std::array<size_t, 2> meetings{};
 
-  Runner(const EngineInput& input, size_t role, const std::vector<double>& durations)
-      : program(input.plan.roles[role]), operators(input, role), durations_s(durations), rank(program.events) {
+  Runner(const EngineInput& input, size_t role, const std::vector<double>& durations, Activities& result)
+      : program(input.plan.roles[role]), operators(input, role), durations_s(durations), rank(program.events),
+        activities(result) {
     activities.begin_s.resize(program.program.size());
     activities.end_s.resize(program.program.size());
   }
@@ -39,22 +40,21 @@ struct Runner {
 
 class Representatives {
  public:
-  Representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s) {
-    for (size_t role = 0; role < input.plan.roles.size(); ++role) runners_.emplace_back(input, role, durations_s[role]);
+  Representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s,
+                  std::vector<Activities>& activities) {
+    activities.resize(input.plan.roles.size());
+    for (size_t role = 0; role < input.plan.roles.size(); ++role)
+      runners_.emplace_back(input, role, durations_s[role], activities[role]);
     sent_s_.assign(static_cast<size_t>(input.plan.messages), kNotSent);
   }
 
-  std::vector<Activities> run() {
+  void run() {
     for (bool moved = true; moved;) {
       moved = false;
       for (Runner& runner : runners_) moved |= advance(runner);
     }
-    std::vector<Activities> result;
-    for (Runner& runner : runners_) {
+    for (const Runner& runner : runners_)
       ERGOMETER_CHECK(runner.next == runner.program.program.size(), "deadlock: a role waits for what is never sent");
-      result.push_back(std::move(runner.activities));
-    }
-    return result;
   }
 
  private:
@@ -117,9 +117,9 @@ class Representatives {
 
 }  // namespace
 
-std::vector<Activities> run_representatives(const EngineInput& input,
-                                            const std::vector<std::vector<double>>& durations_s) {
-  return Representatives(input, durations_s).run();
+void run_representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s,
+                         std::vector<Activities>& activities) {
+  Representatives(input, durations_s, activities).run();
 }
 
 }  // namespace ergometer::engine

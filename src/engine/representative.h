@@ -13,8 +13,9 @@ struct Activities {
 };
 
 /// Runs one rank for each role at the reference clock, as if all ranks of a role were alike. `durations_s`:
-/// [role][instruction]. Much quicker than a sweep that keeps spans; for what only needs the pattern of a step.
-std::vector<Activities> run_representatives(const EngineInput& input,
-                                            const std::vector<std::vector<double>>& durations_s);
+/// [role][instruction]; `activities`: by role, its memory reused. Much quicker than a sweep that keeps spans; for
+/// what only needs the pattern of a step.
+void run_representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s,
+                         std::vector<Activities>& activities);
 
 }  // namespace ergometer::engine

@@ -15,9 +15,9 @@ enum class EngineKind : uint8_t { kSweep, kEvents };
 
 struct SimulateOptions {
   EngineKind engine = EngineKind::kSweep;
-  std::vector<int64_t> sampled_ranks;  ///< whose kernels the Run shall hold; each below the number of GPUs
+  std::vector<int64_t> sampled_ranks = {};  ///< whose kernels the Run shall hold; each below the number of GPUs
   bool all_ranks = false;              ///< the Run shall hold the table of ranks
-  std::vector<double> clocks_hz;       ///< one a rank; empty: the GPU's sustained clock for all
+  std::vector<double> clocks_hz = {};       ///< one a rank; empty: the GPU's sustained clock for all
 };
 
 /// Everything that was found out about a job on the way to its Run, for who wants to explain it.

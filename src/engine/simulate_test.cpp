@@ -1,0 +1,199 @@
+#include "engine/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/kernel_list.h"
+#include "spec/read.h"
+#include "spec/settings.h"
+#include "workload/flops.h"
+
+namespace ergometer::engine {
+namespace {
+
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+spec::Job make_job(const Values& values) {
+  spec::Settings settings;
+  for (const auto& [name, value] : values) settings.set(name, value, {});
+  auto job = spec::resolve(settings);
+  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
+  return job ? *std::move(job) : spec::Job{};
+}
+
+/// Llama-3-8B on two nodes of eight H100: TP 2, PP 2, DP 4, 8 micro batches.
+spec::Job small_job(const Values& more = {}) {
+  Values values = {{"model", "llama3-8b"},
+                   {"cluster", "hgx-h100"},
+                   {"gpus", "16"},
+                   {"tensor_model_parallel_size", "2"},
+                   {"pipeline_model_parallel_size", "2"},
+                   {"micro_batch_size", "1"},
+                   {"global_batch_size", "32"},
+                   {"seq_length", "4096"}};
+  values.insert(values.end(), more.begin(), more.end());
+  return make_job(values);
+}
+
+Simulation simulated(const spec::Job& job, const SimulateOptions& options = {}) {
+  auto result = simulate_in_full(job, options);
+  EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().message);
+  return result ? *std::move(result) : Simulation{};
+}
+
+double total(const run::Breakdown& b) {
+  return b.compute + b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter + b.exposed_all_to_all +
+         b.exposed_send_recv + b.optimizer + b.idle;
+}
+
+TEST(Simulate, PartsAddUpToTheStep) {
+  const Simulation result = simulated(small_job(), {.all_ranks = true});
+  const double step_s = result.run.performance.step_time_s;
+  EXPECT_GT(step_s, 0);
+  EXPECT_NEAR(total(result.run.performance.breakdown_s), step_s, 1e-9 * step_s);
+  ASSERT_EQ(result.run.ranks.size(), 16u);
+  for (const run::Rank& rank : result.run.ranks) EXPECT_NEAR(total(rank.breakdown_s), step_s, 1e-9 * step_s);
+  EXPECT_EQ(result.run.ranks[11].node, 1);
+  EXPECT_EQ(result.run.ranks[11].slot, 3);
+  EXPECT_EQ(result.run.ranks[11].stage, 1);  // stages of 2 x 4 ranks
+}
+
+// 32 sequences of 4096 tokens a step; TFLOP/s and MFU follow from the step time.
+TEST(Simulate, RatesFollowFromTheStep) {
+  const spec::Job job = small_job();
+  const run::Performance performance = simulated(job).run.performance;
+  EXPECT_DOUBLE_EQ(performance.tokens_per_s, 32 * 4096 / performance.step_time_s);
+  EXPECT_DOUBLE_EQ(performance.tokens_per_s_per_gpu, performance.tokens_per_s / 16);
+  const double tflops = workload::model_flops_per_step(job).value() / performance.step_time_s / 16 / 1e12;
+  EXPECT_DOUBLE_EQ(performance.model_tflops_per_gpu, tflops);
+  EXPECT_NEAR(performance.mfu, tflops * 1e12 / job.cluster.node.gpu.peak_bf16_flops_per_s, 1e-12);
+  EXPECT_GT(performance.mfu, 0.2);  // anything else is no H100 under Megatron
+  EXPECT_LT(performance.mfu, 0.8);
+}
+
+TEST(Simulate, BothEnginesGiveOneAnswer) {
+  const Values variants[] = {{},
+                             {{"overlap_grad_reduce", "true"}, {"overlap_param_gather", "true"}},
+                             {{"tp_comm_overlap", "true"}, {"overlap_p2p", "true"}},
+                             {{"recompute_granularity", "full"}, {"batch_p2p_sync", "true"}},
+                             {{"pipeline_model_parallel_size", "1"}, {"fsdp", "true"}},
+                             {{"model", "mixtral-8x7b"}, {"expert_model_parallel_size", "4"}}};
+  for (const Values& more : variants) {
+    const spec::Job job = small_job(more);
+    const run::Performance swept = simulated(job).run.performance;
+    const run::Performance events = simulated(job, {.engine = EngineKind::kEvents}).run.performance;
+    EXPECT_NEAR(swept.step_time_s, events.step_time_s, 1e-6 * swept.step_time_s);
+    EXPECT_NEAR(swept.breakdown_s.idle, events.breakdown_s.idle, 1e-6 * swept.step_time_s);
+  }
+}
+
+// The second stage, longer by the head, runs at 90 % of the clock and holds the first up: the step is longer, though not
+// by more than 1 / 0.9.
+TEST(Simulate, SlowNodeSlowsTheJob) {
+  const spec::Job job = small_job();
+  const double clock = job.cluster.node.gpu.sustained_clock_hz;
+  SimulateOptions slow;
+  for (int64_t rank = 0; rank < 16; ++rank) slow.clocks_hz.push_back(rank < 8 ? clock : 0.9 * clock);
+  const double normal_s = simulated(job).run.performance.step_time_s;
+  const double slow_s = simulated(job, slow).run.performance.step_time_s;
+  EXPECT_GT(slow_s, 1.05 * normal_s);
+  EXPECT_LT(slow_s, normal_s / 0.9);
+}
+
+TEST(Simulate, SampledRanksCarryNamedKernels) {
+  const Simulation result = simulated(small_job(), {.sampled_ranks = {0, 9}});
+  std::set<int64_t> ranks;
+  std::set<std::string> categories;
+  int64_t gemms = 0, end_ns = 0;
+  for (const run::Kernel& kernel : result.run.kernels) {
+    ranks.insert(kernel.rank);
+    categories.insert(kernel.category);
+    EXPECT_GE(kernel.duration_ns, 0);
+    end_ns = std::max(end_ns, kernel.start_ns + kernel.duration_ns);
+    if (kernel.rank == 0 && kernel.category == "gemm" && kernel.name.find("[qkv]") != std::string::npos) ++gemms;
+  }
+  EXPECT_EQ(ranks, (std::set<int64_t>{0, 9}));
+  for (const char* category : {"gemm", "attention", "memory", "collective", "send_recv", "optimizer"})
+    EXPECT_TRUE(categories.contains(category)) << category;
+  EXPECT_EQ(gemms, 16 * 8);  // 16 layers on the stage, 8 micro batches, forward
+  EXPECT_NEAR(static_cast<double>(end_ns) * 1e-9, result.run.performance.step_time_s, 2e-9);
+}
+
+TEST(KernelName, IsWhatProfilersShow) {
+  spec::Gpu gpu;
+  gpu.vendor = "NVIDIA";
+  gpu.architecture = "ampere";
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kGemm;
+  op.name = "fc1";
+  EXPECT_EQ(kernel_name(gpu, op), "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn [fc1]");
+  op.kind = workload::OperatorKind::kCollective;
+  op.collective = workload::CollectiveKind::kAllGather;
+  op.name = "tp_all_gather";
+  EXPECT_EQ(kernel_name(gpu, op), "ncclDevKernel_AllGather_RING_LL [tp_all_gather]");
+  EXPECT_EQ(kernel_category(op), "collective");
+}
+
+// Only the pipeline leaves the nodes: 8 micro batches forward and backward, each boundary tensor 4096 / 2 tokens of
+// 4096 numbers of 2 bytes (sequence parallelism divides the tokens by TP), from the 8 ranks of a stage. And the data
+// parallel groups: stride 2, size 4, within the eight ranks of a node, so they do not.
+TEST(LinkUse, NicBytesAreThePipelines) {
+  const Simulation result = simulated(small_job({{"sequence_parallel", "true"}}));
+  const auto nic = std::find_if(result.run.links.begin(), result.run.links.end(),
+                                [](const run::Link& link) { return link.kind == "nic"; });
+  ASSERT_NE(nic, result.run.links.end());
+  const double boundary = 4096.0 / 2 * 4096 * 2;
+  double world = 0;  // the gradient norm also crosses: a few bytes
+  for (const workload::Operator& op : result.plan.operators)
+    if (op.group == workload::GroupKind::kWorld) world += op.comm_bytes;
+  EXPECT_NEAR(nic->bytes_per_step, 8 * 2 * boundary * 8, 2 * 16 * world + 1);
+  const double per_nic = nic->bytes_per_step / 16 / result.run.performance.step_time_s;
+  EXPECT_NEAR(nic->mean_gb_per_s, per_nic / 1e9, 1e-9);
+  EXPECT_GE(nic->peak_gb_per_s, nic->mean_gb_per_s);
+}
+
+// Many stages and few micro batches: the bubble is (p - 1) / (m + p - 1) = 3 / 7 of the step and more than anything.
+TEST(Limiter, NamesTheBubble) {
+  const spec::Job job = make_job({{"model", "llama3-8b"},
+                                  {"cluster", "hgx-h100"},
+                                  {"gpus", "4"},
+                                  {"pipeline_model_parallel_size", "4"},
+                                  {"micro_batch_size", "1"},
+                                  {"global_batch_size", "4"},
+                                  {"seq_length", "8192"}});
+  const run::Run run = simulated(job).run;
+  EXPECT_NEAR(run.performance.pipeline_bubble_fraction, 3.0 / 7, 0.06);  // the last stage also has the head
+  EXPECT_NE(run.limiter.find("pipeline bubble"), std::string::npos) << run.limiter;
+}
+
+// Tensor parallelism over the network costs more than anything else can.
+TEST(Limiter, NamesExposedCommunication) {
+  const spec::Job job = make_job({{"model", "llama3-8b"},
+                                  {"cluster", "charllm-h100"},
+                                  {"gpus", "16"},
+                                  {"tensor_model_parallel_size", "8"},
+                                  {"micro_batch_size", "1"},
+                                  {"global_batch_size", "2"},
+                                  {"seq_length", "1024"}});
+  const run::Run run = simulated(job).run;
+  EXPECT_NE(run.limiter.find("exposed"), std::string::npos) << run.limiter;
+  EXPECT_NE(run.limiter.find("network"), std::string::npos) << run.limiter;
+}
+
+TEST(Simulate, DecodeCountsOneTokenASequence) {
+  const spec::Job job = make_job({{"model", "llama3-8b"},
+                                  {"cluster", "hgx-h100"},
+                                  {"gpus", "8"},
+                                  {"tensor_model_parallel_size", "8"},
+                                  {"mode", "decode"},
+                                  {"micro_batch_size", "16"},
+                                  {"global_batch_size", "16"},
+                                  {"seq_length", "2048"}});
+  const run::Performance performance = simulated(job).run.performance;
+  EXPECT_DOUBLE_EQ(performance.tokens_per_s, 16 / performance.step_time_s);
+}
+
+}  // namespace
+}  // namespace ergometer::engine
