@@ -29,7 +29,8 @@ spec::Job resolve(std::initializer_list<std::pair<const char*, std::string>> val
 
 double Prepared::rank_instructions() const {
   double instructions = 0;
-  for (const plan::Role& role : plan.roles) instructions += static_cast<double>(role.program.size());
+  for (const plan::Role& role : plan.roles)
+    instructions += static_cast<double>(role.program.size());
   return instructions * static_cast<double>(plan.ranks_per_role);
 }
 
@@ -64,7 +65,8 @@ Prepared prepare(const spec::Job& job) {
   const cost::CostModel model = value_or_exit(cost::CostModel::make(job));
   ready.costs = cost::price_plan(model, ready.plan, job);
   ready.stretch = engine::settle_contention(job, ready.plan, model, ready.costs);
-  // Clocks between 95 and 105 % of the reference, spread over the ranks by a prime so that neighbours differ.
+  // Clocks between 95 and 105 % of the reference, spread over the ranks by a prime so that
+  // neighbours differ.
   for (int64_t rank = 0; rank < job.gpus; ++rank) {
     const double spread = static_cast<double>(rank * 7919 % 1000) / 1000.0;
     ready.clocks_hz.push_back(ready.costs.reference_clock_hz * (0.95 + 0.1 * spread));

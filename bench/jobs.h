@@ -18,7 +18,12 @@ struct Prepared {
   std::vector<double> clocks_hz;  ///< of every rank, all different
 
   engine::EngineInput input() const {
-    return {.job = job, .plan = plan, .costs = costs, .clocks_hz = clocks_hz, .sampled_ranks = {}, .stretch = stretch};
+    return {.job = job,
+            .plan = plan,
+            .costs = costs,
+            .clocks_hz = clocks_hz,
+            .sampled_ranks = {},
+            .stretch = stretch};
   }
   /// What the sweep computes: instructions times the ranks that run them.
   double rank_instructions() const;

@@ -11,7 +11,8 @@ namespace {
 void report_memory(benchmark::State& state) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  state.counters["peak_MiB"] = static_cast<double>(usage.ru_maxrss) / 1024.0;  // Linux counts in KiB
+  state.counters["peak_MiB"] =
+      static_cast<double>(usage.ru_maxrss) / 1024.0;  // Linux counts in KiB
 }
 
 /// One GPT-3 175B step, TP 8, PP 8, every GPU with a clock of its own. Argument: DP.
@@ -44,7 +45,8 @@ BENCHMARK(plan_gpt3)->Unit(benchmark::kMillisecond);
 void price_gpt3(benchmark::State& state) {
   const Prepared ready = prepare(gpt3(128));
   const auto model = cost::CostModel::make(ready.job);
-  for (auto _ : state) benchmark::DoNotOptimize(cost::price_plan(*model, ready.plan, ready.job).launch_s);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(cost::price_plan(*model, ready.plan, ready.job).launch_s);
 }
 BENCHMARK(price_gpt3)->Unit(benchmark::kMillisecond);
 
@@ -52,7 +54,8 @@ void contention_gpt3(benchmark::State& state) {
   const Prepared ready = prepare(gpt3(128));
   const auto model = cost::CostModel::make(ready.job);
   for (auto _ : state)
-    benchmark::DoNotOptimize(engine::settle_contention(ready.job, ready.plan, *model, ready.costs).size());
+    benchmark::DoNotOptimize(
+        engine::settle_contention(ready.job, ready.plan, *model, ready.costs).size());
 }
 BENCHMARK(contention_gpt3)->Unit(benchmark::kMillisecond);
 

@@ -18,7 +18,8 @@ void yardstick_memcpy(benchmark::State& state) {
     benchmark::DoNotOptimize(a.data());
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(state.iterations() * state.range(0) * 2 * static_cast<int64_t>(sizeof(double)));
+  state.SetBytesProcessed(state.iterations() * state.range(0) * 2 *
+                          static_cast<int64_t>(sizeof(double)));
 }
 BENCHMARK(yardstick_memcpy)->Arg(kSmall)->Arg(kLarge)->Unit(benchmark::kMillisecond);
 
@@ -31,11 +32,13 @@ void yardstick_triad(benchmark::State& state) {
     benchmark::DoNotOptimize(a.data());
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(state.iterations() * state.range(0) * 3 * static_cast<int64_t>(sizeof(double)));
+  state.SetBytesProcessed(state.iterations() * state.range(0) * 3 *
+                          static_cast<int64_t>(sizeof(double)));
 }
 BENCHMARK(yardstick_triad)->Arg(kSmall)->Arg(kLarge)->Unit(benchmark::kMillisecond);
 
-/// Additions a second when each waits for the one before: the pace of a max-plus recurrence done rank by rank.
+/// Additions a second when each waits for the one before: the pace of a max-plus recurrence done
+/// rank by rank.
 void yardstick_dependent_adds(benchmark::State& state) {
   double sum = 0;
   for (auto _ : state) {

@@ -1,5 +1,6 @@
-// With free communication and equal stages the pipeline bubble is what theory says, for every schedule: with
-// forward F, backward B = Bi + W of a stage and micro batch, p stages, m micro batches and v chunks a stage
+// With free communication and equal stages the pipeline bubble is what theory says, for every
+// schedule: with forward F, backward B = Bi + W of a stage and micro batch, p stages, m micro
+// batches and v chunks a stage
 //   GPipe, 1F1B   (p - 1) (F + B)           interleaved   (p - 1) (F + B) / v
 //   ZB-H1         (p - 1) (F + Bi - W)
 // (training-step notes, section 3; ZB-H1 from arXiv 2401.10241).
@@ -50,7 +51,8 @@ double bubble_s(const plan::test::Shape& shape, spec::Schedule schedule, const P
   const double work_s =
       static_cast<double>(shape.micro_batches) * (stage.forward_s + stage.input_s + stage.weight_s);
   for (const RankTimes& rank : timeline.ranks)
-    EXPECT_NEAR(rank.parts_s[static_cast<size_t>(Part::kIdle)], timeline.step_s - work_s, 1e-9 * timeline.step_s);
+    EXPECT_NEAR(rank.parts_s[static_cast<size_t>(Part::kIdle)], timeline.step_s - work_s,
+                1e-9 * timeline.step_s);
   return timeline.step_s - work_s;
 }
 
@@ -63,14 +65,15 @@ constexpr Passes kUneven = {.forward_s = 1.1, .input_s = 1.3, .weight_s = 0.7};
 TEST(Bubble, Gpipe) {
   for (const int64_t p : {2, 4, 8})
     for (const int64_t m : {1, 4, 16})
-      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kGpipe, kUneven), static_cast<double>(p - 1) * 3.1, 1e-9);
+      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kGpipe, kUneven),
+                  static_cast<double>(p - 1) * 3.1, 1e-9);
 }
 
 TEST(Bubble, OneForwardOneBackward) {
   for (const int64_t p : {2, 4, 8})
     for (const int64_t m : {1, 4, 8, 16})
-      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kOneFOneB, kUneven), static_cast<double>(p - 1) * 3.1,
-                  1e-9);
+      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kOneFOneB, kUneven),
+                  static_cast<double>(p - 1) * 3.1, 1e-9);
 }
 
 TEST(Bubble, Interleaved) {
@@ -86,7 +89,8 @@ TEST(Bubble, ZeroBubbleH1) {
   constexpr Passes kEqual = {.forward_s = 1, .input_s = 1, .weight_s = 1};
   for (const int64_t p : {2, 4, 8})
     for (const int64_t m : {8, 16, 24})
-      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kZbH1, kEqual), static_cast<double>(p - 1), 1e-9)
+      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kZbH1, kEqual),
+                  static_cast<double>(p - 1), 1e-9)
           << "p " << p << " m " << m;
 }
 

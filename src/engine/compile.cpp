@@ -13,7 +13,8 @@ using workload::GroupKind;
 using workload::Stream;
 
 bool crosses_stages(GroupKind group) {
-  return group == GroupKind::kPipeline || group == GroupKind::kEmbedding || group == GroupKind::kWorld;
+  return group == GroupKind::kPipeline || group == GroupKind::kEmbedding ||
+         group == GroupKind::kWorld;
 }
 
 StepKind step_kind(InstructionKind kind) {
@@ -53,15 +54,17 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
   return a;
 }
 
-/// Appends `next` to the run `run` if one line stays the largest over all clocks; else leaves it alone.
+/// Appends `next` to the run `run` if one line stays the largest over all clocks; else leaves it
+/// alone.
 bool merge(Step& run, const Step& next, ClockRange clocks) {
   if (run.kind != StepKind::kCompute || run.stream != next.stream) return false;
   const ClockedTime earlier = sum_of(run.after_host, next.duration);
-  const ClockedTime last{.fixed_s = run.host_s + next.duration.fixed_s, .clocked_s = next.duration.clocked_s};
-  const bool earlier_wins =
-      earlier.at(clocks.low) >= last.at(clocks.low) && earlier.at(clocks.high) >= last.at(clocks.high);
-  const bool last_wins =
-      earlier.at(clocks.low) <= last.at(clocks.low) && earlier.at(clocks.high) <= last.at(clocks.high);
+  const ClockedTime last{.fixed_s = run.host_s + next.duration.fixed_s,
+                         .clocked_s = next.duration.clocked_s};
+  const bool earlier_wins = earlier.at(clocks.low) >= last.at(clocks.low) &&
+                            earlier.at(clocks.high) >= last.at(clocks.high);
+  const bool last_wins = earlier.at(clocks.low) <= last.at(clocks.low) &&
+                         earlier.at(clocks.high) <= last.at(clocks.high);
   if (!earlier_wins && !last_wins) return false;
   run.after_host = earlier_wins ? earlier : last;
   add(run.duration, next.duration);
@@ -69,15 +72,20 @@ bool merge(Step& run, const Step& next, ClockRange clocks) {
   return true;
 }
 
-/// Gives every event a buffer from its record to its last wait, so that a program with many events needs few.
+/// Gives every event a buffer from its record to its last wait, so that a program with many events
+/// needs few.
 class EventBuffers {
  public:
   explicit EventBuffers(const plan::Role& role)
-      : last_use_(static_cast<size_t>(role.events), -1), buffer_(static_cast<size_t>(role.events), -1) {
+      : last_use_(static_cast<size_t>(role.events), -1),
+        buffer_(static_cast<size_t>(role.events), -1) {
     for (size_t i = 0; i < role.program.size(); ++i) {
       const Instruction& instruction = role.program[i];
-      if (instruction.kind != InstructionKind::kRecord && instruction.kind != InstructionKind::kWait) continue;
-      ERGOMETER_CHECK(instruction.slot >= 0 && instruction.slot < role.events, "an event outside its role");
+      if (instruction.kind != InstructionKind::kRecord &&
+          instruction.kind != InstructionKind::kWait)
+        continue;
+      ERGOMETER_CHECK(instruction.slot >= 0 && instruction.slot < role.events,
+                      "an event outside its role");
       last_use_[static_cast<size_t>(instruction.slot)] = static_cast<int64_t>(i);
     }
   }
@@ -157,7 +165,8 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
     }
     if (step.kind == StepKind::kCompute) {
       if (step.stream == Stream::kCompute)
-        add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute, step.duration);
+        add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute,
+            step.duration);
       if (!compiled.steps.empty() && merge(compiled.steps.back(), step, clocks)) continue;
     }
     compiled.steps.push_back(step);

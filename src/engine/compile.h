@@ -7,7 +7,8 @@
 
 namespace ergometer::engine {
 
-/// A time that depends on the rank's clock: `fixed_s + clocked_s * x` with x = reference clock / the rank's clock.
+/// A time that depends on the rank's clock: `fixed_s + clocked_s * x` with x = reference clock /
+/// the rank's clock.
 struct ClockedTime {
   double fixed_s = 0, clocked_s = 0;
   double at(double inverse_clock) const { return fixed_s + clocked_s * inverse_clock; }
@@ -20,10 +21,21 @@ enum class Charge : uint8_t {
   kDuration,  ///< at most the operator's duration; waiting for another stage ends up in kIdle
 };
 
-enum class StepKind : uint8_t { kCompute, kCollective, kWorld, kSend, kRecv, kJoin, kRecord, kWait, kHostSync };
+enum class StepKind : uint8_t {
+  kCompute,
+  kCollective,
+  kWorld,
+  kSend,
+  kRecv,
+  kJoin,
+  kRecord,
+  kWait,
+  kHostSync
+};
 
-/// What the sweep does at once for all ranks of a role: one instruction, or a run of compute instructions on one
-/// stream merged into one. A run of k kernels with durations d_i and host costs c_i is, exactly,
+/// What the sweep does at once for all ranks of a role: one instruction, or a run of compute
+/// instructions on one stream merged into one. A run of k kernels with durations d_i and host costs
+/// c_i is, exactly,
 ///   t' = max(t + sum d_i, h + max_j (c_1 + .. + c_(j-1) + d_j + .. + d_k)),   h' = h + sum c_i.
 struct Step {
   StepKind kind = StepKind::kCompute;
@@ -34,7 +46,8 @@ struct Step {
   workload::GroupKind group = workload::GroupKind::kTensor;
   int32_t slot = -1;       ///< message, or event buffer
   ClockedTime duration;    ///< of the run or operator; for waits what kDuration charges at most
-  ClockedTime after_host;  ///< kCompute: from the host's arrival to the end, if the host is the last to come
+  ClockedTime after_host;  ///< kCompute: from the host's arrival to the end, if the host is the
+                           ///< last to come
   double host_s = 0;       ///< what the host spends
 };
 
@@ -56,11 +69,12 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
 /// Whether an instruction puts work on the GPU.
 inline bool launches(plan::InstructionKind kind) {
   using enum plan::InstructionKind;
-  return kind == kCompute || kind == kCollective || kind == kWorld || kind == kSend || kind == kRecv;
+  return kind == kCompute || kind == kCollective || kind == kWorld || kind == kSend ||
+         kind == kRecv;
 }
 
-/// What the engines need to know of an operator on one role, in a few bytes: programs name the same few operators
-/// over and over.
+/// What the engines need to know of an operator on one role, in a few bytes: programs name the same
+/// few operators over and over.
 struct PricedOperator {
   ClockedTime duration;  ///< unstretched
   double host_s = 0;     ///< to launch it
@@ -74,7 +88,9 @@ class PricedOperators {
  public:
   PricedOperators(const EngineInput& input, size_t role);
   /// An instruction without an operator takes no time.
-  const PricedOperator& of(const plan::Instruction& it) const { return operators_[static_cast<size_t>(it.op + 1)]; }
+  const PricedOperator& of(const plan::Instruction& it) const {
+    return operators_[static_cast<size_t>(it.op + 1)];
+  }
   /// What instruction `index` takes, stretched.
   ClockedTime duration(size_t index) const {
     const ClockedTime& alone = of(program_[index]).duration;

@@ -1,16 +1,20 @@
 // What running side by side does to durations.
 //
-// On a rank, at most one instruction of every stream is at work at a time. Over every interval in which the same
-// ones are at work, each proceeds at a rate <= 1:
-//   a kernel beside collectives:  1 / (1 + sum over them of (compute_slowdown - 1)), divided by the number of
+// On a rank, at most one instruction of every stream is at work at a time. Over every interval in
+// which the same ones are at work, each proceeds at a rate <= 1:
+//   a kernel beside collectives:  1 / (1 + sum over them of (compute_slowdown - 1)), divided by the
+//   number of
 //                                 kernels that share the GPU at that moment;
-//   a collective beside kernels:  1 / (1 + sum of (collective_slowdown - 1)), times its share of the links: what
-//                                 max-min fairness gives it of the demand (bytes / duration) it has when alone.
-// An instruction that took T seconds did W = integral of its rate of work, so it is stretched by T / W. Stretching
-// moves everything behind it; so the timeline and the stretch are found in turns, until they settle. One rank of
-// every role is looked at, at the reference clock: stretch is a property of the program, not of a rank.
-// Only the bandwidth part of a collective shares: the demand is taken over its whole duration, latency included, so
-// that a latency-bound collective asks for little.
+//   a collective beside kernels:  1 / (1 + sum of (collective_slowdown - 1)), times its share of
+//   the links: what
+//                                 max-min fairness gives it of the demand (bytes / duration) it has
+//                                 when alone.
+// An instruction that took T seconds did W = integral of its rate of work, so it is stretched by T
+// / W. Stretching moves everything behind it; so the timeline and the stretch are found in turns,
+// until they settle. One rank of every role is looked at, at the reference clock: stretch is a
+// property of the program, not of a rank. Only the bandwidth part of a collective shares: the
+// demand is taken over its whole duration, latency included, so that a latency-bound collective
+// asks for little.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,8 +33,8 @@ using plan::InstructionKind;
 using workload::Operator;
 
 constexpr int kRounds = 8;
-constexpr int kUndampedRounds = 3;      ///< then the mean of old and new, lest two states alternate
-constexpr double kSettled = 1e-3;       ///< largest relative change that counts as none
+constexpr int kUndampedRounds = 3;  ///< then the mean of old and new, lest two states alternate
+constexpr double kSettled = 1e-3;   ///< largest relative change that counts as none
 enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
 
 /// What a collective asks of the rank's links when it is alone, bytes/s.
@@ -62,17 +66,20 @@ using Durations = std::vector<std::vector<double>>;
 
 class Contention {
  public:
-  Contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model, const cost::CostTable& costs)
+  Contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model,
+             const cost::CostTable& costs)
       : job_(job), plan_(plan), model_(model), costs_(costs) {
     const spec::Node& node = job.cluster.node;
-    const double nics = std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
-                                        [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
+    const double nics =
+        std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
+                        [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
     const double nic = node.gpus > 0 ? nics / node.gpus : 0;
     capacity_ = {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic};
     for (size_t role = 0; role < plan.roles.size(); ++role) {
       demands_.emplace_back();
       durations_s_.emplace_back(plan.roles[role].program.size());
-      for (size_t number = 0; number < plan.operators.size(); ++number) demands_[role].push_back(demand(role, number));
+      for (size_t number = 0; number < plan.operators.size(); ++number)
+        demands_[role].push_back(demand(role, number));
     }
   }
 
@@ -202,8 +209,8 @@ std::vector<std::pair<double, double>> side_work(const plan::Role& role, const A
   return periods;
 }
 
-/// Everything on the side streams, and of the compute stream, which is nearly everything there is, only what
-/// something runs beside.
+/// Everything on the side streams, and of the compute stream, which is nearly everything there is,
+/// only what something runs beside.
 void Contention::fill_lanes(size_t role, const Activities& times) {
   const plan::Role& source = plan_.roles[role];
   const auto periods = side_work(source, times);
@@ -235,7 +242,8 @@ void Contention::share_time() {
     double next_s = INFINITY;
     for (size_t i = 0; i < lanes; ++i) {
       Lane& lane = *used[i];
-      while (lane.next < lane.activities.size() && lane.activities[lane.next].end_s <= now) ++lane.next;
+      while (lane.next < lane.activities.size() && lane.activities[lane.next].end_s <= now)
+        ++lane.next;
       if (lane.next == lane.activities.size()) continue;
       Activity& head = lane.activities[lane.next];
       const bool at_work = head.begin_s <= now;
@@ -251,7 +259,8 @@ void Contention::share_time() {
 void Contention::advance(std::span<Activity* const> active, double interval_s) {
   for (Activity* it : active) {
     double rate = 1;
-    if (active.size() > 1) rate = it->communication ? communication_rate(*it, active) : compute_rate(*it, active);
+    if (active.size() > 1)
+      rate = it->communication ? communication_rate(*it, active) : compute_rate(*it, active);
     it->work_s += rate * interval_s;
   }
 }
@@ -259,18 +268,23 @@ void Contention::advance(std::span<Activity* const> active, double interval_s) {
 double Contention::compute_rate(const Activity& kernel, std::span<Activity* const> active) {
   double slowdown = 1, kernels = 0;
   for (const Activity* other : active) {
-    if (!other->communication) kernels += 1;
-    else slowdown += slowdowns(kernel.op, other->op).first - 1;
+    if (!other->communication)
+      kernels += 1;
+    else
+      slowdown += slowdowns(kernel.op, other->op).first - 1;
   }
   return 1 / (slowdown * kernels);
 }
 
-double Contention::communication_rate(const Activity& collective, std::span<Activity* const> active) {
+double Contention::communication_rate(const Activity& collective,
+                                      std::span<Activity* const> active) {
   double slowdown = 1;
   bool shares = false;
   for (const Activity* other : active) {
-    if (!other->communication) slowdown += slowdowns(other->op, collective.op).second - 1;
-    else shares |= other != &collective;
+    if (!other->communication)
+      slowdown += slowdowns(other->op, collective.op).second - 1;
+    else
+      shares |= other != &collective;
   }
   return (shares ? link_share(collective, active) : 1) / slowdown;
 }
@@ -286,7 +300,8 @@ double Contention::link_share(const Activity& collective, std::span<Activity* co
     for (const Activity* it : active)
       if (it->bytes_per_s(link) > 0) demands[count++] = it->bytes_per_s(link);
     if (count < 2) continue;  // alone on this link: its price knows the link
-    share = std::min(share, fair_share(own, std::span(demands).first(count), capacity_[link]) / own);
+    share =
+        std::min(share, fair_share(own, std::span(demands).first(count), capacity_[link]) / own);
   }
   return share;
 }
@@ -296,7 +311,8 @@ std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collecti
   if (slowdowns_.empty()) slowdowns_.assign(count * count, {0, 0});
   auto& pair = slowdowns_[static_cast<size_t>(kernel) * count + static_cast<size_t>(collective)];
   if (pair.first <= 0)
-    pair = {model_.compute_slowdown(op(kernel), op(collective)), model_.collective_slowdown(op(collective), op(kernel))};
+    pair = {model_.compute_slowdown(op(kernel), op(collective)),
+            model_.collective_slowdown(op(collective), op(kernel))};
   return pair;
 }
 
@@ -315,8 +331,8 @@ double Contention::move_to(const Stretch& found, double weight, Stretch& stretch
 
 }  // namespace
 
-Stretch settle_contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model,
-                          const cost::CostTable& costs) {
+Stretch settle_contention(const spec::Job& job, const plan::Plan& plan,
+                          const cost::CostModel& model, const cost::CostTable& costs) {
   Contention contention(job, plan, model, costs);
   if (!contention.has_side_streams()) return {};
   return contention.settle();

@@ -27,7 +27,8 @@ TEST(FairShare, EqualDemandsDivideTheLink) {
   EXPECT_DOUBLE_EQ(fair_share(100, demands, 100), 25);
 }
 
-// 10 and 35 are satisfied in turn: 120 / 4 = 30 grants the 10, (120 - 10) / 3 = 36.7 the 35; 75 are left for two.
+// 10 and 35 are satisfied in turn: 120 / 4 = 30 grants the 10, (120 - 10) / 3 = 36.7 the 35; 75 are
+// left for two.
 TEST(FairShare, SharesRiseAsOthersAreSatisfied) {
   const std::array<double, 4> demands = {10, 35, 80, 90};
   EXPECT_DOUBLE_EQ(fair_share(35, demands, 120), 35);
@@ -43,8 +44,12 @@ TEST(FairShare, AWideLinkGivesAll) {
 /// Two nodes of eight H100, data parallel over both.
 spec::Job job_of_sixteen() {
   spec::Settings settings;
-  const char* const values[][2] = {{"model", "llama3-8b"}, {"cluster", "hgx-h100"},        {"gpus", "16"},
-                                   {"tensor_model_parallel_size", "8"}, {"global_batch_size", "16"}, {"seq_length", "4096"}};
+  const char* const values[][2] = {{"model", "llama3-8b"},
+                                   {"cluster", "hgx-h100"},
+                                   {"gpus", "16"},
+                                   {"tensor_model_parallel_size", "8"},
+                                   {"global_batch_size", "16"},
+                                   {"seq_length", "4096"}};
   for (const auto& [name, value] : values) settings.set(name, value, {});
   auto job = spec::resolve(settings);
   EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
@@ -81,8 +86,8 @@ TEST_F(Contended, NothingToDoOnOneStream) {
   EXPECT_TRUE(settle().empty());
 }
 
-// Both ask for the whole card. Together from 0 on, each at half speed: the 1 s exchange ends at 2 s (stretch 2); the
-// 3 s one has done 1 s of its work by then and ends at 4 s (stretch 4/3).
+// Both ask for the whole card. Together from 0 on, each at half speed: the 1 s exchange ends at 2 s
+// (stretch 2); the 3 s one has done 1 s of its work by then and ends at 4 s (stretch 4/3).
 TEST_F(Contended, TwoCollectivesShareTheCard) {
   ASSERT_TRUE(model.has_value()) << model.error().message;
   const double card = job.cluster.node.nics.front().bytes_per_s;
@@ -94,8 +99,8 @@ TEST_F(Contended, TwoCollectivesShareTheCard) {
   EXPECT_NEAR(stretch[0][1], 4.0f / 3, 0.01);
 }
 
-// A kernel of 1 s runs wholly beside a long exchange: it takes the model's slowdown. One of the same kind behind a
-// join, when the exchange is over, takes its own time.
+// A kernel of 1 s runs wholly beside a long exchange: it takes the model's slowdown. One of the
+// same kind behind a join, when the exchange is over, takes its own time.
 TEST_F(Contended, KernelsSlowDownOnlyBesideCollectives) {
   ASSERT_TRUE(model.has_value()) << model.error().message;
   const int32_t exchange = network(GroupKind::kData, 1e9, 10);
@@ -107,17 +112,22 @@ TEST_F(Contended, KernelsSlowDownOnlyBesideCollectives) {
   op.bytes = 2.0 * (4096.0 * 6144 + 4096.0 * 4096 + 6144.0 * 4096);
   test.collective(0, exchange, Stream::kData);
   test.compute(0, gemm);
-  test.add(0, {.kind = plan::InstructionKind::kJoin, .stream = Stream::kCompute, .on = Stream::kData, .op = exchange});
+  test.add(0, {.kind = plan::InstructionKind::kJoin,
+               .stream = Stream::kCompute,
+               .on = Stream::kData,
+               .op = exchange});
   test.compute(0, gemm);
   const Stretch stretch = settle();
   const double slowdown =
-      model->compute_slowdown(test.plan.operators[static_cast<size_t>(gemm)], test.plan.operators[static_cast<size_t>(exchange)]);
+      model->compute_slowdown(test.plan.operators[static_cast<size_t>(gemm)],
+                              test.plan.operators[static_cast<size_t>(exchange)]);
   EXPECT_GT(slowdown, 1.0);
   EXPECT_NEAR(stretch[0][1], slowdown, 1e-3);
   EXPECT_EQ(stretch[0][3], 1.0f);
 }
 
-// Two kernels on two streams have the GPU half each while both run: 1 s and 3 s of work, ends at 2 and 4 s.
+// Two kernels on two streams have the GPU half each while both run: 1 s and 3 s of work, ends at 2
+// and 4 s.
 TEST_F(Contended, KernelsSideBySideDivideTheGpu) {
   ASSERT_TRUE(model.has_value()) << model.error().message;
   test.compute(0, test.op(1), Stream::kCompute);

@@ -1,20 +1,20 @@
 // The reference engine: a discrete-event simulation of every rank on its own, to hold the sweep to.
 //
-// Time is a signed 64-bit count of picoseconds; events happen in the order (time, sequence number). Each rank has
-// a host that issues its program's instructions, a launch cost apart, and queues (streams) that work in issue
-// order: the instruction at the head of an idle queue starts as soon as what it waits for has happened. Nothing
-// here is shared with the sweep but the types of its input and output.
+// Time is a signed 64-bit count of picoseconds; events happen in the order (time, sequence number).
+// Each rank has a host that issues its program's instructions, a launch cost apart, and queues
+// (streams) that work in issue order: the instruction at the head of an idle queue starts as soon
+// as what it waits for has happened. Nothing here is shared with the sweep but the types of its
+// input and output.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
 #include <map>
 #include <queue>
 #include <tuple>
 #include <vector>
 
 #include "base/check.h"
-#include "engine/timeline.h"
+#include "engine/event_state.h"
 
 namespace ergometer::engine {
 namespace {
@@ -25,66 +25,6 @@ using workload::CollectiveKind;
 using workload::GroupKind;
 using workload::Operator;
 using workload::Stream;
-
-using Picoseconds = int64_t;
-constexpr double kPicosecondsPerSecond = 1e12;
-
-double seconds(Picoseconds time) { return static_cast<double>(time) / kPicosecondsPerSecond; }
-
-struct Event {
-  Picoseconds time = 0;
-  int64_t sequence = 0;
-  int64_t rank = 0;
-  int stream = 0;  ///< whose head instruction ends; kStreamCount: the host issues
-  friend bool operator>(const Event& a, const Event& b) {
-    return std::tie(a.time, a.sequence) > std::tie(b.time, b.sequence);
-  }
-};
-constexpr int kHost = workload::kStreamCount;
-
-/// An instruction in a queue.
-struct Entry {
-  size_t index = 0;
-  Picoseconds issued = 0;
-  int64_t ticket = 0;  ///< kJoin: entries of the other queue to wait for; kRecord, kWait: how many records
-                       ///< came before, itself included; kWorld: which of the meetings of its kind
-};
-
-struct Queue {
-  std::deque<Entry> entries;
-  bool started = false;      ///< the head entry has begun: it runs, or waits for other ranks
-  Picoseconds start = 0;     ///< when it began
-  Picoseconds free = 0;      ///< end of the last entry that is done
-  int64_t issued = 0, done = 0;
-};
-
-/// The records made on one event slot, in issue order: when each happened, or that it has not yet.
-constexpr Picoseconds kNotYet = -1;
-using EventSlot = std::vector<Picoseconds>;
-
-struct RankProcess {
-  size_t role = 0;
-  int64_t index = 0;  ///< in the role
-  double inverse_clock = 1;
-  size_t next = 0;    ///< instruction the host issues next
-  Picoseconds host = 0;
-  bool host_waits = false;
-  std::array<Queue, workload::kStreamCount> queues;
-  std::vector<EventSlot> slots;
-  std::array<int64_t, 2> meetings{};  ///< issued: world, embedding
-  std::array<Picoseconds, kPartCount> parts{};
-  Picoseconds end = 0;
-  Picoseconds host_gaps = 0;
-  bool sampled = false;
-  std::vector<Span> spans;
-};
-
-/// A message on its way: sent or awaited.
-struct Message {
-  bool sent = false;
-  int64_t receiver = -1;
-  int stream = 0;
-};
 
 class EventEngine {
  public:
@@ -97,13 +37,16 @@ class EventEngine {
   }
 
   Timeline run() {
-    for (int64_t rank = 0; rank < static_cast<int64_t>(ranks_.size()); ++rank) schedule(0, rank, kHost);
+    for (int64_t rank = 0; rank < static_cast<int64_t>(ranks_.size()); ++rank)
+      schedule(0, rank, kHost);
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
       now_ = event.time;
-      if (event.stream == kHost) issue(event.rank);
-      else end_head(event.rank, event.stream);
+      if (event.stream == kHost)
+        issue(event.rank);
+      else
+        end_head(event.rank, event.stream);
       settle(event.rank);
     }
     return collect();
@@ -111,7 +54,8 @@ class EventEngine {
 
  private:
   static bool inside_role(GroupKind kind) {
-    return kind != GroupKind::kPipeline && kind != GroupKind::kEmbedding && kind != GroupKind::kWorld;
+    return kind != GroupKind::kPipeline && kind != GroupKind::kEmbedding &&
+           kind != GroupKind::kWorld;
   }
   RankProcess& rank_at(int64_t rank) { return ranks_[static_cast<size_t>(rank)]; }
   const Instruction& instruction(const RankProcess& rank, size_t index) const {
@@ -120,7 +64,9 @@ class EventEngine {
   const Operator* op_of(const Instruction& it) const {
     return it.op < 0 ? nullptr : &input_.plan.operators[static_cast<size_t>(it.op)];
   }
-  void schedule(Picoseconds time, int64_t rank, int stream) { events_.push({time, ++sequence_, rank, stream}); }
+  void schedule(Picoseconds time, int64_t rank, int stream) {
+    events_.push({time, ++sequence_, rank, stream});
+  }
 
   void make_ranks();
   Picoseconds duration(const RankProcess& rank, size_t index) const;
@@ -134,7 +80,8 @@ class EventEngine {
   void end_head(int64_t rank, int stream);
   void charge(RankProcess& rank, const Instruction& it, Picoseconds spent, Picoseconds limit);
   void leave_span(RankProcess& rank, size_t index, Picoseconds start, Picoseconds end) const;
-  std::tuple<int64_t, int64_t, int64_t, int64_t> group_key(const RankProcess& rank, const Entry& entry, size_t& members);
+  std::tuple<int64_t, int64_t, int64_t, int64_t> group_key(const RankProcess& rank,
+                                                           const Entry& entry, size_t& members);
   Timeline collect() const;
 
   const EngineInput& input_;
@@ -142,15 +89,16 @@ class EventEngine {
   std::array<plan::RankGroup, 11> groups_;
   std::vector<RankProcess> ranks_;
   std::vector<Message> messages_;
-  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::vector<std::pair<int64_t, int>>> arrivals_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::vector<std::pair<int64_t, int>>>
+      arrivals_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Picoseconds now_ = 0;
   int64_t sequence_ = 0;
 };
 
 bool launches_work(InstructionKind kind) {
-  return kind != InstructionKind::kJoin && kind != InstructionKind::kRecord && kind != InstructionKind::kWait &&
-         kind != InstructionKind::kHostSync;
+  return kind != InstructionKind::kJoin && kind != InstructionKind::kRecord &&
+         kind != InstructionKind::kWait && kind != InstructionKind::kHostSync;
 }
 
 void EventEngine::make_ranks() {
@@ -171,7 +119,8 @@ Picoseconds EventEngine::duration(const RankProcess& rank, size_t index) const {
   if (op < 0) return 0;
   const cost::Price& price = input_.costs.prices[rank.role][static_cast<size_t>(op)];
   double stretch = 1;
-  if (!input_.stretch.empty() && !input_.stretch[rank.role].empty()) stretch = input_.stretch[rank.role][index];
+  if (!input_.stretch.empty() && !input_.stretch[rank.role].empty())
+    stretch = input_.stretch[rank.role][index];
   const double duration_s = stretch * (price.fixed_s + price.clocked_s * rank.inverse_clock);
   return std::llround(duration_s * kPicosecondsPerSecond);
 }
@@ -194,7 +143,8 @@ void EventEngine::issue(int64_t rank_number) {
     settle(rank_number);  // at once: what the host issues later must not be seen by a join
     const Operator* op = op_of(it);
     if (op == nullptr || !launches_work(it.kind)) continue;
-    const Picoseconds cost = std::llround(input_.costs.launch_s * op->kernels * kPicosecondsPerSecond);
+    const Picoseconds cost =
+        std::llround(input_.costs.launch_s * op->kernels * kPicosecondsPerSecond);
     rank.host = std::max(rank.host, now_) + cost;
     if (cost > 0) return schedule(rank.host, rank_number, kHost);
   }
@@ -203,8 +153,10 @@ void EventEngine::issue(int64_t rank_number) {
 void EventEngine::enqueue(RankProcess& rank, size_t index) {
   const Instruction& it = instruction(rank, index);
   Entry entry{.index = index, .issued = now_, .ticket = 0};
-  if (it.kind == InstructionKind::kJoin) entry.ticket = rank.queues[static_cast<size_t>(it.on)].issued;
-  if (it.kind == InstructionKind::kRecord) rank.slots[static_cast<size_t>(it.slot)].push_back(kNotYet);
+  if (it.kind == InstructionKind::kJoin)
+    entry.ticket = rank.queues[static_cast<size_t>(it.on)].issued;
+  if (it.kind == InstructionKind::kRecord)
+    rank.slots[static_cast<size_t>(it.slot)].push_back(kNotYet);
   if (it.kind == InstructionKind::kRecord || it.kind == InstructionKind::kWait)
     entry.ticket = std::ssize(rank.slots[static_cast<size_t>(it.slot)]);
   if (it.kind == InstructionKind::kWorld)
@@ -219,7 +171,8 @@ void EventEngine::settle(int64_t rank_number) {
   RankProcess& rank = rank_at(rank_number);
   for (bool moved = true; moved;) {
     moved = false;
-    for (int stream = 0; stream < workload::kStreamCount; ++stream) moved |= begin_head(rank_number, stream);
+    for (int stream = 0; stream < workload::kStreamCount; ++stream)
+      moved |= begin_head(rank_number, stream);
   }
   if (!rank.host_waits) return;
   const Queue& awaited = rank.queues[static_cast<size_t>(instruction(rank, rank.next).stream)];
@@ -256,7 +209,8 @@ bool EventEngine::order(RankProcess& rank, Queue& queue, const Instruction& it) 
   if (it.kind == InstructionKind::kRecord) {
     rank.slots[static_cast<size_t>(it.slot)][static_cast<size_t>(entry.ticket - 1)] = queue.free;
   } else if (it.kind == InstructionKind::kWait && entry.ticket > 0) {
-    const Picoseconds time = rank.slots[static_cast<size_t>(it.slot)][static_cast<size_t>(entry.ticket - 1)];
+    const Picoseconds time =
+        rank.slots[static_cast<size_t>(it.slot)][static_cast<size_t>(entry.ticket - 1)];
     if (time == kNotYet) return false;
     until = std::max(until, time);
   }
@@ -294,7 +248,8 @@ void EventEngine::launch(int64_t rank_number, int stream) {
 }
 
 /// Which gathering an instruction of a rank belongs to, and how many ranks it needs.
-std::tuple<int64_t, int64_t, int64_t, int64_t> EventEngine::group_key(const RankProcess& rank, const Entry& entry,
+std::tuple<int64_t, int64_t, int64_t, int64_t> EventEngine::group_key(const RankProcess& rank,
+                                                                      const Entry& entry,
                                                                       size_t& members) {
   const GroupKind kind = op_of(instruction(rank, entry.index))->group;
   const auto kind_number = static_cast<int64_t>(kind);
@@ -316,7 +271,8 @@ std::tuple<int64_t, int64_t, int64_t, int64_t> EventEngine::group_key(const Rank
 void EventEngine::arrive(int64_t rank_number, int stream) {
   const RankProcess& rank = rank_at(rank_number);
   size_t members = 0;
-  const auto key = group_key(rank, rank.queues[static_cast<size_t>(stream)].entries.front(), members);
+  const auto key =
+      group_key(rank, rank.queues[static_cast<size_t>(stream)].entries.front(), members);
   auto& present = arrivals_[key];
   present.emplace_back(rank_number, stream);
   if (present.size() < members) return;
@@ -341,7 +297,8 @@ void EventEngine::end_head(int64_t rank_number, int stream) {
   rank.end = now_;
 }
 
-void EventEngine::charge(RankProcess& rank, const Instruction& it, Picoseconds spent, Picoseconds limit) {
+void EventEngine::charge(RankProcess& rank, const Instruction& it, Picoseconds spent,
+                         Picoseconds limit) {
   const Operator* op = op_of(it);
   if (it.stream != Stream::kCompute || op == nullptr) return;
   if (op->kind != workload::OperatorKind::kCollective) {
@@ -358,10 +315,12 @@ void EventEngine::charge(RankProcess& rank, const Instruction& it, Picoseconds s
        {CollectiveKind::kSendRecv, Part::kSendRecv}}};
   for (const auto& [kind, part] : kParts)
     if (kind == op->collective)
-      rank.parts[static_cast<size_t>(part)] += inside_role(op->group) ? spent : std::min(spent, limit);
+      rank.parts[static_cast<size_t>(part)] +=
+          inside_role(op->group) ? spent : std::min(spent, limit);
 }
 
-void EventEngine::leave_span(RankProcess& rank, size_t index, Picoseconds start, Picoseconds end) const {
+void EventEngine::leave_span(RankProcess& rank, size_t index, Picoseconds start,
+                             Picoseconds end) const {
   if (!rank.sampled) return;
   rank.spans.push_back({.rank = static_cast<int64_t>(rank.role) * n_ + rank.index,
                         .instruction = static_cast<int32_t>(index),
@@ -383,14 +342,16 @@ Timeline EventEngine::collect() const {
     times.end_s = seconds(rank.end);
     Picoseconds idle = step;
     for (const Picoseconds part : rank.parts) idle -= part;
-    for (size_t part = 0; part < kPartCount; ++part) times.parts_s[part] = seconds(rank.parts[part]);
+    for (size_t part = 0; part < kPartCount; ++part)
+      times.parts_s[part] = seconds(rank.parts[part]);
     times.parts_s[static_cast<size_t>(Part::kIdle)] = seconds(idle);
     timeline.ranks.push_back(times);
     if (rank.index == 0) timeline.host_gaps_s.push_back(seconds(rank.host_gaps));
   }
   for (const int64_t wanted : input_.sampled_ranks) {
     std::vector<Span> spans = ranks_[static_cast<size_t>(wanted)].spans;
-    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.instruction < b.instruction; });
+    std::sort(spans.begin(), spans.end(),
+              [](const Span& a, const Span& b) { return a.instruction < b.instruction; });
     timeline.spans.insert(timeline.spans.end(), spans.begin(), spans.end());
   }
   return timeline;

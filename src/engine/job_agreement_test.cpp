@@ -1,5 +1,5 @@
-// The sweep against the event engine on random jobs: every parallelism, schedule and overlap mixed, planned as a
-// user's job is, with random prices and a clock of its own for every rank.
+// The sweep against the event engine on random jobs: every parallelism, schedule and overlap mixed,
+// planned as a user's job is, with random prices and a clock of its own for every rank.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -25,7 +25,8 @@ plan::test::Shape random_shape(Random& random) {
     shape.dp = random.of<int64_t>({1, 2, 4, 8});
     shape.ep = random.of<int64_t>({1, 1, 2, 4, 8});
     shape.layers = shape.pp * shape.vpp * random.of<int64_t>({1, 2});
-    shape.micro_batches = shape.vpp > 1 ? shape.pp * random.of<int64_t>({1, 2}) : 1 + random.below(6);
+    shape.micro_batches =
+        shape.vpp > 1 ? shape.pp * random.of<int64_t>({1, 2}) : 1 + random.below(6);
     const int64_t ranks = shape.tp * shape.cp * shape.dp;
     if (ranks * shape.pp >= 4 && ranks * shape.pp <= 64 && ranks % shape.ep == 0) return shape;
   }
@@ -35,23 +36,27 @@ void choose_data_parallelism(Random& random, spec::Job& job) {
   spec::Parallelism& parallel = job.parallelism;
   parallel.zero_stage = static_cast<int>(random.below(parallel.pp == 1 ? 4 : 3));
   parallel.fsdp = parallel.zero_stage == 3;
-  if (parallel.fsdp && parallel.dp > 2 && parallel.ep == 1 && random.below(2) == 0) parallel.fsdp_shard_size = 2;
+  if (parallel.fsdp && parallel.dp > 2 && parallel.ep == 1 && random.below(2) == 0)
+    parallel.fsdp_shard_size = 2;
 }
 
 spec::Job random_job(Random& random) {
   spec::Job job = plan::test::make_job(random_shape(random));
   spec::Parallelism& parallel = job.parallelism;
   if (parallel.vpp == 1 && parallel.pp > 1)
-    parallel.schedule = random.of<spec::Schedule>(
-        {spec::Schedule::kOneFOneB, spec::Schedule::kOneFOneB, spec::Schedule::kGpipe, spec::Schedule::kZbH1});
+    parallel.schedule =
+        random.of<spec::Schedule>({spec::Schedule::kOneFOneB, spec::Schedule::kOneFOneB,
+                                   spec::Schedule::kGpipe, spec::Schedule::kZbH1});
   choose_data_parallelism(random, job);
   job.model.tied_embeddings = random.below(3) == 0;
   spec::Training& training = job.training;
-  training.mode = random.of<spec::Mode>({spec::Mode::kPretrain, spec::Mode::kPretrain, spec::Mode::kPretrain,
-                                         spec::Mode::kLora, spec::Mode::kPrefill});
+  training.mode =
+      random.of<spec::Mode>({spec::Mode::kPretrain, spec::Mode::kPretrain, spec::Mode::kPretrain,
+                             spec::Mode::kLora, spec::Mode::kPrefill});
   training.recompute = random.of<spec::Recompute>({spec::Recompute::kNone, spec::Recompute::kFull});
   training.overlap_grad_reduce = random.below(2) == 0;
-  training.overlap_param_gather = training.overlap_grad_reduce && parallel.zero_stage > 0 && random.below(2) == 0;
+  training.overlap_param_gather =
+      training.overlap_grad_reduce && parallel.zero_stage > 0 && random.below(2) == 0;
   training.overlap_p2p = random.below(2) == 0;
   training.overlap_tp = random.below(2) == 0;
   training.batch_p2p_sync = !training.overlap_p2p && random.below(3) == 0;
@@ -84,21 +89,29 @@ struct RandomJob {
     costs.prices.emplace_back();
     for (const workload::Operator& op : plan.operators) {
       const bool communication = op.kind == workload::OperatorKind::kCollective;
-      const double fixed_s = random.real(2e-6, 6e-5), clocked_s = communication ? 0 : random.real(2e-6, 1e-4);
+      const double fixed_s = random.real(2e-6, 6e-5),
+                   clocked_s = communication ? 0 : random.real(2e-6, 1e-4);
       costs.prices.back().push_back({.fixed_s = fixed_s, .clocked_s = clocked_s});
     }
     stretch.emplace_back();
     for (size_t i = 0; i < plan.roles[role].program.size(); ++i)
-      stretch.back().push_back(random.below(8) == 0 ? static_cast<float>(random.real(1, 1.4)) : 1.0f);
+      stretch.back().push_back(random.below(8) == 0 ? static_cast<float>(random.real(1, 1.4))
+                                                    : 1.0f);
   }
 
   EngineInput input() const {
-    return {.job = job, .plan = plan, .costs = costs, .clocks_hz = clocks_hz, .sampled_ranks = sampled, .stretch = stretch};
+    return {.job = job,
+            .plan = plan,
+            .costs = costs,
+            .clocks_hz = clocks_hz,
+            .sampled_ranks = sampled,
+            .stretch = stretch};
   }
 };
 
 TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
-  std::set<std::string> seen;  // what the jobs exercised, so that the test cannot become easy unnoticed
+  std::set<std::string>
+      seen;  // what the jobs exercised, so that the test cannot become easy unnoticed
   for (uint64_t seed = 0; seed < 2000 && !testing::Test::HasFailure(); ++seed) {
     const RandomJob random(seed);
     test::expect_agreement(random.input(), seed);
@@ -114,7 +127,8 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
     EXPECT_TRUE(seen.contains("instruction " + std::to_string(kind))) << kind;
   for (int schedule = 0; schedule < 4; ++schedule)
     EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
-  for (int zero = 0; zero < 4; ++zero) EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
+  for (int zero = 0; zero < 4; ++zero)
+    EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
 }
 
 }  // namespace

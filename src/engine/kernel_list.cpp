@@ -33,37 +33,51 @@ std::string_view type_word(spec::Precision precision) {
   return "bf16";
 }
 
-/// The names that the vendors' BLAS libraries give their kernels, as seen in traces of these architectures.
+/// The names that the vendors' BLAS libraries give their kernels, as seen in traces of these
+/// architectures.
 std::string gemm_name(const spec::Gpu& gpu, const Operator& op) {
   const std::string_view layout = layout_word(op.layout), type = type_word(op.precision);
-  if (gpu.vendor == "AMD") return fmt::format("Cijk_{}_{}_MT256x256x64", layout == "nt" ? "Ailk_Bjlk" : "Alik_Bljk", type);
-  if (op.kind == OperatorKind::kGroupedGemm) return fmt::format("cutlass_grouped_gemm_{}_{}", type, layout);
+  if (gpu.vendor == "AMD")
+    return fmt::format("Cijk_{}_{}_MT256x256x64", layout == "nt" ? "Ailk_Bjlk" : "Alik_Bljk", type);
+  if (op.kind == OperatorKind::kGroupedGemm)
+    return fmt::format("cutlass_grouped_gemm_{}_{}", type, layout);
   if (gpu.architecture == "volta") return fmt::format("volta_h884gemm_256x128_ldg8_{}", layout);
-  if (gpu.architecture == "ampere") return fmt::format("ampere_{}_s16816gemm_{}_256x128_ldg8_f2f_stages_64x3_{}", type, type, layout);
-  if (gpu.architecture == "hopper") return fmt::format("sm90_xmma_gemm_{}{}_{}f32_f32_{}_n_tilesize128x256x64_cublas", type, type, type, layout);
+  if (gpu.architecture == "ampere")
+    return fmt::format("ampere_{}_s16816gemm_{}_256x128_ldg8_f2f_stages_64x3_{}", type, type,
+                       layout);
+  if (gpu.architecture == "hopper")
+    return fmt::format("sm90_xmma_gemm_{}{}_{}f32_f32_{}_n_tilesize128x256x64_cublas", type, type,
+                       type, layout);
   return fmt::format("nvjet_sm100_{}_256x256_64x4_2cta_{}", type, layout);
 }
 
 std::string attention_name(const spec::Gpu& gpu, const Operator& op) {
   const std::string_view direction = op.attention.backward ? "bprop" : "fprop";
-  if (gpu.vendor == "AMD") return fmt::format("ck_tile_fmha_{}", op.attention.backward ? "bwd" : "fwd");
+  if (gpu.vendor == "AMD")
+    return fmt::format("ck_tile_fmha_{}", op.attention.backward ? "bwd" : "fwd");
   if (gpu.architecture == "hopper" || gpu.architecture == "blackwell")
-    return fmt::format("cudnn_generated_fort_native_sdpa_{}_flash_{}", gpu.architecture == "hopper" ? "sm90" : "sm100", direction);
+    return fmt::format("cudnn_generated_fort_native_sdpa_{}_flash_{}",
+                       gpu.architecture == "hopper" ? "sm90" : "sm100", direction);
   return fmt::format("flash_{}_kernel", op.attention.backward ? "bwd" : "fwd");
 }
 
 std::string memory_name(const Operator& op) {
   if (op.pass == workload::Pass::kOptimizer) return "multi_tensor_apply_kernel";
   switch (op.module) {
-    case Module::kNorm: return op.pass == workload::Pass::kBackward ? "norm_bwd_tuned_kernel" : "norm_fwd_tuned_kernel";
-    case Module::kEmbedding: return op.pass == workload::Pass::kBackward ? "embedding_backward_kernel" : "indexSelectLargeIndex";
+    case Module::kNorm:
+      return op.pass == workload::Pass::kBackward ? "norm_bwd_tuned_kernel"
+                                                  : "norm_fwd_tuned_kernel";
+    case Module::kEmbedding:
+      return op.pass == workload::Pass::kBackward ? "embedding_backward_kernel"
+                                                  : "indexSelectLargeIndex";
     case Module::kMoe: return "moe_permute_kernel";
     case Module::kLoss: return "cross_entropy_kernel";
     default: return "vectorized_elementwise_kernel";
   }
 }
 
-/// RCCL has one kernel for all; NCCL names its kernels by function, and by ring and LL whatever the protocol.
+/// RCCL has one kernel for all; NCCL names its kernels by function, and by ring and LL whatever the
+/// protocol.
 std::string collective_name(const spec::Gpu& gpu, const Operator& op) {
   if (gpu.vendor == "AMD") return "ncclDevKernel_Generic_4";
   switch (op.collective) {
@@ -135,11 +149,13 @@ std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector
   std::vector<run::Kernel> kernels;
   if (spans.empty()) return kernels;
   std::vector<std::string> names;
-  for (const Operator& op : input.plan.operators) names.push_back(kernel_name(input.job.cluster.node.gpu, op));
+  for (const Operator& op : input.plan.operators)
+    names.push_back(kernel_name(input.job.cluster.node.gpu, op));
   for (const Span& span : spans) {
     const auto& role = input.plan.roles[static_cast<size_t>(span.rank / input.plan.ranks_per_role)];
     const plan::Instruction& it = role.program[static_cast<size_t>(span.instruction)];
-    const bool idle_wait = is_wait(it) && (span.end_s <= span.start_s || it.stream != workload::Stream::kCompute);
+    const bool idle_wait =
+        is_wait(it) && (span.end_s <= span.start_s || it.stream != workload::Stream::kCompute);
     if (!idle_wait) kernels.push_back(kernel(input, span, it, names));
   }
   return kernels;

@@ -8,7 +8,8 @@
 
 namespace ergometer::engine {
 
-/// The kernels of sampled ranks, and the waits of their compute stream, as a profiler would list them.
+/// The kernels of sampled ranks, and the waits of their compute stream, as a profiler would list
+/// them.
 std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector<Span>& spans);
 
 /// What a profiler would call the kernel of an operator, with the operator's own name in brackets:

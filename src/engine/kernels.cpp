@@ -17,15 +17,16 @@ constexpr int64_t kChunk = 256;
 inline double larger(double a, double b) { return a > b ? a : b; }
 inline double smaller(double a, double b) { return a < b ? a : b; }
 
-ERGOMETER_WIDTHS void compute_same_host(double* __restrict t, const double* __restrict x, int64_t n, double fixed,
-                                        double clocked, double host_fixed, double host_clocked) {
+ERGOMETER_WIDTHS void compute_same_host(double* __restrict t, const double* __restrict x, int64_t n,
+                                        double fixed, double clocked, double host_fixed,
+                                        double host_clocked) {
   for (int64_t i = 0; i < n; ++i)
     t[i] = larger(t[i] + (fixed + clocked * x[i]), host_fixed + host_clocked * x[i]);
 }
 
 ERGOMETER_WIDTHS void compute_own_host(double* __restrict t, const double* __restrict x,
-                                       const double* __restrict since, int64_t n, double fixed, double clocked,
-                                       double host_fixed, double host_clocked) {
+                                       const double* __restrict since, int64_t n, double fixed,
+                                       double clocked, double host_fixed, double host_clocked) {
   for (int64_t i = 0; i < n; ++i)
     t[i] = larger(t[i] + (fixed + clocked * x[i]), since[i] + (host_fixed + host_clocked * x[i]));
 }
@@ -34,13 +35,14 @@ ERGOMETER_WIDTHS void raise_to(double* __restrict t, int64_t n, double floor) {
   for (int64_t i = 0; i < n; ++i) t[i] = larger(t[i], floor);
 }
 
-ERGOMETER_WIDTHS void raise_to_shifted(double* __restrict t, const double* __restrict since, int64_t n,
-                                       double offset) {
+ERGOMETER_WIDTHS void raise_to_shifted(double* __restrict t, const double* __restrict since,
+                                       int64_t n, double offset) {
   for (int64_t i = 0; i < n; ++i) t[i] = larger(t[i], since[i] + offset);
 }
 
 /// Waits for the host and raises the group's latest start.
-ERGOMETER_WIDTHS void start_same_host(double* __restrict t, double* __restrict latest, int64_t n, double host) {
+ERGOMETER_WIDTHS void start_same_host(double* __restrict t, double* __restrict latest, int64_t n,
+                                      double host) {
   for (int64_t i = 0; i < n; ++i) {
     const double start = larger(t[i], host);
     t[i] = start;
@@ -57,14 +59,14 @@ ERGOMETER_WIDTHS void start_own_host(double* __restrict t, double* __restrict la
   }
 }
 
-ERGOMETER_WIDTHS void finish(double* __restrict t, const double* __restrict latest, const double* __restrict x,
-                             int64_t n, double fixed, double clocked) {
+ERGOMETER_WIDTHS void finish(double* __restrict t, const double* __restrict latest,
+                             const double* __restrict x, int64_t n, double fixed, double clocked) {
   for (int64_t i = 0; i < n; ++i) t[i] = latest[i] + (fixed + clocked * x[i]);
 }
 
 ERGOMETER_WIDTHS void finish_charged(double* __restrict t, const double* __restrict latest,
-                                     const double* __restrict x, double* __restrict charged, int64_t n,
-                                     double fixed, double clocked) {
+                                     const double* __restrict x, double* __restrict charged,
+                                     int64_t n, double fixed, double clocked) {
   for (int64_t i = 0; i < n; ++i) {
     const double end = latest[i] + (fixed + clocked * x[i]);
     charged[i] += end - t[i];
@@ -72,13 +74,14 @@ ERGOMETER_WIDTHS void finish_charged(double* __restrict t, const double* __restr
   }
 }
 
-ERGOMETER_WIDTHS void finish_all(double* __restrict t, double latest, const double* __restrict x, int64_t n,
-                                 double fixed, double clocked) {
+ERGOMETER_WIDTHS void finish_all(double* __restrict t, double latest, const double* __restrict x,
+                                 int64_t n, double fixed, double clocked) {
   for (int64_t i = 0; i < n; ++i) t[i] = latest + (fixed + clocked * x[i]);
 }
 
-ERGOMETER_WIDTHS void finish_all_charged(double* __restrict t, double latest, const double* __restrict x,
-                                         double* __restrict charged, int64_t n, double fixed, double clocked) {
+ERGOMETER_WIDTHS void finish_all_charged(double* __restrict t, double latest,
+                                         const double* __restrict x, double* __restrict charged,
+                                         int64_t n, double fixed, double clocked) {
   for (int64_t i = 0; i < n; ++i) {
     const double end = latest + (fixed + clocked * x[i]);
     charged[i] += end - t[i];
@@ -86,8 +89,8 @@ ERGOMETER_WIDTHS void finish_all_charged(double* __restrict t, double latest, co
   }
 }
 
-ERGOMETER_WIDTHS void wait_whole(double* __restrict t, const double* __restrict other, double* __restrict charged,
-                                 int64_t n) {
+ERGOMETER_WIDTHS void wait_whole(double* __restrict t, const double* __restrict other,
+                                 double* __restrict charged, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const double end = larger(t[i], other[i]);
     charged[i] += end - t[i];
@@ -96,8 +99,8 @@ ERGOMETER_WIDTHS void wait_whole(double* __restrict t, const double* __restrict 
 }
 
 ERGOMETER_WIDTHS void wait_limited(double* __restrict t, const double* __restrict other,
-                                   const double* __restrict x, double* __restrict charged, int64_t n, double fixed,
-                                   double clocked) {
+                                   const double* __restrict x, double* __restrict charged,
+                                   int64_t n, double fixed, double clocked) {
   for (int64_t i = 0; i < n; ++i) {
     const double end = larger(t[i], other[i]);
     charged[i] += smaller(end - t[i], fixed + clocked * x[i]);
@@ -122,29 +125,35 @@ ERGOMETER_WIDTHS double largest_of(const double* __restrict t, int64_t n) {
 }
 
 /// A group of adjacent elements; the shape of data-parallel groups, rare.
-void adjacent_group(double* t, const double* x, int64_t n, const ClockedTime& duration, double* charged) {
+void adjacent_group(double* t, const double* x, int64_t n, const ClockedTime& duration,
+                    double* charged) {
   const double latest = largest_of(t, n);
   if (charged == nullptr) return finish_all(t, latest, x, n, duration.fixed_s, duration.clocked_s);
   finish_all_charged(t, latest, x, charged, n, duration.fixed_s, duration.clocked_s);
 }
 
 /// `n` groups side by side, member g of each at `stride * g`.
-void side_by_side(double* t, const double* x, int64_t n, int64_t size, int64_t stride, const ClockedTime& duration,
-                  const HostTime& host, double* charged) {
+void side_by_side(double* t, const double* x, int64_t n, int64_t size, int64_t stride,
+                  const ClockedTime& duration, const HostTime& host, double* charged) {
   double latest[kChunk] = {};
   for (int64_t g = 0; g < size; ++g) {
     const int64_t at = g * stride;
-    if (host.since == nullptr) start_same_host(t + at, latest, n, host.offset_s);
-    else start_own_host(t + at, latest, host.since + at, n, host.offset_s);
+    if (host.since == nullptr)
+      start_same_host(t + at, latest, n, host.offset_s);
+    else
+      start_own_host(t + at, latest, host.since + at, n, host.offset_s);
   }
   for (int64_t g = 0; g < size; ++g) {
     const int64_t at = g * stride;
-    if (charged == nullptr) finish(t + at, latest, x + at, n, duration.fixed_s, duration.clocked_s);
-    else finish_charged(t + at, latest, x + at, charged + at, n, duration.fixed_s, duration.clocked_s);
+    if (charged == nullptr)
+      finish(t + at, latest, x + at, n, duration.fixed_s, duration.clocked_s);
+    else
+      finish_charged(t + at, latest, x + at, charged + at, n, duration.fixed_s, duration.clocked_s);
   }
 }
 
-void gathered(double* t, const double* x, const GroupShape& shape, const ClockedTime& duration, double* charged) {
+void gathered(double* t, const double* x, const GroupShape& shape, const ClockedTime& duration,
+              double* charged) {
   for (size_t first = 0; first < shape.gather.size(); first += static_cast<size_t>(shape.size)) {
     const int32_t* members = shape.gather.data() + first;
     double latest = 0;
@@ -165,8 +174,8 @@ void compute(double* t, const double* inverse_clock, int64_t n, const ClockedTim
   if (host.since == nullptr)
     return compute_same_host(t, inverse_clock, n, duration.fixed_s, duration.clocked_s, host_fixed,
                              after_host.clocked_s);
-  compute_own_host(t, inverse_clock, host.since, n, duration.fixed_s, duration.clocked_s, host_fixed,
-                   after_host.clocked_s);
+  compute_own_host(t, inverse_clock, host.since, n, duration.fixed_s, duration.clocked_s,
+                   host_fixed, after_host.clocked_s);
 }
 
 void wait_for_host(double* t, int64_t n, const HostTime& host) {
@@ -178,19 +187,20 @@ ERGOMETER_WIDTHS void wait_for(double* __restrict t, const double* __restrict ot
   for (int64_t i = 0; i < n; ++i) t[i] = larger(t[i], other[i]);
 }
 
-void wait_charged(double* t, const double* other, const double* inverse_clock, int64_t n, double* charged,
-                  bool limited, const ClockedTime& limit) {
+void wait_charged(double* t, const double* other, const double* inverse_clock, int64_t n,
+                  double* charged, bool limited, const ClockedTime& limit) {
   if (!limited) return wait_whole(t, other, charged, n);
   wait_limited(t, other, inverse_clock, charged, n, limit.fixed_s, limit.clocked_s);
 }
 
-void spend(double* t, const double* inverse_clock, int64_t n, const ClockedTime& duration, double* charged) {
+void spend(double* t, const double* inverse_clock, int64_t n, const ClockedTime& duration,
+           double* charged) {
   add(t, inverse_clock, n, duration.fixed_s, duration.clocked_s);
   if (charged != nullptr) add(charged, inverse_clock, n, duration.fixed_s, duration.clocked_s);
 }
 
-void collective(double* t, const double* inverse_clock, const GroupShape& shape, const ClockedTime& duration,
-                const HostTime& host, double* charged) {
+void collective(double* t, const double* inverse_clock, const GroupShape& shape,
+                const ClockedTime& duration, const HostTime& host, double* charged) {
   const int64_t ranks = shape.outer * shape.size * shape.inner;
   if (!shape.gather.empty()) {
     wait_for_host(t, ranks, host);
@@ -207,15 +217,16 @@ void collective(double* t, const double* inverse_clock, const GroupShape& shape,
     for (int64_t i = 0; i < shape.inner; i += kChunk) {
       const int64_t first = o * shape.size * shape.inner + i;
       const HostTime here{host.since == nullptr ? nullptr : host.since + first, host.offset_s};
-      side_by_side(t + first, inverse_clock + first, std::min(kChunk, shape.inner - i), shape.size, shape.inner,
-                   duration, here, charged == nullptr ? nullptr : charged + first);
+      side_by_side(t + first, inverse_clock + first, std::min(kChunk, shape.inner - i), shape.size,
+                   shape.inner, duration, here, charged == nullptr ? nullptr : charged + first);
     }
   }
 }
 
 double largest(const double* t, int64_t n) { return largest_of(t, n); }
 
-ERGOMETER_WIDTHS void raise_host(double* __restrict since, const double* __restrict t, int64_t n, double offset_s) {
+ERGOMETER_WIDTHS void raise_host(double* __restrict since, const double* __restrict t, int64_t n,
+                                 double offset_s) {
   for (int64_t i = 0; i < n; ++i) since[i] = larger(since[i], t[i] - offset_s);
 }
 

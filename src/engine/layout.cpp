@@ -10,10 +10,11 @@ namespace {
 
 using workload::GroupKind;
 
-/// Most frequent first: when two kinds cut the ranks in ways that exclude each other, the later one gathers.
-constexpr GroupKind kInsideRole[] = {GroupKind::kTensor,     GroupKind::kContext, GroupKind::kData,
-                                     GroupKind::kExpert,     GroupKind::kExpertTensor,
-                                     GroupKind::kExpertData, GroupKind::kShard,   GroupKind::kReplica};
+/// Most frequent first: when two kinds cut the ranks in ways that exclude each other, the later one
+/// gathers.
+constexpr GroupKind kInsideRole[] = {
+    GroupKind::kTensor,       GroupKind::kContext,    GroupKind::kData,  GroupKind::kExpert,
+    GroupKind::kExpertTensor, GroupKind::kExpertData, GroupKind::kShard, GroupKind::kReplica};
 
 std::vector<int32_t> gather_positions(const RankLayout& layout, int64_t stride, int64_t size) {
   std::vector<int32_t> positions;
@@ -21,7 +22,8 @@ std::vector<int32_t> gather_positions(const RankLayout& layout, int64_t stride, 
   for (int64_t block = 0; block < layout.ranks(); block += stride * size)
     for (int64_t offset = 0; offset < stride; ++offset)
       for (int64_t member = 0; member < size; ++member)
-        positions.push_back(static_cast<int32_t>(layout.position(block + offset + member * stride)));
+        positions.push_back(
+            static_cast<int32_t>(layout.position(block + offset + member * stride)));
   return positions;
 }
 
@@ -30,7 +32,8 @@ std::vector<int32_t> gather_positions(const RankLayout& layout, int64_t stride, 
 bool RankLayout::accept_boundary(int64_t boundary) {
   const auto above = std::lower_bound(boundaries_.begin(), boundaries_.end(), boundary);
   if (above != boundaries_.end() && *above == boundary) return true;
-  if (above == boundaries_.end() || *above % boundary != 0 || boundary % *(above - 1) != 0) return false;
+  if (above == boundaries_.end() || *above % boundary != 0 || boundary % *(above - 1) != 0)
+    return false;
   boundaries_.insert(above, boundary);
   return true;
 }
@@ -44,7 +47,10 @@ void RankLayout::place_group(GroupKind kind, int64_t stride, int64_t size) {
   } else if (aligned) {
     shape = {.outer = stride, .size = size, .inner = ranks_ / (stride * size), .gather = {}};
   } else {
-    shape = {.outer = ranks_ / size, .size = size, .inner = 1, .gather = gather_positions(*this, stride, size)};
+    shape = {.outer = ranks_ / size,
+             .size = size,
+             .inner = 1,
+             .gather = gather_positions(*this, stride, size)};
   }
 }
 
@@ -55,7 +61,8 @@ RankLayout RankLayout::of_job(const spec::Job& job, int64_t ranks) {
   if (ranks > 1) layout.boundaries_.push_back(ranks);
   for (const GroupKind kind : kInsideRole) {
     const plan::RankGroup group = plan::rank_group(job, kind);
-    ERGOMETER_CHECK(ranks % (group.stride * group.size) == 0, "the groups of a kind must tile the stage");
+    ERGOMETER_CHECK(ranks % (group.stride * group.size) == 0,
+                    "the groups of a kind must tile the stage");
     if (group.size > 1 && layout.accept_boundary(group.stride))
       layout.accept_boundary(group.stride * group.size);
   }

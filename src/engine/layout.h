@@ -9,16 +9,18 @@
 
 namespace ergometer::engine {
 
-/// How the groups of one kind lie in a role's vectors: element (o, g, i) of an (outer, size, inner) block is
-/// member g of group (o, i). When a kind does not fit the layout, `gather` lists the positions group by group.
+/// How the groups of one kind lie in a role's vectors: element (o, g, i) of an (outer, size, inner)
+/// block is member g of group (o, i). When a kind does not fit the layout, `gather` lists the
+/// positions group by group.
 struct GroupShape {
   int64_t outer = 1, size = 1, inner = 1;
   std::vector<int32_t> gather;
 };
 
-/// The order in which a role's ranks lie in memory. Ranks are numbered tp fastest; the vectors hold them with
-/// that number's digits reversed, tp slowest. A tensor-parallel group is then one element from each of tp long
-/// contiguous runs, so that the most frequent collective is an element-wise maximum of vectors.
+/// The order in which a role's ranks lie in memory. Ranks are numbered tp fastest; the vectors hold
+/// them with that number's digits reversed, tp slowest. A tensor-parallel group is then one element
+/// from each of tp long contiguous runs, so that the most frequent collective is an element-wise
+/// maximum of vectors.
 class RankLayout {
  public:
   /// The layout of `ranks` ranks a role under the job's groups.
@@ -28,7 +30,9 @@ class RankLayout {
 
   int64_t ranks() const { return ranks_; }
   int64_t position(int64_t index) const;
-  const GroupShape& group(workload::GroupKind kind) const { return groups_[static_cast<size_t>(kind)]; }
+  const GroupShape& group(workload::GroupKind kind) const {
+    return groups_[static_cast<size_t>(kind)];
+  }
 
  private:
   void place_group(workload::GroupKind kind, int64_t stride, int64_t size);

@@ -47,7 +47,8 @@ std::set<std::set<int64_t>> expected_groups(const RankLayout& layout, plan::Rank
   for (int64_t base = 0; base < layout.ranks(); ++base) {
     if (base / group.stride % group.size != 0) continue;
     std::set<int64_t> members;
-    for (int64_t i = 0; i < group.size; ++i) members.insert(layout.position(base + i * group.stride));
+    for (int64_t i = 0; i < group.size; ++i)
+      members.insert(layout.position(base + i * group.stride));
     groups.insert(members);
   }
   return groups;
@@ -70,11 +71,12 @@ TEST(RankLayout, PutsTensorParallelismOutermost) {
 }
 
 TEST(RankLayout, GroupsHoldTheRanksThatTheyShould) {
-  const GroupKind kinds[] = {GroupKind::kTensor,       GroupKind::kContext,    GroupKind::kData,
-                             GroupKind::kExpert,       GroupKind::kExpertTensor, GroupKind::kExpertData,
-                             GroupKind::kShard,        GroupKind::kReplica};
-  const spec::Job jobs[] = {make_job(2, 2, 4, 4, 1), make_job(4, 1, 6, 8, 1), make_job(6, 1, 4, 4, 1),
-                            make_job(2, 3, 4, 3, 2), make_job(1, 1, 1, 1, 1), make_job(3, 2, 2, 2, 3)};
+  const GroupKind kinds[] = {GroupKind::kTensor, GroupKind::kContext,      GroupKind::kData,
+                             GroupKind::kExpert, GroupKind::kExpertTensor, GroupKind::kExpertData,
+                             GroupKind::kShard,  GroupKind::kReplica};
+  const spec::Job jobs[] = {make_job(2, 2, 4, 4, 1), make_job(4, 1, 6, 8, 1),
+                            make_job(6, 1, 4, 4, 1), make_job(2, 3, 4, 3, 2),
+                            make_job(1, 1, 1, 1, 1), make_job(3, 2, 2, 2, 3)};
   for (const spec::Job& job : jobs) {
     const RankLayout layout = RankLayout::of_job(job, job.gpus);
     std::set<int64_t> positions;
@@ -83,12 +85,14 @@ TEST(RankLayout, GroupsHoldTheRanksThatTheyShould) {
     EXPECT_EQ(*positions.rbegin(), job.gpus - 1);
     for (const GroupKind kind : kinds)
       EXPECT_EQ(groups_of(layout.group(kind)), expected_groups(layout, plan::rank_group(job, kind)))
-          << "kind " << static_cast<int>(kind) << " tp " << job.parallelism.tp << " ep " << job.parallelism.ep;
+          << "kind " << static_cast<int>(kind) << " tp " << job.parallelism.tp << " ep "
+          << job.parallelism.ep;
   }
 }
 
 TEST(RankLayout, GathersWhereTwoKindsExcludeEachOther) {
-  const RankLayout layout = RankLayout::of_job(make_job(6, 1, 4, 4, 1), 24);  // 6 and 4: neither divides the other
+  const RankLayout layout =
+      RankLayout::of_job(make_job(6, 1, 4, 4, 1), 24);  // 6 and 4: neither divides the other
   EXPECT_TRUE(layout.group(GroupKind::kTensor).gather.empty());
   EXPECT_EQ(layout.group(GroupKind::kExpert).gather.size(), 24u);
 }

@@ -37,9 +37,12 @@ Work work_of(const EngineInput& input) {
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
       const double seconds = share * input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
       if (op.pass == workload::Pass::kOptimizer) continue;
-      if (op.pass == workload::Pass::kRecompute) work.recompute_s += seconds;
-      else if (op.kind == OperatorKind::kMemory) work.memory_s += seconds;
-      else work.matrix_s += seconds;
+      if (op.pass == workload::Pass::kRecompute)
+        work.recompute_s += seconds;
+      else if (op.kind == OperatorKind::kMemory)
+        work.memory_s += seconds;
+      else
+        work.matrix_s += seconds;
     }
   return work;
 }
@@ -73,9 +76,12 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     std::vector<double> seconds(input.plan.operators.size(), 0);
     for (const plan::Instruction& it : input.plan.roles[role].program) {
-      if (it.op < 0 || it.kind == plan::InstructionKind::kJoin || it.kind == plan::InstructionKind::kWait) continue;
+      if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
+          it.kind == plan::InstructionKind::kWait)
+        continue;
       const auto op = static_cast<size_t>(it.op);
-      if (input.plan.operators[op].kind != OperatorKind::kCollective || input.plan.operators[op].collective != kind)
+      if (input.plan.operators[op].kind != OperatorKind::kCollective ||
+          input.plan.operators[op].collective != kind)
         continue;
       seconds[op] += input.costs.prices[role][op].seconds();
       if (seconds[op] <= longest) continue;
@@ -86,11 +92,12 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
   return found;
 }
 
-Loss exposed(const EngineInput& input, double seconds, double step_s, CollectiveKind kind, std::string_view words) {
+Loss exposed(const EngineInput& input, double seconds, double step_s, CollectiveKind kind,
+             std::string_view words) {
   const Heaviest heavy = heaviest(input, kind);
   if (heavy.op == nullptr) return {};
-  return {seconds, fmt::format("exposed {} {:.1f} % of the step: mostly {}, {}", words, 100 * seconds / step_s,
-                               group_words(heavy.op->group),
+  return {seconds, fmt::format("exposed {} {:.1f} % of the step: mostly {}, {}", words,
+                               100 * seconds / step_s, group_words(heavy.op->group),
                                heavy.network ? "over the network" : "inside the scale-up domain")};
 }
 
@@ -98,22 +105,28 @@ Loss bubble(const EngineInput& input, const run::Performance& performance) {
   const spec::Parallelism& layout = input.job.parallelism;
   const double fraction = performance.pipeline_bubble_fraction;
   return {fraction * performance.step_time_s,
-          fmt::format("pipeline bubble {:.1f} % of the step: {} stages share {} micro batches; more micro batches, "
+          fmt::format("pipeline bubble {:.1f} % of the step: {} stages share {} micro batches; "
+                      "more micro batches, "
                       "more virtual stages or fewer stages shrink it",
                       100 * fraction, layout.pp, input.job.micro_batches())};
 }
 
-/// What matrix work takes above the time it would take at the best rate long GEMMs reach on this GPU.
-Loss slow_matrices(const EngineInput& input, const Work& work, const run::Performance& performance) {
+/// What matrix work takes above the time it would take at the best rate long GEMMs reach on this
+/// GPU.
+Loss slow_matrices(const EngineInput& input, const Work& work,
+                   const run::Performance& performance) {
   const spec::Gpu& gpu = input.job.cluster.node.gpu;
-  const double best = gpu.parameters.value_or("gemm.efficiency", 1.0) * peak_flops_per_s(input.job) *
+  const double best = gpu.parameters.value_or("gemm.efficiency", 1.0) *
+                      peak_flops_per_s(input.job) *
                       (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
-  const double flops = workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
+  const double flops =
+      workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
   if (best <= 0 || work.matrix_s <= 0) return {};
   const double reached = flops / work.matrix_s / peak_flops_per_s(input.job);
   return {work.matrix_s - flops / best,
-          fmt::format("GEMMs and attention at {:.0f} % of peak bound the step: they take {:.1f} % of it", 100 * reached,
-                      100 * work.matrix_s / performance.step_time_s)};
+          fmt::format(
+              "GEMMs and attention at {:.0f} % of peak bound the step: they take {:.1f} % of it",
+              100 * reached, 100 * work.matrix_s / performance.step_time_s)};
 }
 
 Loss simple(double seconds, double step_s, std::string_view what, std::string_view why) {
@@ -122,25 +135,32 @@ Loss simple(double seconds, double step_s, std::string_view what, std::string_vi
 
 }  // namespace
 
-std::string limiter(const EngineInput& input, const Timeline& timeline, const run::Performance& performance) {
+std::string limiter(const EngineInput& input, const Timeline& timeline,
+                    const run::Performance& performance) {
   const double step_s = performance.step_time_s;
   if (step_s <= 0) return "nothing to do";
   const run::Breakdown& parts = performance.breakdown_s;
   const Work work = work_of(input);
-  const double host_s = std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
-                        static_cast<double>(timeline.host_gaps_s.size());
+  const double host_s =
+      std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
+      static_cast<double>(timeline.host_gaps_s.size());
   const Loss losses[] = {
       slow_matrices(input, work, performance),
       bubble(input, performance),
       exposed(input, parts.exposed_all_reduce, step_s, CollectiveKind::kAllReduce, "all-reduce"),
       exposed(input, parts.exposed_all_gather, step_s, CollectiveKind::kAllGather, "all-gather"),
-      exposed(input, parts.exposed_reduce_scatter, step_s, CollectiveKind::kReduceScatter, "reduce-scatter"),
+      exposed(input, parts.exposed_reduce_scatter, step_s, CollectiveKind::kReduceScatter,
+              "reduce-scatter"),
       exposed(input, parts.exposed_all_to_all, step_s, CollectiveKind::kAllToAll, "all-to-all"),
-      exposed(input, parts.exposed_send_recv, step_s, CollectiveKind::kSendRecv, "send and receive"),
-      simple(work.recompute_s, step_s, "recomputation", "activations are computed twice to save memory"),
-      simple(work.memory_s, step_s, "memory-bound kernels", "norms, activations and copies wait for HBM"),
+      exposed(input, parts.exposed_send_recv, step_s, CollectiveKind::kSendRecv,
+              "send and receive"),
+      simple(work.recompute_s, step_s, "recomputation",
+             "activations are computed twice to save memory"),
+      simple(work.memory_s, step_s, "memory-bound kernels",
+             "norms, activations and copies wait for HBM"),
       simple(host_s, step_s, "the host", "kernels are so short that launching them takes longer"),
-      simple(parts.optimizer, step_s, "the optimizer", "its states are read and written once a step"),
+      simple(parts.optimizer, step_s, "the optimizer",
+             "its states are read and written once a step"),
   };
   return std::max_element(std::begin(losses), std::end(losses),
                           [](const Loss& a, const Loss& b) { return a.seconds < b.seconds; })

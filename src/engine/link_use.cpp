@@ -10,7 +10,8 @@ struct Use {
   double bytes = 0, peak_bytes_per_s = 0;
   void add(double bytes_sent, double times, double seconds) {
     bytes += bytes_sent * times;
-    if (seconds > 0 && times > 0) peak_bytes_per_s = std::max(peak_bytes_per_s, bytes_sent / seconds);
+    if (seconds > 0 && times > 0)
+      peak_bytes_per_s = std::max(peak_bytes_per_s, bytes_sent / seconds);
   }
 };
 
@@ -18,7 +19,8 @@ struct Use {
 std::vector<double> executions(const plan::Plan& plan, const plan::Role& role) {
   std::vector<double> times(plan.operators.size(), 0);
   for (const plan::Instruction& it : role.program) {
-    const bool sends = it.kind == plan::InstructionKind::kCollective || it.kind == plan::InstructionKind::kWorld ||
+    const bool sends = it.kind == plan::InstructionKind::kCollective ||
+                       it.kind == plan::InstructionKind::kWorld ||
                        it.kind == plan::InstructionKind::kSend;
     if (sends && it.op >= 0) times[static_cast<size_t>(it.op)] += 1;
   }
@@ -36,8 +38,8 @@ const char* name_of(spec::IntraKind kind) {
 }
 
 /// `ranks_per_link`: how many ranks send through one link.
-run::Link link(const char* kind, const Use& use, double ranks_per_role, double links, double ranks_per_link,
-               double line_bytes_per_s, double step_s) {
+run::Link link(const char* kind, const Use& use, double ranks_per_role, double links,
+               double ranks_per_link, double line_bytes_per_s, double step_s) {
   constexpr double kGiga = 1e9;
   run::Link row;
   row.kind = kind;
@@ -57,22 +59,26 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
     const std::vector<double> times = executions(input.plan, input.plan.roles[role]);
     for (size_t op = 0; op < times.size(); ++op) {
       if (times[op] <= 0) continue;
-      const cost::Traffic sent = cost::traffic(input.plan.operators[op], input.plan.placements[role][op]);
+      const cost::Traffic sent =
+          cost::traffic(input.plan.operators[op], input.plan.placements[role][op]);
       const double seconds = input.costs.prices[role][op].seconds();
       intra.add(sent.intra_bytes, times[op], seconds);
       nic.add(sent.nic_bytes, times[op], seconds);
     }
   }
   const spec::Node& node = input.job.cluster.node;
-  const auto ranks = static_cast<double>(input.plan.ranks_per_role), gpus = static_cast<double>(input.job.gpus);
+  const auto ranks = static_cast<double>(input.plan.ranks_per_role),
+             gpus = static_cast<double>(input.job.gpus);
   std::vector<run::Link> links;
   if (node.gpus > 1 && input.job.gpus > 1)
-    links.push_back(link(name_of(node.intra), intra, ranks, gpus, 1, node.intra_bytes_per_s, step_s));
+    links.push_back(
+        link(name_of(node.intra), intra, ranks, gpus, 1, node.intra_bytes_per_s, step_s));
   if (input.job.nodes() > 1 && !node.nics.empty()) {
     const auto nics = static_cast<double>(node.nics.size());
     double line = 0;
     for (const spec::Nic& it : node.nics) line += it.bytes_per_s / nics;
-    links.push_back(link("nic", nic, ranks, nics * static_cast<double>(input.job.nodes()), node.gpus / nics, line, step_s));
+    links.push_back(link("nic", nic, ranks, nics * static_cast<double>(input.job.nodes()),
+                         node.gpus / nics, line, step_s));
   }
   return links;
 }

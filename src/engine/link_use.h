@@ -7,9 +7,9 @@
 
 namespace ergometer::engine {
 
-/// Bytes that cross the links inside the scale-up domains and the NICs in one step, each counted once at its
-/// sender; rates per GPU inside, per NIC outside, one direction. The peak is the highest mean rate of any single
-/// operator.
+/// Bytes that cross the links inside the scale-up domains and the NICs in one step, each counted
+/// once at its sender; rates per GPU inside, per NIC outside, one direction. The peak is the
+/// highest mean rate of any single operator.
 std::vector<run::Link> link_use(const EngineInput& input, double step_s);
 
 }  // namespace ergometer::engine

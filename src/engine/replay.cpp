@@ -11,7 +11,8 @@ using plan::Instruction;
 using plan::InstructionKind;
 
 bool depends_on_others(InstructionKind kind) {
-  return kind == InstructionKind::kCollective || kind == InstructionKind::kWorld || kind == InstructionKind::kRecv;
+  return kind == InstructionKind::kCollective || kind == InstructionKind::kWorld ||
+         kind == InstructionKind::kRecv;
 }
 
 bool leaves_span(InstructionKind kind) {
@@ -29,10 +30,14 @@ std::vector<Span> replay(const EngineInput& input, size_t role, int64_t rank, do
   size_t next_end = 0;
   for (size_t i = 0; i < source.program.size(); ++i) {
     const Instruction& it = source.program[i];
-    Span span{.rank = rank, .instruction = static_cast<int32_t>(i), .start_s = state.free_s(it.stream), .end_s = 0};
+    Span span{.rank = rank,
+              .instruction = static_cast<int32_t>(i),
+              .start_s = state.free_s(it.stream),
+              .end_s = 0};
     if (launches(it.kind)) {
       span.start_s = state.start_s(it);
-      ERGOMETER_CHECK(!depends_on_others(it.kind) || next_end < ends_s.size(), "the sweep wrote down too few ends");
+      ERGOMETER_CHECK(!depends_on_others(it.kind) || next_end < ends_s.size(),
+                      "the sweep wrote down too few ends");
       const double end_s = depends_on_others(it.kind)
                                ? ends_s[next_end++]
                                : span.start_s + operators.duration(i).at(inverse_clock);

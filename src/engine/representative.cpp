@@ -30,8 +30,12 @@ struct Runner {
   bool arrived = false;
   std::array<size_t, 2> meetings{};
 
-  Runner(const EngineInput& input, size_t role, const std::vector<double>& durations, Activities& result)
-      : program(input.plan.roles[role]), operators(input, role), durations_s(durations), rank(program.events),
+  Runner(const EngineInput& input, size_t role, const std::vector<double>& durations,
+         Activities& result)
+      : program(input.plan.roles[role]),
+        operators(input, role),
+        durations_s(durations),
+        rank(program.events),
         activities(result) {
     activities.begin_s.resize(program.program.size());
     activities.end_s.resize(program.program.size());
@@ -54,14 +58,16 @@ class Representatives {
       for (Runner& runner : runners_) moved |= advance(runner);
     }
     for (const Runner& runner : runners_)
-      ERGOMETER_CHECK(runner.next == runner.program.program.size(), "deadlock: a role waits for what is never sent");
+      ERGOMETER_CHECK(runner.next == runner.program.program.size(),
+                      "deadlock: a role waits for what is never sent");
   }
 
  private:
   bool advance(Runner& runner) {
     const size_t first = runner.next;
     const bool had_arrived = runner.arrived;
-    while (runner.next < runner.program.program.size() && execute(runner, runner.program.program[runner.next]))
+    while (runner.next < runner.program.program.size() &&
+           execute(runner, runner.program.program[runner.next]))
       ++runner.next;
     return runner.next != first || runner.arrived != had_arrived;
   }
@@ -74,7 +80,8 @@ class Representatives {
     } else {
       begin_s = runner.rank.start_s(it);
       if (!wait_for_others(runner, it, begin_s)) return false;
-      runner.rank.launch(it, begin_s + runner.durations_s[runner.next], runner.operators.of(it).host_s);
+      runner.rank.launch(it, begin_s + runner.durations_s[runner.next],
+                         runner.operators.of(it).host_s);
     }
     runner.activities.begin_s[runner.next] = begin_s;
     runner.activities.end_s[runner.next] = runner.rank.free_s(it.stream);
@@ -103,7 +110,8 @@ class Representatives {
       here.latest_s = std::max(here.latest_s, begin_s);
       runner.arrived = true;
     }
-    if (here.arrived < (world ? runners_.size() : std::min<size_t>(runners_.size(), 2))) return false;
+    if (here.arrived < (world ? runners_.size() : std::min<size_t>(runners_.size(), 2)))
+      return false;
     begin_s = here.latest_s;
     ++runner.meetings[kind];
     runner.arrived = false;
@@ -117,7 +125,8 @@ class Representatives {
 
 }  // namespace
 
-void run_representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s,
+void run_representatives(const EngineInput& input,
+                         const std::vector<std::vector<double>>& durations_s,
                          std::vector<Activities>& activities) {
   Representatives(input, durations_s, activities).run();
 }

@@ -9,13 +9,14 @@
 
 namespace ergometer::engine {
 
-/// The clocks of time of one rank that runs its program alone, instruction by instruction. Whoever drives it says
-/// when what it launches ends:
+/// The clocks of time of one rank that runs its program alone, instruction by instruction. Whoever
+/// drives it says when what it launches ends:
 ///
 ///   ScalarRank rank(role.events);
 ///   const double start_s = rank.start_s(it);            // a launch
 ///   rank.launch(it, start_s + duration_s, host_s);
-///   rank.order(it);                                     // a join, record, wait or host synchronisation
+///   rank.order(it);                                     // a join, record, wait or host
+///   synchronisation
 class ScalarRank {
  public:
   explicit ScalarRank(int32_t events) : events_s_(static_cast<size_t>(events), 0.0) {}
@@ -30,10 +31,14 @@ class ScalarRank {
   void order(const plan::Instruction& it) {
     using enum plan::InstructionKind;
     double& t = free_s_[static_cast<size_t>(it.stream)];
-    if (it.kind == kJoin) t = std::max(t, free_s(it.on));
-    else if (it.kind == kWait) t = std::max(t, events_s_[static_cast<size_t>(it.slot)]);
-    else if (it.kind == kRecord) events_s_[static_cast<size_t>(it.slot)] = t;
-    else host_s_ = std::max(host_s_, t);
+    if (it.kind == kJoin)
+      t = std::max(t, free_s(it.on));
+    else if (it.kind == kWait)
+      t = std::max(t, events_s_[static_cast<size_t>(it.slot)]);
+    else if (it.kind == kRecord)
+      events_s_[static_cast<size_t>(it.slot)] = t;
+    else
+      host_s_ = std::max(host_s_, t);
   }
 
  private:

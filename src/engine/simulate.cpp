@@ -20,12 +20,13 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   result.stretch = settle_contention(job, result.plan, model, result.costs);
 
   const std::span<const double> one_clock(&result.costs.reference_clock_hz, 1);
-  const EngineInput input{.job = job,
-                          .plan = result.plan,
-                          .costs = result.costs,
-                          .clocks_hz = options.clocks_hz.empty() ? one_clock : std::span(options.clocks_hz),
-                          .sampled_ranks = options.sampled_ranks,
-                          .stretch = result.stretch};
+  const EngineInput input{
+      .job = job,
+      .plan = result.plan,
+      .costs = result.costs,
+      .clocks_hz = options.clocks_hz.empty() ? one_clock : std::span(options.clocks_hz),
+      .sampled_ranks = options.sampled_ranks,
+      .stretch = result.stretch};
   result.timeline = options.engine == EngineKind::kSweep ? sweep(input) : simulate_events(input);
 
   result.run.performance = performance(job, result.timeline);

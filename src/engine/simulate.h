@@ -15,9 +15,10 @@ enum class EngineKind : uint8_t { kSweep, kEvents };
 
 struct SimulateOptions {
   EngineKind engine = EngineKind::kSweep;
-  std::vector<int64_t> sampled_ranks = {};  ///< whose kernels the Run shall hold; each below the number of GPUs
-  bool all_ranks = false;              ///< the Run shall hold the table of ranks
-  std::vector<double> clocks_hz = {};       ///< one a rank; empty: the GPU's sustained clock for all
+  std::vector<int64_t> sampled_ranks =
+      {};                  ///< whose kernels the Run shall hold; each below the number of GPUs
+  bool all_ranks = false;  ///< the Run shall hold the table of ranks
+  std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
 };
 
 /// Everything that was found out about a job on the way to its Run, for who wants to explain it.
@@ -31,8 +32,9 @@ struct Simulation {
   run::Run run;
 };
 
-/// Predicts one step of a job: lowers and plans it, prices it, runs it, and fills the Run (all but `job_json`, which
-/// the report writes). Whether the job fits in memory is part of the answer; the step is simulated all the same.
+/// Predicts one step of a job: lowers and plans it, prices it, runs it, and fills the Run (all but
+/// `job_json`, which the report writes). Whether the job fits in memory is part of the answer; the
+/// step is simulated all the same.
 base::Result<run::Run> simulate(const spec::Job& job, const SimulateOptions& options);
 
 /// The same, with everything in between.

@@ -44,8 +44,8 @@ Simulation simulated(const spec::Job& job, const SimulateOptions& options = {}) 
 }
 
 double total(const run::Breakdown& b) {
-  return b.compute + b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter + b.exposed_all_to_all +
-         b.exposed_send_recv + b.optimizer + b.idle;
+  return b.compute + b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
+         b.exposed_all_to_all + b.exposed_send_recv + b.optimizer + b.idle;
 }
 
 TEST(Simulate, PartsAddUpToTheStep) {
@@ -54,7 +54,8 @@ TEST(Simulate, PartsAddUpToTheStep) {
   EXPECT_GT(step_s, 0);
   EXPECT_NEAR(total(result.run.performance.breakdown_s), step_s, 1e-9 * step_s);
   ASSERT_EQ(result.run.ranks.size(), 16u);
-  for (const run::Rank& rank : result.run.ranks) EXPECT_NEAR(total(rank.breakdown_s), step_s, 1e-9 * step_s);
+  for (const run::Rank& rank : result.run.ranks)
+    EXPECT_NEAR(total(rank.breakdown_s), step_s, 1e-9 * step_s);
   EXPECT_EQ(result.run.ranks[11].node, 1);
   EXPECT_EQ(result.run.ranks[11].slot, 3);
   EXPECT_EQ(result.run.ranks[11].stage, 1);  // stages of 2 x 4 ranks
@@ -66,7 +67,8 @@ TEST(Simulate, RatesFollowFromTheStep) {
   const run::Performance performance = simulated(job).run.performance;
   EXPECT_DOUBLE_EQ(performance.tokens_per_s, 32 * 4096 / performance.step_time_s);
   EXPECT_DOUBLE_EQ(performance.tokens_per_s_per_gpu, performance.tokens_per_s / 16);
-  const double tflops = workload::model_flops_per_step(job).value() / performance.step_time_s / 16 / 1e12;
+  const double tflops =
+      workload::model_flops_per_step(job).value() / performance.step_time_s / 16 / 1e12;
   EXPECT_DOUBLE_EQ(performance.model_tflops_per_gpu, tflops);
   EXPECT_NEAR(performance.mfu, tflops * 1e12 / job.cluster.node.gpu.peak_bf16_flops_per_s, 1e-12);
   EXPECT_GT(performance.mfu, 0.2);  // anything else is no H100 under Megatron
@@ -89,13 +91,14 @@ TEST(Simulate, BothEnginesGiveOneAnswer) {
   }
 }
 
-// The second stage, longer by the head, runs at 90 % of the clock and holds the first up: the step is longer, though not
-// by more than 1 / 0.9.
+// The second stage, longer by the head, runs at 90 % of the clock and holds the first up: the step
+// is longer, though not by more than 1 / 0.9.
 TEST(Simulate, SlowNodeSlowsTheJob) {
   const spec::Job job = small_job();
   const double clock = job.cluster.node.gpu.sustained_clock_hz;
   SimulateOptions slow;
-  for (int64_t rank = 0; rank < 16; ++rank) slow.clocks_hz.push_back(rank < 8 ? clock : 0.9 * clock);
+  for (int64_t rank = 0; rank < 16; ++rank)
+    slow.clocks_hz.push_back(rank < 8 ? clock : 0.9 * clock);
   const double normal_s = simulated(job).run.performance.step_time_s;
   const double slow_s = simulated(job, slow).run.performance.step_time_s;
   EXPECT_GT(slow_s, 1.05 * normal_s);
@@ -112,10 +115,13 @@ TEST(Simulate, SampledRanksCarryNamedKernels) {
     categories.insert(kernel.category);
     EXPECT_GE(kernel.duration_ns, 0);
     end_ns = std::max(end_ns, kernel.start_ns + kernel.duration_ns);
-    if (kernel.rank == 0 && kernel.category == "gemm" && kernel.name.find("[qkv]") != std::string::npos) ++gemms;
+    if (kernel.rank == 0 && kernel.category == "gemm" &&
+        kernel.name.find("[qkv]") != std::string::npos)
+      ++gemms;
   }
   EXPECT_EQ(ranks, (std::set<int64_t>{0, 9}));
-  for (const char* category : {"gemm", "attention", "memory", "collective", "send_recv", "optimizer"})
+  for (const char* category :
+       {"gemm", "attention", "memory", "collective", "send_recv", "optimizer"})
     EXPECT_TRUE(categories.contains(category)) << category;
   EXPECT_EQ(gemms, 16 * 8);  // 16 layers on the stage, 8 micro batches, forward
   EXPECT_NEAR(static_cast<double>(end_ns) * 1e-9, result.run.performance.step_time_s, 2e-9);
@@ -128,7 +134,8 @@ TEST(KernelName, IsWhatProfilersShow) {
   workload::Operator op;
   op.kind = workload::OperatorKind::kGemm;
   op.name = "fc1";
-  EXPECT_EQ(kernel_name(gpu, op), "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn [fc1]");
+  EXPECT_EQ(kernel_name(gpu, op),
+            "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn [fc1]");
   op.kind = workload::OperatorKind::kCollective;
   op.collective = workload::CollectiveKind::kAllGather;
   op.name = "tp_all_gather";
@@ -136,9 +143,10 @@ TEST(KernelName, IsWhatProfilersShow) {
   EXPECT_EQ(kernel_category(op), "collective");
 }
 
-// Only the pipeline leaves the nodes: 8 micro batches forward and backward, each boundary tensor 4096 / 2 tokens of
-// 4096 numbers of 2 bytes (sequence parallelism divides the tokens by TP), from the 8 ranks of a stage. And the data
-// parallel groups: stride 2, size 4, within the eight ranks of a node, so they do not.
+// Only the pipeline leaves the nodes: 8 micro batches forward and backward, each boundary tensor
+// 4096 / 2 tokens of 4096 numbers of 2 bytes (sequence parallelism divides the tokens by TP), from
+// the 8 ranks of a stage. And the data parallel groups: stride 2, size 4, within the eight ranks of
+// a node, so they do not.
 TEST(LinkUse, NicBytesAreThePipelines) {
   const Simulation result = simulated(small_job({{"sequence_parallel", "true"}}));
   const auto nic = std::find_if(result.run.links.begin(), result.run.links.end(),
@@ -154,7 +162,8 @@ TEST(LinkUse, NicBytesAreThePipelines) {
   EXPECT_GE(nic->peak_gb_per_s, nic->mean_gb_per_s);
 }
 
-// Many stages and few micro batches: the bubble is (p - 1) / (m + p - 1) = 3 / 7 of the step and more than anything.
+// Many stages and few micro batches: the bubble is (p - 1) / (m + p - 1) = 3 / 7 of the step and
+// more than anything.
 TEST(Limiter, NamesTheBubble) {
   const spec::Job job = make_job({{"model", "llama3-8b"},
                                   {"cluster", "hgx-h100"},
@@ -164,7 +173,8 @@ TEST(Limiter, NamesTheBubble) {
                                   {"global_batch_size", "4"},
                                   {"seq_length", "8192"}});
   const run::Run run = simulated(job).run;
-  EXPECT_NEAR(run.performance.pipeline_bubble_fraction, 3.0 / 7, 0.06);  // the last stage also has the head
+  EXPECT_NEAR(run.performance.pipeline_bubble_fraction, 3.0 / 7,
+              0.06);  // the last stage also has the head
   EXPECT_NE(run.limiter.find("pipeline bubble"), std::string::npos) << run.limiter;
 }
 

@@ -39,8 +39,9 @@ double tokens_per_step(const spec::Job& job) {
 /// Idle time that is not the host's fault: waiting for other stages, and the end of the step.
 double bubble_fraction(const spec::Job& job, const Timeline& timeline, double idle_s) {
   if (job.parallelism.pp == 1 || timeline.step_s <= 0) return 0;
-  const double host_s = std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
-                        static_cast<double>(timeline.host_gaps_s.size());
+  const double host_s =
+      std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
+      static_cast<double>(timeline.host_gaps_s.size());
   return std::max(0.0, idle_s - host_s) / timeline.step_s;
 }
 
@@ -48,7 +49,9 @@ double bubble_fraction(const spec::Job& job, const Timeline& timeline, double id
 
 double peak_flops_per_s(const spec::Job& job) {
   const spec::Gpu& gpu = job.cluster.node.gpu;
-  const auto peak_or = [&](const char* name, double other) { return gpu.parameters.value_or(name, other); };
+  const auto peak_or = [&](const char* name, double other) {
+    return gpu.parameters.value_or(name, other);
+  };
   const double half = peak_or("peak_bf16", peak_or("peak_fp16", gpu.peak_bf16_flops_per_s));
   switch (job.training.precision) {
     case spec::Precision::kFp32: return peak_or("peak_fp32", half);
@@ -101,7 +104,8 @@ run::Memory memory_summary(const plan::MemoryReport& report) {
     row.optimizer_bytes = stage.optimizer;
     row.activations_bytes = stage.activations;
     row.other_bytes = stage.other;
-    for (const auto& [name, bytes] : stage.parts) row.parts.push_back({.name = name, .bytes = bytes});
+    for (const auto& [name, bytes] : stage.parts)
+      row.parts.push_back({.name = name, .bytes = bytes});
   }
   return memory;
 }

@@ -9,8 +9,9 @@
 /// From a timeline to the summary of a Run.
 namespace ergometer::engine {
 
-/// Step time, throughput and where the time goes (mean over ranks). Tokens of a step: those of the global batch;
-/// in decode, one for each sequence. MFU is against the data sheet's dense peak at the job's precision.
+/// Step time, throughput and where the time goes (mean over ranks). Tokens of a step: those of the
+/// global batch; in decode, one for each sequence. MFU is against the data sheet's dense peak at
+/// the job's precision.
 run::Performance performance(const spec::Job& job, const Timeline& timeline);
 
 run::Memory memory_summary(const plan::MemoryReport& report);

@@ -1,14 +1,15 @@
 // The max-plus sweep.
 //
-// The order of work on every stream of every rank is known before the step runs. So an instruction starts at the
-// latest end of what it waits for and ends its duration later, and one pass over the programs gives the exact
-// timeline:  t' = max(t, h) + fixed + clocked * (reference clock / clock),  all times in seconds.
-// All ranks of a role run the same program: their times lie side by side in one vector a stream, and every step
-// of the compiled program (engine/compile.h) is one loop over ranks (engine/kernels.h). Nothing is allocated per
-// step. A role runs until it waits for a message or for the other roles; the roles take turns.
+// The order of work on every stream of every rank is known before the step runs. So an instruction
+// starts at the latest end of what it waits for and ends its duration later, and one pass over the
+// programs gives the exact timeline:  t' = max(t, h) + fixed + clocked * (reference clock / clock),
+// all times in seconds. All ranks of a role run the same program: their times lie side by side in
+// one vector a stream, and every step of the compiled program (engine/compile.h) is one loop over
+// ranks (engine/kernels.h). Nothing is allocated per step. A role runs until it waits for a message
+// or for the other roles; the roles take turns.
 //
-// Parts of the step: compute and optimizer time follow from the program alone; communication is charged as it
-// happens; what is left of the step is idle.
+// Parts of the step: compute and optimizer time follow from the program alone; communication is
+// charged as it happens; what is left of the step is idle.
 #include "engine/sweep.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ struct RoleState {
   bool arrived = false;  ///< at the meeting with other roles that step `next` is
   Times inverse_clock;   ///< reference clock / clock
   std::array<Times, workload::kStreamCount> free_s;
-  Times host_since_s;    ///< empty until the host first waits for the GPU
+  Times host_since_s;  ///< empty until the host first waits for the GPU
   double host_s = 0;
   std::vector<Times> events_s;
   std::array<Times, kPartCount> parts_s;  ///< of communication; empty until charged
@@ -49,7 +50,9 @@ struct RoleState {
   std::vector<Sample> samples;
   double host_gaps_s = 0;  ///< of the role's first rank
 
-  kernels::HostTime host() const { return {host_since_s.empty() ? nullptr : host_since_s.data(), host_s}; }
+  kernels::HostTime host() const {
+    return {host_since_s.empty() ? nullptr : host_since_s.data(), host_s};
+  }
 };
 
 /// Ranks of several roles waiting for each other.
@@ -75,7 +78,8 @@ class Sweep {
       for (size_t i = 0; i < roles_.size(); ++i) moved |= advance(order.empty() ? i : order[i]);
     }
     for (const RoleState& role : roles_)
-      ERGOMETER_CHECK(role.next == role.compiled.steps.size(), "deadlock: a role waits for what is never sent");
+      ERGOMETER_CHECK(role.next == role.compiled.steps.size(),
+                      "deadlock: a role waits for what is never sent");
     return collect();
   }
 
@@ -95,7 +99,9 @@ class Sweep {
   Timeline collect() const;
   void collect_role(const RoleState& role, RankTimes* ranks) const;
 
-  static Times& stream(RoleState& role, workload::Stream stream) { return role.free_s[static_cast<size_t>(stream)]; }
+  static Times& stream(RoleState& role, workload::Stream stream) {
+    return role.free_s[static_cast<size_t>(stream)];
+  }
   /// Where a step's exposed time goes; null when it is not charged.
   double* charged(RoleState& role, const Step& step) const {
     if (step.charge == Charge::kNone) return nullptr;
@@ -127,9 +133,10 @@ class Sweep {
   const EngineInput& input_;
   const RankLayout& layout_;
   int64_t n_ = 1;
-  std::vector<size_t> position_;         ///< in a role's vectors, by index in the role
+  std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
-  std::vector<int32_t> message_buffer_;  ///< by message: where the times it left are; -1: not sent, or received
+  std::vector<int32_t>
+      message_buffer_;  ///< by message: where the times it left are; -1: not sent, or received
   std::vector<Times> buffers_;
   std::vector<int32_t> free_buffers_;
   std::array<std::vector<Meeting>, 2> meetings_;
@@ -144,7 +151,8 @@ void Sweep::set_positions() {
 void Sweep::set_roles() {
   const auto clocks = input_.clocks_hz;
   const size_t n = static_cast<size_t>(n_);
-  ERGOMETER_CHECK(clocks.size() == 1 || clocks.size() == n * input_.plan.roles.size(), "one clock a rank, or one");
+  ERGOMETER_CHECK(clocks.size() == 1 || clocks.size() == n * input_.plan.roles.size(),
+                  "one clock a rank, or one");
   roles_.resize(input_.plan.roles.size());
   for (size_t r = 0; r < roles_.size(); ++r) {
     RoleState& role = roles_[r];
@@ -153,7 +161,8 @@ void Sweep::set_roles() {
       const double clock = clocks.size() == 1 ? clocks[0] : clocks[r * n + i];
       role.inverse_clock[position_[i]] = input_.costs.reference_clock_hz / clock;
     }
-    const auto [low, high] = std::minmax_element(role.inverse_clock.begin(), role.inverse_clock.end());
+    const auto [low, high] =
+        std::minmax_element(role.inverse_clock.begin(), role.inverse_clock.end());
     role.compiled = compile_role(input_, r, {.low = *low, .high = *high});
     for (Times& t : role.free_s) t.assign(n, 0.0);
     role.events_s.assign(static_cast<size_t>(role.compiled.event_buffers), Times(n, 0.0));
@@ -163,7 +172,8 @@ void Sweep::set_roles() {
 void Sweep::add_sample(int64_t rank) {
   const size_t role = static_cast<size_t>(rank / n_);
   ERGOMETER_CHECK(rank >= 0 && role < roles_.size(), "a sampled rank outside the job");
-  roles_[role].samples.push_back({.rank = rank, .position = position_[static_cast<size_t>(rank % n_)], .ends_s = {}});
+  roles_[role].samples.push_back(
+      {.rank = rank, .position = position_[static_cast<size_t>(rank % n_)], .ends_s = {}});
 }
 
 /// Runs a role until it has to wait for another; true if it got anywhere.
@@ -171,7 +181,9 @@ bool Sweep::advance(size_t role_index) {
   RoleState& role = roles_[role_index];
   const size_t first = role.next;
   const bool had_arrived = role.arrived;
-  while (role.next < role.compiled.steps.size() && execute(role_index, role.compiled.steps[role.next])) ++role.next;
+  while (role.next < role.compiled.steps.size() &&
+         execute(role_index, role.compiled.steps[role.next]))
+    ++role.next;
   return role.next != first || role.arrived != had_arrived;
 }
 
@@ -181,7 +193,8 @@ bool Sweep::execute(size_t role_index, const Step& step) {
   switch (step.kind) {
     case StepKind::kCompute:
       note_host_gap(role, step);
-      kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host, role.host());
+      kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
+                       role.host());
       role.host_s += step.host_s;
       return true;
     case StepKind::kCollective: collective(role, step); return true;
@@ -190,7 +203,9 @@ bool Sweep::execute(size_t role_index, const Step& step) {
     case StepKind::kRecv: return receive(role, step);
     case StepKind::kJoin: wait(role, step, stream(role, step.on)); return true;
     case StepKind::kRecord: role.events_s[static_cast<size_t>(step.slot)] = t; return true;
-    case StepKind::kWait: wait(role, step, role.events_s[static_cast<size_t>(step.slot)]); return true;
+    case StepKind::kWait:
+      wait(role, step, role.events_s[static_cast<size_t>(step.slot)]);
+      return true;
     case StepKind::kHostSync: sync_host(role, step); return true;
   }
   return true;
@@ -199,8 +214,8 @@ bool Sweep::execute(size_t role_index, const Step& step) {
 void Sweep::collective(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
   note_host_gap(role, step);
-  kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group), step.duration, role.host(),
-                      charged(role, step));
+  kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group), step.duration,
+                      role.host(), charged(role, step));
   role.host_s += step.host_s;
   write_down(role, t);
 }
@@ -250,7 +265,8 @@ Meeting& Sweep::meeting(GroupKind kind, size_t number) {
   std::vector<Meeting>& meetings = meetings_[kind == GroupKind::kWorld ? 0 : 1];
   if (meetings.size() <= number) meetings.resize(number + 1);
   Meeting& found = meetings[number];
-  if (kind == GroupKind::kEmbedding && found.arrived == 0) found.latest_at_s.assign(static_cast<size_t>(n_), 0.0);
+  if (kind == GroupKind::kEmbedding && found.arrived == 0)
+    found.latest_at_s.assign(static_cast<size_t>(n_), 0.0);
   return found;
 }
 
@@ -265,13 +281,17 @@ bool Sweep::meet(size_t role_index, const Step& step) {
     ++here.arrived;
     note_host_gap(role, step);
     kernels::wait_for_host(t.data(), n_, role.host());
-    if (world) here.latest_s = std::max(here.latest_s, kernels::largest(t.data(), n_));
-    else kernels::wait_for(here.latest_at_s.data(), t.data(), n_);
+    if (world)
+      here.latest_s = std::max(here.latest_s, kernels::largest(t.data(), n_));
+    else
+      kernels::wait_for(here.latest_at_s.data(), t.data(), n_);
   }
   const size_t expected = world ? roles_.size() : std::min<size_t>(roles_.size(), 2);
   if (here.arrived < expected) return false;
-  if (world) std::fill(t.begin(), t.end(), here.latest_s);
-  else std::copy(here.latest_at_s.begin(), here.latest_at_s.end(), t.begin());
+  if (world)
+    std::fill(t.begin(), t.end(), here.latest_s);
+  else
+    std::copy(here.latest_at_s.begin(), here.latest_at_s.end(), t.begin());
   kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
   role.arrived = false;
   ++done;
@@ -287,16 +307,20 @@ void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
     for (const Times& t : role.free_s) rank.end_s = std::max(rank.end_s, t[at]);
     for (size_t part = 0; part < kPartCount; ++part)
       if (!role.parts_s[part].empty()) rank.parts_s[part] = role.parts_s[part][at];
-    rank.parts_s[static_cast<size_t>(Part::kCompute)] = role.compiled.compute.at(role.inverse_clock[at]);
-    rank.parts_s[static_cast<size_t>(Part::kOptimizer)] = role.compiled.optimizer.at(role.inverse_clock[at]);
+    rank.parts_s[static_cast<size_t>(Part::kCompute)] =
+        role.compiled.compute.at(role.inverse_clock[at]);
+    rank.parts_s[static_cast<size_t>(Part::kOptimizer)] =
+        role.compiled.optimizer.at(role.inverse_clock[at]);
   }
 }
 
 Timeline Sweep::collect() const {
   Timeline timeline;
   timeline.ranks.resize(static_cast<size_t>(n_) * roles_.size());
-  for (size_t r = 0; r < roles_.size(); ++r) collect_role(roles_[r], &timeline.ranks[r * static_cast<size_t>(n_)]);
-  for (const RankTimes& rank : timeline.ranks) timeline.step_s = std::max(timeline.step_s, rank.end_s);
+  for (size_t r = 0; r < roles_.size(); ++r)
+    collect_role(roles_[r], &timeline.ranks[r * static_cast<size_t>(n_)]);
+  for (const RankTimes& rank : timeline.ranks)
+    timeline.step_s = std::max(timeline.step_s, rank.end_s);
   for (RankTimes& rank : timeline.ranks) {
     double busy_s = 0;
     for (const double part_s : rank.parts_s) busy_s += part_s;
@@ -316,7 +340,8 @@ Timeline Sweep::collect() const {
 
 }  // namespace
 
-Timeline sweep_ranks(const EngineInput& input, const RankLayout& layout, std::span<const size_t> order) {
+Timeline sweep_ranks(const EngineInput& input, const RankLayout& layout,
+                     std::span<const size_t> order) {
   return Sweep(input, layout).run(order);
 }
 

@@ -19,8 +19,8 @@ double sum_of_parts(const RankTimes& rank) {
   return std::accumulate(rank.parts_s.begin(), rank.parts_s.end(), 0.0);
 }
 
-// Two ranks, 10 s of clocked work, then a 1 s all-reduce. Rank 1 runs at half the clock: it needs 20 s, so both end
-// at 21 s, and rank 0 spends 11 s in the all-reduce, 10 of them waiting.
+// Two ranks, 10 s of clocked work, then a 1 s all-reduce. Rank 1 runs at half the clock: it needs
+// 20 s, so both end at 21 s, and rank 0 spends 11 s in the all-reduce, 10 of them waiting.
 TEST(Sweep, SlowRankDelaysItsTensorGroup) {
   TestPlan test(2, 1, 1, 1);
   const int32_t work = test.op(0, 10);
@@ -36,8 +36,9 @@ TEST(Sweep, SlowRankDelaysItsTensorGroup) {
   EXPECT_DOUBLE_EQ(part(timeline.ranks[1], Part::kAllReduce), 1);
 }
 
-// tp 2, dp 2, ranks 0 1 | 2 3; rank 3 is slow. The tensor group {2, 3} waits at once, the other learns of it in
-// the data-parallel groups {0, 2} and {1, 3}: 4 s of work (8 on rank 3), 1 s all-reduce, 2 s gradients.
+// tp 2, dp 2, ranks 0 1 | 2 3; rank 3 is slow. The tensor group {2, 3} waits at once, the other
+// learns of it in the data-parallel groups {0, 2} and {1, 3}: 4 s of work (8 on rank 3), 1 s
+// all-reduce, 2 s gradients.
 TEST(Sweep, DelaySpreadsFromGroupToGroup) {
   TestPlan test(2, 1, 2, 1);
   test.compute(0, test.op(0, 4));
@@ -48,14 +49,15 @@ TEST(Sweep, DelaySpreadsFromGroupToGroup) {
   EXPECT_DOUBLE_EQ(timeline.step_s, 11);  // 8 + 1 + 2
   for (const int rank : {0, 1}) {
     EXPECT_DOUBLE_EQ(part(timeline.ranks[static_cast<size_t>(rank)], Part::kAllReduce), 1);
-    EXPECT_DOUBLE_EQ(part(timeline.ranks[static_cast<size_t>(rank)], Part::kReduceScatter), 6);  // 4 of them waiting
+    EXPECT_DOUBLE_EQ(part(timeline.ranks[static_cast<size_t>(rank)], Part::kReduceScatter),
+                     6);  // 4 of them waiting
   }
   EXPECT_DOUBLE_EQ(part(timeline.ranks[2], Part::kAllReduce), 5);
   EXPECT_DOUBLE_EQ(part(timeline.ranks[3], Part::kAllReduce), 1);
 }
 
-// The host needs 3 s a launch, the kernels 1 s: kernel i starts at 3 i, the fourth ends at 10, 6 s are idle. Then
-// a kernel of 10 s is launched at 12, and one of 1 s waits for it: 23.
+// The host needs 3 s a launch, the kernels 1 s: kernel i starts at 3 i, the fourth ends at 10, 6 s
+// are idle. Then a kernel of 10 s is launched at 12, and one of 1 s waits for it: 23.
 TEST(Sweep, MergedRunKnowsTheHost) {
   TestPlan test(1, 1, 1, 1);
   const int32_t small = test.op(1), large = test.op(10);
@@ -70,9 +72,10 @@ TEST(Sweep, MergedRunKnowsTheHost) {
   EXPECT_DOUBLE_EQ(timeline.step_s, 23);
 }
 
-// Kernels of 2 and 1 s of clocked work, 1.5 s a launch. At full clock the second starts at max(2, 1.5) and all
-// ends at 3; at clock 4 the first ends at 0.5, the second is launched at 1.5 and ends at 1.75. Which of host and
-// GPU is late differs from rank to rank, so the run must not become one line.
+// Kernels of 2 and 1 s of clocked work, 1.5 s a launch. At full clock the second starts at
+// max(2, 1.5) and all ends at 3; at clock 4 the first ends at 0.5, the second is launched at 1.5
+// and ends at 1.75. Which of host and GPU is late differs from rank to rank, so the run must not
+// become one line.
 TEST(Sweep, RunIsNotMergedWhereClocksDisagreeOnWhatIsLate) {
   TestPlan test(1, 1, 2, 1);
   test.compute(0, test.op(0, 2));
@@ -84,8 +87,8 @@ TEST(Sweep, RunIsNotMergedWhereClocksDisagreeOnWhatIsLate) {
   EXPECT_DOUBLE_EQ(timeline.ranks[1].end_s, 1.75);
 }
 
-// 2 s of work, a device-to-host copy, then two launches of 1 s each: the first starts at 2, the second is
-// launched at 3 and starts at max(2.5, 3); it ends at 3.5.
+// 2 s of work, a device-to-host copy, then two launches of 1 s each: the first starts at 2, the
+// second is launched at 3 and starts at max(2.5, 3); it ends at 3.5.
 TEST(Sweep, HostWaitsForTheDevice) {
   TestPlan test(1, 1, 1, 1);
   const int32_t half = test.op(0.5);
@@ -97,13 +100,17 @@ TEST(Sweep, HostWaitsForTheDevice) {
   EXPECT_DOUBLE_EQ(sweep(test.input()).step_s, 3.5);
 }
 
-// A 5 s gather on its own stream beside 3 s of work: 2 s are exposed, charged where the compute stream waits.
+// A 5 s gather on its own stream beside 3 s of work: 2 s are exposed, charged where the compute
+// stream waits.
 TEST(Sweep, JoinChargesWhatIsExposed) {
   TestPlan test(2, 1, 1, 1);
   const int32_t gather = test.communication(CollectiveKind::kAllGather, GroupKind::kTensor, 5);
   test.collective(0, gather, Stream::kTensor);
   test.compute(0, test.op(3));
-  test.add(0, {.kind = plan::InstructionKind::kJoin, .stream = Stream::kCompute, .on = Stream::kTensor, .op = gather});
+  test.add(0, {.kind = plan::InstructionKind::kJoin,
+               .stream = Stream::kCompute,
+               .on = Stream::kTensor,
+               .op = gather});
   test.compute(0, test.op(1));
   const Timeline timeline = sweep(test.input());
   EXPECT_DOUBLE_EQ(timeline.step_s, 6);
@@ -118,7 +125,9 @@ TEST(Sweep, WaitSeesWhatWasRecorded) {
   test.collective(0, gather, Stream::kData);
   test.add(0, {.kind = plan::InstructionKind::kRecord, .stream = Stream::kData, .slot = 0});
   test.collective(0, gather, Stream::kData);
-  test.add(0, {.kind = plan::InstructionKind::kWait, .stream = Stream::kCompute, .op = gather, .slot = 0});
+  test.add(
+      0,
+      {.kind = plan::InstructionKind::kWait, .stream = Stream::kCompute, .op = gather, .slot = 0});
   test.compute(0, test.op(1));
   const Timeline timeline = sweep(test.input());
   EXPECT_DOUBLE_EQ(part(timeline.ranks[0], Part::kAllGather), 5);
@@ -126,8 +135,9 @@ TEST(Sweep, WaitSeesWhatWasRecorded) {
   EXPECT_DOUBLE_EQ(timeline.step_s, 10);
 }
 
-// Stage 0 works 4 s and sends (1 s); stage 1 has nothing to do before. It receives at 4, has it at 5, works to 9.
-// Of its 5 s of waiting 1 s is the transfer, 4 s are bubble; stage 0 idles from 5 on.
+// Stage 0 works 4 s and sends (1 s); stage 1 has nothing to do before. It receives at 4, has it at
+// 5, works to 9. Of its 5 s of waiting 1 s is the transfer, 4 s are bubble; stage 0 idles from 5
+// on.
 TEST(Sweep, WaitingForANeighbourIsIdle) {
   TestPlan test(1, 1, 1, 2);
   const int32_t work = test.op(4);
@@ -148,9 +158,13 @@ TEST(Sweep, JoiningAReceiveChargesAtMostTheTransfer) {
   TestPlan test(1, 1, 1, 2);
   const int32_t transfer = test.communication(CollectiveKind::kSendRecv, GroupKind::kPipeline, 1);
   test.compute(0, test.op(4));
-  test.add(0, {.kind = plan::InstructionKind::kJoin, .stream = Stream::kPipelineForward, .on = Stream::kCompute});
+  test.add(0, {.kind = plan::InstructionKind::kJoin,
+               .stream = Stream::kPipelineForward,
+               .on = Stream::kCompute});
   test.message(0, 1, transfer, Stream::kPipelineForward);
-  test.add(1, {.kind = plan::InstructionKind::kJoin, .stream = Stream::kCompute, .on = Stream::kPipelineForward,
+  test.add(1, {.kind = plan::InstructionKind::kJoin,
+               .stream = Stream::kCompute,
+               .on = Stream::kPipelineForward,
                .op = transfer});
   test.compute(1, test.op(2));
   const Timeline timeline = sweep(test.input());
@@ -179,7 +193,8 @@ TEST(Sweep, AllStagesMeet) {
   EXPECT_DOUBLE_EQ(part(timeline.ranks[2], Part::kIdle), 0);
 }
 
-// First and last stage exchange embedding gradients rank by rank; the stage between does not take part.
+// First and last stage exchange embedding gradients rank by rank; the stage between does not take
+// part.
 TEST(Sweep, EmbeddingGroupJoinsEqualIndices) {
   TestPlan test(2, 1, 1, 3);
   const int32_t work = test.op(0, 4);

@@ -4,7 +4,8 @@
 
 #include "engine/timeline.h"
 
-/// Hand-made plans for the engine's tests: programs written instruction by instruction, prices beside them.
+/// Hand-made plans for the engine's tests: programs written instruction by instruction, prices
+/// beside them.
 namespace ergometer::engine::test {
 
 using plan::Instruction;
@@ -32,7 +33,8 @@ struct TestPlan {
     plan.ranks_per_role = tp * cp * dp;
     costs.prices.resize(static_cast<size_t>(pp));
     costs.reference_clock_hz = 1e9;
-    for (int64_t stage = 0; stage < pp; ++stage) plan.roles[static_cast<size_t>(stage)].stage = stage;
+    for (int64_t stage = 0; stage < pp; ++stage)
+      plan.roles[static_cast<size_t>(stage)].stage = stage;
   }
 
   /// Adds an operator with one price on all roles and gives its number.
@@ -42,7 +44,8 @@ struct TestPlan {
     it.pass = pass;
     it.name = "work";
     plan.operators.push_back(it);
-    for (auto& prices : costs.prices) prices.push_back({.fixed_s = fixed_s, .clocked_s = clocked_s});
+    for (auto& prices : costs.prices)
+      prices.push_back({.fixed_s = fixed_s, .clocked_s = clocked_s});
     return static_cast<int32_t>(plan.operators.size()) - 1;
   }
   int32_t communication(workload::CollectiveKind kind, GroupKind group, double fixed_s) {
@@ -55,7 +58,9 @@ struct TestPlan {
     return number;
   }
 
-  void add(size_t role, Instruction instruction) { plan.roles[role].program.push_back(instruction); }
+  void add(size_t role, Instruction instruction) {
+    plan.roles[role].program.push_back(instruction);
+  }
   void compute(size_t role, int32_t op, Stream stream = Stream::kCompute) {
     add(role, {.kind = InstructionKind::kCompute, .stream = stream, .op = op});
   }
@@ -83,6 +88,8 @@ struct TestPlan {
   }
 };
 
-inline double part(const RankTimes& rank, Part which) { return rank.parts_s[static_cast<size_t>(which)]; }
+inline double part(const RankTimes& rank, Part which) {
+  return rank.parts_s[static_cast<size_t>(which)];
+}
 
 }  // namespace ergometer::engine::test

@@ -11,11 +11,19 @@
 
 namespace ergometer::engine {
 
-/// Where a rank's step time goes; the parts add up to the step. Exposed kinds are time in which the compute
-/// stream stands still because of that communication, waiting for late peers included; waiting for a pipeline
-/// neighbour that has not sent yet is kIdle, as is the end of the step after the rank's own work.
+/// Where a rank's step time goes; the parts add up to the step. Exposed kinds are time in which the
+/// compute stream stands still because of that communication, waiting for late peers included;
+/// waiting for a pipeline neighbour that has not sent yet is kIdle, as is the end of the step after
+/// the rank's own work.
 enum class Part : uint8_t {
-  kCompute, kAllReduce, kAllGather, kReduceScatter, kAllToAll, kSendRecv, kOptimizer, kIdle
+  kCompute,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kSendRecv,
+  kOptimizer,
+  kIdle
 };
 inline constexpr int kPartCount = 8;
 
@@ -35,11 +43,13 @@ struct Timeline {
   double step_s = 0;
   std::vector<RankTimes> ranks;  ///< by global rank
   std::vector<Span> spans;       ///< of the sampled ranks, rank by rank, in issue order
-  /// By role: how long its first rank's compute stream stood still because the host had not launched yet.
+  /// By role: how long its first rank's compute stream stood still because the host had not
+  /// launched yet.
   std::vector<double> host_gaps_s;
 };
 
-/// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all ones.
+/// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all
+/// ones.
 using Stretch = std::vector<std::vector<float>>;
 
 struct EngineInput {
@@ -51,16 +61,17 @@ struct EngineInput {
   const Stretch& stretch;
 };
 
-/// The max-plus sweep: every rank on its own, the ranks of a role side by side (see engine/sweep.cpp).
+/// The max-plus sweep: every rank on its own, the ranks of a role side by side (see
+/// engine/sweep.cpp).
 Timeline sweep(const EngineInput& input);
 
-/// The reference: a plain discrete-event simulation of the same programs, one rank at a time, integer
-/// picoseconds. Slow; it exists to hold the sweep to it (`--engine event`).
+/// The reference: a plain discrete-event simulation of the same programs, one rank at a time,
+/// integer picoseconds. Slow; it exists to hold the sweep to it (`--engine event`).
 Timeline simulate_events(const EngineInput& input);
 
-/// Finds which instructions run beside which (on one rank of every role, at reference clocks) and how far link
-/// sharing and kernel overlap stretch them; iterates until durations settle.
-Stretch settle_contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model,
-                          const cost::CostTable& costs);
+/// Finds which instructions run beside which (on one rank of every role, at reference clocks) and
+/// how far link sharing and kernel overlap stretch them; iterates until durations settle.
+Stretch settle_contention(const spec::Job& job, const plan::Plan& plan,
+                          const cost::CostModel& model, const cost::CostTable& costs);
 
 }  // namespace ergometer::engine
