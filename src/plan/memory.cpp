@@ -5,9 +5,9 @@
 
 #include "plan/memory_parts.h"
 
-// Peak memory of a stage = model states + buffers + the largest of (what the schedule holds at its fullest, what
-// the optimizer step needs beside the states). In the framework's allocator: the driver's context, NCCL's buffers
-// and fragmentation are the node's "memory_reserve".
+// Peak memory of a stage = model states + buffers + the largest of (what the schedule holds at its
+// fullest, what the optimizer step needs beside the states). In the framework's allocator: the
+// driver's context, NCCL's buffers and fragmentation are the node's "memory_reserve".
 namespace ergometer::plan {
 namespace {
 
@@ -15,7 +15,8 @@ void add_part(StageMemory& stage, const char* name, double bytes) {
   if (bytes > 0) stage.parts.emplace_back(name, bytes);
 }
 
-StageMemory stage_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage, int64_t index) {
+StageMemory stage_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Stage& stage, int64_t index) {
   const StateMemory state = state_memory(job, workload, stage);
   const BufferMemory buffers = buffer_memory(job, workload, stage);
   ActivationMemory active = activation_memory(job, workload, stage, index);
@@ -49,7 +50,8 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
 
 }  // namespace
 
-MemoryReport memory(const spec::Job& job, const workload::Workload& workload, const std::vector<Stage>& stages) {
+MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
+                    const std::vector<Stage>& stages) {
   MemoryReport report;
   const spec::Node& node = job.cluster.node;
   report.capacity = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);

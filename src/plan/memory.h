@@ -15,7 +15,8 @@ namespace ergometer::plan {
 struct StageMemory {
   int64_t stage = 0;
   double weights = 0, gradients = 0, optimizer = 0, activations = 0;
-  double other = 0;  ///< workspaces, loss buffers, gathered FSDP units, dummy weight gradients, KV cache
+  double other =
+      0;  ///< workspaces, loss buffers, gathered FSDP units, dummy weight gradients, KV cache
   std::vector<std::pair<std::string, double>> parts;  ///< finer, for --explain; sums to the total
   double total() const { return weights + gradients + optimizer + activations + other; }
 };
@@ -23,15 +24,17 @@ struct StageMemory {
 struct MemoryReport {
   std::vector<StageMemory> stages;
   int64_t worst_stage = 0;
-  double capacity = 0;   ///< usable by the framework on one GPU
-  double allocated_after_step = 0;  ///< worst stage, between steps: states and lasting buffers, no activations
-                                    ///< (what nanotron reports)
+  double capacity = 0;              ///< usable by the framework on one GPU
+  double allocated_after_step = 0;  ///< worst stage, between steps: states and lasting buffers, no
+                                    ///< activations (what nanotron reports)
   bool fits = true;
   const StageMemory& worst() const { return stages[static_cast<size_t>(worst_stage)]; }
-  /// "does not fit: needs 97.1 of 79.1 GiB on stage 3; the largest part is activations (41.2 GiB); try ..."
+  /// "does not fit: needs 97.1 of 79.1 GiB on stage 3; the largest part is activations (41.2 GiB);
+  /// try ..."
   std::string advice;
 };
 
-MemoryReport memory(const spec::Job& job, const workload::Workload& workload, const std::vector<Stage>& stages);
+MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
+                    const std::vector<Stage>& stages);
 
 }  // namespace ergometer::plan

@@ -6,20 +6,23 @@
 #include "plan/memory_parts.h"
 #include "plan/schedule.h"
 
-// Walks the stage's schedule. A forward leaves its chunk's kept tensors (of recomputed layers the checkpoint), a
-// backward frees them block by block, last block first. The peak is looked for inside every backward: while block i
-// runs, the blocks behind it are freed, its transient is alive, and if it is recomputed its kept tensors are back.
+// Walks the stage's schedule. A forward leaves its chunk's kept tensors (of recomputed layers the
+// checkpoint), a backward frees them block by block, last block first. The peak is looked for
+// inside every backward: while block i runs, the blocks behind it are freed, its transient is
+// alive, and if it is recomputed its kept tensors are back.
 namespace ergometer::plan {
 namespace {
 
-const char* const kLogits = "logits";  // the loss's part of a head's kept tensors, see workload/activations.cpp
+const char* const kLogits =
+    "logits";  // the loss's part of a head's kept tensors, see workload/activations.cpp
 
-/// What one micro batch of a chunk holds between forward and backward, and how a backward moves away from it.
+/// What one micro batch of a chunk holds between forward and backward, and how a backward moves
+/// away from it.
 struct ChunkMemory {
-  double kept = 0;       ///< after forward
+  double kept = 0;  ///< after forward
   double kept_logits = 0;
-  double forward = 0;    ///< most above `kept` while forward runs
-  double backward = 0;   ///< most above `kept` while backward runs
+  double forward = 0;        ///< most above `kept` while forward runs
+  double backward = 0;       ///< most above `kept` while backward runs
   double backward_loss = 0;  ///< of that peak, the loss's share of transients
   double freed_logits = 0;   ///< logits that are gone at that peak
 };
@@ -37,25 +40,30 @@ bool has_loss(const workload::Block& block) {
 /// Layers between two checkpoints: the uniform method's group, else one.
 int64_t checkpoint_group(const spec::Job& job) {
   const spec::Training& training = job.training;
-  const bool grouped = training.recompute == spec::Recompute::kFull && training.recompute_layers > 1 &&
+  const bool grouped = training.recompute == spec::Recompute::kFull &&
+                       training.recompute_layers > 1 &&
                        training.recompute_method == spec::RecomputeMethod::kUniform;
   return grouped ? training.recompute_layers : 1;
 }
 
-/// Bytes a block holds after forward, and what its recomputation has brought back when its backward starts.
+/// Bytes a block holds after forward, and what its recomputation has brought back when its backward
+/// starts.
 struct Held {
   double kept = 0, rebuilt = 0;
 };
 
-/// A group's checkpoint is its first layer's input; recomputation runs the whole group, so a layer's backward finds
-/// all layers before it in the group rebuilt. The rebuilt first layer contains its checkpoint.
-std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& workload, const Chunk& chunk) {
+/// A group's checkpoint is its first layer's input; recomputation runs the whole group, so a
+/// layer's backward finds all layers before it in the group rebuilt. The rebuilt first layer
+/// contains its checkpoint.
+std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& workload,
+                                const Chunk& chunk) {
   std::vector<Held> held;
   const int64_t group = checkpoint_group(job);
   int64_t layer = 0;
   double rebuilt = 0;
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-    const workload::ActivationShare& share = workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
+    const workload::ActivationShare& share =
+        workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
     if (!is_recomputed(chunk, workload, i)) {
       held.push_back({share.kept, 0});
       continue;
@@ -67,7 +75,8 @@ std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& 
   return held;
 }
 
-ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload, const Chunk& chunk) {
+ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Chunk& chunk) {
   const std::vector<Held> held = held_by_block(job, workload, chunk);
   ChunkMemory memory;
   double freed = 0, freed_logits = 0;
@@ -91,7 +100,8 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
 void add_parts(const workload::Workload& workload, const Chunk& chunk, int64_t alive,
                std::map<std::string, double>& sums) {
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-    const workload::ActivationShare& share = workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
+    const workload::ActivationShare& share =
+        workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
     if (is_recomputed(chunk, workload, i)) {
       sums["checkpoints"] += static_cast<double>(alive) * share.checkpoint;
       continue;
@@ -108,21 +118,23 @@ struct Peak {
 
 }  // namespace
 
-ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                                   int64_t stage_index) {
+ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
+                                   const Stage& stage, int64_t stage_index) {
   std::vector<ChunkMemory> chunks;
   for (const Chunk& chunk : stage.chunks) chunks.push_back(chunk_memory(job, workload, chunk));
   std::vector<int64_t> alive(chunks.size(), 0);
   Peak peak;
   peak.alive = alive;
   double held = 0, logits = 0;
-  const bool inference = job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
+  const bool inference =
+      job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
   for (const ScheduleSlot& slot : schedule(job, stage_index)) {
     const ChunkMemory& chunk = chunks[static_cast<size_t>(slot.chunk)];
     int64_t& count = alive[static_cast<size_t>(slot.chunk)];
     const bool forward = slot.kind == SlotKind::kForward;
     if (forward && !inference) ++count, held += chunk.kept, logits += chunk.kept_logits;
-    // A layer's forward needs no more than what it keeps; in inference, where nothing is kept, its transient.
+    // A layer's forward needs no more than what it keeps; in inference, where nothing is kept, its
+    // transient.
     const double above = inference ? chunk.forward : forward ? 0 : chunk.backward;
     if (held + above > peak.total) {
       const double loss = forward ? 0 : chunk.backward_loss - chunk.freed_logits;
@@ -135,7 +147,8 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
   memory.loss = peak.loss;
   memory.activations = peak.total - peak.loss;
   std::map<std::string, double> sums;
-  for (size_t i = 0; i < chunks.size(); ++i) add_parts(workload, stage.chunks[i], peak.alive[i], sums);
+  for (size_t i = 0; i < chunks.size(); ++i)
+    add_parts(workload, stage.chunks[i], peak.alive[i], sums);
   double named = 0;
   for (const auto& [name, bytes] : sums) {
     if (bytes <= 0) continue;
@@ -143,7 +156,8 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
     named += bytes;
   }
   // What is rebuilt or in passing at the peak, less what that backward has freed already.
-  if (memory.activations != named) memory.parts.emplace_back("working_set", memory.activations - named);
+  if (memory.activations != named)
+    memory.parts.emplace_back("working_set", memory.activations - named);
   return memory;
 }
 

@@ -30,12 +30,13 @@ bool trains(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
 }
 
-/// A step of tensor parallelism takes two replicas for one, or two more GPUs; heads must divide, and the group
-/// should stay inside the node's fast links.
+/// A step of tensor parallelism takes two replicas for one, or two more GPUs; heads must divide,
+/// and the group should stay inside the node's fast links.
 bool can_double_tp(const spec::Job& job) {
   const int64_t tp = 2 * job.parallelism.tp;
-  return tp <= std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus) && job.model.heads % tp == 0 &&
-         job.model.ffn % tp == 0 && tp * job.parallelism.cp * job.parallelism.pp <= job.gpus;
+  return tp <= std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus) &&
+         job.model.heads % tp == 0 && job.model.ffn % tp == 0 &&
+         tp * job.parallelism.cp * job.parallelism.pp <= job.gpus;
 }
 
 bool can_double_pp(const spec::Job& job) {
@@ -66,15 +67,19 @@ void suggest_for_activations(const spec::Job& job, std::vector<std::string>& tri
   const spec::Parallelism& p = job.parallelism;
   const spec::Training& training = job.training;
   const bool partial = training.recompute == spec::Recompute::kFull &&
-                       training.recompute_method == spec::RecomputeMethod::kBlock && training.recompute_layers > 0;
-  if (trains(job) && training.recompute != spec::Recompute::kFull) tries.push_back("--recompute full");
+                       training.recompute_method == spec::RecomputeMethod::kBlock &&
+                       training.recompute_layers > 0;
+  if (trains(job) && training.recompute != spec::Recompute::kFull)
+    tries.push_back("--recompute full");
   const std::vector<int64_t> layers = layers_per_chunk(job);
   const int64_t most = *std::max_element(layers.begin(), layers.end());
   if (trains(job) && partial && training.recompute_layers < most)
     tries.push_back(fmt::format("--recompute-num-layers {}", most));
-  if (training.micro_batch > 1) tries.push_back(fmt::format("--micro-batch-size {}", training.micro_batch / 2));
+  if (training.micro_batch > 1)
+    tries.push_back(fmt::format("--micro-batch-size {}", training.micro_batch / 2));
   if (p.tp > 1 && !p.sequence_parallel && trains(job)) tries.push_back("--sequence-parallel");
-  if (trains(job) && training.attention == spec::AttentionBackend::kUnfused) tries.push_back("fused attention");
+  if (trains(job) && training.attention == spec::AttentionBackend::kUnfused)
+    tries.push_back("fused attention");
   if (can_double_tp(job)) tries.push_back(fmt::format("--tp {}", 2 * p.tp));
   if (trains(job) && training.seq_length % (4 * p.cp) == 0 && p.tp * 2 * p.cp * p.pp <= job.gpus)
     tries.push_back(fmt::format("--cp {}", 2 * p.cp));
@@ -99,7 +104,8 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   std::vector<std::string> tries;
   // When the states alone are too large, nothing that shrinks activations helps.
   const bool states_fit = states < report.capacity;
-  if (states_fit && worst.activations + worst.other > report.capacity - states) suggest_for_activations(job, tries);
+  if (states_fit && worst.activations + worst.other > report.capacity - states)
+    suggest_for_activations(job, tries);
   if (!states_fit || largest.bytes != worst.activations) suggest_for_states(job, tries);
   std::vector<std::string> distinct;
   for (const std::string& one : tries)
@@ -107,9 +113,11 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   constexpr size_t kMost = 4;
   if (distinct.size() > kMost) distinct.resize(kMost);
   if (distinct.empty()) distinct.push_back("more GPUs");
-  return fmt::format("does not fit: needs {:.1f} of {:.1f} GiB on stage {}; the largest part is {} ({:.1f} GiB); try {}",
-                     worst.total() / kGib, report.capacity / kGib, worst.stage, largest.name, largest.bytes / kGib,
-                     join(distinct));
+  return fmt::format(
+      "does not fit: needs {:.1f} of {:.1f} GiB on stage {}; the largest part is {} ({:.1f} GiB); "
+      "try {}",
+      worst.total() / kGib, report.capacity / kGib, worst.stage, largest.name, largest.bytes / kGib,
+      join(distinct));
 }
 
 }  // namespace ergometer::plan

@@ -10,19 +10,21 @@ namespace ergometer::plan {
 /// Parameters of all blocks of a stage.
 workload::ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage);
 
-/// Ranks over which sharded states of dense and of expert parameters are divided; 1 without sharding.
+/// Ranks over which sharded states of dense and of expert parameters are divided; 1 without
+/// sharding.
 struct Shards {
   double dense = 1, expert = 1;
 };
 
 struct StateMemory {
-  double weights = 0;    ///< parameters, and FP8 copies that are kept beside them
-  double fp8_copies = 0; ///< of `weights`
+  double weights = 0;     ///< parameters, and FP8 copies that are kept beside them
+  double fp8_copies = 0;  ///< of `weights`
   double gradients = 0;
   double optimizer = 0;
-  double step = 0;       ///< alive only during the optimizer step
+  double step = 0;  ///< alive only during the optimizer step
 };
-StateMemory state_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage);
+StateMemory state_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Stage& stage);
 
 /// Buffers that are no model state and do not depend on the schedule.
 struct BufferMemory {
@@ -33,16 +35,17 @@ struct BufferMemory {
   double kv_cache = 0;
   double total() const { return dummy_gradients + gathered + tensor + workspace + kv_cache; }
 };
-BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage);
+BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload,
+                           const Stage& stage);
 
 /// Peak of what forward leaves for backward, over the stage's schedule.
 struct ActivationMemory {
   double activations = 0;
-  double loss = 0;  ///< logits and what the loss makes of them
+  double loss = 0;                                    ///< logits and what the loss makes of them
   std::vector<std::pair<std::string, double>> parts;  ///< of `activations`
 };
-ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                                   int64_t stage_index);
+ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
+                                   const Stage& stage, int64_t stage_index);
 
 /// One sentence for the user when the worst stage does not fit.
 std::string memory_advice(const spec::Job& job, const MemoryReport& report);

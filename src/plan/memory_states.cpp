@@ -16,31 +16,38 @@
 //   nanotron, ZeRO 1                  2          4 + 2      12 / D, and 2 + 2 / D of gather buffers
 //   LoRA                              2 frozen, an adapter's parameters as above
 //
-// 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate master.
-// nanotron adds its FP32 gradients up beside the 16-bit ones in PyTorch DDP's buckets (none with one replica), and
-// keeps the flat output and input of the all-gather that follows the sharded step. Its row is read off 1,070 measured
-// allocations, which it meets to 0.2 % in the median (tests/validation/memory_test.cpp); the others are the schemes'
-// own definitions (Megatron-LM docs/dist_optimizer, ZeRO 1910.02054).
+// 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate
+// master. nanotron adds its FP32 gradients up beside the 16-bit ones in PyTorch DDP's buckets (none
+// with one replica), and keeps the flat output and input of the all-gather that follows the sharded
+// step. Its row is read off 1,070 measured allocations, which it meets to 0.2 % in the median
+// (tests/validation/memory_test.cpp); the others are the schemes' own definitions (Megatron-LM
+// docs/dist_optimizer, ZeRO 1910.02054).
 namespace ergometer::plan {
 namespace {
 
 using workload::ParameterShare;
 
-// Transformer Engine and cuBLAS workspaces, random states, small tensors: measured allocations exceed the sum of
-// named tensors by this much (SimuMax's B200 runs; tests/validation/memory_test.cpp).
+// Transformer Engine and cuBLAS workspaces, random states, small tensors: measured allocations
+// exceed the sum of named tensors by this much (SimuMax's B200 runs;
+// tests/validation/memory_test.cpp).
 constexpr double kWorkspaceBytes = 0.5 * 1024 * 1024 * 1024;
-// The same for nanotron, which has no Transformer Engine: what its allocations have in common whatever the model.
+// The same for nanotron, which has no Transformer Engine: what its allocations have in common
+// whatever the model.
 constexpr double kNanotronWorkspaceBytes = 0.07 * 1024 * 1024 * 1024;
 constexpr double kMoments = 8, kMaster = 4;
 constexpr double kMxfp8Scale = 1 + 1.0 / 32;  // one 8-bit scale per block of 32
 
-double element_bytes(const spec::Job& job) { return job.training.precision == spec::Precision::kFp32 ? 4 : 2; }
+double element_bytes(const spec::Job& job) {
+  return job.training.precision == spec::Precision::kFp32 ? 4 : 2;
+}
 
 bool trains(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
 }
 
-bool shards_parameters(const spec::Job& job) { return job.parallelism.fsdp || job.parallelism.zero_stage >= 3; }
+bool shards_parameters(const spec::Job& job) {
+  return job.parallelism.fsdp || job.parallelism.zero_stage >= 3;
+}
 
 bool nanotron(const spec::Job& job) { return job.training.framework == spec::Framework::kNanotron; }
 
@@ -50,7 +57,8 @@ bool torch_fsdp(const spec::Job& job) {
 
 Shards shards_from(const spec::Job& job, bool sharded) {
   if (!sharded) return {};
-  const auto dense = shards_parameters(job) ? workload::GroupKind::kShard : workload::GroupKind::kData;
+  const auto dense =
+      shards_parameters(job) ? workload::GroupKind::kShard : workload::GroupKind::kData;
   return {static_cast<double>(rank_group(job, dense).size),
           static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size)};
 }
@@ -70,15 +78,17 @@ double fp8_weights(const workload::Workload& workload, const Stage& stage) {
       for (const workload::Item& item : workload.blocks[static_cast<size_t>(index)].forward) {
         if (item.kind != workload::Item::Kind::kOperator) continue;
         const workload::Operator& op = workload.operators[static_cast<size_t>(item.op)];
-        const bool gemm =
-            op.kind == workload::OperatorKind::kGemm || op.kind == workload::OperatorKind::kGroupedGemm;
+        const bool gemm = op.kind == workload::OperatorKind::kGemm ||
+                          op.kind == workload::OperatorKind::kGroupedGemm;
         if (gemm && op.precision == spec::Precision::kFp8)
-          elements += static_cast<double>(op.groups) * static_cast<double>(op.n) * static_cast<double>(op.k);
+          elements += static_cast<double>(op.groups) * static_cast<double>(op.n) *
+                      static_cast<double>(op.k);
       }
   return elements;
 }
 
-/// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ by direction.
+/// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ
+/// by direction.
 double fp8_copy_bytes(const spec::Job& job) {
   const bool both = job.cluster.node.gpu.architecture != "blackwell";
   switch (job.training.fp8_recipe) {
@@ -90,7 +100,8 @@ double fp8_copy_bytes(const spec::Job& job) {
   return 0;
 }
 
-void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage, StateMemory& state) {
+void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+             StateMemory& state) {
   if (job.training.precision != spec::Precision::kFp8) return;
   const double shards = shards_parameters(job) ? shards_from(job, true).dense : 1;
   const double elements = fp8_weights(workload, stage) / shards;
@@ -98,11 +109,17 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
   state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);
 }
 
-/// Bytes per parameter that a master copy takes: none in FP32, where the parameter is its own master.
-double master_bytes(const spec::Job& job) { return job.training.precision == spec::Precision::kFp32 ? 0 : kMaster; }
+/// Bytes per parameter that a master copy takes: none in FP32, where the parameter is its own
+/// master.
+double master_bytes(const spec::Job& job) {
+  return job.training.precision == spec::Precision::kFp32 ? 0 : kMaster;
+}
 
-double distinct_shape_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
-  if (!job.training.grad_accumulation_fusion || job.training.framework != spec::Framework::kMegatron) return 0;
+double distinct_shape_bytes(const spec::Job& job, const workload::Workload& workload,
+                            const Stage& stage) {
+  if (!job.training.grad_accumulation_fusion ||
+      job.training.framework != spec::Framework::kMegatron)
+    return 0;
   std::vector<double> sizes;
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks)
@@ -113,9 +130,11 @@ double distinct_shape_bytes(const spec::Job& job, const workload::Workload& work
   return elements * element_bytes(job);
 }
 
-/// Sharded parameters are whole while their unit, a layer, computes, and the next one is fetched ahead; a layer's
-/// gradients are whole until they are reduced. What is outside the layers is one unit that stays gathered.
-double gathered_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+/// Sharded parameters are whole while their unit, a layer, computes, and the next one is fetched
+/// ahead; a layer's gradients are whole until they are reduced. What is outside the layers is one
+/// unit that stays gathered.
+double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
+                      const Stage& stage) {
   if (!shards_parameters(job)) return 0;
   constexpr Shards kWhole;
   double layer = 0, layer_gradient = 0, outside = 0;
@@ -135,27 +154,34 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload, 
 }
 
 /// Key-value cache of every sequence a replica serves, over the layers of the stage.
-double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload,
+                      const Stage& stage) {
   if (trains(job)) return 0;
   double layers = 0;
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks)
-      layers += workload.blocks[static_cast<size_t>(index)].kind == workload::BlockKind::kLayer ? 1 : 0;
+      layers +=
+          workload.blocks[static_cast<size_t>(index)].kind == workload::BlockKind::kLayer ? 1 : 0;
   const spec::Model& model = job.model;
   const spec::Parallelism& p = job.parallelism;
   const bool latent = model.attention == spec::AttentionKind::kLatent;
-  // Latent attention's keys and values are cached expanded to every head, as the attention core reads them.
+  // Latent attention's keys and values are cached expanded to every head, as the attention core
+  // reads them.
   const int64_t heads = std::max<int64_t>(1, (latent ? model.heads : model.kv_heads) / p.tp);
-  const int64_t width = latent ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
-                               : 2 * model.head_dim;
-  const double tokens = static_cast<double>(job.training.seq_length + job.training.generate_tokens) /
-                        static_cast<double>(p.cp);
-  const double sequences = static_cast<double>(job.training.global_batch) / static_cast<double>(p.dp);
+  const int64_t width =
+      latent ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
+             : 2 * model.head_dim;
+  const double tokens =
+      static_cast<double>(job.training.seq_length + job.training.generate_tokens) /
+      static_cast<double>(p.cp);
+  const double sequences =
+      static_cast<double>(job.training.global_batch) / static_cast<double>(p.dp);
   return layers * element_bytes(job) * static_cast<double>(heads * width) * tokens * sequences;
 }
 
-/// TE registers buffers for the gathered input and the scattered output of both column- and row-parallel layers.
-/// nanotron's asynchronous tensor parallelism keeps two whole copies of the residual stream in named buffers.
+/// TE registers buffers for the gathered input and the scattered output of both column- and
+/// row-parallel layers. nanotron's asynchronous tensor parallelism keeps two whole copies of the
+/// residual stream in named buffers.
 double tensor_buffer_bytes(const spec::Job& job, const workload::Workload& workload) {
   const spec::Parallelism& p = job.parallelism;
   constexpr double kNanotronBuffers = 2;
@@ -168,7 +194,9 @@ double tensor_buffer_bytes(const spec::Job& job, const workload::Workload& workl
 
 /// nanotron: what the all-gather behind the sharded optimizer step leaves.
 double nanotron_gather_bytes(const spec::Job& job, const ParameterShare& share) {
-  if (!nanotron(job) || job.parallelism.zero_stage == 0 || job.parallelism.dp * job.parallelism.cp == 1) return 0;
+  if (!nanotron(job) || job.parallelism.zero_stage == 0 ||
+      job.parallelism.dp * job.parallelism.cp == 1)
+    return 0;
   return element_bytes(job) * (trainable(share, {}) + trainable(share, shards_from(job, true)));
 }
 
@@ -193,7 +221,8 @@ ParameterShare stage_parameters(const workload::Workload& workload, const Stage&
   return sum;
 }
 
-StateMemory state_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+StateMemory state_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Stage& stage) {
   const ParameterShare share = stage_parameters(workload, stage);
   const int zero = job.parallelism.fsdp ? 3 : job.parallelism.zero_stage;
   const Shards optimizer = shards_from(job, zero >= 1);
@@ -205,18 +234,20 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   if (!trains(job)) return state;
   const bool wide = job.training.gradients_fp32 || torch || nanotron(job) ||
                     job.training.precision == spec::Precision::kFp32;
-  state.gradients = (wide ? 4 : 2) * trainable(share, shards_from(job, zero >= 2)) + nanotron_bucket_bytes(job, share);
+  state.gradients = (wide ? 4 : 2) * trainable(share, shards_from(job, zero >= 2)) +
+                    nanotron_bucket_bytes(job, share);
   state.optimizer = (kMoments + (torch ? 0 : master_bytes(job))) * trainable(share, optimizer);
   if (!wide) state.step = 4 * trainable(share, optimizer);
   return state;
 }
 
-BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload,
+                           const Stage& stage) {
   BufferMemory buffers;
   buffers.workspace = nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes;
   buffers.dummy_gradients = trains(job) ? distinct_shape_bytes(job, workload, stage) : 0;
-  buffers.gathered =
-      gathered_bytes(job, workload, stage) + nanotron_gather_bytes(job, stage_parameters(workload, stage));
+  buffers.gathered = gathered_bytes(job, workload, stage) +
+                     nanotron_gather_bytes(job, stage_parameters(workload, stage));
   buffers.tensor = tensor_buffer_bytes(job, workload);
   buffers.kv_cache = kv_cache_bytes(job, workload, stage);
   return buffers;

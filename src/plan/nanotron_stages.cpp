@@ -2,8 +2,9 @@
 
 namespace ergometer::plan {
 
-// nanotron's get_block_compute_costs counts the weights a token meets: 4 a d h (here with the real number of
-// key-value heads) + 3 h f for a layer, V h for the head, nothing for embedding and norms.
+// nanotron's get_block_compute_costs counts the weights a token meets: 4 a d h (here with the real
+// number of key-value heads) + 3 h f for a layer, V h for the head, nothing for embedding and
+// norms.
 std::vector<int64_t> nanotron_stage_layers(const spec::Job& job, bool before_fix) {
   const spec::Model& model = job.model;
   const int64_t layer = 2 * model.hidden * model.head_dim * (model.heads + model.kv_heads) +

@@ -4,16 +4,18 @@
 #include "workload/moe.h"
 #include "workload/shares.h"
 
-// Bytes a micro batch leaves on one rank between forward and backward: the tensors that autograd and Transformer
-// Engine save, one entry each. With n tokens on the rank (n / t where sequence parallelism divides them), per token
-// of a dense layer in 16 bit with flash attention:
+// Bytes a micro batch leaves on one rank between forward and backward: the tensors that autograd
+// and Transformer Engine save, one entry each. With n tokens on the rank (n / t where sequence
+// parallelism divides them), per token of a dense layer in 16 bit with flash attention:
 //
 //   2h norm input, 2h QKV input, 2(a+2g)d/t q, k, v, 2ad/t attention output, 4a/t log-sum-exp,
-//   2h norm input, 2h FC1 input, 4f/t gate and up (2f/t without gate), 2f/t FC2 input, h a dropout mask
+//   2h norm input, 2h FC1 input, 4f/t gate and up (2f/t without gate), 2f/t FC2 input, h a dropout
+//   mask
 //
-// Checked against SimuMax's saved-tensor lists and its measured peaks (tests/validation/memory_test.cpp). Linear
-// layers in FP8 keep their inputs in FP8. Worked: 405B, n = 4096, t = 1, h = 16384, a = 128, g = 8, d = 128,
-// f = 53248: 4096 * (8*16384 + 2*18432 + 2*16384 + 4*128 + 6*53248) = 2,132,803,584 bytes.
+// Checked against SimuMax's saved-tensor lists and its measured peaks
+// (tests/validation/memory_test.cpp). Linear layers in FP8 keep their inputs in FP8. Worked: 405B,
+// n = 4096, t = 1, h = 16384, a = 128, g = 8, d = 128, f = 53248: 4096 * (8*16384 + 2*18432 +
+// 2*16384 + 4*128 + 6*53248) = 2,132,803,584 bytes.
 namespace ergometer::workload {
 namespace {
 
@@ -47,24 +49,27 @@ void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
     return parts.add("log_sum_exp", 4 * tokens(shapes) * heads);
   const double scores = tokens(shapes) * static_cast<double>(shapes.key_length) * heads;
   // The softmax's output; with dropout its mask and the dropped copy too.
-  parts.add("attention_scores", scores * (job.model.dropout > 0 ? 2 * shapes.element + 1 : shapes.element));
+  parts.add("attention_scores",
+            scores * (job.model.dropout > 0 ? 2 * shapes.element + 1 : shapes.element));
 }
 
 void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double output = tokens(shapes) * static_cast<double>(shapes.heads * shapes.v_dim);
   const bool ulysses = shapes.cp > 1 && job.parallelism.cp_comm == spec::CpComm::kAllToAll;
-  // Attention's backward reads its output, the projection's weight gradient reads it too: one tensor, unless FP8
-  // or the all-to-all makes them two.
+  // Attention's backward reads its output, the projection's weight gradient reads it too: one
+  // tensor, unless FP8 or the all-to-all makes them two.
   parts.add("attention_output", output * shapes.element * (ulysses ? 2 : 1));
   if (shapes.fp8) parts.add("proj_input_fp8", output);
 }
 
 void add_heads(const spec::Job& job, const Shapes& shapes, Parts& parts) {
-  parts.add("query_key_value", shapes.element * tokens(shapes) *
-                                   static_cast<double>((shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim));
+  parts.add("query_key_value",
+            shapes.element * tokens(shapes) *
+                static_cast<double>((shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim));
   if (job.model.qk_norm)
-    parts.add("qk_norm_input", shapes.element * tokens(shapes) *
-                                   static_cast<double>((shapes.heads + shapes.kv_heads) * shapes.qk_dim));
+    parts.add("qk_norm_input",
+              shapes.element * tokens(shapes) *
+                  static_cast<double>((shapes.heads + shapes.kv_heads) * shapes.qk_dim));
   add_output(job, shapes, parts);
   add_core(job, shapes, parts);
 }
@@ -74,10 +79,12 @@ void add_latent(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double shard = static_cast<double>(shapes.shard_tokens);
   const double compressed = static_cast<double>(mla.q_rank + mla.kv_rank + mla.qk_rope_dim);
   parts.add("latent_norm_inputs", shapes.element * shard * compressed);
-  parts.add("latent_up_inputs", linear_input(shapes) * shard * static_cast<double>(mla.q_rank + mla.kv_rank));
+  parts.add("latent_up_inputs",
+            linear_input(shapes) * shard * static_cast<double>(mla.q_rank + mla.kv_rank));
   if (!recomputes(job, "mla_up_proj"))
-    parts.add("query_key_value", shapes.element * tokens(shapes) *
-                                     static_cast<double>(shapes.heads * (2 * shapes.qk_dim + shapes.v_dim)));
+    parts.add("query_key_value",
+              shapes.element * tokens(shapes) *
+                  static_cast<double>(shapes.heads * (2 * shapes.qk_dim + shapes.v_dim)));
   add_output(job, shapes, parts);
   add_core(job, shapes, parts);
 }
@@ -93,7 +100,8 @@ void add_mlp(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 
 void add_shared(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (recomputes(job, "shared_experts")) return;
-  const double width = tokens(shapes) * static_cast<double>(job.model.experts.shared_ffn / shapes.tp);
+  const double width =
+      tokens(shapes) * static_cast<double>(job.model.experts.shared_ffn / shapes.tp);
   parts.add("shared_fc1_output", shapes.element * branches(job.model) * width);
   parts.add("shared_fc2_input", linear_input(shapes) * width);
 }
@@ -102,8 +110,10 @@ void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (recomputes(job, "moe")) return;
   const MoeRows rows = moe_rows(job, shapes);
   const double width = rows.computed * static_cast<double>(rows.ffn);
-  parts.add("router_logits", 4 * static_cast<double>(shapes.shard_tokens * job.model.experts.count));
-  parts.add("expert_fc1_input", linear_input(shapes) * rows.computed * static_cast<double>(shapes.hidden));
+  parts.add("router_logits",
+            4 * static_cast<double>(shapes.shard_tokens * job.model.experts.count));
+  parts.add("expert_fc1_input",
+            linear_input(shapes) * rows.computed * static_cast<double>(shapes.hidden));
   parts.add("expert_fc1_output", shapes.element * branches(job.model) * width);
   if (!recomputes(job, "moe_act")) parts.add("expert_fc2_input", linear_input(shapes) * width);
   parts.add("expert_probabilities", 4 * rows.computed);
@@ -121,7 +131,8 @@ void add_stream(const spec::Job& job, const Shapes& shapes, bool moe, Parts& par
   // In parallel branches both norms read the same tensor; with one norm both linear layers do.
   if (!model.parallel_branches) parts.add("mlp_norm_input", shapes.element * stream);
   if (!one_norm && !rebuilt && !(recomputes(job, "mlp") && !moe))
-    parts.add(moe ? "router_input" : "fc1_input", (moe ? shapes.element : linear_input(shapes)) * stream);
+    parts.add(moe ? "router_input" : "fc1_input",
+              (moe ? shapes.element : linear_input(shapes)) * stream);
   if (model.norms_per_layer == 4) parts.add("output_norm_inputs", 2 * shapes.element * stream);
   if (model.dropout > 0) parts.add("dropout_masks", (model.parallel_branches ? 1 : 2) * stream);
 }
@@ -129,26 +140,31 @@ void add_stream(const spec::Job& job, const Shapes& shapes, bool moe, Parts& par
 /// LoRA: what its adapters keep, the narrow product between their two matrices.
 void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (!shapes.lora) return;
-  const double targets = job.training.lora_targets.empty() ? 4 : static_cast<double>(job.training.lora_targets.size());
-  parts.add("adapters", targets * shapes.element * tokens(shapes) * static_cast<double>(job.training.lora_rank));
+  const double targets =
+      job.training.lora_targets.empty() ? 4 : static_cast<double>(job.training.lora_targets.size());
+  parts.add("adapters", targets * shapes.element * tokens(shapes) *
+                            static_cast<double>(job.training.lora_rank));
 }
 
-/// The most that is alive beside the kept tensors while the layer's backward runs: the gradient that enters, and in
-/// the MLP, whose kept tensors are freed as it goes, the gradients around the activation or the gathered ones.
+/// The most that is alive beside the kept tensors while the layer's backward runs: the gradient
+/// that enters, and in the MLP, whose kept tensors are freed as it goes, the gradients around the
+/// activation or the gathered ones.
 double layer_transient(const spec::Job& job, const Shapes& shapes, bool moe) {
   const double incoming = shapes.element * shard_stream(shapes);
   if (moe) {
     const MoeRows rows = moe_rows(job, shapes);
     return incoming + shapes.element * rows.computed *
-                          static_cast<double>(shapes.hidden + static_cast<int64_t>(branches(job.model)) * rows.ffn);
+                          static_cast<double>(shapes.hidden +
+                                              static_cast<int64_t>(branches(job.model)) * rows.ffn);
   }
-  const double width = shapes.element * tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
+  const double width =
+      shapes.element * tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
   const double gathered = shapes.sequence_parallel ? shapes.stream_bytes() : 0;
   return incoming + std::max(branches(job.model) * width, width + gathered);
 }
 
-/// What the loss keeps of the logits until its backward: TE's the 16-bit logits themselves (their gradient replaces
-/// them), the native one an FP32 softmax.
+/// What the loss keeps of the logits until its backward: TE's the 16-bit logits themselves (their
+/// gradient replaces them), the native one an FP32 softmax.
 double kept_logits(const spec::Job& job, const Shapes& shapes) {
   const double per_logit = job.training.fused_cross_entropy ? shapes.element : 4;
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);

@@ -8,7 +8,8 @@
 namespace ergometer::workload {
 namespace {
 
-// Passes over the data that rotary embedding costs as separate PyTorch operators against one fused kernel.
+// Passes over the data that rotary embedding costs as separate PyTorch operators against one fused
+// kernel.
 constexpr int kUnfusedRopePasses = 5;
 
 void set_lora(const BlockWriter& writer, Linear& linear, bool column) {
@@ -37,7 +38,8 @@ Linear qkv_linear(const BlockWriter& writer) {
 
 Linear proj_linear(const BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
-  Linear linear = make_linear(writer, "proj", Module::kAttention, shapes.heads * shapes.v_dim, shapes.hidden);
+  Linear linear =
+      make_linear(writer, "proj", Module::kAttention, shapes.heads * shapes.v_dim, shapes.hidden);
   linear.overlap = overlapped(writer) && writer.model().attention == spec::AttentionKind::kHeads;
   set_lora(writer, linear, false);
   return linear;
@@ -45,7 +47,8 @@ Linear proj_linear(const BlockWriter& writer) {
 
 /// The norms of queries and keys (Qwen3) and the rotary embedding read and write both once.
 double query_key_bytes(const Shapes& shapes) {
-  return 2 * shapes.element * static_cast<double>(shapes.tokens * (shapes.heads + shapes.kv_heads) * shapes.qk_dim);
+  return 2 * shapes.element *
+         static_cast<double>(shapes.tokens * (shapes.heads + shapes.kv_heads) * shapes.qk_dim);
 }
 
 void rope(BlockWriter& writer, double bytes, Pass pass) {
@@ -59,16 +62,18 @@ void query_key_norms(BlockWriter& writer, Pass pass) {
   if (!writer.model().qk_norm) return;
   const bool backward = pass == Pass::kBackward;
   writer.memory({Module::kNorm, backward ? "qk_norm_backward" : "qk_norm",
-                 (backward ? 1.5 : 1.0) * query_key_bytes(writer.shapes()), 2}, pass);
+                 (backward ? 1.5 : 1.0) * query_key_bytes(writer.shapes()), 2},
+                pass);
 }
 
 /// Inference appends its keys and values to the cache.
 void cache_write(BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
   if (shapes.training) return;
-  writer.memory({Module::kAttention, "kv_cache_write",
-                 2 * shapes.element *
-                     static_cast<double>(shapes.tokens * shapes.kv_heads * (shapes.qk_dim + shapes.v_dim))});
+  writer.memory(
+      {Module::kAttention, "kv_cache_write",
+       2 * shapes.element *
+           static_cast<double>(shapes.tokens * shapes.kv_heads * (shapes.qk_dim + shapes.v_dim))});
 }
 
 void core_backward(BlockWriter& writer, int64_t window) {
@@ -96,8 +101,9 @@ void heads_backward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
   column_backward(writer, qkv_linear(writer), {edges.gather, true, edges.add_to_gradient});
 }
 
-// Latent attention. The down projections' weights are whole on every TP rank and run on the sequence shards; what
-// they produce is gathered (narrow: the ranks of the compression) before the column-parallel up projections.
+// Latent attention. The down projections' weights are whole on every TP rank and run on the
+// sequence shards; what they produce is gathered (narrow: the ranks of the compression) before the
+// column-parallel up projections.
 
 Linear down_linear(const BlockWriter& writer, const char* name, int64_t out) {
   const Shapes& shapes = writer.shapes();
@@ -110,28 +116,34 @@ Linear down_linear(const BlockWriter& writer, const char* name, int64_t out) {
 }
 
 Linear up_linear(const BlockWriter& writer, const char* name, int64_t in, int64_t head_width) {
-  Linear linear = make_linear(writer, name, Module::kAttention, in, writer.shapes().heads * head_width);
+  Linear linear =
+      make_linear(writer, name, Module::kAttention, in, writer.shapes().heads * head_width);
   set_lora(writer, linear, true);
   return linear;
 }
 
 void latent_norm(BlockWriter& writer, const char* name, int64_t width, Pass pass) {
   const double elements = static_cast<double>(writer.shapes().shard_tokens * width);
-  writer.memory({Module::kNorm, name, (pass == Pass::kBackward ? 3 : 2) * writer.shapes().element * elements}, pass);
+  writer.memory(
+      {Module::kNorm, name, (pass == Pass::kBackward ? 3 : 2) * writer.shapes().element * elements},
+      pass);
 }
 
-/// Reads and writes the queries and assembles every head's key from its own part and the shared rotary part.
+/// Reads and writes the queries and assembles every head's key from its own part and the shared
+/// rotary part.
 double latent_rope_bytes(const Shapes& shapes) {
   return 4 * shapes.element * static_cast<double>(shapes.tokens * shapes.heads * shapes.qk_dim);
 }
 
 double rotary_key_bytes(const BlockWriter& writer) {
-  return writer.shapes().element * static_cast<double>(writer.shapes().tokens * writer.model().latent.qk_rope_dim);
+  return writer.shapes().element *
+         static_cast<double>(writer.shapes().tokens * writer.model().latent.qk_rope_dim);
 }
 
 void latent_up_forward(BlockWriter& writer) {
   const spec::LatentAttention& mla = writer.model().latent;
-  if (mla.q_rank > 0) column_forward(writer, up_linear(writer, "q_up", mla.q_rank, writer.shapes().qk_dim));
+  if (mla.q_rank > 0)
+    column_forward(writer, up_linear(writer, "q_up", mla.q_rank, writer.shapes().qk_dim));
   column_forward(writer, up_linear(writer, "kv_up", mla.kv_rank, mla.qk_nope_dim + mla.v_dim));
   rope(writer, latent_rope_bytes(writer.shapes()), writer.pass());
 }
@@ -147,7 +159,8 @@ void latent_forward(BlockWriter& writer, int64_t window) {
   }
   linear_forward(writer, down_linear(writer, "kv_down", mla.kv_rank + mla.qk_rope_dim));
   latent_norm(writer, "kv_norm", mla.kv_rank, writer.pass());
-  if (shapes.sequence_parallel) tensor_gather(writer, Module::kAttention, rotary_key_bytes(writer), writer.pass());
+  if (shapes.sequence_parallel)
+    tensor_gather(writer, Module::kAttention, rotary_key_bytes(writer), writer.pass());
   latent_up_forward(writer);
   cache_write(writer);
   attention_core_forward(writer, window);
@@ -177,18 +190,21 @@ void latent_backward(BlockWriter& writer, int64_t window) {
   }
   // Queries and keys start from the same input: their gradients of it are added.
   writer.memory({Module::kAttention, "branch_grad_add",
-                 3 * shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden)}, Pass::kBackward);
+                 3 * shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden)},
+                Pass::kBackward);
 }
 
 }  // namespace
 
 void attention_forward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
-  if (writer.model().attention == spec::AttentionKind::kLatent) return latent_forward(writer, window);
+  if (writer.model().attention == spec::AttentionKind::kLatent)
+    return latent_forward(writer, window);
   heads_forward(writer, window, edges);
 }
 
 void attention_backward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
-  if (writer.model().attention == spec::AttentionKind::kLatent) return latent_backward(writer, window);
+  if (writer.model().attention == spec::AttentionKind::kLatent)
+    return latent_backward(writer, window);
   heads_backward(writer, window, edges);
 }
 

@@ -21,10 +21,13 @@ void BlockWriter::add(Operator op, Stream stream, int64_t times) {
   if (op.pass == Pass::kRecompute) op.model_flops = 0;
   const int index = static_cast<int>(workload_.operators.size());
   workload_.operators.push_back(std::move(op));
-  for (int64_t i = 0; i < times; ++i) list_.push_back({Item::Kind::kOperator, stream, Stream::kCompute, index});
+  for (int64_t i = 0; i < times; ++i)
+    list_.push_back({Item::Kind::kOperator, stream, Stream::kCompute, index});
 }
 
-void BlockWriter::join(Stream stream, Stream on) { list_.push_back({Item::Kind::kJoin, stream, on, -1}); }
+void BlockWriter::join(Stream stream, Stream on) {
+  list_.push_back({Item::Kind::kJoin, stream, on, -1});
+}
 
 void BlockWriter::memory(Memory work, Pass pass) {
   Operator op;

@@ -8,14 +8,15 @@
 
 namespace ergometer::workload {
 
-/// Appends operators and joins to one of a block's lists. Forward work carries `pass`, so that the same functions
-/// write the forward list and everything that is recomputed.
+/// Appends operators and joins to one of a block's lists. Forward work carries `pass`, so that the
+/// same functions write the forward list and everything that is recomputed.
 ///
 ///   BlockWriter writer(job, shapes, workload, block.forward, Pass::kForward);
 ///   writer.memory({Module::kNorm, "input_norm", 4.0 * tokens * hidden});
 class BlockWriter {
  public:
-  BlockWriter(const spec::Job& job, const Shapes& shapes, Workload& workload, std::vector<Item>& list, Pass pass)
+  BlockWriter(const spec::Job& job, const Shapes& shapes, Workload& workload,
+              std::vector<Item>& list, Pass pass)
       : job_(job), shapes_(shapes), workload_(workload), list_(list), pass_(pass) {}
 
   const spec::Job& job() const { return job_; }

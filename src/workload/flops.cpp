@@ -9,18 +9,20 @@
 // FLOPs of one training step, as Megatron-Core counts them since 0.12:
 //
 //   3 * 2 * tokens * [ sum over layers ( h (a + 2g) d + a d h + 3 h f  [2 h f without gate]
-//                                        + a d s / 2 * 2                [causal attention at half] )
+//                                        + a d s / 2 * 2                [causal attention at half]
+//                                        )
 //                      + h V ]
 //
-// h hidden, a query heads, g key-value heads, d head dimension, f FFN width of one branch, s sequence, V padded
-// vocabulary. MoE layers put k * fe + fs for f; latent attention its own matrices and (d_qk + d_v) / 2 for d; a
-// multi-token-prediction module one more layer, its 2h x h projection and one more head. Norms, softmax, router,
-// biases and the embedding lookup count nothing. The 3 is one forward and two backward products; inference has the
-// forward one only, LoRA forward and input gradient (2), all three for its adapters and the attention core.
+// h hidden, a query heads, g key-value heads, d head dimension, f FFN width of one branch, s
+// sequence, V padded vocabulary. MoE layers put k * fe + fs for f; latent attention its own
+// matrices and (d_qk + d_v) / 2 for d; a multi-token-prediction module one more layer, its 2h x h
+// projection and one more head. Norms, softmax, router, biases and the embedding lookup count
+// nothing. The 3 is one forward and two backward products; inference has the forward one only, LoRA
+// forward and input gradient (2), all three for its adapters and the attention core.
 //
-// Worked: Llama-3-8B, 8192 tokens: per token and layer 4096*6144 + 4096*4096 + 3*4096*14336 = 218,103,808 weights
-// and 32*128*8192/2*2 = 33,554,432 attention products; times 32 layers, plus 4096*128256: 8,578,400,256 products,
-// 51.47 GFLOP.
+// Worked: Llama-3-8B, 8192 tokens: per token and layer 4096*6144 + 4096*4096 + 3*4096*14336 =
+// 218,103,808 weights and 32*128*8192/2*2 = 33,554,432 attention products; times 32 layers, plus
+// 4096*128256: 8,578,400,256 products, 51.47 GFLOP.
 namespace ergometer::workload {
 namespace {
 
@@ -53,24 +55,28 @@ Int128 twice_pairs(const spec::Job& job, int64_t window) {
   }
   const Int128 length = job.training.seq_length;
   if (job.training.attention_flops_full) return 2 * length * length;
-  const Int128 reach = window > 0 ? std::min<int64_t>(window, job.training.seq_length) : job.training.seq_length;
+  const Int128 reach =
+      window > 0 ? std::min<int64_t>(window, job.training.seq_length) : job.training.seq_length;
   return 2 * length * reach - reach * reach;
 }
 
 Int128 attention_core(const spec::Job& job, int64_t window) {
   const spec::Model& model = job.model;
   const bool latent = model.attention == spec::AttentionKind::kLatent;
-  const Int128 dims = latent ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
-                             : 2 * model.head_dim;
+  const Int128 dims = latent
+                          ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
+                          : 2 * model.head_dim;
   return dims * model.heads * twice_pairs(job, window);
 }
 
-Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, Int128 tokens, const Passes& passes) {
+Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, Int128 tokens,
+                    const Passes& passes) {
   Int128 flops = 0;
   for (const Matrix& matrix : matrices) {
     flops += passes.base * 2 * tokens * matrix.copies * matrix.in * matrix.out;
     if (lora_adapts(job, matrix.name))
-      flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank * (matrix.in + matrix.out);
+      flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank *
+               (matrix.in + matrix.out);
   }
   return flops;
 }
@@ -112,24 +118,31 @@ Int128 head_flops(const spec::Job& job, const Passes& passes) {
 Int128 embedding_projection_flops(const spec::Job& job, const Passes& passes) {
   const spec::Model& model = job.model;
   if (model.embedding_dim <= 0 || model.embedding_dim == model.hidden) return 0;
-  return 2 * passes.base * 2 * sequence_tokens(job) * model.embedding_dim * model.hidden;
+  // Nothing is trained before the one behind the embedding when the base is frozen: no gradient
+  // goes through it.
+  const Int128 in = job.training.mode == spec::Mode::kLora ? 1 : passes.base;
+  return (in + passes.base) * 2 * sequence_tokens(job) * model.embedding_dim * model.hidden;
 }
 
 Int128 mtp_flops(const spec::Job& job, const Passes& passes) {
   const spec::Model& model = job.model;
   if (model.mtp_layers == 0 || model.layers.empty() || !shapes_of(job).training) return 0;
-  const Int128 projection = passes.base * 2 * sequence_tokens(job) * 2 * model.hidden * model.hidden;
-  return model.mtp_layers * (layer_flops(job, model.layers.back(), passes) + projection + head_flops(job, passes));
+  const Int128 projection =
+      passes.base * 2 * sequence_tokens(job) * 2 * model.hidden * model.hidden;
+  return model.mtp_layers *
+         (layer_flops(job, model.layers.back(), passes) + projection + head_flops(job, passes));
 }
 
 Int128 model_flops_per_sequence(const spec::Job& job) {
   const Passes passes = passes_of(job);
-  Int128 flops = head_flops(job, passes) + embedding_projection_flops(job, passes) + mtp_flops(job, passes);
+  Int128 flops =
+      head_flops(job, passes) + embedding_projection_flops(job, passes) + mtp_flops(job, passes);
   for (const spec::Layer& layer : job.model.layers) flops += layer_flops(job, layer, passes);
   return flops;
 }
 
-/// Whole-stage layer counts: first and last stage as asked and the rest even, or embedding and loss counted in.
+/// Whole-stage layer counts: first and last stage as asked and the rest even, or embedding and loss
+/// counted in.
 std::vector<int64_t> stage_sizes(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const bool first = p.first_stage_layers > 0, last = p.last_stage_layers > 0;
@@ -146,7 +159,8 @@ std::vector<int64_t> stage_sizes(const spec::Job& job) {
   return sizes;
 }
 
-/// Layers of every (chunk, stage) in model order: the same rules as the plan's division of the model.
+/// Layers of every (chunk, stage) in model order: the same rules as the plan's division of the
+/// model.
 std::vector<int64_t> chunk_sizes(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (!p.stage_layers.empty()) return p.stage_layers;
@@ -161,14 +175,17 @@ std::vector<int64_t> chunk_sizes(const spec::Job& job) {
 
 Int128 full_recompute_flops(const spec::Job& job) {
   const spec::Training& training = job.training;
-  const bool block = training.recompute_method == spec::RecomputeMethod::kBlock && training.recompute_layers > 0;
+  const bool block =
+      training.recompute_method == spec::RecomputeMethod::kBlock && training.recompute_layers > 0;
   Int128 flops = 0;
   size_t layer = 0;
   for (const int64_t size : chunk_sizes(job)) {
     for (int64_t i = 0; i < size && layer < job.model.layers.size(); ++i, ++layer)
-      if (!block || i < training.recompute_layers) flops += layer_flops(job, job.model.layers[layer], kForward);
+      if (!block || i < training.recompute_layers)
+        flops += layer_flops(job, job.model.layers[layer], kForward);
   }
-  // The block method stops at decoder layers, the uniform one covers the layer inside MTP modules too.
+  // The block method stops at decoder layers, the uniform one covers the layer inside MTP modules
+  // too.
   if (!block) flops += mtp_flops(job, kForward) - job.model.mtp_layers * head_flops(job, kForward);
   return flops;
 }
@@ -188,7 +205,8 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
 }  // namespace
 
 base::Flops model_flops_per_step(const spec::Job& job) {
-  return base::Flops(static_cast<double>(model_flops_per_sequence(job) * job.training.global_batch));
+  return base::Flops(
+      static_cast<double>(model_flops_per_sequence(job) * job.training.global_batch));
 }
 
 base::Flops hardware_flops_per_step(const spec::Job& job) {

@@ -5,10 +5,10 @@
 
 namespace ergometer::workload {
 
-/// The model's own matrix work of one step (forward and backward for training, forward for inference) over all
-/// ranks: Megatron-Core's formula since 0.12, causal attention at half, vocabulary projection included;
-/// `training.attention_flops_full` counts the whole attention square. Equals the sum of `model_flops` over the
-/// step's operators and ranks exactly.
+/// The model's own matrix work of one step (forward and backward for training, forward for
+/// inference) over all ranks: Megatron-Core's formula since 0.12, causal attention at half,
+/// vocabulary projection included; `training.attention_flops_full` counts the whole attention
+/// square. Equals the sum of `model_flops` over the step's operators and ranks exactly.
 base::Flops model_flops_per_step(const spec::Job& job);
 
 /// The same plus what recomputation repeats.

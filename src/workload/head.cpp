@@ -4,8 +4,9 @@
 namespace ergometer::workload {
 namespace {
 
-// Loss kernels, bytes per logit. TE's fused kernel: an online softmax over BF16 logits whose gradient replaces them
-// (two passes of read and write); the native one casts to FP32 and takes several passes.
+// Loss kernels, bytes per logit. TE's fused kernel: an online softmax over BF16 logits whose
+// gradient replaces them (two passes of read and write); the native one casts to FP32 and takes
+// several passes.
 constexpr double kFusedLossForward = 4, kFusedLossBackward = 4;
 constexpr double kNativeLossForward = 24, kNativeLossBackward = 12;
 constexpr int kNativeLossForwardKernels = 8, kNativeLossBackwardKernels = 4;
@@ -16,7 +17,8 @@ int64_t embedding_width(const spec::Model& model) {
 }
 
 /// A linear layer with the same weights on every TP rank, on the rank's part of the sequence.
-Linear replicated_linear(const BlockWriter& writer, const char* name, Module module, int64_t in, int64_t out) {
+Linear replicated_linear(const BlockWriter& writer, const char* name, Module module, int64_t in,
+                         int64_t out) {
   Linear linear = make_linear(writer, name, module, in, out);
   linear.rows = static_cast<double>(writer.shapes().shard_tokens);
   linear.model_rows = linear.rows * writer.shapes().token_share();
@@ -25,7 +27,8 @@ Linear replicated_linear(const BlockWriter& writer, const char* name, Module mod
 }
 
 Linear head_linear(const BlockWriter& writer) {
-  Linear linear = make_linear(writer, "head", Module::kHead, embedding_width(writer.model()), writer.shapes().vocab);
+  Linear linear = make_linear(writer, "head", Module::kHead, embedding_width(writer.model()),
+                              writer.shapes().vocab);
   linear.fp8 = false;
   return linear;
 }
@@ -45,25 +48,30 @@ void lookup_forward(BlockWriter& writer) {
   tensor_reduce(writer, Module::kEmbedding, embedding_bytes(writer), writer.pass());
 }
 
-/// The rows of the table that occur in the micro batch are read and written once a token. Only the table's gradient
-/// needs any of this: zero-bubble schedules may postpone it.
+/// The rows of the table that occur in the micro batch are read and written once a token. Only the
+/// table's gradient needs any of this: zero-bubble schedules may postpone it.
 void lookup_backward(BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
   if (shapes.lora) return;
-  if (shapes.sequence_parallel) tensor_gather(writer, Module::kEmbedding, embedding_bytes(writer), Pass::kWeight);
+  if (shapes.sequence_parallel)
+    tensor_gather(writer, Module::kEmbedding, embedding_bytes(writer), Pass::kWeight);
   writer.memory({Module::kEmbedding, "embedding_wgrad",
-                 embedding_bytes(writer) * (1 + 2 * shapes.gradient / shapes.element)}, Pass::kWeight);
+                 embedding_bytes(writer) * (1 + 2 * shapes.gradient / shapes.element)},
+                Pass::kWeight);
 }
 
 void loss_all_reduce(BlockWriter& writer, double bytes_per_token) {
-  writer.collective({Module::kLoss, "loss_all_reduce", CollectiveKind::kAllReduce, GroupKind::kTensor,
+  writer.collective({Module::kLoss, "loss_all_reduce", CollectiveKind::kAllReduce,
+                     GroupKind::kTensor,
                      bytes_per_token * static_cast<double>(writer.shapes().tokens)});
 }
 
-double logits(const Shapes& shapes) { return static_cast<double>(shapes.tokens) * static_cast<double>(shapes.vocab); }
+double logits(const Shapes& shapes) {
+  return static_cast<double>(shapes.tokens) * static_cast<double>(shapes.vocab);
+}
 
-/// Vocabulary-parallel cross entropy: maximum, the target's logit and the sum of exponentials cross the TP group;
-/// the fused version sends the last two together.
+/// Vocabulary-parallel cross entropy: maximum, the target's logit and the sum of exponentials cross
+/// the TP group; the fused version sends the last two together.
 void loss_forward(BlockWriter& writer) {
   const bool fused = writer.job().training.fused_cross_entropy;
   writer.memory({Module::kLoss, "cross_entropy",
@@ -78,7 +86,8 @@ void loss_backward(BlockWriter& writer) {
   const bool fused = writer.job().training.fused_cross_entropy;
   writer.memory({Module::kLoss, "cross_entropy_backward",
                  logits(writer.shapes()) * (fused ? kFusedLossBackward : kNativeLossBackward),
-                 fused ? 1 : kNativeLossBackwardKernels}, Pass::kBackward);
+                 fused ? 1 : kNativeLossBackwardKernels},
+                Pass::kBackward);
 }
 
 }  // namespace
@@ -94,7 +103,8 @@ void embedding_forward(BlockWriter& writer) {
     writer.memory({Module::kEmbedding, "position_add", 3 * shard_bytes(writer)});
   if (model.embedding_norm) norm_forward(writer, "embedding_norm", false);
   if (model.dropout > 0 && shapes.training)
-    writer.memory({Module::kEmbedding, "embedding_dropout", (2 + 1 / shapes.element) * shard_bytes(writer)});
+    writer.memory(
+        {Module::kEmbedding, "embedding_dropout", (2 + 1 / shapes.element) * shard_bytes(writer)});
 }
 
 void embedding_backward(BlockWriter& writer) {
@@ -102,12 +112,14 @@ void embedding_backward(BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
   if (shapes.lora) return;  // nothing here is trained, nothing lies before it
   if (model.dropout > 0)
-    writer.memory({Module::kEmbedding, "embedding_dropout_backward", (2 + 1 / shapes.element) * shard_bytes(writer)},
+    writer.memory({Module::kEmbedding, "embedding_dropout_backward",
+                   (2 + 1 / shapes.element) * shard_bytes(writer)},
                   Pass::kBackward);
   if (model.embedding_norm) norm_backward(writer, "embedding_norm_backward", false);
   if (model.positions == spec::PositionKind::kLearned)
     writer.memory({Module::kEmbedding, "position_wgrad",
-                   shard_bytes(writer) * (1 + 2 * shapes.gradient / shapes.element)}, Pass::kWeight);
+                   shard_bytes(writer) * (1 + 2 * shapes.gradient / shapes.element)},
+                  Pass::kWeight);
   if (embedding_width(model) != model.hidden)
     linear_backward(writer, replicated_linear(writer, "embedding_projection", Module::kEmbedding,
                                               embedding_width(model), model.hidden));
@@ -129,8 +141,8 @@ void head_backward(BlockWriter& writer) {
   loss_backward(writer);
   column_backward(writer, head_linear(writer));
   if (embedding_width(model) != model.hidden)
-    linear_backward(writer, replicated_linear(writer, "head_projection", Module::kHead, model.hidden,
-                                              embedding_width(model)));
+    linear_backward(writer, replicated_linear(writer, "head_projection", Module::kHead,
+                                              model.hidden, embedding_width(model)));
   if (model.final_norm) norm_backward(writer, "final_norm_backward", false);
 }
 
@@ -139,7 +151,8 @@ void mtp_layer_forward(BlockWriter& writer) {
   norm_forward(writer, "mtp_embedding_norm", false);
   norm_forward(writer, "mtp_hidden_norm", false);
   writer.memory({Module::kHead, "mtp_concatenate", 4 * shard_bytes(writer)});
-  linear_forward(writer, replicated_linear(writer, "mtp_projection", Module::kHead, 2 * model.hidden, model.hidden));
+  linear_forward(writer, replicated_linear(writer, "mtp_projection", Module::kHead,
+                                           2 * model.hidden, model.hidden));
   layer_forward(writer, model.layers.back());
 }
 
@@ -153,7 +166,8 @@ void mtp_backward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
   head_backward(writer);
   layer_backward(writer, model.layers.back());
-  linear_backward(writer, replicated_linear(writer, "mtp_projection", Module::kHead, 2 * model.hidden, model.hidden));
+  linear_backward(writer, replicated_linear(writer, "mtp_projection", Module::kHead,
+                                            2 * model.hidden, model.hidden));
   norm_backward(writer, "mtp_hidden_norm_backward", true);
   norm_backward(writer, "mtp_embedding_norm_backward", false);
   lookup_backward(writer);

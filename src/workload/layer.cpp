@@ -22,17 +22,23 @@ void residual_add(BlockWriter& writer, const char* name) {
 void residual_backward(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
   if (writer.model().dropout > 0)
-    writer.memory({Module::kNorm, name, (2 * shapes.element + 1) * stream_shard_elements(shapes)}, Pass::kBackward);
+    writer.memory({Module::kNorm, name, (2 * shapes.element + 1) * stream_shard_elements(shapes)},
+                  Pass::kBackward);
 }
 
 bool has_output_norms(const spec::Model& model) { return model.norms_per_layer == 4; }
 
 /// Attention and MLP read one normed input (Phi) instead of one norm each (GPT-NeoX).
-bool shares_norm(const spec::Model& model) { return model.parallel_branches && model.norms_per_layer == 1; }
+bool shares_norm(const spec::Model& model) {
+  return model.parallel_branches && model.norms_per_layer == 1;
+}
 
-bool dense_attention(const spec::Model& model) { return model.attention == spec::AttentionKind::kHeads; }
+bool dense_attention(const spec::Model& model) {
+  return model.attention == spec::AttentionKind::kHeads;
+}
 
-/// Both branches' partial outputs are added before one tensor-parallel reduction (GPT-NeoX's gpt_j_residual).
+/// Both branches' partial outputs are added before one tensor-parallel reduction (GPT-NeoX's
+/// gpt_j_residual).
 void parallel_forward(BlockWriter& writer, const spec::Layer& layer) {
   const Shapes& shapes = writer.shapes();
   const bool shared = shares_norm(writer.model());
@@ -57,7 +63,8 @@ void parallel_backward(BlockWriter& writer, const spec::Layer& layer) {
   const Shapes& shapes = writer.shapes();
   const bool shared = shares_norm(writer.model());
   residual_backward(writer, "residual_add_backward");
-  if (shapes.sequence_parallel) tensor_gather(writer, Module::kMlp, shapes.stream_bytes(), Pass::kBackward);
+  if (shapes.sequence_parallel)
+    tensor_gather(writer, Module::kMlp, shapes.stream_bytes(), Pass::kBackward);
   recompute_norm(writer, shared ? "input_norm" : "mlp_norm", true);
   mlp_backward(writer, {true, !shared, false});
   if (!shared) {
@@ -73,8 +80,10 @@ void parallel_backward(BlockWriter& writer, const spec::Layer& layer) {
 void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) {
   const Shapes& shapes = writer.shapes();
   double write = shapes.element;
-  // With a scale known beforehand the norm writes FP8 itself, transposed as well where GEMMs need it.
-  if (feeds_fp8_linear && shapes.fp8 && writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed)
+  // With a scale known beforehand the norm writes FP8 itself, transposed as well where GEMMs need
+  // it.
+  if (feeds_fp8_linear && shapes.fp8 &&
+      writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed)
     write = shapes.fp8_transposes ? 2 : 1;
   writer.memory({Module::kNorm, name, (shapes.element + write) * stream_shard_elements(shapes)});
 }
@@ -82,13 +91,15 @@ void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) 
 void norm_backward(BlockWriter& writer, const char* name, bool residual) {
   const Shapes& shapes = writer.shapes();
   const double bytes = 3 * shapes.element * stream_shard_elements(shapes);
-  writer.memory({Module::kNorm, name, bytes, 2}, Pass::kBackward);  // dx, and the reduction of the weight's gradient
+  writer.memory({Module::kNorm, name, bytes, 2},
+                Pass::kBackward);  // dx, and the reduction of the weight's gradient
   if (residual) writer.memory({Module::kNorm, "residual_grad_add", bytes}, Pass::kBackward);
 }
 
 void layer_forward(BlockWriter& writer, const spec::Layer& layer) {
   const spec::Model& model = writer.model();
-  if (model.parallel_branches && dense_attention(model) && !layer.moe) return parallel_forward(writer, layer);
+  if (model.parallel_branches && dense_attention(model) && !layer.moe)
+    return parallel_forward(writer, layer);
   norm_forward(writer, "input_norm", true);
   attention_forward(writer, layer.window, {});
   if (has_output_norms(model)) norm_forward(writer, "attention_output_norm", false);
@@ -101,7 +112,8 @@ void layer_forward(BlockWriter& writer, const spec::Layer& layer) {
 
 void layer_backward(BlockWriter& writer, const spec::Layer& layer) {
   const spec::Model& model = writer.model();
-  if (model.parallel_branches && dense_attention(model) && !layer.moe) return parallel_backward(writer, layer);
+  if (model.parallel_branches && dense_attention(model) && !layer.moe)
+    return parallel_backward(writer, layer);
   residual_backward(writer, "mlp_residual_add_backward");
   if (has_output_norms(model)) norm_backward(writer, "mlp_output_norm_backward", false);
   recompute_norm(writer, "mlp_norm", !layer.moe);

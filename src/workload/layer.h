@@ -8,8 +8,8 @@ namespace ergometer::workload {
 void layer_forward(BlockWriter& writer, const spec::Layer& layer);
 void layer_backward(BlockWriter& writer, const spec::Layer& layer);
 
-/// A norm over the residual stream, and the gradient of one: dx, and the addition of the gradient that came past
-/// the branch when `residual`.
+/// A norm over the residual stream, and the gradient of one: dx, and the addition of the gradient
+/// that came past the branch when `residual`.
 void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear);
 void norm_backward(BlockWriter& writer, const char* name, bool residual);
 

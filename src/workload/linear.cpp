@@ -10,11 +10,13 @@ namespace {
 constexpr double kExposedScatterShare = 0.25;
 
 int64_t rows_per_group(const Linear& linear) {
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(linear.rows / static_cast<double>(linear.groups))));
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(std::ceil(linear.rows / static_cast<double>(linear.groups))));
 }
 
 double weights(const Linear& linear) {
-  return static_cast<double>(linear.groups) * static_cast<double>(linear.in) * static_cast<double>(linear.out);
+  return static_cast<double>(linear.groups) * static_cast<double>(linear.in) *
+         static_cast<double>(linear.out);
 }
 
 double operand_bytes(const BlockWriter& writer, const Linear& linear) {
@@ -22,7 +24,8 @@ double operand_bytes(const BlockWriter& writer, const Linear& linear) {
 }
 
 /// A GEMM of the layer with everything but its shape and bytes filled in.
-Operator gemm(const BlockWriter& writer, const Linear& linear, Pass pass, GemmLayout layout, const char* suffix) {
+Operator gemm(const BlockWriter& writer, const Linear& linear, Pass pass, GemmLayout layout,
+              const char* suffix) {
   Operator op;
   op.kind = linear.grouped ? OperatorKind::kGroupedGemm : OperatorKind::kGemm;
   op.pass = pass;
@@ -50,7 +53,8 @@ void add_forward_gemm(BlockWriter& writer, const Linear& linear) {
   op.m = rows_per_group(linear);
   op.n = linear.out;
   op.k = linear.in;
-  op.bytes = operand_bytes(writer, linear) * (linear.rows * static_cast<double>(linear.in) + weights(linear)) +
+  op.bytes = operand_bytes(writer, linear) *
+                 (linear.rows * static_cast<double>(linear.in) + weights(linear)) +
              writer.shapes().element * linear.rows * static_cast<double>(linear.out);
   add_gemm(writer, linear, std::move(op));
 }
@@ -60,7 +64,8 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
   op.m = rows_per_group(linear);
   op.n = linear.in;
   op.k = linear.out;
-  op.bytes = operand_bytes(writer, linear) * (linear.rows * static_cast<double>(linear.out) + weights(linear)) +
+  op.bytes = operand_bytes(writer, linear) *
+                 (linear.rows * static_cast<double>(linear.out) + weights(linear)) +
              writer.shapes().element * linear.rows * static_cast<double>(linear.in);
   add_gemm(writer, linear, std::move(op));
 }
@@ -72,20 +77,24 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
   op.m = linear.out;
   op.n = linear.in;
   op.k = rows_per_group(linear);
-  op.bytes = operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in + linear.out) +
-             weights(linear) * (fused ? 2 * shapes.gradient : shapes.element);
+  op.bytes =
+      operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in + linear.out) +
+      weights(linear) * (fused ? 2 * shapes.gradient : shapes.element);
   add_gemm(writer, linear, std::move(op));
   if (!fused)
     writer.memory({linear.module, linear.name + "_grad_accumulate",
-                   weights(linear) * (shapes.element + 2 * shapes.gradient)}, Pass::kWeight);
+                   weights(linear) * (shapes.element + 2 * shapes.gradient)},
+                  Pass::kWeight);
 }
 
 void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width, Pass pass) {
   writer.memory({linear.module, linear.name + "_fp8_cast",
-                 rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes())}, pass);
+                 rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes())},
+                pass);
 }
 
-/// The two narrow matrices beside an adapted layer, as layers of their own; never quantized, always trained.
+/// The two narrow matrices beside an adapted layer, as layers of their own; never quantized, always
+/// trained.
 std::pair<Linear, Linear> adapter(const Linear& linear) {
   Linear down = linear, up = linear;
   down.fp8 = up.fp8 = false;
@@ -116,7 +125,8 @@ void add_adapter_backward(BlockWriter& writer, const Linear& linear) {
   add_dgrad(writer, down);
   add_wgrad(writer, down);
   writer.memory({linear.module, linear.name + "_lora_add_dgrad",
-                 3 * writer.shapes().element * linear.rows * static_cast<double>(linear.in)}, Pass::kBackward);
+                 3 * writer.shapes().element * linear.rows * static_cast<double>(linear.in)},
+                Pass::kBackward);
 }
 
 bool has_wgrad(const BlockWriter& writer, const Linear& linear) {
@@ -127,8 +137,8 @@ void add_own_wgrad(BlockWriter& writer, const Linear& linear) {
   if (!writer.shapes().lora) add_wgrad(writer, linear);
 }
 
-void tensor_collective(BlockWriter& writer, Module module, CollectiveKind kind, double bytes, Stream stream,
-                       Pass pass) {
+void tensor_collective(BlockWriter& writer, Module module, CollectiveKind kind, double bytes,
+                       Stream stream, Pass pass) {
   const char* name = kind == CollectiveKind::kAllGather       ? "tp_all_gather"
                      : kind == CollectiveKind::kReduceScatter ? "tp_reduce_scatter"
                                                               : "tp_all_reduce";
@@ -141,7 +151,8 @@ void gather_pipelined(BlockWriter& writer, Module module, double bytes, Pass pas
   const double first = bytes / static_cast<double>(writer.shapes().tp);
   tensor_collective(writer, module, CollectiveKind::kAllGather, first, Stream::kCompute, pass);
   writer.join(Stream::kTensor, Stream::kCompute);
-  tensor_collective(writer, module, CollectiveKind::kAllGather, bytes - first, Stream::kTensor, pass);
+  tensor_collective(writer, module, CollectiveKind::kAllGather, bytes - first, Stream::kTensor,
+                    pass);
   run();
   writer.join(Stream::kCompute, Stream::kTensor);
 }
@@ -152,7 +163,8 @@ CollectiveKind reduction(const Shapes& shapes) {
 
 }  // namespace
 
-Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in, int64_t out) {
+Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in,
+                   int64_t out) {
   Linear linear;
   linear.name = std::move(name);
   linear.module = module;
@@ -194,7 +206,8 @@ void column_forward(BlockWriter& writer, const Linear& linear, bool gather) {
     cast(writer, linear, linear.rows / static_cast<double>(shapes.tp), linear.in, writer.pass());
   const double bytes = operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
   if (linear.overlap) {
-    gather_pipelined(writer, linear.module, bytes, writer.pass(), [&] { add_forward_gemm(writer, linear); });
+    gather_pipelined(writer, linear.module, bytes, writer.pass(),
+                     [&] { add_forward_gemm(writer, linear); });
   } else {
     tensor_gather(writer, linear.module, bytes, writer.pass());
     add_forward_gemm(writer, linear);
@@ -202,29 +215,33 @@ void column_forward(BlockWriter& writer, const Linear& linear, bool gather) {
   add_adapter_forward(writer, linear);
 }
 
-// The order of Megatron-Core's LinearWithGradAccumulationAndAsyncCommunication: the input is gathered again beside
-// dgrad, the input's gradient is reduced beside wgrad. TE's bulk overlap has the same shape.
+// The order of Megatron-Core's LinearWithGradAccumulationAndAsyncCommunication: the input is
+// gathered again beside dgrad, the input's gradient is reduced beside wgrad. TE's bulk overlap has
+// the same shape.
 void column_backward(BlockWriter& writer, const Linear& linear, ColumnBackward options) {
   const Shapes& shapes = writer.shapes();
   const bool wgrad = has_wgrad(writer, linear);
   const bool gathers = options.gather && shapes.sequence_parallel && wgrad;
   const bool reduces = options.reduce && shapes.tp > 1;
-  const double gather_bytes = operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
+  const double gather_bytes =
+      operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
   const double reduce_bytes = shapes.element * linear.rows * static_cast<double>(linear.in);
   if (linear.fp8) cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
   if (gathers) {
     writer.join(Stream::kTensor, Stream::kCompute);
-    tensor_collective(writer, linear.module, CollectiveKind::kAllGather, gather_bytes, Stream::kTensor,
-                      Pass::kWeight);
+    tensor_collective(writer, linear.module, CollectiveKind::kAllGather, gather_bytes,
+                      Stream::kTensor, Pass::kWeight);
   }
   add_dgrad(writer, linear);
   if (gathers) writer.join(Stream::kCompute, Stream::kTensor);
-  add_adapter_backward(writer, linear);  // its share of the input's gradient belongs to the sum below
+  add_adapter_backward(writer,
+                       linear);  // its share of the input's gradient belongs to the sum below
   if (options.add_to_gradient)
     writer.memory({linear.module, "branch_grad_add", 3 * reduce_bytes}, Pass::kBackward);
   if (reduces) {
     writer.join(Stream::kTensor, Stream::kCompute);
-    tensor_collective(writer, linear.module, reduction(shapes), reduce_bytes, Stream::kTensor, Pass::kBackward);
+    tensor_collective(writer, linear.module, reduction(shapes), reduce_bytes, Stream::kTensor,
+                      Pass::kBackward);
   }
   add_own_wgrad(writer, linear);
   if (reduces) writer.join(Stream::kCompute, Stream::kTensor);
@@ -241,12 +258,13 @@ void row_forward(BlockWriter& writer, const Linear& linear, bool reduce) {
   if (linear.fp8 && !linear.fused_cast) cast(writer, linear, linear.rows, linear.in, writer.pass());
   const double exposed = bytes * kExposedScatterShare;
   writer.join(Stream::kTensor, Stream::kCompute);
-  tensor_collective(writer, linear.module, CollectiveKind::kReduceScatter, bytes - exposed, Stream::kTensor,
-                    writer.pass());
+  tensor_collective(writer, linear.module, CollectiveKind::kReduceScatter, bytes - exposed,
+                    Stream::kTensor, writer.pass());
   add_forward_gemm(writer, linear);
   writer.join(Stream::kCompute, Stream::kTensor);
   add_adapter_forward(writer, linear);
-  tensor_collective(writer, linear.module, CollectiveKind::kReduceScatter, exposed, Stream::kCompute, writer.pass());
+  tensor_collective(writer, linear.module, CollectiveKind::kReduceScatter, exposed,
+                    Stream::kCompute, writer.pass());
 }
 
 void row_backward(BlockWriter& writer, const Linear& linear, bool gather) {
@@ -258,7 +276,8 @@ void row_backward(BlockWriter& writer, const Linear& linear, bool gather) {
     return linear_backward(writer, linear);
   }
   if (linear.fp8) cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
-  gather_pipelined(writer, linear.module, bytes, Pass::kBackward, [&] { add_dgrad(writer, linear); });
+  gather_pipelined(writer, linear.module, bytes, Pass::kBackward,
+                   [&] { add_dgrad(writer, linear); });
   add_own_wgrad(writer, linear);
   add_adapter_backward(writer, linear);
 }

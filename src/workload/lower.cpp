@@ -9,10 +9,11 @@
 namespace ergometer::workload {
 namespace {
 
-/// Writes the lists of one block with the given functions; `again` is what full recomputation repeats.
+/// Writes the lists of one block with the given functions; `again` is what full recomputation
+/// repeats.
 template <class Forward, class Backward, class Again>
-Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload, BlockKind kind, std::string name,
-                 Forward&& forward, Backward&& backward, Again&& again) {
+Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload, BlockKind kind,
+                 std::string name, Forward&& forward, Backward&& backward, Again&& again) {
   Block block;
   block.kind = kind;
   block.name = std::move(name);
@@ -34,8 +35,8 @@ int add_block(Workload& workload, Block block) {
 }
 
 int add_embedding(const spec::Job& job, const Shapes& shapes, Workload& workload) {
-  Block block = make_block(job, shapes, workload, BlockKind::kEmbedding, "embedding", embedding_forward,
-                           embedding_backward, [](BlockWriter&) {});
+  Block block = make_block(job, shapes, workload, BlockKind::kEmbedding, "embedding",
+                           embedding_forward, embedding_backward, [](BlockWriter&) {});
   set_parameters(job, shapes, workload, false, block);
   block.activations = embedding_activations(job, shapes);
   return add_block(workload, std::move(block));
@@ -47,11 +48,12 @@ std::string layer_name(const spec::Layer& layer) {
   return name;
 }
 
-int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload, const spec::Layer& layer) {
+int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
+              const spec::Layer& layer) {
   const auto forward = [&](BlockWriter& writer) { layer_forward(writer, layer); };
   const auto backward = [&](BlockWriter& writer) { layer_backward(writer, layer); };
-  Block block =
-      make_block(job, shapes, workload, BlockKind::kLayer, layer_name(layer), forward, backward, forward);
+  Block block = make_block(job, shapes, workload, BlockKind::kLayer, layer_name(layer), forward,
+                           backward, forward);
   set_parameters(job, shapes, workload, layer.moe, block);
   block.activations = layer_activations(job, shapes, layer.moe);
   return add_block(workload, std::move(block));
@@ -84,8 +86,8 @@ void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
 }
 
 int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
-  Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward, head_backward,
-                           [](BlockWriter&) {});
+  Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward,
+                           head_backward, [](BlockWriter&) {});
   set_parameters(job, shapes, workload, false, block);
   block.activations = head_activations(job, shapes);
   return add_block(workload, std::move(block));
@@ -100,8 +102,8 @@ Workload lower(const spec::Job& job) {
   add_layers(job, shapes, workload);
   add_mtp(job, shapes, workload);
   workload.head_block = add_head(job, shapes, workload);
-  workload.boundary_bytes =
-      shapes.element * static_cast<double>(shapes.shard_tokens) * static_cast<double>(shapes.hidden);
+  workload.boundary_bytes = shapes.element * static_cast<double>(shapes.shard_tokens) *
+                            static_cast<double>(shapes.hidden);
   return workload;
 }
 

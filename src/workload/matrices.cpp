@@ -45,7 +45,8 @@ bool lora_adapts(const spec::Job& job, std::string_view matrix) {
   if (matrix.ends_with("fc2")) target = "fc2";
   const auto& targets = job.training.lora_targets;
   const bool adaptable = target == "qkv" || target == "proj" || target == "fc1" || target == "fc2";
-  return adaptable && (targets.empty() || std::find(targets.begin(), targets.end(), target) != targets.end());
+  return adaptable &&
+         (targets.empty() || std::find(targets.begin(), targets.end(), target) != targets.end());
 }
 
 }  // namespace ergometer::workload

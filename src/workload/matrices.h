@@ -18,8 +18,9 @@ struct Matrix {
 std::vector<Matrix> attention_matrices(const spec::Model& model);
 std::vector<Matrix> mlp_matrices(const spec::Model& model, bool moe);
 
-/// Whether the job's LoRA adapts this matrix. Targets are qkv, proj, fc1 and fc2; qkv stands for all input
-/// projections of latent attention, fc1 and fc2 for those of experts and shared experts too.
+/// Whether the job's LoRA adapts this matrix. Targets are qkv, proj, fc1 and fc2; qkv stands for
+/// all input projections of latent attention, fc1 and fc2 for those of experts and shared experts
+/// too.
 bool lora_adapts(const spec::Job& job, std::string_view matrix);
 
 }  // namespace ergometer::workload

@@ -29,7 +29,8 @@ MlpPart shared_part(const BlockWriter& writer) {
 Linear fc1(const BlockWriter& writer, const MlpPart& part) {
   Linear linear = make_linear(writer, part.prefix + "fc1", part.module, writer.shapes().hidden,
                               (writer.model().gated ? 2 : 1) * part.ffn);
-  linear.fused_cast = part.module == Module::kMlp && writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed;
+  linear.fused_cast =
+      part.module == Module::kMlp && writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed;
   linear.overlap = part.overlap;
   if (lora_adapts(writer.job(), linear.name)) {
     linear.lora_rank = writer.job().training.lora_rank;
@@ -39,7 +40,8 @@ Linear fc1(const BlockWriter& writer, const MlpPart& part) {
 }
 
 Linear fc2(const BlockWriter& writer, const MlpPart& part) {
-  Linear linear = make_linear(writer, part.prefix + "fc2", part.module, part.ffn, writer.shapes().hidden);
+  Linear linear =
+      make_linear(writer, part.prefix + "fc2", part.module, part.ffn, writer.shapes().hidden);
   linear.overlap = part.overlap;
   if (lora_adapts(writer.job(), linear.name)) {
     linear.lora_rank = writer.job().training.lora_rank;
@@ -61,16 +63,20 @@ void first_forward(BlockWriter& writer, const MlpPart& part, MlpEdges edges) {
 void second_backward(BlockWriter& writer, const MlpPart& part, MlpEdges edges) {
   row_backward(writer, fc2(writer, part), edges.reduce);
   writer.memory({part.module, part.prefix + "activation_backward",
-                 activation_backward_bytes(writer, elements(writer, part))}, Pass::kBackward);
+                 activation_backward_bytes(writer, elements(writer, part))},
+                Pass::kBackward);
 }
 
-/// Qwen2-MoE scales the shared expert by a learned sigmoid of the token: one dot product and one product a token.
+/// Qwen2-MoE scales the shared expert by a learned sigmoid of the token: one dot product and one
+/// product a token.
 void shared_gate(BlockWriter& writer, Pass pass) {
   const Shapes& shapes = writer.shapes();
   if (!writer.model().experts.shared_gate) return;
   const bool backward = pass == Pass::kBackward;
   writer.memory({Module::kMoe, backward ? "shared_gate_backward" : "shared_gate",
-                 (backward ? 5 : 3) * shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden), 3},
+                 (backward ? 5 : 3) * shapes.element *
+                     static_cast<double>(shapes.shard_tokens * shapes.hidden),
+                 3},
                 pass);
 }
 
@@ -117,6 +123,8 @@ void shared_second_backward(BlockWriter& writer) {
   second_backward(writer, shared_part(writer), {});
 }
 
-void shared_first_backward(BlockWriter& writer) { column_backward(writer, fc1(writer, shared_part(writer))); }
+void shared_first_backward(BlockWriter& writer) {
+  column_backward(writer, fc1(writer, shared_part(writer)));
+}
 
 }  // namespace ergometer::workload

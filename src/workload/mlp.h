@@ -19,8 +19,8 @@ void mlp_backward(BlockWriter& writer, MlpEdges edges = {});
 void moe_forward(BlockWriter& writer);
 void moe_backward(BlockWriter& writer);
 
-/// The shared expert in two halves: gather, FC1 and activation; FC2 and what follows. The MoE layer runs them one
-/// after the other or beside its all-to-alls. Backward the second half comes first.
+/// The shared expert in two halves: gather, FC1 and activation; FC2 and what follows. The MoE layer
+/// runs them one after the other or beside its all-to-alls. Backward the second half comes first.
 void shared_first_forward(BlockWriter& writer);
 void shared_second_forward(BlockWriter& writer);
 void shared_second_backward(BlockWriter& writer);

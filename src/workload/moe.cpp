@@ -10,8 +10,9 @@
 namespace ergometer::workload {
 namespace {
 
-// Passes over the (token, expert) table of FP32 scores. Forward: read logits, write probabilities, write a one-byte
-// routing map. Backward: read the probabilities' gradient and the probabilities, write the logits' gradient.
+// Passes over the (token, expert) table of FP32 scores. Forward: read logits, write probabilities,
+// write a one-byte routing map. Backward: read the probabilities' gradient and the probabilities,
+// write the logits' gradient.
 constexpr double kRoutingForwardBytes = 4 + 4 + 1;
 constexpr double kRoutingBackwardBytes = 4 + 4 + 4;
 
@@ -19,53 +20,64 @@ double row_bytes(const BlockWriter& writer, double rows) {
   return writer.shapes().element * rows * static_cast<double>(writer.shapes().hidden);
 }
 
-double shard_rows(const BlockWriter& writer) { return static_cast<double>(writer.shapes().shard_tokens); }
+double shard_rows(const BlockWriter& writer) {
+  return static_cast<double>(writer.shapes().shard_tokens);
+}
 
 bool gathers_tokens(const BlockWriter& writer) {
   return writer.job().training.moe_dispatcher == spec::MoeDispatcher::kAllGather;
 }
 
-/// Expert parallelism leaves the rank's tokens whole on every TP rank when there is no sequence parallelism.
+/// Expert parallelism leaves the rank's tokens whole on every TP rank when there is no sequence
+/// parallelism.
 bool splits_tokens(const BlockWriter& writer) {
   return writer.shapes().tp > 1 && !writer.shapes().sequence_parallel;
 }
 
-void expert_collective(BlockWriter& writer, std::string name, CollectiveKind kind, GroupKind group, double bytes,
-                       Pass pass, Stream stream = Stream::kCompute) {
+void expert_collective(BlockWriter& writer, std::string name, CollectiveKind kind, GroupKind group,
+                       double bytes, Pass pass, Stream stream = Stream::kCompute) {
   writer.collective({Module::kMoe, std::move(name), kind, group, bytes, stream}, pass);
 }
 
 /// The all-to-all, with half of the shared expert beside it when the job overlaps the two.
 template <class Beside>
-void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass pass, Beside&& beside) {
-  const bool overlaps = writer.job().training.moe_shared_overlap && writer.model().experts.shared_ffn > 0;
+void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass pass,
+                       Beside&& beside) {
+  const bool overlaps =
+      writer.job().training.moe_shared_overlap && writer.model().experts.shared_ffn > 0;
   const double bytes = row_bytes(writer, rows);
   if (!overlaps)
-    return expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes, pass);
+    return expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes,
+                             pass);
   writer.join(Stream::kExpert, Stream::kCompute);
-  expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes, pass, Stream::kExpert);
+  expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes, pass,
+                    Stream::kExpert);
   beside();
   writer.join(Stream::kCompute, Stream::kExpert);
 }
 
 void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
-  expert_collective(writer, "ep_all_to_all_probs", CollectiveKind::kAllToAll, GroupKind::kExpert, 4 * rows.sent, pass);
+  expert_collective(writer, "ep_all_to_all_probs", CollectiveKind::kAllToAll, GroupKind::kExpert,
+                    4 * rows.sent, pass);
 }
 
 /// Rows arrive grouped by sender; the experts want them grouped by expert.
 void sort_chunks(BlockWriter& writer, const MoeRows& rows, const char* name, Pass pass) {
-  if (rows.experts > 1) writer.memory({Module::kMoe, name, 2 * row_bytes(writer, rows.computed)}, pass);
+  if (rows.experts > 1)
+    writer.memory({Module::kMoe, name, 2 * row_bytes(writer, rows.computed)}, pass);
 }
 
 Linear router(const BlockWriter& writer) {
-  Linear linear = make_linear(writer, "router", Module::kMoe, writer.shapes().hidden, writer.model().experts.count);
+  Linear linear = make_linear(writer, "router", Module::kMoe, writer.shapes().hidden,
+                              writer.model().experts.count);
   linear.rows = shard_rows(writer);
   linear.model_rows = 0;  // by convention routing counts no FLOPs
   linear.fp8 = false;
   return linear;
 }
 
-Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char* name, int64_t in, int64_t out) {
+Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char* name, int64_t in,
+                     int64_t out) {
   Linear linear = make_linear(writer, name, Module::kMoe, in, out);
   linear.rows = rows.computed;
   linear.model_rows = rows.model;
@@ -94,48 +106,57 @@ void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
   const bool backward = pass == Pass::kBackward;
   const double bytes = backward ? activation_backward_bytes(writer, elements) + 8 * rows.computed
                                 : activation_forward_bytes(writer, elements) + 4 * rows.computed;
-  writer.memory({Module::kMoe, backward ? "expert_activation_backward" : "expert_activation", bytes}, pass);
+  writer.memory(
+      {Module::kMoe, backward ? "expert_activation_backward" : "expert_activation", bytes}, pass);
 }
 
 void route_forward(BlockWriter& writer, const MoeRows& rows) {
   const Shapes& shapes = writer.shapes();
   const double experts = static_cast<double>(writer.model().experts.count);
   linear_forward(writer, router(writer));
-  writer.memory({Module::kMoe, "router_topk", kRoutingForwardBytes * shard_rows(writer) * experts, 2});
+  writer.memory(
+      {Module::kMoe, "router_topk", kRoutingForwardBytes * shard_rows(writer) * experts, 2});
   if (!rows.dropless) return;
   const double counts = 4 * experts * static_cast<double>(shapes.ep);
-  expert_collective(writer, "ep_all_gather_counts", CollectiveKind::kAllGather, GroupKind::kExpert, counts,
+  expert_collective(writer, "ep_all_gather_counts", CollectiveKind::kAllGather, GroupKind::kExpert,
+                    counts, writer.pass());
+  expert_collective(writer, "etp_all_gather_counts", CollectiveKind::kAllGather,
+                    GroupKind::kExpertTensor, counts * static_cast<double>(shapes.etp),
                     writer.pass());
-  expert_collective(writer, "etp_all_gather_counts", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
-                    counts * static_cast<double>(shapes.etp), writer.pass());
   writer.memory({Module::kMoe, "moe_counts_to_host", 4 * experts});
 }
 
 void route_backward(BlockWriter& writer) {
   writer.memory({Module::kMoe, "router_topk_backward",
-                 kRoutingBackwardBytes * shard_rows(writer) * static_cast<double>(writer.model().experts.count), 2},
+                 kRoutingBackwardBytes * shard_rows(writer) *
+                     static_cast<double>(writer.model().experts.count),
+                 2},
                 Pass::kBackward);
   linear_backward(writer, router(writer));
-  writer.memory({Module::kMoe, "branch_grad_add", 3 * row_bytes(writer, shard_rows(writer))}, Pass::kBackward);
+  writer.memory({Module::kMoe, "branch_grad_add", 3 * row_bytes(writer, shard_rows(writer))},
+                Pass::kBackward);
 }
 
 double gathered_rows(const BlockWriter& writer, const MoeRows& rows) {
   return rows.routed_tokens * static_cast<double>(writer.shapes().ep * writer.shapes().etp);
 }
 
-/// All-gather dispatcher: every rank gets every token and keeps the rows for its experts; or, reversed, sums.
+/// All-gather dispatcher: every rank gets every token and keeps the rows for its experts; or,
+/// reversed, sums.
 void gather_tokens(BlockWriter& writer, const MoeRows& rows, Pass pass) {
   expert_collective(writer, "ep_all_gather", CollectiveKind::kAllGather, GroupKind::kExpert,
-                    row_bytes(writer, rows.routed_tokens * static_cast<double>(writer.shapes().ep)), pass);
+                    row_bytes(writer, rows.routed_tokens * static_cast<double>(writer.shapes().ep)),
+                    pass);
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
                     row_bytes(writer, gathered_rows(writer, rows)), pass);
 }
 
 void scatter_tokens(BlockWriter& writer, const MoeRows& rows, Pass pass) {
-  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kExpertTensor,
-                    row_bytes(writer, gathered_rows(writer, rows)), pass);
+  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
+                    GroupKind::kExpertTensor, row_bytes(writer, gathered_rows(writer, rows)), pass);
   expert_collective(writer, "ep_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kExpert,
-                    row_bytes(writer, rows.routed_tokens * static_cast<double>(writer.shapes().ep)), pass);
+                    row_bytes(writer, rows.routed_tokens * static_cast<double>(writer.shapes().ep)),
+                    pass);
 }
 
 void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
@@ -146,7 +167,8 @@ void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
   }
   writer.memory({Module::kMoe, "permute", row_bytes(writer, rows.routed_tokens + rows.sent)});
   probabilities_all_to_all(writer, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass, [&] { shared_first_forward(writer); });
+  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass,
+                    [&] { shared_first_forward(writer); });
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
                     row_bytes(writer, rows.computed), pass);
   sort_chunks(writer, rows, "sort_chunks", pass);
@@ -155,13 +177,15 @@ void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
 void combine_forward(BlockWriter& writer, const MoeRows& rows) {
   const Pass pass = writer.pass();
   if (gathers_tokens(writer)) {
-    writer.memory({Module::kMoe, "unpermute", row_bytes(writer, rows.computed + gathered_rows(writer, rows))});
+    writer.memory({Module::kMoe, "unpermute",
+                   row_bytes(writer, rows.computed + gathered_rows(writer, rows))});
     return scatter_tokens(writer, rows, pass);
   }
   sort_chunks(writer, rows, "sort_chunks", pass);
-  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kExpertTensor,
-                    row_bytes(writer, rows.computed), pass);
-  expert_all_to_all(writer, "ep_all_to_all_combine", rows.sent, pass, [&] { shared_second_forward(writer); });
+  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
+                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
+  expert_all_to_all(writer, "ep_all_to_all_combine", rows.sent, pass,
+                    [&] { shared_second_forward(writer); });
   writer.memory({Module::kMoe, "unpermute", row_bytes(writer, rows.sent + rows.routed_tokens)});
 }
 
@@ -169,10 +193,14 @@ void combine_backward(BlockWriter& writer, const MoeRows& rows) {
   const Pass pass = Pass::kBackward;
   if (gathers_tokens(writer)) {
     gather_tokens(writer, rows, pass);
-    return writer.memory({Module::kMoe, "unpermute_backward", 2 * row_bytes(writer, rows.computed)}, pass);
+    return writer.memory({Module::kMoe, "unpermute_backward", 2 * row_bytes(writer, rows.computed)},
+                         pass);
   }
-  writer.memory({Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)}, pass);
-  expert_all_to_all(writer, "ep_all_to_all_combine", rows.sent, pass, [&] { shared_second_backward(writer); });
+  writer.memory(
+      {Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)},
+      pass);
+  expert_all_to_all(writer, "ep_all_to_all_combine", rows.sent, pass,
+                    [&] { shared_second_backward(writer); });
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
                     row_bytes(writer, rows.computed), pass);
   sort_chunks(writer, rows, "sort_chunks_backward", pass);
@@ -181,16 +209,19 @@ void combine_backward(BlockWriter& writer, const MoeRows& rows) {
 void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
   const Pass pass = Pass::kBackward;
   if (gathers_tokens(writer)) {
-    writer.memory({Module::kMoe, "permute_backward", row_bytes(writer, rows.computed + gathered_rows(writer, rows))},
+    writer.memory({Module::kMoe, "permute_backward",
+                   row_bytes(writer, rows.computed + gathered_rows(writer, rows))},
                   pass);
     return scatter_tokens(writer, rows, pass);
   }
   sort_chunks(writer, rows, "sort_chunks_backward", pass);
-  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kExpertTensor,
-                    row_bytes(writer, rows.computed), pass);
+  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
+                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
   probabilities_all_to_all(writer, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass, [&] { shared_first_backward(writer); });
-  writer.memory({Module::kMoe, "permute_backward", row_bytes(writer, rows.routed_tokens + rows.sent)}, pass);
+  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass,
+                    [&] { shared_first_backward(writer); });
+  writer.memory(
+      {Module::kMoe, "permute_backward", row_bytes(writer, rows.routed_tokens + rows.sent)}, pass);
 }
 
 void experts_backward(BlockWriter& writer, const MoeRows& rows) {
@@ -207,7 +238,8 @@ bool shared_in_sequence(const BlockWriter& writer) {
 }
 
 void whole_tokens(BlockWriter& writer, Pass pass) {
-  if (splits_tokens(writer)) tensor_gather(writer, Module::kMoe, writer.shapes().stream_bytes(), pass);
+  if (splits_tokens(writer))
+    tensor_gather(writer, Module::kMoe, writer.shapes().stream_bytes(), pass);
 }
 
 }  // namespace
@@ -220,7 +252,8 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
   rows.sent = choices;
   rows.model = choices * static_cast<double>(shapes.etp);
   if (job.training.moe_capacity_factor > 0) {
-    // Every expert gets the same number of rows from every rank; missing ones are padding, surplus is dropped.
+    // Every expert gets the same number of rows from every rank; missing ones are padding, surplus
+    // is dropped.
     const double count = static_cast<double>(experts.count);
     rows.sent = std::ceil(choices / count * job.training.moe_capacity_factor) * count;
     rows.dropless = false;
@@ -264,7 +297,8 @@ void moe_backward(BlockWriter& writer) {
     shared_second_backward(writer);
     shared_first_backward(writer);
   }
-  writer.memory({Module::kMoe, "branch_grad_add", 3 * row_bytes(writer, shard_rows(writer))}, Pass::kBackward);
+  writer.memory({Module::kMoe, "branch_grad_add", 3 * row_bytes(writer, shard_rows(writer))},
+                Pass::kBackward);
 }
 
 }  // namespace ergometer::workload

@@ -6,16 +6,17 @@
 
 namespace ergometer::workload {
 
-/// Rows of the routed experts of one rank with balanced routing. A rank routes its own tokens: its sequence shard,
-/// or without sequence parallelism its tp-th of the tokens that all tensor-parallel ranks hold.
+/// Rows of the routed experts of one rank with balanced routing. A rank routes its own tokens: its
+/// sequence shard, or without sequence parallelism its tp-th of the tokens that all tensor-parallel
+/// ranks hold.
 struct MoeRows {
   double routed_tokens = 0;  ///< tokens this rank routes
   double sent = 0;           ///< rows it sends to experts: top-k a token, or the padded capacity
-  double computed = 0;       ///< rows its experts compute: `sent` of every expert-tensor-parallel rank
-  double model = 0;          ///< of these, the model's own (top-k, without padding)
-  int64_t experts = 0;       ///< on this rank
-  int64_t ffn = 0;           ///< one expert's width on this rank, one branch
-  bool dropless = true;      ///< row counts are known only after routing: the host waits for them
+  double computed = 0;   ///< rows its experts compute: `sent` of every expert-tensor-parallel rank
+  double model = 0;      ///< of these, the model's own (top-k, without padding)
+  int64_t experts = 0;   ///< on this rank
+  int64_t ffn = 0;       ///< one expert's width on this rank, one branch
+  bool dropless = true;  ///< row counts are known only after routing: the host waits for them
 };
 
 MoeRows moe_rows(const spec::Job& job, const Shapes& shapes);

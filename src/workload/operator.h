@@ -8,24 +8,41 @@
 namespace ergometer::workload {
 
 enum class OperatorKind : uint8_t { kGemm, kGroupedGemm, kAttention, kMemory, kCollective };
-/// What part of the step the work belongs to. kBackward is the gradient of inputs (dgrad), kWeight that of
-/// weights (wgrad) and everything only it needs: zero-bubble schedules run the two apart.
+/// What part of the step the work belongs to. kBackward is the gradient of inputs (dgrad), kWeight
+/// that of weights (wgrad) and everything only it needs: zero-bubble schedules run the two apart.
 enum class Pass : uint8_t { kForward, kRecompute, kBackward, kWeight, kOptimizer };
-enum class Module : uint8_t { kEmbedding, kNorm, kAttention, kMlp, kMoe, kHead, kLoss, kPipeline, kData, kOptimizer };
-enum class CollectiveKind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kSendRecv };
+enum class Module : uint8_t {
+  kEmbedding,
+  kNorm,
+  kAttention,
+  kMlp,
+  kMoe,
+  kHead,
+  kLoss,
+  kPipeline,
+  kData,
+  kOptimizer
+};
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kSendRecv
+};
 /// Which ranks take part. All but kWorld and kEmbedding lie inside one pipeline stage.
 enum class GroupKind : uint8_t {
-  kTensor,         ///< tp
-  kContext,        ///< cp
-  kExpert,         ///< ep
-  kExpertTensor,   ///< etp
-  kData,           ///< dp x cp: replicas of the dense weights
-  kExpertData,     ///< replicas of the expert weights
-  kShard,          ///< FSDP: the ranks that share one copy (kData unless hybrid)
-  kReplica,        ///< hybrid FSDP: one rank of every shard group
-  kPipeline,       ///< a neighbouring stage
-  kEmbedding,      ///< first and last stage: tied embedding gradients
-  kWorld,          ///< every rank of the job: gradient norm
+  kTensor,        ///< tp
+  kContext,       ///< cp
+  kExpert,        ///< ep
+  kExpertTensor,  ///< etp
+  kData,          ///< dp x cp: replicas of the dense weights
+  kExpertData,    ///< replicas of the expert weights
+  kShard,         ///< FSDP: the ranks that share one copy (kData unless hybrid)
+  kReplica,       ///< hybrid FSDP: one rank of every shard group
+  kPipeline,      ///< a neighbouring stage
+  kEmbedding,     ///< first and last stage: tied embedding gradients
+  kWorld,         ///< every rank of the job: gradient norm
 };
 /// cuBLAS operand layouts: forward, dgrad, wgrad.
 enum class GemmLayout : uint8_t { kTn, kNn, kNt };
@@ -55,13 +72,14 @@ struct Operator {
 
   AttentionShape attention;
 
-  double flops = 0;        ///< executed on this rank
-  double model_flops = 0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
-  double bytes = 0;        ///< HBM traffic, read and written
-  int kernels = 1;         ///< launches
+  double flops = 0;  ///< executed on this rank
+  double model_flops =
+      0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
+  double bytes = 0;  ///< HBM traffic, read and written
+  int kernels = 1;   ///< launches
 
-  // kCollective. `comm_bytes` is the whole gathered or reduced buffer (all-gather, reduce-scatter, all-reduce),
-  // the bytes one rank holds (all-to-all), the bytes one rank sends (send/recv).
+  // kCollective. `comm_bytes` is the whole gathered or reduced buffer (all-gather, reduce-scatter,
+  // all-reduce), the bytes one rank holds (all-to-all), the bytes one rank sends (send/recv).
   CollectiveKind collective = CollectiveKind::kAllReduce;
   GroupKind group = GroupKind::kTensor;
   double comm_bytes = 0;

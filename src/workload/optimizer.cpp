@@ -3,17 +3,17 @@
 #include "workload/shapes.h"
 #include "workload/workload.h"
 
-// Adam over the parameters whose states a rank holds, in one fused kernel per chunk of tensors. Per parameter it
-// reads the gradient (4 or 2 bytes), reads and writes FP32 master, first and second moment (8 each) and writes the
-// 16-bit parameter (2): 30 bytes with FP32 gradients. Gradients in 16 bit are first copied to FP32 (read 2, write 4)
-// and that copy is read: 34.
+// Adam over the parameters whose states a rank holds, in one fused kernel per chunk of tensors. Per
+// parameter it reads the gradient (4 or 2 bytes), reads and writes FP32 master, first and second
+// moment (8 each) and writes the 16-bit parameter (2): 30 bytes with FP32 gradients. Gradients in
+// 16 bit are first copied to FP32 (read 2, write 4) and that copy is read: 36.
 namespace ergometer::workload {
 namespace {
 
 constexpr double kMasterAndMoments = 24;
-constexpr double kChunksPerKernel = 320;         // PyTorch's multi-tensor-apply: thread blocks a launch
-constexpr double kElementsPerChunk = 65536;      // and elements each of them handles
-constexpr double kFp8WeightCast = 4;             // read 16 bit, write two 8-bit orientations
+constexpr double kChunksPerKernel = 320;     // PyTorch's multi-tensor-apply: thread blocks a launch
+constexpr double kElementsPerChunk = 65536;  // and elements each of them handles
+constexpr double kFp8WeightCast = 4;         // read 16 bit, write two 8-bit orientations
 
 /// Ranks over which the optimizer states of dense and expert parameters are divided.
 struct Sharding {
@@ -57,7 +57,9 @@ double gradient_elements(const spec::Job& job, const ParameterShare& stage) {
 
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   const double gradient = job.training.gradients_fp32 ? 4 : 2 + 4 + 4;
-  const double parameter = job.training.precision == spec::Precision::kFp32 ? 0 : job.training.fp8_parameters ? 1 : 2;
+  const double parameter = job.training.precision == spec::Precision::kFp32 ? 0
+                           : job.training.fp8_parameters                    ? 1
+                                                                            : 2;
   const double elements = owned(job, stage);
   double bytes = elements * (kMasterAndMoments + gradient + parameter);
   // Without FP8 parameters the weights are quantized once a step and kept for all micro batches.
@@ -68,12 +70,14 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
 
 Operator gradient_norm(const spec::Job& job, const ParameterShare& stage) {
   const double elements = owned(job, stage);
-  return memory_operator(job, "gradient_norm", elements * (job.training.gradients_fp32 ? 4 : 2), elements);
+  return memory_operator(job, "gradient_norm", elements * (job.training.gradients_fp32 ? 4 : 2),
+                         elements);
 }
 
 Operator zero_gradients(const spec::Job& job, const ParameterShare& stage) {
   const double elements = gradient_elements(job, stage);
-  return memory_operator(job, "zero_gradients", elements * (job.training.gradients_fp32 ? 4 : 2), elements);
+  return memory_operator(job, "zero_gradients", elements * (job.training.gradients_fp32 ? 4 : 2),
+                         elements);
 }
 
 }  // namespace ergometer::workload

@@ -15,25 +15,28 @@ int64_t mlp_biases(const spec::Model& model, int64_t width) {
 int64_t latent_attention(const spec::Model& model) {
   const spec::LatentAttention& mla = model.latent;
   const int64_t queries = model.heads * (mla.qk_nope_dim + mla.qk_rope_dim);
-  const int64_t query = mla.q_rank > 0 ? model.hidden * mla.q_rank + mla.q_rank /* norm */ + mla.q_rank * queries
-                                       : model.hidden * queries;
-  const int64_t key_value = model.hidden * (mla.kv_rank + mla.qk_rope_dim) + mla.kv_rank /* norm */ +
+  const int64_t query =
+      mla.q_rank > 0 ? model.hidden * mla.q_rank + mla.q_rank /* norm */ + mla.q_rank * queries
+                     : model.hidden * queries;
+  const int64_t key_value = model.hidden * (mla.kv_rank + mla.qk_rope_dim) +
+                            mla.kv_rank /* norm */ +
                             mla.kv_rank * model.heads * (mla.qk_nope_dim + mla.v_dim);
   return query + key_value + model.heads * mla.v_dim * model.hidden;
 }
 
 int64_t head_attention(const spec::Model& model) {
   const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_dim;
-  return model.hidden * qkv + model.heads * model.head_dim * model.hidden + (model.qkv_bias ? qkv : 0) +
-         (model.out_bias ? model.hidden : 0) + (model.qk_norm ? 2 * model.head_dim : 0) +
-         (model.attention_sinks ? model.heads : 0);
+  return model.hidden * qkv + model.heads * model.head_dim * model.hidden +
+         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
+         (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_sinks ? model.heads : 0);
 }
 
 int64_t one_norm(const spec::Model& model) { return model.hidden * (model.norm_bias ? 2 : 1); }
 
 int64_t one_expert(const spec::Model& model) {
   const spec::Experts& experts = model.experts;
-  return mlp_weights(model, experts.ffn) + (experts.expert_bias ? mlp_biases(model, experts.ffn) : 0);
+  return mlp_weights(model, experts.ffn) +
+         (experts.expert_bias ? mlp_biases(model, experts.ffn) : 0);
 }
 
 /// Everything of a MoE layer's MLP but the routed experts.
@@ -52,11 +55,13 @@ LayerCount count_layer(const spec::Model& model, bool moe) {
                                                                           : head_attention(model)) +
                          model.norms_per_layer * one_norm(model);
   if (!moe) {
-    const int64_t mlp = mlp_weights(model, model.ffn) + (model.mlp_bias ? mlp_biases(model, model.ffn) : 0);
+    const int64_t mlp =
+        mlp_weights(model, model.ffn) + (model.mlp_bias ? mlp_biases(model, model.ffn) : 0);
     return {common + mlp, common + mlp};
   }
   const int64_t outside = common + moe_common(model);
-  return {outside + model.experts.count * one_expert(model), outside + model.experts.top_k * one_expert(model)};
+  return {outside + model.experts.count * one_expert(model),
+          outside + model.experts.top_k * one_expert(model)};
 }
 
 }  // namespace
@@ -67,7 +72,8 @@ ParameterCount count_parameters(const spec::Model& model) {
   count.embedding = model.vocab * width + model.position_rows * model.hidden +
                     (width != model.hidden ? width * model.hidden : 0) +
                     (model.embedding_norm ? one_norm(model) : 0);
-  count.head = (model.tied_embeddings ? 0 : model.vocab * width) + (model.head_bias ? model.vocab : 0);
+  count.head =
+      (model.tied_embeddings ? 0 : model.vocab * width) + (model.head_bias ? model.vocab : 0);
   const int64_t outside = count.embedding + count.head + (model.final_norm ? one_norm(model) : 0) +
                           (width != model.hidden ? model.hidden * width : 0);
   count.total = count.active = outside;
@@ -77,7 +83,8 @@ ParameterCount count_parameters(const spec::Model& model) {
     count.active += here.active;
   }
   if (model.mtp_layers > 0 && !model.layers.empty()) {
-    // Two input norms, the 2h -> h projection, a layer like the last one, and a norm before the shared head.
+    // Two input norms, the 2h -> h projection, a layer like the last one, and a norm before the
+    // shared head.
     const int64_t module = 3 * one_norm(model) + 2 * model.hidden * model.hidden +
                            count_layer(model, model.layers.back().moe).total;
     count.mtp = model.mtp_layers * module;

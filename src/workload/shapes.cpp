@@ -6,8 +6,8 @@
 namespace ergometer::workload {
 namespace {
 
-/// FlashAttention's tile: rows and columns of the score matrix that one block computes (FlashAttention-2 and 3 and
-/// cuDNN use 64 to 192; 128 for head dimension 128).
+/// FlashAttention's tile: rows and columns of the score matrix that one block computes
+/// (FlashAttention-2 and 3 and cuDNN use 64 to 192; 128 for head dimension 128).
 constexpr double kAttentionTile = 128;
 
 void set_lengths(const spec::Job& job, Shapes& shapes) {
@@ -63,18 +63,20 @@ Shapes shapes_of(const spec::Job& job) {
 }
 
 double attention_pairs(const Shapes& shapes, int64_t window) {
-  const double queries = static_cast<double>(shapes.query_length), keys = static_cast<double>(shapes.key_length);
+  const double queries = static_cast<double>(shapes.query_length),
+               keys = static_cast<double>(shapes.key_length);
   const double reach = window > 0 ? std::fmin(static_cast<double>(window), keys) : keys;
   if (!shapes.causal) return queries * reach;
-  // Over a whole sequence of s: s * reach - reach^2 / 2, which is s^2 / 2 without a window. Context-parallel
-  // ranks hold equal parts of it.
+  // Over a whole sequence of s: s * reach - reach^2 / 2, which is s^2 / 2 without a window.
+  // Context-parallel ranks hold equal parts of it.
   return queries * reach - queries * reach * reach / (2 * keys);
 }
 
 double executed_pairs(const Shapes& shapes, int64_t window) {
   const double pairs = attention_pairs(shapes, window);
   if (!shapes.causal) return pairs;
-  const double queries = static_cast<double>(shapes.query_length), keys = static_cast<double>(shapes.key_length);
+  const double queries = static_cast<double>(shapes.query_length),
+               keys = static_cast<double>(shapes.key_length);
   const double edges = window > 0 && static_cast<double>(window) < keys ? 2 : 1;
   return std::fmin(pairs + edges * queries * kAttentionTile / 2, queries * keys);
 }
@@ -83,7 +85,8 @@ double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes) {
   const double copies = shapes.fp8_transposes ? 2 : 1;
   switch (job.training.fp8_recipe) {
     case spec::Fp8Recipe::kDelayed: return 2 + copies;
-    case spec::Fp8Recipe::kTensorwise: return 2 + 2 + copies;  // a pass for the maximum before the cast
+    case spec::Fp8Recipe::kTensorwise:
+      return 2 + 2 + copies;  // a pass for the maximum before the cast
     case spec::Fp8Recipe::kBlockwise: return 2 + 2 * (1 + 4.0 / 128);
     case spec::Fp8Recipe::kMxfp8: return 2 + 2 * (1 + 1.0 / 32);
   }

@@ -16,8 +16,8 @@ struct Shapes {
   bool fp8 = false;                ///< linear layers multiply in FP8
   bool fp8_transposes = false;     ///< the GPU's FP8 GEMMs take one operand layout only
   spec::Precision precision = spec::Precision::kBf16;  ///< of everything but FP8 GEMMs
-  double element = 2;              ///< bytes of an activation or weight
-  double gradient = 4;             ///< bytes of a main gradient
+  double element = 2;                                  ///< bytes of an activation or weight
+  double gradient = 4;                                 ///< bytes of a main gradient
 
   int64_t batch = 1;
   int64_t tokens = 0;        ///< of the micro batch on this context-parallel rank
@@ -33,15 +33,18 @@ struct Shapes {
 
   double token_share() const { return sequence_parallel ? 1.0 : 1.0 / static_cast<double>(tp); }
   /// Bytes of the whole residual stream of the micro batch on this context-parallel rank.
-  double stream_bytes() const { return element * static_cast<double>(tokens) * static_cast<double>(hidden); }
+  double stream_bytes() const {
+    return element * static_cast<double>(tokens) * static_cast<double>(hidden);
+  }
 };
 
 Shapes shapes_of(const spec::Job& job);
 
-/// (query, key) pairs that one sequence's attention scores need on one context-parallel rank. With a causal mask
-/// the convention's half square (a window cuts it further); without, all of them.
+/// (query, key) pairs that one sequence's attention scores need on one context-parallel rank. With
+/// a causal mask the convention's half square (a window cuts it further); without, all of them.
 double attention_pairs(const Shapes& shapes, int64_t window);
-/// The pairs a fused kernel computes: whole 128-wide tiles on the diagonal and at the window's edge.
+/// The pairs a fused kernel computes: whole 128-wide tiles on the diagonal and at the window's
+/// edge.
 double executed_pairs(const Shapes& shapes, int64_t window);
 
 /// Bytes read and written per element by the kernels that quantize an operand.

@@ -13,7 +13,8 @@ bool is_matrix(const Operator& op) {
   return op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
 }
 
-/// Modules of Transformer Engine, which keep a dummy weight gradient; adapters and the router are plain PyTorch.
+/// Modules of Transformer Engine, which keep a dummy weight gradient; adapters and the router are
+/// plain PyTorch.
 bool is_engine_module(const Operator& op) { return !is_adapter(op) && op.name != "router"; }
 
 double norm_parameters(const spec::Model& model) {
@@ -25,7 +26,8 @@ double attention_vectors(const spec::Model& model, const Shapes& shapes) {
     return static_cast<double>(model.latent.q_rank + model.latent.kv_rank);
   const int64_t qkv = (shapes.heads + 2 * shapes.kv_heads) * model.head_dim;
   return static_cast<double>((model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
-                             (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_sinks ? shapes.heads : 0));
+                             (model.qk_norm ? 2 * model.head_dim : 0) +
+                             (model.attention_sinks ? shapes.heads : 0));
 }
 
 double mlp_biases(const spec::Model& model, int64_t ffn) {
@@ -41,7 +43,8 @@ ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes, boo
     share.dense += static_cast<double>((experts.router_bias ? experts.count : 0) +
                                        (experts.shared_gate ? model.hidden : 0));
     if (experts.expert_bias)
-      share.expert = static_cast<double>(experts.count / shapes.ep) * mlp_biases(model, experts.ffn / shapes.etp);
+      share.expert = static_cast<double>(experts.count / shapes.ep) *
+                     mlp_biases(model, experts.ffn / shapes.etp);
   } else if (model.mlp_bias) {
     share.dense += mlp_biases(model, model.ffn / shapes.tp);
   }
@@ -77,7 +80,8 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
   return share;
 }
 
-/// The output matrix is someone else's: of the embedding on the same stage, or of the head beside an MTP module.
+/// The output matrix is someone else's: of the embedding on the same stage, or of the head beside
+/// an MTP module.
 bool borrows_head(const spec::Job& job, BlockKind kind) {
   return kind == BlockKind::kMtp || (job.model.tied_embeddings && job.parallelism.pp == 1);
 }
@@ -88,7 +92,8 @@ void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
   const bool adapter = is_adapter(op);
   const bool trained = shapes.training && (!shapes.lora || adapter);
   (is_expert(op) ? block.parameters.expert : block.parameters.dense) += all;
-  if (trained) (is_expert(op) ? block.parameters.trainable_expert : block.parameters.trainable_dense) += all;
+  if (trained)
+    (is_expert(op) ? block.parameters.trainable_expert : block.parameters.trainable_dense) += all;
   if (trained && is_engine_module(op)) {
     std::vector<double>& sizes = block.weight_shapes;
     if (std::find(sizes.begin(), sizes.end(), elements) == sizes.end()) sizes.push_back(elements);
@@ -97,7 +102,8 @@ void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
 
 }  // namespace
 
-void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe, Block& block) {
+void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe,
+                    Block& block) {
   block.parameters = vectors(job, shapes, block.kind, moe);
   if (shapes.training && !shapes.lora) {
     block.parameters.trainable_dense = block.parameters.dense;
@@ -106,7 +112,8 @@ void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& 
   for (const Item& item : block.forward) {
     if (item.kind != Item::Kind::kOperator) continue;
     const Operator& op = workload.operators[static_cast<size_t>(item.op)];
-    if (is_matrix(op) && !(op.name == "head" && borrows_head(job, block.kind))) add_matrix(shapes, op, block);
+    if (is_matrix(op) && !(op.name == "head" && borrows_head(job, block.kind)))
+      add_matrix(shapes, op, block);
   }
 }
 

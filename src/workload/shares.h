@@ -5,9 +5,10 @@
 
 namespace ergometer::workload {
 
-/// Parameters and distinct matrix sizes of a block that has its forward list: the matrices are what its GEMMs
-/// multiply with, the rest (norms, biases, tables) is counted from the model.
-void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe, Block& block);
+/// Parameters and distinct matrix sizes of a block that has its forward list: the matrices are what
+/// its GEMMs multiply with, the rest (norms, biases, tables) is counted from the model.
+void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe,
+                    Block& block);
 
 /// What a block keeps for backward, see activations.cpp.
 ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes, bool moe);

@@ -10,12 +10,22 @@
 
 namespace ergometer::workload {
 
-/// The queues a rank issues work on. Work on one stream runs in issue order, streams run side by side.
-enum class Stream : uint8_t { kCompute, kTensor, kContext, kExpert, kData, kPipelineForward, kPipelineBackward };
+/// The queues a rank issues work on. Work on one stream runs in issue order, streams run side by
+/// side.
+enum class Stream : uint8_t {
+  kCompute,
+  kTensor,
+  kContext,
+  kExpert,
+  kData,
+  kPipelineForward,
+  kPipelineBackward
+};
 inline constexpr int kStreamCount = 7;
 
-/// One entry of a block's list, in issue order: either an operator on a stream, or a join: `stream` waits for
-/// everything issued so far on `on`. A collective on kCompute is in line, nothing hides it.
+/// One entry of a block's list, in issue order: either an operator on a stream, or a join: `stream`
+/// waits for everything issued so far on `on`. A collective on kCompute is in line, nothing hides
+/// it.
 struct Item {
   enum class Kind : uint8_t { kOperator, kJoin } kind = Kind::kOperator;
   Stream stream = Stream::kCompute;
@@ -31,7 +41,7 @@ struct ParameterShare {
 
 /// Bytes one micro batch leaves on one rank between forward and backward of a block.
 struct ActivationShare {
-  double kept = 0;        ///< without full recomputation (selective recomputation already taken off)
+  double kept = 0;  ///< without full recomputation (selective recomputation already taken off)
   double checkpoint = 0;  ///< with full recomputation: the block's input
   double transient = 0;   ///< live only while the block itself runs, forward or backward
   std::vector<std::pair<std::string, double>> parts;  ///< what `kept` consists of
@@ -44,29 +54,33 @@ struct Block {
   BlockKind kind = BlockKind::kLayer;
   std::string name;  ///< "embedding", "dense layer", "moe layer", "head"
   std::vector<Item> forward;
-  std::vector<Item> backward;   ///< dgrad and wgrad in execution order, selective recomputation included
+  std::vector<Item>
+      backward;  ///< dgrad and wgrad in execution order, selective recomputation included
   std::vector<Item> recompute;  ///< full recomputation: forward once more, issued before `backward`
   ParameterShare parameters;
   ActivationShare activations;
-  std::vector<double> weight_shapes;  ///< elements of the distinct weight matrices on this rank, one entry a shape
+  std::vector<double>
+      weight_shapes;  ///< elements of the distinct weight matrices on this rank, one entry a shape
 };
 
-/// Every operator of a job on one rank, block by block. Which stage runs which block, and when, is the plan's.
+/// Every operator of a job on one rank, block by block. Which stage runs which block, and when, is
+/// the plan's.
 struct Workload {
   std::vector<Operator> operators;
   std::vector<Block> blocks;
   std::vector<int> layer_blocks;  ///< block of every decoder layer
   int embedding_block = -1;
-  int head_block = -1;            ///< final norm, output projection and loss
-  std::vector<int> mtp_blocks;    ///< run on the last stage before the head
-  double boundary_bytes = 0;      ///< what a rank sends to the next stage for one micro batch
+  int head_block = -1;          ///< final norm, output projection and loss
+  std::vector<int> mtp_blocks;  ///< run on the last stage before the head
+  double boundary_bytes = 0;    ///< what a rank sends to the next stage for one micro batch
 };
 
-/// Lowers a checked job. `job.training.mode` decides what there is: pretrain, LoRA, prefill and decode.
+/// Lowers a checked job. `job.training.mode` decides what there is: pretrain, LoRA, prefill and
+/// decode.
 Workload lower(const spec::Job& job);
 
-/// Once per step and stage, for the parameters a stage holds: what the optimizer reads and writes, the local
-/// part of the gradient norm, zeroing the gradients.
+/// Once per step and stage, for the parameters a stage holds: what the optimizer reads and writes,
+/// the local part of the gradient norm, zeroing the gradients.
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage);
 Operator gradient_norm(const spec::Job& job, const ParameterShare& stage);
 Operator zero_gradients(const spec::Job& job, const ParameterShare& stage);

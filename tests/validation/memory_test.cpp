@@ -1,6 +1,6 @@
-// Predicted against measured memory (tests/validation/data/README.md says where the numbers are from). Nothing is
-// fitted per row: the schemes of src/plan/memory_states.cpp and the activations of src/workload/activations.cpp,
-// with one constant for workspaces per framework.
+// Predicted against measured memory (tests/validation/data/README.md says where the numbers are
+// from). Nothing is fitted per row: the schemes of src/plan/memory_states.cpp and the activations
+// of src/workload/activations.cpp, with one constant for workspaces per framework.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,9 @@ plan::MemoryReport predict(const spec::Job& job) {
 /// Absolute percentage errors and what to say about them.
 struct Errors {
   std::vector<double> values;
-  void add(double predicted, double measured) { values.push_back(100 * std::fabs(predicted / measured - 1)); }
+  void add(double predicted, double measured) {
+    values.push_back(100 * std::fabs(predicted / measured - 1));
+  }
   double mean() const {
     double sum = 0;
     for (const double value : values) sum += value;
@@ -71,25 +73,30 @@ struct Errors {
   }
   double worst() const { return *std::max_element(values.begin(), values.end()); }
   std::string text() const {
-    return fmt::format("{:4} rows: mean {:.2f} %, median {:.2f} %, max {:.2f} %", values.size(), mean(), median(), worst());
+    return fmt::format("{:4} rows: mean {:.2f} %, median {:.2f} %, max {:.2f} %", values.size(),
+                       mean(), median(), worst());
   }
 };
 
-// --- SimuMax, B200: peak of torch's allocator. A case name says model, layers and layout; what it leaves out is the
-// suite's default: sequence 4096, micro batch 1, sequence parallelism with TP, distributed optimizer, FP32
-// gradients, TE's fused loss and fused accumulation.
+// --- SimuMax, B200: peak of torch's allocator. A case name says model, layers and layout; what it
+// leaves out is the suite's default: sequence 4096, micro batch 1, sequence parallelism with TP,
+// distributed optimizer, FP32 gradients, TE's fused loss and fused accumulation.
 
 /// The digits after `key` in a word of the case name, such as "tp" in "tp8".
-std::string number_after(const std::string& name, const std::string& key, const std::string& fallback) {
+std::string number_after(const std::string& name, const std::string& key,
+                         const std::string& fallback) {
   for (const std::string& word : split(name, '_'))
-    if (word.starts_with(key) && word.size() > key.size() && std::isdigit(static_cast<unsigned char>(word[key.size()])))
+    if (word.starts_with(key) && word.size() > key.size() &&
+        std::isdigit(static_cast<unsigned char>(word[key.size()])))
       return word.substr(key.size());
   return fallback;
 }
 
 spec::Job simumax_job(const std::string& name) {
-  const std::map<std::string, std::string> models = {{"llama3_70b", "llama3-70b"}, {"llama3_405b", "llama3.1-405b"},
-                                                     {"deepseekv2", "deepseek-v2"}, {"deepseekv3", "deepseek-v3"}};
+  const std::map<std::string, std::string> models = {{"llama3_70b", "llama3-70b"},
+                                                     {"llama3_405b", "llama3.1-405b"},
+                                                     {"deepseekv2", "deepseek-v2"},
+                                                     {"deepseekv3", "deepseek-v3"}};
   spec::Settings settings;
   for (const auto& [prefix, model] : models)
     if (name.starts_with(prefix)) set(settings, "model", model);
@@ -106,7 +113,8 @@ spec::Job simumax_job(const std::string& name) {
   EXPECT_TRUE(job) << name << ": " << (job ? "" : job.error().message);
   if (!job) return {};
   job->model.mtp_layers = 0;  // the suite does not train the multi-token-prediction module
-  // Reduced DeepSeek models keep one dense layer in front; V3's three would leave a single MoE layer of four.
+  // Reduced DeepSeek models keep one dense layer in front; V3's three would leave a single MoE
+  // layer of four.
   for (size_t i = 0; i < job->model.layers.size(); ++i)
     if (job->model.experts.count > 0) job->model.layers[i].moe = i >= 1;
   return *job;
@@ -128,8 +136,8 @@ TEST(MemoryValidation, SimuMaxOnB200) {
   EXPECT_LE(errors.mean(), 1.0);
 }
 
-// --- nanotron, H100: torch's allocator between two steps, in GiB. Llama-style models of the Ultra-Scale Playbook's
-// benchmark; the layers of a stage follow nanotron's own rule.
+// --- nanotron, H100: torch's allocator between two steps, in GiB. Llama-style models of the
+// Ultra-Scale Playbook's benchmark; the layers of a stage follow nanotron's own rule.
 
 int64_t integer(const Row& row, const char* key) { return std::stoll(row.at(key)); }
 
@@ -181,7 +189,9 @@ TEST(MemoryValidation, NanotronOnH100) {
     const double predicted = predict(nanotron_job(row, *cluster)).allocated_after_step / kGib;
     const double measured = std::stod(row.at("allocated_gib"));
     errors.add(predicted, measured);
-    groups[fmt::format("{:>3} layers, ZeRO {}, PP {}", row.at("layers"), row.at("zero"), row.at("pp"))].add(predicted, measured);
+    groups[fmt::format("{:>3} layers, ZeRO {}, PP {}", row.at("layers"), row.at("zero"),
+                       row.at("pp"))]
+        .add(predicted, measured);
   }
   ASSERT_EQ(errors.values.size(), 1068u);
   for (const auto& [name, group] : groups) fmt::print("{:30} {}\n", name, group.text());

@@ -1,0 +1,191 @@
+#include <gtest/gtest.h>
+
+#include "workload/test_lines.h"
+
+// MoE layers, operator by operator. Mixtral 8x7B: h = 4096, 8 experts of 14336, top 2; the stream
+// of 4096 tokens has 4096^2 = 16,777,216 elements.
+
+namespace ergometer::workload {
+namespace {
+
+using namespace test;
+
+constexpr double kStream = 16'777'216;
+
+spec::Job mixtral_job(int64_t tp, int64_t dp, int64_t ep, int64_t etp) {
+  spec::Job job = job_of(mixtral_8x7b(), 4096, tp, dp);
+  job.parallelism.ep = ep;
+  job.parallelism.etp = etp;
+  return job;
+}
+
+std::vector<Item> from(const Workload& workload, const std::vector<Item>& items,
+                       const std::string& first, const std::string& last) {
+  std::vector<Item> part;
+  bool inside = false;
+  for (const Item& item : items) {
+    inside = inside || word(workload, item) == first;
+    if (inside) part.push_back(item);
+    if (inside && word(workload, item) == last) break;
+  }
+  return part;
+}
+
+// EP 8, TP 1: a rank sends 2 * 4096 = 8192 rows and computes 8192 rows of its one expert.
+TEST(MoeLayer, ForwardWithOneExpertARank) {
+  const Workload workload = lower(mixtral_job(1, 8, 8, 1));
+  expect_lines(
+      workload, from(workload, layer_block(workload, 0).forward, "mlp_norm", "mlp_residual_add"),
+      {memory("mlp_norm", 4 * kStream),
+       gemm("router", 4096, 8, 4096, 2 * (kStream + 8 * 4096 + 4096 * 8)),
+       memory("router_topk", 9.0 * 4096 * 8),      // logits, probabilities, map: 4 + 4 + 1 bytes
+       memory("ep_all_gather_counts", 4 * 8 * 8),  // 8 counts of 8 ranks
+       memory("moe_counts_to_host", 4 * 8),
+       memory("permute",
+              2 * kStream + 2 * 2 * kStream),  // reads every token, writes two rows of it
+       memory("ep_all_to_all_probs", 4 * 8192), memory("ep_all_to_all_dispatch", 2 * 8192.0 * 4096),
+       gemm("expert_fc1", 8192, 28672, 4096, 2 * (8192.0 * 4096 + 28672.0 * 4096 + 8192.0 * 28672)),
+       memory("expert_activation", 6.0 * 8192 * 14336 + 4 * 8192),
+       gemm("expert_fc2", 8192, 4096, 14336, 2 * (8192.0 * 14336 + 14336.0 * 4096 + 8192.0 * 4096)),
+       memory("ep_all_to_all_combine", 2 * 8192.0 * 4096),
+       memory("unpermute", 2 * 2 * kStream + 2 * kStream),
+       memory("mlp_residual_add", 6 * kStream)});
+  EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "router").model_flops, 0);
+}
+
+TEST(MoeLayer, BackwardWithOneExpertARank) {
+  const Workload workload = lower(mixtral_job(1, 8, 8, 1));
+  const double fc1 = 28672.0 * 4096, fc2 = 14336.0 * 4096, rows = 8192.0 * 4096;
+  expect_lines(
+      workload,
+      from(workload, layer_block(workload, 0).backward, "unpermute_backward", "mlp_norm_backward"),
+      {memory("unpermute_backward", 6 * kStream), memory("ep_all_to_all_combine", 2 * rows),
+       gemm("expert_fc2_dgrad", 8192, 14336, 4096, 2 * (rows + fc2 + 8192.0 * 14336)),
+       gemm("expert_fc2_wgrad", 4096, 14336, 8192, 2 * (rows + 8192.0 * 14336) + 8 * fc2),
+       memory("expert_activation_backward", 10.0 * 8192 * 14336 + 8 * 8192),
+       gemm("expert_fc1_dgrad", 8192, 4096, 28672, 2 * (8192.0 * 28672 + fc1 + rows)),
+       gemm("expert_fc1_wgrad", 28672, 4096, 8192, 2 * (8192.0 * 28672 + rows) + 8 * fc1),
+       memory("ep_all_to_all_probs", 4 * 8192), memory("ep_all_to_all_dispatch", 2 * rows),
+       memory("permute_backward", 6 * kStream), memory("router_topk_backward", 12.0 * 4096 * 8),
+       gemm("router_dgrad", 4096, 4096, 8, 2 * (4096 * 8 + 8 * 4096 + kStream)),
+       gemm("router_wgrad", 8, 4096, 4096, 2 * (4096 * 8 + kStream) + 8 * 8 * 4096),
+       memory("branch_grad_add", 6 * kStream), memory("mlp_norm_backward", 6 * kStream)});
+}
+
+// TP 4 with sequence parallelism, EP 4, ETP 2: a rank routes 1024 tokens, sends 2048 rows, and with
+// its ETP neighbour's computes 4096 rows in half of two experts: 2048 rows each.
+TEST(MoeLayer, ForwardWithExpertTensorParallelism) {
+  const Workload workload = lower(mixtral_job(4, 4, 4, 2));
+  const double shard = kStream / 4, rows = 4096.0 * 4096;
+  expect_lines(
+      workload, from(workload, layer_block(workload, 0).forward, "mlp_norm", "mlp_residual_add"),
+      {memory("mlp_norm", 4 * shard),
+       gemm("router", 1024, 8, 4096, 2 * (shard + 8 * 4096 + 1024 * 8)),
+       memory("router_topk", 9.0 * 1024 * 8), memory("ep_all_gather_counts", 4 * 8 * 4),
+       memory("etp_all_gather_counts", 4 * 8 * 4 * 2), memory("moe_counts_to_host", 4 * 8),
+       memory("permute", 6 * shard), memory("ep_all_to_all_probs", 4 * 2048),
+       memory("ep_all_to_all_dispatch", 2 * 2048.0 * 4096), memory("etp_all_gather", 2 * rows),
+       memory("sort_chunks", 4 * rows),
+       gemm("expert_fc1", 2048, 14336, 4096, 2 * (rows + 2 * 14336.0 * 4096 + 4096.0 * 14336), 2),
+       memory("expert_activation", 6.0 * 4096 * 7168 + 4 * 4096),
+       gemm("expert_fc2", 2048, 4096, 7168, 2 * (4096.0 * 7168 + 2 * 7168.0 * 4096 + rows), 2),
+       memory("sort_chunks", 4 * rows), memory("etp_reduce_scatter", 2 * rows),
+       memory("ep_all_to_all_combine", 2 * 2048.0 * 4096), memory("unpermute", 6 * shard),
+       memory("mlp_residual_add", 6 * shard)});
+  const Operator& fc1 = find_op(workload, layer_block(workload, 0).forward, "expert_fc1");
+  EXPECT_EQ(fc1.kind, OperatorKind::kGroupedGemm);
+  EXPECT_EQ(fc1.groups, 2);
+  // Two of eight experts, each halved.
+  EXPECT_EQ(layer_block(workload, 0).parameters.expert, 2 * 3 * 4096.0 * 7168);
+  EXPECT_EQ(layer_block(workload, 0).parameters.dense,
+            4096.0 * (1536 + 1024) + 4096 * 8 + 2 * 4096);
+}
+
+TEST(MoeLayer, FullRecomputationRepeatsForward) {
+  spec::Job job = mixtral_job(4, 4, 4, 2);
+  job.training.recompute = spec::Recompute::kFull;
+  const Workload workload = lower(job);
+  expect_repeats_forward(workload, layer_block(workload, 0));
+}
+
+TEST(MoeLayer, ActivationAloneIsRecomputedBeforeFc2) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  const double kept = layer_block(lower(job), 0).activations.kept;
+  // A token: 8h stream, 2 (4096 + 2048) q, k, v, 2 * 4096 o, 4 * 32 LSE, 4 * 8 router; a row: 2h, 4
+  // fe, 2 fe, 4.
+  EXPECT_EQ(kept, 4096.0 * (8 * 4096 + 2 * 6144 + 2 * 4096 + 128 + 32) +
+                      8192.0 * (2 * 4096 + 6 * 14336 + 4));
+  job.training.recompute = spec::Recompute::kSelective;
+  job.training.recompute_modules = {"moe_act"};
+  const Workload workload = lower(job);
+  const std::vector<std::string> backward = words(workload, layer_block(workload, 0).backward);
+  EXPECT_EQ(std::vector<std::string>(backward.begin(), backward.begin() + 4),
+            (std::vector<std::string>{"unpermute_backward", "ep_all_to_all_combine",
+                                      "expert_activation", "expert_fc2_dgrad"}));
+  EXPECT_EQ(layer_block(workload, 0).activations.kept, kept - 2.0 * 8192 * 14336);
+}
+
+TEST(MoeLayer, CapacityPadsAndNeedsNoCounts) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  job.training.moe_capacity_factor = 1.25;
+  const Workload workload = lower(job);
+  const std::vector<Item>& forward = layer_block(workload, 0).forward;
+  // 4096 * 2 / 8 * 1.25 = 1280 rows of every rank for every expert: 10240 sent, 10240 computed,
+  // 8192 the model's.
+  EXPECT_EQ(find_op(workload, forward, "ep_all_to_all_dispatch").comm_bytes, 2 * 10240.0 * 4096);
+  const Operator& fc1 = find_op(workload, forward, "expert_fc1");
+  EXPECT_EQ(fc1.m, 10240);
+  EXPECT_EQ(fc1.model_flops, fc1.flops * 0.8);
+  EXPECT_EQ(find_op(workload, forward, "moe_counts_to_host").name, "");
+}
+
+TEST(MoeLayer, WithoutGroupedGemmEveryExpertHasItsOwn) {
+  spec::Job job = mixtral_job(1, 2, 2, 1);  // four experts a rank, 8192 rows in all
+  job.training.moe_grouped_gemm = false;
+  const Workload workload = lower(job);
+  const std::vector<std::string> forward = words(workload, layer_block(workload, 0).forward);
+  EXPECT_EQ(std::count(forward.begin(), forward.end(), "expert_fc1"), 4);
+  const Operator& fc1 = find_op(workload, layer_block(workload, 0).forward, "expert_fc1");
+  EXPECT_EQ(fc1.kind, OperatorKind::kGemm);
+  EXPECT_EQ(fc1.m, 2048);
+  EXPECT_EQ(fc1.flops, 2.0 * 2048 * 28672 * 4096);
+}
+
+TEST(MoeLayer, AllGatherDispatcherGathersTokens) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  job.training.moe_dispatcher = spec::MoeDispatcher::kAllGather;
+  const Workload workload = lower(job);
+  expect_lines(workload,
+               from(workload, layer_block(workload, 0).forward, "ep_all_gather", "permute"),
+               {memory("ep_all_gather", 2 * 8 * kStream), memory("permute", 4 * 8192.0 * 4096)});
+  expect_lines(workload,
+               from(workload, layer_block(workload, 0).forward, "unpermute", "ep_reduce_scatter"),
+               {memory("unpermute", 2 * (8192.0 * 4096 + 8 * kStream)),
+                memory("ep_reduce_scatter", 2 * 8 * kStream)});
+}
+
+TEST(SharedExpert, RunsBeforeTheRouterOrBesideTheAllToAlls) {
+  spec::Job job = job_of(deepseek_v3(), 4096, 1, 8);
+  job.parallelism.ep = 8;
+  job.parallelism.etp = 1;
+  const Workload in_line = lower(job);
+  const std::vector<std::string> first =
+      words(in_line, from(in_line, layer_block(in_line, 60).forward, "mlp_norm", "router"));
+  EXPECT_EQ(first, (std::vector<std::string>{"mlp_norm", "shared_fc1", "shared_activation",
+                                             "shared_fc2", "router"}));
+  job.training.moe_shared_overlap = true;
+  const Workload beside = lower(job);
+  const std::vector<std::string> dispatch = words(
+      beside, from(beside, layer_block(beside, 60).forward, "ep_all_to_all_probs", "sort_chunks"));
+  EXPECT_EQ(dispatch, (std::vector<std::string>{
+                          "ep_all_to_all_probs", "expert<compute", "ep_all_to_all_dispatch@expert",
+                          "shared_fc1", "shared_activation", "compute<expert", "sort_chunks"}));
+  const std::vector<std::string> combine =
+      words(beside, from(beside, layer_block(beside, 60).forward, "expert_fc2", "unpermute"));
+  EXPECT_EQ(combine, (std::vector<std::string>{"expert_fc2", "sort_chunks", "expert<compute",
+                                               "ep_all_to_all_combine@expert", "shared_fc2",
+                                               "compute<expert", "unpermute"}));
+}
+
+}  // namespace
+}  // namespace ergometer::workload
