@@ -72,19 +72,20 @@ TEST(Sweep, MergedRunKnowsTheHost) {
   EXPECT_DOUBLE_EQ(timeline.step_s, 23);
 }
 
-// Kernels of 2 and 1 s of clocked work, 1.5 s a launch. At full clock the second starts at
-// max(2, 1.5) and all ends at 3; at clock 4 the first ends at 0.5, the second is launched at 1.5
-// and ends at 1.75. Which of host and GPU is late differs from rank to rank, so the run must not
-// become one line.
+// After a launch elsewhere, kernels of 2 and 1 s of clocked work; 1.5 s a launch. At full clock
+// they run from 1.5 to 3.5 and from 3.5, launched at 3, to 4.5. At clock 4 the first runs from 1.5
+// to 2, the second from its launch at 3 to 3.25. Which of host and GPU is late differs from rank to
+// rank, so the run must not become one line.
 TEST(Sweep, RunIsNotMergedWhereClocksDisagreeOnWhatIsLate) {
   TestPlan test(1, 1, 2, 1);
+  test.compute(0, test.op(0), Stream::kExpert);
   test.compute(0, test.op(0, 2));
   test.compute(0, test.op(0, 1));
   test.costs.launch_s = 1.5;
   test.clocks_hz = {1e9, 4e9};
   const Timeline timeline = sweep(test.input());
-  EXPECT_DOUBLE_EQ(timeline.ranks[0].end_s, 3);
-  EXPECT_DOUBLE_EQ(timeline.ranks[1].end_s, 1.75);
+  EXPECT_DOUBLE_EQ(timeline.ranks[0].end_s, 4.5);
+  EXPECT_DOUBLE_EQ(timeline.ranks[1].end_s, 3.25);
 }
 
 // 2 s of work, a device-to-host copy, then two launches of 1 s each: the first starts at 2, the
@@ -133,6 +134,36 @@ TEST(Sweep, WaitSeesWhatWasRecorded) {
   EXPECT_DOUBLE_EQ(part(timeline.ranks[0], Part::kAllGather), 5);
   EXPECT_DOUBLE_EQ(part(timeline.ranks[0], Part::kIdle), 4);  // the second gather runs on to 10
   EXPECT_DOUBLE_EQ(timeline.step_s, 10);
+}
+
+// One event is over before two others, made at 2 and 5, are awaited: they must not share memory.
+// Waiting for the first of them only, work of 1 s ends at 3; for the second too, at 6.
+TEST(Sweep, EventsKeepApart) {
+  TestPlan test(1, 1, 1, 1);
+  test.plan.roles[0].events = 3;
+  const auto record = [&](int32_t event) {
+    test.add(0, {.kind = plan::InstructionKind::kRecord, .stream = Stream::kData, .slot = event});
+  };
+  const auto wait = [&](int32_t event, Stream stream) {
+    test.add(0, {.kind = plan::InstructionKind::kWait, .stream = stream, .slot = event});
+  };
+  record(0);
+  wait(0, Stream::kCompute);
+  test.compute(0, test.op(2), Stream::kData);
+  record(1);
+  test.compute(0, test.op(3), Stream::kData);
+  record(2);
+  const int32_t work = test.op(1);
+  wait(1, Stream::kTensor);
+  test.compute(0, work, Stream::kTensor);
+  wait(2, Stream::kCompute);
+  test.compute(0, work);
+  test.sampled = {0};
+  const Timeline timeline = sweep(test.input());
+  EXPECT_DOUBLE_EQ(timeline.step_s, 6);
+  test.plan.roles[0].program.resize(8);  // up to the work behind the first wait
+  test.compute(0, test.op(2.5), Stream::kTensor);
+  EXPECT_DOUBLE_EQ(sweep(test.input()).step_s, 5.5);  // 2 + 1 + 2.5
 }
 
 // Stage 0 works 4 s and sends (1 s); stage 1 has nothing to do before. It receives at 4, has it at
