@@ -43,7 +43,8 @@ TEST(ShellWords, VariablesAndArrays) {
             (Texts{"run", "--tp", "4", "--pp", "2", "--x", "${1}"}));
   EXPECT_EQ(words_of("A=\"--n 1 \\\n --m 2\"\nrun $A --o \"$TP\"\n"),
             (Texts{"run", "--n", "1", "--m", "2", "--o", "$TP"}));
-  EXPECT_EQ(words_of("A=(--a 'b')\nA+=(--c)\nrun \"${A[@]}\"\n"), (Texts{"run", "--a", "b", "--c"}));
+  EXPECT_EQ(words_of("A=(--a 'b')\nA+=(--c)\nrun \"${A[@]}\"\n"),
+            (Texts{"run", "--a", "b", "--c"}));
 }
 
 TEST(ShellWords, AssignmentsAloneCountWhenNoCommandHasFlags) {
@@ -51,7 +52,8 @@ TEST(ShellWords, AssignmentsAloneCountWhenNoCommandHasFlags) {
 }
 
 TEST(ShellWords, EndsOnAnything) {
-  for (const char* text : {"A=(", "\"", "'", "$", "${", "\\", "A=(;", "(", "A=$A$A", "x\\\r\n", "$(a b", "A=( & | )"})
+  for (const char* text :
+       {"A=(", "\"", "'", "$", "${", "\\", "A=(;", "(", "A=$A$A", "x\\\r\n", "$(a b", "A=( & | )"})
     EXPECT_LT(shell_words(text).size(), 10u) << text;
 }
 
@@ -114,8 +116,9 @@ TEST(MegatronArguments, ALaunchScript) {
 }
 
 TEST(MegatronArguments, WhatIsNotGivenIsOff) {
-  const TestFile file("off.sh", "x --num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 100 "
-                                "--tensor-model-parallel-size 2\n");
+  const TestFile file("off.sh",
+                      "x --num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 100 "
+                      "--tensor-model-parallel-size 2\n");
   std::vector<std::string> ignored;
   auto settings = read_megatron_arguments(file.path, ignored);
   ASSERT_TRUE(settings);
@@ -128,9 +131,11 @@ TEST(MegatronArguments, WhatIsNotGivenIsOff) {
 }
 
 TEST(MegatronArguments, ModelArgsYaml) {
-  const TestFile file("test.yaml", "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n"
-                                   "  --num-attention-heads: 8\n  --vocab-size: 1000\n  --swiglu: true\n  --fp16: false\n"
-                                   "  --bf16: true\n  --pipeline-model-parallel-size: 4\n");
+  const TestFile file(
+      "test.yaml",
+      "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n"
+      "  --num-attention-heads: 8\n  --vocab-size: 1000\n  --swiglu: true\n  --fp16: false\n"
+      "  --bf16: true\n  --pipeline-model-parallel-size: 4\n");
   std::vector<std::string> ignored;
   auto settings = read_megatron_arguments(file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
@@ -140,8 +145,9 @@ TEST(MegatronArguments, ModelArgsYaml) {
 }
 
 TEST(MegatronArguments, ListsAndOtherPeoplesFlags) {
-  const TestFile file("lists.sh", "docker run --gpus all image x --recompute-granularity selective \\\n"
-                                  "  --recompute-modules core_attn layernorm --cp-comm-type p2p\n");
+  const TestFile file("lists.sh",
+                      "docker run --gpus all image x --recompute-granularity selective \\\n"
+                      "  --recompute-modules core_attn layernorm --cp-comm-type p2p\n");
   std::vector<std::string> ignored;
   const auto settings = read_megatron_arguments(file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
@@ -151,8 +157,10 @@ TEST(MegatronArguments, ListsAndOtherPeoplesFlags) {
 
 TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   std::vector<std::string> ignored;
-  const TestFile full("full.sh", "x --use-megatron-fsdp --use-distributed-optimizer --data-parallel-sharding-strategy "
-                                 "optim_grads_params\n");
+  const TestFile full(
+      "full.sh",
+      "x --use-megatron-fsdp --use-distributed-optimizer --data-parallel-sharding-strategy "
+      "optim_grads_params\n");
   EXPECT_EQ(read_megatron_arguments(full.path, ignored)->find("zero")->text, "3");
   const TestFile torch("torch.sh", "x --use-torch-fsdp2 --use-distributed-optimizer\n");
   EXPECT_EQ(read_megatron_arguments(torch.path, ignored)->find("zero")->text, "3");
@@ -165,19 +173,23 @@ TEST(MegatronArguments, FsdpUnderItsThreeNames) {
 TEST(MegatronArguments, Messages) {
   std::vector<std::string> ignored;
   const TestFile bad("bad.sh", "x --bf16 \\\n --num-layers many --hidden-size 8\n");
-  EXPECT_EQ(read_megatron_arguments(bad.path, ignored).error().message,
-            bad.path + ":2: --num-layers: found \"many\"; allowed: a whole number from 0 to 1000000000");
+  EXPECT_EQ(
+      read_megatron_arguments(bad.path, ignored).error().message,
+      bad.path + ":2: --num-layers: found \"many\"; allowed: a whole number from 0 to 1000000000");
   const TestFile partial("partial.sh", "x --num-layers 2 --hidden-size 8 --vocab-size 9\n");
-  EXPECT_EQ(read_megatron_arguments(partial.path, ignored).error().message,
-            partial.path + ": --num-attention-heads is missing, but other sizes of the model are given");
+  EXPECT_EQ(
+      read_megatron_arguments(partial.path, ignored).error().message,
+      partial.path + ": --num-attention-heads is missing, but other sizes of the model are given");
   const TestFile plain("plain.txt", "hello world\n");
   EXPECT_EQ(read_megatron_arguments(plain.path, ignored).error().message,
             plain.path + ": holds no arguments; expected a launch script or --name value pairs");
 }
 
 TEST(JobFile, FlatAndGrouped) {
-  const TestFile file("job.yaml", "model: llama3-8b\ncluster: hgx-h100\ngpus: 16\nparallelism:\n  tp: 2\n  pp: 2\n"
-                                  "training: {mbs: 1, global_batch_size: 32, seq_length: 4096}\n");
+  const TestFile file(
+      "job.yaml",
+      "model: llama3-8b\ncluster: hgx-h100\ngpus: 16\nparallelism:\n  tp: 2\n  pp: 2\n"
+      "training: {mbs: 1, global_batch_size: 32, seq_length: 4096}\n");
   const auto settings = read_job_file(file.path);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->find("tensor_model_parallel_size")->origin.key, "parallelism.tp");
@@ -188,36 +200,47 @@ TEST(JobFile, FlatAndGrouped) {
 }
 
 TEST(JobFile, InlineModelAndCluster) {
-  const TestFile file("inline.yaml", "model:\n  model_type: llama\n  hidden_size: 1024\n  num_hidden_layers: 4\n"
-                                     "cluster: {node: hgx-h100, nodes: 2}\nmbs: 1\n");
+  const TestFile file("inline.yaml",
+                      "model:\n  model_type: llama\n  hidden_size: 1024\n  num_hidden_layers: 4\n"
+                      "cluster: {node: hgx-h100, nodes: 2}\nmbs: 1\n");
   const auto job = resolve(*read_job_file(file.path));
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->model.hidden, 1024);
   EXPECT_EQ(job->gpus, 16);
-  const TestFile bad("badinline.yaml", "cluster: hgx-h100\nmodel:\n  model_type: llama\n  hidden_size: big\n");
-  EXPECT_EQ(resolve(*read_job_file(bad.path)).error().message,
-            bad.path + ":2: model.hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
+  const TestFile bad("badinline.yaml",
+                     "cluster: hgx-h100\nmodel:\n  model_type: llama\n  hidden_size: big\n");
+  EXPECT_EQ(
+      resolve(*read_job_file(bad.path)).error().message,
+      bad.path +
+          ":2: model.hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
 }
 
 TEST(JobFile, Messages) {
-  const TestFile twice("twice.yaml", "model: a\ntp: 2\nparallelism:\n  tensor_model_parallel_size: 4\n");
+  const TestFile twice("twice.yaml",
+                       "model: a\ntp: 2\nparallelism:\n  tensor_model_parallel_size: 4\n");
   EXPECT_EQ(read_job_file(twice.path).error().message,
-            twice.path + ":4: parallelism.tensor_model_parallel_size: stands here a second time; the first is tp (" +
+            twice.path +
+                ":4: parallelism.tensor_model_parallel_size: stands here a second time; the first "
+                "is tp (" +
                 twice.path + ":2)");
   const TestFile typo("typo.yaml", "model: a\nglobal_bach_size: 2\n");
   EXPECT_EQ(read_job_file(typo.path).error().message,
-            typo.path + ":2: global_bach_size: is not a setting; did you mean global_batch_size? "
-                        "(`ergometer simulate --help` shows all)");
+            typo.path +
+                ":2: global_bach_size: is not a setting; did you mean global_batch_size? "
+                "(`ergometer simulate --help` shows all)");
   const TestFile bad("value.yaml", "model: llama3-8b\ncluster: hgx-h100\nparallelism:\n  tp: 3\n");
-  EXPECT_EQ(resolve(*read_job_file(bad.path)).error().message,
-            bad.path + ":4: parallelism.tp = 3 does not divide 32 attention heads; try 1, 2, 4, 8, 16 or 32");
+  EXPECT_EQ(
+      resolve(*read_job_file(bad.path)).error().message,
+      bad.path +
+          ":4: parallelism.tp = 3 does not divide 32 attention heads; try 1, 2, 4, 8, 16 or 32");
   const TestFile word("word.yaml", "model: llama3-8b\ncluster: hgx-h100\ntp: four\n");
   EXPECT_EQ(resolve(*read_job_file(word.path)).error().message,
             word.path + ":3: tp: found \"four\"; allowed: a whole number from 1 to 16777216");
 }
 
 TEST(Nemo, AFileWithReferences) {
-  const TestFile file("nemo.yaml", R"(trainer: {num_nodes: 2, devices: 8, precision: bf16, max_steps: 11}
+  const TestFile file("nemo.yaml",
+                      R"(trainer: {num_nodes: 2, devices: 8, precision: bf16, max_steps: 11}
 model:
   micro_batch_size: 1
   global_batch_size: 32
@@ -248,7 +271,8 @@ model:
   EXPECT_EQ(job->model.ffn, 4096);
   EXPECT_EQ(job->model.max_positions, 2048);
   EXPECT_EQ(job->model.kv_heads, 16);
-  EXPECT_TRUE(job->training.overlap_tp && job->training.overlap_param_gather && job->training.batch_p2p_sync);
+  EXPECT_TRUE(job->training.overlap_tp && job->training.overlap_param_gather &&
+              job->training.batch_p2p_sync);
   EXPECT_DOUBLE_EQ(job->training.bucket_elements, 400.0 * 1048576 / 4);
 }
 

@@ -13,7 +13,8 @@ bool same_letters(std::string_view a, std::string_view b) {
   });
 }
 
-/// The text between the brackets of `aliases: [a, b]` or `"aliases": ["a", "b"]`; empty without one.
+/// The text between the brackets of `aliases: [a, b]` or `"aliases": ["a", "b"]`; empty without
+/// one.
 std::string_view alias_list(std::string_view text) {
   for (size_t at = text.find("aliases"); at != text.npos; at = text.find("aliases", at + 1)) {
     const char before = at == 0 ? '\n' : text[at - 1];

@@ -28,9 +28,11 @@ TEST(Catalog, HoldsEveryDataFileByteForByte) {
 }
 
 TEST(Catalog, AliasesAreReadFromJsonAndYamlWithoutParsing) {
-  const CatalogEntry json{CatalogKind::kModel, "a", R"({"_ergometer": {"aliases": ["meta/A-8B", "a8"]}})", ""};
+  const CatalogEntry json{CatalogKind::kModel, "a",
+                          R"({"_ergometer": {"aliases": ["meta/A-8B", "a8"]}})", ""};
   EXPECT_EQ(aliases_of(json), (std::vector<std::string_view>{"meta/A-8B", "a8"}));
-  const CatalogEntry yaml{CatalogKind::kGpu, "a", "name: A\n# no aliases here\naliases: [h100, \"H100 SXM\"]\n", ""};
+  const CatalogEntry yaml{CatalogKind::kGpu, "a",
+                          "name: A\n# no aliases here\naliases: [h100, \"H100 SXM\"]\n", ""};
   EXPECT_EQ(aliases_of(yaml), (std::vector<std::string_view>{"h100", "H100 SXM"}));
   const CatalogEntry none{CatalogKind::kGpu, "a", "name: A\naliases: []\n", ""};
   EXPECT_TRUE(aliases_of(none).empty());
@@ -47,7 +49,8 @@ TEST(Catalog, NoNameMeansTwoThingsOfOneKind) {
       for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       words.insert(lower);
     }
-    for (const std::string& word : words) EXPECT_TRUE(seen.insert({entry.kind, word}).second) << word;
+    for (const std::string& word : words)
+      EXPECT_TRUE(seen.insert({entry.kind, word}).second) << word;
   }
 }
 

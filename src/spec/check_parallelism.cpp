@@ -20,23 +20,30 @@ void check_tensor(SettingReader& read, const Job& job) {
   const int64_t tp = job.parallelism.tp;
   const Model& model = job.model;
   if (model.heads % tp != 0)
-    return read.refuse(fmt::format("{} does not divide {} attention heads; try {}", read.said(kTp, tp), model.heads,
+    return read.refuse(fmt::format("{} does not divide {} attention heads; try {}",
+                                   read.said(kTp, tp), model.heads,
                                    divisors_text(model.heads, tp)));
   // With more ranks than key/value heads every head is held by several ranks.
   if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
-    return read.refuse(fmt::format("{} and {} key/value heads: one must divide the other; try {}", read.said(kTp, tp),
-                                   model.kv_heads, divisors_text(std::gcd(model.heads, model.kv_heads), tp)));
-  const bool has_dense = model.experts.count == 0 || std::any_of(model.layers.begin(), model.layers.end(),
-                                                                 [](const Layer& layer) { return !layer.moe; });
+    return read.refuse(fmt::format("{} and {} key/value heads: one must divide the other; try {}",
+                                   read.said(kTp, tp), model.kv_heads,
+                                   divisors_text(std::gcd(model.heads, model.kv_heads), tp)));
+  const bool has_dense =
+      model.experts.count == 0 || std::any_of(model.layers.begin(), model.layers.end(),
+                                              [](const Layer& layer) { return !layer.moe; });
   if (has_dense && model.ffn % tp != 0)
-    return read.refuse(fmt::format("{} does not divide the feed-forward width {}; try {}", read.said(kTp, tp), model.ffn,
+    return read.refuse(fmt::format("{} does not divide the feed-forward width {}; try {}",
+                                   read.said(kTp, tp), model.ffn,
                                    divisors_text(std::gcd(model.heads, model.ffn), tp)));
   const int64_t domain = job.cluster.domain_gpus;
   const bool crosses = tp > domain || domain % tp != 0;
-  if (crosses && !read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
-    read.refuse(fmt::format("{} does not fit into {}'s {} GPUs that share fast links; try {}, or ask for it with "
-                            "--allow-tp-across-nodes", read.said(kTp, tp), job.cluster.name, domain,
-                            divisors_text(std::gcd(domain, model.heads), tp)));
+  if (crosses &&
+      !read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
+    read.refuse(fmt::format(
+        "{} does not fit into {}'s {} GPUs that share fast links; try {}, or ask for it with "
+        "--allow-tp-across-nodes",
+        read.said(kTp, tp), job.cluster.name, domain,
+        divisors_text(std::gcd(domain, model.heads), tp)));
 }
 
 void check_sequence(SettingReader& read, const Job& job) {
@@ -46,52 +53,66 @@ void check_sequence(SettingReader& read, const Job& job) {
     read.refuse(fmt::format("{} needs --tp above 1", read.said("sequence_parallel")));
   if (p.cp > 1 && seq % (2 * p.cp) != 0)
     read.refuse(fmt::format("{} does not divide into 2 x cp = {} pieces, two for each rank; try {}",
-                            read.said("seq_length", seq), 2 * p.cp, (seq / (2 * p.cp) + 1) * 2 * p.cp));
+                            read.said("seq_length", seq), 2 * p.cp,
+                            (seq / (2 * p.cp) + 1) * 2 * p.cp));
   if (p.sequence_parallel && seq % (p.tp * p.cp) != 0)
-    read.refuse(fmt::format("{} does not divide by tp x cp = {} x {}, as sequence parallelism needs; try {}",
-                            read.said("seq_length", seq), p.tp, p.cp, (seq / (p.tp * p.cp) + 1) * p.tp * p.cp));
+    read.refuse(fmt::format(
+        "{} does not divide by tp x cp = {} x {}, as sequence parallelism needs; try {}",
+        read.said("seq_length", seq), p.tp, p.cp, (seq / (p.tp * p.cp) + 1) * p.tp * p.cp));
   if (p.cp > 1 && p.cp_comm == CpComm::kAllToAll && (job.model.heads / p.tp) % p.cp != 0)
-    read.refuse(fmt::format("{} does not divide {} attention heads a rank, as all-to-all needs; try {}, or --cp-comm-type "
-                            "p2p", read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp)));
+    read.refuse(fmt::format(
+        "{} does not divide {} attention heads a rank, as all-to-all needs; try {}, or "
+        "--cp-comm-type "
+        "p2p",
+        read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp)));
 }
 
 /// Layers to divide over the chunks, the embedding and the loss among them where they count.
 int64_t counted_layers(const Job& job) {
   const Parallelism& p = job.parallelism;
-  return job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
+  return job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
+         (p.loss_counts_as_layer ? 1 : 0);
 }
 
 void check_stage_list(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
-  const std::string_view name = read.given("stage_layers") ? "stage_layers" : "pipeline_model_parallel_layout";
+  const std::string_view name =
+      read.given("stage_layers") ? "stage_layers" : "pipeline_model_parallel_layout";
   const auto chunks = static_cast<int64_t>(p.stage_layers.size());
   const int64_t layers = std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), int64_t{0});
   if (chunks != p.pp * p.vpp)
-    read.refuse(fmt::format("{} has {} chunks; pp x vpp = {} x {} = {} are needed", read.said(name), chunks, p.pp, p.vpp,
-                            p.pp * p.vpp));
+    read.refuse(fmt::format("{} has {} chunks; pp x vpp = {} x {} = {} are needed", read.said(name),
+                            chunks, p.pp, p.vpp, p.pp * p.vpp));
   if (layers != job.model.layer_count())
-    read.refuse(fmt::format("{} adds up to {} layers; {} has {}", read.said(name), layers, job.model.name,
-                            job.model.layer_count()));
-  for (const char* other : {"decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers",
-                            "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"})
-    if (read.given(other)) read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(other), read.said(name)));
+    read.refuse(fmt::format("{} adds up to {} layers; {} has {}", read.said(name), layers,
+                            job.model.name, job.model.layer_count()));
+  for (const char* other :
+       {"decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers",
+        "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"})
+    if (read.given(other))
+      read.refuse(
+          fmt::format("{} contradicts {}; leave one out", read.said(other), read.said(name)));
 }
 
 /// First and last stage as asked for; the others share the rest evenly.
 void check_first_and_last(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
-  const char* name = p.first_stage_layers > 0 ? "decoder_first_pipeline_num_layers" : "decoder_last_pipeline_num_layers";
+  const char* name = p.first_stage_layers > 0 ? "decoder_first_pipeline_num_layers"
+                                              : "decoder_last_pipeline_num_layers";
   if (p.pp == 1) return read.refuse(fmt::format("{} needs --pp above 1", read.said(name)));
   if (p.embedding_counts_as_layer || p.loss_counts_as_layer)
-    return read.refuse(fmt::format("{} contradicts account_for_embedding/loss_in_pipeline_split", read.said(name)));
+    return read.refuse(fmt::format("{} contradicts account_for_embedding/loss_in_pipeline_split",
+                                   read.said(name)));
   const int64_t rest = job.model.layer_count() - p.first_stage_layers - p.last_stage_layers;
-  const int64_t stages = p.pp - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
+  const int64_t stages =
+      p.pp - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
   const bool even = stages == 0 ? rest == 0 : rest > 0 && rest % (stages * p.vpp) == 0;
   const bool own = p.first_stage_layers % p.vpp == 0 && p.last_stage_layers % p.vpp == 0;
   if (!even)
-    return read.refuse(fmt::format("{}: {} of {} layers are left, which do not divide over the {} other stages{}",
-                                   read.said(name), rest, job.model.layer_count(), stages,
-                                   p.vpp > 1 ? fmt::format(" of {} chunks", p.vpp) : ""));
+    return read.refuse(
+        fmt::format("{}: {} of {} layers are left, which do not divide over the {} other stages{}",
+                    read.said(name), rest, job.model.layer_count(), stages,
+                    p.vpp > 1 ? fmt::format(" of {} chunks", p.vpp) : ""));
   if (!own) read.refuse(fmt::format("{} does not divide into {} chunks", read.said(name), p.vpp));
 }
 
@@ -100,12 +121,14 @@ void check_even_stages(SettingReader& read, const Job& job) {
   const int64_t layers = counted_layers(job);
   const std::string with = layers == job.model.layer_count() ? "" : " (embedding and loss counted)";
   if (layers % p.pp != 0)
-    return read.refuse(fmt::format("{} does not divide {} layers{}; try {}, or give stage_layers or "
-                                   "decoder_first_pipeline_num_layers", read.said(kPp, p.pp), layers, with,
-                                   divisors_text(layers, p.pp)));
+    return read.refuse(
+        fmt::format("{} does not divide {} layers{}; try {}, or give stage_layers or "
+                    "decoder_first_pipeline_num_layers",
+                    read.said(kPp, p.pp), layers, with, divisors_text(layers, p.pp)));
   if (layers % (p.pp * p.vpp) != 0)
-    read.refuse(fmt::format("{} does not divide the {} layers of a stage{}; try {}", read.said(kVpp, p.vpp), layers / p.pp,
-                            with, divisors_text(layers / p.pp, p.vpp)));
+    read.refuse(fmt::format("{} does not divide the {} layers of a stage{}; try {}",
+                            read.said(kVpp, p.vpp), layers / p.pp, with,
+                            divisors_text(layers / p.pp, p.vpp)));
 }
 
 void check_stages(SettingReader& read, const Job& job) {
@@ -119,21 +142,25 @@ void check_interleaving(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (p.pp == 1) return read.refuse(fmt::format("{} needs --pp above 1", read.said(kVpp, p.vpp)));
   if (p.microbatch_group < p.pp)
-    return read.refuse(fmt::format("{} is less than the {} pipeline stages",
-                                   read.said("microbatch_group_size_per_virtual_pipeline_stage", p.microbatch_group), p.pp));
+    return read.refuse(fmt::format(
+        "{} is less than the {} pipeline stages",
+        read.said("microbatch_group_size_per_virtual_pipeline_stage", p.microbatch_group), p.pp));
   const int64_t unit = job.training.micro_batch * p.dp * p.microbatch_group;
-  if (job.training.global_batch % (job.training.micro_batch * p.dp) == 0 && job.micro_batches() % p.microbatch_group != 0)
-    read.refuse(fmt::format("{} makes {} micro batches, not a multiple of {}{} as interleaving needs; try {}",
-                            read.said("global_batch_size", job.training.global_batch), job.micro_batches(),
-                            p.microbatch_group, p.microbatch_group == p.pp ? " pipeline stages" : " (the micro batch group)",
-                            (job.training.global_batch / unit + 1) * unit));
+  if (job.training.global_batch % (job.training.micro_batch * p.dp) == 0 &&
+      job.micro_batches() % p.microbatch_group != 0)
+    read.refuse(fmt::format(
+        "{} makes {} micro batches, not a multiple of {}{} as interleaving needs; try {}",
+        read.said("global_batch_size", job.training.global_batch), job.micro_batches(),
+        p.microbatch_group,
+        p.microbatch_group == p.pp ? " pipeline stages" : " (the micro batch group)",
+        (job.training.global_batch / unit + 1) * unit));
 }
 
 void check_schedule(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (p.vpp > 1 && p.schedule != Schedule::kInterleaved)
-    return read.refuse(fmt::format("{} runs one chunk a stage; {} needs --schedule interleaved", read.said("schedule"),
-                                   read.said(kVpp, p.vpp)));
+    return read.refuse(fmt::format("{} runs one chunk a stage; {} needs --schedule interleaved",
+                                   read.said("schedule"), read.said(kVpp, p.vpp)));
   if (p.vpp == 1 && p.schedule == Schedule::kInterleaved)
     return read.refuse(fmt::format("{} needs --vpp above 1", read.said("schedule")));
   if (p.schedule == Schedule::kInterleaved) check_interleaving(read, job);
@@ -143,17 +170,21 @@ void check_experts(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const Experts& experts = job.model.experts;
   if (experts.count == 0) {
-    if (p.ep > 1) read.refuse(fmt::format("{} needs a mixture of experts; {} is dense", read.said(kEp, p.ep), job.model.name));
+    if (p.ep > 1)
+      read.refuse(fmt::format("{} needs a mixture of experts; {} is dense", read.said(kEp, p.ep),
+                              job.model.name));
     if (read.given(kEtp) && p.etp != p.tp)
-      read.refuse(fmt::format("{} needs a mixture of experts; {} is dense", read.said(kEtp, p.etp), job.model.name));
+      read.refuse(fmt::format("{} needs a mixture of experts; {} is dense", read.said(kEtp, p.etp),
+                              job.model.name));
     return;
   }
   if (experts.count % p.ep != 0)
     return read.refuse(fmt::format("{} {} {} experts; try {}", read.said(kEp, p.ep),
-                                   p.ep > experts.count ? "is more than the" : "does not divide", experts.count,
-                                   divisors_text(experts.count, p.ep)));
+                                   p.ep > experts.count ? "is more than the" : "does not divide",
+                                   experts.count, divisors_text(experts.count, p.ep)));
   if (experts.ffn % p.etp != 0)
-    return read.refuse(fmt::format("{} does not divide an expert's width {}; try {}", read.said(kEtp, p.etp), experts.ffn,
+    return read.refuse(fmt::format("{} does not divide an expert's width {}; try {}",
+                                   read.said(kEtp, p.etp), experts.ffn,
                                    divisors_text(experts.ffn, p.etp)));
 }
 
@@ -162,29 +193,40 @@ void check_expert_ranks(SettingReader& read, const Job& job) {
   if (job.model.experts.count == 0) return;
   const int64_t ranks = job.stage_ranks();
   if (ranks % (p.ep * p.etp) != 0)
-    read.refuse(fmt::format("{}: ep x etp = {} x {} = {} does not divide the {} ranks of a stage (tp x cp x dp = {} x {} x {}); "
-                            "try --ep {}", read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
-                            divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)), p.ep)));
+    read.refuse(fmt::format(
+        "{}: ep x etp = {} x {} = {} does not divide the {} ranks of a stage (tp x cp x dp = {} x "
+        "{} x {}); "
+        "try --ep {}",
+        read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
+        divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)),
+                      p.ep)));
 }
 
 void check_sharding(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
-  if (p.fsdp && p.zero_stage != 3) read.refuse(fmt::format("{} contradicts {}: FSDP shards everything, as --zero 3",
-                                                           read.said("zero", p.zero_stage), read.said("fsdp")));
+  if (p.fsdp && p.zero_stage != 3)
+    read.refuse(fmt::format("{} contradicts {}: FSDP shards everything, as --zero 3",
+                            read.said("zero", p.zero_stage), read.said("fsdp")));
   if (p.zero_stage == 3 && p.pp > 1)
-    read.refuse(fmt::format("{} cannot be combined with {}: every micro batch would gather the stage's parameters again; "
-                            "try --pp 1 or --zero 1", read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp)));
+    read.refuse(
+        fmt::format("{} cannot be combined with {}: every micro batch would gather the stage's "
+                    "parameters again; "
+                    "try --pp 1 or --zero 1",
+                    read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp)));
   if (p.fsdp_shard_size == 0) return;
-  if (p.zero_stage != 3) read.refuse(fmt::format("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size)));
+  if (p.zero_stage != 3)
+    read.refuse(fmt::format("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size)));
   if (p.dp % p.fsdp_shard_size != 0)
-    read.refuse(fmt::format("{} does not divide {} data-parallel ranks; try {}", read.said("fsdp_shard_size", p.fsdp_shard_size),
-                            p.dp, divisors_text(p.dp, p.fsdp_shard_size)));
+    read.refuse(fmt::format("{} does not divide {} data-parallel ranks; try {}",
+                            read.said("fsdp_shard_size", p.fsdp_shard_size), p.dp,
+                            divisors_text(p.dp, p.fsdp_shard_size)));
 }
 
 void check_network(SettingReader& read, const Job& job) {
   if (job.gpus <= job.cluster.domain_gpus) return;
   if (job.cluster.node.nics.empty())
-    read.refuse(fmt::format("{} spans several nodes, but {} has no NICs", read.said("gpus", job.gpus), job.cluster.name));
+    read.refuse(fmt::format("{} spans several nodes, but {} has no NICs",
+                            read.said("gpus", job.gpus), job.cluster.name));
   else if (!job.cluster.fabric.parameters.has("collective.latency"))
     read.refuse(fmt::format("{} spans several nodes, but {} describes no fabric (key `fabric`)",
                             read.said("gpus", job.gpus), job.cluster.name));

@@ -8,18 +8,19 @@
 
 namespace ergometer::spec {
 
-/// A GPU as the scheduler sees it: one rank. On MI250 and MI250X that is one of the module's two dies (GCD).
-/// Everything numeric is in `parameters` under the names of `spec/parameter_table.h`; the fields below are
-/// those that more than one room reads, copied out of it by the reader.
+/// A GPU as the scheduler sees it: one rank. On MI250 and MI250X that is one of the module's two
+/// dies (GCD). Everything numeric is in `parameters` under the names of `spec/parameter_table.h`;
+/// the fields below are those that more than one room reads, copied out of it by the reader.
 struct Gpu {
-  std::string name;          ///< "H100-SXM5-80GB"
-  std::string vendor;        ///< "NVIDIA" | "AMD"
-  std::string architecture;  ///< "volta" | "ampere" | "hopper" | "blackwell" | "cdna2" | "cdna3" | "cdna4"
-  int64_t sms = 0;           ///< streaming multiprocessors or compute units
+  std::string name;    ///< "H100-SXM5-80GB"
+  std::string vendor;  ///< "NVIDIA" | "AMD"
+  std::string
+      architecture;  ///< "volta" | "ampere" | "hopper" | "blackwell" | "cdna2" | "cdna3" | "cdna4"
+  int64_t sms = 0;   ///< streaming multiprocessors or compute units
   double memory_bytes = 0;
-  double memory_bytes_per_s = 0;   ///< data-sheet peak
-  double boost_clock_hz = 0;       ///< the clock at which the data sheet states peak FLOP/s
-  double sustained_clock_hz = 0;   ///< under a long GEMM load
+  double memory_bytes_per_s = 0;     ///< data-sheet peak
+  double boost_clock_hz = 0;         ///< the clock at which the data sheet states peak FLOP/s
+  double sustained_clock_hz = 0;     ///< under a long GEMM load
   double peak_bf16_flops_per_s = 0;  ///< dense, at boost clock; other precisions in `parameters`
   int dies_per_module = 1;
   base::ParameterSet parameters;
@@ -56,9 +57,9 @@ enum class FabricKind { kRailOptimized, kFatTree, kSingleSwitch };
 
 /// One tier of switches, seen from below.
 struct FabricTier {
-  std::string name;            ///< "leaf", "spine", "core"
-  int64_t nodes_below = 0;     ///< nodes that one switch group of this tier joins; 0: all
-  double oversubscription = 1; ///< capacity below / capacity above
+  std::string name;             ///< "leaf", "spine", "core"
+  int64_t nodes_below = 0;      ///< nodes that one switch group of this tier joins; 0: all
+  double oversubscription = 1;  ///< capacity below / capacity above
 };
 
 struct Fabric {
@@ -72,8 +73,9 @@ struct Cluster {
   std::string name;
   std::string source;
   Node node;
-  int64_t nodes = 0;       ///< 0: as many as the job asks for
-  int64_t domain_gpus = 0; ///< GPUs that share one scale-up network: a node's, or 72 in an NVL72 rack
+  int64_t nodes = 0;  ///< 0: as many as the job asks for
+  int64_t domain_gpus =
+      0;  ///< GPUs that share one scale-up network: a node's, or 72 in an NVL72 rack
   Fabric fabric;
 };
 

@@ -29,12 +29,15 @@ Result<YamlMap> referenced(YamlMap& map, std::string_view key, CatalogKind kind)
     return YamlMap::parse(entry->text, std::string(entry->path));
   const std::vector<std::string_view> names = catalog_names(kind);
   const auto near = base::nearest(name, names);
-  map.refuse(key, fmt::format("found \"{}\"; allowed: a {} of the catalog{}, or a mapping in its form", name,
-                              folder_of(kind), near ? fmt::format(" (did you mean {}?)", *near) : ""));
+  map.refuse(
+      key,
+      fmt::format("found \"{}\"; allowed: a {} of the catalog{}, or a mapping in its form", name,
+                  folder_of(kind), near ? fmt::format(" (did you mean {}?)", *near) : ""));
   return tl::unexpected(*map.error());
 }
 
-const ParameterInfo* find_in_either(ParameterOwner first, ParameterOwner second, std::string_view name) {
+const ParameterInfo* find_in_either(ParameterOwner first, ParameterOwner second,
+                                    std::string_view name) {
   const ParameterInfo* info = find_parameter(first, name);
   return info != nullptr ? info : find_parameter(second, name);
 }
@@ -60,24 +63,30 @@ void copy_fields(Gpu& gpu) {
 
 }  // namespace
 
-void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second, std::string_view prefix,
-                     base::ParameterSet& target) {
+void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
+                     std::string_view prefix, base::ParameterSet& target) {
   auto parameters = map.map("parameters");
   if (!parameters) {
-    if (map.has("parameters")) map.refuse("parameters", "found a word; allowed: a mapping of names to values");
+    if (map.has("parameters"))
+      map.refuse("parameters", "found a word; allowed: a mapping of names to values");
     return;
   }
   for (const std::string& name : parameters->keys()) {
     const ParameterInfo* info = find_in_either(owner, second, name);
-    if (info == nullptr) refuse_unknown(*parameters, owner, name);
-    else target.set(std::string(prefix) + name, parameters->parameter(name, info->unit, info->min, info->max));
+    if (info == nullptr)
+      refuse_unknown(*parameters, owner, name);
+    else
+      target.set(std::string(prefix) + name,
+                 parameters->parameter(name, info->unit, info->min, info->max));
   }
 }
 
 void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view prefix,
                         const base::ParameterSet& parameters, std::string_view where) {
   for (const ParameterInfo& info : parameter_table()) {
-    if (info.owner != owner || !info.required || parameters.has(std::string(prefix) + std::string(info.name))) continue;
+    if (info.owner != owner || !info.required ||
+        parameters.has(std::string(prefix) + std::string(info.name)))
+      continue;
     map.refuse("parameters", fmt::format("{} lacks {} ({}{}{})", where, info.name, info.meaning,
                                          info.unit.empty() ? "" : ", in ", info.unit));
   }
@@ -87,8 +96,10 @@ Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   map.require(key);
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kGpu));
-  file.allow({"name", "aliases", "vendor", "architecture", "kernels", "dies_per_module", "parameters"});
-  for (const char* required : {"name", "vendor", "architecture", "kernels", "parameters"}) file.require(required);
+  file.allow(
+      {"name", "aliases", "vendor", "architecture", "kernels", "dies_per_module", "parameters"});
+  for (const char* required : {"name", "vendor", "architecture", "kernels", "parameters"})
+    file.require(required);
   Gpu gpu;
   gpu.name = file.text("name");
   gpu.vendor = file.text("vendor");
@@ -100,7 +111,8 @@ Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   read_parameters(kernels, ParameterOwner::kKernels, ParameterOwner::kKernels, "", gpu.parameters);
   read_parameters(file, ParameterOwner::kGpu, ParameterOwner::kKernels, "", gpu.parameters);
   require_parameters(file, ParameterOwner::kGpu, "", gpu.parameters, "the GPU");
-  require_parameters(kernels, ParameterOwner::kKernels, "", gpu.parameters, "the set of kernel parameters");
+  require_parameters(kernels, ParameterOwner::kKernels, "", gpu.parameters,
+                     "the set of kernel parameters");
   if (kernels.error()) return tl::unexpected(*kernels.error());
   if (file.error()) return tl::unexpected(*file.error());
   copy_fields(gpu);
@@ -112,8 +124,10 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kCollectives));
   file.allow({"name", "aliases", "parameters"});
-  read_parameters(file, ParameterOwner::kCollectives, ParameterOwner::kCollectives, "collective.", target);
-  require_parameters(file, ParameterOwner::kCollectives, "collective.", target, "the set of collective parameters");
+  read_parameters(file, ParameterOwner::kCollectives, ParameterOwner::kCollectives, "collective.",
+                  target);
+  require_parameters(file, ParameterOwner::kCollectives, "collective.", target,
+                     "the set of collective parameters");
   if (file.error()) return tl::unexpected(*file.error());
   return {};
 }

@@ -9,10 +9,11 @@
 
 namespace ergometer::spec {
 
-/// Reads `map["parameters"]` into `target`, each name with `prefix` in front. Names, units and ranges are those of
-/// the parameter table for `owner` (or for `second`, where a file may also override another's).
-void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second, std::string_view prefix,
-                     base::ParameterSet& target);
+/// Reads `map["parameters"]` into `target`, each name with `prefix` in front. Names, units and
+/// ranges are those of the parameter table for `owner` (or for `second`, where a file may also
+/// override another's).
+void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
+                     std::string_view prefix, base::ParameterSet& target);
 /// Refuses a `where` that lacks a required parameter of `owner`.
 void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view prefix,
                         const base::ParameterSet& parameters, std::string_view where);

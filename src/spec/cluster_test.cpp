@@ -40,10 +40,12 @@ TEST(ReadCluster, EveryNumberOfTheCatalogHasASource) {
     if (entry.kind != CatalogKind::kNode && entry.kind != CatalogKind::kCluster) continue;
     const auto cluster = read_cluster(entry.name);
     ASSERT_TRUE(cluster);
-    for (const auto* set : {&cluster->node.gpu.parameters, &cluster->node.parameters, &cluster->fabric.parameters})
+    for (const auto* set :
+         {&cluster->node.gpu.parameters, &cluster->node.parameters, &cluster->fabric.parameters})
       for (const auto& [name, parameter] : set->all())
         // A missing source shows as the place in the file.
-        EXPECT_FALSE(parameter.source.starts_with("catalog/")) << entry.name << " " << name << ": " << parameter.source;
+        EXPECT_FALSE(parameter.source.starts_with("catalog/"))
+            << entry.name << " " << name << ": " << parameter.source;
   }
 }
 
@@ -83,8 +85,10 @@ TEST(ReadCluster, AUsersNodeWithItsOwnNumbers) {
 
 TEST(ReadCluster, MessagesNameLineKeyFoundAndAllowed) {
   const std::string node(kNode);
-  EXPECT_EQ(error_of(node + "gpus: 4\n"), "c.yaml:8: gpus: stands here a second time; the first is on line 3");
-  EXPECT_NE(error_of(node + "cppu: x\n").find("c.yaml:8: cppu: is not a known key; did you mean cpu?; allowed: name, "),
+  EXPECT_EQ(error_of(node + "gpus: 4\n"),
+            "c.yaml:8: gpus: stands here a second time; the first is on line 3");
+  EXPECT_NE(error_of(node + "cppu: x\n")
+                .find("c.yaml:8: cppu: is not a known key; did you mean cpu?; allowed: name, "),
             std::string::npos);
   EXPECT_EQ(error_of("node: {gpu: h100}\nnodes: 0\n"), "c.yaml:1: node.gpus: is missing");
   EXPECT_EQ(error_of("node: hgx-h100\nnodes: 0\n"),
@@ -92,15 +96,18 @@ TEST(ReadCluster, MessagesNameLineKeyFoundAndAllowed) {
   EXPECT_EQ(error_of("node: hgx-h100\nnodes: .nan\n"),
             "c.yaml:2: nodes: found \".nan\"; allowed: a whole number from 1 to 10000000");
   EXPECT_EQ(error_of("node: hgx-h10\n"),
-            "c.yaml:1: node: found \"hgx-h10\"; allowed: a node of the catalog (did you mean hgx-h100?), or a mapping in its form");
+            "c.yaml:1: node: found \"hgx-h10\"; allowed: a node of the catalog (did you mean "
+            "hgx-h100?), or a mapping in its form");
   EXPECT_EQ(error_of("nodes: 4\n"), "c.yaml:1: node: is missing");
   EXPECT_EQ(error_of(""), "c.yaml:1: found nothing; expected a YAML mapping (key: value)");
   EXPECT_EQ(error_of("- a\n"), "c.yaml:1: found a list; expected a YAML mapping (key: value)");
-  EXPECT_TRUE(error_of("a: [1\n").starts_with("c.yaml:2:1: not valid YAML: ")) << error_of("a: [1\n");
+  EXPECT_TRUE(error_of("a: [1\n").starts_with("c.yaml:2:1: not valid YAML: "))
+      << error_of("a: [1\n");
 }
 
 TEST(ReadCluster, NoGpuIsAnError) {
-  EXPECT_EQ(error_of("node:\n  gpus: 8\n  intra: {kind: pcie, bandwidth: 10 GB/s}\n  collectives: pcie-gen4\n"),
+  EXPECT_EQ(error_of("node:\n  gpus: 8\n  intra: {kind: pcie, bandwidth: 10 GB/s}\n  collectives: "
+                     "pcie-gen4\n"),
             "c.yaml:2: node.gpu: is missing");
   EXPECT_EQ(error_of("node:\n  gpu: h100-sxm5-80gb\n  gpus: 0\n"),
             "c.yaml:3: node.gpus: found \"0\"; allowed: a whole number from 1 to 1024");
@@ -112,7 +119,8 @@ TEST(ReadCluster, UnitsAreChecked) {
   EXPECT_TRUE(error_of(node).starts_with("c.yaml:4: intra.bandwidth: ")) << error_of(node);
   node = kNode;
   node.replace(node.find("[0, 1]"), 6, "[0, 2]");
-  EXPECT_EQ(error_of(node), "c.yaml:7: nics[0].gpus: found \"2\" in the list; allowed: whole numbers from 0 to 1");
+  EXPECT_EQ(error_of(node),
+            "c.yaml:7: nics[0].gpus: found \"2\" in the list; allowed: whole numbers from 0 to 1");
   node = kNode;
   node.replace(node.find("[0, 1]"), 6, "[0]   ");
   EXPECT_EQ(error_of(node), "c.yaml:6: nics: GPU 1 is served by none of them");
@@ -120,8 +128,9 @@ TEST(ReadCluster, UnitsAreChecked) {
 
 TEST(ReadCluster, AnInlineGpuMustBeComplete) {
   std::string node(kNode);
-  node.replace(node.find("h100-sxm5-80gb"), 14,
-               "{name: x, vendor: y, architecture: hopper, kernels: hopper, parameters: {sm_count: 100}}");
+  node.replace(
+      node.find("h100-sxm5-80gb"), 14,
+      "{name: x, vendor: y, architecture: hopper, kernels: hopper, parameters: {sm_count: 100}}");
   EXPECT_EQ(error_of(node), "c.yaml:2: gpu.parameters: the GPU lacks memory (HBM capacity, in B)");
 }
 

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kLargestSize = 1'000'000'000;
 
 size_t line_at(std::string_view text, size_t offset) {
-  return 1 + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(offset), '\n'));
+  return 1 + static_cast<size_t>(
+                 std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(offset), '\n'));
 }
 
 /// Where `"key":` stands at or after `from`; npos when it does not.
@@ -38,8 +39,12 @@ std::string describe(const nlohmann::json& value) {
   return text;
 }
 
-ConfigReader::ConfigReader(const nlohmann::json& object, std::string_view text, const std::string& file)
-    : object_(object), text_(text), file_(file), error_(std::make_shared<std::optional<base::Error>>()) {}
+ConfigReader::ConfigReader(const nlohmann::json& object, std::string_view text,
+                           const std::string& file)
+    : object_(object),
+      text_(text),
+      file_(file),
+      error_(std::make_shared<std::optional<base::Error>>()) {}
 
 ConfigReader::ConfigReader(const nlohmann::json& object, ConfigReader& parent, std::string_view key)
     : object_(object),
@@ -62,9 +67,11 @@ const nlohmann::json* ConfigReader::find(std::string_view key, std::string_view*
       found = &*it;
       first = word;
       if (spelling != nullptr) *spelling = word;
-    } else if (*found != *it) {
-      refuse(word, fmt::format("found {}, but {} is {}; they mean the same and must agree", describe(*it), first,
-                               describe(*found)));
+      // Structures are refused by whoever asks for them; comparing deep ones would recurse as
+      // deeply.
+    } else if (!found->is_structured() && !it->is_structured() && *found != *it) {
+      refuse(word, fmt::format("found {}, but {} is {}; they mean the same and must agree",
+                               describe(*it), first, describe(*found)));
     }
   }
   return found;
@@ -87,15 +94,21 @@ int64_t ConfigReader::whole_number(std::string_view key, int64_t fallback, int64
   std::string_view spelling = key;
   const nlohmann::json* value = find(key, &spelling);
   if (value == nullptr) return fallback;
-  const bool fits = value->is_number_integer() &&
-                    (!value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{kLargestSize});
-  if (fits && value->get<int64_t>() >= min && value->get<int64_t>() <= kLargestSize) return value->get<int64_t>();
+  const bool fits =
+      value->is_number_integer() &&
+      (!value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{kLargestSize});
+  if (fits && value->get<int64_t>() >= min && value->get<int64_t>() <= kLargestSize)
+    return value->get<int64_t>();
   refuse_value(spelling, *value, fmt::format("a whole number from {} to {}", min, kLargestSize));
   return fallback;
 }
 
-int64_t ConfigReader::size(std::string_view key, int64_t fallback) { return whole_number(key, fallback, 1); }
-int64_t ConfigReader::count(std::string_view key, int64_t fallback) { return whole_number(key, fallback, 0); }
+int64_t ConfigReader::size(std::string_view key, int64_t fallback) {
+  return whole_number(key, fallback, 1);
+}
+int64_t ConfigReader::count(std::string_view key, int64_t fallback) {
+  return whole_number(key, fallback, 0);
+}
 
 int64_t ConfigReader::required_size(std::string_view key) {
   if (has(key)) return size(key, 1);
@@ -103,7 +116,8 @@ int64_t ConfigReader::required_size(std::string_view key) {
   std::string others;
   for (const std::string_view word : spellings)
     if (word != key) others += fmt::format("{}{}", others.empty() ? "" : ", ", word);
-  refuse(key, fmt::format("is missing{}", others.empty() ? "" : fmt::format(" (also known as {})", others)));
+  refuse(key, fmt::format("is missing{}",
+                          others.empty() ? "" : fmt::format(" (also known as {})", others)));
   return 1;
 }
 
@@ -111,7 +125,8 @@ double ConfigReader::real(std::string_view key, double fallback, double min, dou
   std::string_view spelling = key;
   const nlohmann::json* value = find(key, &spelling);
   if (value == nullptr) return fallback;
-  if (value->is_number() && value->get<double>() >= min && value->get<double>() <= max) return value->get<double>();
+  if (value->is_number() && value->get<double>() >= min && value->get<double>() <= max)
+    return value->get<double>();
   refuse_value(spelling, *value, fmt::format("a number from {} to {}", min, max));
   return fallback;
 }
@@ -139,11 +154,14 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) {
   std::string_view spelling = key;
   const nlohmann::json* value = find(key, &spelling);
   if (value == nullptr) return words;
-  if (!value->is_array()) refuse_value(spelling, *value, "a list of strings");
+  if (!value->is_array())
+    refuse_value(spelling, *value, "a list of strings");
   else
     for (const auto& item : *value) {
-      if (item.is_string()) words.push_back(item.get<std::string>());
-      else refuse_value(spelling, item, "strings in this list");
+      if (item.is_string())
+        words.push_back(item.get<std::string>());
+      else
+        refuse_value(spelling, item, "strings in this list");
     }
   return words;
 }
@@ -153,12 +171,16 @@ std::vector<int64_t> ConfigReader::counts(std::string_view key) {
   std::string_view spelling = key;
   const nlohmann::json* value = find(key, &spelling);
   if (value == nullptr) return numbers;
-  if (!value->is_array()) refuse_value(spelling, *value, "a list of whole numbers");
+  if (!value->is_array())
+    refuse_value(spelling, *value, "a list of whole numbers");
   else
     for (const auto& item : *value) {
       const bool good = item.is_number_unsigned() && item.get<uint64_t>() <= uint64_t{kLargestSize};
-      if (good) numbers.push_back(item.get<int64_t>());
-      else refuse_value(spelling, item, fmt::format("whole numbers from 0 to {} in this list", kLargestSize));
+      if (good)
+        numbers.push_back(item.get<int64_t>());
+      else
+        refuse_value(spelling, item,
+                     fmt::format("whole numbers from 0 to {} in this list", kLargestSize));
     }
   return numbers;
 }
@@ -173,7 +195,8 @@ ConfigReader* ConfigReader::child(std::string_view key) {
     refuse_value(spelling, *value, "an object");
     return nullptr;
   }
-  children_.emplace_back(key, std::unique_ptr<ConfigReader>(new ConfigReader(*value, *this, spelling)));
+  children_.emplace_back(key,
+                         std::unique_ptr<ConfigReader>(new ConfigReader(*value, *this, spelling)));
   return children_.back().second.get();
 }
 
@@ -194,7 +217,8 @@ void ConfigReader::refuse(std::string_view key, const std::string& found_and_all
   *error_ = base::Error{base::ErrorKind::kInput, message};
 }
 
-void ConfigReader::refuse_value(std::string_view spelling, const nlohmann::json& value, std::string_view allowed) {
+void ConfigReader::refuse_value(std::string_view spelling, const nlohmann::json& value,
+                                std::string_view allowed) {
   refuse(spelling, fmt::format("found {}; allowed: {}", describe(value), allowed));
 }
 

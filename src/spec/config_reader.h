@@ -12,10 +12,10 @@
 
 namespace ergometer::spec {
 
-/// Strict access to one object of a config.json. A key is asked for by its Hugging Face name; families that
-/// spell it differently (`n_embd` for `hidden_size`) are found through one table of aliases. The first thing
-/// wrong is kept as the error and later calls return their fallback, so that a reader can ask for everything and
-/// check `error()` once:
+/// Strict access to one object of a config.json. A key is asked for by its Hugging Face name;
+/// families that spell it differently (`n_embd` for `hidden_size`) are found through one table of
+/// aliases. The first thing wrong is kept as the error and later calls return their fallback, so
+/// that a reader can ask for everything and check `error()` once:
 ///
 ///     const int64_t hidden = config.size("hidden_size", 4096);
 ///     const bool bias = config.flag("attention_bias", false);
@@ -57,7 +57,8 @@ class ConfigReader {
   ConfigReader(const nlohmann::json& object, ConfigReader& parent, std::string_view key);
   const nlohmann::json* find(std::string_view key, std::string_view* spelling = nullptr);
   int64_t whole_number(std::string_view key, int64_t fallback, int64_t min);
-  void refuse_value(std::string_view spelling, const nlohmann::json& value, std::string_view allowed);
+  void refuse_value(std::string_view spelling, const nlohmann::json& value,
+                    std::string_view allowed);
   size_t line_of(std::string_view spelling) const;
 
   const nlohmann::json& object_;

@@ -28,16 +28,18 @@ struct Parallelism {
   bool sequence_parallel = false;
   CpComm cp_comm = CpComm::kP2p;
   Schedule schedule = Schedule::kOneFOneB;
-  /// 0: every rank keeps everything; 1: optimizer states sharded over data parallelism (Megatron's distributed
-  /// optimizer); 2: gradients too; 3: parameters too (FSDP).
+  /// 0: every rank keeps everything; 1: optimizer states sharded over data parallelism (Megatron's
+  /// distributed optimizer); 2: gradients too; 3: parameters too (FSDP).
   int zero_stage = 1;
   bool fsdp = false;
   int64_t fsdp_shard_size = 0;  ///< hybrid shard: ranks that share one copy; 0: all of dp
-  /// Layers of the first and last stage, 0: even; whether embedding and loss count as a layer in the split.
+  /// Layers of the first and last stage, 0: even; whether embedding and loss count as a layer in
+  /// the split.
   int64_t first_stage_layers = 0, last_stage_layers = 0;
   bool embedding_counts_as_layer = false, loss_counts_as_layer = false;
-  std::vector<int64_t> stage_layers;  ///< explicit layers of every (chunk, stage), chunk-major; empty: by the rules above
-  int64_t microbatch_group = 0;  ///< interleaving's group size; 0: pp
+  std::vector<int64_t> stage_layers;  ///< explicit layers of every (chunk, stage), chunk-major;
+                                      ///< empty: by the rules above
+  int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
 };
 
 struct Training {
@@ -45,40 +47,47 @@ struct Training {
   int64_t micro_batch = 1, global_batch = 0, seq_length = 0;
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
-  bool fp8_parameters = false;       ///< parameters kept and gathered in FP8
-  bool gradients_fp32 = true;        ///< main gradients and their reduction in FP32, else in 16 bit
+  bool fp8_parameters = false;  ///< parameters kept and gathered in FP8
+  bool gradients_fp32 = true;   ///< main gradients and their reduction in FP32, else in 16 bit
   Recompute recompute = Recompute::kNone;
   RecomputeMethod recompute_method = RecomputeMethod::kUniform;
-  int64_t recompute_layers = 0;      ///< block: layers a chunk; uniform: layers a checkpoint; 0: all / 1
-  std::vector<std::string> recompute_modules;  ///< selective: core_attn, moe_act, layernorm, mla_up_proj, mlp, moe, shared_experts
-  bool overlap_grad_reduce = false, overlap_param_gather = false, overlap_tp = false, overlap_p2p = false;
-  bool batch_p2p_sync = false;       ///< a device synchronisation after every batched pipeline exchange (NeMo 1)
-  double bucket_elements = 0;        ///< gradient bucket; 0: Megatron's max(40 M, 1 M x dp)
+  int64_t recompute_layers =
+      0;  ///< block: layers a chunk; uniform: layers a checkpoint; 0: all / 1
+  std::vector<std::string> recompute_modules;  ///< selective: core_attn, moe_act, layernorm,
+                                               ///< mla_up_proj, mlp, moe, shared_experts
+  bool overlap_grad_reduce = false, overlap_param_gather = false, overlap_tp = false,
+       overlap_p2p = false;
+  bool batch_p2p_sync =
+      false;  ///< a device synchronisation after every batched pipeline exchange (NeMo 1)
+  double bucket_elements = 0;  ///< gradient bucket; 0: Megatron's max(40 M, 1 M x dp)
   AttentionBackend attention = AttentionBackend::kFused;
   bool fused_cross_entropy = true;
   bool grad_accumulation_fusion = true;
   bool fused_rope = true;
   MoeDispatcher moe_dispatcher = MoeDispatcher::kAllToAll;
   bool moe_grouped_gemm = true;
-  double moe_capacity_factor = 0;    ///< 0: dropless
+  double moe_capacity_factor = 0;  ///< 0: dropless
   bool moe_shared_overlap = false;
   int64_t lora_rank = 0;
   std::vector<std::string> lora_targets;  ///< qkv, proj, fc1, fc2; empty: all four
-  int64_t generate_tokens = 0;       ///< decode: tokens to generate after a prompt of seq_length
-  int64_t vocab_multiple = 128;      ///< the vocabulary is padded to a multiple of this times tp
-  bool attention_flops_full = false; ///< count the full attention square instead of the causal half
+  int64_t generate_tokens = 0;   ///< decode: tokens to generate after a prompt of seq_length
+  int64_t vocab_multiple = 128;  ///< the vocabulary is padded to a multiple of this times tp
+  bool attention_flops_full =
+      false;  ///< count the full attention square instead of the causal half
   bool cuda_graphs = false;
   Framework framework = Framework::kMegatron;
 };
 
 /// Where a setting came from, for messages and for --explain.
 struct Origin {
-  std::string text;  ///< "job.yaml:14", "--tp", "default: sequence parallelism goes with tensor parallelism"
-  std::string key;   ///< the setting as the user spelled it, "parallelism.tp"; empty: as in the setting table
+  std::string text;  ///< "job.yaml:14", "--tp", "default: sequence parallelism goes with tensor
+                     ///< parallelism"
+  std::string key;   ///< the setting as the user spelled it, "parallelism.tp"; empty: as in the
+                     ///< setting table
 };
 
-/// What the user wants to run, complete and checked: every field is meaningful, dp is filled in, and
-/// `tp * cp * pp * dp == gpus`. Made by `spec/resolve.h`; nothing behind it needs to doubt it.
+/// What the user wants to run, complete and checked: every field is meaningful, dp is filled in,
+/// and `tp * cp * pp * dp == gpus`. Made by `spec/resolve.h`; nothing behind it needs to doubt it.
 struct Job {
   Model model;
   Cluster cluster;

@@ -21,8 +21,9 @@ bool is_group(std::string_view key) {
 
 /// Paths in a job file start from its folder; catalog names and inline mappings stay as they are.
 std::string relocated(const std::string& text, CatalogKind kind, const std::string& file) {
-  const bool known = find_in_catalog(kind, text) != nullptr ||
-                     (kind == CatalogKind::kCluster && find_in_catalog(CatalogKind::kNode, text) != nullptr);
+  const bool known =
+      find_in_catalog(kind, text) != nullptr ||
+      (kind == CatalogKind::kCluster && find_in_catalog(CatalogKind::kNode, text) != nullptr);
   if (known || text.starts_with('{')) return text;
   const std::filesystem::path moved = std::filesystem::path(file).parent_path() / text;
   std::error_code ignored;
@@ -53,12 +54,14 @@ class JobFileReader {
     if (item.is_map && !is_inline)
       return map.refuse_at(item.line, item.key, "found a mapping; allowed: one value");
     if (const Settings::Value* first = settings.find(info->name))
-      return map.refuse_at(item.line, item.key, fmt::format("stands here a second time; the first is {} ({})",
-                                                            first->origin.key, first->origin.text));
+      return map.refuse_at(item.line, item.key,
+                           fmt::format("stands here a second time; the first is {} ({})",
+                                       first->origin.key, first->origin.text));
     std::string text = item.value;
     if (info->name == "model") text = relocated(text, CatalogKind::kModel, file_);
     if (info->name == "cluster") text = relocated(text, CatalogKind::kCluster, file_);
-    settings.set(info->name, std::move(text), Origin{fmt::format("{}:{}", file_, item.line), prefix + item.key});
+    settings.set(info->name, std::move(text),
+                 Origin{fmt::format("{}:{}", file_, item.line), prefix + item.key});
   }
 
   void refuse_unknown(YamlMap& map, const YamlMap::Item& item, bool at_top) {
@@ -69,8 +72,9 @@ class JobFileReader {
       if (at_top) known.push_back(info.group);
     }
     const auto near = base::nearest(item.key, known);
-    map.refuse_at(item.line, item.key, fmt::format("is not a setting{} (`ergometer simulate --help` shows all)",
-                                                   near ? fmt::format("; did you mean {}?", *near) : ""));
+    map.refuse_at(item.line, item.key,
+                  fmt::format("is not a setting{} (`ergometer simulate --help` shows all)",
+                              near ? fmt::format("; did you mean {}?", *near) : ""));
   }
 
   const std::string& file_;

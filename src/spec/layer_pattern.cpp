@@ -5,7 +5,8 @@ namespace {
 
 class PatternParser {
  public:
-  PatternParser(std::string_view text, size_t max_entries) : text_(text), max_entries_(max_entries) {}
+  PatternParser(std::string_view text, size_t max_entries)
+      : text_(text), max_entries_(max_entries) {}
 
   std::optional<std::vector<int64_t>> parse() {
     auto list = sum(0);

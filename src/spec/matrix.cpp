@@ -73,8 +73,20 @@ constexpr std::array kColumns = std::to_array<Column>({
 
 /// Columns that are read for what the files around the NeMo file say.
 constexpr std::array kOtherColumns = std::to_array<std::string_view>({
-    "family", "dir_model", "model", "config_id", "gpu", "nodes", "zeus_dir", "cfg_path_in_sh", "label_true",
-    "label_in_figure_scripts", "flags", "yaml", "variant", "DP",
+    "family",
+    "dir_model",
+    "model",
+    "config_id",
+    "gpu",
+    "nodes",
+    "zeus_dir",
+    "cfg_path_in_sh",
+    "label_true",
+    "label_in_figure_scripts",
+    "flags",
+    "yaml",
+    "variant",
+    "DP",
 });
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -104,12 +116,13 @@ class Table {
         continue;
       }
       if (cells.size() != table.columns_.size())
-        return input_error(fmt::format("{}:{}: found {} cells; allowed: {}, one a column", file, line, cells.size(),
-                                       table.columns_.size()));
+        return input_error(fmt::format("{}:{}: found {} cells; allowed: {}, one a column", file,
+                                       line, cells.size(), table.columns_.size()));
       table.rows_.push_back(std::move(cells));
       table.lines_.push_back(line);
     }
-    if (table.columns_.empty()) return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
+    if (table.columns_.empty())
+      return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
     return table;
   }
 
@@ -138,7 +151,8 @@ class Table {
   std::vector<int> lines_;
 };
 
-/// A cell as the NeMo file has it: without the matrix's "(default)", Python's words in YAML's spelling.
+/// A cell as the NeMo file has it: without the matrix's "(default)", Python's words in YAML's
+/// spelling.
 std::string yaml_value(std::string_view cell) {
   constexpr std::string_view kDefault = "(default)";
   if (cell.ends_with(kDefault)) cell.remove_suffix(kDefault.size());
@@ -152,7 +166,8 @@ FlatYaml nemo_values(const Table& table, size_t row) {
   for (const Column& column : kColumns)
     if (const std::string value = yaml_value(table.cell(row, column.column)); !value.empty())
       values[std::string(column.key)] = {value, table.line(row)};
-  // The matrix has no column for these; the two kinds of models in it are published with and without them.
+  // The matrix has no column for these; the two kinds of models in it are published with and
+  // without them.
   const bool llama = values["model.activation"].text != "gelu";
   values["model.bias"] = {llama ? "false" : "true", table.line(row)};
   values["model.share_embeddings_and_output_weights"] = {llama ? "false" : "true", table.line(row)};
@@ -161,7 +176,9 @@ FlatYaml nemo_values(const Table& table, size_t row) {
   return values;
 }
 
-std::string_view folder_of(std::string_view path) { return path.substr(0, std::min(path.rfind('/'), path.size())); }
+std::string_view folder_of(std::string_view path) {
+  return path.substr(0, std::min(path.rfind('/'), path.size()));
+}
 
 /// Differences between the row's sizes and the published model's that it is named after.
 std::optional<std::string> wrong_dimensions(const Table& table, size_t row) {
@@ -175,7 +192,8 @@ std::optional<std::string> wrong_dimensions(const Table& table, size_t row) {
                             std::tuple("ffn", published->ffn, "ffn_hidden_size")};
   for (const auto& [column, expected, key] : sizes)
     if (table.cell(row, column) != std::to_string(expected))
-      return fmt::format("{} = {} is not {}'s, which is {} (wrong-model-dims)", key, table.cell(row, column), name, expected);
+      return fmt::format("{} = {} is not {}'s, which is {} (wrong-model-dims)", key,
+                         table.cell(row, column), name, expected);
   return std::nullopt;
 }
 
@@ -183,14 +201,17 @@ std::optional<std::string> wrong_dimensions(const Table& table, size_t row) {
 std::optional<std::string> refusal_of(const Table& table, size_t row) {
   const auto cell = [&](std::string_view column) { return table.cell(row, column); };
   if (cell("dir_model") != cell("model"))
-    return fmt::format("a configuration of {} lies in the folder of {} (stray-copy-of-other-model)", cell("model"), cell("dir_model"));
+    return fmt::format("a configuration of {} lies in the folder of {} (stray-copy-of-other-model)",
+                       cell("model"), cell("dir_model"));
   if (const auto wrong = wrong_dimensions(table, row)) return wrong;
   if (cell("cfg_path_in_sh") != folder_of(cell("yaml")))
-    return fmt::format("the job script starts the configuration in {}, not this one (sh-uses-other-config-dir)",
-                       cell("cfg_path_in_sh"));
+    return fmt::format(
+        "the job script starts the configuration in {}, not this one (sh-uses-other-config-dir)",
+        cell("cfg_path_in_sh"));
   if (cell("trainer_num_nodes") != cell("nodes"))
-    return fmt::format("trainer.num_nodes = {}, but the job script allocates {} nodes (trainer.num_nodes!=sbatch)",
-                       cell("trainer_num_nodes"), cell("nodes"));
+    return fmt::format(
+        "trainer.num_nodes = {}, but the job script allocates {} nodes (trainer.num_nodes!=sbatch)",
+        cell("trainer_num_nodes"), cell("nodes"));
   return std::nullopt;
 }
 
@@ -199,27 +220,31 @@ bool overlap_is_noop(const Table& table, size_t row, const Settings& settings) {
   if (!table.cell(row, "variant").starts_with('1')) return false;
   const bool tensor = settings.find("tp_comm_overlap")->text == "true";
   const Settings::Value* gradients = settings.find("overlap_grad_reduce");
-  const bool data = gradients != nullptr && gradients->text == "true" && table.cell(row, "DP") != "1";
+  const bool data =
+      gradients != nullptr && gradients->text == "true" && table.cell(row, "DP") != "1";
   return !tensor && !data;
 }
 
 /// The last part of a telemetry folder is the configuration's, unless it was copied.
 bool telemetry_elsewhere(const Table& table, size_t row) {
   const std::string_view zeus = table.cell(row, "zeus_dir");
-  const std::string own = fmt::format("results/{}/{}/{}", table.cell(row, "family"), table.cell(row, "dir_model"),
-                                      table.cell(row, "config_id"));
+  const std::string own = fmt::format("results/{}/{}/{}", table.cell(row, "family"),
+                                      table.cell(row, "dir_model"), table.cell(row, "config_id"));
   return !zeus.empty() && zeus != own;
 }
 
 void add_notes(const Table& table, size_t row, MatrixRow& result) {
   if (overlap_is_noop(table, row, result.settings))
-    result.notes.push_back("the overlap that this variant switches on changes nothing (cc-variant-is-noop)");
+    result.notes.push_back(
+        "the overlap that this variant switches on changes nothing (cc-variant-is-noop)");
   const std::string_view label = table.cell(row, "label_in_figure_scripts");
   if (!label.empty() && label != table.cell(row, "label_true"))
-    result.notes.push_back(fmt::format("the study's figures label it {}; it is {} (figure-label-wrong)", label,
-                                       table.cell(row, "label_true")));
+    result.notes.push_back(
+        fmt::format("the study's figures label it {}; it is {} (figure-label-wrong)", label,
+                    table.cell(row, "label_true")));
   if (telemetry_elsewhere(table, row))
-    result.notes.push_back(fmt::format("its telemetry would go to {} (zeus-dir!=log-dir)", table.cell(row, "zeus_dir")));
+    result.notes.push_back(fmt::format("its telemetry would go to {} (zeus-dir!=log-dir)",
+                                       table.cell(row, "zeus_dir")));
 }
 
 std::string_view testbed(std::string_view gpu) {
@@ -240,7 +265,8 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
       if (!flag.empty()) result.flags.emplace_back(flag);
     result.refusal = refusal_of(table, row);
     std::vector<std::string> ignored;
-    ERGOMETER_ASSIGN(result.settings, settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
+    ERGOMETER_ASSIGN(result.settings,
+                     settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
     result.settings.set("cluster", std::string(testbed(table.cell(row, "gpu"))),
                         Origin{fmt::format("{}:{}", file, table.line(row)), "gpu"});
     add_notes(table, row, result);

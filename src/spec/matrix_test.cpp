@@ -11,7 +11,8 @@ namespace ergometer::spec {
 namespace {
 
 bool mentions(const std::vector<std::string>& texts, std::string_view word) {
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return text.find(word) != text.npos; });
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& text) { return text.find(word) != text.npos; });
 }
 
 class StudyMatrix : public testing::Test {
@@ -26,18 +27,20 @@ class StudyMatrix : public testing::Test {
 
 TEST_F(StudyMatrix, EveryRowIsAJobOrRefusedForWhatItsFlagsSay) {
   // Flags that mean that the row cannot run, against flags that only say that it is odd.
-  const std::vector<std::string> fatal = {"gbs-not-divisible", "layers%PP!=0", "wrong-model-dims",
-                                          "trainer.num_nodes!=sbatch", "sh-uses-other-config-dir",
-                                          "stray-copy-of-other-model"};
+  const std::vector<std::string> fatal = {"gbs-not-divisible",        "layers%PP!=0",
+                                          "wrong-model-dims",         "trainer.num_nodes!=sbatch",
+                                          "sh-uses-other-config-dir", "stray-copy-of-other-model"};
   ASSERT_EQ(rows_.size(), 386u);
   int jobs = 0;
   for (const MatrixRow& row : rows_) {
-    const bool doomed = std::any_of(row.flags.begin(), row.flags.end(), [&](const std::string& flag) {
-      return std::find(fatal.begin(), fatal.end(), flag) != fatal.end();
-    });
+    const bool doomed =
+        std::any_of(row.flags.begin(), row.flags.end(), [&](const std::string& flag) {
+          return std::find(fatal.begin(), fatal.end(), flag) != fatal.end();
+        });
     const auto job = resolve(row.settings);
     const bool refused = row.refusal || !job;
-    EXPECT_EQ(refused, doomed) << row.yaml << ": " << row.refusal.value_or(job ? "a job" : job.error().message);
+    EXPECT_EQ(refused, doomed) << row.yaml << ": "
+                               << row.refusal.value_or(job ? "a job" : job.error().message);
     jobs += refused ? 0 : 1;
   }
   EXPECT_EQ(jobs, 386 - 96);
@@ -49,10 +52,12 @@ TEST_F(StudyMatrix, TheReasonNamesTheFlaggedDefect) {
     const std::string reason = row.refusal.value_or("") + (job ? "" : job.error().message);
     for (const std::string& flag : row.flags) {
       if (flag == "gbs-not-divisible") {
-        EXPECT_NE(reason.find("is not divisible by micro batch x data parallel"), reason.npos) << row.yaml << reason;
+        EXPECT_NE(reason.find("is not divisible by micro batch x data parallel"), reason.npos)
+            << row.yaml << reason;
       } else if (flag == "layers%PP!=0") {
         EXPECT_NE(reason.find("does not divide 80 layers"), reason.npos) << row.yaml << reason;
-      } else if (flag.starts_with("cc-variant") || flag.starts_with("figure-label") || flag.starts_with("zeus-dir")) {
+      } else if (flag.starts_with("cc-variant") || flag.starts_with("figure-label") ||
+                 flag.starts_with("zeus-dir")) {
         EXPECT_TRUE(mentions(row.notes, flag)) << row.yaml << " " << flag;
       }
     }
@@ -62,7 +67,8 @@ TEST_F(StudyMatrix, TheReasonNamesTheFlaggedDefect) {
 TEST_F(StudyMatrix, OverlapNotesAreExactlyTheFlaggedOnes) {
   int noops = 0;
   for (const MatrixRow& row : rows_) {
-    const bool flagged = std::find(row.flags.begin(), row.flags.end(), "cc-variant-is-noop") != row.flags.end();
+    const bool flagged =
+        std::find(row.flags.begin(), row.flags.end(), "cc-variant-is-noop") != row.flags.end();
     EXPECT_EQ(mentions(row.notes, "cc-variant-is-noop"), flagged) << row.yaml;
     noops += flagged ? 1 : 0;
   }
@@ -118,7 +124,8 @@ TEST(Matrix, SaysWhichColumnIsMissing) {
   const auto rows = parse_matrix("family,config_id\na,b\n", "m.csv");
   ASSERT_FALSE(rows);
   EXPECT_EQ(rows.error().message, "m.csv:1: column dir_model is missing");
-  EXPECT_EQ(parse_matrix("", "m.csv").error().message, "m.csv: is empty; expected a matrix of configurations");
+  EXPECT_EQ(parse_matrix("", "m.csv").error().message,
+            "m.csv: is empty; expected a matrix of configurations");
 }
 
 }  // namespace

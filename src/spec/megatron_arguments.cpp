@@ -15,8 +15,8 @@
 namespace ergometer::spec {
 namespace {
 
-using base::Result;
 using base::input_error;
+using base::Result;
 
 constexpr size_t kLargestFile = 4 << 20;
 
@@ -108,7 +108,8 @@ std::string underscored(std::string_view word) {
 
 /// Negative numbers are values, everything else that starts with dashes is the next argument.
 bool is_flag(std::string_view word) {
-  return word.size() > 2 && word.starts_with("--") && std::isalpha(static_cast<unsigned char>(word[2])) != 0;
+  return word.size() > 2 && word.starts_with("--") &&
+         std::isalpha(static_cast<unsigned char>(word[2])) != 0;
 }
 
 std::vector<Argument> arguments_of(const std::vector<ShellWord>& words) {
@@ -118,10 +119,14 @@ std::vector<Argument> arguments_of(const std::vector<ShellWord>& words) {
     const std::string& word = words[i].text;
     const size_t equals = word.find('=');
     Argument argument{underscored(word.substr(0, equals)), "", "", words[i].line};
-    if (equals != word.npos) argument.value = argument.list = word.substr(equals + 1);
-    else if (i + 1 < words.size() && !is_flag(words[i + 1].text)) argument.value = words[i + 1].text;
+    if (equals != word.npos)
+      argument.value = argument.list = word.substr(equals + 1);
+    else if (i + 1 < words.size() && !is_flag(words[i + 1].text))
+      argument.value = words[i + 1].text;
     constexpr size_t kMostValues = 32;
-    for (size_t j = i + 1; equals == word.npos && j < words.size() && j <= i + kMostValues && !is_flag(words[j].text); ++j)
+    for (size_t j = i + 1;
+         equals == word.npos && j < words.size() && j <= i + kMostValues && !is_flag(words[j].text);
+         ++j)
       argument.list += (argument.list.empty() ? "" : ",") + words[j].text;
     arguments.push_back(std::move(argument));
   }
@@ -129,16 +134,19 @@ std::vector<Argument> arguments_of(const std::vector<ShellWord>& words) {
 }
 
 /// Megatron's own test files: MODEL_ARGS: {--num-layers: 12, --swiglu: true}.
-Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string& text, const std::string& file) {
+Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string& text,
+                                                               const std::string& file) {
   const size_t at = text.find("MODEL_ARGS:");
-  if (at == text.npos || (at > 0 && text[at - 1] != '\n')) return std::optional<std::vector<Argument>>();
+  if (at == text.npos || (at > 0 && text[at - 1] != '\n'))
+    return std::optional<std::vector<Argument>>();
   ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, file));
   constexpr std::string_view kPrefix = "MODEL_ARGS.";
   std::vector<Argument> arguments;
   for (const auto& [path, value] : values) {
     if (!path.starts_with(kPrefix) || value.text == "false" || value.text == "False") continue;
     const bool on = value.text == "true" || value.text == "True";
-    arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())), on ? "" : value.text, on ? "" : value.text, value.line});
+    arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())),
+                         on ? "" : value.text, on ? "" : value.text, value.line});
   }
   return std::optional(std::move(arguments));
 }
@@ -158,24 +166,30 @@ class ArgumentReader {
     finish_sharding();
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
-    if (model_.contains("num_experts")) set_if_new("moe_grouped_gemm", "false", "without --moe-grouped-gemm");
+    if (model_.contains("num_experts"))
+      set_if_new("moe_grouped_gemm", "false", "without --moe-grouped-gemm");
     bool has_precision = false;
-    for (const char* name : {"bf16", "fp16", "fp8"}) has_precision = has_precision || settings_.find(name) != nullptr;
+    for (const char* name : {"bf16", "fp16", "fp8"})
+      has_precision = has_precision || settings_.find(name) != nullptr;
     if (!has_precision) set_if_new("precision", "fp32", "without --bf16 or --fp16");
-    if (nodes_ > 0 && per_node_ > 0) set_if_new("gpus", std::to_string(nodes_ * per_node_), "nnodes x nproc-per-node");
+    if (nodes_ > 0 && per_node_ > 0)
+      set_if_new("gpus", std::to_string(nodes_ * per_node_), "nnodes x nproc-per-node");
     return std::move(settings_);
   }
 
  private:
-  /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under another name.
+  /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under
+  /// another name.
   void finish_sharding() {
     set_if_new("zero", "0", "without --use-distributed-optimizer");
     const Settings::Value* fsdp = settings_.find("fsdp");
     if (fsdp == nullptr) return;
     const Settings::Value strategy = *settings_.find("zero");
     const bool chosen = strategy.origin.key == "--data-parallel-sharding-strategy";
-    if (!chosen) settings_.set("zero", "3", fsdp->origin);
-    else if (strategy.text != "3") settings_.set("fsdp", "false", strategy.origin);
+    if (!chosen)
+      settings_.set("zero", "3", fsdp->origin);
+    else if (strategy.text != "3")
+      settings_.set("fsdp", "false", strategy.origin);
   }
   static std::string dashed(std::string name) {
     std::replace(name.begin(), name.end(), '_', '-');
@@ -185,11 +199,15 @@ class ArgumentReader {
     return {fmt::format("{}:{}", file_, argument.line), fmt::format("--{}", dashed(argument.name))};
   }
   void set_if_new(std::string_view name, std::string text, std::string_view reason) {
-    if (settings_.find(name) == nullptr) settings_.set(name, std::move(text), Origin{fmt::format("{}, {}", file_, reason), ""});
+    if (settings_.find(name) == nullptr)
+      settings_.set(name, std::move(text), Origin{fmt::format("{}, {}", file_, reason), ""});
   }
   tl::unexpected<base::Error> wrong(const Argument& argument, std::string_view allowed) const {
-    const std::string found = argument.value.empty() ? "found nothing" : fmt::format("found \"{}\"", argument.value.substr(0, 60));
-    return input_error(fmt::format("{}:{}: --{}: {}; allowed: {}", file_, argument.line, dashed(argument.name), found, allowed));
+    const std::string found = argument.value.empty()
+                                  ? "found nothing"
+                                  : fmt::format("found \"{}\"", argument.value.substr(0, 60));
+    return input_error(fmt::format("{}:{}: --{}: {}; allowed: {}", file_, argument.line,
+                                   dashed(argument.name), found, allowed));
   }
 
   Result<bool> read_known(const Argument& argument) {
@@ -209,18 +227,30 @@ class ArgumentReader {
   /// Arguments whose value needs translation.
   bool read_special(const Argument& argument) {
     const std::string& value = argument.value;
-    if (argument.name == "disable_bias_linear") model_["add_bias_linear"] = false;
-    else if (argument.name == "no_position_embedding") model_["position_embedding_type"] = "none";
-    else if (argument.name == "use_rotary_position_embeddings") model_["position_embedding_type"] = "rope";
-    else if (argument.name == "fp8_format") settings_.set("fp8", "true", origin(argument));
-    else if (argument.name == "tokenizer_type" && tokenizer_.empty()) tokenizer_ = value;
-    else if (argument.name == "tokenizer_model" && tokenizer_vocabulary(value) > 0) tokenizer_ = value;
+    if (argument.name == "disable_bias_linear")
+      model_["add_bias_linear"] = false;
+    else if (argument.name == "no_position_embedding")
+      model_["position_embedding_type"] = "none";
+    else if (argument.name == "use_rotary_position_embeddings")
+      model_["position_embedding_type"] = "rope";
+    else if (argument.name == "fp8_format")
+      settings_.set("fp8", "true", origin(argument));
+    else if (argument.name == "tokenizer_type" && tokenizer_.empty())
+      tokenizer_ = value;
+    else if (argument.name == "tokenizer_model" && tokenizer_vocabulary(value) > 0)
+      tokenizer_ = value;
     else if (argument.name == "attention_backend")
-      settings_.set("attention_backend", value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
+      settings_.set("attention_backend",
+                    value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
     else if (argument.name == "data_parallel_sharding_strategy")
-      settings_.set("zero", value == "optim_grads_params" ? "3" : value == "optim_grads" ? "2" : value == "optim" ? "1" : "0",
+      settings_.set("zero",
+                    value == "optim_grads_params" ? "3"
+                    : value == "optim_grads"      ? "2"
+                    : value == "optim"            ? "1"
+                                                  : "0",
                     origin(argument));
-    else return argument.name == "tokenizer_type" || argument.name == "tokenizer_model";
+    else
+      return argument.name == "tokenizer_type" || argument.name == "tokenizer_model";
     return true;
   }
 
@@ -231,9 +261,10 @@ class ArgumentReader {
 
   /// The part of the command line that torchrun, srun or a container takes.
   Result<bool> read_launcher(const Argument& argument) {
-    int64_t* target = argument.name == "nnodes"                                             ? &nodes_
-                      : argument.name == "nproc_per_node" || argument.name == "gpus_per_node" ? &per_node_
-                                                                                            : nullptr;
+    int64_t* target = argument.name == "nnodes" ? &nodes_
+                      : argument.name == "nproc_per_node" || argument.name == "gpus_per_node"
+                          ? &per_node_
+                          : nullptr;
     if (argument.name == "gpus" && !is_count(argument.value)) return true;
     if (target == nullptr) return false;
     // A variable the caller sets, or a range, says nothing; then --gpus has to.
@@ -247,11 +278,14 @@ class ArgumentReader {
       if (renamed.argument == name) name = renamed.setting;
     const SettingInfo* info = find_setting(name);
     // Short forms and our own words are not Megatron's.
-    if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "mode") return false;
-    if (info->kind != SettingKind::kSwitch && argument.value.empty()) return wrong(argument, "a value");
+    if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "mode")
+      return false;
+    if (info->kind != SettingKind::kSwitch && argument.value.empty())
+      return wrong(argument, "a value");
     const std::string& value = info->kind == SettingKind::kList ? argument.list : argument.value;
     // A switch may be followed by a word that is not its value: the next command of the script.
-    const bool bare = value.empty() || (info->kind == SettingKind::kSwitch && value != "false" && value != "False");
+    const bool bare = value.empty() ||
+                      (info->kind == SettingKind::kSwitch && value != "false" && value != "False");
     settings_.set(info->name, bare ? "true" : value, origin(argument));
     return true;
   }
@@ -263,8 +297,10 @@ class ArgumentReader {
     if (kind == DimensionKind::kText) {
       const auto number = base::parse_integer(argument.value);
       if (argument.value.empty()) return wrong(argument, "a word");
-      if (number) model_[name] = *number;
-      else model_[name] = argument.value;
+      if (number)
+        model_[name] = *number;
+      else
+        model_[name] = argument.value;
     }
     if (kind == DimensionKind::kReal) {
       const auto number = base::parse_number(argument.value);
@@ -273,7 +309,8 @@ class ArgumentReader {
     }
     if (kind == DimensionKind::kInteger) {
       const auto number = base::parse_integer(argument.value);
-      if (!number || *number < 0 || *number > 1'000'000'000) return wrong(argument, "a whole number from 0 to 1000000000");
+      if (!number || *number < 0 || *number > 1'000'000'000)
+        return wrong(argument, "a whole number from 0 to 1000000000");
       model_[name] = *number;
     }
     return true;
@@ -283,12 +320,14 @@ class ArgumentReader {
     if (!model_.contains("num_layers") && !model_.contains("hidden_size")) return {};
     for (const char* name : {"num_layers", "hidden_size", "num_attention_heads"})
       if (!model_.contains(name))
-        return input_error(fmt::format("{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
+        return input_error(fmt::format(
+            "{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
     if (!model_.contains("vocab_size")) {
       const int64_t vocabulary = tokenizer_vocabulary(tokenizer_);
       if (vocabulary == 0)
-        return input_error(fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known", file_,
-                                       tokenizer_.empty() ? "the tokenizer" : tokenizer_));
+        return input_error(
+            fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known", file_,
+                        tokenizer_.empty() ? "the tokenizer" : tokenizer_));
       model_["vocab_size"] = vocabulary;
     }
     model_["model_type"] = "megatron";
@@ -307,7 +346,8 @@ class ArgumentReader {
 
 }  // namespace
 
-Result<Settings> read_megatron_arguments(const std::string& path, std::vector<std::string>& ignored) {
+Result<Settings> read_megatron_arguments(const std::string& path,
+                                         std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
   return parse_megatron_arguments(text, path, ignored);
 }
@@ -317,7 +357,8 @@ Result<Settings> parse_megatron_arguments(const std::string& text, const std::st
   ERGOMETER_ASSIGN(const auto from_yaml, arguments_of_yaml(text, file));
   const std::vector<Argument> arguments = from_yaml ? *from_yaml : arguments_of(shell_words(text));
   if (arguments.empty())
-    return input_error(fmt::format("{}: holds no arguments; expected a launch script or --name value pairs", file));
+    return input_error(fmt::format(
+        "{}: holds no arguments; expected a launch script or --name value pairs", file));
   ArgumentReader reader(file);
   for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument, ignored));
   return reader.finish();

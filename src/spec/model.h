@@ -11,7 +11,8 @@ enum class Activation { kGelu, kRelu, kSquaredRelu, kSilu };
 enum class NormKind { kLayerNorm, kRmsNorm };
 enum class PositionKind { kLearned, kRotary, kAlibi, kNone };
 
-/// DeepSeek's multi-head latent attention: ranks of the compressed projections and the head dimensions.
+/// DeepSeek's multi-head latent attention: ranks of the compressed projections and the head
+/// dimensions.
 struct LatentAttention {
   int64_t q_rank = 0;  ///< 0: queries are projected directly
   int64_t kv_rank = 0;
@@ -24,11 +25,11 @@ struct LatentAttention {
 struct Experts {
   int64_t count = 0;  ///< 0: a dense model
   int64_t top_k = 0;
-  int64_t ffn = 0;          ///< one expert's intermediate width (one branch)
-  int64_t shared_ffn = 0;   ///< sum of the shared experts' widths; 0 without
-  bool shared_gate = false; ///< a learned scalar gate on the shared expert (Qwen2-MoE)
-  bool router_bias = false; ///< one number an expert (DeepSeek-V3, GLM-4-MoE, GPT-OSS)
-  bool expert_bias = false; ///< biases in the expert matrices (GPT-OSS)
+  int64_t ffn = 0;           ///< one expert's intermediate width (one branch)
+  int64_t shared_ffn = 0;    ///< sum of the shared experts' widths; 0 without
+  bool shared_gate = false;  ///< a learned scalar gate on the shared expert (Qwen2-MoE)
+  bool router_bias = false;  ///< one number an expert (DeepSeek-V3, GLM-4-MoE, GPT-OSS)
+  bool expert_bias = false;  ///< biases in the expert matrices (GPT-OSS)
 };
 
 /// What differs from layer to layer.
@@ -37,7 +38,8 @@ struct Layer {
   int64_t window = 0;  ///< sliding-window length in tokens; 0: full attention
 };
 
-/// A decoder-only transformer, as its config.json describes it. Sizes are the model's own, unpadded.
+/// A decoder-only transformer, as its config.json describes it. Sizes are the model's own,
+/// unpadded.
 struct Model {
   std::string name;          ///< catalog name or the file it came from
   std::string architecture;  ///< config.json `model_type`: "llama", "deepseek_v3", ...
@@ -59,22 +61,23 @@ struct Model {
   bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
   NormKind norm = NormKind::kRmsNorm;
   PositionKind positions = PositionKind::kRotary;
-  int norms_per_layer = 2;          ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
+  int norms_per_layer =
+      2;  ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
   bool norm_bias = false;
-  bool embedding_norm = false;      ///< a norm right after the embedding (BLOOM)
+  bool embedding_norm = false;  ///< a norm right after the embedding (BLOOM)
   bool final_norm = true;
-  bool parallel_branches = false;   ///< attention and MLP read the same input (GPT-NeoX, Phi)
+  bool parallel_branches = false;  ///< attention and MLP read the same input (GPT-NeoX, Phi)
   bool qkv_bias = false;
   bool out_bias = false;
   bool mlp_bias = false;
   bool head_bias = false;
-  bool qk_norm = false;             ///< a norm of `head_dim` on queries and on keys
-  bool attention_sinks = false;     ///< one learned logit a head (GPT-OSS)
-  bool tied_embeddings = false;     ///< the output head is the embedding
+  bool qk_norm = false;          ///< a norm of `head_dim` on queries and on keys
+  bool attention_sinks = false;  ///< one learned logit a head (GPT-OSS)
+  bool tied_embeddings = false;  ///< the output head is the embedding
   double dropout = 0;
 
   Experts experts;
-  int64_t mtp_layers = 0;     ///< multi-token-prediction modules behind the last layer (DeepSeek-V3)
+  int64_t mtp_layers = 0;  ///< multi-token-prediction modules behind the last layer (DeepSeek-V3)
   std::vector<Layer> layers;  ///< one entry a decoder layer, MTP modules not among them
 
   std::vector<std::string> unknown_keys;  ///< keys of config.json that mean nothing to us

@@ -48,7 +48,8 @@ std::span<const ModelFamily> model_families() {
 void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model) {
   model.hidden = config.size("hidden_size", defaults.hidden);
   model.heads = config.size("num_attention_heads", defaults.heads);
-  model.kv_heads = config.size("num_key_value_heads", defaults.kv_heads == 0 ? model.heads : defaults.kv_heads);
+  model.kv_heads =
+      config.size("num_key_value_heads", defaults.kv_heads == 0 ? model.heads : defaults.kv_heads);
   model.ffn = config.size("intermediate_size", defaults.ffn == 0 ? 4 * model.hidden : defaults.ffn);
   model.vocab = config.size("vocab_size", defaults.vocab);
   model.max_positions = config.size("max_position_embeddings", defaults.positions);
@@ -56,38 +57,49 @@ void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model
   model.embedding_dim = model.hidden;
   const int64_t layers = config.size("num_hidden_layers", defaults.layers);
   if (layers > 100'000)
-    config.refuse("num_hidden_layers", fmt::format("found {}; allowed: a whole number from 1 to 100000", layers));
+    config.refuse("num_hidden_layers",
+                  fmt::format("found {}; allowed: a whole number from 1 to 100000", layers));
   else
     model.layers.resize(static_cast<size_t>(layers));
 }
 
 void read_activation(ConfigReader& config, std::string_view fallback, Model& model) {
   const std::string word = config.text("hidden_act", std::string(fallback));
-  if (word == "silu" || word == "swish" || word == "swiglu") model.activation = Activation::kSilu;
-  else if (word.starts_with("gelu") || word == "quick_gelu") model.activation = Activation::kGelu;
-  else if (word == "relu") model.activation = Activation::kRelu;
-  else if (word == "relu2") model.activation = Activation::kSquaredRelu;
-  else config.refuse("hidden_act", fmt::format("found \"{}\"; allowed: silu, gelu (any variant), relu, relu2", word));
+  if (word == "silu" || word == "swish" || word == "swiglu")
+    model.activation = Activation::kSilu;
+  else if (word.starts_with("gelu") || word == "quick_gelu")
+    model.activation = Activation::kGelu;
+  else if (word == "relu")
+    model.activation = Activation::kRelu;
+  else if (word == "relu2")
+    model.activation = Activation::kSquaredRelu;
+  else
+    config.refuse(
+        "hidden_act",
+        fmt::format("found \"{}\"; allowed: silu, gelu (any variant), relu, relu2", word));
 }
 
 void read_windows(ConfigReader& config, int64_t window, int64_t pattern, Model& model) {
   const std::vector<std::string> types = config.texts("layer_types");
   if (!types.empty() && types.size() != model.layers.size()) {
-    config.refuse("layer_types", fmt::format("found {} entries; allowed: one for each of the {} layers", types.size(),
-                                             model.layers.size()));
+    config.refuse("layer_types",
+                  fmt::format("found {} entries; allowed: one for each of the {} layers",
+                              types.size(), model.layers.size()));
     return;
   }
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const bool slides = types.empty() ? pattern == 0 || (static_cast<int64_t>(i) + 1) % pattern != 0
                                       : types[i] == "sliding_attention";
     if (!types.empty() && !slides && types[i] != "full_attention")
-      config.refuse("layer_types",
-                    fmt::format("found \"{}\"; allowed: full_attention, sliding_attention", types[i]));
+      config.refuse(
+          "layer_types",
+          fmt::format("found \"{}\"; allowed: full_attention, sliding_attention", types[i]));
     model.layers[i].window = slides ? window : 0;
   }
 }
 
-void read_mixture(ConfigReader& config, int64_t experts, int64_t top_k, int64_t expert_ffn, Model& model) {
+void read_mixture(ConfigReader& config, int64_t experts, int64_t top_k, int64_t expert_ffn,
+                  Model& model) {
   model.experts.count = config.count("num_experts", experts);
   model.experts.top_k = config.count("num_experts_per_tok", top_k);
   model.experts.ffn = config.size("moe_intermediate_size", expert_ffn);

@@ -8,8 +8,8 @@
 
 namespace ergometer::spec {
 
-/// One supported `model_type` and how its config.json becomes a Model. The reader's defaults are those of the
-/// Hugging Face configuration class, which apply when a key is absent.
+/// One supported `model_type` and how its config.json becomes a Model. The reader's defaults are
+/// those of the Hugging Face configuration class, which apply when a key is absent.
 struct ModelFamily {
   std::string_view model_type;
   void (*read)(ConfigReader& config, Model& model);
@@ -29,14 +29,16 @@ struct SizeDefaults {
 /// hidden, layers, heads, head_dim, ffn, vocab and positions: the part all families share.
 void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model);
 void read_activation(ConfigReader& config, std::string_view fallback, Model& model);
-/// `layer_types` where the file has it, else every layer for which (index + 1) % pattern != 0 slides over
-/// `window` tokens; pattern 1: none slides, pattern 0: all do.
+/// `layer_types` where the file has it, else every layer for which (index + 1) % pattern != 0
+/// slides over `window` tokens; pattern 1: none slides, pattern 0: all do.
 void read_windows(ConfigReader& config, int64_t window, int64_t pattern, Model& model);
 /// GPT-style LayerNorm blocks with biases everywhere and an ungated MLP.
 void set_biased_gpt(Model& model);
 void read_llama_like(ConfigReader& config, const SizeDefaults& defaults, Model& model);
-void read_mixture(ConfigReader& config, int64_t experts, int64_t top_k, int64_t expert_ffn, Model& model);
-/// Layers before `first` are dense; from there on every `every`-th, counted from layer 0, has experts.
+void read_mixture(ConfigReader& config, int64_t experts, int64_t top_k, int64_t expert_ffn,
+                  Model& model);
+/// Layers before `first` are dense; from there on every `every`-th, counted from layer 0, has
+/// experts.
 void place_experts(int64_t first, int64_t every, Model& model);
 
 void read_llama(ConfigReader& config, Model& model);

@@ -18,12 +18,13 @@ void read_latent_attention(ConfigReader& config, Model& model) {
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
 }
 
-void read_deepseek_experts(ConfigReader& config, int64_t count, int64_t top_k, int64_t ffn, int64_t shared,
-                           int64_t first_dense, Model& model) {
+void read_deepseek_experts(ConfigReader& config, int64_t count, int64_t top_k, int64_t ffn,
+                           int64_t shared, int64_t first_dense, Model& model) {
   read_mixture(config, count, top_k, ffn, model);
   const int64_t shared_count = config.count("n_shared_experts", shared);
   if (model.experts.count > 0) model.experts.shared_ffn = shared_count * model.experts.ffn;
-  place_experts(config.count("first_k_dense_replace", first_dense), config.size("moe_layer_freq", 1), model);
+  place_experts(config.count("first_k_dense_replace", first_dense),
+                config.size("moe_layer_freq", 1), model);
 }
 
 }  // namespace

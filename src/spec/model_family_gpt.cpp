@@ -33,14 +33,16 @@ std::vector<std::string> neo_attention_layers(ConfigReader& config) {
   if (!layers.empty()) return layers;
   if (types == nullptr) return {"global", "local"};
   for (const auto& group : *types) {
-    const bool good = group.is_array() && group.size() == 2 && group[0].is_array() && group[1].is_number_unsigned() &&
-                      group[1].get<uint64_t>() <= 100'000;
+    const bool good = group.is_array() && group.size() == 2 && group[0].is_array() &&
+                      group[1].is_number_unsigned() && group[1].get<uint64_t>() <= 100'000;
     if (!good) {
-      config.refuse("attention_types", "found another form; allowed: [[[\"global\", \"local\"], 12]]");
+      config.refuse("attention_types",
+                    "found another form; allowed: [[[\"global\", \"local\"], 12]]");
       return {"global"};
     }
     for (uint64_t i = 0; i < group[1].get<uint64_t>() && layers.size() < 100'000; ++i)
-      for (const auto& name : group[0]) layers.push_back(name.is_string() ? name.get<std::string>() : "");
+      for (const auto& name : group[0])
+        layers.push_back(name.is_string() ? name.get<std::string>() : "");
   }
   return layers;
 }
@@ -86,14 +88,17 @@ void read_mpt(ConfigReader& config, Model& model) {
   set_biased_gpt(model);
   const bool bias = !config.flag("no_bias", true);
   model.norm_bias = model.qkv_bias = model.out_bias = model.mlp_bias = bias;
-  model.ffn = static_cast<int64_t>(config.real("expansion_ratio", 4, 0.1, 1000) * static_cast<double>(model.hidden));
+  model.ffn = static_cast<int64_t>(config.real("expansion_ratio", 4, 0.1, 1000) *
+                                   static_cast<double>(model.hidden));
   bool alibi = true;
   if (ConfigReader* attention = config.child("attn_config")) {
     alibi = attention->flag("alibi", true);
     model.kv_heads = attention->size("num_key_value_heads", model.heads);
-    if (attention->text("attn_type", "multihead_attention") == "multiquery_attention") model.kv_heads = 1;
-    for (const char* key : {"attn_pdrop", "attn_impl", "attn_uses_sequence_id", "prefix_lm", "qk_ln", "softmax_scale",
-                            "alibi_bias_max", "clip_qkv", "rope", "model_type"})
+    if (attention->text("attn_type", "multihead_attention") == "multiquery_attention")
+      model.kv_heads = 1;
+    for (const char* key :
+         {"attn_pdrop", "attn_impl", "attn_uses_sequence_id", "prefix_lm", "qk_ln", "softmax_scale",
+          "alibi_bias_max", "clip_qkv", "rope", "model_type"})
       attention->raw(key);
   }
   model.positions = alibi ? PositionKind::kAlibi : PositionKind::kLearned;
@@ -101,7 +106,8 @@ void read_mpt(ConfigReader& config, Model& model) {
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
   model.dropout = config.real("hidden_dropout", 0, 0, 1);
   config.raw("learned_pos_emb");
-  for (const char* key : {"init_config", "logit_scale", "norm_type", "embedding_fraction", "fc_type", "ffn_config"})
+  for (const char* key :
+       {"init_config", "logit_scale", "norm_type", "embedding_fraction", "fc_type", "ffn_config"})
     config.raw(key);
 }
 

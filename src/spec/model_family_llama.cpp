@@ -20,7 +20,8 @@ void read_llama(ConfigReader& config, Model& model) {
 
 void read_mistral(ConfigReader& config, Model& model) {
   read_llama_like(config, {4096, 32, 32, 8, 14336, 32000, 131072}, model);
-  const int64_t window = config.is_null("sliding_window") ? 0 : config.count("sliding_window", 4096);
+  const int64_t window =
+      config.is_null("sliding_window") ? 0 : config.count("sliding_window", 4096);
   read_windows(config, window, 0, model);
 }
 

@@ -10,7 +10,9 @@ namespace ergometer::spec {
 namespace {
 
 /// Megatron's own rule: 4 h, and with SwiGLU two thirds of it in whole multiples of 64.
-int64_t default_ffn(int64_t hidden, bool swiglu) { return swiglu ? hidden * 8 / 3 / 64 * 64 : 4 * hidden; }
+int64_t default_ffn(int64_t hidden, bool swiglu) {
+  return swiglu ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
+}
 
 void read_shapes(ConfigReader& config, Model& model) {
   for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"})
@@ -43,13 +45,18 @@ void read_biases_and_norms(ConfigReader& config, Model& model) {
 
 void read_position(ConfigReader& config, Model& model) {
   const std::string kind = config.text("position_embedding_type", "learned_absolute");
-  if (kind == "learned_absolute") model.positions = PositionKind::kLearned;
-  else if (kind == "rope" || kind == "mrope" || kind == "yarn") model.positions = PositionKind::kRotary;
-  else if (kind == "alibi") model.positions = PositionKind::kAlibi;
-  else if (kind == "none") model.positions = PositionKind::kNone;
+  if (kind == "learned_absolute")
+    model.positions = PositionKind::kLearned;
+  else if (kind == "rope" || kind == "mrope" || kind == "yarn")
+    model.positions = PositionKind::kRotary;
+  else if (kind == "alibi")
+    model.positions = PositionKind::kAlibi;
+  else if (kind == "none")
+    model.positions = PositionKind::kNone;
   else
-    config.refuse("position_embedding_type",
-                  fmt::format("found \"{}\"; allowed: learned_absolute, rope, yarn, alibi, none", kind));
+    config.refuse(
+        "position_embedding_type",
+        fmt::format("found \"{}\"; allowed: learned_absolute, rope, yarn, alibi, none", kind));
   model.position_rows = model.positions == PositionKind::kLearned ? model.max_positions : 0;
 }
 
@@ -60,9 +67,10 @@ void read_moe_layers(ConfigReader& config, Model& model) {
   const std::string& text = frequency->get_ref<const std::string&>();
   const auto pattern = parse_layer_pattern(text, 100'000);
   if (!pattern || pattern->size() != model.layers.size()) {
-    config.refuse("moe_layer_freq", fmt::format("found \"{}\"; allowed: a whole number, or a list of {} entries such "
-                                                "as ([0]*3+[1]*{})", text, model.layers.size(),
-                                                model.layer_count() - 3));
+    config.refuse("moe_layer_freq",
+                  fmt::format("found \"{}\"; allowed: a whole number, or a list of {} entries such "
+                              "as ([0]*3+[1]*{})",
+                              text, model.layers.size(), model.layer_count() - 3));
     return;
   }
   for (size_t i = 0; i < model.layers.size(); ++i) model.layers[i].moe = (*pattern)[i] != 0;
@@ -84,8 +92,9 @@ void read_experts(ConfigReader& config, Model& model) {
 void read_latent(ConfigReader& config, Model& model) {
   if (!config.flag("multi_latent_attention", false)) return;
   model.attention = AttentionKind::kLatent;
-  model.latent = {config.count("q_lora_rank", 0), config.size("kv_lora_rank", 32), config.size("qk_head_dim", 128),
-                  config.size("qk_pos_emb_head_dim", 64), config.size("v_head_dim", 128)};
+  model.latent = {config.count("q_lora_rank", 0), config.size("kv_lora_rank", 32),
+                  config.size("qk_head_dim", 128), config.size("qk_pos_emb_head_dim", 64),
+                  config.size("v_head_dim", 128)};
   model.kv_heads = model.heads;
   model.head_dim = model.latent.qk_nope_dim + model.latent.qk_rope_dim;
 }

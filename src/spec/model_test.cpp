@@ -40,7 +40,8 @@ TEST(ReadModel, DefaultsAreThoseOfTheConfigurationClass) {
 }
 
 TEST(ReadModel, LlamaWithEverythingOptional) {
-  const Model model = model_of(R"({"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32,
+  const Model model =
+      model_of(R"({"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32,
     "num_key_value_heads": 8, "head_dim": 80, "attention_bias": true, "mlp_bias": true, "tie_word_embeddings": true})");
   EXPECT_EQ(model.head_dim, 80);
   EXPECT_EQ(model.kv_heads, 8);
@@ -48,7 +49,8 @@ TEST(ReadModel, LlamaWithEverythingOptional) {
 }
 
 TEST(ReadModel, Gpt2SpellsItsKeysDifferently) {
-  const Model model = model_of(R"({"model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25, "n_inner": null})");
+  const Model model = model_of(
+      R"({"model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25, "n_inner": null})");
   EXPECT_EQ(model.hidden, 1600);
   EXPECT_EQ(model.ffn, 6400);
   EXPECT_EQ(model.layer_count(), 48);
@@ -58,7 +60,8 @@ TEST(ReadModel, Gpt2SpellsItsKeysDifferently) {
 }
 
 TEST(ReadModel, OptCarriesItsTwoSpareRowsAndItsProjection) {
-  const Model model = model_of(R"({"model_type": "opt", "hidden_size": 1024, "word_embed_proj_dim": 512,
+  const Model model =
+      model_of(R"({"model_type": "opt", "hidden_size": 1024, "word_embed_proj_dim": 512,
     "num_attention_heads": 16, "ffn_dim": 4096, "num_hidden_layers": 24, "do_layer_norm_before": false})");
   EXPECT_EQ(model.position_rows, 2050);
   EXPECT_EQ(model.embedding_dim, 512);
@@ -67,7 +70,8 @@ TEST(ReadModel, OptCarriesItsTwoSpareRowsAndItsProjection) {
 }
 
 TEST(ReadModel, BloomNeoxPhiAndFalconLayouts) {
-  const Model bloom = model_of(R"({"model_type": "bloom", "hidden_size": 1024, "n_head": 16, "n_layer": 24})");
+  const Model bloom =
+      model_of(R"({"model_type": "bloom", "hidden_size": 1024, "n_head": 16, "n_layer": 24})");
   EXPECT_TRUE(bloom.embedding_norm);
   EXPECT_EQ(bloom.positions, PositionKind::kAlibi);
   EXPECT_TRUE(model_of(R"({"model_type": "gpt_neox"})").parallel_branches);
@@ -77,25 +81,30 @@ TEST(ReadModel, BloomNeoxPhiAndFalconLayouts) {
   const Model falcon = model_of(R"({"model_type": "falcon"})");
   EXPECT_EQ(falcon.kv_heads, 1);
   EXPECT_EQ(falcon.norms_per_layer, 1);
-  const Model falcon2 = model_of(R"({"model_type": "falcon", "new_decoder_architecture": true, "hidden_size": 8192,
+  const Model falcon2 =
+      model_of(R"({"model_type": "falcon", "new_decoder_architecture": true, "hidden_size": 8192,
     "num_attention_heads": 128, "num_kv_heads": 8})");
   EXPECT_EQ(falcon2.kv_heads, 8);
   EXPECT_EQ(falcon2.norms_per_layer, 2);
 }
 
 TEST(ReadModel, WindowsAlternateInGemmaAndGptOss) {
-  const Model gemma2 = model_of(R"({"model_type": "gemma2", "num_hidden_layers": 4, "sliding_window": 4096})");
+  const Model gemma2 =
+      model_of(R"({"model_type": "gemma2", "num_hidden_layers": 4, "sliding_window": 4096})");
   EXPECT_EQ(gemma2.layers[0].window, 4096);
   EXPECT_EQ(gemma2.layers[1].window, 0);
-  const Model gemma3 = model_of(R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 12, "sliding_window": 512}})");
+  const Model gemma3 = model_of(
+      R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 12, "sliding_window": 512}})");
   EXPECT_EQ(gemma3.layer_count(), 12);
-  for (size_t i = 0; i < 12; ++i) EXPECT_EQ(gemma3.layers[i].window, i == 5 || i == 11 ? 0 : 512) << i;
+  for (size_t i = 0; i < 12; ++i)
+    EXPECT_EQ(gemma3.layers[i].window, i == 5 || i == 11 ? 0 : 512) << i;
   EXPECT_TRUE(gemma3.qk_norm);
   EXPECT_EQ(gemma3.norms_per_layer, 4);
   const Model oss = model_of(R"({"model_type": "gpt_oss"})");
   EXPECT_EQ(oss.layers[0].window, 128);
   EXPECT_EQ(oss.layers[1].window, 0);
-  EXPECT_TRUE(oss.attention_sinks && oss.experts.expert_bias && oss.experts.router_bias && oss.out_bias);
+  EXPECT_TRUE(oss.attention_sinks && oss.experts.expert_bias && oss.experts.router_bias &&
+              oss.out_bias);
 }
 
 TEST(ReadModel, DeepSeekHasLatentAttentionAndDenseFirstLayers) {
@@ -107,7 +116,8 @@ TEST(ReadModel, DeepSeekHasLatentAttentionAndDenseFirstLayers) {
   EXPECT_TRUE(v3.layers[3].moe);
   EXPECT_EQ(v3.experts.shared_ffn, 2048);
   EXPECT_EQ(v3.mtp_layers, 1);
-  const Model lite = model_of(R"({"model_type": "deepseek_v2", "q_lora_rank": null, "n_shared_experts": 2,
+  const Model lite =
+      model_of(R"({"model_type": "deepseek_v2", "q_lora_rank": null, "n_shared_experts": 2,
     "moe_intermediate_size": 1408, "first_k_dense_replace": 1})");
   EXPECT_EQ(lite.latent.q_rank, 0);
   EXPECT_EQ(lite.experts.shared_ffn, 2816);
@@ -115,7 +125,8 @@ TEST(ReadModel, DeepSeekHasLatentAttentionAndDenseFirstLayers) {
 }
 
 TEST(ReadModel, QwenMixesDenseAndExpertLayers) {
-  const Model model = model_of(R"({"model_type": "qwen3_moe", "num_hidden_layers": 6, "decoder_sparse_step": 2,
+  const Model model =
+      model_of(R"({"model_type": "qwen3_moe", "num_hidden_layers": 6, "decoder_sparse_step": 2,
     "mlp_only_layers": [3]})");
   const std::vector<bool> expected = {false, true, false, false, false, true};
   for (size_t i = 0; i < 6; ++i) EXPECT_EQ(model.layers[i].moe, expected[i]) << i;
@@ -138,34 +149,43 @@ TEST(ReadModel, MegatronArgumentsAsAModel) {
 }
 
 TEST(ReadModel, UnknownKeysAreListedHarmlessOnesAreNot) {
-  const Model model = model_of(R"({"model_type": "llama", "bos_token_id": 1, "torch_dtype": "bfloat16",
+  const Model model =
+      model_of(R"({"model_type": "llama", "bos_token_id": 1, "torch_dtype": "bfloat16",
     "rope_theta": 1e6, "warp_factor": 9})");
   EXPECT_EQ(model.unknown_keys, std::vector<std::string>{"warp_factor"});
 }
 
 TEST(ReadModel, MessagesNameLineKeyFoundAndAllowed) {
-  EXPECT_EQ(error_of("{\"model_type\": \"llama\",\n\"hidden_size\": \"big\"}"),
-            "config.json:2: hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
-  EXPECT_EQ(error_of("{\"model_type\": \"llama\",\n\n\"num_hidden_layers\": -3}"),
-            "config.json:3: num_hidden_layers: found -3; allowed: a whole number from 1 to 1000000000");
-  EXPECT_EQ(error_of(R"({"model_type": "llama", "hidden_size": 1e30})"),
-            "config.json:1: hidden_size: found 1e+30; allowed: a whole number from 1 to 1000000000");
-  EXPECT_EQ(error_of(R"({"model_type": "llama", "hidden_size": 4096.0})"),
-            "config.json:1: hidden_size: found 4096.0; allowed: a whole number from 1 to 1000000000");
+  EXPECT_EQ(
+      error_of("{\"model_type\": \"llama\",\n\"hidden_size\": \"big\"}"),
+      "config.json:2: hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
+  EXPECT_EQ(
+      error_of("{\"model_type\": \"llama\",\n\n\"num_hidden_layers\": -3}"),
+      "config.json:3: num_hidden_layers: found -3; allowed: a whole number from 1 to 1000000000");
+  EXPECT_EQ(
+      error_of(R"({"model_type": "llama", "hidden_size": 1e30})"),
+      "config.json:1: hidden_size: found 1e+30; allowed: a whole number from 1 to 1000000000");
+  EXPECT_EQ(
+      error_of(R"({"model_type": "llama", "hidden_size": 4096.0})"),
+      "config.json:1: hidden_size: found 4096.0; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(error_of(R"({"model_type": "gpt2", "n_embd": 99999999999999999999})"),
             "config.json:1: n_embd: found 1e+20; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(error_of(R"({"model_type": "llama", "attention_bias": 1})"),
             "config.json:1: attention_bias: found 1; allowed: true or false");
   EXPECT_EQ(error_of(R"({"model_type": "llama", "num_attention_heads": 33})"),
-            "config.json:1: num_attention_heads: found 33; allowed: a divisor of hidden_size = 4096, unless head_dim is given");
-  EXPECT_EQ(error_of(R"({"model_type": "llama", "num_key_value_heads": 5})"),
-            "config.json:1: num_key_value_heads: found 5; allowed: a divisor of the 32 attention heads");
+            "config.json:1: num_attention_heads: found 33; allowed: a divisor of hidden_size = "
+            "4096, unless head_dim is given");
+  EXPECT_EQ(
+      error_of(R"({"model_type": "llama", "num_key_value_heads": 5})"),
+      "config.json:1: num_key_value_heads: found 5; allowed: a divisor of the 32 attention heads");
   EXPECT_EQ(error_of(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"),
             "config.json:1: num_experts_per_tok: found 9; allowed: 1 to the 8 experts");
   EXPECT_EQ(error_of(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"),
-            "config.json:1: n_embd: found 768, but hidden_size is 1024; they mean the same and must agree");
+            "config.json:1: n_embd: found 768, but hidden_size is 1024; they mean the same and "
+            "must agree");
   EXPECT_EQ(error_of("{\"model_type\": \"gemma3\",\n\"text_config\": {\n\"head_dim\": []}}"),
-            "config.json:3: text_config.head_dim: found a list; allowed: a whole number from 1 to 1000000000");
+            "config.json:3: text_config.head_dim: found a list; allowed: a whole number from 1 to "
+            "1000000000");
 }
 
 TEST(ReadModel, BrokenJsonGetsLineAndColumn) {
@@ -173,25 +193,43 @@ TEST(ReadModel, BrokenJsonGetsLineAndColumn) {
             "config.json:2:20: not valid JSON: unexpected end of input; expected '}'");
   EXPECT_TRUE(error_of("").starts_with("config.json:1:1: not valid JSON: unexpected end of input"));
   EXPECT_EQ(error_of("[1]"), "config.json:1: found a list; expected the object of a config.json");
-  EXPECT_TRUE(error_of(R"({"model_type": "llama", "hidden_size": NaN})").starts_with("config.json:1:40: not valid JSON"));
+  EXPECT_TRUE(error_of(R"({"model_type": "llama", "hidden_size": NaN})")
+                  .starts_with("config.json:1:40: not valid JSON"));
 }
 
 TEST(ReadModel, UnknownArchitectureNamesTheNearest) {
-  EXPECT_NE(error_of(R"({"model_type": "llamma"})").find("the nearest is \"llama\""), std::string::npos);
-  EXPECT_NE(error_of(R"({"model_type": "jamba", "num_experts": 16})").find("the nearest is \"mixtral\""), std::string::npos);
-  EXPECT_NE(error_of(R"({"hidden_size": 4})").find("model_type: is missing; allowed: bloom, "), std::string::npos);
+  EXPECT_NE(error_of(R"({"model_type": "llamma"})").find("the nearest is \"llama\""),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(R"({"model_type": "jamba", "num_experts": 16})").find("the nearest is \"mixtral\""),
+      std::string::npos);
+  EXPECT_NE(error_of(R"({"hidden_size": 4})").find("model_type: is missing; allowed: bloom, "),
+            std::string::npos);
 }
 
 TEST(ReadModel, SizesThatWouldOverflowAreRefused) {
-  EXPECT_NE(error_of(R"({"model_type": "llama", "hidden_size": 1000000000, "num_attention_heads": 1000000000,
-    "intermediate_size": 1000000000})").find("these sizes make about"), std::string::npos);
+  EXPECT_NE(
+      error_of(
+          R"({"model_type": "llama", "hidden_size": 1000000000, "num_attention_heads": 1000000000,
+    "intermediate_size": 1000000000})")
+          .find("these sizes make about"),
+      std::string::npos);
+}
+
+TEST(ReadModel, DeepNestingIsOnlyAWrongValue) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(
+      error_of("{\"model_type\": \"gpt2\", \"n_embd\": " + deep + ", \"hidden_size\": " + deep +
+               "}"),
+      "config.json:1: hidden_size: found a list; allowed: a whole number from 1 to 1000000000");
 }
 
 TEST(ReadModel, NamesThatAreNothing) {
   const auto model = read_model("llama3-70bb");
   ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().message, "llama3-70bb: neither a model of the catalog nor a file; did you mean llama3-70b? "
-                                   "(`ergometer catalog list` shows all)");
+  EXPECT_EQ(model.error().message,
+            "llama3-70bb: neither a model of the catalog nor a file; did you mean llama3-70b? "
+            "(`ergometer catalog list` shows all)");
   EXPECT_EQ(read_model("/").error().message, "/: the folder holds no config.json");
 }
 

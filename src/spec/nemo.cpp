@@ -62,7 +62,10 @@ constexpr std::array kSizes = std::to_array<Direct>({
 
 /// Names of LoRA's target modules in NeMo and in the setting table.
 constexpr std::array kTargets = std::to_array<Direct>({
-    {"attention_qkv", "qkv"}, {"attention_dense", "proj"}, {"mlp_fc1", "fc1"}, {"mlp_fc2", "fc2"},
+    {"attention_qkv", "qkv"},
+    {"attention_dense", "proj"},
+    {"mlp_fc1", "fc1"},
+    {"mlp_fc2", "fc2"},
 });
 
 class NemoReader {
@@ -116,8 +119,8 @@ class NemoReader {
     settings_.set(setting, std::move(value), Origin{fmt::format("{}, NeMo's default", file_), ""});
   }
   tl::unexpected<base::Error> wrong(std::string_view key, std::string_view allowed) {
-    return base::input_error(
-        fmt::format("{}: {}: found \"{}\"; allowed: {}", origin(key).text, key, text(key).substr(0, 60), allowed));
+    return base::input_error(fmt::format("{}: {}: found \"{}\"; allowed: {}", origin(key).text, key,
+                                         text(key).substr(0, 60), allowed));
   }
 
   Result<void> read_gpus() {
@@ -125,7 +128,8 @@ class NemoReader {
     for (const char* key : {"trainer.num_nodes", "trainer.devices"}) {
       if (find(key) == nullptr) return {};
       const auto number = base::parse_integer(text(key));
-      if (!number || *number < 1 || *number > 1'000'000) return wrong(key, "a whole number from 1 to 1000000");
+      if (!number || *number < 1 || *number > 1'000'000)
+        return wrong(key, "a whole number from 1 to 1000000");
       product *= *number;
     }
     settings_.set("gpus", std::to_string(product), origin("trainer.num_nodes"));
@@ -134,13 +138,21 @@ class NemoReader {
 
   Result<void> read_precision() {
     const std::string word = text("trainer.precision", "bf16");
-    const bool bf16 = word.starts_with("bf16"), fp16 = word.starts_with("16"), fp32 = word.starts_with("32");
-    if (!bf16 && !fp16 && !fp32) return wrong("trainer.precision", "bf16, bf16-mixed, 16, 16-mixed, 32");
+    const bool bf16 = word.starts_with("bf16"), fp16 = word.starts_with("16"),
+               fp32 = word.starts_with("32");
+    if (!bf16 && !fp16 && !fp32)
+      return wrong("trainer.precision", "bf16, bf16-mixed, 16, 16-mixed, 32");
     if (settings_.find("fp8") == nullptr || settings_.find("fp8")->text != "true") {
-      settings_.set("precision", bf16 ? "bf16" : fp16 ? "fp16" : "fp32", origin("trainer.precision"));
+      settings_.set("precision",
+                    bf16   ? "bf16"
+                    : fp16 ? "fp16"
+                           : "fp32",
+                    origin("trainer.precision"));
     }
-    const bool narrow = text("model.optim.grad_sync_dtype") == "bf16" || text("model.fsdp_grad_reduce_dtype") == "bf16";
-    settings_.set("grad_reduce_in_bf16", narrow ? "true" : "false", origin("model.optim.grad_sync_dtype"));
+    const bool narrow = text("model.optim.grad_sync_dtype") == "bf16" ||
+                        text("model.fsdp_grad_reduce_dtype") == "bf16";
+    settings_.set("grad_reduce_in_bf16", narrow ? "true" : "false",
+                  origin("model.optim.grad_sync_dtype"));
     return {};
   }
 
@@ -153,7 +165,8 @@ class NemoReader {
       std::string targets;
       const std::string listed = text("model.peft.lora_tuning.target_modules", "attention_qkv");
       for (const Direct& target : kTargets)
-        if (listed.find(target.key) != listed.npos) targets += fmt::format("{}{}", targets.empty() ? "" : ",", target.setting);
+        if (listed.find(target.key) != listed.npos)
+          targets += fmt::format("{}{}", targets.empty() ? "" : ",", target.setting);
       settings_.set("lora_targets", targets, origin("model.peft.lora_tuning.target_modules"));
     } else if (tokens != nullptr) {
       copy("inference.tokens_to_generate", "generate_tokens");
@@ -163,7 +176,8 @@ class NemoReader {
 
   /// Fine-tuning and inference keep their batches with the data set.
   void read_batches() {
-    const std::string set = settings_.find("lora") != nullptr ? "model.data.train_ds." : "model.data.test_ds.";
+    const std::string set =
+        settings_.find("lora") != nullptr ? "model.data.train_ds." : "model.data.test_ds.";
     if (settings_.find("lora") != nullptr || inference_) {
       copy(set + "micro_batch_size", "micro_batch_size");
       copy(set + "global_batch_size", "global_batch_size");
@@ -175,27 +189,37 @@ class NemoReader {
 
   void read_sharding() {
     const std::string optimizer = text("model.optim.name", "fused_adam");
-    const bool distributed = optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim";
+    const bool distributed =
+        optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim";
     const bool fsdp = flag("model.fsdp", false);
     settings_.set("fsdp", fsdp ? "true" : "false", origin("model.fsdp"));
-    settings_.set("zero", fsdp ? "3" : distributed && !inference_ ? "1" : "0", origin("model.optim.name"));
+    settings_.set("zero",
+                  fsdp                         ? "3"
+                  : distributed && !inference_ ? "1"
+                                               : "0",
+                  origin("model.optim.name"));
     find("model.fsdp_sharding_strategy");
     const bool parallel = flag("model.sequence_parallel", false);
     const bool possible = text("model.tensor_model_parallel_size", "1") != "1";
-    settings_.set("sequence_parallel", parallel && possible ? "true" : "false", origin("model.sequence_parallel"));
+    settings_.set("sequence_parallel", parallel && possible ? "true" : "false",
+                  origin("model.sequence_parallel"));
   }
 
   void read_overlap() {
     const bool distributed = settings_.find("zero")->text == "1";
-    for (const auto& [key, setting] : {std::pair("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
-                                       std::pair("model.optim.overlap_param_sync", "overlap_param_gather")})
+    for (const auto& [key, setting] :
+         {std::pair("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
+          std::pair("model.optim.overlap_param_sync", "overlap_param_gather")})
       if (settings_.find("fsdp")->text == "false")
         settings_.set(setting, distributed && flag(key, false) ? "true" : "false", origin(key));
     const bool asked = flag("model.ub_tp_comm_overlap", false);
-    const bool possible = settings_.find("sequence_parallel")->text == "true" && settings_.find("fsdp")->text == "false";
-    settings_.set("tp_comm_overlap", asked && possible ? "true" : "false", origin("model.ub_tp_comm_overlap"));
+    const bool possible = settings_.find("sequence_parallel")->text == "true" &&
+                          settings_.find("fsdp")->text == "false";
+    settings_.set("tp_comm_overlap", asked && possible ? "true" : "false",
+                  origin("model.ub_tp_comm_overlap"));
     if (asked && !possible)
-      notes_.push_back("NeMo switches ub_tp_comm_overlap off without sequence parallelism and with FSDP");
+      notes_.push_back(
+          "NeMo switches ub_tp_comm_overlap off without sequence parallelism and with FSDP");
     const bool overlaps = flag("model.overlap_p2p_comm", false);
     settings_.set("overlap_p2p", overlaps ? "true" : "false", origin("model.overlap_p2p_comm"));
     if (!overlaps) set_default("batch_p2p_sync", "true");
@@ -207,18 +231,21 @@ class NemoReader {
     const auto megabytes = base::parse_number(text("model.optim.bucket_cap_mb"));
     if (!megabytes || *megabytes <= 0) return;
     const double width = settings_.find("grad_reduce_in_bf16")->text == "true" ? 2 : 4;
-    settings_.set("ddp_bucket_size", fmt::format("{:.0f}", *megabytes * 1048576 / width), origin("model.optim.bucket_cap_mb"));
+    settings_.set("ddp_bucket_size", fmt::format("{:.0f}", *megabytes * 1048576 / width),
+                  origin("model.optim.bucket_cap_mb"));
   }
 
   void read_kernels() {
     const bool flash = flag("model.use_flash_attention", true);
-    settings_.set("attention_backend", flash ? "fused" : "unfused", origin("model.use_flash_attention"));
+    settings_.set("attention_backend", flash ? "fused" : "unfused",
+                  origin("model.use_flash_attention"));
     const bool fsdp = settings_.find("fsdp")->text == "true";
     if (fsdp || settings_.find("gradient_accumulation_fusion") == nullptr)
       set_default("gradient_accumulation_fusion", "false");
     if (settings_.find("apply_rope_fusion") == nullptr) set_default("apply_rope_fusion", "false");
     if (settings_.find("recompute_granularity") == nullptr)
-      for (const char* setting : {"recompute_method", "recompute_num_layers"}) settings_.erase(setting);
+      for (const char* setting : {"recompute_method", "recompute_num_layers"})
+        settings_.erase(setting);
   }
 
   Result<void> read_model() {
@@ -236,31 +263,44 @@ class NemoReader {
     if (!kv_heads) return wrong("model.num_query_groups", "a whole number of at least 1, or null");
     model["num_query_groups"] = *kv_heads;
     if (!model.contains("max_position_embeddings"))
-      if (const auto positions = base::parse_integer(text("model.encoder_seq_length"))) model["max_position_embeddings"] = *positions;
+      if (const auto positions = base::parse_integer(text("model.encoder_seq_length")))
+        model["max_position_embeddings"] = *positions;
     ERGOMETER_TRY(read_flavour(model));
     ERGOMETER_TRY(read_vocabulary(model));
-    settings_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), origin("model.num_layers"));
+    settings_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                  origin("model.num_layers"));
     return {};
   }
 
   Result<void> read_flavour(nlohmann::json& model) {
     const std::string activation = text("model.activation", "gelu");
-    if (activation.ends_with("swiglu") || activation.ends_with("geglu") || activation.ends_with("reglu")) {
+    if (activation.ends_with("swiglu") || activation.ends_with("geglu") ||
+        activation.ends_with("reglu")) {
       model["swiglu"] = true;
-      model["hidden_act"] = activation.ends_with("swiglu") ? "silu" : activation.ends_with("geglu") ? "gelu" : "relu";
-    } else if (activation == "squared-relu" || activation == "relu" || activation == "gelu" || activation == "openai-gelu") {
-      model["hidden_act"] = activation == "squared-relu" ? "relu2" : activation == "relu" ? "relu" : "gelu";
+      model["hidden_act"] = activation.ends_with("swiglu")  ? "silu"
+                            : activation.ends_with("geglu") ? "gelu"
+                                                            : "relu";
+    } else if (activation == "squared-relu" || activation == "relu" || activation == "gelu" ||
+               activation == "openai-gelu") {
+      model["hidden_act"] = activation == "squared-relu" ? "relu2"
+                            : activation == "relu"       ? "relu"
+                                                         : "gelu";
     } else {
-      return wrong("model.activation", "gelu, openai-gelu, relu, squared-relu, swiglu, geglu, reglu (and fast-...)");
+      return wrong("model.activation",
+                   "gelu, openai-gelu, relu, squared-relu, swiglu, geglu, reglu (and fast-...)");
     }
     const std::string norm = text("model.normalization", "layernorm");
-    if (norm != "rmsnorm" && norm != "layernorm" && norm != "layernorm1p" && norm != "low_precision_layernorm")
-      return wrong("model.normalization", "layernorm, layernorm1p, low_precision_layernorm, rmsnorm");
+    if (norm != "rmsnorm" && norm != "layernorm" && norm != "layernorm1p" &&
+        norm != "low_precision_layernorm")
+      return wrong("model.normalization",
+                   "layernorm, layernorm1p, low_precision_layernorm, rmsnorm");
     model["normalization"] = norm == "rmsnorm" ? "RMSNorm" : "LayerNorm";
     model["add_bias_linear"] = flag("model.bias", true);
     model["position_embedding_type"] = text("model.position_embedding_type", "learned_absolute");
-    model["untie_embeddings_and_output_weights"] = !flag("model.share_embeddings_and_output_weights", true);
-    if (const auto dropout = base::parse_number(text("model.hidden_dropout"))) model["hidden_dropout"] = *dropout;
+    model["untie_embeddings_and_output_weights"] =
+        !flag("model.share_embeddings_and_output_weights", true);
+    if (const auto dropout = base::parse_number(text("model.hidden_dropout")))
+      model["hidden_dropout"] = *dropout;
     return {};
   }
 
@@ -271,9 +311,10 @@ class NemoReader {
     int64_t vocabulary = given ? *given : tokenizer_vocabulary(type);
     if (vocabulary == 0) vocabulary = tokenizer_vocabulary(name);
     if (vocabulary <= 0)
-      return base::input_error(fmt::format("{}: model.tokenizer: the vocabulary of \"{}\" is not known; give "
-                                           "model.tokenizer.vocab_size", origin("model.tokenizer.type").text,
-                                           type.empty() ? name : type));
+      return base::input_error(
+          fmt::format("{}: model.tokenizer: the vocabulary of \"{}\" is not known; give "
+                      "model.tokenizer.vocab_size",
+                      origin("model.tokenizer.type").text, type.empty() ? name : type));
     model["vocab_size"] = vocabulary;
     return {};
   }
@@ -288,7 +329,8 @@ class NemoReader {
 
 }  // namespace
 
-Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& file, std::vector<std::string>& ignored,
+Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& file,
+                                    std::vector<std::string>& ignored,
                                     std::vector<std::string>& notes) {
   NemoReader reader(values, file, notes);
   ERGOMETER_ASSIGN(Settings settings, reader.read());
@@ -302,7 +344,8 @@ Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ig
   return parse_nemo(text, path, ignored);
 }
 
-Result<Settings> parse_nemo(const std::string& text, const std::string& file, std::vector<std::string>& ignored) {
+Result<Settings> parse_nemo(const std::string& text, const std::string& file,
+                            std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, file));
   std::vector<std::string> notes;
   return settings_from_nemo(values, file, ignored, notes);

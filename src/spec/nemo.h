@@ -8,9 +8,10 @@
 
 namespace ergometer::spec {
 
-/// What `read_nemo` does with a file's values: NeMo's keys become settings, its model an inline model. `notes` tells
-/// what NeMo itself would silently change.
+/// What `read_nemo` does with a file's values: NeMo's keys become settings, its model an inline
+/// model. `notes` tells what NeMo itself would silently change.
 base::Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& file,
-                                          std::vector<std::string>& ignored, std::vector<std::string>& notes);
+                                          std::vector<std::string>& ignored,
+                                          std::vector<std::string>& notes);
 
 }  // namespace ergometer::spec

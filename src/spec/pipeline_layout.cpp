@@ -48,8 +48,10 @@ class LayoutParser {
 
   std::optional<std::string> unit(int depth) {
     const char c = text_[at_++];
-    if (c != '(') return std::string_view("EtmL|").find(c) == std::string_view::npos ? std::nullopt
-                                                                                     : std::optional(std::string(1, c));
+    if (c != '(')
+      return std::string_view("EtmL|").find(c) == std::string_view::npos
+                 ? std::nullopt
+                 : std::optional(std::string(1, c));
     if (depth >= 16) return std::nullopt;
     auto inner = sequence(depth + 1);
     if (!inner || at_ >= text_.size()) return std::nullopt;
@@ -69,10 +71,13 @@ base::Result<std::vector<int64_t>> parse_pipeline_layout(std::string_view text) 
     if (c != ' ' && c != ',') compact += c;
   const auto unfolded = LayoutParser(compact).unfold();
   const bool whole = unfolded && unfolded->find('E') == 0 && unfolded->ends_with('L') &&
-                     unfolded->find('E', 1) == std::string::npos && unfolded->find('L') == unfolded->size() - 1;
+                     unfolded->find('E', 1) == std::string::npos &&
+                     unfolded->find('L') == unfolded->size() - 1;
   if (!whole)
-    return base::input_error(fmt::format("found \"{}\"; allowed: one E first, one L last, t, m, | and repetitions such "
-                                         "as t*4 or (tt|)*30 between", text.substr(0, 200)));
+    return base::input_error(
+        fmt::format("found \"{}\"; allowed: one E first, one L last, t, m, | and repetitions such "
+                    "as t*4 or (tt|)*30 between",
+                    text.substr(0, 200)));
   std::vector<int64_t> layers(1, 0);
   for (const char c : *unfolded) {
     if (c == '|') layers.push_back(0);

@@ -22,9 +22,9 @@ base::Result<Cluster> parse_cluster(std::string_view yaml, const std::string& fi
 enum class CatalogKind { kModel, kGpu, kNode, kCluster, kKernels, kCollectives, kStudy };
 struct CatalogEntry {
   CatalogKind kind;
-  std::string name;            ///< file name without extension, lower case
-  std::string_view text;       ///< the file
-  std::string_view path;       ///< for messages: "catalog/models/llama3-70b.json"
+  std::string name;       ///< file name without extension, lower case
+  std::string_view text;  ///< the file
+  std::string_view path;  ///< for messages: "catalog/models/llama3-70b.json"
 };
 const std::vector<CatalogEntry>& catalog();
 /// By name or alias, upper or lower case; null when there is none.

@@ -30,7 +30,8 @@ void read_slots(YamlMap& map, Node& node) {
     // Nothing is known about the airflow: side by side, no GPU heats another's air.
     for (int i = 0; i < node.gpus; ++i) node.slots.push_back({0, i});
   if (node.slots.size() != static_cast<size_t>(node.gpus))
-    map.refuse("slots", fmt::format("found {} slots; allowed: one for each of the {} GPUs", node.slots.size(), node.gpus));
+    map.refuse("slots", fmt::format("found {} slots; allowed: one for each of the {} GPUs",
+                                    node.slots.size(), node.gpus));
 }
 
 void read_nics(YamlMap& map, Node& node) {
@@ -42,7 +43,8 @@ void read_nics(YamlMap& map, Node& node) {
     if (entry.has("source")) bandwidth.source = entry.text("source");
     Nic nic;
     nic.bytes_per_s = bandwidth.value;
-    for (const int64_t gpu : entry.integers("gpus", 0, node.gpus - 1)) nic.gpus.push_back(static_cast<int>(gpu));
+    for (const int64_t gpu : entry.integers("gpus", 0, node.gpus - 1))
+      nic.gpus.push_back(static_cast<int>(gpu));
     node.parameters.set(fmt::format("nic{}.bandwidth", node.nics.size()), bandwidth);
     node.nics.push_back(std::move(nic));
   }
@@ -69,7 +71,8 @@ void read_intra(YamlMap& map, Node& node) {
   node.parameters.set("intra.bandwidth", bandwidth);
 }
 
-/// The network of a node kind, or of a user's node, that names none: every NIC rail on its own switches.
+/// The network of a node kind, or of a user's node, that names none: every NIC rail on its own
+/// switches.
 Fabric plain_fabric() {
   Fabric fabric;
   fabric.tiers.push_back({"leaf", 0, 1.0});
@@ -99,8 +102,10 @@ Result<Cluster> node_of_cluster(YamlMap& map) {
   if (entry == nullptr) {
     const std::vector<std::string_view> names = catalog_names(CatalogKind::kNode);
     const auto near = base::nearest(name, names);
-    map.refuse("node", fmt::format("found \"{}\"; allowed: a node of the catalog{}, or a mapping in its form", name,
-                                   near ? fmt::format(" (did you mean {}?)", *near) : ""));
+    map.refuse(
+        "node",
+        fmt::format("found \"{}\"; allowed: a node of the catalog{}, or a mapping in its form",
+                    name, near ? fmt::format(" (did you mean {}?)", *near) : ""));
     return tl::unexpected(*map.error());
   }
   ERGOMETER_ASSIGN(YamlMap file, YamlMap::parse(entry->text, std::string(entry->path)));
@@ -109,8 +114,8 @@ Result<Cluster> node_of_cluster(YamlMap& map) {
 
 void check_domain(YamlMap& map, const Cluster& cluster) {
   if (cluster.domain_gpus % cluster.node.gpus != 0)
-    map.refuse("domain_gpus", fmt::format("found {}; allowed: a multiple of the node's {} GPUs", cluster.domain_gpus,
-                                          cluster.node.gpus));
+    map.refuse("domain_gpus", fmt::format("found {}; allowed: a multiple of the node's {} GPUs",
+                                          cluster.domain_gpus, cluster.node.gpus));
 }
 
 Result<Cluster> parse_full_cluster(YamlMap& map) {
@@ -133,8 +138,8 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
 }  // namespace
 
 Result<Node> read_node_body(YamlMap& map) {
-  map.allow({"name", "aliases", "source", "gpu", "gpus", "cpu", "intra", "collectives", "slots", "nics", "fabric",
-             "domain_gpus", "parameters"});
+  map.allow({"name", "aliases", "source", "gpu", "gpus", "cpu", "intra", "collectives", "slots",
+             "nics", "fabric", "domain_gpus", "parameters"});
   map.require("gpus");
   Node node;
   node.name = map.text("name", "node");
@@ -155,7 +160,8 @@ Result<Fabric> read_fabric(YamlMap& map) {
   map.require("kind");
   Fabric fabric;
   fabric.source = map.text("source");
-  fabric.kind = static_cast<FabricKind>(map.choice("kind", {"rail-optimized", "fat-tree", "single-switch"}, 0));
+  fabric.kind = static_cast<FabricKind>(
+      map.choice("kind", {"rail-optimized", "fat-tree", "single-switch"}, 0));
   for (YamlMap& tier : map.maps("tiers")) {
     tier.allow({"name", "nodes_below", "oversubscription"});
     fabric.tiers.push_back({tier.text("name", fmt::format("tier {}", fabric.tiers.size() + 1)),
@@ -188,7 +194,8 @@ Result<Cluster> read_cluster(const std::string& name_or_path) {
     for (const std::string_view node : catalog_names(CatalogKind::kNode)) names.push_back(node);
     const auto near = base::nearest(name_or_path, names);
     return input_error(
-        fmt::format("{}: neither a cluster or node of the catalog nor a file{} (`ergometer catalog list` shows all)",
+        fmt::format("{}: neither a cluster or node of the catalog nor a file{} (`ergometer catalog "
+                    "list` shows all)",
                     name_or_path, near ? fmt::format("; did you mean {}?", *near) : ""));
   }
   ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));

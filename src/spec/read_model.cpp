@@ -35,18 +35,20 @@ std::string plain_syntax_error(std::string_view what) {
   constexpr std::string_view kLastRead = "; last read: ";
   const size_t last = reason.find(kLastRead);
   if (last == reason.npos) return std::string(reason);
-  return std::string(reason.substr(0, last)) + fmt::format(" (read so far: {})", reason.substr(last + kLastRead.size()));
+  return std::string(reason.substr(0, last)) +
+         fmt::format(" (read so far: {})", reason.substr(last + kLastRead.size()));
 }
 
 Result<nlohmann::json> parse_object(std::string_view text, const std::string& file) {
   try {
     nlohmann::json json = nlohmann::json::parse(text);
     if (json.is_object()) return json;
-    return input_error(fmt::format("{}:1: found {}; expected the object of a config.json", file, describe(json)));
+    return input_error(
+        fmt::format("{}:1: found {}; expected the object of a config.json", file, describe(json)));
   } catch (const nlohmann::json::parse_error& error) {
     const size_t byte = error.byte == 0 ? 0 : error.byte - 1;
-    return input_error(
-        fmt::format("{}: not valid JSON: {}", position(file, text, byte), plain_syntax_error(error.what())));
+    return input_error(fmt::format("{}: not valid JSON: {}", position(file, text, byte),
+                                   plain_syntax_error(error.what())));
   } catch (const nlohmann::json::out_of_range& error) {
     // The library says which number no double holds, in quotes, but not where.
     const std::string_view what = error.what();
@@ -54,8 +56,8 @@ Result<nlohmann::json> parse_object(std::string_view text, const std::string& fi
     const size_t close = what.rfind('\'');
     const std::string_view number = open < close ? what.substr(open + 1, close - open - 1) : "";
     const size_t byte = number.empty() ? 0 : text.find(number);
-    return input_error(fmt::format("{}: found the number {}; allowed: up to 1.7e308", position(file, text, byte),
-                                   number.substr(0, 40)));
+    return input_error(fmt::format("{}: found the number {}; allowed: up to 1.7e308",
+                                   position(file, text, byte), number.substr(0, 40)));
   }
 }
 
@@ -77,54 +79,67 @@ std::string_view nearest_family(const std::string& type, const nlohmann::json& j
 
 Result<const ModelFamily*> choose_family(ConfigReader& config, const nlohmann::json& json) {
   if (!config.has("model_type"))
-    config.refuse("model_type", fmt::format("is missing; allowed: {}", fmt::join(supported_types(), ", ")));
+    config.refuse("model_type",
+                  fmt::format("is missing; allowed: {}", fmt::join(supported_types(), ", ")));
   const std::string type = config.text("model_type", "");
   if (config.error()) return tl::unexpected(*config.error());
   for (const ModelFamily& family : model_families())
     if (family.model_type == type) return &family;
-  config.refuse("model_type", fmt::format("found \"{}\", which is not supported; the nearest is \"{}\"; allowed: {}",
-                                          type, nearest_family(type, json), fmt::join(supported_types(), ", ")));
+  config.refuse(
+      "model_type",
+      fmt::format("found \"{}\", which is not supported; the nearest is \"{}\"; allowed: {}", type,
+                  nearest_family(type, json), fmt::join(supported_types(), ", ")));
   return tl::unexpected(*config.error());
 }
 
-/// A bound against sizes that would overflow later on, ten thousand times above today's largest model.
+/// A bound against sizes that would overflow later on, ten thousand times above today's largest
+/// model.
 constexpr double kMostParameters = 1e16;
 
 double rough_parameters(const Model& model) {
   const double hidden = static_cast<double>(model.hidden);
-  const double attention = 4.0 * hidden * static_cast<double>(model.heads) * static_cast<double>(model.head_dim);
+  const double attention =
+      4.0 * hidden * static_cast<double>(model.heads) * static_cast<double>(model.head_dim);
   const double dense = 3.0 * hidden * static_cast<double>(model.ffn);
-  const double experts = 3.0 * hidden * (static_cast<double>(model.experts.ffn) * static_cast<double>(model.experts.count) +
-                                         static_cast<double>(model.experts.shared_ffn));
+  const double experts =
+      3.0 * hidden *
+      (static_cast<double>(model.experts.ffn) * static_cast<double>(model.experts.count) +
+       static_cast<double>(model.experts.shared_ffn));
   return static_cast<double>(model.layer_count()) * (attention + dense + experts) +
-         2.0 * hidden * static_cast<double>(model.vocab) + hidden * static_cast<double>(model.position_rows);
+         2.0 * hidden * static_cast<double>(model.vocab) +
+         hidden * static_cast<double>(model.position_rows);
 }
 
 void check_heads(ConfigReader& config, Model& model) {
   if (model.head_dim == 0 && model.hidden % model.heads != 0)
-    config.refuse("num_attention_heads", fmt::format("found {}; allowed: a divisor of hidden_size = {}, unless head_dim "
-                                                     "is given", model.heads, model.hidden));
+    config.refuse("num_attention_heads",
+                  fmt::format("found {}; allowed: a divisor of hidden_size = {}, unless head_dim "
+                              "is given",
+                              model.heads, model.hidden));
   if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
   if (model.kv_heads > model.heads || model.heads % model.kv_heads != 0)
-    config.refuse("num_key_value_heads", fmt::format("found {}; allowed: a divisor of the {} attention heads",
-                                                     model.kv_heads, model.heads));
+    config.refuse("num_key_value_heads",
+                  fmt::format("found {}; allowed: a divisor of the {} attention heads",
+                              model.kv_heads, model.heads));
 }
 
 void check_model(ConfigReader& config, Model& model) {
   check_heads(config, model);
   const Experts& experts = model.experts;
   if (experts.count > 0 && (experts.top_k < 1 || experts.top_k > experts.count))
-    config.refuse("num_experts_per_tok",
-                  fmt::format("found {}; allowed: 1 to the {} experts", experts.top_k, experts.count));
+    config.refuse("num_experts_per_tok", fmt::format("found {}; allowed: 1 to the {} experts",
+                                                     experts.top_k, experts.count));
   if (rough_parameters(model) > kMostParameters)
-    config.refuse("hidden_size", fmt::format("these sizes make about {:.2g} parameters; allowed: up to {:.0g}",
-                                             rough_parameters(model), kMostParameters));
+    config.refuse("hidden_size",
+                  fmt::format("these sizes make about {:.2g} parameters; allowed: up to {:.0g}",
+                              rough_parameters(model), kMostParameters));
 }
 
 std::string source_of(ConfigReader& config) {
   ConfigReader* ours = config.child("_ergometer");
   if (ours == nullptr) return "";
-  for (const char* key : {"parameters", "active_parameters", "parameters_source", "aliases"}) ours->raw(key);
+  for (const char* key : {"parameters", "active_parameters", "parameters_source", "aliases"})
+    ours->raw(key);
   return ours->text("source", "");
 }
 
@@ -138,8 +153,9 @@ Result<std::string> find_config_file(const std::string& path) {
   if (std::filesystem::exists(path, ignored)) return path;
   const std::vector<std::string_view> names = catalog_names(CatalogKind::kModel);
   const auto near = base::nearest(path, names);
-  return input_error(fmt::format("{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)",
-                                 path, near ? fmt::format("; did you mean {}?", *near) : ""));
+  return input_error(fmt::format(
+      "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)", path,
+      near ? fmt::format("; did you mean {}?", *near) : ""));
 }
 
 }  // namespace

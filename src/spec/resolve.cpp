@@ -13,10 +13,12 @@ namespace {
 using base::input_error;
 using base::Result;
 
-/// Readers store what the user wrote under the table's names; anything else slipped past one of them.
+/// Readers store what the user wrote under the table's names; anything else slipped past one of
+/// them.
 Result<void> check_names(const Settings& settings) {
   for (const auto& [name, value] : settings.all()) {
-    if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name) continue;
+    if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name)
+      continue;
     std::vector<std::string_view> known;
     for (const SettingInfo& info : setting_table()) known.push_back(info.name);
     const auto near = base::nearest(name, known);
@@ -26,7 +28,8 @@ Result<void> check_names(const Settings& settings) {
   return {};
 }
 
-/// Messages about inline models and clusters name the place that holds them, not a line of the inline text.
+/// Messages about inline models and clusters name the place that holds them, not a line of the
+/// inline text.
 template <class T>
 Result<T> located(Result<T> result, const Settings::Value& value, std::string_view name) {
   if (result || !value.text.starts_with('{')) return result;
@@ -40,9 +43,11 @@ Result<void> read_parts(const Settings& settings, Job& job) {
   const Settings::Value* model = settings.find("model");
   const Settings::Value* cluster = settings.find("cluster");
   if (model == nullptr)
-    return input_error("no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
+    return input_error(
+        "no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
   if (cluster == nullptr)
-    return input_error("no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
+    return input_error(
+        "no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
   ERGOMETER_ASSIGN(job.model, located(read_model(model->text), *model, "model"));
   ERGOMETER_ASSIGN(job.cluster, located(read_cluster(cluster->text), *cluster, "cluster"));
   job.origins["model"] = model->origin;
@@ -53,7 +58,8 @@ Result<void> read_parts(const Settings& settings, Job& job) {
 /// A model with another depth: shortened at the end, or lengthened by its last layer.
 void override_layers(SettingReader& read, Model& model) {
   const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
-  if (layers != model.layer_count()) model.layers.resize(static_cast<size_t>(layers), model.layers.back());
+  if (layers != model.layer_count())
+    model.layers.resize(static_cast<size_t>(layers), model.layers.back());
 }
 
 }  // namespace

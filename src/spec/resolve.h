@@ -5,15 +5,15 @@
 
 namespace ergometer::spec {
 
-/// The steps of `resolve()` (`spec/settings.h`), in this order. Each takes its settings from `read`, fills its part of
-/// the job and keeps the first contradiction in `read`.
+/// The steps of `resolve()` (`spec/settings.h`), in this order. Each takes its settings from
+/// `read`, fills its part of the job and keeps the first contradiction in `read`.
 
 /// Pre-training, LoRA, prefill or decode.
 void resolve_mode(SettingReader& read, Job& job);
 /// The sizes of the groups, the division into chunks and the schedule.
 void resolve_groups(SettingReader& read, Job& job);
-/// Tensor, pipeline and expert parallelism against the model: before GPUs are counted, because a size that the
-/// model rules out would otherwise be blamed on the number of GPUs.
+/// Tensor, pipeline and expert parallelism against the model: before GPUs are counted, because a
+/// size that the model rules out would otherwise be blamed on the number of GPUs.
 void check_groups(SettingReader& read, const Job& job);
 /// GPUs, dp, and how data parallelism shards.
 void resolve_ranks(SettingReader& read, Job& job);

@@ -39,14 +39,18 @@ void read_gpus(SettingReader& read, Job& job) {
   for (const int64_t size : {p.tp, p.cp, p.pp, asked_dp}) {
     least *= size;
     if (least > kMostGpus)
-      return read.refuse(fmt::format("tp x cp x pp{} = {} x {} x {}{} makes more than {} GPUs",
-                                     read.given(kDp) ? " x dp" : "", p.tp, p.cp, p.pp,
-                                     read.given(kDp) ? fmt::format(" x {}", asked_dp) : "", kMostGpus));
+      return read.refuse(fmt::format(
+          "tp x cp x pp{} = {} x {} x {}{} makes more than {} GPUs", read.given(kDp) ? " x dp" : "",
+          p.tp, p.cp, p.pp, read.given(kDp) ? fmt::format(" x {}", asked_dp) : "", kMostGpus));
   }
-  if (read.given(kDp)) job.gpus = read.integer(kGpus, least, "tp x cp x pp x dp");
-  else if (job.cluster.nodes > 0) job.gpus = read.integer(kGpus, job.cluster.nodes * node, "the whole cluster");
-  else if (least > node) job.gpus = read.integer(kGpus, least, "tp x cp x pp");
-  else job.gpus = read.integer(kGpus, node, "one node");
+  if (read.given(kDp))
+    job.gpus = read.integer(kGpus, least, "tp x cp x pp x dp");
+  else if (job.cluster.nodes > 0)
+    job.gpus = read.integer(kGpus, job.cluster.nodes * node, "the whole cluster");
+  else if (least > node)
+    job.gpus = read.integer(kGpus, least, "tp x cp x pp");
+  else
+    job.gpus = read.integer(kGpus, node, "one node");
 }
 
 std::string multiples_text(int64_t unit, int64_t near) {
@@ -57,39 +61,48 @@ std::string multiples_text(int64_t unit, int64_t near) {
 void check_gpus(SettingReader& read, const Job& job) {
   const int64_t node = job.cluster.node.gpus;
   if (job.cluster.nodes > 0 && job.gpus > job.cluster.nodes * node)
-    return read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} nodes of {})", read.said(kGpus, job.gpus),
-                                   job.cluster.nodes * node, job.cluster.name, job.cluster.nodes, node));
+    return read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} nodes of {})",
+                                   read.said(kGpus, job.gpus), job.cluster.nodes * node,
+                                   job.cluster.name, job.cluster.nodes, node));
   if (job.gpus > node && job.gpus % node != 0)
-    read.refuse(fmt::format("{} leaves a node of {} GPUs half used; try {}", read.said(kGpus, job.gpus), node,
-                            multiples_text(node, job.gpus)));
+    read.refuse(fmt::format("{} leaves a node of {} GPUs half used; try {}",
+                            read.said(kGpus, job.gpus), node, multiples_text(node, job.gpus)));
 }
 
 void compute_dp(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   const int64_t unit = p.tp * p.cp * p.pp;
   if (job.gpus % unit != 0)
-    return read.refuse(fmt::format("{} is not a multiple of tp x cp x pp = {} x {} x {} = {}; try {}",
-                                   read.said(kGpus, job.gpus), p.tp, p.cp, p.pp, unit, multiples_text(unit, job.gpus)));
+    return read.refuse(fmt::format(
+        "{} is not a multiple of tp x cp x pp = {} x {} x {} = {}; try {}",
+        read.said(kGpus, job.gpus), p.tp, p.cp, p.pp, unit, multiples_text(unit, job.gpus)));
   p.dp = job.gpus / unit;
   if (read.given(kDp) && read.integer(kDp, p.dp, "") != p.dp)
-    return read.refuse(fmt::format("{} contradicts gpus / (tp x cp x pp) = {} / ({} x {} x {}) = {}; leave one out",
-                                   read.said(kDp), job.gpus, p.tp, p.cp, p.pp, p.dp));
+    return read.refuse(fmt::format(
+        "{} contradicts gpus / (tp x cp x pp) = {} / ({} x {} x {}) = {}; leave one out",
+        read.said(kDp), job.gpus, p.tp, p.cp, p.pp, p.dp));
   read.derive(kDp, "gpus / (tp x cp x pp)");
 }
 
 void read_uneven_stages(SettingReader& read, Parallelism& p) {
-  p.first_stage_layers = read.integer("decoder_first_pipeline_num_layers", 0, "as the other stages");
+  p.first_stage_layers =
+      read.integer("decoder_first_pipeline_num_layers", 0, "as the other stages");
   p.last_stage_layers = read.integer("decoder_last_pipeline_num_layers", 0, "as the other stages");
-  p.embedding_counts_as_layer = read.flag("account_for_embedding_in_pipeline_split", false, "Megatron-LM's");
+  p.embedding_counts_as_layer =
+      read.flag("account_for_embedding_in_pipeline_split", false, "Megatron-LM's");
   p.loss_counts_as_layer = read.flag("account_for_loss_in_pipeline_split", false, "Megatron-LM's");
   p.stage_layers = read.integers("stage_layers");
   const std::string layout = read.text("pipeline_model_parallel_layout");
   if (layout.empty()) return;
   const auto parsed = parse_pipeline_layout(layout);
-  if (!p.stage_layers.empty()) read.refuse(fmt::format("{} and stage_layers say the same twice; leave one out",
-                                                       read.said("pipeline_model_parallel_layout")));
-  else if (!parsed) read.refuse(fmt::format("{}: {}", read.said("pipeline_model_parallel_layout"), parsed.error().message));
-  else p.stage_layers = *parsed;
+  if (!p.stage_layers.empty())
+    read.refuse(fmt::format("{} and stage_layers say the same twice; leave one out",
+                            read.said("pipeline_model_parallel_layout")));
+  else if (!parsed)
+    read.refuse(
+        fmt::format("{}: {}", read.said("pipeline_model_parallel_layout"), parsed.error().message));
+  else
+    p.stage_layers = *parsed;
 }
 
 /// Chunks a stage: as given, or from the layers of a chunk, or from a list of all chunks.
@@ -97,26 +110,31 @@ void read_chunks(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   constexpr std::string_view kPerChunk = "num_layers_per_virtual_pipeline_stage";
   if (read.given(kPerChunk) && read.given(kVpp))
-    return read.refuse(fmt::format("{} and {} say the same twice; leave one out", read.said(kPerChunk), read.said(kVpp)));
+    return read.refuse(fmt::format("{} and {} say the same twice; leave one out",
+                                   read.said(kPerChunk), read.said(kVpp)));
   if (read.given(kPerChunk)) {
     const int64_t per_chunk = read.integer(kPerChunk, 1, "");
     if (read.error()) return;
     if (job.model.layer_count() % (p.pp * per_chunk) != 0)
       return read.refuse(fmt::format("{}: {} layers do not divide into chunks of {} on {} stages",
-                                     read.said(kPerChunk), job.model.layer_count(), per_chunk, p.pp));
+                                     read.said(kPerChunk), job.model.layer_count(), per_chunk,
+                                     p.pp));
     p.vpp = job.model.layer_count() / (p.pp * per_chunk);
     return read.derive(kVpp, "layers / (pp x num_layers_per_virtual_pipeline_stage)");
   }
   const auto chunks = static_cast<int64_t>(p.stage_layers.size());
   const int64_t from_list = chunks > 0 && chunks % p.pp == 0 ? chunks / p.pp : 1;
-  p.vpp = read.integer(kVpp, from_list, chunks > 0 ? "the list of stage layers" : "one chunk a stage");
+  p.vpp =
+      read.integer(kVpp, from_list, chunks > 0 ? "the list of stage layers" : "one chunk a stage");
 }
 
 void read_schedule(SettingReader& read, Parallelism& p) {
   const Schedule fallback = p.vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB;
-  p.schedule = static_cast<Schedule>(read.choice("schedule", fallback == Schedule::kInterleaved ? 1 : 0,
-                                                 p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b"));
-  p.microbatch_group = read.integer("microbatch_group_size_per_virtual_pipeline_stage", p.pp, "as pipeline stages");
+  p.schedule = static_cast<Schedule>(
+      read.choice("schedule", fallback == Schedule::kInterleaved ? 1 : 0,
+                  p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b"));
+  p.microbatch_group =
+      read.integer("microbatch_group_size_per_virtual_pipeline_stage", p.pp, "as pipeline stages");
 }
 
 void read_sharding(SettingReader& read, Job& job) {
@@ -124,8 +142,10 @@ void read_sharding(SettingReader& read, Job& job) {
   const bool inference = is_inference(job);
   p.fsdp = read.flag("fsdp", false, "not asked for");
   const int64_t zero = inference ? 0 : p.fsdp ? 3 : 1;
-  p.zero_stage = static_cast<int>(read.integer("zero", zero, inference ? "no optimizer" : p.fsdp ? "FSDP shards all"
-                                                                                                : "distributed optimizer"));
+  p.zero_stage = static_cast<int>(read.integer("zero", zero,
+                                               inference ? "no optimizer"
+                                               : p.fsdp  ? "FSDP shards all"
+                                                         : "distributed optimizer"));
   p.fsdp_shard_size = read.integer("fsdp_shard_size", 0, "all of dp");
 }
 
@@ -139,8 +159,9 @@ void resolve_groups(SettingReader& read, Job& job) {
   read_chunks(read, job);
   read_schedule(read, p);
   const bool inference = is_inference(job);
-  p.sequence_parallel = read.flag("sequence_parallel", p.tp > 1 && !inference,
-                                  inference ? "off in inference" : "sequence parallelism goes with tensor parallelism");
+  p.sequence_parallel = read.flag(
+      "sequence_parallel", p.tp > 1 && !inference,
+      inference ? "off in inference" : "sequence parallelism goes with tensor parallelism");
 }
 
 void resolve_ranks(SettingReader& read, Job& job) {

@@ -27,8 +27,13 @@ Settings over(Flags base, Flags values) {
   return settings;
 }
 
-constexpr Flags kDense = {{"model", "llama3-70b"}, {"cluster", "charllm-h200"}, {"tp", "4"}, {"pp", "4"},
-                          {"mbs", "1"}, {"gbs", "128"}, {"seq", "8192"}};
+constexpr Flags kDense = {{"model", "llama3-70b"},
+                          {"cluster", "charllm-h200"},
+                          {"tp", "4"},
+                          {"pp", "4"},
+                          {"mbs", "1"},
+                          {"gbs", "128"},
+                          {"seq", "8192"}};
 
 std::string error_of(const Settings& settings) {
   const auto job = resolve(settings);
@@ -37,13 +42,24 @@ std::string error_of(const Settings& settings) {
 
 /// The message for the study's dense job with some flags changed.
 std::string dense(Flags values) {
-  return error_of(over({{"model", "llama3-70b"}, {"cluster", "charllm-h200"}, {"tp", "4"}, {"pp", "4"}, {"mbs", "1"},
-                        {"gbs", "128"}, {"seq", "8192"}}, values));
+  return error_of(over({{"model", "llama3-70b"},
+                        {"cluster", "charllm-h200"},
+                        {"tp", "4"},
+                        {"pp", "4"},
+                        {"mbs", "1"},
+                        {"gbs", "128"},
+                        {"seq", "8192"}},
+                       values));
 }
 
 std::string mixture(Flags values) {
-  return error_of(over({{"model", "mixtral-8x7b"}, {"cluster", "hgx-h100"}, {"gpus", "32"}, {"mbs", "1"}, {"gbs", "128"},
-                        {"seq", "4096"}}, values));
+  return error_of(over({{"model", "mixtral-8x7b"},
+                        {"cluster", "hgx-h100"},
+                        {"gpus", "32"},
+                        {"mbs", "1"},
+                        {"gbs", "128"},
+                        {"seq", "4096"}},
+                       values));
 }
 
 Job job_of(const Settings& settings) {
@@ -62,9 +78,11 @@ TEST(Resolve, FillsWhatIsLeft) {
   EXPECT_EQ(job.parallelism.etp, 4);
   EXPECT_EQ(job.origins.at("tensor_model_parallel_size").text, "--tp");
   EXPECT_EQ(job.origins.at("data_parallel_size").text, "default: gpus / (tp x cp x pp)");
-  EXPECT_EQ(job.origins.at("sequence_parallel").text, "default: sequence parallelism goes with tensor parallelism");
+  EXPECT_EQ(job.origins.at("sequence_parallel").text,
+            "default: sequence parallelism goes with tensor parallelism");
   for (const SettingInfo& info : setting_table()) {
-    const bool conditional = info.name == "num_layers_per_virtual_pipeline_stage" || info.name == "allow_tp_across_nodes";
+    const bool conditional = info.name == "num_layers_per_virtual_pipeline_stage" ||
+                             info.name == "allow_tp_across_nodes";
     EXPECT_TRUE(conditional || job.origins.count(std::string(info.name)) == 1) << info.name;
   }
 }
@@ -81,7 +99,8 @@ TEST(Resolve, Defaults) {
 }
 
 TEST(Resolve, ANodeKindGrowsWithTheLayout) {
-  const Job job = job_of(flags({{"model", "gpt3-175b"}, {"cluster", "hgx-h100"}, {"tp", "8"}, {"pp", "8"}, {"dp", "2"}}));
+  const Job job = job_of(flags(
+      {{"model", "gpt3-175b"}, {"cluster", "hgx-h100"}, {"tp", "8"}, {"pp", "8"}, {"dp", "2"}}));
   EXPECT_EQ(job.gpus, 128);
   EXPECT_EQ(job.nodes(), 16);
 }
@@ -100,15 +119,21 @@ TEST(Resolve, UnevenStages) {
   job = job_of(over(kDense, {{"pipeline-model-parallel-layout", "Et*18|(t*20|)*2t*22L"}}));
   EXPECT_EQ(job.parallelism.stage_layers, (std::vector<int64_t>{18, 20, 20, 22}));
   // 126 layers, embedding and loss: 128 on 16 stages.
-  job = job_of(flags({{"model", "llama3.1-405b"}, {"cluster", "hgx-h100"}, {"gpus", "128"}, {"tp", "8"}, {"pp", "16"},
-                      {"account_for_embedding_in_pipeline_split", "true"}, {"account_for_loss_in_pipeline_split", "true"}}));
+  job = job_of(flags({{"model", "llama3.1-405b"},
+                      {"cluster", "hgx-h100"},
+                      {"gpus", "128"},
+                      {"tp", "8"},
+                      {"pp", "16"},
+                      {"account_for_embedding_in_pipeline_split", "true"},
+                      {"account_for_loss_in_pipeline_split", "true"}}));
   EXPECT_TRUE(job.parallelism.embedding_counts_as_layer);
 }
 
 TEST(Resolve, ADepthOfOnesOwn) {
   const Job job = job_of(over(kDense, {{"num_layers", "8"}}));
   EXPECT_EQ(job.model.layer_count(), 8);
-  EXPECT_EQ(dense({{"num_layers", "6"}}).find("--pp 4 does not divide 6 layers; try 1, 2, 3 or 6"), 0u);
+  EXPECT_EQ(dense({{"num_layers", "6"}}).find("--pp 4 does not divide 6 layers; try 1, 2, 3 or 6"),
+            0u);
 }
 
 TEST(Resolve, FsdpLoraAndInference) {
@@ -125,52 +150,74 @@ TEST(Resolve, FsdpLoraAndInference) {
 }
 
 TEST(ResolveMessages, TensorParallelism) {
-  EXPECT_EQ(dense({{"tp", "3"}}), "--tp 3 does not divide 64 attention heads; try 1, 2, 4, 8, 16, 32 or 64");
+  EXPECT_EQ(dense({{"tp", "3"}}),
+            "--tp 3 does not divide 64 attention heads; try 1, 2, 4, 8, 16, 32 or 64");
   EXPECT_EQ(dense({{"tp", "16"}, {"pp", "1"}}),
-            "--tp 16 does not fit into charllm-h200's 8 GPUs that share fast links; try 1, 2, 4 or 8, or ask for it with "
+            "--tp 16 does not fit into charllm-h200's 8 GPUs that share fast links; try 1, 2, 4 or "
+            "8, or ask for it with "
             "--allow-tp-across-nodes");
   EXPECT_EQ(dense({{"tp", "16"}, {"pp", "1"}, {"allow-tp-across-nodes", "true"}}), "no error");
   EXPECT_EQ(dense({{"tp", "0"}}), "--tp: found \"0\"; allowed: a whole number from 1 to 16777216");
-  EXPECT_EQ(dense({{"tp", "-4"}}), "--tp: found \"-4\"; allowed: a whole number from 1 to 16777216");
-  EXPECT_EQ(dense({{"tp", "nan"}}), "--tp: found \"nan\"; allowed: a whole number from 1 to 16777216");
+  EXPECT_EQ(dense({{"tp", "-4"}}),
+            "--tp: found \"-4\"; allowed: a whole number from 1 to 16777216");
+  EXPECT_EQ(dense({{"tp", "nan"}}),
+            "--tp: found \"nan\"; allowed: a whole number from 1 to 16777216");
   EXPECT_EQ(dense({{"tp", "99999999999999999999"}}),
             "--tp: found \"99999999999999999999\"; allowed: a whole number from 1 to 16777216");
 }
 
 TEST(ResolveMessages, Gpus) {
-  EXPECT_EQ(dense({{"gpus", "64"}}), "--gpus 64 is more than the 32 GPUs of charllm-h200 (4 nodes of 8)");
-  EXPECT_EQ(dense({{"gpus", "24"}}), "--gpus 24 is not a multiple of tp x cp x pp = 4 x 1 x 4 = 16; try 16 or 32");
+  EXPECT_EQ(dense({{"gpus", "64"}}),
+            "--gpus 64 is more than the 32 GPUs of charllm-h200 (4 nodes of 8)");
+  EXPECT_EQ(dense({{"gpus", "24"}}),
+            "--gpus 24 is not a multiple of tp x cp x pp = 4 x 1 x 4 = 16; try 16 or 32");
   EXPECT_EQ(dense({{"dp", "4"}, {"gpus", "32"}}),
             "--dp 4 contradicts gpus / (tp x cp x pp) = 32 / (4 x 1 x 4) = 2; leave one out");
-  EXPECT_EQ(dense({{"gpus", "12"}, {"tp", "1"}, {"pp", "1"}}), "--gpus 12 leaves a node of 8 GPUs half used; try 8 or 16");
-  EXPECT_EQ(dense({{"dp", "16777216"}}), "tp x cp x pp x dp = 4 x 1 x 4 x 16777216 makes more than 16777216 GPUs");
-  EXPECT_EQ(dense({{"cp", "16777216"}}), "tp x cp x pp = 4 x 16777216 x 4 makes more than 16777216 GPUs");
+  EXPECT_EQ(dense({{"gpus", "12"}, {"tp", "1"}, {"pp", "1"}}),
+            "--gpus 12 leaves a node of 8 GPUs half used; try 8 or 16");
+  EXPECT_EQ(dense({{"dp", "16777216"}}),
+            "tp x cp x pp x dp = 4 x 1 x 4 x 16777216 makes more than 16777216 GPUs");
+  EXPECT_EQ(dense({{"cp", "16777216"}}),
+            "tp x cp x pp = 4 x 16777216 x 4 makes more than 16777216 GPUs");
 }
 
 TEST(ResolveMessages, Batches) {
-  EXPECT_EQ(dense({{"mbs", "3"}}),
-            "--gbs 128 is not divisible by micro batch x data parallel = 3 x 2 = 6; try 126 or 132");
-  EXPECT_EQ(dense({{"gbs", "1"}}), "--gbs 1 is not divisible by micro batch x data parallel = 1 x 2 = 2; try 2");
+  EXPECT_EQ(
+      dense({{"mbs", "3"}}),
+      "--gbs 128 is not divisible by micro batch x data parallel = 3 x 2 = 6; try 126 or 132");
+  EXPECT_EQ(dense({{"gbs", "1"}}),
+            "--gbs 1 is not divisible by micro batch x data parallel = 1 x 2 = 2; try 2");
   EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-h100"}, {"seq-length", "2048"}})),
             "--seq-length 2048 is more than the 1024 positions gpt2 has learned");
 }
 
 TEST(ResolveMessages, Pipelines) {
-  EXPECT_EQ(dense({{"pp", "3"}}).find("--pp 3 does not divide 80 layers; try 1, 2, 4, 5, 8, 10, 16, 20, 40 or 80, or give "
-                                      "stage_layers"), 0u) << dense({{"pp", "3"}});
-  EXPECT_EQ(dense({{"vpp", "3"}}), "--vpp 3 does not divide the 20 layers of a stage; try 1, 2, 4, 5, 10 or 20");
+  EXPECT_EQ(
+      dense({{"pp", "3"}})
+          .find(
+              "--pp 3 does not divide 80 layers; try 1, 2, 4, 5, 8, 10, 16, 20, 40 or 80, or give "
+              "stage_layers"),
+      0u)
+      << dense({{"pp", "3"}});
+  EXPECT_EQ(dense({{"vpp", "3"}}),
+            "--vpp 3 does not divide the 20 layers of a stage; try 1, 2, 4, 5, 10 or 20");
   EXPECT_EQ(dense({{"pp", "1"}, {"vpp", "2"}}), "--vpp 2 needs --pp above 1");
   EXPECT_EQ(dense({{"vpp", "2"}, {"gbs", "12"}}),
-            "--gbs 12 makes 6 micro batches, not a multiple of 4 pipeline stages as interleaving needs; try 16");
+            "--gbs 12 makes 6 micro batches, not a multiple of 4 pipeline stages as interleaving "
+            "needs; try 16");
   EXPECT_EQ(dense({{"vpp", "2"}, {"schedule", "gpipe"}}),
             "--schedule gpipe runs one chunk a stage; --vpp 2 needs --schedule interleaved");
   EXPECT_EQ(dense({{"schedule", "interleaved"}}), "--schedule interleaved needs --vpp above 1");
-  EXPECT_EQ(dense({{"schedule", "zbh1"}}),
-            "--schedule: found \"zbh1\"; allowed: 1f1b, interleaved, gpipe, zb-h1; did you mean zb-h1?");
-  EXPECT_EQ(dense({{"stage_layers", "20,20,20,21"}}), "--stage_layers 20,20,20,21 adds up to 81 layers; llama3-70b has 80");
-  EXPECT_EQ(dense({{"stage_layers", "40,40"}}), "--stage_layers 40,40 has 2 chunks; pp x vpp = 4 x 1 = 4 are needed");
+  EXPECT_EQ(
+      dense({{"schedule", "zbh1"}}),
+      "--schedule: found \"zbh1\"; allowed: 1f1b, interleaved, gpipe, zb-h1; did you mean zb-h1?");
+  EXPECT_EQ(dense({{"stage_layers", "20,20,20,21"}}),
+            "--stage_layers 20,20,20,21 adds up to 81 layers; llama3-70b has 80");
+  EXPECT_EQ(dense({{"stage_layers", "40,40"}}),
+            "--stage_layers 40,40 has 2 chunks; pp x vpp = 4 x 1 = 4 are needed");
   EXPECT_EQ(dense({{"decoder_first_pipeline_num_layers", "19"}}),
-            "--decoder_first_pipeline_num_layers 19: 61 of 80 layers are left, which do not divide over the 3 other stages");
+            "--decoder_first_pipeline_num_layers 19: 61 of 80 layers are left, which do not divide "
+            "over the 3 other stages");
 }
 
 TEST(ResolveMessages, Experts) {
@@ -178,70 +225,90 @@ TEST(ResolveMessages, Experts) {
   EXPECT_EQ(mixture({{"ep", "3"}}), "--ep 3 does not divide 8 experts; try 1, 2, 4 or 8");
   EXPECT_EQ(dense({{"ep", "2"}}), "--ep 2 needs a mixture of experts; llama3-70b is dense");
   EXPECT_EQ(mixture({{"ep", "8"}, {"tp", "8"}}),
-            "--ep 8: ep x etp = 8 x 8 = 64 does not divide the 32 ranks of a stage (tp x cp x dp = 8 x 1 x 4); try --ep 1, 2 or 4");
+            "--ep 8: ep x etp = 8 x 8 = 64 does not divide the 32 ranks of a stage (tp x cp x dp = "
+            "8 x 1 x 4); try --ep 1, 2 or 4");
   EXPECT_EQ(mixture({{"ep", "8"}, {"tp", "8"}, {"etp", "1"}}), "no error");
-  EXPECT_EQ(mixture({{"etp", "3"}}).find("--etp 3 does not divide an expert's width 14336; try "), 0u);
+  EXPECT_EQ(mixture({{"etp", "3"}}).find("--etp 3 does not divide an expert's width 14336; try "),
+            0u);
 }
 
 TEST(ResolveMessages, Sequences) {
   EXPECT_EQ(dense({{"cp", "2"}, {"seq", "8190"}}),
             "--seq 8190 does not divide into 2 x cp = 4 pieces, two for each rank; try 8192");
-  EXPECT_EQ(dense({{"seq", "8190"}}),
-            "--seq 8190 does not divide by tp x cp = 4 x 1, as sequence parallelism needs; try 8192");
-  EXPECT_EQ(dense({{"tp", "1"}, {"sequence-parallel", "true"}}), "--sequence-parallel needs --tp above 1");
-  EXPECT_EQ(mixture({{"cp", "32"}, {"cp_comm_type", "a2a"}, {"tp", "1"}, {"gbs", "128"}}), "no error");
+  EXPECT_EQ(
+      dense({{"seq", "8190"}}),
+      "--seq 8190 does not divide by tp x cp = 4 x 1, as sequence parallelism needs; try 8192");
+  EXPECT_EQ(dense({{"tp", "1"}, {"sequence-parallel", "true"}}),
+            "--sequence-parallel needs --tp above 1");
+  EXPECT_EQ(mixture({{"cp", "32"}, {"cp_comm_type", "a2a"}, {"tp", "1"}, {"gbs", "128"}}),
+            "no error");
   EXPECT_EQ(mixture({{"cp", "8"}, {"tp", "4"}, {"cp_comm_type", "a2a"}}), "no error");
 }
 
 TEST(ResolveMessages, Recomputation) {
-  EXPECT_EQ(dense({{"recompute-num-layers", "2"}}), "--recompute-num-layers 2 needs --recompute full");
+  EXPECT_EQ(dense({{"recompute-num-layers", "2"}}),
+            "--recompute-num-layers 2 needs --recompute full");
   EXPECT_EQ(dense({{"recompute", "full"}, {"recompute_num_layers", "81"}}),
             "--recompute_num_layers 81 is more than the model's 80 layers");
   EXPECT_EQ(dense({{"recompute", "selective"}, {"recompute_modules", "mla_up_proj"}}),
-            "--recompute_modules mla_up_proj: mla_up_proj needs latent attention, which llama3-70b has not");
-  EXPECT_EQ(dense({{"recompute", "ful"}}), "--recompute: found \"ful\"; allowed: none, selective, full; did you mean full?");
+            "--recompute_modules mla_up_proj: mla_up_proj needs latent attention, which llama3-70b "
+            "has not");
+  EXPECT_EQ(dense({{"recompute", "ful"}}),
+            "--recompute: found \"ful\"; allowed: none, selective, full; did you mean full?");
 }
 
 TEST(ResolveMessages, PrecisionNeedsTheUnits) {
   EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "dgx-a100"}, {"fp8", "true"}})),
             "A100-SXM4-80GB has no fp8 matrix units; try bf16 or fp16");
-  EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}})).find("has no bf16 matrix units; try fp16"),
+  EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}}))
+                .find("has no bf16 matrix units; try fp16"),
             std::string("V100-SXM2-16GB ").size());
-  EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}), "--fp16 contradicts --bf16; leave one out");
+  EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}),
+            "--fp16 contradicts --bf16; leave one out");
 }
 
 TEST(ResolveMessages, ShardingAndOverlap) {
   EXPECT_EQ(dense({{"fsdp", "true"}}).find("--fsdp cannot be combined with --pp 4"), 0u);
-  EXPECT_EQ(dense({{"pp", "1"}, {"fsdp", "true"}, {"zero", "1"}}), "--zero 1 contradicts --fsdp: FSDP shards everything, as --zero 3");
+  EXPECT_EQ(dense({{"pp", "1"}, {"fsdp", "true"}, {"zero", "1"}}),
+            "--zero 1 contradicts --fsdp: FSDP shards everything, as --zero 3");
   EXPECT_EQ(dense({{"pp", "1"}, {"fsdp", "true"}, {"fsdp_shard_size", "3"}}),
             "--fsdp_shard_size 3 does not divide 8 data-parallel ranks; try 1, 2, 4 or 8");
-  EXPECT_EQ(dense({{"overlap-param-gather", "true"}}), "--overlap-param-gather needs --overlap-grad-reduce");
-  EXPECT_EQ(dense({{"overlap-param-gather", "true"}, {"overlap_grad_reduce", "true"}, {"zero", "0"}}),
-            "--overlap-param-gather needs sharded optimizer states; try --zero 1");
-  EXPECT_EQ(dense({{"tp", "1"}, {"tp-comm-overlap", "true"}}), "--tp-comm-overlap needs --tp above 1 and --sequence-parallel");
+  EXPECT_EQ(dense({{"overlap-param-gather", "true"}}),
+            "--overlap-param-gather needs --overlap-grad-reduce");
+  EXPECT_EQ(
+      dense({{"overlap-param-gather", "true"}, {"overlap_grad_reduce", "true"}, {"zero", "0"}}),
+      "--overlap-param-gather needs sharded optimizer states; try --zero 1");
+  EXPECT_EQ(dense({{"tp", "1"}, {"tp-comm-overlap", "true"}}),
+            "--tp-comm-overlap needs --tp above 1 and --sequence-parallel");
   EXPECT_EQ(dense({{"zero", "4"}}), "--zero: found \"4\"; allowed: a whole number from 0 to 3");
 }
 
 TEST(ResolveMessages, Tasks) {
   EXPECT_EQ(dense({{"mode", "lora"}}), "--mode lora needs --lora RANK");
   EXPECT_EQ(dense({{"mode", "pretrain"}, {"lora", "8"}}), "--lora 8 contradicts --mode pretrain");
-  EXPECT_EQ(dense({{"mode", "prefill"}, {"generate_tokens", "8"}}), "--generate_tokens 8 needs --mode decode");
-  EXPECT_EQ(dense({{"mode", "decode"}, {"recompute", "full"}}), "--recompute full: inference has no backward");
-  EXPECT_EQ(dense({{"lora", "9000"}}), "--lora 9000 is more than the narrowest matrix is wide (8192)");
+  EXPECT_EQ(dense({{"mode", "prefill"}, {"generate_tokens", "8"}}),
+            "--generate_tokens 8 needs --mode decode");
+  EXPECT_EQ(dense({{"mode", "decode"}, {"recompute", "full"}}),
+            "--recompute full: inference has no backward");
+  EXPECT_EQ(dense({{"lora", "9000"}}),
+            "--lora 9000 is more than the narrowest matrix is wide (8192)");
 }
 
 TEST(ResolveMessages, WhatIsMissingOrUnknown) {
   EXPECT_EQ(error_of(Settings()).find("no model is given"), 0u);
   EXPECT_EQ(error_of(flags({{"model", "gpt2"}})).find("no cluster is given"), 0u);
-  EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "charllm-h20"}})).find("charllm-h20: neither a cluster or node of "
-            "the catalog nor a file; did you mean charllm-h200?"), 0u);
+  EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "charllm-h20"}}))
+                .find("charllm-h20: neither a cluster or node of "
+                      "the catalog nor a file; did you mean charllm-h200?"),
+            0u);
   Settings odd = flags(kDense);
   odd.set("tensor_paralel", "2", Origin{"job.yaml:3", ""});
   EXPECT_EQ(error_of(odd).find("job.yaml:3: tensor_paralel is not a setting"), 0u);
 }
 
 TEST(ResolveMessages, AClusterWithoutANetworkStaysOnOneNode) {
-  const std::string node = R"({"node": {"gpu": "h100-sxm5-80gb", "gpus": 2, "collectives": "hopper-nvlink",
+  const std::string node =
+      R"({"node": {"gpu": "h100-sxm5-80gb", "gpus": 2, "collectives": "hopper-nvlink",
     "intra": {"kind": "nvlink-switch", "bandwidth": "450 GB/s"}}})";
   EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", node.c_str()}})), "no error");
   EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", node.c_str()}, {"gpus", "4"}})),
@@ -249,7 +316,8 @@ TEST(ResolveMessages, AClusterWithoutANetworkStaysOnOneNode) {
 }
 
 TEST(Settings, FoundByEverySpelling) {
-  for (const char* word : {"tp", "--tp", "tensor_model_parallel_size", "--tensor-model-parallel-size", "TP"})
+  for (const char* word :
+       {"tp", "--tp", "tensor_model_parallel_size", "--tensor-model-parallel-size", "TP"})
     EXPECT_EQ(find_setting(word)->name, "tensor_model_parallel_size") << word;
   EXPECT_EQ(find_setting("--recompute")->name, "recompute_granularity");
   EXPECT_EQ(find_setting("nothing"), nullptr);
@@ -270,7 +338,8 @@ TEST(Resolve, AnswersInMilliseconds) {
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     ASSERT_TRUE(resolve(settings));
-    best_s = std::min(best_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best_s = std::min(
+        best_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
 #ifndef ERGOMETER_SANITIZED
   EXPECT_LT(best_s, 0.02);  // 2 ms alone on an idle machine; the bound leaves room for busy ones

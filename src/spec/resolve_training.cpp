@@ -18,27 +18,34 @@ void read_precision(SettingReader& read, Job& job) {
   const bool bf16 = read.flag("bf16", false, "see precision");
   const bool fp16 = read.flag("fp16", false, "see precision");
   const bool fp8 = read.flag("fp8", false, "see precision");
-  if (bf16 && fp16) read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("fp16"), read.said("bf16")));
+  if (bf16 && fp16)
+    read.refuse(
+        fmt::format("{} contradicts {}; leave one out", read.said("fp16"), read.said("bf16")));
   Precision precision = has_bf16 ? Precision::kBf16 : Precision::kFp16;
   if (bf16) precision = Precision::kBf16;
   if (fp16) precision = Precision::kFp16;
   if (fp8) precision = Precision::kFp8;
-  const char* reason = bf16 || fp16 || fp8 ? "as asked for" : has_bf16 ? "bf16" : "fp16, for the GPU has no bf16";
-  t.precision = static_cast<Precision>(read.choice("precision", static_cast<int>(precision), reason));
+  const char* reason = bf16 || fp16 || fp8 ? "as asked for"
+                       : has_bf16          ? "bf16"
+                                           : "fp16, for the GPU has no bf16";
+  t.precision =
+      static_cast<Precision>(read.choice("precision", static_cast<int>(precision), reason));
   t.fp8_recipe = static_cast<Fp8Recipe>(read.choice("fp8_recipe", 0, "delayed scaling"));
   t.fp8_parameters = read.flag("fp8_param_gather", false, "parameters in 16 bit");
   // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
   const bool narrow = t.precision == Precision::kFp16;
-  t.gradients_fp32 = !read.flag("grad_reduce_in_bf16", narrow, narrow ? "fp16 gradients are reduced as they are"
-                                                                       : "gradients are reduced in FP32");
+  t.gradients_fp32 = !read.flag(
+      "grad_reduce_in_bf16", narrow,
+      narrow ? "fp16 gradients are reduced as they are" : "gradients are reduced in FP32");
 }
 
 void read_batches(SettingReader& read, Job& job) {
   Training& t = job.training;
   const Parallelism& p = job.parallelism;
   t.micro_batch = read.integer("micro_batch_size", 1, "1");
-  t.global_batch = read.integer("global_batch_size", t.micro_batch * p.dp * p.pp,
-                                "one micro batch for every pipeline stage: micro_batch_size x dp x pp");
+  t.global_batch =
+      read.integer("global_batch_size", t.micro_batch * p.dp * p.pp,
+                   "one micro batch for every pipeline stage: micro_batch_size x dp x pp");
   t.seq_length = read.integer("seq_length", std::min<int64_t>(job.model.max_positions, 4096),
                               "the model's positions, at most 4096");
   t.vocab_multiple = read.integer("make_vocab_size_divisible_by", 128, "Megatron-LM's");
@@ -47,13 +54,17 @@ void read_batches(SettingReader& read, Job& job) {
 
 void read_recomputation(SettingReader& read, Job& job) {
   Training& t = job.training;
-  t.recompute = static_cast<Recompute>(read.choice("recompute_granularity", 0, "nothing is computed again"));
-  t.recompute_layers = read.integer("recompute_num_layers", 0, "all layers; uniform: a checkpoint a layer");
+  t.recompute =
+      static_cast<Recompute>(read.choice("recompute_granularity", 0, "nothing is computed again"));
+  t.recompute_layers =
+      read.integer("recompute_num_layers", 0, "all layers; uniform: a checkpoint a layer");
   const bool counted = t.recompute_layers > 0;
-  t.recompute_method = static_cast<RecomputeMethod>(read.choice(
-      "recompute_method", counted ? 1 : 0, counted ? "block, for a number of layers is given" : "uniform"));
+  t.recompute_method = static_cast<RecomputeMethod>(
+      read.choice("recompute_method", counted ? 1 : 0,
+                  counted ? "block, for a number of layers is given" : "uniform"));
   t.recompute_modules = read.list("recompute_modules");
-  if (t.recompute == Recompute::kSelective && t.recompute_modules.empty()) t.recompute_modules = {"core_attn"};
+  if (t.recompute == Recompute::kSelective && t.recompute_modules.empty())
+    t.recompute_modules = {"core_attn"};
 }
 
 void read_overlap(SettingReader& read, Job& job) {
@@ -66,7 +77,8 @@ void read_overlap(SettingReader& read, Job& job) {
   const bool interleaved = job.parallelism.vpp > 1;
   t.batch_p2p_sync = read.flag("batch_p2p_sync", false, "Megatron-LM's");
   t.overlap_p2p = read.flag("overlap_p2p", interleaved && !t.batch_p2p_sync,
-                            interleaved ? "Megatron-LM's with more than one chunk a stage" : "Megatron-LM's with one chunk a stage");
+                            interleaved ? "Megatron-LM's with more than one chunk a stage"
+                                        : "Megatron-LM's with one chunk a stage");
   t.bucket_elements = read.real("ddp_bucket_size", 0, "Megatron-LM's max(40 M, 1 M x dp)");
 }
 
@@ -81,14 +93,16 @@ void read_experts(SettingReader& read, Training& t) {
 
 void read_kernels(SettingReader& read, Job& job) {
   Training& t = job.training;
-  t.attention = static_cast<AttentionBackend>(read.choice("attention_backend", 0, "flash attention"));
+  t.attention =
+      static_cast<AttentionBackend>(read.choice("attention_backend", 0, "flash attention"));
   t.fused_cross_entropy = read.flag("cross_entropy_loss_fusion", true, "fused");
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
   t.cuda_graphs = read.flag("cuda_graphs", false, "eager launches");
   const bool fsdp = job.parallelism.fsdp;
-  t.framework = static_cast<Framework>(read.choice("framework", fsdp ? 1 : 0, fsdp ? "PyTorch FSDP" : "Megatron-LM"));
+  t.framework = static_cast<Framework>(
+      read.choice("framework", fsdp ? 1 : 0, fsdp ? "PyTorch FSDP" : "Megatron-LM"));
 }
 
 void check_precision(SettingReader& read, const Job& job) {
@@ -97,7 +111,8 @@ void check_precision(SettingReader& read, const Job& job) {
     if (gpu.parameters.value_or(parameter, 0) > 0) return;
     std::string has;
     for (const char* name : {"bf16", "fp16", "fp8"})
-      if (gpu.parameters.value_or(fmt::format("peak_{}", name), 0) > 0) has += fmt::format("{}{}", has.empty() ? "" : " or ", name);
+      if (gpu.parameters.value_or(fmt::format("peak_{}", name), 0) > 0)
+        has += fmt::format("{}{}", has.empty() ? "" : " or ", name);
     read.refuse(fmt::format("{} has no {} matrix units; try {}", gpu.name, format, has));
   };
   if (job.training.precision == Precision::kFp8) lacks("fp8", "peak_fp8");
@@ -111,14 +126,16 @@ void check_batches(SettingReader& read, const Job& job) {
   const int64_t unit = t.micro_batch * job.parallelism.dp;
   if (t.global_batch % unit != 0) {
     const int64_t below = t.global_batch / unit * unit;
-    return read.refuse(fmt::format("{} is not divisible by micro batch x data parallel = {} x {} = {}; try {}",
-                                   read.said("global_batch_size", t.global_batch), t.micro_batch, job.parallelism.dp, unit,
-                                   below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit)));
+    return read.refuse(fmt::format(
+        "{} is not divisible by micro batch x data parallel = {} x {} = {}; try {}",
+        read.said("global_batch_size", t.global_batch), t.micro_batch, job.parallelism.dp, unit,
+        below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit)));
   }
   const Model& model = job.model;
   if (model.position_rows > 0 && t.seq_length > model.max_positions)
-    read.refuse(fmt::format("{} is more than the {} positions {} has learned", read.said("seq_length", t.seq_length),
-                            model.max_positions, model.name));
+    read.refuse(fmt::format("{} is more than the {} positions {} has learned",
+                            read.said("seq_length", t.seq_length), model.max_positions,
+                            model.name));
 }
 
 void check_recomputation(SettingReader& read, const Job& job) {
@@ -127,20 +144,25 @@ void check_recomputation(SettingReader& read, const Job& job) {
     if (read.given(name) && t.recompute != Recompute::kFull)
       return read.refuse(fmt::format("{} needs --recompute full", read.said(name)));
   if (read.given("recompute_modules") && t.recompute != Recompute::kSelective)
-    return read.refuse(fmt::format("{} needs --recompute selective", read.said("recompute_modules")));
+    return read.refuse(
+        fmt::format("{} needs --recompute selective", read.said("recompute_modules")));
   const auto& modules = t.recompute_modules;
-  const auto uses = [&](const char* name) { return std::find(modules.begin(), modules.end(), name) != modules.end(); };
+  const auto uses = [&](const char* name) {
+    return std::find(modules.begin(), modules.end(), name) != modules.end();
+  };
   if (uses("mla_up_proj") && job.model.attention != AttentionKind::kLatent)
-    read.refuse(fmt::format("{}: mla_up_proj needs latent attention, which {} has not", read.said("recompute_modules"),
-                            job.model.name));
+    read.refuse(fmt::format("{}: mla_up_proj needs latent attention, which {} has not",
+                            read.said("recompute_modules"), job.model.name));
   for (const char* name : {"moe_act", "moe"})
     if (uses(name) && job.model.experts.count == 0)
-      read.refuse(fmt::format("{}: {} needs a mixture of experts; {} is dense", read.said("recompute_modules"), name,
-                              job.model.name));
+      read.refuse(fmt::format("{}: {} needs a mixture of experts; {} is dense",
+                              read.said("recompute_modules"), name, job.model.name));
   if (uses("shared_experts") && job.model.experts.shared_ffn == 0)
-    read.refuse(fmt::format("{}: {} has no shared experts", read.said("recompute_modules"), job.model.name));
+    read.refuse(fmt::format("{}: {} has no shared experts", read.said("recompute_modules"),
+                            job.model.name));
   if (t.recompute_layers > job.model.layer_count())
-    read.refuse(fmt::format("{} is more than the model's {} layers", read.said("recompute_num_layers", t.recompute_layers),
+    read.refuse(fmt::format("{} is more than the model's {} layers",
+                            read.said("recompute_num_layers", t.recompute_layers),
                             job.model.layer_count()));
 }
 
@@ -148,15 +170,19 @@ void check_overlap(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   const Parallelism& p = job.parallelism;
   if (t.overlap_param_gather && p.zero_stage == 0)
-    read.refuse(fmt::format("{} needs sharded optimizer states; try --zero 1", read.said("overlap_param_gather")));
+    read.refuse(fmt::format("{} needs sharded optimizer states; try --zero 1",
+                            read.said("overlap_param_gather")));
   if (t.overlap_param_gather && !t.overlap_grad_reduce)
     read.refuse(fmt::format("{} needs --overlap-grad-reduce", read.said("overlap_param_gather")));
   if (t.overlap_tp && (p.tp == 1 || !p.sequence_parallel))
-    read.refuse(fmt::format("{} needs --tp above 1 and --sequence-parallel", read.said("tp_comm_overlap")));
+    read.refuse(
+        fmt::format("{} needs --tp above 1 and --sequence-parallel", read.said("tp_comm_overlap")));
   if (t.overlap_p2p && t.batch_p2p_sync)
-    read.refuse(fmt::format("{} contradicts {}", read.said("overlap_p2p"), read.said("batch_p2p_sync")));
+    read.refuse(
+        fmt::format("{} contradicts {}", read.said("overlap_p2p"), read.said("batch_p2p_sync")));
   if (t.moe_shared_overlap && job.model.experts.shared_ffn == 0)
-    read.refuse(fmt::format("{}: {} has no shared experts", read.said("moe_shared_expert_overlap"), job.model.name));
+    read.refuse(fmt::format("{}: {} has no shared experts", read.said("moe_shared_expert_overlap"),
+                            job.model.name));
 }
 
 void check_inference(SettingReader& read, const Job& job) {
@@ -164,10 +190,12 @@ void check_inference(SettingReader& read, const Job& job) {
   if (job.training.recompute != Recompute::kNone)
     read.refuse(fmt::format("{}: inference has no backward", read.said("recompute_granularity")));
   if (job.parallelism.zero_stage > 0)
-    read.refuse(fmt::format("{}: inference has no optimizer; try --zero 0", read.said(read.given("fsdp") ? "fsdp" : "zero")));
+    read.refuse(fmt::format("{}: inference has no optimizer; try --zero 0",
+                            read.said(read.given("fsdp") ? "fsdp" : "zero")));
   if (job.parallelism.vpp > 1)
-    read.refuse(fmt::format("{}: inference runs one chunk a stage",
-                            read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp)));
+    read.refuse(
+        fmt::format("{}: inference runs one chunk a stage",
+                    read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp)));
 }
 
 }  // namespace
@@ -178,11 +206,13 @@ void resolve_mode(SettingReader& read, Job& job) {
   t.lora_targets = read.list("lora_targets");
   const bool generates = read.given("generate_tokens");
   const int fallback = t.lora_rank > 0 ? 1 : generates ? 3 : 0;
-  t.mode = static_cast<Mode>(read.choice("mode", fallback, fallback == 0   ? "pre-training"
-                                                           : fallback == 1 ? "adapters are asked for"
-                                                                           : "tokens to generate are given"));
+  t.mode = static_cast<Mode>(read.choice("mode", fallback,
+                                         fallback == 0   ? "pre-training"
+                                         : fallback == 1 ? "adapters are asked for"
+                                                         : "tokens to generate are given"));
   t.generate_tokens = read.integer("generate_tokens", t.mode == Mode::kDecode ? 1 : 0, "one token");
-  if (t.mode == Mode::kLora && t.lora_rank == 0) read.refuse(fmt::format("{} needs --lora RANK", read.said("mode")));
+  if (t.mode == Mode::kLora && t.lora_rank == 0)
+    read.refuse(fmt::format("{} needs --lora RANK", read.said("mode")));
   if (t.mode != Mode::kLora && t.lora_rank > 0)
     read.refuse(fmt::format("{} contradicts {}", read.said("lora"), read.said("mode")));
   if (!t.lora_targets.empty() && t.lora_rank == 0)
@@ -191,7 +221,8 @@ void resolve_mode(SettingReader& read, Job& job) {
     read.refuse(fmt::format("{} needs --mode decode", read.said("generate_tokens")));
   const int64_t widest = std::min(job.model.hidden, job.model.ffn);
   if (t.lora_rank > widest)
-    read.refuse(fmt::format("{} is more than the narrowest matrix is wide ({})", read.said("lora"), widest));
+    read.refuse(fmt::format("{} is more than the narrowest matrix is wide ({})", read.said("lora"),
+                            widest));
 }
 
 void resolve_training(SettingReader& read, Job& job) {

@@ -32,7 +32,8 @@ const SettingInfo& info_of(std::string_view name) {
 
 std::string join_words(const std::vector<std::string_view>& words) {
   std::string text;
-  for (const std::string_view word : words) text += fmt::format("{}{}", text.empty() ? "" : ", ", word);
+  for (const std::string_view word : words)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", word);
   return text;
 }
 
@@ -56,13 +57,15 @@ std::string divisors_text(int64_t number, int64_t near) {
   constexpr std::ptrdiff_t kShown = 10;
   const auto size = static_cast<std::ptrdiff_t>(small.size());
   const auto centre = std::lower_bound(small.begin(), small.end(), near) - small.begin();
-  const auto first = std::clamp<std::ptrdiff_t>(centre - kShown / 2, 0, std::max<std::ptrdiff_t>(0, size - kShown));
+  const auto first = std::clamp<std::ptrdiff_t>(centre - kShown / 2, 0,
+                                                std::max<std::ptrdiff_t>(0, size - kShown));
   return either({small.begin() + first, small.begin() + std::min(size, first + kShown)});
 }
 
 const Settings::Value* SettingReader::value(std::string_view name, std::string_view reason) {
   const Settings::Value* found = settings_.find(name);
-  origins_[std::string(name)] = found != nullptr ? found->origin : Origin{fmt::format("default: {}", reason), ""};
+  origins_[std::string(name)] =
+      found != nullptr ? found->origin : Origin{fmt::format("default: {}", reason), ""};
   return found;
 }
 
@@ -73,7 +76,8 @@ void SettingReader::derive(std::string_view name, std::string_view reason) {
 std::string SettingReader::said(std::string_view name, int64_t number) const {
   const auto it = origins_.find(std::string(name));
   const std::string text = it == origins_.end() ? "" : it->second.text;
-  const std::string key = it == origins_.end() || it->second.key.empty() ? std::string(name) : it->second.key;
+  const std::string key =
+      it == origins_.end() || it->second.key.empty() ? std::string(name) : it->second.key;
   if (text.starts_with("--")) return fmt::format("{} {}", text, number);
   if (text.empty() || text.starts_with("default: ")) return fmt::format("{} = {}", key, number);
   return fmt::format("{}: {} = {}", text, key, number);
@@ -82,10 +86,15 @@ std::string SettingReader::said(std::string_view name, int64_t number) const {
 std::string SettingReader::said(std::string_view name) const {
   const auto it = origins_.find(std::string(name));
   const Settings::Value* found = settings_.find(name);
-  const Origin origin = found != nullptr ? found->origin : it != origins_.end() ? it->second : Origin{};
+  const Origin origin = found != nullptr       ? found->origin
+                        : it != origins_.end() ? it->second
+                                               : Origin{};
   const std::string key = origin.key.empty() ? std::string(name) : origin.key;
-  const std::string shown = found == nullptr ? "" : found->text.size() > 60 ? found->text.substr(0, 57) + "..." : found->text;
-  if (origin.text.starts_with("--")) return shown == "true" ? origin.text : fmt::format("{} {}", origin.text, shown);
+  const std::string shown = found == nullptr          ? ""
+                            : found->text.size() > 60 ? found->text.substr(0, 57) + "..."
+                                                      : found->text;
+  if (origin.text.starts_with("--"))
+    return shown == "true" ? origin.text : fmt::format("{} {}", origin.text, shown);
   if (found == nullptr) return key;
   return fmt::format("{}: {} = {}", origin.text, key, shown);
 }
@@ -97,8 +106,9 @@ void SettingReader::refuse(std::string message) {
 void SettingReader::refuse_value(std::string_view name, std::string_view allowed) {
   const Settings::Value& found = *settings_.find(name);
   const std::string key = found.origin.key.empty() ? std::string(name) : found.origin.key;
-  const std::string where =
-      found.origin.text.starts_with("--") ? found.origin.text : fmt::format("{}: {}", found.origin.text, key);
+  const std::string where = found.origin.text.starts_with("--")
+                                ? found.origin.text
+                                : fmt::format("{}: {}", found.origin.text, key);
   const std::string shown = found.text.size() > 60 ? found.text.substr(0, 57) + "..." : found.text;
   refuse(fmt::format("{}: found \"{}\"; allowed: {}", where, shown, allowed));
 }
@@ -149,7 +159,8 @@ int SettingReader::choice(std::string_view name, int fallback, std::string_view 
   const auto it = std::find(words.begin(), words.end(), found->text);
   if (it != words.end()) return static_cast<int>(it - words.begin());
   const auto near = base::nearest(found->text, words);
-  refuse_value(name, fmt::format("{}{}", join_words(words), near ? fmt::format("; did you mean {}?", *near) : ""));
+  refuse_value(name, fmt::format("{}{}", join_words(words),
+                                 near ? fmt::format("; did you mean {}?", *near) : ""));
   return fallback;
 }
 
@@ -172,8 +183,10 @@ std::vector<int64_t> SettingReader::integers(std::string_view name) {
   if (found == nullptr || found->text.empty()) return numbers;
   for (const std::string_view item : split(found->text, ',')) {
     const auto number = base::parse_integer(item);
-    if (number && *number >= 0 && *number <= 100'000) numbers.push_back(*number);
-    else refuse_value(name, "a list of whole numbers from 0 to 100000, separated by commas");
+    if (number && *number >= 0 && *number <= 100'000)
+      numbers.push_back(*number);
+    else
+      refuse_value(name, "a list of whole numbers from 0 to 100000, separated by commas");
   }
   return numbers;
 }

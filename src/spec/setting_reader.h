@@ -11,9 +11,9 @@
 
 namespace ergometer::spec {
 
-/// Typed access to Settings while a job is resolved. Every value asked for leaves its origin behind; a setting
-/// that the user did not give takes the fallback, and the reason for it becomes the origin. The first thing wrong
-/// is kept (`error()`), later calls return their fallback.
+/// Typed access to Settings while a job is resolved. Every value asked for leaves its origin
+/// behind; a setting that the user did not give takes the fallback, and the reason for it becomes
+/// the origin. The first thing wrong is kept (`error()`), later calls return their fallback.
 class SettingReader {
  public:
   SettingReader(const Settings& settings, std::map<std::string, Origin>& origins)

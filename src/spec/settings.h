@@ -12,18 +12,25 @@
 
 namespace ergometer::spec {
 
-enum class SettingKind { kInteger, kReal, kSwitch /* true or false */, kChoice, kText, kList /* comma-separated */ };
+enum class SettingKind {
+  kInteger,
+  kReal,
+  kSwitch /* true or false */,
+  kChoice,
+  kText,
+  kList /* comma-separated */
+};
 
-/// One setting of a job: what a user may write in a job file (`name`), on the command line and in a Megatron-LM
-/// argument file (`--name` with dashes, `--short_name`). The command line, the readers, --help and shell
-/// completion are all made from this table.
+/// One setting of a job: what a user may write in a job file (`name`), on the command line and in a
+/// Megatron-LM argument file (`--name` with dashes, `--short_name`). The command line, the readers,
+/// --help and shell completion are all made from this table.
 struct SettingInfo {
   std::string_view name;        ///< "tensor_model_parallel_size"
   std::string_view short_name;  ///< "tp"; may be empty
   SettingKind kind;
-  double min, max;              ///< numbers only
-  std::string_view choices;     ///< "none|selective|full"; kChoice only
-  std::string_view group;       ///< heading in --help: "parallelism", "training", ...
+  double min, max;           ///< numbers only
+  std::string_view choices;  ///< "none|selective|full"; kChoice only
+  std::string_view group;    ///< heading in --help: "parallelism", "training", ...
   std::string_view help;
 };
 
@@ -58,13 +65,14 @@ class Settings {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// A job file: YAML, keys as in the setting table, flat or under the table's groups; `model`, `cluster` and
-/// `gpus` among them. Relative paths in it are relative to the file.
+/// A job file: YAML, keys as in the setting table, flat or under the table's groups; `model`,
+/// `cluster` and `gpus` among them. Relative paths in it are relative to the file.
 base::Result<Settings> read_job_file(const std::string& path);
-/// Megatron-LM arguments: a launch script, an argument file, or one of Megatron's own test YAMLs (MODEL_ARGS).
-/// Model dimensions given as arguments (`--num-layers`, ...) become an inline model.
+/// Megatron-LM arguments: a launch script, an argument file, or one of Megatron's own test YAMLs
+/// (MODEL_ARGS). Model dimensions given as arguments (`--num-layers`, ...) become an inline model.
 /// Arguments that mean nothing to a simulation are listed in `ignored`.
-base::Result<Settings> read_megatron_arguments(const std::string& path, std::vector<std::string>& ignored);
+base::Result<Settings> read_megatron_arguments(const std::string& path,
+                                               std::vector<std::string>& ignored);
 /// A NeMo 1 pre-training, fine-tuning or inference YAML.
 base::Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
 
@@ -72,7 +80,8 @@ base::Result<Settings> read_nemo(const std::string& path, std::vector<std::strin
 base::Result<Settings> parse_job_file(const std::string& text, const std::string& file);
 base::Result<Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
                                                 std::vector<std::string>& ignored);
-base::Result<Settings> parse_nemo(const std::string& text, const std::string& file, std::vector<std::string>& ignored);
+base::Result<Settings> parse_nemo(const std::string& text, const std::string& file,
+                                  std::vector<std::string>& ignored);
 
 /// Reads model and cluster, fills defaults, checks everything against everything, and computes dp.
 base::Result<Job> resolve(const Settings& settings);

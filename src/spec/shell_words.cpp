@@ -11,7 +11,8 @@ using Words = std::vector<ShellWord>;
 
 constexpr size_t kLongestWord = 100'000;
 constexpr size_t kMostWords = 100'000;
-/// Characters that all expansions together may add: variables set from each other grow without bound.
+/// Characters that all expansions together may add: variables set from each other grow without
+/// bound.
 constexpr size_t kMostExpanded = 4'000'000;
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -30,11 +31,16 @@ class ShellReader {
  private:
   bool skip_blanks() {
     while (at_ < text_.size()) {
-      if (is_blank(text_[at_])) ++at_;
-      else if (text_.substr(at_, 2) == "\\\n") next_line(2);
-      else if (text_.substr(at_, 3) == "\\\r\n") next_line(3);
-      else if (text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
-      else break;
+      if (is_blank(text_[at_]))
+        ++at_;
+      else if (text_.substr(at_, 2) == "\\\n")
+        next_line(2);
+      else if (text_.substr(at_, 3) == "\\\r\n")
+        next_line(3);
+      else if (text_[at_] == '#')
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      else
+        break;
     }
     return at_ < text_.size();
   }
@@ -69,8 +75,10 @@ class ShellReader {
     const std::string name(text_.substr(at_, end - at_));
     at_ = end + (append ? 2 : 1);
     Words values;
-    if (at_ < text_.size() && text_[at_] == '(') array(values);
-    else if (at_ < text_.size() && !is_blank(text_[at_]) && text_[at_] != '\n' && text_[at_] != ';') word(values);
+    if (at_ < text_.size() && text_[at_] == '(')
+      array(values);
+    else if (at_ < text_.size() && !is_blank(text_[at_]) && text_[at_] != '\n' && text_[at_] != ';')
+      word(values);
     for (const ShellWord& value : values) split_into(value.text, value.line, assigned_);
     Words& variable = variables_[name];
     if (!append) variable.clear();
@@ -81,8 +89,10 @@ class ShellReader {
   void array(Words& values) {
     for (++at_; skip_blanks() && text_[at_] != ')';) {
       const size_t before = at_;
-      if (text_[at_] == '\n') next_line(1);
-      else word(values);
+      if (text_[at_] == '\n')
+        next_line(1);
+      else
+        word(values);
       if (at_ == before) ++at_;  // a character that means nothing in an array
     }
     if (at_ < text_.size()) ++at_;
@@ -95,7 +105,8 @@ class ShellReader {
     bool quoted = false;
     for (; at_ < text_.size() && text.size() < kLongestWord; ++at_) {
       const char c = text_[at_];
-      if (is_blank(c) || c == '\n' || c == ';' || c == ')' || c == '(' || c == '&' || c == '|') break;
+      if (is_blank(c) || c == '\n' || c == ';' || c == ')' || c == '(' || c == '&' || c == '|')
+        break;
       if (c == '\'' || c == '"') {
         quoted = true;
         quotation(c, text, target);
@@ -124,8 +135,10 @@ class ShellReader {
       if (text_[at_] == '\n') ++line_;
       if (quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) {
         ++at_;
-        if (text_[at_] == '\n') ++line_;
-        else text += text_[at_];
+        if (text_[at_] == '\n')
+          ++line_;
+        else
+          text += text_[at_];
       } else if (quote == '"' && text_[at_] == '$') {
         variable(text);
         // "${ARGS[@]}" stays a list of words.
@@ -151,7 +164,8 @@ class ShellReader {
     std::string_view rest;
     if (braces) {
       const size_t close = text_.find('}', end);
-      if (close == text_.npos) end = text_.size();
+      if (close == text_.npos)
+        end = text_.size();
       else {
         rest = text_.substr(end, close - end);
         end = close + 1;
@@ -159,16 +173,21 @@ class ShellReader {
     }
     const auto it = variables_.find(name);
     was_array_ = it != variables_.end() && rest.starts_with("[@]");
-    if (it != variables_.end()) append_words(it->second, text);
-    else if (rest.starts_with(":-")) text += rest.substr(2);
-    else if (rest.starts_with("-")) text += rest.substr(1);
-    else text += text_.substr(start, std::max<size_t>(end, start + 1) - start);
+    if (it != variables_.end())
+      append_words(it->second, text);
+    else if (rest.starts_with(":-"))
+      text += rest.substr(2);
+    else if (rest.starts_with("-"))
+      text += rest.substr(1);
+    else
+      text += text_.substr(start, std::max<size_t>(end, start + 1) - start);
     at_ = std::max<size_t>(end, start + 1) - 1;
   }
 
   void append_words(const Words& words, std::string& text) {
     const size_t before = text.size();
-    for (size_t i = 0; i < words.size() && text.size() < kLongestWord && expanded_ < kMostExpanded; ++i)
+    for (size_t i = 0; i < words.size() && text.size() < kLongestWord && expanded_ < kMostExpanded;
+         ++i)
       text += (i == 0 ? "" : " ") + words[i].text;
     expanded_ += text.size() - before;
   }

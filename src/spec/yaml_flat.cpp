@@ -27,7 +27,8 @@ class Flattener {
       const std::string key = pair.first.Scalar();
       const std::string path = prefix + key;
       if (std::find(seen.begin(), seen.end(), key) != seen.end())
-        return base::input_error(fmt::format("{}:{}: {}: stands here a second time", file_, line_of(pair.first), path));
+        return base::input_error(
+            fmt::format("{}:{}: {}: stands here a second time", file_, line_of(pair.first), path));
       seen.push_back(key);
       ERGOMETER_TRY(add(pair.second, path, line_of(pair.first), depth));
     }
@@ -39,9 +40,11 @@ class Flattener {
  private:
   base::Result<void> add(const YAML::Node& node, const std::string& path, int line, int depth) {
     if (depth > kDeepest || values.size() > kMostValues)
-      return base::input_error(fmt::format("{}:{}: {}: too deep or too many values", file_, line, path));
+      return base::input_error(
+          fmt::format("{}:{}: {}: too deep or too many values", file_, line, path));
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);
-    if (node.IsScalar() && node.Scalar() != "null" && node.Scalar() != "~") values[path] = {node.Scalar(), line};
+    if (node.IsScalar() && node.Scalar() != "null" && node.Scalar() != "~")
+      values[path] = {node.Scalar(), line};
     if (node.IsSequence()) add_list(node, path, line);
     return {};
   }
@@ -80,7 +83,8 @@ std::string multiplied(std::string_view arguments) {
 }
 
 /// What `${reference}` stands for in the value at `path`; empty when it is none of ours.
-std::string referenced(const FlatYaml& values, const std::string& path, std::string_view reference) {
+std::string referenced(const FlatYaml& values, const std::string& path,
+                       std::string_view reference) {
   if (reference.starts_with("multiply:")) return multiplied(reference.substr(9));
   std::string target(reference);
   if (target.starts_with('.')) {
@@ -98,7 +102,8 @@ void replace_references(FlatYaml& values) {
     for (auto& [path, value] : values) {
       size_t begin = 0, end = 0;
       if (!innermost(value.text, begin, end)) continue;
-      const std::string meaning = referenced(values, path, std::string_view(value.text).substr(begin + 2, end - begin - 2));
+      const std::string meaning =
+          referenced(values, path, std::string_view(value.text).substr(begin + 2, end - begin - 2));
       if (meaning.empty() || meaning.size() > 1000 || meaning == value.text) continue;
       value.text = value.text.substr(0, begin) + meaning + value.text.substr(end + 1);
       changed = true;
@@ -121,7 +126,8 @@ base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& fi
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
     const int column = error.mark.is_null() ? 1 : error.mark.column + 1;
-    return base::input_error(fmt::format("{}:{}:{}: not valid YAML: {}", file, line, column, error.msg));
+    return base::input_error(
+        fmt::format("{}:{}:{}: not valid YAML: {}", file, line, column, error.msg));
   }
 }
 

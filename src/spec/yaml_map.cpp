@@ -27,8 +27,8 @@ std::string shown(const YAML::Node& node) {
                                    : fmt::format("\"{}\"", node.Scalar());
 }
 
-/// Inline JSON of a nested value, for models and clusters written into a job file. A file whose anchors unfold
-/// into more than `budget` values is cut off.
+/// Inline JSON of a nested value, for models and clusters written into a job file. A file whose
+/// anchors unfold into more than `budget` values is cut off.
 nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
   if (depth > 32 || --budget < 0) return nullptr;
   if (node.IsSequence()) {
@@ -39,7 +39,8 @@ nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
   if (node.IsMap()) {
     nlohmann::json object = nlohmann::json::object();
     for (const auto& pair : node)
-      object[pair.first.IsScalar() ? pair.first.Scalar() : ""] = to_json(pair.second, depth + 1, budget);
+      object[pair.first.IsScalar() ? pair.first.Scalar() : ""] =
+          to_json(pair.second, depth + 1, budget);
     return object;
   }
   if (!node.IsScalar() || node.Scalar() == "null" || node.Scalar() == "~") return nullptr;
@@ -54,8 +55,8 @@ nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
 }
 
 std::optional<base::Grade> grade_of(std::string_view word) {
-  for (const base::Grade grade :
-       {base::Grade::kDatasheet, base::Grade::kMeasured, base::Grade::kFitted, base::Grade::kAssumed})
+  for (const base::Grade grade : {base::Grade::kDatasheet, base::Grade::kMeasured,
+                                  base::Grade::kFitted, base::Grade::kAssumed})
     if (base::to_string(grade) == word) return grade;
   return std::nullopt;
 }
@@ -77,14 +78,16 @@ YamlMap::YamlMap(const YAML::Node& node, std::string file, std::string prefix,
       error_(std::move(error)) {
   for (const auto& pair : node) {
     if (!pair.first.IsScalar()) {
-      refuse_at(line_at(pair.first), "", fmt::format("found {} as a key; allowed: a word", shown(pair.first)));
+      refuse_at(line_at(pair.first), "",
+                fmt::format("found {} as a key; allowed: a word", shown(pair.first)));
       continue;
     }
     const std::string& key = pair.first.Scalar();
     const int line = line_at(pair.first);
     for (const Entry& entry : *entries_)
       if (entry.key == key)
-        refuse_at(line, key, fmt::format("stands here a second time; the first is on line {}", entry.line));
+        refuse_at(line, key,
+                  fmt::format("stands here a second time; the first is on line {}", entry.line));
     entries_->push_back({key, pair.second, line});
   }
 }
@@ -94,7 +97,8 @@ base::Result<YamlMap> YamlMap::parse(std::string_view text, const std::string& f
     const YAML::Node node = YAML::Load(std::string(text));
     if (!node.IsMap()) {
       const std::string found = node.IsNull() ? "nothing" : shown(node);
-      return input_error(fmt::format("{}:1: found {}; expected a YAML mapping (key: value)", file, found));
+      return input_error(
+          fmt::format("{}:1: found {}; expected a YAML mapping (key: value)", file, found));
     }
     YamlMap map(node, file, "", std::make_shared<std::optional<Error>>());
     if (map.error()) return tl::unexpected(*map.error());
@@ -136,17 +140,21 @@ int YamlMap::line_of(std::string_view key) const {
 
 void YamlMap::refuse_at(int line, std::string_view key, const std::string& message) {
   if (error_->has_value()) return;
-  *error_ = Error{ErrorKind::kInput, fmt::format("{}:{}: {}{}: {}", file_, line, prefix_, key, message)};
+  *error_ =
+      Error{ErrorKind::kInput, fmt::format("{}:{}: {}{}: {}", file_, line, prefix_, key, message)};
 }
 
-void YamlMap::refuse(std::string_view key, const std::string& message) { refuse_at(line_of(key), key, message); }
+void YamlMap::refuse(std::string_view key, const std::string& message) {
+  refuse_at(line_of(key), key, message);
+}
 
 void YamlMap::allow(std::initializer_list<std::string_view> keys) {
   for (const Entry& entry : *entries_) {
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
     const auto near = base::nearest(entry.key, keys);
     refuse(entry.key, fmt::format("is not a known key{}; allowed: {}",
-                                  near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(keys, ", ")));
+                                  near ? fmt::format("; did you mean {}?", *near) : "",
+                                  fmt::join(keys, ", ")));
   }
 }
 
@@ -167,7 +175,8 @@ int64_t YamlMap::integer(std::string_view key, int64_t fallback, int64_t min, in
   const YAML::Node* node = find(key);
   const auto number = base::parse_integer(node->IsScalar() ? node->Scalar() : "");
   if (number && *number >= min && *number <= max) return *number;
-  refuse(key, fmt::format("found {}; allowed: a whole number from {} to {}", shown(*node), min, max));
+  refuse(key,
+         fmt::format("found {}; allowed: a whole number from {} to {}", shown(*node), min, max));
   return fallback;
 }
 
@@ -184,28 +193,35 @@ std::vector<int64_t> YamlMap::integers(std::string_view key, int64_t min, int64_
   std::vector<int64_t> numbers;
   if (!has(key)) return numbers;
   const YAML::Node* node = find(key);
-  if (!node->IsSequence()) refuse(key, fmt::format("found {}; allowed: a list of whole numbers", shown(*node)));
+  if (!node->IsSequence())
+    refuse(key, fmt::format("found {}; allowed: a list of whole numbers", shown(*node)));
   else
     for (const auto& item : *node) {
       const auto number = base::parse_integer(item.IsScalar() ? item.Scalar() : "");
-      if (number && *number >= min && *number <= max) numbers.push_back(*number);
-      else refuse(key, fmt::format("found {} in the list; allowed: whole numbers from {} to {}", shown(item), min, max));
+      if (number && *number >= min && *number <= max)
+        numbers.push_back(*number);
+      else
+        refuse(key, fmt::format("found {} in the list; allowed: whole numbers from {} to {}",
+                                shown(item), min, max));
     }
   return numbers;
 }
 
-int YamlMap::choice(std::string_view key, std::initializer_list<std::string_view> words, int fallback) {
+int YamlMap::choice(std::string_view key, std::initializer_list<std::string_view> words,
+                    int fallback) {
   if (!has(key)) return fallback;
   const std::string word = text(key);
   const auto at = std::find(words.begin(), words.end(), word);
   if (at != words.end()) return static_cast<int>(at - words.begin());
   const auto near = base::nearest(word, words);
-  refuse(key, fmt::format("found {}{}; allowed: {}", shown(*find(key)),
-                          near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", ")));
+  refuse(key,
+         fmt::format("found {}{}; allowed: {}", shown(*find(key)),
+                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", ")));
   return fallback;
 }
 
-base::Parameter YamlMap::parameter(std::string_view key, std::string_view unit, double min, double max) {
+base::Parameter YamlMap::parameter(std::string_view key, std::string_view unit, double min,
+                                   double max) {
   base::Parameter result;
   result.unit = unit;
   result.source = fmt::format("{}:{}", file_, line_of(key));
@@ -222,11 +238,14 @@ base::Parameter YamlMap::parameter(std::string_view key, std::string_view unit, 
     result.grade = grade.value_or(base::Grade::kAssumed);
   }
   const auto value = base::parse_measure(holder.text(value_key), unit);
-  if (value && *value >= min && *value <= max) result.value = *value;
+  if (value && *value >= min && *value <= max)
+    result.value = *value;
   else if (value)
-    holder.refuse(value_key, fmt::format("found {}; allowed: from {} to {}{}{}", shown(*holder.find(value_key)), min, max,
+    holder.refuse(value_key, fmt::format("found {}; allowed: from {} to {}{}{}",
+                                         shown(*holder.find(value_key)), min, max,
                                          unit.empty() ? "" : " ", unit));
-  else holder.refuse(value_key, value.error().message);
+  else
+    holder.refuse(value_key, value.error().message);
   return result;
 }
 
@@ -246,7 +265,8 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   std::vector<YamlMap> list;
   if (!has(key)) return list;
   const YAML::Node* node = find(key);
-  if (!node->IsSequence()) refuse(key, fmt::format("found {}; allowed: a list of mappings", shown(*node)));
+  if (!node->IsSequence())
+    refuse(key, fmt::format("found {}; allowed: a list of mappings", shown(*node)));
   else
     for (const auto& item : *node) {
       const std::string prefix = fmt::format("{}{}[{}].", prefix_, key, list.size());
@@ -268,11 +288,13 @@ std::vector<YamlMap::Item> YamlMap::items() {
         entry.value.IsSequence() && std::all_of(entry.value.begin(), entry.value.end(),
                                                 [](const auto& item) { return item.IsScalar(); });
     std::string value;
-    if (entry.value.IsScalar()) value = entry.value.Scalar();
+    if (entry.value.IsScalar())
+      value = entry.value.Scalar();
     else if (is_list_of_words) {
       for (const auto& item : entry.value) value += (value.empty() ? "" : ",") + item.Scalar();
     } else {
-      value = to_json(entry.value, 0, budget).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      value = to_json(entry.value, 0, budget)
+                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
     list.push_back({entry.key, std::move(value), entry.line, entry.value.IsMap()});
   }

@@ -17,12 +17,13 @@ class Node;
 
 namespace ergometer::spec {
 
-/// Strict access to one mapping of a YAML file. As with ConfigReader the first thing wrong is kept, shared by all
-/// mappings of the file, and asked for once at the end. Messages read
+/// Strict access to one mapping of a YAML file. As with ConfigReader the first thing wrong is kept,
+/// shared by all mappings of the file, and asked for once at the end. Messages read
 /// `cluster.yaml:7: node.gpus: found "eight"; allowed: a whole number from 1 to 64`.
 class YamlMap {
  public:
-  /// The file's top mapping. Empty files, syntax errors and anything else than a mapping are errors at once.
+  /// The file's top mapping. Empty files, syntax errors and anything else than a mapping are errors
+  /// at once.
   static base::Result<YamlMap> parse(std::string_view text, const std::string& file);
 
   bool has(std::string_view key) const;
@@ -36,8 +37,8 @@ class YamlMap {
   std::vector<int64_t> integers(std::string_view key, int64_t min, int64_t max);
   /// The index of the word in `words`.
   int choice(std::string_view key, std::initializer_list<std::string_view> words, int fallback);
-  /// A value as the catalog writes it, `{value: 80 GB, source: ..., grade: datasheet}`, or the bare value; then the
-  /// source is the file and line, and the grade `assumed`.
+  /// A value as the catalog writes it, `{value: 80 GB, source: ..., grade: datasheet}`, or the bare
+  /// value; then the source is the file and line, and the grade `assumed`.
   base::Parameter parameter(std::string_view key, std::string_view unit, double min, double max);
   /// A nested mapping; nothing when the key is absent or holds a scalar.
   std::optional<YamlMap> map(std::string_view key);
@@ -60,7 +61,8 @@ class YamlMap {
   int line_of(std::string_view key) const;
 
  private:
-  YamlMap(const YAML::Node& node, std::string file, std::string prefix, std::shared_ptr<std::optional<base::Error>> error);
+  YamlMap(const YAML::Node& node, std::string file, std::string prefix,
+          std::shared_ptr<std::optional<base::Error>> error);
   const YAML::Node* find(std::string_view key) const;
   YamlMap nested(const YAML::Node& node, const std::string& prefix);
 
