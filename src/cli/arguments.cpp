@@ -66,8 +66,7 @@ base::Result<Arguments> unknown_flag(const Command& command, const std::vector<F
 }
 
 base::Result<void> check_choice(const Flag& flag, const std::string& value) {
-  if (flag.choices.empty() || (value.empty() && flag.takes == Flag::Takes::kOptionalValue))
-    return {};
+  if (!flag.checked || (value.empty() && flag.takes == Flag::Takes::kOptionalValue)) return {};
   if (std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end()) return {};
   std::string message = fmt::format("--{}: '{}' is not allowed; it is one of {}", flag.name, value,
                                     fmt::join(flag.choices, ", "));
@@ -103,12 +102,8 @@ std::string spelling_used(const Flag& flag, const std::vector<std::string>& word
 base::Result<void> check_words(const Command& command, const Arguments& arguments) {
   if (arguments.has("help")) return {};
   if (arguments.words.size() < command.min_words) {
-    std::string message = fmt::format("{}: {} is missing", command.name, command.words);
-    // `--explain llama3-70b` reads the model as the name of a number.
-    if (!arguments.value("explain").empty())
-      message += fmt::format(" (--explain took '{}'; put {} before it)", arguments.value("explain"),
-                             command.words);
-    return base::input_error(message + fmt::format("; usage: ergometer {}", command.usage));
+    return base::input_error(fmt::format("{}: {} is missing; usage: ergometer {}", command.name,
+                                         command.words, command.usage));
   }
   if (arguments.words.size() > command.max_words) {
     return base::input_error(fmt::format("{}: unexpected argument '{}'; usage: ergometer {}",

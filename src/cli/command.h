@@ -32,7 +32,9 @@ struct Flag {
   std::string value;  ///< what --help calls the value: "N", "FILE", "none|selective|full"
   std::string group;  ///< heading in --help
   std::string help;
-  std::vector<std::string> choices;  ///< allowed values; empty: anything
+  std::vector<std::string> choices;  ///< for completion; empty: anything
+  bool checked =
+      false;  ///< whether only the choices are allowed; a setting is checked by its reader
 };
 
 /// What the user wrote after the command, checked against its flags; nothing about the values'

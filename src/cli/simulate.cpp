@@ -53,6 +53,7 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   flag.value = value_name(setting);
   flag.group = setting.group;
   flag.help = setting.help;
+  flag.choices = split(setting.choices, '|');
   return flag;
 }
 
@@ -179,6 +180,15 @@ base::Result<void> print_answer(const Arguments& arguments, const run::Run& run,
   return {};
 }
 
+tl::unexpected<base::Error> model_is_missing(const Arguments& arguments) {
+  std::string message = "simulate: MODEL is missing";
+  // `--explain llama3-70b` reads the model as the name of a number.
+  if (const std::string taken = arguments.value("explain"); !taken.empty())
+    message += fmt::format(" (--explain took '{}'; put MODEL before it)", taken);
+  return base::input_error(message +
+                           "; usage: ergometer simulate MODEL|JOB.yaml --cluster CLUSTER");
+}
+
 }  // namespace
 
 std::vector<Flag> simulate_flags() {
@@ -189,7 +199,8 @@ std::vector<Flag> simulate_flags() {
   }
   const auto add = [&](const char* name, Takes takes, const char* value, const char* group,
                        const char* help, std::vector<std::string> choices = {}) {
-    flags.push_back({name, "", takes, value, group, help, std::move(choices)});
+    const bool checked = !choices.empty();
+    flags.push_back({name, "", takes, value, group, help, std::move(choices), checked});
   };
   add("megatron-args", Takes::kValue, "FILE", "job",
       "Megatron-LM's arguments: a launch script or an argument file");
@@ -208,8 +219,7 @@ std::vector<Flag> simulate_flags() {
 
 base::Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   if (arguments.words.empty() && !arguments.has("nemo") && !arguments.has("megatron-args"))
-    return base::input_error(
-        "simulate: MODEL is missing; usage: ergometer simulate MODEL|JOB.yaml --cluster CLUSTER");
+    return model_is_missing(arguments);
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   if (!job.model.unknown_keys.empty())

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "base/json_writer.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "engine/simulate.h"
 #include "report/job_json.h"
 #include "report/summary_json.h"
 #include "spec/matrix.h"
+#include "spec/read.h"
 
 namespace ergometer::cli {
 namespace {
@@ -129,6 +132,24 @@ base::Result<size_t> thread_count(const Arguments& arguments) {
   return static_cast<size_t>(*number);
 }
 
+/// "charllm" is short for the study's matrix, "charllm-matrix".
+base::Result<std::string> study_of(const std::string& word) {
+  const auto known = [](const std::string& name) {
+    return spec::find_in_catalog(spec::CatalogKind::kStudy, name) != nullptr;
+  };
+  std::error_code error;
+  if (known(word) || std::filesystem::exists(word, error)) return word;
+  if (known(word + "-matrix")) return word + "-matrix";
+  std::string message = fmt::format("sweep: there is no study and no file '{}'", word);
+  std::vector<std::string_view> studies = spec::catalog_names(spec::CatalogKind::kStudy);
+  for (std::string_view& study : studies) {
+    if (study.ends_with("-matrix")) study.remove_suffix(std::string_view("-matrix").size());
+  }
+  if (const auto guess = base::nearest(word, studies))
+    message += fmt::format("; did you mean {}?", *guess);
+  return base::input_error(message + " (all studies: ergometer catalog list studies)");
+}
+
 }  // namespace
 
 std::vector<Flag> sweep_flags() {
@@ -143,8 +164,8 @@ std::vector<Flag> sweep_flags() {
 
 base::Result<int> run_sweep(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(const std::vector<spec::MatrixRow> rows,
-                   spec::read_matrix(arguments.words.front()));
+  ERGOMETER_ASSIGN(const std::string study, study_of(arguments.words.front()));
+  ERGOMETER_ASSIGN(const std::vector<spec::MatrixRow> rows, spec::read_matrix(study));
   const std::vector<Outcome> outcomes = predict_all(rows, threads);
   console.answer(arguments.has("json") ? to_json(rows, outcomes) : to_text(rows, outcomes));
   return 0;

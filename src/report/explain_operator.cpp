@@ -123,20 +123,32 @@ void add_shape(Explanation& to, const Operator& op) {
   if (op.comm_bytes > 0) to.inputs.push_back(number("buffer", op.comm_bytes, "B"));
 }
 
-/// The peak that a matrix operator runs against, at the sustained clock.
-void add_device(Explanation& to, const spec::Job& job, const Operator& op) {
-  const spec::Gpu& gpu = job.cluster.node.gpu;
-  if (op.kind == OperatorKind::kCollective) {
-    add_parameters(to, job.cluster.node.parameters, "", "in the node: ");
-    add_parameters(to, job.cluster.fabric.parameters, "", "between nodes: ");
-    return;
-  }
-  if (op.kind != OperatorKind::kMemory)
-    add_parameters(to, gpu.parameters, fmt::format("peak_{}", to_word(op.precision)),
-                   gpu.name + ": ");
-  add_parameters(to, gpu.parameters, "sustained_clock", gpu.name + ": ");
-  add_parameters(to, gpu.parameters, "boost_clock", gpu.name + ": ");
+void add_collective_parameters(Explanation& to, const spec::Job& job, bool leaves_node) {
+  const spec::Cluster& cluster = job.cluster;
+  add_parameters(to, cluster.node.parameters, "collective.", "in the node: ");
+  add_parameters(to, cluster.node.parameters, "intra.", "in the node: ");
+  if (!leaves_node) return;
+  add_parameters(to, cluster.node.parameters, "nic0.", "in the node: ");
+  add_parameters(to, cluster.fabric.parameters, "collective.", "between nodes: ");
+}
+
+/// A memory-bound kernel runs at the efficiency of its own kind.
+void add_memory_parameters(Explanation& to, const spec::Gpu& gpu, const Operator& op) {
+  const char* share = op.module == workload::Module::kLoss  ? "memory.cross_entropy"
+                      : op.module == workload::Module::kMoe ? "memory.permute"
+                                                            : "memory.efficiency";
+  add_parameters(to, gpu.parameters, "kernel.", "");
+  add_parameters(to, gpu.parameters, share, "");
+  add_parameters(to, gpu.parameters, "memory.ramp", "");
   add_parameters(to, gpu.parameters, "memory_bandwidth", gpu.name + ": ");
+}
+
+/// A matrix operator runs against the data sheet's peak, scaled to the sustained clock.
+void add_matrix_parameters(Explanation& to, const spec::Gpu& gpu, const Operator& op) {
+  for (const std::string& name :
+       {fmt::format("peak_{}", to_word(op.precision)), std::string("sustained_clock"),
+        std::string("boost_clock"), std::string("memory_bandwidth")})
+    add_parameters(to, gpu.parameters, name, gpu.name + ": ");
   add_parameters(to, gpu.parameters, "kernel.", "");
   add_parameters(to, gpu.parameters, family_of(op).parameters, "");
 }
@@ -150,11 +162,18 @@ Explanation explain_one(const spec::Job& job, const Operator& op, const plan::Gr
   add_shape(node, op);
   if (op.kind == OperatorKind::kCollective) {
     node.inputs.push_back(
-        number("ranks", static_cast<double>(where.size), "", fmt::format("{} nodes", where.nodes)));
+        number("ranks", static_cast<double>(where.size), "",
+               fmt::format("on {} {}", where.nodes, where.nodes == 1 ? "node" : "nodes")));
     if (where.nic_bytes_per_s > 0)
       node.inputs.push_back(number("NIC line rate of one group", where.nic_bytes_per_s, "B/s"));
   }
-  if (with_parameters) add_device(node, job, op);
+  if (!with_parameters) return node;
+  const spec::Gpu& gpu = job.cluster.node.gpu;
+  switch (op.kind) {
+    case OperatorKind::kCollective: add_collective_parameters(node, job, where.nodes > 1); break;
+    case OperatorKind::kMemory: add_memory_parameters(node, gpu, op); break;
+    default: add_matrix_parameters(node, gpu, op); break;
+  }
   return node;
 }
 
@@ -213,13 +232,18 @@ base::Result<Explanation> explain_operator(const spec::Job& job, const std::stri
   Explanation root{
       "op:" + name, "seconds on one rank at the GPU's sustained clock", {}, {}, {}, {}};
   std::set<std::string> told, names;
+  std::vector<size_t> chosen;
   for (size_t i = 0; i < plan.operators.size(); ++i) {
     const Operator& op = plan.operators[i];
     names.insert(op.name);
-    if (op.name != name || !told.insert(signature(op)).second) continue;
-    root.inputs.push_back(
-        explain_one(job, op, plan.placements.front()[i], model, root.inputs.empty()));
+    if (op.name == name && told.insert(signature(op)).second) chosen.push_back(i);
   }
+  std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) {
+    return plan.operators[a].pass < plan.operators[b].pass;
+  });
+  for (const size_t i : chosen)
+    root.inputs.push_back(explain_one(job, plan.operators[i], plan.placements.front()[i], model,
+                                      root.inputs.empty()));
   if (!root.inputs.empty()) return root;
   std::string message = fmt::format("--explain op:{}: this job has no such operator; it has {}",
                                     name, fmt::join(names, ", "));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "report/format.h"
@@ -11,8 +13,11 @@ namespace {
 
 constexpr size_t kWidth = 80;
 
-void append(std::string& out, const Explanation& node, size_t depth, const TextStyle& style) {
+/// `told`: what has been explained further up and is not explained again.
+void append(std::string& out, const Explanation& node, size_t depth, const TextStyle& style,
+            std::set<std::string>& told) {
   const size_t indent = 2 * depth;
+  const bool known = !node.inputs.empty() && !told.insert(node.name + '=' + node.text).second;
   out.append(indent, ' ');
   out += paint(style, "1", node.name);
   size_t column = indent + node.name.size();
@@ -25,10 +30,11 @@ void append(std::string& out, const Explanation& node, size_t depth, const TextS
     out += fits ? "  [" : "\n" + std::string(indent + 4, ' ') + "[";
     out += paint(style, "2", fits ? node.source : wrap(node.source, kWidth - 1, indent + 5)) + "]";
   }
-  out += '\n';
+  out += known ? "  (see above)\n" : "\n";
+  if (known) return;
   if (!node.formula.empty())
     out += std::string(indent + 4, ' ') + "= " + wrap(node.formula, kWidth, indent + 6) + '\n';
-  for (const Explanation& input : node.inputs) append(out, input, depth + 1, style);
+  for (const Explanation& input : node.inputs) append(out, input, depth + 1, style, told);
 }
 
 void write(base::JsonWriter& json, const Explanation& node) {
@@ -73,7 +79,8 @@ std::string credit(const base::Parameter& parameter) {
 
 std::string to_text(const Explanation& explanation, const TextStyle& style) {
   std::string out;
-  append(out, explanation, 0, style);
+  std::set<std::string> told;
+  append(out, explanation, 0, style, told);
   return out;
 }
 

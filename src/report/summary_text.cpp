@@ -148,7 +148,7 @@ std::string breakdown(const run::Run& run, const TextStyle& style) {
       heading(style, "Where the step goes (mean over ranks; communication: the exposed part)");
   for (const Row& row : breakdown_rows(run.performance.breakdown_s)) {
     const double share = step > 0 ? row.seconds / step : 0;
-    if (row.seconds <= 0) continue;
+    if (share < 0.0005) continue;  // would read 0.0 %
     out += fmt::format("  {:<16}{}{:>12}{:>9}\n", row.name, bar(style, row.sgr, share, kBarWidth),
                        base::format_seconds(row.seconds), format_share(share));
   }
