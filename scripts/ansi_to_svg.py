@@ -46,11 +46,12 @@ def svg(lines, title):
     for i, colour in enumerate(("#ff5f57", "#febc2e", "#28c840")):
         out.append(f'<circle cx="{20 + 18 * i}" cy="18" r="5.5" fill="{colour}"/>')
     out.append('<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" '
-               'font-size="14" fill="#e6edf3" xml:space="preserve">')
+               'font-size="14" fill="#e6edf3" xml:space="preserve" style="white-space: pre">')
     for row, line in enumerate(lines):
         y = BAR + MARGIN + row * HEIGHT + 8
         for column, text, style in pieces(line):
-            if text.strip():
+            column, text = column + len(text) - len(text.lstrip()), text.strip()
+            if text:
                 # textLength keeps the columns whatever font the reader has.
                 out.append(f'<text x="{MARGIN + column * WIDTH:.1f}" y="{y}" textLength="{len(text) * WIDTH:.1f}" '
                            f'lengthAdjust="spacingAndGlyphs"{" " + style if style else ""}>{escape(text)}</text>')
