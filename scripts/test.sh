@@ -14,12 +14,13 @@ case "${1:-}" in
   -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 
-# What a preset builds, or the whole log when it fails.
-build() {
-  local log
+# Builds targets of a preset: silent, or the whole log when it fails.
+build() {  # preset, targets, settings ...
+  local log targets
   log=$(mktemp)
+  read -ra targets <<<"$2"
   echo "Building the $1 preset ..." >&2
-  if ! { cmake --preset "$@" && cmake --build --preset "$1"; } >"$log" 2>&1; then
+  if ! { cmake --preset "$1" "${@:3}" && cmake --build --preset "$1" --target "${targets[@]}"; } >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     exit 1
@@ -29,8 +30,8 @@ build() {
 
 ./scripts/install-dependencies.sh --tests
 for preset in "${sanitizers[@]}"; do
-  build "$preset" -DERGOMETER_TESTS=ON
+  build "$preset" "ergometer ergometer_tests" -DERGOMETER_TESTS=ON
 done
 joined=$(IFS=';'; echo "${sanitizers[*]}")
-build release -DERGOMETER_TESTS=ON "-DERGOMETER_SANITIZED_PRESETS=$joined"
+build release all -DERGOMETER_TESTS=ON "-DERGOMETER_SANITIZED_PRESETS=$joined"
 exec ctest --preset release --parallel "$(nproc)" "$@"
