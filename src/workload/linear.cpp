@@ -1,5 +1,6 @@
 #include "workload/linear.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 

@@ -1,0 +1,277 @@
+#include "plan/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/nanotron_stages.h"
+#include "plan/test_job.h"
+#include "workload/flops.h"
+
+// The model of `plan/test_job.h`: h = 64, 8 heads of 8, f = 256, vocabulary 1024, eight layers. A
+// layer has 4 * 64^2 + 3 * 64 * 256 + 2 * 64 = 65,664 parameters, embedding and head 65,536 each,
+// the last norm 64.
+
+namespace ergometer::plan {
+namespace {
+
+constexpr double kLayer = 65'664, kTable = 65'536, kNorm = 64;
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+MemoryReport predict(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  return memory(job, workload, divide(job, workload));
+}
+
+spec::Job job_with(const test::Shape& shape) {
+  spec::Job job = test::make_job(shape);
+  job.cluster.node.gpu.memory_bytes = 80e9;
+  job.cluster.node.gpu.architecture = "hopper";
+  return job;
+}
+
+double part(const StageMemory& stage, const std::string& name) {
+  for (const auto& [key, bytes] : stage.parts)
+    if (key == name) return bytes;
+  return 0;
+}
+
+void expect_parts_add_up(const StageMemory& stage) {
+  double sum = 0;
+  for (const auto& [name, bytes] : stage.parts) sum += bytes;
+  EXPECT_NEAR(sum, stage.total(), 1e-6 * stage.total());
+}
+
+TEST(Memory, StatesOfEveryZeroStage) {
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  const auto states = [&](int zero, bool fp32) {
+    spec::Job job = job_with({.dp = 4});
+    job.parallelism.zero_stage = zero;
+    job.training.gradients_fp32 = fp32;
+    const StageMemory stage = predict(job).worst();
+    expect_parts_add_up(stage);
+    return std::vector<double>{stage.weights / all, stage.gradients / all, stage.optimizer / all};
+  };
+  EXPECT_EQ(states(0, true), (std::vector<double>{2, 4, 12}));
+  EXPECT_EQ(states(1, true), (std::vector<double>{2, 4, 3}));
+  EXPECT_EQ(states(1, false), (std::vector<double>{2, 2, 3}));
+  EXPECT_EQ(states(2, true), (std::vector<double>{2, 1, 3}));
+  EXPECT_EQ(states(3, true), (std::vector<double>{0.5, 1, 3}));
+}
+
+TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
+  spec::Job job = job_with({.dp = 4});
+  job.parallelism.fsdp = true;
+  job.parallelism.zero_stage = 3;
+  job.training.framework = spec::Framework::kTorchFsdp;
+  job.training.grad_accumulation_fusion = false;
+  const StageMemory stage = predict(job).worst();
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  EXPECT_EQ(stage.weights, all);  // 4 / 4
+  EXPECT_EQ(stage.gradients, all);
+  EXPECT_EQ(stage.optimizer, 2 * all);
+  // Two layers ahead and what is outside the layers in 16 bit, and one layer's gradients.
+  EXPECT_EQ(part(stage, "gathered_parameters"), 2 * (2 * kLayer + 2 * kTable + kNorm) + 2 * kLayer);
+  EXPECT_EQ(part(stage, "dummy_gradients"), 0);
+}
+
+TEST(Memory, ExpertsShardOverTheirOwnReplicas) {
+  // 8 experts of 3 * 64 * 128 over EP 4: 2 a rank, replicated on 8 / 4 = 2 ranks.
+  const MemoryReport report = predict(job_with({.dp = 8, .ep = 4}));
+  const double expert = 8 * 2 * 3 * 64 * 128.0;
+  const double dense = 8 * (4 * 64 * 64 + 64 * 8 + 2 * 64) + 2 * kTable + kNorm;
+  EXPECT_EQ(report.worst().weights, 2 * (expert + dense));
+  EXPECT_EQ(report.worst().optimizer, 12 * (expert / 2 + dense / 8));
+}
+
+// A layer keeps per token 8h + 2 * 3h + 2h + 4 * 8 + 6f = 16 * 64 + 32 + 6 * 256 = 2592 bytes; 128
+// tokens.
+constexpr double kKept = 128 * 2592;
+
+TEST(Memory, EarlierStagesHoldMoreMicroBatches) {
+  const MemoryReport report = predict(job_with({.pp = 4, .micro_batches = 8}));
+  ASSERT_EQ(report.stages.size(), 4u);
+  // Stage r holds 4 - r micro batches of two layers, and while one of them runs backward its
+  // transient: the incoming gradient 2h and the gradients around the activation, 4f a token.
+  const double transient = 128 * (2 * 64 + 4 * 256.0);
+  EXPECT_EQ(report.stages[1].activations, 3 * 2 * kKept + transient);
+  EXPECT_EQ(report.stages[2].activations, 2 * 2 * kKept + transient);
+  // The last: one micro batch, the head's two inputs of 2h; logits and their gradient count as the
+  // loss.
+  EXPECT_EQ(report.stages[3].activations, 2 * kKept + 128 * 4 * 64);
+  EXPECT_EQ(part(report.stages[3], "loss"), 4.0 * 128 * 1024);
+  for (const StageMemory& stage : report.stages) expect_parts_add_up(stage);
+}
+
+TEST(Memory, GpipeHoldsEveryMicroBatchAndItsLogits) {
+  spec::Job job = job_with({.pp = 2, .micro_batches = 6});
+  job.parallelism.schedule = spec::Schedule::kGpipe;
+  const MemoryReport report = predict(job);
+  EXPECT_EQ(report.stages[1].activations, 6 * (4 * kKept + 128 * 4 * 64));
+  EXPECT_EQ(part(report.stages[1], "loss"),
+            (6 * 2 + 2) * 128 * 1024.0);  // 16-bit logits each, one gradient
+}
+
+TEST(Memory, FullRecomputationKeepsInputsAndRebuildsOneLayer) {
+  spec::Job job = job_with({.pp = 4, .micro_batches = 8});
+  job.training.recompute = spec::Recompute::kFull;
+  const MemoryReport one = predict(job);
+  const double checkpoint = 128 * 2 * 64, transient = 128 * (2 * 64 + 4 * 256.0);
+  // Stage 1: three micro batches of two inputs; in backward the last layer is rebuilt, its input
+  // among it.
+  EXPECT_EQ(one.stages[1].activations, 3 * 2 * checkpoint + (kKept - checkpoint) + transient);
+  EXPECT_EQ(part(one.stages[1], "checkpoints"), 3 * 2 * checkpoint);
+  // One checkpoint for both layers: fewer inputs, but both are rebuilt at once.
+  job.training.recompute_layers = 2;
+  EXPECT_EQ(predict(job).stages[1].activations,
+            3 * checkpoint + (2 * kKept - checkpoint) + transient);
+  // Block: the first layer is recomputed, the second kept.
+  job.training.recompute_method = spec::RecomputeMethod::kBlock;
+  job.training.recompute_layers = 1;
+  EXPECT_EQ(predict(job).stages[1].activations, 3 * (checkpoint + kKept) + transient);
+}
+
+TEST(Memory, BuffersOfTheEngineAndOfOverlap) {
+  spec::Job job = job_with({.tp = 2});
+  const StageMemory plain = predict(job).worst();
+  // Distinct matrices: QKV 64 x 96, proj 32 x 64, FC1 64 x 256, FC2 128 x 64, head 64 x 512, 2
+  // bytes each.
+  EXPECT_EQ(part(plain, "dummy_gradients"), 2.0 * 64 * (96 + 32 + 256 + 128 + 512));
+  EXPECT_EQ(part(plain, "workspace"), 0.5 * kGib);
+  EXPECT_EQ(part(plain, "tensor_parallel_buffers"), 0);
+  job.training.overlap_tp = true;
+  EXPECT_EQ(part(predict(job).worst(), "tensor_parallel_buffers"), 3 * 2.0 * 128 * 64);
+}
+
+TEST(Memory, Fp8KeepsCopiesBesideOrInsteadOfWeights) {
+  spec::Job job = job_with({});
+  job.training.precision = spec::Precision::kFp8;
+  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0), all = 8 * kLayer + 2 * kTable + kNorm;
+  EXPECT_EQ(predict(job).worst().weights, 2 * all + 2 * linear);  // Hopper needs both orientations
+  job.training.fp8_parameters = true;
+  EXPECT_EQ(predict(job).worst().weights, 2 * all);
+  job.cluster.node.gpu.architecture = "blackwell";
+  EXPECT_EQ(predict(job).worst().weights, 2 * all - linear);
+}
+
+TEST(Memory, LoraTrainsOnlyAdapters) {
+  spec::Job job = job_with({});
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"proj"};
+  const StageMemory stage = predict(job).worst();
+  const double adapters = 8 * 4 * (64 + 64.0);
+  EXPECT_EQ(stage.weights, 2 * (8 * kLayer + 2 * kTable + kNorm + adapters));
+  EXPECT_EQ(stage.gradients + stage.optimizer, 16 * adapters);
+}
+
+TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
+  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
+  job.parallelism.zero_stage = 0;
+  job.training.mode = spec::Mode::kDecode;
+  job.training.generate_tokens = 72;
+  const StageMemory stage = predict(job).worst();
+  // Four sequences a replica, 8 layers, 128 + 72 tokens, keys and values of 4 heads of 8, 2 bytes.
+  EXPECT_EQ(part(stage, "kv_cache"), 4 * 8 * 200.0 * 2 * 4 * 8 * 2);
+  EXPECT_EQ(stage.gradients + stage.optimizer, 0);
+}
+
+TEST(Memory, OptimizerStepCountsWhenItNeedsMoreThanActivations) {
+  spec::Job job = job_with({});
+  job.training.gradients_fp32 = false;
+  job.training.seq_length =
+      2;  // activations of two tokens are less than an FP32 copy of the gradients
+  const StageMemory stage = predict(job).worst();
+  EXPECT_EQ(part(stage, "fp32_gradients"), 4 * (8 * kLayer + 2 * kTable + kNorm));
+  EXPECT_EQ(stage.activations, 0);
+}
+
+TEST(Memory, NanotronsScheme) {
+  spec::Job job = job_with({.dp = 4});
+  job.training.framework = spec::Framework::kNanotron;
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  EXPECT_NEAR(predict(job).allocated_after_step, (10 + 14.0 / 4) * all + 0.07 * kGib, 1);
+  job.parallelism.zero_stage = 0;
+  EXPECT_NEAR(predict(job).allocated_after_step, 20 * all + 0.07 * kGib, 1);
+}
+
+TEST(NanotronStages, HeadCountsAsTheLayersItCosts) {
+  // 16 layers of 4 * 2048^2 + 3 * 2048 * 8192 = 67,108,864 and a head of 2048 * 131072, four
+  // layers' worth: 20 in all. Two stages of 10 are even: the first ends at 10 layers, before the
+  // fix it took one more.
+  spec::Job job = job_with({.pp = 2, .layers = 16});
+  job.model.hidden = 2048;
+  job.model.ffn = 8192;
+  job.model.heads = job.model.kv_heads = 32;
+  job.model.head_dim = 64;
+  job.model.vocab = 131072;
+  EXPECT_EQ(nanotron_stage_layers(job, false), (std::vector<int64_t>{10, 6}));
+  EXPECT_EQ(nanotron_stage_layers(job, true), (std::vector<int64_t>{11, 5}));
+}
+
+TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
+  spec::Job job = job_with({.pp = 2, .dp = 2, .micro_batches = 4});
+  job.training.seq_length = 1 << 20;
+  job.cluster.node.gpu.memory_bytes = 2e9;
+  job.training.micro_batch = 2;
+  job.training.global_batch = 16;
+  const MemoryReport report = predict(job);
+  EXPECT_FALSE(report.fits);
+  EXPECT_EQ(report.worst_stage, 0);
+  EXPECT_NE(report.advice.find(" of 1.9 GiB on stage 0; the largest part is activations ("),
+            std::string::npos)
+      << report.advice;
+  EXPECT_NE(report.advice.find("try --recompute full, --micro-batch-size 1, --tp 2 or --cp 2"),
+            std::string::npos)
+      << report.advice;
+  job.training.recompute = spec::Recompute::kFull;
+  job.training.micro_batch = 1;
+  const std::string less = predict(job).advice;
+  EXPECT_NE(less.find("try --"), std::string::npos) << less;
+  EXPECT_EQ(less.find("--recompute"), std::string::npos) << less;
+  EXPECT_EQ(less.find("--micro-batch-size"), std::string::npos) << less;
+}
+
+TEST(Memory, AdviceForStatesThatCannotFit) {
+  spec::Job job = job_with({.dp = 8});
+  job.parallelism.zero_stage = 0;
+  job.cluster.node.gpu.memory_bytes = 4e6;
+  const std::string advice = predict(job).advice;
+  EXPECT_NE(advice.find("--zero 1"), std::string::npos) << advice;
+  EXPECT_EQ(advice.find("--recompute"), std::string::npos) << advice;
+}
+
+TEST(Memory, CapacityLeavesTheReserveOut) {
+  spec::Job job = job_with({});
+  base::Parameter reserve;
+  reserve.value = 2e9;
+  job.cluster.node.parameters.set("memory_reserve", reserve);
+  const MemoryReport report = predict(job);
+  EXPECT_EQ(report.capacity, 78e9);
+  EXPECT_TRUE(report.fits);
+  EXPECT_EQ(report.advice, "");
+}
+
+TEST(HardwareFlops, RecomputedLayersAreTheDivisions) {
+  // Block recomputation of two layers a chunk on uneven chunks: of 3, 1, 4 and no layers at most 2
+  // each.
+  spec::Job job = job_with({.pp = 2, .vpp = 2, .micro_batches = 2});
+  job.parallelism.stage_layers = {3, 1, 4, 0};
+  job.training.recompute = spec::Recompute::kFull;
+  job.training.recompute_method = spec::RecomputeMethod::kBlock;
+  job.training.recompute_layers = 2;
+  const workload::Workload workload = workload::lower(job);
+  double layers = 0;
+  for (const Stage& stage : divide(job, workload))
+    for (const Chunk& chunk : stage.chunks) layers += static_cast<double>(chunk.recomputed_blocks);
+  EXPECT_EQ(layers, 2 + 1 + 2);
+  const double forward = 128 * 2 * (4.0 * 64 * 64 + 3 * 64 * 256 + 64 * 128);
+  EXPECT_EQ(
+      workload::hardware_flops_per_step(job).value() - workload::model_flops_per_step(job).value(),
+      layers * 2 * forward);
+}
+
+}  // namespace
+}  // namespace ergometer::plan
