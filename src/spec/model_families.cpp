@@ -46,7 +46,8 @@ std::span<const ModelFamily> model_families() {
 }
 
 void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model) {
-  model.hidden = config.size("hidden_size", defaults.hidden);
+  // Publishers always write these two; without them the file is not a whole configuration.
+  model.hidden = config.required_size("hidden_size");
   model.heads = config.size("num_attention_heads", defaults.heads);
   model.kv_heads =
       config.size("num_key_value_heads", defaults.kv_heads == 0 ? model.heads : defaults.kv_heads);
@@ -55,7 +56,7 @@ void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model
   model.max_positions = config.size("max_position_embeddings", defaults.positions);
   model.head_dim = config.size("head_dim", defaults.head_dim);
   model.embedding_dim = model.hidden;
-  const int64_t layers = config.size("num_hidden_layers", defaults.layers);
+  const int64_t layers = config.required_size("num_hidden_layers");
   if (layers > 100'000)
     config.refuse("num_hidden_layers",
                   fmt::format("found {}; allowed: a whole number from 1 to 100000", layers));

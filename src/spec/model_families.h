@@ -17,9 +17,10 @@ struct ModelFamily {
 
 std::span<const ModelFamily> model_families();
 
-/// What the configuration class of a family says when config.json does not.
+/// What the configuration class of a family says when config.json does not. Width and depth have no
+/// default: a file without them is not whole.
 struct SizeDefaults {
-  int64_t hidden, layers, heads;
+  int64_t heads;
   int64_t kv_heads;  ///< 0: as heads
   int64_t ffn;       ///< 0: four times hidden
   int64_t vocab, positions;

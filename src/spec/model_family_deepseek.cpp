@@ -30,13 +30,13 @@ void read_deepseek_experts(ConfigReader& config, int64_t count, int64_t top_k, i
 }  // namespace
 
 void read_deepseek_v2(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 30, 32, 32, 11008, 102400, 2048}, model);
+  read_llama_like(config, {32, 32, 11008, 102400, 2048}, model);
   read_latent_attention(config, model);
   read_deepseek_experts(config, 64, 6, 1407, 2, 0, model);
 }
 
 void read_deepseek_v3(ConfigReader& config, Model& model) {
-  read_llama_like(config, {7168, 61, 128, 128, 18432, 129280, 4096}, model);
+  read_llama_like(config, {128, 128, 18432, 129280, 4096}, model);
   read_latent_attention(config, model);
   read_deepseek_experts(config, 256, 8, 2048, 1, 3, model);
   model.experts.router_bias = model.experts.count > 0;

@@ -16,17 +16,17 @@ void read_gemma_like(ConfigReader& config, const SizeDefaults& defaults, Model& 
 }  // namespace
 
 void read_gemma(ConfigReader& config, Model& model) {
-  read_gemma_like(config, {3072, 28, 16, 16, 24576, 256000, 8192, 256}, model);
+  read_gemma_like(config, {16, 16, 24576, 256000, 8192, 256}, model);
 }
 
 void read_gemma2(ConfigReader& config, Model& model) {
-  read_gemma_like(config, {2304, 26, 8, 4, 9216, 256000, 8192, 256}, model);
+  read_gemma_like(config, {8, 4, 9216, 256000, 8192, 256}, model);
   model.norms_per_layer = 4;
   read_windows(config, config.count("sliding_window", 4096), 2, model);
 }
 
 void read_gemma3_text(ConfigReader& config, Model& model) {
-  read_gemma_like(config, {2304, 26, 8, 4, 9216, 262208, 131072, 256}, model);
+  read_gemma_like(config, {8, 4, 9216, 262208, 131072, 256}, model);
   model.norms_per_layer = 4;
   model.qk_norm = true;
   const int64_t pattern = config.size("sliding_window_pattern", 6);
@@ -40,18 +40,18 @@ void read_gemma3(ConfigReader& config, Model& model) {
 }
 
 void read_glm(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 40, 32, 2, 13696, 151552, 131072, 128}, model);
+  read_llama_like(config, {32, 2, 13696, 151552, 131072, 128}, model);
   model.qkv_bias = config.flag("attention_bias", true);
 }
 
 void read_glm4(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 40, 32, 2, 13696, 151552, 131072, 128}, model);
+  read_llama_like(config, {32, 2, 13696, 151552, 131072, 128}, model);
   model.qkv_bias = config.flag("attention_bias", false);
   model.norms_per_layer = 4;
 }
 
 void read_glm4_moe(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 46, 96, 8, 10944, 151552, 131072, 128}, model);
+  read_llama_like(config, {96, 8, 10944, 151552, 131072, 128}, model);
   model.qkv_bias = config.flag("attention_bias", false);
   model.qk_norm = config.flag("use_qk_norm", false);
   read_mixture(config, 128, 8, 1408, model);

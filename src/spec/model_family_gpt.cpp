@@ -15,7 +15,7 @@ void set_biased_gpt(Model& model) {
 }
 
 void read_gpt2(ConfigReader& config, Model& model) {
-  read_sizes(config, {768, 12, 12, 0, 0, 50257, 1024}, model);
+  read_sizes(config, {12, 0, 0, 50257, 1024}, model);
   set_biased_gpt(model);
   read_activation(config, "gelu_new", model);
   model.positions = PositionKind::kLearned;
@@ -50,7 +50,7 @@ std::vector<std::string> neo_attention_layers(ConfigReader& config) {
 }  // namespace
 
 void read_gpt_neo(ConfigReader& config, Model& model) {
-  read_sizes(config, {2048, 24, 16, 0, 0, 50257, 2048}, model);
+  read_sizes(config, {16, 0, 0, 50257, 2048}, model);
   set_biased_gpt(model);
   read_activation(config, "gelu_new", model);
   model.qkv_bias = false;
@@ -65,7 +65,7 @@ void read_gpt_neo(ConfigReader& config, Model& model) {
 }
 
 void read_gpt_neox(ConfigReader& config, Model& model) {
-  read_sizes(config, {6144, 44, 64, 0, 24576, 50432, 2048}, model);
+  read_sizes(config, {64, 0, 24576, 50432, 2048}, model);
   set_biased_gpt(model);
   read_activation(config, "gelu", model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", true);
@@ -75,7 +75,7 @@ void read_gpt_neox(ConfigReader& config, Model& model) {
 }
 
 void read_bloom(ConfigReader& config, Model& model) {
-  read_sizes(config, {64, 2, 8, 0, 0, 250880, 2048}, model);
+  read_sizes(config, {8, 0, 0, 250880, 2048}, model);
   set_biased_gpt(model);
   model.positions = PositionKind::kAlibi;
   model.embedding_norm = true;
@@ -84,7 +84,7 @@ void read_bloom(ConfigReader& config, Model& model) {
 }
 
 void read_mpt(ConfigReader& config, Model& model) {
-  read_sizes(config, {2048, 24, 16, 0, 0, 50368, 2048}, model);
+  read_sizes(config, {16, 0, 0, 50368, 2048}, model);
   set_biased_gpt(model);
   const bool bias = !config.flag("no_bias", true);
   model.norm_bias = model.qkv_bias = model.out_bias = model.mlp_bias = bias;
@@ -112,7 +112,7 @@ void read_mpt(ConfigReader& config, Model& model) {
 }
 
 void read_opt(ConfigReader& config, Model& model) {
-  read_sizes(config, {768, 12, 12, 0, 3072, 50272, 2048}, model);
+  read_sizes(config, {12, 0, 3072, 50272, 2048}, model);
   set_biased_gpt(model);
   read_activation(config, "relu", model);
   const bool bias = config.flag("enable_bias", true);
@@ -129,7 +129,7 @@ void read_opt(ConfigReader& config, Model& model) {
 }
 
 void read_phi(ConfigReader& config, Model& model) {
-  read_sizes(config, {2048, 24, 32, 0, 8192, 51200, 2048}, model);
+  read_sizes(config, {32, 0, 8192, 51200, 2048}, model);
   set_biased_gpt(model);
   read_activation(config, "gelu_new", model);
   model.parallel_branches = true;
@@ -143,7 +143,7 @@ void read_phi(ConfigReader& config, Model& model) {
 void read_falcon(ConfigReader& config, Model& model) {
   const bool second = config.flag("new_decoder_architecture", false);
   const bool multi_query = config.flag("multi_query", true);
-  read_sizes(config, {4544, 32, 71, 0, 0, 65024, 2048}, model);
+  read_sizes(config, {71, 0, 0, 65024, 2048}, model);
   if (!second) model.kv_heads = multi_query ? 1 : model.heads;
   set_biased_gpt(model);
   read_activation(config, "gelu", model);

@@ -13,20 +13,20 @@ void read_llama_like(ConfigReader& config, const SizeDefaults& defaults, Model& 
 }
 
 void read_llama(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 32, 32, 0, 11008, 32000, 2048}, model);
+  read_llama_like(config, {32, 0, 11008, 32000, 2048}, model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.mlp_bias = config.flag("mlp_bias", false);
 }
 
 void read_mistral(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 32, 32, 8, 14336, 32000, 131072}, model);
+  read_llama_like(config, {32, 8, 14336, 32000, 131072}, model);
   const int64_t window =
       config.is_null("sliding_window") ? 0 : config.count("sliding_window", 4096);
   read_windows(config, window, 0, model);
 }
 
 void read_mixtral(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 32, 32, 8, 14336, 32000, 131072}, model);
+  read_llama_like(config, {32, 8, 14336, 32000, 131072}, model);
   read_windows(config, config.count("sliding_window", 0), 0, model);
   read_mixture(config, 8, 2, model.ffn, model);
   place_experts(0, 1, model);
@@ -56,13 +56,13 @@ void place_qwen_experts(ConfigReader& config, Model& model) {
 }  // namespace
 
 void read_qwen2(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 32, 32, 32, 22016, 151936, 32768}, model);
+  read_llama_like(config, {32, 32, 22016, 151936, 32768}, model);
   model.qkv_bias = true;
   read_qwen_windows(config, 28, model);
 }
 
 void read_qwen2_moe(ConfigReader& config, Model& model) {
-  read_llama_like(config, {2048, 24, 16, 16, 5632, 151936, 32768}, model);
+  read_llama_like(config, {16, 16, 5632, 151936, 32768}, model);
   model.qkv_bias = config.flag("qkv_bias", true);
   read_qwen_windows(config, 28, model);
   read_mixture(config, 60, 4, 1408, model);
@@ -72,14 +72,14 @@ void read_qwen2_moe(ConfigReader& config, Model& model) {
 }
 
 void read_qwen3(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 32, 32, 32, 22016, 151936, 32768, 128}, model);
+  read_llama_like(config, {32, 32, 22016, 151936, 32768, 128}, model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.qk_norm = true;
   read_qwen_windows(config, 28, model);
 }
 
 void read_qwen3_moe(ConfigReader& config, Model& model) {
-  read_llama_like(config, {2048, 24, 32, 4, 6144, 151936, 32768}, model);
+  read_llama_like(config, {32, 4, 6144, 151936, 32768}, model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.qk_norm = true;
   read_qwen_windows(config, 28, model);
@@ -88,14 +88,14 @@ void read_qwen3_moe(ConfigReader& config, Model& model) {
 }
 
 void read_phi3(ConfigReader& config, Model& model) {
-  read_llama_like(config, {3072, 32, 32, 0, 8192, 32064, 4096}, model);
+  read_llama_like(config, {32, 0, 8192, 32064, 4096}, model);
   model.dropout = config.real("hidden_dropout", 0, 0, 1);
   config.flag("attention_bias", false);  // written out, never used by the implementation
   read_windows(config, config.count("sliding_window", 0), 0, model);
 }
 
 void read_phimoe(ConfigReader& config, Model& model) {
-  read_llama_like(config, {4096, 32, 32, 8, 6400, 32064, 131072}, model);
+  read_llama_like(config, {32, 8, 6400, 32064, 131072}, model);
   model.norm = NormKind::kLayerNorm;
   model.norm_bias = true;
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
@@ -106,7 +106,7 @@ void read_phimoe(ConfigReader& config, Model& model) {
 }
 
 void read_starcoder2(ConfigReader& config, Model& model) {
-  read_sizes(config, {3072, 30, 24, 2, 12288, 49152, 4096}, model);
+  read_sizes(config, {24, 2, 12288, 49152, 4096}, model);
   read_activation(config, "gelu_pytorch_tanh", model);
   model.gated = false;
   model.norm = NormKind::kLayerNorm;
@@ -120,7 +120,7 @@ void read_starcoder2(ConfigReader& config, Model& model) {
 
 /// LayerNorm with weight + 1 (and a bias), squared ReLU, no gate.
 void read_nemotron(ConfigReader& config, Model& model) {
-  read_llama_like(config, {6144, 32, 48, 0, 24576, 256000, 4096}, model);
+  read_llama_like(config, {48, 0, 24576, 256000, 4096}, model);
   read_activation(config, "relu2", model);
   model.gated = false;
   model.norm = NormKind::kLayerNorm;
@@ -130,7 +130,7 @@ void read_nemotron(ConfigReader& config, Model& model) {
 }
 
 void read_gpt_oss(ConfigReader& config, Model& model) {
-  read_llama_like(config, {2880, 36, 64, 8, 2880, 201088, 131072, 64}, model);
+  read_llama_like(config, {64, 8, 2880, 201088, 131072, 64}, model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", true);
   model.attention_sinks = true;
   read_windows(config, config.count("sliding_window", 128), 2, model);
@@ -140,7 +140,7 @@ void read_gpt_oss(ConfigReader& config, Model& model) {
 }
 
 void read_grok1(ConfigReader& config, Model& model) {
-  read_llama_like(config, {6144, 64, 48, 8, 32768, 131072, 8192}, model);
+  read_llama_like(config, {48, 8, 32768, 131072, 8192}, model);
   read_activation(config, "gelu", model);
   model.norms_per_layer = 4;
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
@@ -150,7 +150,7 @@ void read_grok1(ConfigReader& config, Model& model) {
 
 /// LayerNorm without bias, experts in every layer, sizes in two nested objects.
 void read_dbrx(ConfigReader& config, Model& model) {
-  read_llama_like(config, {2048, 24, 16, 0, 0, 32000, 2048}, model);
+  read_llama_like(config, {16, 0, 0, 32000, 2048}, model);
   model.norm = NormKind::kLayerNorm;
   if (ConfigReader* attention = config.child("attn_config")) {
     model.kv_heads = attention->size("num_key_value_heads", 1);

@@ -18,7 +18,7 @@ void read_shapes(ConfigReader& config, Model& model) {
   for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"})
     config.required_size(key);
   const bool grouped = config.flag("group_query_attention", false);
-  read_sizes(config, {1, 1, 1, 0, 0, 1, 2048}, model);
+  read_sizes(config, {1, 0, 0, 1, 2048}, model);
   const int64_t groups = config.size("num_key_value_heads", 1);
   model.kv_heads = grouped ? groups : model.heads;
   model.gated = config.flag("swiglu", false);

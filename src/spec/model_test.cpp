@@ -30,7 +30,8 @@ TEST(ReadModel, EveryCatalogModelReadsWithoutUnknownKeys) {
 }
 
 TEST(ReadModel, DefaultsAreThoseOfTheConfigurationClass) {
-  const Model model = model_of(R"({"model_type": "llama"})");
+  const Model model =
+      model_of(R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32})");
   EXPECT_EQ(model.hidden, 4096);
   EXPECT_EQ(model.ffn, 11008);
   EXPECT_EQ(model.layer_count(), 32);
@@ -40,8 +41,8 @@ TEST(ReadModel, DefaultsAreThoseOfTheConfigurationClass) {
 }
 
 TEST(ReadModel, LlamaWithEverythingOptional) {
-  const Model model =
-      model_of(R"({"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32,
+  const Model model = model_of(
+      R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 2048, "num_attention_heads": 32,
     "num_key_value_heads": 8, "head_dim": 80, "attention_bias": true, "mlp_bias": true, "tie_word_embeddings": true})");
   EXPECT_EQ(model.head_dim, 80);
   EXPECT_EQ(model.kv_heads, 8);
@@ -74,33 +75,38 @@ TEST(ReadModel, BloomNeoxPhiAndFalconLayouts) {
       model_of(R"({"model_type": "bloom", "hidden_size": 1024, "n_head": 16, "n_layer": 24})");
   EXPECT_TRUE(bloom.embedding_norm);
   EXPECT_EQ(bloom.positions, PositionKind::kAlibi);
-  EXPECT_TRUE(model_of(R"({"model_type": "gpt_neox"})").parallel_branches);
-  const Model phi = model_of(R"({"model_type": "phi"})");
+  EXPECT_TRUE(
+      model_of(R"({"model_type": "gpt_neox", "hidden_size": 6144, "num_hidden_layers": 44})")
+          .parallel_branches);
+  const Model phi =
+      model_of(R"({"model_type": "phi", "hidden_size": 2048, "num_hidden_layers": 24})");
   EXPECT_EQ(phi.norms_per_layer, 1);
   EXPECT_TRUE(phi.head_bias);
-  const Model falcon = model_of(R"({"model_type": "falcon"})");
+  const Model falcon =
+      model_of(R"({"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32})");
   EXPECT_EQ(falcon.kv_heads, 1);
   EXPECT_EQ(falcon.norms_per_layer, 1);
-  const Model falcon2 =
-      model_of(R"({"model_type": "falcon", "new_decoder_architecture": true, "hidden_size": 8192,
+  const Model falcon2 = model_of(
+      R"({"model_type": "falcon", "num_hidden_layers": 32, "new_decoder_architecture": true, "hidden_size": 8192,
     "num_attention_heads": 128, "num_kv_heads": 8})");
   EXPECT_EQ(falcon2.kv_heads, 8);
   EXPECT_EQ(falcon2.norms_per_layer, 2);
 }
 
 TEST(ReadModel, WindowsAlternateInGemmaAndGptOss) {
-  const Model gemma2 =
-      model_of(R"({"model_type": "gemma2", "num_hidden_layers": 4, "sliding_window": 4096})");
+  const Model gemma2 = model_of(
+      R"({"model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 4, "sliding_window": 4096})");
   EXPECT_EQ(gemma2.layers[0].window, 4096);
   EXPECT_EQ(gemma2.layers[1].window, 0);
   const Model gemma3 = model_of(
-      R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 12, "sliding_window": 512}})");
+      R"({"model_type": "gemma3", "text_config": {"hidden_size": 2304, "num_hidden_layers": 12, "sliding_window": 512}})");
   EXPECT_EQ(gemma3.layer_count(), 12);
   for (size_t i = 0; i < 12; ++i)
     EXPECT_EQ(gemma3.layers[i].window, i == 5 || i == 11 ? 0 : 512) << i;
   EXPECT_TRUE(gemma3.qk_norm);
   EXPECT_EQ(gemma3.norms_per_layer, 4);
-  const Model oss = model_of(R"({"model_type": "gpt_oss"})");
+  const Model oss =
+      model_of(R"({"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 36})");
   EXPECT_EQ(oss.layers[0].window, 128);
   EXPECT_EQ(oss.layers[1].window, 0);
   EXPECT_TRUE(oss.attention_sinks && oss.experts.expert_bias && oss.experts.router_bias &&
@@ -108,7 +114,8 @@ TEST(ReadModel, WindowsAlternateInGemmaAndGptOss) {
 }
 
 TEST(ReadModel, DeepSeekHasLatentAttentionAndDenseFirstLayers) {
-  const Model v3 = model_of(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})");
+  const Model v3 = model_of(
+      R"({"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "num_nextn_predict_layers": 1})");
   EXPECT_EQ(v3.attention, AttentionKind::kLatent);
   EXPECT_EQ(v3.latent.q_rank, 1536);
   EXPECT_EQ(v3.head_dim, 192);  // 128 + 64
@@ -116,8 +123,8 @@ TEST(ReadModel, DeepSeekHasLatentAttentionAndDenseFirstLayers) {
   EXPECT_TRUE(v3.layers[3].moe);
   EXPECT_EQ(v3.experts.shared_ffn, 2048);
   EXPECT_EQ(v3.mtp_layers, 1);
-  const Model lite =
-      model_of(R"({"model_type": "deepseek_v2", "q_lora_rank": null, "n_shared_experts": 2,
+  const Model lite = model_of(
+      R"({"model_type": "deepseek_v2", "hidden_size": 4096, "num_hidden_layers": 32, "q_lora_rank": null, "n_shared_experts": 2,
     "moe_intermediate_size": 1408, "first_k_dense_replace": 1})");
   EXPECT_EQ(lite.latent.q_rank, 0);
   EXPECT_EQ(lite.experts.shared_ffn, 2816);
@@ -125,13 +132,16 @@ TEST(ReadModel, DeepSeekHasLatentAttentionAndDenseFirstLayers) {
 }
 
 TEST(ReadModel, QwenMixesDenseAndExpertLayers) {
-  const Model model =
-      model_of(R"({"model_type": "qwen3_moe", "num_hidden_layers": 6, "decoder_sparse_step": 2,
+  const Model model = model_of(
+      R"({"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 6, "decoder_sparse_step": 2,
     "mlp_only_layers": [3]})");
   const std::vector<bool> expected = {false, true, false, false, false, true};
   for (size_t i = 0; i < 6; ++i) EXPECT_EQ(model.layers[i].moe, expected[i]) << i;
-  EXPECT_TRUE(model_of(R"({"model_type": "qwen2"})").qkv_bias);
-  EXPECT_TRUE(model_of(R"({"model_type": "qwen2_moe"})").experts.shared_gate);
+  EXPECT_TRUE(model_of(R"({"model_type": "qwen2", "hidden_size": 4096, "num_hidden_layers": 32})")
+                  .qkv_bias);
+  EXPECT_TRUE(
+      model_of(R"({"model_type": "qwen2_moe", "hidden_size": 2048, "num_hidden_layers": 24})")
+          .experts.shared_gate);
 }
 
 TEST(ReadModel, MegatronArgumentsAsAModel) {
@@ -149,8 +159,8 @@ TEST(ReadModel, MegatronArgumentsAsAModel) {
 }
 
 TEST(ReadModel, UnknownKeysAreListedHarmlessOnesAreNot) {
-  const Model model =
-      model_of(R"({"model_type": "llama", "bos_token_id": 1, "torch_dtype": "bfloat16",
+  const Model model = model_of(
+      R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "bos_token_id": 1, "torch_dtype": "bfloat16",
     "rope_theta": 1e6, "warp_factor": 9})");
   EXPECT_EQ(model.unknown_keys, std::vector<std::string>{"warp_factor"});
 }
@@ -160,32 +170,62 @@ TEST(ReadModel, MessagesNameLineKeyFoundAndAllowed) {
       error_of("{\"model_type\": \"llama\",\n\"hidden_size\": \"big\"}"),
       "config.json:2: hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of("{\"model_type\": \"llama\",\n\n\"num_hidden_layers\": -3}"),
+      error_of("{\"model_type\": \"llama\",\n\"hidden_size\": 4096,\n\"num_hidden_layers\": -3}"),
       "config.json:3: num_hidden_layers: found -3; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of(R"({"model_type": "llama", "hidden_size": 1e30})"),
+      error_of(R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 1e30})"),
       "config.json:1: hidden_size: found 1e+30; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of(R"({"model_type": "llama", "hidden_size": 4096.0})"),
+      error_of(R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096.0})"),
       "config.json:1: hidden_size: found 4096.0; allowed: a whole number from 1 to 1000000000");
-  EXPECT_EQ(error_of(R"({"model_type": "gpt2", "n_embd": 99999999999999999999})"),
-            "config.json:1: n_embd: found 1e+20; allowed: a whole number from 1 to 1000000000");
-  EXPECT_EQ(error_of(R"({"model_type": "llama", "attention_bias": 1})"),
-            "config.json:1: attention_bias: found 1; allowed: true or false");
-  EXPECT_EQ(error_of(R"({"model_type": "llama", "num_attention_heads": 33})"),
-            "config.json:1: num_attention_heads: found 33; allowed: a divisor of hidden_size = "
-            "4096, unless head_dim is given");
   EXPECT_EQ(
-      error_of(R"({"model_type": "llama", "num_key_value_heads": 5})"),
+      error_of(
+          R"({"model_type": "gpt2", "num_hidden_layers": 12, "n_embd": 99999999999999999999})"),
+      "config.json:1: n_embd: found 1e+20; allowed: a whole number from 1 to 1000000000");
+  EXPECT_EQ(
+      error_of(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "attention_bias": 1})"),
+      "config.json:1: attention_bias: found 1; allowed: true or false");
+  EXPECT_EQ(
+      error_of(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 33})"),
+      "config.json:1: num_attention_heads: found 33; allowed: a divisor of hidden_size = "
+      "4096, unless head_dim is given");
+  EXPECT_EQ(
+      error_of(
+          R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_key_value_heads": 5})"),
       "config.json:1: num_key_value_heads: found 5; allowed: a divisor of the 32 attention heads");
-  EXPECT_EQ(error_of(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"),
-            "config.json:1: num_experts_per_tok: found 9; allowed: 1 to the 8 experts");
-  EXPECT_EQ(error_of(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"),
-            "config.json:1: n_embd: found 768, but hidden_size is 1024; they mean the same and "
-            "must agree");
-  EXPECT_EQ(error_of("{\"model_type\": \"gemma3\",\n\"text_config\": {\n\"head_dim\": []}}"),
+  EXPECT_EQ(
+      error_of(
+          R"({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_experts_per_tok": 9})"),
+      "config.json:1: num_experts_per_tok: found 9; allowed: 1 to the 8 experts");
+  EXPECT_EQ(
+      error_of(
+          R"({"model_type": "gpt2", "num_hidden_layers": 12, "n_embd": 768, "hidden_size": 1024})"),
+      "config.json:1: n_embd: found 768, but hidden_size is 1024; they mean the same and "
+      "must agree");
+  EXPECT_EQ(error_of("{\"model_type\": \"gemma3\",\n\"text_config\": {\"hidden_size\": 2304, "
+                     "\"num_hidden_layers\": 26,\n\"head_dim\": []}}"),
             "config.json:3: text_config.head_dim: found a list; allowed: a whole number from 1 to "
             "1000000000");
+}
+
+TEST(ReadModel, WidthAndDepthHaveNoDefault) {
+  EXPECT_EQ(error_of(R"({"model_type": "llama", "num_hidden_layers": 32})"),
+            "config.json:1: hidden_size: is missing (also known as n_embd, n_embed, d_model, "
+            "emb_size, dim)");
+  EXPECT_EQ(
+      error_of(R"({"model_type": "llama", "hidden_size": 4096})"),
+      "config.json:1: num_hidden_layers: is missing (also known as n_layer, n_layers, num_layers)");
+}
+
+TEST(ReadModel, AKeyStandsOnce) {
+  EXPECT_EQ(error_of("{\"model_type\": \"llama\",\n\"hidden_size\": 4096,\n\"hidden_size\": 8192}"),
+            "config.json:3:1: hidden_size: stands twice in one object");
+  // The same key in two objects is no repetition.
+  EXPECT_TRUE(parse_model(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+      "hidden_size": 2304, "num_hidden_layers": 26}})",
+                          "config.json"));
 }
 
 TEST(ReadModel, BrokenJsonGetsLineAndColumn) {
@@ -198,10 +238,13 @@ TEST(ReadModel, BrokenJsonGetsLineAndColumn) {
 }
 
 TEST(ReadModel, UnknownArchitectureNamesTheNearest) {
-  EXPECT_NE(error_of(R"({"model_type": "llamma"})").find("the nearest is \"llama\""),
+  EXPECT_NE(error_of(R"({"model_type": "llamma", "hidden_size": 1, "num_hidden_layers": 1})")
+                .find("the nearest is \"llama\""),
             std::string::npos);
   EXPECT_NE(
-      error_of(R"({"model_type": "jamba", "num_experts": 16})").find("the nearest is \"mixtral\""),
+      error_of(
+          R"({"model_type": "jamba", "hidden_size": 1, "num_hidden_layers": 1, "num_experts": 16})")
+          .find("the nearest is \"mixtral\""),
       std::string::npos);
   EXPECT_NE(error_of(R"({"hidden_size": 4})").find("model_type: is missing; allowed: bloom, "),
             std::string::npos);
@@ -210,7 +253,7 @@ TEST(ReadModel, UnknownArchitectureNamesTheNearest) {
 TEST(ReadModel, SizesThatWouldOverflowAreRefused) {
   EXPECT_NE(
       error_of(
-          R"({"model_type": "llama", "hidden_size": 1000000000, "num_attention_heads": 1000000000,
+          R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 1000000000, "num_attention_heads": 1000000000,
     "intermediate_size": 1000000000})")
           .find("these sizes make about"),
       std::string::npos);

@@ -176,7 +176,8 @@ Result<Fabric> read_fabric(YamlMap& map) {
 
 Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(yaml, file));
-  if (map.has("node") || !map.has("gpu")) return parse_full_cluster(map);
+  const bool describes_node = map.has("gpu") || map.has("gpus") || map.has("intra");
+  if (map.has("node") || !describes_node) return parse_full_cluster(map);
   ERGOMETER_ASSIGN(Cluster cluster, cluster_of_node(map));
   check_domain(map, cluster);
   if (map.error()) return tl::unexpected(*map.error());

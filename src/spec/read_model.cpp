@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/file.h"
 #include "base/nearest.h"
@@ -27,6 +29,12 @@ std::string position(const std::string& file, std::string_view text, size_t byte
   return fmt::format("{}:{}:{}", file, lines + 1, before.size() - start + 1);
 }
 
+/// Where the key stands for the last time.
+size_t last_key(std::string_view text, const std::string& key) {
+  const size_t at = text.rfind(fmt::format("\"{}\"", key));
+  return at == text.npos ? 0 : at;
+}
+
 /// The part of the library's message that a user understands.
 std::string plain_syntax_error(std::string_view what) {
   const size_t colon = what.find("syntax error");
@@ -39,9 +47,33 @@ std::string plain_syntax_error(std::string_view what) {
          fmt::format(" (read so far: {})", reason.substr(last + kLastRead.size()));
 }
 
+/// Notes the first key that stands twice in one object; the library itself keeps the last.
+class DuplicateKeys {
+ public:
+  bool operator()(int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::object_start) open_.emplace_back();
+    if (event == Event::object_end) open_.pop_back();
+    if (event != Event::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (!open_.back().insert(key).second && first_.empty()) first_ = key;
+    return true;
+  }
+  const std::string& first() const { return first_; }
+
+ private:
+  std::vector<std::set<std::string>> open_;
+  std::string first_;
+};
+
 Result<nlohmann::json> parse_object(std::string_view text, const std::string& file) {
   try {
-    nlohmann::json json = nlohmann::json::parse(text);
+    DuplicateKeys duplicates;
+    nlohmann::json json = nlohmann::json::parse(text, std::ref(duplicates));
+    if (!duplicates.first().empty())
+      return input_error(fmt::format("{}: {}: stands twice in one object",
+                                     position(file, text, last_key(text, duplicates.first())),
+                                     duplicates.first()));
     if (json.is_object()) return json;
     return input_error(
         fmt::format("{}:1: found {}; expected the object of a config.json", file, describe(json)));
