@@ -36,11 +36,8 @@ bool fully_sharded(const spec::Job& job) {
 }
 
 bool reduces_every_micro_batch(const spec::Job& job) {
-  // Megatron keeps whole gradient buffers through the step; PyTorch's SHARD_GRAD_OP frees them
-  // every backward.
-  const bool shard_grad_op =
-      job.parallelism.zero_stage == 2 && job.training.framework == spec::Framework::kTorchFsdp;
-  return fully_sharded(job) || shard_grad_op;
+  // Sharded gradients have no whole buffer that could collect several micro batches.
+  return fully_sharded(job) || job.parallelism.zero_stage >= 2;
 }
 
 workload::Operator data_collective(const char* name, CollectiveKind kind, GroupKind group,

@@ -13,7 +13,7 @@ namespace ergometer::plan {
 /// the next unit's while this one computes; its gradients are reduced and scattered behind its
 /// backward. Hybrid sharding gathers and scatters inside one shard group and, behind the last micro
 /// batch, sums the shards over the replicas. Expert parameters are sharded over their own replicas.
-/// PyTorch's ZeRO-2 scatters in the same way and gathers nothing here.
+/// ZeRO-2 scatters in the same way and gathers nothing here.
 class ShardedUnits {
  public:
   ShardedUnits(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
