@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The same job gives the same bytes from every build: g++ without optimisation, the release build and clang, with
-# one thread and with two. Compares the JSON summary and the trace of three jobs; ends with status 1 on a difference.
+# The same job gives the same bytes from every build: g++ without optimisation, the release build and clang. Compares
+# JSON and trace of three jobs, and the study's whole matrix with one and two threads; ends with status 1 on a difference.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,26 +24,38 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # What one build says of one job: JSON and trace, one after the other.
-answer() {  # build, threads, job number
-  read -ra words <<<"${jobs[$3]}"
-  "build/$1/ergometer" simulate "${words[@]}" --json --threads "$2" --trace "$scratch/trace"
+job() {  # build, job
+  local words
+  read -ra words <<<"$2"
+  "build/$1/ergometer" simulate "${words[@]}" --json --quiet --trace "$scratch/trace"
   cat "$scratch/trace"
 }
 
+matrix() {  # build, threads; the time it took is the only thing that may differ
+  "build/$1/ergometer" sweep charllm --threads "$2" --json --quiet | sed '/"elapsed/d; /_per_s":/d'
+}
+
 status=0
-for number in "${!jobs[@]}"; do
-  answer release 1 "$number" >"$scratch/wanted"
-  for build in "${builds[@]}"; do
-    for threads in 1 2; do
-      answer "$build" "$threads" "$number" >"$scratch/found"
-      if cmp -s "$scratch/wanted" "$scratch/found"; then
-        echo "same: $build, $threads threads: ${jobs[$number]}"
-      else
-        echo "DIFFERS: $build, $threads threads: ${jobs[$number]}"
-        diff "$scratch/wanted" "$scratch/found" | head -n 6 || true
-        status=1
-      fi
-    done
+compare() {  # what it is
+  if cmp -s "$scratch/wanted" "$scratch/found"; then
+    echo "same: $1"
+  else
+    echo "DIFFERS: $1"
+    diff "$scratch/wanted" "$scratch/found" | head -n 6 || true
+    status=1
+  fi
+}
+
+for words in "${jobs[@]}"; do
+  job release "$words" >"$scratch/wanted"
+  for build in "${builds[@]:1}"; do
+    job "$build" "$words" >"$scratch/found"
+    compare "$build: $words"
   done
+done
+matrix release 1 >"$scratch/wanted"
+for build in "${builds[@]}"; do
+  matrix "$build" 2 >"$scratch/found"
+  compare "$build: sweep with two threads"
 done
 exit $status

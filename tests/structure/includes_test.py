@@ -62,8 +62,10 @@ class Includes(unittest.TestCase):
     def test_heavy_headers_stay_in_their_cpp_files(self):
         self.write("spec/read.h", "#include <nlohmann/json.hpp>\n#include <nlohmann/json_fwd.hpp>\n")
         self.write("engine/sweep.cpp", "#include <yaml-cpp/yaml.h>\n")
+        self.write("engine/sweep_test.cpp", "#include <nlohmann/json.hpp>\n#include <sqlite3.h>\n")
         self.expect(
             "src/engine/sweep.cpp:1: <yaml-cpp/yaml.h>: only spec may use it",
+            "src/engine/sweep_test.cpp:2: <sqlite3.h>: only run may use it",
             "src/spec/read.h:1: <nlohmann/json.hpp>: slow to compile, include it in a .cpp file")
 
     def test_links_keep_the_direction(self):
