@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "base/json_writer.h"
@@ -79,6 +80,31 @@ std::string count_text(const std::vector<Outcome>& outcomes) {
                      count(Status::kOk), count(Status::kDoesNotFit), count(Status::kRefused));
 }
 
+/// What a refusal is about, for counting: the name of the defect that stands behind it in
+/// parentheses, or the first key that it names.
+std::string subject(const std::string& reason) {
+  const size_t open = reason.rfind('(');
+  if (reason.ends_with(')') && reason.find(' ', open) == std::string::npos)
+    return reason.substr(open + 1, reason.size() - open - 2);
+  const size_t file = reason.find(": ");
+  const size_t start = file == std::string::npos ? 0 : file + 2;
+  return reason.substr(start, reason.find_first_of(" :", start) - start);
+}
+
+std::map<std::string, int64_t> refusals(const std::vector<Outcome>& outcomes) {
+  std::map<std::string, int64_t> counts;
+  for (const Outcome& o : outcomes)
+    if (o.status == Status::kRefused) ++counts[subject(o.reason)];
+  return counts;
+}
+
+std::string refusals_text(const std::vector<Outcome>& outcomes) {
+  std::string text;
+  for (const auto& [what, count] : refusals(outcomes))
+    text += fmt::format("  {:>5}  {}\n", count, what);
+  return text.empty() ? text : "refused for\n" + text;
+}
+
 std::string to_text(const std::vector<spec::MatrixRow>& rows,
                     const std::vector<Outcome>& outcomes) {
   size_t width = 4;
@@ -95,7 +121,7 @@ std::string to_text(const std::vector<spec::MatrixRow>& rows,
                        known ? base::format_binary_bytes(o.run.memory.peak_bytes) : "-",
                        o.reason.empty() ? "" : "  ", o.reason);
   }
-  return out + count_text(outcomes) + '\n';
+  return out + count_text(outcomes) + '\n' + refusals_text(outcomes);
 }
 
 std::string to_json(const std::vector<spec::MatrixRow>& rows,
@@ -104,6 +130,9 @@ std::string to_json(const std::vector<spec::MatrixRow>& rows,
   json.begin_object()
       .member("schema_version", run::kSchemaVersion)
       .member("summary", count_text(outcomes));
+  json.key("refused_for").begin_object();
+  for (const auto& [what, count] : refusals(outcomes)) json.member(what, count);
+  json.end_object();
   json.key("rows").begin_array();
   for (size_t i = 0; i < rows.size(); ++i) {
     const Outcome& o = outcomes[i];

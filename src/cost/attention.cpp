@@ -43,19 +43,6 @@ constexpr int64_t kTileRows =
 constexpr int64_t kDecodeQueries = 16;  // below this a tile of the matrix unit is not even filled
 constexpr double kSmallHead = 64, kFullHead = 128;  // widths between which small_head fades
 
-double head_factor(const AttentionParameters& attention, const AttentionShape& shape) {
-  if (shape.qk_dim != shape.v_dim)
-    return shape.backward ? attention.latent_backward : attention.latent_forward;
-  const double width = std::clamp(static_cast<double>(shape.qk_dim), kSmallHead, kFullHead);
-  return attention.small_head +
-         (1 - attention.small_head) * (width - kSmallHead) / (kFullHead - kSmallHead);
-}
-
-double work_tiles(const AttentionShape& shape) {
-  return static_cast<double>(shape.batch * shape.heads *
-                             ((shape.q_length + kTileRows - 1) / kTileRows));
-}
-
 struct Product {
   int64_t m, n, k;
 };
@@ -96,12 +83,27 @@ Price price_unfused(const Device& device, const GemmParameters& gemm, const Oper
 
 }  // namespace
 
+bool decodes(const AttentionShape& shape) { return shape.q_length < kDecodeQueries; }
+
+double head_factor(const AttentionParameters& attention, const AttentionShape& shape) {
+  if (shape.qk_dim != shape.v_dim)
+    return shape.backward ? attention.latent_backward : attention.latent_forward;
+  const double width = std::clamp(static_cast<double>(shape.qk_dim), kSmallHead, kFullHead);
+  return attention.small_head +
+         (1 - attention.small_head) * (width - kSmallHead) / (kFullHead - kSmallHead);
+}
+
+double work_tiles(const AttentionShape& shape) {
+  return static_cast<double>(shape.batch * shape.heads *
+                             ((shape.q_length + kTileRows - 1) / kTileRows));
+}
+
 Price price_attention(const Device& device, const AttentionParameters& attention,
                       const GemmParameters& gemm, const MemoryParameters& memory,
                       const Operator& op) {
   const AttentionShape& shape = op.attention;
   const double memory_s = op.bytes / (memory.efficiency * device.memory_bytes_per_s);
-  if (shape.q_length < kDecodeQueries)
+  if (decodes(shape))
     return roofline(0, memory_s, memory.ramp_s + device.kernel_latency_s * op.kernels);
   if (!shape.fused) return price_unfused(device, gemm, op);
   const double tiles = work_tiles(shape);

@@ -78,11 +78,7 @@ Group shape_of(const Operator& op, const GroupPlacement& where) {
   return group;
 }
 
-/// A protocol's time, split so that the report can say what bounds the collective.
-struct Time {
-  double latency_s = 0, transfer_s = 0;
-  double seconds() const { return latency_s + transfer_s; }
-};
+using Time = CollectiveTime;
 
 /// Bus bandwidth of a ring over `ranks` GPUs of one domain.
 double ring_bandwidth(const DomainParameters& domain, double ranks) {
@@ -119,7 +115,7 @@ Time in_domain(const DomainParameters& domain, const Group& group) {
   const double steps = group.ranks - 1;
   const Time low{
       domain.low_latency_base_s + domain.low_latency_hop_s * (group.all_reduce ? 2 : 1) * steps,
-      group.bus_factor * group.bytes / domain.low_latency_bytes_per_s};
+      group.bus_factor * group.bytes / domain.low_latency_bytes_per_s, true};
   const double start_s =
       group.all_reduce ? domain.latency_s : domain.ring_base_s + domain.hop_s * steps;
   const double fill_s = group.all_reduce ? domain.ramp_s : domain.ramp_s / 2;
@@ -135,7 +131,7 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   const double bandwidth =
       std::min(ring_bandwidth(domain, group.local), nic_bytes_per_s * fabric.line_efficiency);
   Time low{fabric.low_latency_base_s,
-           group.bus_factor * group.bytes / fabric.low_latency_bytes_per_s};
+           group.bus_factor * group.bytes / fabric.low_latency_bytes_per_s, true};
   Time high{0, group.bus_factor * group.bytes / bandwidth};
   if (group.all_reduce) {
     low.latency_s += 2 * domain.low_latency_hop_s * std::max(0.0, group.local - 1) +
@@ -179,22 +175,21 @@ Time send(const DomainParameters& domain, const FabricParameters& fabric, const 
 
 }  // namespace
 
+CollectiveTime collective_time(const DomainParameters& domain, const FabricParameters& fabric,
+                               const Operator& op, const GroupPlacement& where) {
+  const Group group = shape_of(op, where);
+  if (op.collective == CollectiveKind::kSendRecv) return send(domain, fabric, group, where);
+  if (op.collective == CollectiveKind::kAllToAll) return all_to_all(domain, fabric, group, where);
+  if (where.nodes > 1) return across_domains(domain, fabric, group, where.nic_bytes_per_s);
+  return in_domain(domain, group);
+}
+
 Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const Operator& op,
                        const GroupPlacement& where) {
   if (where.size <= 1) return Price{};
   ERGOMETER_CHECK(where.nodes <= 1 || where.nic_bytes_per_s > 0, "a group across domains has NICs");
-  const Group group = shape_of(op, where);
-  Time time;
-  if (op.collective == CollectiveKind::kSendRecv) {
-    time = send(domain, fabric, group, where);
-  } else if (op.collective == CollectiveKind::kAllToAll) {
-    time = all_to_all(domain, fabric, group, where);
-  } else if (where.nodes > 1) {
-    time = across_domains(domain, fabric, group, where.nic_bytes_per_s);
-  } else {
-    time = in_domain(domain, group);
-  }
+  const Time time = collective_time(domain, fabric, op, where);
   Price price;
   price.fixed_s = device.kernel_latency_s + time.seconds();
   price.limit = time.latency_s > time.transfer_s ? Limit::kLatency : Limit::kLink;

@@ -20,6 +20,25 @@ Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement&
   return {};
 }
 
+Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement& where) const {
+  const Parameters& p = *parameters_;
+  Terms terms;
+  if (op.kind == OperatorKind::kGemm) terms.tile_share = tile_share(p.gemm, op, p.device.sms);
+  if (op.kind == OperatorKind::kMemory) terms.memory_share = memory_share(op);
+  terms.decodes = op.kind == OperatorKind::kAttention && decodes(op.attention);
+  if (op.kind == OperatorKind::kAttention && op.attention.fused && !terms.decodes) {
+    terms.work_tiles = work_tiles(op.attention);
+    terms.head_factor = head_factor(p.attention, op.attention);
+  }
+  if (op.kind == OperatorKind::kCollective && where.size > 1) {
+    const CollectiveTime time = collective_time(p.domain, p.fabric, op, where);
+    terms.low_latency = time.low_latency;
+    terms.latency_s = time.latency_s;
+    terms.transfer_s = time.transfer_s;
+  }
+  return terms;
+}
+
 double CostModel::launch_s() const { return parameters_->launch_s; }
 
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job) {

@@ -53,18 +53,6 @@ double useful_fraction(const Operator& op, double rows, double columns, double s
   return batch * m * n / (waves * sms * rows * columns);
 }
 
-double best_tile(const GemmParameters& gemm, const Operator& op, double sms) {
-  auto rows = static_cast<double>(gemm.tile_m), columns = static_cast<double>(gemm.tile_n);
-  double best = 0, tile_rate = 1;
-  for (int halving = 0; halving <= kTileHalvings; ++halving) {
-    best = std::max(best, tile_rate * useful_fraction(op, rows, columns, sms));
-    best = std::max(best, tile_rate * useful_fraction(op, columns, rows, sms));
-    (rows >= columns ? rows : columns) /= 2;
-    tile_rate *= gemm.tile_step;
-  }
-  return best;
-}
-
 double operand_bytes(const Operator& op) {
   if (op.bytes > 0) return op.bytes;
   const double element = op.precision == spec::Precision::kFp32  ? 4
@@ -76,6 +64,18 @@ double operand_bytes(const Operator& op) {
 }
 
 }  // namespace
+
+double tile_share(const GemmParameters& gemm, const Operator& op, double sms) {
+  auto rows = static_cast<double>(gemm.tile_m), columns = static_cast<double>(gemm.tile_n);
+  double best = 0, tile_rate = 1;
+  for (int halving = 0; halving <= kTileHalvings; ++halving) {
+    best = std::max(best, tile_rate * useful_fraction(op, rows, columns, sms));
+    best = std::max(best, tile_rate * useful_fraction(op, columns, rows, sms));
+    (rows >= columns ? rows : columns) /= 2;
+    tile_rate *= gemm.tile_step;
+  }
+  return best;
+}
 
 Price roofline(double compute_s, double memory_s, double fixed_s) {
   const double work_s = std::max(compute_s, memory_s);
@@ -98,7 +98,7 @@ double gemm_compute_s(const Device& device, const GemmParameters& gemm, const Op
       fp8 ? gemm.k_ramp * device.rate(op.precision) / device.rate(spec::Precision::kBf16)
           : gemm.k_ramp;
   const auto k = static_cast<double>(op.k);
-  const double rate = full_rate * power(best_tile(gemm, op, sms), gemm.quantization) *
+  const double rate = full_rate * power(tile_share(gemm, op, sms), gemm.quantization) *
                       (k / (k + ramp)) * (op.layout == GemmLayout::kNt ? gemm.wgrad : 1);
   const double products =
       static_cast<double>(op.groups) * static_cast<double>(op.m) * static_cast<double>(op.n) * k;

@@ -23,13 +23,19 @@
 
 namespace ergometer::cost {
 
-Price price_memory(const Device& device, const MemoryParameters& memory,
-                   const workload::Operator& op) {
+std::string_view memory_share(const workload::Operator& op) {
   const std::string_view name = op.name;
   const bool permutes = name.find("permute") != name.npos || name.starts_with("sort_chunks");
-  const double share = op.module == workload::Module::kLoss ? memory.cross_entropy
-                       : permutes                           ? memory.permute
-                                                            : memory.efficiency;
+  if (op.module == workload::Module::kLoss) return "memory.cross_entropy";
+  return permutes ? "memory.permute" : "memory.efficiency";
+}
+
+Price price_memory(const Device& device, const MemoryParameters& memory,
+                   const workload::Operator& op) {
+  const std::string_view name = memory_share(op);
+  const double share = name == "memory.cross_entropy" ? memory.cross_entropy
+                       : name == "memory.permute"     ? memory.permute
+                                                      : memory.efficiency;
   return roofline(0, op.bytes / (share * device.memory_bytes_per_s),
                   op.kernels * (memory.ramp_s + device.kernel_latency_s));
 }

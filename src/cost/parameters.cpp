@@ -99,6 +99,14 @@ Device read_device(const spec::Gpu& gpu, Reader& r) {
   return device;
 }
 
+/// Tables of one link may stand at a node whose links are slower: nothing runs above line rate.
+void cap_at_line_rate(DomainParameters& p, double line) {
+  for (double* rate : {&p.ring_bytes_per_s, &p.half_ring_bytes_per_s, &p.pair_ring_bytes_per_s,
+                       &p.pair_bytes_per_s, &p.all_to_all_bytes_per_s, &p.in_switch_bytes_per_s,
+                       &p.low_latency_bytes_per_s})
+    *rate = std::min(*rate, line);
+}
+
 DomainParameters read_domain(Reader& r, int64_t gpus) {
   DomainParameters p;
   p.gpus = gpus;
@@ -206,6 +214,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   if (p.domain.gpus > 1 && job.gpus > 1) {
     Reader inside(node.parameters, "node " + node.name, "collective.");
     p.domain = read_domain(inside, p.domain.gpus);
+    if (node.intra_bytes_per_s > 0) cap_at_line_rate(p.domain, node.intra_bytes_per_s);
     ERGOMETER_TRY(inside.finish());
   }
   if (job.gpus > p.domain.gpus) {

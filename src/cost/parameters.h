@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "cost/cost.h"
 #include "spec/job.h"
@@ -99,6 +100,22 @@ Price price_memory(const Device& device, const MemoryParameters& memory,
 Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const workload::Operator& op,
                        const plan::GroupPlacement& where);
+
+/// A collective's time, split so that the report can say what bounds it.
+struct CollectiveTime {
+  double latency_s = 0, transfer_s = 0;
+  bool low_latency = false;  ///< by the low-latency protocol
+  double seconds() const { return latency_s + transfer_s; }
+};
+CollectiveTime collective_time(const DomainParameters& domain, const FabricParameters& fabric,
+                               const workload::Operator& op, const plan::GroupPlacement& where);
+/// q of gemm.cpp: the share of the machine's multiply-adds that land in the result, best tile.
+double tile_share(const GemmParameters& gemm, const workload::Operator& op, double sms);
+/// The parameter that is the share of HBM's peak which a memory-bound kernel reaches.
+std::string_view memory_share(const workload::Operator& op);
+bool decodes(const workload::AttentionShape& shape);
+double work_tiles(const workload::AttentionShape& shape);
+double head_factor(const AttentionParameters& attention, const workload::AttentionShape& shape);
 
 /// Compute that scales with the clock against memory that does not: the larger decides. `fixed_s`
 /// comes on top.

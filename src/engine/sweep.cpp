@@ -324,7 +324,8 @@ Timeline Sweep::collect() const {
   for (RankTimes& rank : timeline.ranks) {
     double busy_s = 0;
     for (const double part_s : rank.parts_s) busy_s += part_s;
-    rank.parts_s[static_cast<size_t>(Part::kIdle)] = timeline.step_s - busy_s;
+    // A rank that is never idle may have parts that add up to a rounding error more than the step.
+    rank.parts_s[static_cast<size_t>(Part::kIdle)] = std::max(0.0, timeline.step_s - busy_s);
   }
   for (const RoleState& role : roles_) timeline.host_gaps_s.push_back(role.host_gaps_s);
   for (const int64_t wanted : input_.sampled_ranks) {

@@ -155,9 +155,14 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
     memory.parts.emplace_back(name, bytes);
     named += bytes;
   }
-  // What is rebuilt or in passing at the peak, less what that backward has freed already.
-  if (memory.activations != named)
-    memory.parts.emplace_back("working_set", memory.activations - named);
+  // What is rebuilt or in passing at the peak, less what that backward has freed already; when that
+  // is more, it comes off the largest part.
+  const double rest = memory.activations - named;
+  if (rest > 0) memory.parts.emplace_back("working_set", rest);
+  if (rest < 0)
+    std::max_element(memory.parts.begin(), memory.parts.end(), [](const auto& a, const auto& b) {
+      return a.second < b.second;
+    })->second += rest;
   return memory;
 }
 

@@ -128,11 +128,16 @@ Message sender_of(const run::Kernel& receive, const JobView& job) {
 }
 
 void add_arrow(EventList& events, const run::Kernel& kernel, size_t id, bool start) {
-  // An arrow binds to the slice that holds its time; the middle is inside it whatever the rounding.
+  // An arrow binds to the slice that holds its time and must not lead back in time, though a
+  // receive is often posted before its send: from the first moment of the one to the last of the
+  // other.
+  const int64_t at =
+      start ? kernel.start_ns
+            : kernel.start_ns + std::max<int64_t>(0, static_cast<int64_t>(kernel.duration_ns) - 1);
   events.add(fmt::format(
       R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"name":"message","cat":"pipeline"{}}})",
       start ? 's' : 'f', id, kernel.rank, kernel.stream,
-      microseconds(kernel.start_ns + kernel.duration_ns / 2), start ? "" : R"(,"bp":"e")"));
+      microseconds(at), start ? "" : R"(,"bp":"e")"));
 }
 
 void add_arrows(EventList& events, const run::Run& run, const JobView& job) {

@@ -65,8 +65,17 @@ TEST(Trace, AnArrowLeadsFromASendToItsReceiveOnTheNextStage) {
   EXPECT_EQ(starts[0].at("pid"), 0);
   EXPECT_EQ(ends[0].at("pid"), 2);
   EXPECT_EQ(starts[0].at("id"), ends[0].at("id"));
-  EXPECT_EQ(starts[0].at("ts"), 4.0);  // 3.500 + 1.001 / 2
-  EXPECT_EQ(ends[0].at("ts"), 4.3);
+  EXPECT_EQ(starts[0].at("ts"), 3.5);
+  EXPECT_EQ(ends[0].at("ts"), 4.599);
+}
+
+TEST(Trace, AnArrowToAReceivePostedEarlyDoesNotLeadBackInTime) {
+  run::Run run = example_run();
+  run.kernels[2].start_ns = 1000;  // ends with the send, at 4501
+  run.kernels[2].duration_ns = 3501;
+  const json trace = json::parse(trace_text(run));
+  EXPECT_EQ(events(trace, "s").at(0).at("ts"), 3.5);
+  EXPECT_EQ(events(trace, "f").at(0).at("ts"), 4.5);
 }
 
 TEST(Trace, AReceiveFromAnotherMicroBatchHasNoArrow) {

@@ -235,7 +235,7 @@ TEST(JobFile, Messages) {
           ":4: parallelism.tp = 3 does not divide 32 attention heads; try 1, 2, 4, 8, 16 or 32");
   const TestFile word("word.yaml", "model: llama3-8b\ncluster: hgx-h100\ntp: four\n");
   EXPECT_EQ(resolve(*read_job_file(word.path)).error().message,
-            word.path + ":3: tp: found \"four\"; allowed: a whole number from 1 to 16777216");
+            word.path + ":3: tp: found \"four\"; allowed: a whole number from 1 to 1048576");
 }
 
 TEST(Nemo, AFileWithReferences) {

@@ -122,8 +122,8 @@ void check_even_stages(SettingReader& read, const Job& job) {
   const std::string with = layers == job.model.layer_count() ? "" : " (embedding and loss counted)";
   if (layers % p.pp != 0)
     return read.refuse(
-        fmt::format("{} does not divide {} layers{}; try {}, or give stage_layers or "
-                    "decoder_first_pipeline_num_layers",
+        fmt::format("{} does not divide {} layers{}; try {}, or give --stage-layers or "
+                    "--decoder-first-pipeline-num-layers",
                     read.said(kPp, p.pp), layers, with, divisors_text(layers, p.pp)));
   if (layers % (p.pp * p.vpp) != 0)
     read.refuse(fmt::format("{} does not divide the {} layers of a stage{}; try {}",

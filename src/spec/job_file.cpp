@@ -49,6 +49,9 @@ class JobFileReader {
  private:
   void add(YamlMap& map, const YamlMap::Item& item, const std::string& prefix) {
     const SettingInfo* info = find_setting(item.key);
+    if (prefix.empty() && is_group(item.key))
+      return map.refuse_at(item.line, item.key,
+                           fmt::format("found \"{}\"; allowed: a mapping of settings", item.value));
     if (info == nullptr) return refuse_unknown(map, item, prefix.empty());
     const bool is_inline = info->name == "model" || info->name == "cluster";
     if (item.is_map && !is_inline)

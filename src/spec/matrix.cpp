@@ -123,6 +123,8 @@ class Table {
     }
     if (table.columns_.empty())
       return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
+    if (table.rows_.empty())
+      return input_error(fmt::format("{}: holds no configuration under its header", file));
     return table;
   }
 

@@ -127,6 +127,8 @@ Result<const ModelFamily*> choose_family(ConfigReader& config, const nlohmann::j
 /// A bound against sizes that would overflow later on, ten thousand times above today's largest
 /// model.
 constexpr double kMostParameters = 1e16;
+constexpr int64_t kMostLayers = 100'000;
+constexpr int64_t kMostPredictors = 64;  ///< layers of multi-token prediction
 
 double rough_parameters(const Model& model) {
   const double hidden = static_cast<double>(model.hidden);
@@ -161,6 +163,12 @@ void check_model(ConfigReader& config, Model& model) {
   if (experts.count > 0 && (experts.top_k < 1 || experts.top_k > experts.count))
     config.refuse("num_experts_per_tok", fmt::format("found {}; allowed: 1 to the {} experts",
                                                      experts.top_k, experts.count));
+  if (model.layer_count() > kMostLayers)
+    config.refuse("num_hidden_layers", fmt::format("found {}; allowed: up to {} layers",
+                                                   model.layer_count(), kMostLayers));
+  if (model.mtp_layers > kMostPredictors)
+    config.refuse("num_nextn_predict_layers",
+                  fmt::format("found {}; allowed: 0 to {}", model.mtp_layers, kMostPredictors));
   if (rough_parameters(model) > kMostParameters)
     config.refuse("hidden_size",
                   fmt::format("these sizes make about {:.2g} parameters; allowed: up to {:.0g}",

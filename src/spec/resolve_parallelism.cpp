@@ -14,7 +14,7 @@ constexpr std::string_view kPp = "pipeline_model_parallel_size";
 constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
 constexpr std::string_view kDp = "data_parallel_size";
 constexpr std::string_view kGpus = "gpus";
-constexpr int64_t kMostGpus = 16'777'216;
+constexpr int64_t kMostGpus = 1'048'576;
 
 bool is_inference(const Job& job) {
   return job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
@@ -61,9 +61,10 @@ std::string multiples_text(int64_t unit, int64_t near) {
 void check_gpus(SettingReader& read, const Job& job) {
   const int64_t node = job.cluster.node.gpus;
   if (job.cluster.nodes > 0 && job.gpus > job.cluster.nodes * node)
-    return read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} nodes of {})",
+    return read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} {} of {})",
                                    read.said(kGpus, job.gpus), job.cluster.nodes * node,
-                                   job.cluster.name, job.cluster.nodes, node));
+                                   job.cluster.name, job.cluster.nodes,
+                                   job.cluster.nodes == 1 ? "node" : "nodes", node));
   if (job.gpus > node && job.gpus % node != 0)
     read.refuse(fmt::format("{} leaves a node of {} GPUs half used; try {}",
                             read.said(kGpus, job.gpus), node, multiples_text(node, job.gpus)));

@@ -156,13 +156,13 @@ TEST(ResolveMessages, TensorParallelism) {
             "8, or ask for it with "
             "--allow-tp-across-nodes");
   EXPECT_EQ(dense({{"tp", "16"}, {"pp", "1"}, {"allow-tp-across-nodes", "true"}}), "no error");
-  EXPECT_EQ(dense({{"tp", "0"}}), "--tp: found \"0\"; allowed: a whole number from 1 to 16777216");
+  EXPECT_EQ(dense({{"tp", "0"}}), "--tp: found \"0\"; allowed: a whole number from 1 to 1048576");
   EXPECT_EQ(dense({{"tp", "-4"}}),
-            "--tp: found \"-4\"; allowed: a whole number from 1 to 16777216");
+            "--tp: found \"-4\"; allowed: a whole number from 1 to 1048576");
   EXPECT_EQ(dense({{"tp", "nan"}}),
-            "--tp: found \"nan\"; allowed: a whole number from 1 to 16777216");
+            "--tp: found \"nan\"; allowed: a whole number from 1 to 1048576");
   EXPECT_EQ(dense({{"tp", "99999999999999999999"}}),
-            "--tp: found \"99999999999999999999\"; allowed: a whole number from 1 to 16777216");
+            "--tp: found \"99999999999999999999\"; allowed: a whole number from 1 to 1048576");
 }
 
 TEST(ResolveMessages, Gpus) {
@@ -174,10 +174,10 @@ TEST(ResolveMessages, Gpus) {
             "--dp 4 contradicts gpus / (tp x cp x pp) = 32 / (4 x 1 x 4) = 2; leave one out");
   EXPECT_EQ(dense({{"gpus", "12"}, {"tp", "1"}, {"pp", "1"}}),
             "--gpus 12 leaves a node of 8 GPUs half used; try 8 or 16");
-  EXPECT_EQ(dense({{"dp", "16777216"}}),
-            "tp x cp x pp x dp = 4 x 1 x 4 x 16777216 makes more than 16777216 GPUs");
-  EXPECT_EQ(dense({{"cp", "16777216"}}),
-            "tp x cp x pp = 4 x 16777216 x 4 makes more than 16777216 GPUs");
+  EXPECT_EQ(dense({{"dp", "1048576"}}),
+            "tp x cp x pp x dp = 4 x 1 x 4 x 1048576 makes more than 1048576 GPUs");
+  EXPECT_EQ(dense({{"cp", "1048576"}}),
+            "tp x cp x pp = 4 x 1048576 x 4 makes more than 1048576 GPUs");
 }
 
 TEST(ResolveMessages, Batches) {
@@ -195,7 +195,7 @@ TEST(ResolveMessages, Pipelines) {
       dense({{"pp", "3"}})
           .find(
               "--pp 3 does not divide 80 layers; try 1, 2, 4, 5, 8, 10, 16, 20, 40 or 80, or give "
-              "stage_layers"),
+              "--stage-layers"),
       0u)
       << dense({{"pp", "3"}});
   EXPECT_EQ(dense({{"vpp", "3"}}),

@@ -121,6 +121,19 @@ void check_precision(SettingReader& read, const Job& job) {
     read.refuse(fmt::format("{} needs --fp8", read.said("fp8_param_gather")));
 }
 
+/// The step is simulated operation by operation; what no step in practice comes near would only
+/// take long.
+void check_work(SettingReader& read, const Job& job) {
+  constexpr int64_t kMostLayerPasses = 1 << 20;
+  const int64_t batches = job.training.global_batch / job.training.micro_batch / job.parallelism.dp;
+  const int64_t layers = job.model.layer_count();
+  if (batches <= kMostLayerPasses / layers) return;
+  read.refuse(fmt::format("{} makes {} micro batches of {} layers a step; micro batches x layers "
+                          "may be up to {}; try a larger --mbs or a smaller batch",
+                          read.said("global_batch_size", job.training.global_batch), batches,
+                          layers, kMostLayerPasses));
+}
+
 void check_batches(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   const int64_t unit = t.micro_batch * job.parallelism.dp;
@@ -131,6 +144,7 @@ void check_batches(SettingReader& read, const Job& job) {
         read.said("global_batch_size", t.global_batch), t.micro_batch, job.parallelism.dp, unit,
         below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit)));
   }
+  check_work(read, job);
   const Model& model = job.model;
   if (model.position_rows > 0 && t.seq_length > model.max_positions)
     read.refuse(fmt::format("{} is more than the {} positions {} has learned",

@@ -10,7 +10,7 @@ namespace {
 
 using enum SettingKind;
 
-constexpr double kMostRanks = 16'777'216;
+constexpr double kMostRanks = 1'048'576;
 constexpr double kMostTokens = 134'217'728;
 constexpr double kMostSamples = 1e9;
 
