@@ -10,12 +10,15 @@ namespace {
 
 using workload::GroupKind;
 
+/// A scheduler leaves at most this share of a rack's GPUs unused to give a job equal parts of its
+/// racks (assumed: 16 of an NVL72's 18 trays is the usual segment).
+constexpr double kLeastDomainShare = 0.75;
+
 /// Where a global rank's GPU sits. A job fills its nodes and scale-up domains in rank order.
 struct Site {
   int64_t gpus_per_node, gpus_per_domain;
-  explicit Site(const spec::Cluster& cluster)
-      : gpus_per_node(cluster.node.gpus),
-        gpus_per_domain(std::max<int64_t>(cluster.domain_gpus, 1)) {}
+  explicit Site(const spec::Job& job)
+      : gpus_per_node(job.cluster.node.gpus), gpus_per_domain(domain_segment(job)) {}
   int64_t node(int64_t rank) const { return rank / gpus_per_node; }
   int64_t local(int64_t rank) const { return rank % gpus_per_node; }
   int64_t domain(int64_t rank) const { return rank / gpus_per_domain; }
@@ -34,8 +37,8 @@ int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
 /// model needs.
 class Groups {
  public:
-  Groups(const spec::Cluster& cluster, int64_t first, int64_t count, RankGroup group)
-      : cluster_(cluster), site_(cluster), first_(first), count_(count), group_(group) {
+  Groups(const spec::Job& job, int64_t first, int64_t count, RankGroup group)
+      : cluster_(job.cluster), site_(job), first_(first), count_(count), group_(group) {
     ERGOMETER_CHECK(count % group.size == 0, "groups tile the ranks");
     groups_.resize(static_cast<size_t>(count / group.size));
     locate();
@@ -150,13 +153,13 @@ class Groups {
 
 /// What each rank of a stage gets from its NICs while every rank of the stage that has to leave its
 /// domain sends or receives at once.
-void end_shares(const spec::Cluster& cluster, int64_t first, const std::vector<char>& leaves,
+void end_shares(const spec::Job& job, int64_t first, const std::vector<char>& leaves,
                 std::vector<double>& bytes_per_s) {
-  const Site site(cluster);
+  const Site site(job);
   const auto count = static_cast<int64_t>(leaves.size());
   bytes_per_s.assign(leaves.size(), 0);
   for (int64_t node = site.node(first); node <= site.node(first + count - 1); ++node) {
-    for (const spec::Nic& nic : cluster.node.nics) {
+    for (const spec::Nic& nic : job.cluster.node.nics) {
       std::vector<size_t> users;
       for (const int gpu : nic.gpus) {
         const int64_t index = node * site.gpus_per_node + gpu - first;
@@ -170,6 +173,18 @@ void end_shares(const spec::Cluster& cluster, int64_t first, const std::vector<c
 }
 
 }  // namespace
+
+int64_t domain_segment(const spec::Job& job) {
+  const int64_t domain = std::max<int64_t>(job.cluster.domain_gpus, 1);
+  const int64_t node = std::max<int64_t>(job.cluster.node.gpus, 1);
+  if (job.gpus <= domain) return domain;
+  const auto least = kLeastDomainShare * static_cast<double>(domain);
+  for (int64_t part = domain / node * node; static_cast<double>(part) >= least && part > 0;
+       part -= node) {
+    if (job.gpus % part == 0) return part;
+  }
+  return domain;
+}
 
 RankGroup rank_group(const spec::Job& job, GroupKind kind) {
   const spec::Parallelism& parallel = job.parallelism;
@@ -200,13 +215,13 @@ GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
   switch (kind) {
     case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
     case GroupKind::kEmbedding: return pipeline_placement(job, 0, stages - 1);
-    case GroupKind::kWorld: return Groups(job.cluster, 0, job.gpus, group).worst();
-    default: return Groups(job.cluster, stage * ranks, ranks, group).worst();
+    case GroupKind::kWorld: return Groups(job, 0, job.gpus, group).worst();
+    default: return Groups(job, stage * ranks, ranks, group).worst();
   }
 }
 
 GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t peer) {
-  const Site site(job.cluster);
+  const Site site(job);
   const int64_t ranks = job.stage_ranks();
   GroupPlacement placement;
   placement.size = stage == peer ? 1 : 2;
@@ -224,8 +239,8 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
   placement.ranks_per_node = 1;
   placement.nic_bytes_per_s = std::numeric_limits<double>::infinity();
   std::vector<double> here, there;
-  end_shares(job.cluster, stage * ranks, leaves, here);
-  end_shares(job.cluster, peer * ranks, leaves, there);
+  end_shares(job, stage * ranks, leaves, here);
+  end_shares(job, peer * ranks, leaves, there);
   for (int64_t i = 0; i < ranks; ++i) {
     const auto index = static_cast<size_t>(i);
     if (leaves[index] == 0) continue;

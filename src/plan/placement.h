@@ -18,12 +18,17 @@ struct RankGroup {
 
 RankGroup rank_group(const spec::Job& job, workload::GroupKind kind);
 
+/// GPUs the job takes of each scale-up domain: all of them, or, of domains of several nodes, the
+/// most that divides the job into equal parts (64 of an NVL72's 72 for 256 GPUs), as schedulers
+/// place jobs in segments. Where only small parts would be equal, domains are filled.
+int64_t domain_segment(const spec::Job& job);
+
 /// Where the members of a group lie, for the collective cost model. All groups of a kind and stage
 /// are alike unless the stage does not fill whole nodes; then this describes the worst of them.
 struct GroupPlacement {
   int64_t size = 1;
   int64_t nodes = 1;           ///< scale-up domains the group touches
-  int64_t ranks_per_node = 1;  ///< members on one node
+  int64_t ranks_per_node = 1;  ///< members in the domain that has the fewest of them
   /// Line rate one group gets from the NICs its members own on one node while all groups of this
   /// kind communicate at once, bytes/s per direction; 0 when the group stays inside a domain.
   double nic_bytes_per_s = 0;

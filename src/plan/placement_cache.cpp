@@ -7,7 +7,7 @@ namespace ergometer::plan {
 
 PlacementCache::PlacementCache(const spec::Job& job) : job_(job) {
   const int64_t node = job.cluster.node.gpus;
-  period_ = std::lcm(node, std::max<int64_t>(job.cluster.domain_gpus, 1));
+  period_ = std::lcm(node, domain_segment(job));
   for (const spec::FabricTier& tier : job.cluster.fabric.tiers) {
     if (tier.nodes_below > 0) period_ = std::lcm(period_, node * tier.nodes_below);
   }

@@ -128,6 +128,21 @@ TEST(Placement, ExpertParallelismAcrossNodes) {
   expect_placement(placement(job, GroupKind::kExpert, 0), 4, 4, 200, 1);
 }
 
+TEST(Placement, AJobTakesEqualPartsOfItsRacks) {
+  // 256 of 72 a rack: four racks give 64 each, so that groups of 64 stay inside one.
+  spec::Job job = make_job({.dp = 256, .ep = 64});
+  job.cluster = test::rack_cluster();
+  EXPECT_EQ(domain_segment(job), 64);
+  expect_placement(placement(job, GroupKind::kExpert, 0), 1, 64, 0, 0);
+  // Two whole racks; up to one rack; 292 = 4 x 73, whose equal parts are trays: racks are filled.
+  job.gpus = 144;
+  EXPECT_EQ(domain_segment(job), 72);
+  job.gpus = 64;
+  EXPECT_EQ(domain_segment(job), 72);
+  job.gpus = 292;
+  EXPECT_EQ(domain_segment(job), 72);
+}
+
 TEST(Placement, ARackOfSeventyTwoIsOneDomain) {
   // TP8 DP18 on two racks of 18 trays: data groups have nine members in each rack and own their
   // nine cards.
