@@ -44,9 +44,9 @@ Memory
   W weights 10.0  G gradients 20.0  O optimizer 15.0  A activations 12.0
   x other 3.0
 
-Links                   per step            mean            peak  of line rate
-  nvlink  per GPU        1.50 TB      120.5 GB/s      380.2 GB/s        25.0 %
-  nic     per NIC         250 GB        6.5 GB/s       11.5 GB/s        52.0 %
+Links      job, per step                    mean            peak  of line rate
+  nvlink         1.50 TB   per GPU    120.5 GB/s      380.2 GB/s        25.0 %
+  nic             250 GB   per NIC      6.5 GB/s       11.5 GB/s        52.0 %
 
 Limited by  GEMMs: half of the step
 )");

@@ -215,14 +215,15 @@ std::string memory(const run::Run& run, const TextStyle& style) {
 
 std::string links(const run::Run& run, const TextStyle& style) {
   if (run.links.empty()) return {};
-  std::string out = heading(style, fmt::format("{:<20}{:>12}{:>16}{:>16}{:>14}", "Links",
-                                               "per step", "mean", "peak", "of line rate"));
+  std::string out = heading(style, fmt::format("{:<8}{:>16}{:>24}{:>16}{:>14}", "Links",
+                                               "job, per step", "mean", "peak", "of line rate"));
   for (const run::Link& link : run.links) {
     const std::string_view per = link.kind == "nic" ? "per NIC" : "per GPU";
-    out += fmt::format(
-        "  {:<8}{:<10}{:>12}{:>16}{:>16}{:>14}\n", link.kind, per,
-        base::format_bytes(link.bytes_per_step), fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
-        fmt::format("{:.1f} GB/s", link.peak_gb_per_s), format_share(link.utilization));
+    const std::string total = base::format_bytes(link.bytes_per_step);
+    out += fmt::format("  {:<8}{:>14}{:>10}{:>14}{:>16}{:>14}\n", link.kind, total, per,
+                       fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
+                       fmt::format("{:.1f} GB/s", link.peak_gb_per_s),
+                       format_share(link.utilization));
   }
   return out;
 }
