@@ -21,7 +21,8 @@
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
-//       + max( S (p-1)/n / B_a2a, S (n-p)/n / (NIC share of a rank * efficiency) )
+//       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
+//     members in the emptiest domain where they are uneven
 //   send
 //     send_latency + S / (pair bandwidth, or NIC share * line efficiency)
 //
@@ -159,9 +160,11 @@ Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, 
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
   if (group.local > 1) time.transfer_s = group.bytes * (group.local - 1) / group.ranks / inside;
   if (network) {
-    const double share = where.nic_bytes_per_s / group.local * fabric.all_to_all_line_efficiency;
+    // The NIC rate is that of the domain with the fewest members, whose members send the most away.
+    const double fewest = std::min(group.local, static_cast<double>(where.ranks_per_node));
+    const double share = where.nic_bytes_per_s / fewest * fabric.all_to_all_line_efficiency;
     time.transfer_s =
-        std::max(time.transfer_s, group.bytes * (group.ranks - group.local) / group.ranks / share);
+        std::max(time.transfer_s, group.bytes * (group.ranks - fewest) / group.ranks / share);
   }
   return time;
 }

@@ -157,6 +157,10 @@ TEST(Collective, AllToAllSplitsBetweenLinks) {
   // 12 ms; 15 peers.
   EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, across(16, 4, 50e9)).seconds(),
               (9 + 14 + 7 + 29.703 + 12000) * 1e-6, 1e-9);
+  // 64 ranks, 8 in one domain and 56 in another: the 8 send 56/64 of their bytes over a card each:
+  // 87.5 MB / 25 GB/s = 3500 us; 63 peers.
+  EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, {64, 2, 8, 400e9, 1}).seconds(),
+              (9 + 14 + 55 + 29.703 + 3500) * 1e-6, 1e-9);
   // On a mesh two ranks of eight have one link of seven.
   DomainParameters mesh = round_domain();
   mesh.mesh_links = 7;
