@@ -6,12 +6,12 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<Arguments> parse(const char* command, std::vector<std::string> words) {
+base::Result<Arguments> parse(const char* command, const std::vector<std::string>& words) {
   return parse_arguments(*find_command(command), words);
 }
 
-std::string error(const char* command, std::vector<std::string> words) {
-  const auto result = parse(command, std::move(words));
+std::string error(const char* command, const std::vector<std::string>& words) {
+  const auto result = parse(command, words);
   return result ? "" : result.error().message;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <thread>
@@ -117,7 +118,7 @@ std::string to_text(const std::vector<spec::MatrixRow>& rows,
     const run::Performance& p = o.run.performance;
     out += fmt::format("{:<{}}  {:<12}  {:>9}  {:>9}  {:>10}{}{}\n", name_of(rows[i]), width,
                        to_word(o.status), known ? base::format_seconds(p.step_time_s) : "-",
-                       known ? base::format_count(static_cast<int64_t>(p.tokens_per_s + 0.5)) : "-",
+                       known ? base::format_count(std::llround(p.tokens_per_s)) : "-",
                        known ? base::format_binary_bytes(o.run.memory.peak_bytes) : "-",
                        o.reason.empty() ? "" : "  ", o.reason);
   }

@@ -33,14 +33,14 @@ struct Traffic {
 /// What stands between an operator's shape and its price and is neither in the shape nor in the
 /// catalog; for the report. A member that does not enter an operator's price is 0.
 struct Terms {
-  double tile_share = 0;   ///< GEMM: q of gemm.cpp
-  bool decodes = false;    ///< attention: so few queries that only bytes count
-  double work_tiles = 0;   ///< fused attention: U of attention.cpp
-  double head_factor = 0;  ///< fused attention: what the heads' width does to the rate
+  double tile_share = 0;          ///< GEMM: q of gemm.cpp
+  bool decodes = false;           ///< attention: so few queries that only bytes count
+  double work_tiles = 0;          ///< fused attention: U of attention.cpp
+  double head_factor = 0;         ///< fused attention: what the heads' width does to the rate
   std::string_view memory_share;  ///< memory-bound kernel: the parameter that is its share of HBM
-  bool low_latency = false;  ///< collective: which of its two protocols is the quicker
-  double latency_s = 0;      ///< collective: start, hops and ramp
-  double transfer_s = 0;     ///< collective: its bytes over its bandwidth
+  bool low_latency = false;       ///< collective: which of its two protocols is the quicker
+  double latency_s = 0;           ///< collective: start, hops and ramp
+  double transfer_s = 0;          ///< collective: its bytes over its bandwidth
 };
 
 /// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog

@@ -89,7 +89,7 @@ class PricedOperators {
   PricedOperators(const EngineInput& input, size_t role);
   /// An instruction without an operator takes no time.
   const PricedOperator& of(const plan::Instruction& it) const {
-    return operators_[static_cast<size_t>(it.op + 1)];
+    return operators_[static_cast<size_t>(int64_t{it.op} + 1)];
   }
   /// What instruction `index` takes, stretched.
   ClockedTime duration(size_t index) const {

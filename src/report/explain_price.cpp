@@ -20,8 +20,7 @@ using workload::OperatorKind;
 
 constexpr std::string_view kShape = "this rank's share of the shape";
 
-Explanation number(std::string name, double value, std::string_view unit,
-                   std::string source = {}) {
+Explanation number(std::string name, double value, std::string_view unit, std::string source = {}) {
   return {std::move(name), format_quantity(value, unit), value, {}, std::move(source), {}};
 }
 
@@ -64,12 +63,8 @@ class PriceNode {
 
  private:
   void count(const char* name, int64_t value, std::string_view source = kShape) {
-    node_.inputs.push_back({name,
-                            std::to_string(value),
-                            static_cast<double>(value),
-                            {},
-                            std::string(source),
-                            {}});
+    node_.inputs.push_back(
+        {name, std::to_string(value), static_cast<double>(value), {}, std::string(source), {}});
   }
   void bytes() {
     node_.inputs.push_back(number("bytes", op_.bytes, "B", "HBM traffic, read and written"));
@@ -80,9 +75,9 @@ class PriceNode {
   void parameter(const base::ParameterSet& set, std::string_view name, std::string_view where) {
     const base::Parameter* found = set.find(name);
     if (!with_parameters_ || found == nullptr) return;
-    node_.inputs.push_back(number(std::string(name), found->value, found->unit,
-                                  fmt::format("{}{}; {}", where, to_string(found->grade),
-                                              found->source)));
+    node_.inputs.push_back(
+        number(std::string(name), found->value, found->unit,
+               fmt::format("{}{}; {}", where, to_string(found->grade), found->source)));
   }
   void gpu_parameters(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) parameter(gpu_.parameters, name, "");
@@ -109,9 +104,9 @@ class PriceNode {
     return fmt::format("{} x sustained_clock / boost_clock", peak(precision));
   }
   void device_parameters(Precision precision) {
-    for (const std::string_view name : {peak(precision), std::string_view("sustained_clock"),
-                                        std::string_view("boost_clock"),
-                                        std::string_view("memory_bandwidth")})
+    for (const std::string_view name :
+         {peak(precision), std::string_view("sustained_clock"), std::string_view("boost_clock"),
+          std::string_view("memory_bandwidth")})
       parameter(gpu_.parameters, name, gpu_.name + ": ");
     gpu_parameters({"kernel.latency"});
   }
@@ -159,9 +154,9 @@ class PriceNode {
         "memory_bandwidth)); rate = {} x grouped.efficiency{}{} x {} / ({} + grouped.m_ramp) x {} "
         "/ ({} + grouped.k_ramp)",
         clocked_peak(op_.precision), fp8 ? " x gemm.fp8_efficiency / gemm.efficiency" : "",
-        weights                            ? " x grouped.wgrad"
+        weights                         ? " x grouped.wgrad"
         : op_.layout == GemmLayout::kNn ? " x grouped.dgrad"
-                                           : "",
+                                        : "",
         rows, rows, depth, depth);
     matrix_shape();
     device_parameters(op_.precision);
@@ -213,8 +208,8 @@ class PriceNode {
         "x memory_bandwidth)); rate = {} x {} x width x tiles / (tiles + {} x SMs)",
         clocked_peak(Precision::kBf16), backward ? "attention.backward" : "attention.forward",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
-    node_.inputs.push_back(number("tiles", terms_.work_tiles, "",
-                                  "batch x heads x q_length / 128, rounded up"));
+    node_.inputs.push_back(
+        number("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
     const bool latent = op_.attention.qk_dim != op_.attention.v_dim;
     node_.inputs.push_back(number(
         "width", terms_.head_factor, "",
@@ -316,17 +311,18 @@ class PriceNode {
     transfer = fmt::format("{} / bandwidth", wire());
     const std::string_view ramp = "x buffer / (buffer + collective.ramp_half_size)";
     if (where_.nodes <= 1) {
-      latency = reduces_all()
-                    ? fmt::format("collective.latency + collective.ramp {}", ramp)
-                    : fmt::format("collective.ring_base + (ranks - 1) x "
-                                  "collective.domain_hop_latency + collective.ramp / 2 {}",
-                                  ramp);
+      latency = reduces_all() ? fmt::format("collective.latency + collective.ramp {}", ramp)
+                              : fmt::format(
+                                    "collective.ring_base + (ranks - 1) x "
+                                    "collective.domain_hop_latency + collective.ramp / 2 {}",
+                                    ramp);
       return;
     }
     latency = reduces_all()
-                  ? fmt::format("collective.latency + 2 log2(nodes) x collective.tree_latency + "
-                                "collective.ramp {}, all between nodes",
-                                ramp)
+                  ? fmt::format(
+                        "collective.latency + 2 log2(nodes) x collective.tree_latency + "
+                        "collective.ramp {}, all between nodes",
+                        ramp)
                   : "ring_base + (ranks - nodes) x domain_hop_latency of the node + (nodes - 1) x "
                     "ring_hop_latency";
   }

@@ -71,9 +71,8 @@ TEST(ExplainPrice, Gemm) {
     EXPECT_EQ(node.formula.ends_with("x gemm.wgrad"), weights) << node.formula;
     // As the explanation of `tiles` says, exponents are multiples of 1/1024.
     const double exponent = std::round(in("gemm.quantization") * 1024) / 1024;
-    const double rate = in.peak() * in("gemm.efficiency") *
-                        std::pow(in("tiles"), exponent) * in("k") /
-                        (in("k") + in("gemm.k_ramp")) * (weights ? in("gemm.wgrad") : 1);
+    const double rate = in.peak() * in("gemm.efficiency") * std::pow(in("tiles"), exponent) *
+                        in("k") / (in("k") + in("gemm.k_ramp")) * (weights ? in("gemm.wgrad") : 1);
     const double compute_s = 2 * in("groups") * in("m") * in("n") * in("k") / rate;
     expect_price(node, in("gemm.fixed") + in("kernels") * in("kernel.latency") +
                            std::max(compute_s, in.memory_s("gemm.memory_efficiency")));
@@ -87,9 +86,9 @@ TEST(ExplainPrice, GroupedGemm) {
     const Inputs in{node};
     const bool weights = std::string_view(name).ends_with("wgrad");
     const double rows = weights ? in("k") : in("m"), depth = weights ? in("n") : in("k");
-    const double pass = weights                                      ? in("grouped.wgrad")
+    const double pass = weights                                     ? in("grouped.wgrad")
                         : std::string_view(name).ends_with("dgrad") ? in("grouped.dgrad")
-                                                                     : 1;
+                                                                    : 1;
     const double rate = in.peak() * in("grouped.efficiency") * pass * rows /
                         (rows + in("grouped.m_ramp")) * depth / (depth + in("grouped.k_ramp"));
     const double compute_s = 2 * in("groups") * in("m") * in("n") * in("k") / rate;
@@ -121,8 +120,8 @@ TEST(ExplainPrice, MemoryBoundKernelsByTheirOwnShareOfTheBandwidth) {
                                     {"cross_entropy", "memory.cross_entropy"}}) {
     const Explanation node = first_of(job, name);
     const Inputs in{node};
-    expect_price(node, in("kernels") * (in("memory.ramp") + in("kernel.latency")) +
-                           in.memory_s(share));
+    expect_price(node,
+                 in("kernels") * (in("memory.ramp") + in("kernel.latency")) + in.memory_s(share));
   }
 }
 

@@ -220,10 +220,10 @@ std::string links(const run::Run& run, const TextStyle& style) {
   for (const run::Link& link : run.links) {
     const std::string_view per = link.kind == "nic" ? "per NIC" : "per GPU";
     const std::string total = base::format_bytes(link.bytes_per_step);
-    out += fmt::format("  {:<8}{:>14}{:>10}{:>14}{:>16}{:>14}\n", link.kind, total, per,
-                       fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
-                       fmt::format("{:.1f} GB/s", link.peak_gb_per_s),
-                       format_share(link.utilization));
+    out +=
+        fmt::format("  {:<8}{:>14}{:>10}{:>14}{:>16}{:>14}\n", link.kind, total, per,
+                    fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
+                    fmt::format("{:.1f} GB/s", link.peak_gb_per_s), format_share(link.utilization));
   }
   return out;
 }

@@ -136,8 +136,8 @@ void add_arrow(EventList& events, const run::Kernel& kernel, size_t id, bool sta
             : kernel.start_ns + std::max<int64_t>(0, static_cast<int64_t>(kernel.duration_ns) - 1);
   events.add(fmt::format(
       R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"name":"message","cat":"pipeline"{}}})",
-      start ? 's' : 'f', id, kernel.rank, kernel.stream,
-      microseconds(at), start ? "" : R"(,"bp":"e")"));
+      start ? 's' : 'f', id, kernel.rank, kernel.stream, microseconds(at),
+      start ? "" : R"(,"bp":"e")"));
 }
 
 void add_arrows(EventList& events, const run::Run& run, const JobView& job) {

@@ -10,10 +10,12 @@ namespace ergometer::run {
 
 inline constexpr int kSchemaVersion = 1;
 
-/// The summary of a job, simulated, recorded or imported alike; names and units are the interface contract's.
+/// The summary of a job, simulated, recorded or imported alike; names and units are the interface
+/// contract's.
 struct Breakdown {
   double compute = 0, exposed_all_reduce = 0, exposed_all_gather = 0, exposed_reduce_scatter = 0,
-         exposed_all_to_all = 0, exposed_send_recv = 0, optimizer = 0, idle = 0;  ///< seconds, mean over ranks
+         exposed_all_to_all = 0, exposed_send_recv = 0, optimizer = 0,
+         idle = 0;  ///< seconds, mean over ranks
 };
 
 struct Performance {
@@ -30,24 +32,27 @@ struct MemoryPart {
 
 struct StageMemory {
   int64_t stage = 0;
-  double weights_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0, other_bytes = 0;
+  double weights_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
+         other_bytes = 0;
   std::vector<MemoryPart> parts;
 };
 
 struct Memory {
   bool fits = true;
   double peak_bytes = 0, capacity_bytes = 0;
-  double weights_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0, other_bytes = 0;
+  double weights_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
+         other_bytes = 0;
   int64_t worst_stage = 0;
   std::string advice;  ///< empty when it fits
   std::vector<StageMemory> stages;
 };
 
 struct Link {
-  std::string kind;  ///< "nvlink", "xgmi", "pcie", "nic"
+  std::string kind;           ///< "nvlink", "xgmi", "pcie", "nic"
   double bytes_per_step = 0;  ///< over the cluster, each byte once at its sender
-  double mean_gb_per_s = 0, peak_gb_per_s = 0;  ///< per GPU (nvlink, xgmi, pcie) or per NIC, one direction
-  double utilization = 0;     ///< mean over line rate
+  double mean_gb_per_s = 0,
+         peak_gb_per_s = 0;  ///< per GPU (nvlink, xgmi, pcie) or per NIC, one direction
+  double utilization = 0;    ///< mean over line rate
 };
 
 struct Rank {
@@ -60,8 +65,9 @@ struct Rank {
 struct Kernel {
   int64_t rank = 0;
   int32_t stream = 0;
-  std::string name;      ///< as a profiler would show it
-  std::string category;  ///< "gemm", "attention", "memory", "collective", "send_recv", "optimizer", "wait"
+  std::string name;  ///< as a profiler would show it
+  std::string
+      category;  ///< "gemm", "attention", "memory", "collective", "send_recv", "optimizer", "wait"
   int64_t start_ns = 0, duration_ns = 0;
   int64_t micro_batch = -1, chunk = -1, layer = -1;
   double flops = 0, bytes = 0, comm_bytes = 0;

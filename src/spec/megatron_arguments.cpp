@@ -162,7 +162,7 @@ class ArgumentReader {
   }
 
   Result<Settings> finish() {
-    if (model_.size() > 0 || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
+    if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     finish_sharding();
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");

@@ -33,7 +33,7 @@ class LayoutParser {
   }
 
   std::optional<std::string> repeated(int depth) {
-    const auto once = unit(depth);
+    auto once = unit(depth);
     if (!once || at_ >= text_.size() || text_[at_] != '*') return once;
     ++at_;
     size_t times = 0;

@@ -186,7 +186,7 @@ std::string source_of(ConfigReader& config) {
 Result<std::string> find_config_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    const std::string inside = (std::filesystem::path(path) / "config.json").string();
+    std::string inside = (std::filesystem::path(path) / "config.json").string();
     if (std::filesystem::exists(inside, ignored)) return inside;
     return input_error(fmt::format("{}: the folder holds no config.json", path));
   }

@@ -157,8 +157,7 @@ TEST(ResolveMessages, TensorParallelism) {
             "--allow-tp-across-nodes");
   EXPECT_EQ(dense({{"tp", "16"}, {"pp", "1"}, {"allow-tp-across-nodes", "true"}}), "no error");
   EXPECT_EQ(dense({{"tp", "0"}}), "--tp: found \"0\"; allowed: a whole number from 1 to 1048576");
-  EXPECT_EQ(dense({{"tp", "-4"}}),
-            "--tp: found \"-4\"; allowed: a whole number from 1 to 1048576");
+  EXPECT_EQ(dense({{"tp", "-4"}}), "--tp: found \"-4\"; allowed: a whole number from 1 to 1048576");
   EXPECT_EQ(dense({{"tp", "nan"}}),
             "--tp: found \"nan\"; allowed: a whole number from 1 to 1048576");
   EXPECT_EQ(dense({{"tp", "99999999999999999999"}}),

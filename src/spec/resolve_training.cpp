@@ -128,10 +128,11 @@ void check_work(SettingReader& read, const Job& job) {
   const int64_t batches = job.training.global_batch / job.training.micro_batch / job.parallelism.dp;
   const int64_t layers = job.model.layer_count();
   if (batches <= kMostLayerPasses / layers) return;
-  read.refuse(fmt::format("{} makes {} micro batches of {} layers a step; micro batches x layers "
-                          "may be up to {}; try a larger --mbs or a smaller batch",
-                          read.said("global_batch_size", job.training.global_batch), batches,
-                          layers, kMostLayerPasses));
+  read.refuse(
+      fmt::format("{} makes {} micro batches of {} layers a step; micro batches x layers "
+                  "may be up to {}; try a larger --mbs or a smaller batch",
+                  read.said("global_batch_size", job.training.global_batch), batches, layers,
+                  kMostLayerPasses));
 }
 
 void check_batches(SettingReader& read, const Job& job) {

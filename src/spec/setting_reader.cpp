@@ -89,7 +89,7 @@ std::string SettingReader::said(std::string_view name) const {
   const Origin origin = found != nullptr       ? found->origin
                         : it != origins_.end() ? it->second
                                                : Origin{};
-  const std::string key = origin.key.empty() ? std::string(name) : origin.key;
+  std::string key = origin.key.empty() ? std::string(name) : origin.key;
   const std::string shown = found == nullptr          ? ""
                             : found->text.size() > 60 ? found->text.substr(0, 57) + "..."
                                                       : found->text;
