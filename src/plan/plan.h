@@ -16,13 +16,13 @@ namespace ergometer::plan {
 enum class InstructionKind : uint8_t {
   kCompute,     ///< t[stream] = start + duration
   kCollective,  ///< inside the role: t[stream] = max of start over the group + duration
-  kWorld,  ///< across roles: the same over all ranks of all roles (`group` kWorld) or of first and
-           ///< last role at equal index (`group` kEmbedding)
-  kSend,      ///< message `slot` leaves at start; t[stream] = start + duration
-  kRecv,      ///< t[stream] = max(start, when the message left) + duration
-  kJoin,      ///< t[stream] = max(t[stream], t[on])
-  kRecord,    ///< event `slot` = t[stream]
-  kWait,      ///< t[stream] = max(t[stream], event `slot`)
+  kWorld,   ///< across roles: the same over all ranks of all roles (`group` kWorld) or of first and
+            ///< last role at equal index (`group` kEmbedding)
+  kSend,    ///< message `slot` leaves at start; t[stream] = start + duration
+  kRecv,    ///< t[stream] = max(start, when the message left) + duration
+  kJoin,    ///< t[stream] = max(t[stream], t[on])
+  kRecord,  ///< event `slot` = t[stream]
+  kWait,    ///< t[stream] = max(t[stream], event `slot`)
   kHostSync,  ///< h = max(h, t[stream]): a device-to-host copy, `.item()`, a device synchronisation
 };
 
@@ -31,8 +31,8 @@ struct Instruction {
   InstructionKind kind = InstructionKind::kCompute;
   workload::Stream stream = workload::Stream::kCompute;
   workload::Stream on = workload::Stream::kCompute;  ///< kJoin
-  int32_t op = -1;  ///< index into Plan::operators; for kJoin, kWait and kRecv on the compute
-                    ///< stream: the operator that exposed time is charged to (-1: none)
+  int32_t op = -1;    ///< index into Plan::operators; for kJoin, kWait and kRecv on the compute
+                      ///< stream: the operator that exposed time is charged to (-1: none)
   int32_t slot = -1;  ///< event or message number; messages are numbered over the whole plan
   int32_t micro_batch = -1;
   int32_t chunk = -1;
