@@ -47,7 +47,6 @@ struct Arguments {
       written;  ///< how the user spelt each flag: "--tp"
 
   bool has(std::string_view name) const { return flags.find(name) != flags.end(); }
-  bool on(std::string_view name) const { return value(name) == "true"; }
   std::string value(std::string_view name, std::string_view fallback = "") const {
     const auto found = flags.find(name);
     return found == flags.end() ? std::string(fallback) : found->second;

@@ -89,11 +89,13 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
       settings.set("model", word, {"the command line", "MODEL"});
     }
   }
+  spec::Settings options;
   for (const spec::SettingInfo& setting : spec::setting_table()) {
     const std::string name = dashed(setting.name);
     if (setting.name != "model" && arguments.has(name))
-      settings.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
+      options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
   }
+  settings.merge(options);
   return settings;
 }
 

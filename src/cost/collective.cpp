@@ -26,6 +26,9 @@
 //   send
 //     send_latency + S / (pair bandwidth, or NIC share * line efficiency)
 //
+// log2 N runs in straight lines between powers of two: 1.5 for three domains. On a full mesh B_a2a
+// is the share of a GPU's links that lead to members, min(1, (p-1) / links).
+//
 // B: in one domain the ring's bus bandwidth for that many ranks (all-reduce in the switch with wire
 // bandwidth Bw moves S (1 + 1/n) a GPU, where the catalog turns it on); across domains min(ring
 // inside, line efficiency * NIC rate the group owns on a node). On a full mesh B grows with the

@@ -84,7 +84,6 @@ Device read_device(const spec::Gpu& gpu, Reader& r) {
   Device device;
   device.sms = static_cast<double>(gpu.sms);
   device.memory_bytes_per_s = gpu.memory_bytes_per_s;
-  device.reference_clock_hz = gpu.sustained_clock_hz;
   device.kernel_latency_s = r.need("kernel.latency");
   const double slowed = gpu.sustained_clock_hz / gpu.boost_clock_hz;
   const double fp16 = r.need("peak_fp16");

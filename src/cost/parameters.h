@@ -13,8 +13,7 @@ namespace ergometer::cost {
 /// data sheet states peaks at the boost clock, so `peak * sustained / boost`.
 struct Device {
   double sms = 0;
-  double memory_bytes_per_s = 0;  ///< data-sheet peak; HBM has a clock of its own
-  double reference_clock_hz = 0;
+  double memory_bytes_per_s = 0;        ///< data-sheet peak; HBM has a clock of its own
   std::array<double, 4> flops_per_s{};  ///< by spec::Precision, dense matrix peak
   double kernel_latency_s = 0;          ///< between dependent kernels of one stream
   double rate(spec::Precision precision) const {

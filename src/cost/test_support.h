@@ -17,7 +17,6 @@ inline Device round_device() {
   Device device;
   device.sms = 100;
   device.memory_bytes_per_s = 1e12;
-  device.reference_clock_hz = 1e9;
   device.flops_per_s = {50e12, 100e12, 100e12, 200e12};
   return device;
 }

@@ -86,7 +86,7 @@ class EventEngine {
 
   const EngineInput& input_;
   int64_t n_;
-  std::array<plan::RankGroup, 11> groups_;
+  std::array<plan::RankGroup, workload::kGroupKindCount> groups_;
   std::vector<RankProcess> ranks_;
   std::vector<Message> messages_;
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::vector<std::pair<int64_t, int>>>

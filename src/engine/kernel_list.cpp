@@ -70,10 +70,18 @@ std::string memory_name(const Operator& op) {
     case Module::kEmbedding:
       return op.pass == workload::Pass::kBackward ? "embedding_backward_kernel"
                                                   : "indexSelectLargeIndex";
-    case Module::kMoe: return "moe_permute_kernel";
+    case Module::kMoe:
+      return op.name.find("permute") != op.name.npos ? "moe_permute_kernel"
+                                                     : "vectorized_elementwise_kernel";
     case Module::kLoss: return "cross_entropy_kernel";
     default: return "vectorized_elementwise_kernel";
   }
+}
+
+/// NCCL's word for the type a reduction sums in.
+std::string_view sum_word(spec::Precision precision) {
+  if (precision == spec::Precision::kFp32) return "f32";
+  return precision == spec::Precision::kFp16 ? "f16" : "bf16";
 }
 
 /// RCCL has one kernel for all; NCCL names its kernels by function, and by ring and LL whatever the
@@ -81,9 +89,11 @@ std::string memory_name(const Operator& op) {
 std::string collective_name(const spec::Gpu& gpu, const Operator& op) {
   if (gpu.vendor == "AMD") return "ncclDevKernel_Generic_4";
   switch (op.collective) {
-    case CollectiveKind::kAllReduce: return "ncclDevKernel_AllReduce_Sum_bf16_RING_LL";
+    case CollectiveKind::kAllReduce:
+      return fmt::format("ncclDevKernel_AllReduce_Sum_{}_RING_LL", sum_word(op.precision));
     case CollectiveKind::kAllGather: return "ncclDevKernel_AllGather_RING_LL";
-    case CollectiveKind::kReduceScatter: return "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL";
+    case CollectiveKind::kReduceScatter:
+      return fmt::format("ncclDevKernel_ReduceScatter_Sum_{}_RING_LL", sum_word(op.precision));
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kSendRecv: return "ncclDevKernel_SendRecv";
   }

@@ -13,7 +13,7 @@ namespace ergometer::engine {
 std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector<Span>& spans);
 
 /// What a profiler would call the kernel of an operator, with the operator's own name in brackets:
-/// "nvjet_hsh_256x128_64x4_2x1_v_bz_coopA_TNT [qkv]".
+/// "nvjet_sm100_bf16_256x256_64x4_2cta_tn [qkv]".
 std::string kernel_name(const spec::Gpu& gpu, const workload::Operator& op);
 /// "gemm", "attention", "memory", "collective", "send_recv" or "optimizer".
 std::string kernel_category(const workload::Operator& op);

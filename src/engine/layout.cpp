@@ -73,12 +73,6 @@ RankLayout RankLayout::of_job(const spec::Job& job, int64_t ranks) {
   return layout;
 }
 
-RankLayout RankLayout::representative() {
-  RankLayout layout;
-  layout.boundaries_ = {1};
-  return layout;
-}
-
 int64_t RankLayout::position(int64_t index) const {
   int64_t position = 0;
   for (size_t digit = 0; digit + 1 < boundaries_.size(); ++digit) {

@@ -25,8 +25,6 @@ class RankLayout {
  public:
   /// The layout of `ranks` ranks a role under the job's groups.
   static RankLayout of_job(const spec::Job& job, int64_t ranks);
-  /// One rank stands for each role; every group inside a role has one member.
-  static RankLayout representative();
 
   int64_t ranks() const { return ranks_; }
   int64_t position(int64_t index) const;
@@ -40,7 +38,7 @@ class RankLayout {
 
   int64_t ranks_ = 1;
   std::vector<int64_t> boundaries_;  ///< 1 .. ranks, each divides the next: where digits begin
-  std::array<GroupShape, 11> groups_;
+  std::array<GroupShape, workload::kGroupKindCount> groups_;
 };
 
 }  // namespace ergometer::engine

@@ -116,9 +116,11 @@ Loss bubble(const EngineInput& input, const run::Performance& performance) {
 Loss slow_matrices(const EngineInput& input, const Work& work,
                    const run::Performance& performance) {
   const spec::Gpu& gpu = input.job.cluster.node.gpu;
-  const double best = gpu.parameters.value_or("gemm.efficiency", 1.0) *
-                      peak_flops_per_s(input.job) *
-                      (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
+  const bool fp8 = input.job.training.precision == spec::Precision::kFp8;
+  const double best =
+      gpu.parameters.value_or(fp8 ? "gemm.fp8_efficiency" : "gemm.efficiency", 1.0) *
+      peak_flops_per_s(input.job) *
+      (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
   const double flops =
       workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
   if (best <= 0 || work.matrix_s <= 0) return {};

@@ -141,6 +141,12 @@ TEST(KernelName, IsWhatProfilersShow) {
   op.name = "tp_all_gather";
   EXPECT_EQ(kernel_name(gpu, op), "ncclDevKernel_AllGather_RING_LL [tp_all_gather]");
   EXPECT_EQ(kernel_category(op), "collective");
+  // Gradients are summed in their own type.
+  op.collective = workload::CollectiveKind::kReduceScatter;
+  op.precision = spec::Precision::kFp32;
+  op.name = "grad_reduce_scatter";
+  EXPECT_EQ(kernel_name(gpu, op),
+            "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL [grad_reduce_scatter]");
 }
 
 // Only the pipeline leaves the nodes: 8 micro batches forward and backward, each boundary tensor

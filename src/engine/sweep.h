@@ -7,9 +7,8 @@
 
 namespace ergometer::engine {
 
-/// The sweep over ranks laid out otherwise than the job's: with `RankLayout::representative()` one
-/// rank stands for each role, and ranks, clocks and samples are numbered by role. `order` is the
-/// order in which roles are tried, a permutation; it must not change the result.
+/// The sweep, with the order in which roles are tried given, a permutation: it must not change the
+/// result, and tests hold it to that.
 Timeline sweep_ranks(const EngineInput& input, const RankLayout& layout,
                      std::span<const size_t> order = {});
 

@@ -22,8 +22,8 @@ workload::Operator data_collective(const char* name, workload::CollectiveKind ki
                                    workload::GroupKind group, double elements,
                                    double element_bytes);
 
-/// Data-parallel traffic of one stage under ZeRO 0 to 2: Megatron's buffers of gradients and
-/// parameters, dense and expert ones apart because their replicas differ.
+/// Data-parallel traffic of one stage: Megatron's buffers of gradients under ZeRO 0 and 1, and of
+/// parameters under ZeRO 1 and 2, dense and expert ones apart because their replicas differ.
 ///
 /// Overlapped gradients are reduced bucket by bucket, in reverse layer order, as the last micro
 /// batch's backward completes them; a bucket ends at the first block border where it holds

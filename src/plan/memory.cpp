@@ -41,7 +41,7 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   }
   memory.other += buffers.total();
   add_part(memory, "dummy_gradients", buffers.dummy_gradients);
-  add_part(memory, "gathered_parameters", buffers.gathered);
+  add_part(memory, "unsharded_layers", buffers.gathered);
   add_part(memory, "tensor_parallel_buffers", buffers.tensor);
   add_part(memory, "kv_cache", buffers.kv_cache);
   add_part(memory, "workspace", buffers.workspace);

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/schedule.h"
 
@@ -37,12 +38,13 @@ bool has_loss(const workload::Block& block) {
   return block.kind == workload::BlockKind::kHead || block.kind == workload::BlockKind::kMtp;
 }
 
-/// Layers between two checkpoints: the uniform method's group, else one.
+/// Layers between two checkpoints: the uniform method's group, else one, as always where layers are
+/// gathered one by one.
 int64_t checkpoint_group(const spec::Job& job) {
   const spec::Training& training = job.training;
-  const bool grouped = training.recompute == spec::Recompute::kFull &&
-                       training.recompute_layers > 1 &&
-                       training.recompute_method == spec::RecomputeMethod::kUniform;
+  const bool grouped =
+      training.recompute == spec::Recompute::kFull && training.recompute_layers > 1 &&
+      training.recompute_method == spec::RecomputeMethod::kUniform && !fully_sharded(job);
   return grouped ? training.recompute_layers : 1;
 }
 

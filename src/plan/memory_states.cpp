@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
 
@@ -45,20 +46,15 @@ bool trains(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
 }
 
-bool shards_parameters(const spec::Job& job) {
-  return job.parallelism.fsdp || job.parallelism.zero_stage >= 3;
-}
-
 bool nanotron(const spec::Job& job) { return job.training.framework == spec::Framework::kNanotron; }
 
 bool torch_fsdp(const spec::Job& job) {
-  return job.training.framework == spec::Framework::kTorchFsdp && shards_parameters(job);
+  return job.training.framework == spec::Framework::kTorchFsdp && fully_sharded(job);
 }
 
 Shards shards_from(const spec::Job& job, bool sharded) {
   if (!sharded) return {};
-  const auto dense =
-      shards_parameters(job) ? workload::GroupKind::kShard : workload::GroupKind::kData;
+  const auto dense = fully_sharded(job) ? workload::GroupKind::kShard : workload::GroupKind::kData;
   return {static_cast<double>(rank_group(job, dense).size),
           static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size)};
 }
@@ -103,7 +99,7 @@ double fp8_copy_bytes(const spec::Job& job) {
 void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
              StateMemory& state) {
   if (job.training.precision != spec::Precision::kFp8) return;
-  const double shards = shards_parameters(job) ? shards_from(job, true).dense : 1;
+  const double shards = fully_sharded(job) ? shards_from(job, true).dense : 1;
   const double elements = fp8_weights(workload, stage) / shards;
   state.fp8_copies = elements * fp8_copy_bytes(job);
   state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);
@@ -131,11 +127,11 @@ double distinct_shape_bytes(const spec::Job& job, const workload::Workload& work
 }
 
 /// Sharded parameters are whole while their unit, a layer, computes, and the next one is fetched
-/// ahead; a layer's gradients are whole until they are reduced. What is outside the layers is one
-/// unit that stays gathered.
+/// ahead; where gradients are sharded (from ZeRO-2 on), a layer's are whole until they are reduced.
+/// What is outside the layers is one unit that stays gathered.
 double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
                       const Stage& stage) {
-  if (!shards_parameters(job)) return 0;
+  if (!reduces_every_micro_batch(job)) return 0;
   constexpr Shards kWhole;
   double layer = 0, layer_gradient = 0, outside = 0;
   for (const Chunk& chunk : stage.chunks)
@@ -150,7 +146,8 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
       layer_gradient = std::max(layer_gradient, trainable(block.parameters, kWhole));
     }
   const double gradient = torch_fsdp(job) || !job.training.gradients_fp32 ? element_bytes(job) : 4;
-  return element_bytes(job) * (2 * layer + outside) + gradient * layer_gradient;
+  const double gathered = fully_sharded(job) ? element_bytes(job) * (2 * layer + outside) : 0;
+  return gathered + gradient * layer_gradient;
 }
 
 /// Key-value cache of every sequence a replica serves, over the layers of the stage.

@@ -61,6 +61,14 @@ TEST(Memory, StatesOfEveryZeroStage) {
   EXPECT_EQ(states(3, true), (std::vector<double>{0.5, 1, 3}));
 }
 
+TEST(Memory, ShardedGradientsAreWholeWhileTheirLayerRuns) {
+  spec::Job job = job_with({.dp = 4});
+  job.parallelism.zero_stage = 2;
+  EXPECT_EQ(part(predict(job).worst(), "unsharded_layers"), 4 * kLayer);
+  job.parallelism.zero_stage = 1;
+  EXPECT_EQ(part(predict(job).worst(), "unsharded_layers"), 0);
+}
+
 TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   spec::Job job = job_with({.dp = 4});
   job.parallelism.fsdp = true;
@@ -73,7 +81,7 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   EXPECT_EQ(stage.gradients, all);
   EXPECT_EQ(stage.optimizer, 2 * all);
   // Two layers ahead and what is outside the layers in 16 bit, and one layer's gradients.
-  EXPECT_EQ(part(stage, "gathered_parameters"), 2 * (2 * kLayer + 2 * kTable + kNorm) + 2 * kLayer);
+  EXPECT_EQ(part(stage, "unsharded_layers"), 2 * (2 * kLayer + 2 * kTable + kNorm) + 2 * kLayer);
   EXPECT_EQ(part(stage, "dummy_gradients"), 0);
 }
 

@@ -284,7 +284,11 @@ class PriceNode {
         "collective.ring_base + collective.{} + collective.peer_latency x max(0, ranks - 9) + "
         "ramp / 2 x buffer / (buffer + ramp_half_size), the ramp that of the node",
         network ? "ring_hop_latency" : "domain_hop_latency");
-    transfer = "buffer x (ranks / nodes - 1) / ranks / all_to_all_bandwidth of the node";
+    transfer =
+        fmt::format("buffer x (ranks / nodes - 1) / ranks / all_to_all_bandwidth of the node{}",
+                    job_.cluster.node.parameters.value_or("collective.mesh_links", 0) > 0
+                        ? " / min(1, (ranks / nodes - 1) / mesh_links)"
+                        : "");
     if (network)
       transfer = fmt::format(
           "max({}, buffer x (ranks - p) / ranks / (nic / p x "
@@ -300,7 +304,7 @@ class PriceNode {
     else if (reduces_all())
       latency =
           "low_latency_base + 2 (ranks / nodes - 1) x low_latency_hop of the node + 2 log2(nodes) "
-          "x low_latency_tree_latency";
+          "x low_latency_tree_latency (log2 in straight lines between powers of two)";
     else
       latency =
           "low_latency_base + (ranks - nodes) x low_latency_domain_hop + (nodes - 1) x "
@@ -318,13 +322,15 @@ class PriceNode {
                                     ramp);
       return;
     }
-    latency = reduces_all()
-                  ? fmt::format(
-                        "collective.latency + 2 log2(nodes) x collective.tree_latency + "
-                        "collective.ramp {}, all between nodes",
-                        ramp)
-                  : "ring_base + (ranks - nodes) x domain_hop_latency of the node + (nodes - 1) x "
-                    "ring_hop_latency";
+    latency =
+        reduces_all()
+            ? fmt::format(
+                  "collective.latency + 2 log2(nodes) x collective.tree_latency + "
+                  "collective.ramp {}, all between nodes (log2 in straight lines between powers of "
+                  "two)",
+                  ramp)
+            : "ring_base + (ranks - nodes) x domain_hop_latency of the node + (nodes - 1) x "
+              "ring_hop_latency";
   }
 
   /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.

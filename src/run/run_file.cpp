@@ -124,6 +124,17 @@ bool starts_like_sqlite(const std::string& path) {
   return file.gcount() == 16 && std::string_view(head.data(), 16) == kSqliteHeader;
 }
 
+/// SQLite keeps the application id big-endian at byte 68 of the header.
+bool is_run_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 72> head{};
+  if (!starts_like_sqlite(path) || !file.read(reinterpret_cast<char*>(head.data()), head.size()))
+    return false;
+  uint32_t id = 0;
+  for (size_t i = 68; i < head.size(); ++i) id = id << 8 | head[i];
+  return id == uint32_t{kApplicationId};
+}
+
 /// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
 /// target.
 base::Result<void> check_target(const std::string& path) {
@@ -135,7 +146,7 @@ base::Result<void> check_target(const std::string& path) {
   if (fs::exists(status) && !fs::is_regular_file(status))
     return base::input_error(
         fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
-  if (fs::exists(status) && fs::file_size(path, error) > 0 && !starts_like_sqlite(path))
+  if (fs::exists(status) && fs::file_size(path, error) > 0 && !is_run_file(path))
     return base::input_error(
         fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
   const fs::path folder = fs::path(path).parent_path();

@@ -249,8 +249,14 @@ void add_notes(const Table& table, size_t row, MatrixRow& result) {
                                        table.cell(row, "zeus_dir")));
 }
 
-std::string_view testbed(std::string_view gpu) {
-  return gpu == "H200" ? "charllm-h200" : gpu == "H100" ? "charllm-h100" : "charllm-mi250";
+/// The study's cluster of a kind of GPU.
+Result<std::string> testbed(const Table& table, size_t row, const std::string& file) {
+  const std::string_view gpu = table.cell(row, "gpu");
+  if (gpu == "H200") return "charllm-h200";
+  if (gpu == "H100") return "charllm-h100";
+  if (gpu == "MI250") return "charllm-mi250";
+  return base::input_error(fmt::format("{}:{}: gpu: found \"{}\"; allowed: H100, H200, MI250", file,
+                                       table.line(row), gpu));
 }
 
 }  // namespace
@@ -269,7 +275,8 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
     std::vector<std::string> ignored;
     ERGOMETER_ASSIGN(result.settings,
                      settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
-    result.settings.set("cluster", std::string(testbed(table.cell(row, "gpu"))),
+    ERGOMETER_ASSIGN(std::string cluster, testbed(table, row, file));
+    result.settings.set("cluster", std::move(cluster),
                         Origin{fmt::format("{}:{}", file, table.line(row)), "gpu"});
     add_notes(table, row, result);
     rows.push_back(std::move(result));

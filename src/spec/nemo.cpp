@@ -142,7 +142,7 @@ class NemoReader {
                fp32 = word.starts_with("32");
     if (!bf16 && !fp16 && !fp32)
       return wrong("trainer.precision", "bf16, bf16-mixed, 16, 16-mixed, 32");
-    if (settings_.find("fp8") == nullptr || settings_.find("fp8")->text != "true") {
+    if (!flag("model.fp8", false)) {
       settings_.set("precision",
                     bf16   ? "bf16"
                     : fp16 ? "fp16"

@@ -263,6 +263,23 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
             std::string("V100-SXM2-16GB ").size());
   EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}),
             "--fp16 contradicts --bf16; leave one out");
+  EXPECT_EQ(dense({{"precision", "fp32"}, {"bf16", "true"}}),
+            "--precision fp32 contradicts --bf16; leave one out");
+}
+
+TEST(Resolve, WhoeverSpeaksLastChoosesThePrecision) {
+  // A file's precision gives way to an option's switch, and the reverse.
+  const auto precision = [](Flags file, Flags options) {
+    Settings settings = flags(kDense);
+    settings.merge(flags(file));
+    settings.merge(flags(options));
+    return resolve(settings)->training.precision;
+  };
+  EXPECT_EQ(precision({{"precision", "bf16"}}, {{"fp8", "true"}}), Precision::kFp8);
+  EXPECT_EQ(precision({{"fp8", "true"}}, {{"precision", "bf16"}}), Precision::kBf16);
+  EXPECT_EQ(precision({{"bf16", "true"}}, {}), Precision::kBf16);
+  EXPECT_TRUE(resolve(over(kDense, {{"precision", "fp32"}, {"grad_reduce_in_bf16", "true"}}))
+                  ->training.gradients_fp32);
 }
 
 TEST(ResolveMessages, ShardingAndOverlap) {

@@ -30,13 +30,25 @@ void read_precision(SettingReader& read, Job& job) {
                                            : "fp16, for the GPU has no bf16";
   t.precision =
       static_cast<Precision>(read.choice("precision", static_cast<int>(precision), reason));
+  const auto contradicts = [&](std::string_view name, bool on, Precision meant) {
+    // FP8 computes beside either 16-bit format.
+    const bool agrees = t.precision == meant || t.precision == Precision::kFp8;
+    if (on && !agrees)
+      read.refuse(
+          fmt::format("{} contradicts {}; leave one out", read.said("precision"), read.said(name)));
+  };
+  contradicts("bf16", bf16, Precision::kBf16);
+  contradicts("fp16", fp16, Precision::kFp16);
+  contradicts("fp8", fp8, Precision::kFp8);
   t.fp8_recipe = static_cast<Fp8Recipe>(read.choice("fp8_recipe", 0, "delayed scaling"));
   t.fp8_parameters = read.flag("fp8_param_gather", false, "parameters in 16 bit");
   // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
   const bool narrow = t.precision == Precision::kFp16;
-  t.gradients_fp32 = !read.flag(
+  const bool reduce_narrow = read.flag(
       "grad_reduce_in_bf16", narrow,
       narrow ? "fp16 gradients are reduced as they are" : "gradients are reduced in FP32");
+  // FP32 training has no narrow copy that could be reduced.
+  t.gradients_fp32 = !reduce_narrow || t.precision == Precision::kFp32;
 }
 
 void read_batches(SettingReader& read, Job& job) {

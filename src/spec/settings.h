@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -56,8 +57,13 @@ class Settings {
     return it == values_.end() ? nullptr : &it->second;
   }
   const std::map<std::string, Value, std::less<>>& all() const { return values_; }
-  /// Overrides what is set here with what `over` sets.
+  /// Overrides what is set here with what `over` sets. `precision` and the switches bf16, fp16 and
+  /// fp8 say the same thing: whoever sets one of them overrides all.
   void merge(const Settings& over) {
+    constexpr std::array kPrecision = {"precision", "bf16", "fp16", "fp8"};
+    for (const char* name : kPrecision)
+      if (over.find(name) != nullptr)
+        for (const char* same : kPrecision) erase(same);
     for (const auto& [name, value] : over.values_) values_[name] = value;
   }
 

@@ -121,11 +121,6 @@ bool YamlMap::has(std::string_view key) const {
   return node != nullptr && !node->IsNull();
 }
 
-bool YamlMap::is_scalar(std::string_view key) const {
-  const YAML::Node* node = find(key);
-  return node != nullptr && node->IsScalar();
-}
-
 std::vector<std::string> YamlMap::keys() const {
   std::vector<std::string> keys;
   for (const Entry& entry : *entries_) keys.push_back(entry.key);

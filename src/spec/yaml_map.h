@@ -44,7 +44,6 @@ class YamlMap {
   std::optional<YamlMap> map(std::string_view key);
   /// A list of mappings; empty when absent.
   std::vector<YamlMap> maps(std::string_view key);
-  bool is_scalar(std::string_view key) const;
   std::vector<std::string> keys() const;
   /// The mapping's keys and values in file order; a value that is not a scalar becomes inline JSON.
   struct Item {
@@ -57,7 +56,6 @@ class YamlMap {
   void refuse(std::string_view key, const std::string& message);
   void refuse_at(int line, std::string_view key, const std::string& message);
   const std::optional<base::Error>& error() const { return *error_; }
-  const std::string& file() const { return file_; }
   int line_of(std::string_view key) const;
 
  private:

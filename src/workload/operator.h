@@ -44,6 +44,7 @@ enum class GroupKind : uint8_t {
   kEmbedding,     ///< first and last stage: tied embedding gradients
   kWorld,         ///< every rank of the job: gradient norm
 };
+inline constexpr int kGroupKindCount = 11;
 /// cuBLAS operand layouts: forward, dgrad, wgrad.
 enum class GemmLayout : uint8_t { kTn, kNn, kNt };
 

@@ -26,7 +26,7 @@ Sharding state_sharding(const spec::Job& job) {
   const double stage = static_cast<double>(job.stage_ranks());
   const double etp = static_cast<double>(p.etp > 0 ? p.etp : p.tp);
   Sharding sharding{static_cast<double>(p.dp * p.cp), stage / (etp * static_cast<double>(p.ep))};
-  if (p.fsdp && p.fsdp_shard_size > 0) sharding.dense = static_cast<double>(p.fsdp_shard_size);
+  if (p.fsdp_shard_size > 0) sharding.dense = static_cast<double>(p.fsdp_shard_size);
   return sharding;
 }
 
@@ -62,8 +62,10 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
                                                                             : 2;
   const double elements = owned(job, stage);
   double bytes = elements * (kMasterAndMoments + gradient + parameter);
-  // Without FP8 parameters the weights are quantized once a step and kept for all micro batches.
-  if (job.training.precision == spec::Precision::kFp8 && !job.training.fp8_parameters)
+  // Without FP8 parameters the weights are quantized once a step and kept for all micro batches;
+  // LoRA's frozen ones never change and its adapters stay in 16 bit.
+  if (job.training.precision == spec::Precision::kFp8 && !job.training.fp8_parameters &&
+      job.training.mode != spec::Mode::kLora)
     bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
   return memory_operator(job, "adam", bytes, elements);
 }
