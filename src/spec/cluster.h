@@ -23,6 +23,9 @@ struct Gpu {
   double sustained_clock_hz = 0;     ///< under a long GEMM load
   double peak_bf16_flops_per_s = 0;  ///< dense, at boost clock; other precisions in `parameters`
   int dies_per_module = 1;
+  /// The catalog files that `parameters` came from, by their names ("h100-sxm5-80gb", "hopper");
+  /// empty for what was written inline.
+  std::string entry, kernels;
   base::ParameterSet parameters;
 };
 
@@ -50,6 +53,7 @@ struct Node {
   int links_per_gpu = 0;
   std::vector<Nic> nics;
   std::string cpu;
+  std::string collectives;        ///< the file of catalog/collectives; empty when written inline
   base::ParameterSet parameters;  ///< "collective.*" inside the node, host costs, ...
 };
 
@@ -66,6 +70,7 @@ struct Fabric {
   std::string source;
   FabricKind kind = FabricKind::kRailOptimized;
   std::vector<FabricTier> tiers;
+  std::string collectives;        ///< the file of catalog/collectives; empty when written inline
   base::ParameterSet parameters;  ///< "collective.*" between nodes
 };
 

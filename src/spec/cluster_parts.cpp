@@ -36,6 +36,13 @@ Result<YamlMap> referenced(YamlMap& map, std::string_view key, CatalogKind kind)
   return tl::unexpected(*map.error());
 }
 
+/// The catalog file that the word under `key` names; empty for a mapping.
+std::string entry_name(YamlMap& map, std::string_view key, CatalogKind kind) {
+  if (map.map(key)) return {};
+  const CatalogEntry* entry = find_in_catalog(kind, map.text(key));
+  return entry == nullptr ? std::string() : entry->name;
+}
+
 const ParameterInfo* find_in_either(ParameterOwner first, ParameterOwner second,
                                     std::string_view name) {
   const ParameterInfo* info = find_parameter(first, name);
@@ -101,6 +108,8 @@ Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   for (const char* required : {"name", "vendor", "architecture", "kernels", "parameters"})
     file.require(required);
   Gpu gpu;
+  gpu.entry = entry_name(map, key, CatalogKind::kGpu);
+  gpu.kernels = entry_name(file, "kernels", CatalogKind::kKernels);
   gpu.name = file.text("name");
   gpu.vendor = file.text("vendor");
   gpu.architecture = file.text("architecture");
@@ -119,9 +128,11 @@ Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   return gpu;
 }
 
-Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target) {
+Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target,
+                              std::string& entry) {
   map.require(key);
   if (map.error()) return tl::unexpected(*map.error());
+  entry = entry_name(map, key, CatalogKind::kCollectives);
   ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kCollectives));
   file.allow({"name", "aliases", "parameters"});
   read_parameters(file, ParameterOwner::kCollectives, ParameterOwner::kCollectives, "collective.",

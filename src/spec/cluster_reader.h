@@ -22,7 +22,9 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
 base::Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
 base::Result<Node> read_node_body(YamlMap& map);
 /// `map[key]` is the name of a file of catalog/collectives or an inline mapping in that form.
-base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target);
+/// The file's name goes to `entry`; inline, `entry` becomes empty.
+base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target,
+                                    std::string& entry);
 base::Result<Fabric> read_fabric(YamlMap& map);
 
 }  // namespace ergometer::spec

@@ -151,7 +151,7 @@ Result<Node> read_node_body(YamlMap& map) {
   read_parameters(map, ParameterOwner::kNode, ParameterOwner::kNode, "", node.parameters);
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(node.gpu, read_gpu(map, "gpu"));
-  ERGOMETER_TRY(read_collectives(map, "collectives", node.parameters));
+  ERGOMETER_TRY(read_collectives(map, "collectives", node.parameters, node.collectives));
   return node;
 }
 
@@ -170,7 +170,7 @@ Result<Fabric> read_fabric(YamlMap& map) {
   }
   if (fabric.tiers.empty()) fabric.tiers.push_back({"leaf", 0, 1.0});
   if (map.error()) return tl::unexpected(*map.error());
-  ERGOMETER_TRY(read_collectives(map, "collectives", fabric.parameters));
+  ERGOMETER_TRY(read_collectives(map, "collectives", fabric.parameters, fabric.collectives));
   return fabric;
 }
 
