@@ -28,6 +28,7 @@ constexpr std::array kKinds =
                              {CatalogKind::kCluster, "clusters", "cluster"},
                              {CatalogKind::kKernels, "kernels", "kernels"},
                              {CatalogKind::kCollectives, "collectives", "collectives"},
+                             {CatalogKind::kSoftware, "software", "software"},
                              {CatalogKind::kStudy, "studies", "study"}});
 
 const KindWord* find_kind(std::string_view word) {

@@ -25,7 +25,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep charllm\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
      "STUDY", 1, 1, sweep_flags, run_sweep},
-    {"catalog", "List the built-in models, GPUs, nodes and clusters; show one",
+    {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
      "  ergometer catalog list models\n"
      "  ergometer catalog show llama3-70b\n"

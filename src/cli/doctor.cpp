@@ -12,6 +12,7 @@
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "spec/read.h"
+#include "spec/software.h"
 
 namespace ergometer::cli {
 namespace {
@@ -22,7 +23,7 @@ struct Finding {
 };
 
 Finding check_catalog() {
-  size_t models = 0, clusters = 0;
+  size_t models = 0, clusters = 0, software = 0;
   for (const spec::CatalogEntry& entry : spec::catalog()) {
     if (entry.kind == spec::CatalogKind::kModel) {
       if (const auto model = spec::read_model(entry.name); !model)
@@ -34,9 +35,15 @@ Finding check_catalog() {
         return {"catalog", cluster.error().message, false};
       ++clusters;
     }
+    if (entry.kind == spec::CatalogKind::kSoftware) {
+      if (const auto profile = spec::read_software(entry.name); !profile)
+        return {"catalog", profile.error().message, false};
+      ++software;
+    }
   }
   return {"catalog",
-          fmt::format("{} models, {} nodes and clusters, all readable", models, clusters), true};
+          fmt::format("{} models, {} nodes and clusters, {} software profiles, all readable", models,
+                      clusters, software), true};
 }
 
 /// Writes a Run into the folder for temporary files and reads it back.

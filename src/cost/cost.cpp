@@ -6,8 +6,11 @@ namespace ergometer::cost {
 
 using workload::OperatorKind;
 
-Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement& where) const {
-  const Parameters& p = *parameters_;
+namespace {
+
+/// What the operator costs by itself, with the kernels that the catalog describes.
+Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
+                  const plan::GroupPlacement& where) {
   switch (op.kind) {
     case OperatorKind::kGemm: return price_gemm(p.device, p.gemm, op);
     case OperatorKind::kGroupedGemm: return price_grouped(p.device, p.grouped, p.gemm, op);
@@ -20,6 +23,26 @@ Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement&
   return {};
 }
 
+}  // namespace
+
+double software_factor(const SoftwareParameters& software, const workload::Operator& op) {
+  const bool gemm = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
+  const bool fusable =
+      op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer;
+  return (gemm ? 1 / software.gemm_factor : fusable ? software.memory_factor : 1) *
+         software.straggling;
+}
+
+Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement& where) const {
+  const SoftwareParameters& software = parameters_->software;
+  Price price = price_alone(*parameters_, op, where);
+  const double factor = software_factor(software, op);
+  price.fixed_s = price.fixed_s * factor + op.host_wait_s;
+  price.clocked_s *= factor;
+  if (op.group == workload::GroupKind::kPipeline && where.size > 1) price.fixed_s += software.send_s;
+  return price;
+}
+
 Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement& where) const {
   const Parameters& p = *parameters_;
   Terms terms;
@@ -30,6 +53,7 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
     terms.work_tiles = work_tiles(op.attention);
     terms.head_factor = head_factor(p.attention, op.attention);
   }
+  terms.software_factor = software_factor(p.software, op);
   if (op.kind == OperatorKind::kCollective && where.size > 1) {
     const CollectiveTime time = collective_time(p.domain, p.fabric, op, where);
     terms.low_latency = time.low_latency;

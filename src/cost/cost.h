@@ -41,6 +41,7 @@ struct Terms {
   bool low_latency = false;       ///< collective: which of its two protocols is the quicker
   double latency_s = 0;           ///< collective: start, hops and ramp
   double transfer_s = 0;          ///< collective: its bytes over its bandwidth
+  double software_factor = 1;     ///< time relative to the catalog's kernels, by the software
 };
 
 /// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog

@@ -52,8 +52,13 @@ spec::Job round_job() {
   set(gpu.parameters, "overlap.send_sms", 4);
   set(gpu.parameters, "overlap.memory_share", 0.5);
   set(gpu.parameters, "overlap.collective_slowdown", 1.1);
-  set(gpu.parameters, "host.launch", 10e-6);
-  set(gpu.parameters, "host.graph_launch", 1e-6);
+  job.software.name = "round";
+  for (const char* name : {"step.fixed", "p2p.fixed", "scale.jitter"})
+    set(job.software.parameters, name, 0);
+  set(job.software.parameters, "host.launch", 10e-6);
+  set(job.software.parameters, "host.graph_launch", 1e-6);
+  set(job.software.parameters, "kernels.memory_factor", 1);
+  set(job.software.parameters, "kernels.gemm_factor", 1);
   for (const char* name :
        {"ring_bandwidth", "pair_bandwidth", "all_to_all_bandwidth", "low_latency_bandwidth"})
     set(job.cluster.node.parameters, ("collective." + std::string(name)).c_str(), 100e9);

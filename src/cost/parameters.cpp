@@ -1,6 +1,7 @@
 #include "cost/parameters.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -77,6 +78,12 @@ MemoryParameters read_memory(Reader& r) {
 OverlapParameters read_overlap(Reader& r) {
   return {r.need("overlap.collective_sms"), r.need("overlap.send_sms"),
           r.need("overlap.memory_share"), r.need("overlap.collective_slowdown")};
+}
+
+SoftwareParameters read_software(Reader& r, const spec::Job& job) {
+  const double doublings = std::log2(static_cast<double>(job.nodes()));
+  return {r.need("kernels.memory_factor"), r.need("kernels.gemm_factor"), r.need("p2p.fixed"),
+          1 + r.need("scale.jitter") * doublings};
 }
 
 /// Peaks at the reference clock. Without a matrix mode for FP32 the vector units do such products.
@@ -205,8 +212,13 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   p.attention = read_attention(kernels);
   p.memory = read_memory(kernels);
   p.overlap = read_overlap(kernels);
-  p.launch_s = kernels.need(job.training.cuda_graphs ? "host.graph_launch" : "host.launch");
   ERGOMETER_TRY(kernels.finish());
+  if (!job.software.name.empty()) {  // without: kernels alone, as a microbenchmark runs them
+    Reader software(job.software.parameters, "software profile " + job.software.name);
+    p.software = read_software(software, job);
+    p.launch_s = software.need(job.training.cuda_graphs ? "host.graph_launch" : "host.launch");
+    ERGOMETER_TRY(software.finish());
+  }
   ERGOMETER_TRY(check_precision(gpu, job.training.precision));
 
   p.domain.gpus = std::max<int64_t>(1, job.cluster.domain_gpus);

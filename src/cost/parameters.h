@@ -44,6 +44,14 @@ struct OverlapParameters {
   double collective_sms = 0, send_sms = 0, memory_share = 0, collective_slowdown = 1;
 };
 
+/// What the framework's generation does to the kernels.
+struct SoftwareParameters {
+  double memory_factor = 1;  ///< time of memory-bound kernels
+  double gemm_factor = 1;    ///< rate of GEMMs
+  double send_s = 0;         ///< every pipeline transfer, on top
+  double straggling = 1;     ///< time of everything: 1 + jitter x doublings of the nodes
+};
+
 /// Collectives inside one scale-up domain (a node's NVLink, xGMI or PCIe; an NVL72 rack).
 struct DomainParameters {
   int64_t gpus = 1;
@@ -73,6 +81,7 @@ struct CostModel::Parameters {
   AttentionParameters attention;
   MemoryParameters memory;
   OverlapParameters overlap;
+  SoftwareParameters software;
   DomainParameters domain;
   FabricParameters fabric;
   double launch_s = 0;
@@ -112,6 +121,8 @@ CollectiveTime collective_time(const DomainParameters& domain, const FabricParam
 double tile_share(const GemmParameters& gemm, const workload::Operator& op, double sms);
 /// The parameter that is the share of HBM's peak which a memory-bound kernel reaches.
 std::string_view memory_share(const workload::Operator& op);
+/// An operator's time with this software relative to the kernels that the catalog describes.
+double software_factor(const SoftwareParameters& software, const workload::Operator& op);
 bool decodes(const workload::AttentionShape& shape);
 double work_tiles(const workload::AttentionShape& shape);
 double head_factor(const AttentionParameters& attention, const workload::AttentionShape& shape);

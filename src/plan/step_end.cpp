@@ -15,6 +15,18 @@ workload::Operator step_sum(const char* name, GroupKind group, double elements,
   return op;
 }
 
+/// What the host does between two steps while the GPU has nothing to do.
+workload::Operator host_work(double seconds) {
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kMemory;
+  op.pass = workload::Pass::kOptimizer;
+  op.module = workload::Module::kOptimizer;
+  op.name = "host_step";
+  op.kernels = 0;
+  op.host_wait_s = seconds;
+  return op;
+}
+
 double norm_elements(const spec::Model& model) {
   return static_cast<double>(model.hidden) * (model.norm_bias ? 2 : 1);
 }
@@ -104,6 +116,8 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   writer.host_sync();
   writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
   data.gather_parameters();
+  const double host_s = job.software.parameters.value_or("step.fixed", 0);
+  if (host_s > 0) writer.op(Stream::kCompute, operators.add(host_work(host_s)));
 }
 
 }  // namespace ergometer::plan

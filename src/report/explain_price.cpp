@@ -58,10 +58,33 @@ class PriceNode {
       case OperatorKind::kMemory: memory(); break;
       case OperatorKind::kCollective: collective(); break;
     }
+    software();
     return std::move(node_);
   }
 
  private:
+  /// The software generation comes on top of what the kernels and links alone would take.
+  void software() {
+    const bool send = op_.group == workload::GroupKind::kPipeline && where_.size > 1;
+    if (terms_.software_factor != 1) {
+      node_.formula = fmt::format("software x ({})", node_.formula);
+      node_.inputs.push_back(number("software", terms_.software_factor, "",
+                                    job_.software.name + ": relative to the catalog's kernels, and "
+                                                         "stragglers among the nodes"));
+      for (const char* name : {"kernels.gemm_factor", "kernels.memory_factor", "scale.jitter"})
+        parameter(job_.software.parameters, name, job_.software.name + ": ");
+    }
+    if (send) {
+      node_.formula += " + p2p.fixed";
+      node_.inputs.push_back(number("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0),
+                                    "s", job_.software.name));
+    }
+    if (op_.host_wait_s > 0) {
+      node_.formula = "step.fixed";
+      parameter(job_.software.parameters, "step.fixed", job_.software.name + ": ");
+    }
+  }
+
   void count(const char* name, int64_t value, std::string_view source = kShape) {
     node_.inputs.push_back(
         {name, std::to_string(value), static_cast<double>(value), {}, std::string(source), {}});

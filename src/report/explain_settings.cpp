@@ -72,6 +72,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("flops",
                     std::string_view(job.training.attention_flops_full ? "full" : "causal")),
     ERGOMETER_ENTRY("framework", to_word(job.training.framework)),
+    ERGOMETER_ENTRY("software", job.software.name),
     ERGOMETER_ENTRY("recompute_granularity", to_word(job.training.recompute)),
     ERGOMETER_ENTRY("recompute_method", to_word(job.training.recompute_method)),
     ERGOMETER_ENTRY("recompute_num_layers", job.training.recompute_layers),

@@ -116,6 +116,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   const spec::Training& t = job.training;
   json.key("training").begin_object();
   json.member("mode", to_word(t.mode)).member("framework", to_word(t.framework));
+  json.member("software", job.software.name);
   json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
   json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
@@ -226,7 +227,16 @@ std::string_view to_word(spec::MoeDispatcher dispatcher) {
 }
 
 std::string_view to_word(spec::AttentionBackend backend) {
-  return backend == spec::AttentionBackend::kFused ? "fused" : "unfused";
+  switch (backend) {
+    case spec::AttentionBackend::kFused: return "fused";
+    case spec::AttentionBackend::kUnfused: return "unfused";
+    case spec::AttentionBackend::kFlash1: return "fa1";
+    case spec::AttentionBackend::kFlash2: return "fa2";
+    case spec::AttentionBackend::kFlash3: return "fa3";
+    case spec::AttentionBackend::kCudnn: return "cudnn";
+  }
+  ERGOMETER_CHECK(false, "unknown attention backend");
+  return {};
 }
 
 std::string_view to_word(spec::Framework framework) {

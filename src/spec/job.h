@@ -18,7 +18,9 @@ enum class Precision { kFp32, kFp16, kBf16, kFp8 };
 enum class Fp8Recipe { kDelayed, kTensorwise, kBlockwise, kMxfp8 };
 enum class Mode { kPretrain, kLora, kPrefill, kDecode };
 enum class MoeDispatcher { kAllToAll, kAllGather };
-enum class AttentionBackend { kFused, kUnfused };
+/// kFused: the best fused kernel the GPU has; the others name a generation of it.
+enum class AttentionBackend { kFused, kUnfused, kFlash1, kFlash2, kFlash3, kCudnn };
+inline bool is_fused(AttentionBackend backend) { return backend != AttentionBackend::kUnfused; }
 enum class Framework { kMegatron, kTorchFsdp, kNanotron };
 
 /// How the ranks are divided. Ranks are numbered tp fastest, then cp, dp, pp; experts cut the same
@@ -78,6 +80,13 @@ struct Training {
   Framework framework = Framework::kMegatron;
 };
 
+/// The generation of a framework: host costs and speeds relative to the catalog's kernels, by the
+/// names of `spec/parameter_table.h`.
+struct Software {
+  std::string name;  ///< "megatron-core-25"
+  base::ParameterSet parameters;
+};
+
 /// Where a setting came from, for messages and for --explain.
 struct Origin {
   std::string text;  ///< "job.yaml:14", "--tp", "default: sequence parallelism goes with tensor
@@ -94,6 +103,7 @@ struct Job {
   int64_t gpus = 0;
   Parallelism parallelism;
   Training training;
+  Software software;
   std::map<std::string, Origin> origins;  ///< by setting name ("tensor_model_parallel_size", ...)
 
   int64_t nodes() const { return (gpus + cluster.node.gpus - 1) / cluster.node.gpus; }

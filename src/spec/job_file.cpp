@@ -63,6 +63,7 @@ class JobFileReader {
     std::string text = item.value;
     if (info->name == "model") text = relocated(text, CatalogKind::kModel, file_);
     if (info->name == "cluster") text = relocated(text, CatalogKind::kCluster, file_);
+    if (info->name == "software") text = relocated(text, CatalogKind::kSoftware, file_);
     settings.set(info->name, std::move(text),
                  Origin{fmt::format("{}:{}", file_, item.line), prefix + item.key});
   }

@@ -72,8 +72,19 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "share of HBM bandwidth that a running collective takes"},
     {kKernels, "overlap.collective_slowdown", "", 1, 3, true,
      "stretch of a collective beside compute"},
-    {kKernels, "host.launch", "s", 0, 1e-3, true, "host time to launch a kernel, eager"},
-    {kKernels, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},
+    // A framework's generation.
+    {kSoftware, "host.launch", "s", 0, 1e-3, true, "host time to launch a kernel, eager"},
+    {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},
+    {kSoftware, "kernels.memory_factor", "", 0.3, 5, true,
+     "time of memory-bound kernels relative to the fused ones the kernel parameters describe"},
+    {kSoftware, "kernels.gemm_factor", "", 0.3, 2, true,
+     "GEMM rate of the generation's libraries relative to the kernel parameters"},
+    {kSoftware, "step.fixed", "s", 0, 10, true,
+     "host work of every step that nothing hides: data, logging, waiting for the loss"},
+    {kSoftware, "p2p.fixed", "s", 0, 1e-1, true,
+     "host work and synchronisation of every pipeline transfer"},
+    {kSoftware, "scale.jitter", "", 0, 0.2, true,
+     "share of time lost to stragglers for every doubling of the nodes"},
     // Node hardware.
     {kNode, "memory_reserve", "B", 0, 1e11, false, "taken from every GPU by the driver's context"},
     // Collectives: of a node's links (in-domain) or of a fabric. S is the message, n ranks, N

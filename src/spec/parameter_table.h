@@ -6,7 +6,7 @@
 namespace ergometer::spec {
 
 /// Which kind of catalog file may give a parameter.
-enum class ParameterOwner { kGpu, kKernels, kNode, kCollectives };
+enum class ParameterOwner { kGpu, kKernels, kNode, kCollectives, kSoftware };
 
 /// One row of the table of all parameters: what catalog files may say, in which unit and range.
 struct ParameterInfo {

@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "spec/read.h"
+#include "spec/software.h"
 
 namespace ergometer::spec {
 namespace {
@@ -62,13 +63,24 @@ void override_layers(SettingReader& read, Model& model) {
     model.layers.resize(static_cast<size_t>(layers), model.layers.back());
 }
 
+void read_software_name(SettingReader& read, SoftwareProfile& profile, Job& job) {
+  read.text("software");
+  read.derive("software", fmt::format("{}'s", profile.framework));
+  job.training.framework = profile.framework == "nanotron" ? Framework::kNanotron
+                           : profile.framework == "fsdp"   ? Framework::kTorchFsdp
+                                                           : Framework::kMegatron;
+  job.software = std::move(profile.software);
+}
+
 }  // namespace
 
 Result<Job> resolve(const Settings& settings) {
   ERGOMETER_TRY(check_names(settings));
   Job job;
   ERGOMETER_TRY(read_parts(settings, job));
-  SettingReader read(settings, job.origins);
+  ERGOMETER_ASSIGN(SoftwareProfile profile, software_of(settings));
+  SettingReader read(settings, profile.settings, job.origins);
+  read_software_name(read, profile, job);
   override_layers(read, job.model);
   resolve_mode(read, job);
   resolve_groups(read, job);

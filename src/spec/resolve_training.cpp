@@ -113,8 +113,11 @@ void read_kernels(SettingReader& read, Job& job) {
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
   t.cuda_graphs = read.flag("cuda_graphs", false, "eager launches");
   const bool fsdp = job.parallelism.fsdp;
-  t.framework = static_cast<Framework>(
-      read.choice("framework", fsdp ? 1 : 0, fsdp ? "PyTorch FSDP" : "Megatron-LM"));
+  const Framework own = fsdp ? Framework::kTorchFsdp : t.framework;
+  t.framework = static_cast<Framework>(read.choice("framework", static_cast<int>(own),
+                                                   own == Framework::kTorchFsdp  ? "PyTorch FSDP"
+                                                   : own == Framework::kNanotron ? "nanotron"
+                                                                                 : "Megatron-LM"));
 }
 
 void check_precision(SettingReader& read, const Job& job) {

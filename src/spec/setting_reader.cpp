@@ -64,6 +64,7 @@ std::string divisors_text(int64_t number, int64_t near) {
 
 const Settings::Value* SettingReader::value(std::string_view name, std::string_view reason) {
   const Settings::Value* found = settings_.find(name);
+  if (found == nullptr) found = profile_.find(name);
   origins_[std::string(name)] =
       found != nullptr ? found->origin : Origin{fmt::format("default: {}", reason), ""};
   return found;
@@ -79,7 +80,7 @@ std::string SettingReader::said(std::string_view name, int64_t number) const {
   const std::string key =
       it == origins_.end() || it->second.key.empty() ? std::string(name) : it->second.key;
   if (text.starts_with("--")) return fmt::format("{} {}", text, number);
-  if (text.empty() || text.starts_with("default: ")) return fmt::format("{} = {}", key, number);
+  if (text.empty() || text.starts_with("default: ") || text.starts_with("software profile ")) return fmt::format("{} = {}", key, number);
   return fmt::format("{}: {} = {}", text, key, number);
 }
 
@@ -104,7 +105,8 @@ void SettingReader::refuse(std::string message) {
 }
 
 void SettingReader::refuse_value(std::string_view name, std::string_view allowed) {
-  const Settings::Value& found = *settings_.find(name);
+  const Settings::Value* given = settings_.find(name);
+  const Settings::Value& found = given != nullptr ? *given : *profile_.find(name);
   const std::string key = found.origin.key.empty() ? std::string(name) : found.origin.key;
   const std::string where = found.origin.text.starts_with("--")
                                 ? found.origin.text

@@ -16,8 +16,10 @@ namespace ergometer::spec {
 /// the origin. The first thing wrong is kept (`error()`), later calls return their fallback.
 class SettingReader {
  public:
-  SettingReader(const Settings& settings, std::map<std::string, Origin>& origins)
-      : settings_(settings), origins_(origins) {}
+  /// `profile`: what the software profile says where the user says nothing.
+  SettingReader(const Settings& settings, const Settings& profile,
+                std::map<std::string, Origin>& origins)
+      : settings_(settings), profile_(profile), origins_(origins) {}
 
   bool given(std::string_view name) const { return settings_.find(name) != nullptr; }
   int64_t integer(std::string_view name, int64_t fallback, std::string_view reason);
@@ -42,6 +44,7 @@ class SettingReader {
   void refuse_value(std::string_view name, std::string_view allowed);
 
   const Settings& settings_;
+  const Settings& profile_;
   std::map<std::string, Origin>& origins_;
   std::optional<base::Error> error_;
 };

@@ -86,6 +86,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "model FLOPs count half of the attention square, or all"},
     {"framework", "", kChoice, 0, 0, "megatron|fsdp|nanotron", kTraining,
      "whose memory and launch habits are modelled"},
+    {"software", "", kText, 0, 0, "", kTraining,
+     "software profile: a catalog name (megatron-core-25, torchtitan, ...) or a YAML file"},
 
     {"recompute_granularity", "recompute", kChoice, 0, 0, "none|selective|full", kRecompute,
      "what backward computes again"},
@@ -127,8 +129,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"moe_shared_expert_overlap", "", kSwitch, 0, 0, "", kMoe,
      "the shared expert runs beside the dispatch"},
 
-    {"attention_backend", "", kChoice, 0, 0, "fused|unfused", kKernel,
-     "flash attention, or one kernel an operation"},
+    {"attention_backend", "", kChoice, 0, 0, "fused|unfused|fa1|fa2|fa3|cudnn", kKernel,
+     "flash attention (of a generation), or one kernel an operation"},
     {"cross_entropy_loss_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for the loss"},
     {"gradient_accumulation_fusion", "", kSwitch, 0, 0, "", kKernel,
      "weight gradients accumulate inside their GEMM"},

@@ -45,7 +45,7 @@ double linear_input(const Shapes& shapes) { return shapes.fp8 ? 1 : shapes.eleme
 void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double heads = static_cast<double>(shapes.heads);
   if (recomputes(job, "core_attn")) return;
-  if (job.training.attention == spec::AttentionBackend::kFused)
+  if (spec::is_fused(job.training.attention))
     return parts.add("log_sum_exp", 4 * tokens(shapes) * heads);
   const double scores = tokens(shapes) * static_cast<double>(shapes.key_length) * heads;
   // The softmax's output; with dropout its mask and the dropped copy too.

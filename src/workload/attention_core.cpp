@@ -141,13 +141,13 @@ void unfused_backward(BlockWriter& writer, const Part& part, int64_t window) {
 }
 
 void run_forward(BlockWriter& writer, const Part& part, int64_t window) {
-  if (writer.job().training.attention == spec::AttentionBackend::kFused)
+  if (spec::is_fused(writer.job().training.attention))
     return fused_forward(writer, part, window);
   unfused_forward(writer, part, window);
 }
 
 void run_backward(BlockWriter& writer, const Part& part, int64_t window) {
-  if (writer.job().training.attention == spec::AttentionBackend::kFused)
+  if (spec::is_fused(writer.job().training.attention))
     return fused_backward(writer, part, window);
   unfused_backward(writer, part, window);
 }

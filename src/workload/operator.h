@@ -78,6 +78,7 @@ struct Operator {
       0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
   double bytes = 0;  ///< HBM traffic, read and written
   int kernels = 1;   ///< launches
+  double host_wait_s = 0;  ///< host work that the stream waits for, whatever the GPU
 
   // kCollective. `comm_bytes` is the whole gathered or reduced buffer (all-gather, reduce-scatter,
   // all-reduce), the bytes one rank holds (all-to-all), the bytes one rank sends (send/recv).

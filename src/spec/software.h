@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "spec/settings.h"
+
+namespace ergometer::spec {
+
+/// A generation of a training framework: what it costs on the host and relative to the kernels of
+/// the catalog, and the settings it stands for. A file of catalog/software.
+struct SoftwareProfile {
+  Software software;
+  std::string framework;  ///< "megatron", "fsdp" or "nanotron", as the setting of that name
+  Settings settings;      ///< defaults, below what the user says
+};
+
+/// A catalog name, or a YAML file in the form of catalog/software.
+base::Result<SoftwareProfile> read_software(const std::string& name_or_path);
+base::Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string& file);
+
+/// The profile of a job that names none: by its framework, or without one by whether it is FSDP.
+base::Result<SoftwareProfile> software_of(const Settings& settings);
+
+}  // namespace ergometer::spec
