@@ -29,7 +29,8 @@ constexpr std::array kKinds =
                              {CatalogKind::kKernels, "kernels", "kernels"},
                              {CatalogKind::kCollectives, "collectives", "collectives"},
                              {CatalogKind::kSoftware, "software", "software"},
-                             {CatalogKind::kStudy, "studies", "study"}});
+                             {CatalogKind::kStudy, "studies", "study"},
+                             {CatalogKind::kTable, "tables", "table"}});
 
 const KindWord* find_kind(std::string_view word) {
   for (const KindWord& kind : kKinds) {
@@ -63,7 +64,7 @@ std::string model_line(const CatalogEntry& entry) {
 /// What the entry is, in a line: counted for models, the file's first comment for the rest.
 std::string one_line(const CatalogEntry& entry) {
   if (entry.kind == CatalogKind::kModel) return model_line(entry);
-  if (entry.kind == CatalogKind::kStudy)
+  if (entry.kind == CatalogKind::kStudy || entry.kind == CatalogKind::kTable)
     return fmt::format("{} rows", std::count(entry.text.begin(), entry.text.end(), '\n') - 1);
   if (!entry.text.starts_with("# ")) return "";
   const size_t end = entry.text.find('\n');

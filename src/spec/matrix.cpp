@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/csv.h"
 #include "base/file.h"
-#include "base/nearest.h"
 #include "spec/nemo.h"
 #include "spec/read.h"
 
@@ -99,59 +99,21 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// The file's cells by column name; no cell of such a file is quoted.
-class Table {
- public:
-  static Result<Table> parse(std::string_view csv, const std::string& file) {
-    Table table;
-    int line = 0;
-    for (std::string_view row : split(csv, '\n')) {
-      ++line;
-      if (row.ends_with('\r')) row.remove_suffix(1);
-      if (row.empty()) continue;
-      std::vector<std::string_view> cells = split(row, ',');
-      if (table.columns_.empty()) {
-        table.columns_ = std::move(cells);
-        ERGOMETER_TRY(table.check_columns(file));
-        continue;
-      }
-      if (cells.size() != table.columns_.size())
-        return input_error(fmt::format("{}:{}: found {} cells; allowed: {}, one a column", file,
-                                       line, cells.size(), table.columns_.size()));
-      table.rows_.push_back(std::move(cells));
-      table.lines_.push_back(line);
-    }
-    if (table.columns_.empty())
-      return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
-    if (table.rows_.empty())
-      return input_error(fmt::format("{}: holds no configuration under its header", file));
-    return table;
-  }
+using base::CsvTable;
 
-  size_t rows() const { return rows_.size(); }
-  int line(size_t row) const { return lines_[row]; }
-  std::string_view cell(size_t row, std::string_view column) const {
-    const auto it = std::find(columns_.begin(), columns_.end(), column);
-    return rows_[row][static_cast<size_t>(it - columns_.begin())];
-  }
+int line_of(const CsvTable& table, size_t row) { return static_cast<int>(table.rows[row].line); }
 
- private:
-  Result<void> check_columns(const std::string& file) const {
-    std::vector<std::string_view> needed(kOtherColumns.begin(), kOtherColumns.end());
-    for (const Column& column : kColumns) needed.push_back(column.column);
-    for (const std::string_view name : needed) {
-      if (std::find(columns_.begin(), columns_.end(), name) != columns_.end()) continue;
-      const auto near = base::nearest(name, columns_);
-      return input_error(fmt::format("{}:1: column {} is missing{}", file, name,
-                                     near ? fmt::format("; is it {}?", *near) : ""));
-    }
-    return {};
-  }
-
-  std::vector<std::string_view> columns_;
-  std::vector<std::vector<std::string_view>> rows_;
-  std::vector<int> lines_;
-};
+Result<CsvTable> parse_table(std::string_view csv, const std::string& file) {
+  if (csv.empty())
+    return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
+  ERGOMETER_ASSIGN(CsvTable table, base::parse_csv(csv, file));
+  std::vector<std::string_view> needed(kOtherColumns.begin(), kOtherColumns.end());
+  for (const Column& column : kColumns) needed.push_back(column.column);
+  ERGOMETER_TRY(base::require_columns(table, file, needed));
+  if (table.rows.empty())
+    return input_error(fmt::format("{}: holds no configuration under its header", file));
+  return table;
+}
 
 /// A cell as the NeMo file has it: without the matrix's "(default)", Python's words in YAML's
 /// spelling.
@@ -163,17 +125,18 @@ std::string yaml_value(std::string_view cell) {
   return std::string(cell);
 }
 
-FlatYaml nemo_values(const Table& table, size_t row) {
+FlatYaml nemo_values(const CsvTable& table, size_t row) {
   FlatYaml values;
   for (const Column& column : kColumns)
     if (const std::string value = yaml_value(table.cell(row, column.column)); !value.empty())
-      values[std::string(column.key)] = {value, table.line(row)};
+      values[std::string(column.key)] = {value, line_of(table, row)};
   // The matrix has no column for these; the two kinds of models in it are published with and
   // without them.
   const bool llama = values["model.activation"].text != "gelu";
-  values["model.bias"] = {llama ? "false" : "true", table.line(row)};
-  values["model.share_embeddings_and_output_weights"] = {llama ? "false" : "true", table.line(row)};
-  values["model.hidden_dropout"] = {llama ? "0.0" : "0.1", table.line(row)};
+  values["model.bias"] = {llama ? "false" : "true", line_of(table, row)};
+  values["model.share_embeddings_and_output_weights"] = {llama ? "false" : "true",
+                                                         line_of(table, row)};
+  values["model.hidden_dropout"] = {llama ? "0.0" : "0.1", line_of(table, row)};
   if (table.cell(row, "peft") == "none") values.erase("model.peft.lora_tuning.adapter_dim");
   return values;
 }
@@ -183,7 +146,7 @@ std::string_view folder_of(std::string_view path) {
 }
 
 /// Differences between the row's sizes and the published model's that it is named after.
-std::optional<std::string> wrong_dimensions(const Table& table, size_t row) {
+std::optional<std::string> wrong_dimensions(const CsvTable& table, size_t row) {
   const std::string name(table.cell(row, "model"));
   if (find_in_catalog(CatalogKind::kModel, name) == nullptr) return std::nullopt;
   const auto published = read_model(name);
@@ -200,7 +163,7 @@ std::optional<std::string> wrong_dimensions(const Table& table, size_t row) {
 }
 
 /// The first contradiction between the row's files.
-std::optional<std::string> refusal_of(const Table& table, size_t row) {
+std::optional<std::string> refusal_of(const CsvTable& table, size_t row) {
   const auto cell = [&](std::string_view column) { return table.cell(row, column); };
   if (cell("dir_model") != cell("model"))
     return fmt::format("a configuration of {} lies in the folder of {} (stray-copy-of-other-model)",
@@ -218,7 +181,7 @@ std::optional<std::string> refusal_of(const Table& table, size_t row) {
 }
 
 /// Overlap that is switched on (variant 1xxxx) and changes nothing.
-bool overlap_is_noop(const Table& table, size_t row, const Settings& settings) {
+bool overlap_is_noop(const CsvTable& table, size_t row, const Settings& settings) {
   if (!table.cell(row, "variant").starts_with('1')) return false;
   const bool tensor = settings.find("tp_comm_overlap")->text == "true";
   const Settings::Value* gradients = settings.find("overlap_grad_reduce");
@@ -228,14 +191,14 @@ bool overlap_is_noop(const Table& table, size_t row, const Settings& settings) {
 }
 
 /// The last part of a telemetry folder is the configuration's, unless it was copied.
-bool telemetry_elsewhere(const Table& table, size_t row) {
+bool telemetry_elsewhere(const CsvTable& table, size_t row) {
   const std::string_view zeus = table.cell(row, "zeus_dir");
   const std::string own = fmt::format("results/{}/{}/{}", table.cell(row, "family"),
                                       table.cell(row, "dir_model"), table.cell(row, "config_id"));
   return !zeus.empty() && zeus != own;
 }
 
-void add_notes(const Table& table, size_t row, MatrixRow& result) {
+void add_notes(const CsvTable& table, size_t row, MatrixRow& result) {
   if (overlap_is_noop(table, row, result.settings))
     result.notes.push_back(
         "the overlap that this variant switches on changes nothing (cc-variant-is-noop)");
@@ -250,21 +213,21 @@ void add_notes(const Table& table, size_t row, MatrixRow& result) {
 }
 
 /// The study's cluster of a kind of GPU.
-Result<std::string> testbed(const Table& table, size_t row, const std::string& file) {
+Result<std::string> testbed(const CsvTable& table, size_t row, const std::string& file) {
   const std::string_view gpu = table.cell(row, "gpu");
   if (gpu == "H200") return "charllm-h200";
   if (gpu == "H100") return "charllm-h100";
   if (gpu == "MI250") return "charllm-mi250";
   return base::input_error(fmt::format("{}:{}: gpu: found \"{}\"; allowed: H100, H200, MI250", file,
-                                       table.line(row), gpu));
+                                       line_of(table, row), gpu));
 }
 
 }  // namespace
 
 Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::string& file) {
-  ERGOMETER_ASSIGN(const Table table, Table::parse(csv, file));
+  ERGOMETER_ASSIGN(const CsvTable table, parse_table(csv, file));
   std::vector<MatrixRow> rows;
-  for (size_t row = 0; row < table.rows(); ++row) {
+  for (size_t row = 0; row < table.rows.size(); ++row) {
     MatrixRow result;
     result.family = table.cell(row, "family");
     result.config_id = table.cell(row, "config_id");
@@ -277,7 +240,7 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
                      settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
     ERGOMETER_ASSIGN(std::string cluster, testbed(table, row, file));
     result.settings.set("cluster", std::move(cluster),
-                        Origin{fmt::format("{}:{}", file, table.line(row)), "gpu"});
+                        Origin{fmt::format("{}:{}", file, line_of(table, row)), "gpu"});
     add_notes(table, row, result);
     rows.push_back(std::move(result));
   }

@@ -19,7 +19,17 @@ base::Result<Cluster> read_cluster(const std::string& name_or_path);
 base::Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file);
 
 /// The catalog's files are embedded in the program.
-enum class CatalogKind { kModel, kGpu, kNode, kCluster, kKernels, kCollectives, kSoftware, kStudy };
+enum class CatalogKind {
+  kModel,
+  kGpu,
+  kNode,
+  kCluster,
+  kKernels,
+  kCollectives,
+  kSoftware,
+  kStudy,
+  kTable
+};
 struct CatalogEntry {
   CatalogKind kind;
   std::string name;       ///< file name without extension, lower case

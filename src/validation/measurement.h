@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "spec/job.h"
+#include "validation/measured_run.h"
+
+namespace ergometer::validation {
+
+/// What was measured, in the units that predictions come in.
+struct Measurement {
+  std::optional<double> step_time_s;
+  std::optional<double> memory_bytes;
+  std::optional<double> power_w_per_gpu;
+  std::string step_time_from;  ///< the column, "tokens_per_s_per_gpu"; empty without a step time
+};
+
+/// The step time as measured, else from the rate that the row gives (B: sequences of a step, s:
+/// tokens of a sequence, N: GPUs):
+///   tokens_per_s_per_gpu r   t = B s / (r N)
+///   tokens_per_s_total r     t = B s / r
+///   samples_per_s r          t = B / r
+///   tflops_per_gpu r         t = F / (1e12 r N), the last resort: F by the formula of the source.
+/// F with l layers, hidden h, vocabulary V:
+///   SC21 and BigScience, recomputation included   96 B s l h^2 (1 + s/(6 h) + V/(16 l h))
+///   BigScience's earlier estimator reports 3 % too little: its rates are multiplied by 1.03.
+///   others: model FLOPs, as the job counts them.
+/// Memory: mem_gb_peak in GiB where mem_kind says GiB or torch's allocator, else in GB.
+Measurement measurement(const MeasuredRun& run, const spec::Job& job);
+
+}  // namespace ergometer::validation

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ergometer::validation {
+
+/// Lower case, letters, digits and dots only: "Llama 3.1 405b" and "LLAMA3.1_405B" are both
+/// "llama3.1405b".
+std::string squashed(std::string_view text);
+/// The words of a text, lower case, cut at everything that is neither letter, digit nor dot.
+std::vector<std::string> words(std::string_view text);
+bool contains(std::string_view text, std::string_view part);
+/// The parts of "a|b|c", blanks around them cut off.
+std::vector<std::string_view> alternatives(std::string_view text, char separator = '|');
+
+/// What a model's name says.
+struct ModelName {
+  std::string key;          ///< squashed, without the words below: "qwen3235ba22b"
+  bool token_drop = false;  ///< "(tokendrop)"
+  bool dropless = false;    ///< "(dropless)"
+  std::optional<bool> mtp;  ///< "(w/ MTP)", "(w/o MTP)"
+  bool lora = false, fine_tuning = false, fsdp = false;
+  bool proxy = false;          ///< "(405b-Proxy, reduced layers)": the row should say how many
+  std::optional<long> layers;  ///< "reduced to 12 layers"
+};
+ModelName parse_model_name(std::string_view name);
+
+/// Ways in which the key may stand in a table of models, the closest first: the family's version or
+/// the size is spelled in another way, or another release of the same shape is meant.
+std::vector<std::string> spellings(const std::string& key);
+
+/// The catalog's node for a GPU in any spelling: "NVIDIA H100 80GB HBM3" is "hgx-h100". Nothing if
+/// the kind of GPU is not known.
+std::optional<std::string_view> node_of_gpu(std::string_view gpu);
+
+/// A number format, as rows and recipes spell it.
+struct PrecisionName {
+  std::string_view precision;   ///< "fp32", "fp16", "bf16", "fp8", "nvfp4"; empty: not known
+  std::string_view fp8_recipe;  ///< "delayed", "tensorwise", "blockwise", "mxfp8", or empty
+};
+/// `blackwell`: of "FP8 block/MX" the second is meant.
+PrecisionName parse_precision(std::string_view text, bool blackwell);
+
+/// The release as a number that grows with time, year x 100 + month: "NeMo 25.04.rc2" and "dgxc
+/// 25.04" are 2504; 0 without one.
+int release_number(std::string_view text);
+
+}  // namespace ergometer::validation

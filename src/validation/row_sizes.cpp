@@ -1,0 +1,77 @@
+// The sizes of groups and batches: what the row says, and what follows from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "validation/job_draft.h"
+
+namespace ergometer::validation {
+namespace {
+
+constexpr std::string_view kTp = "tensor_model_parallel_size";
+constexpr std::string_view kCp = "context_parallel_size";
+constexpr std::string_view kPp = "pipeline_model_parallel_size";
+constexpr std::string_view kMbs = "micro_batch_size";
+constexpr std::string_view kGbs = "global_batch_size";
+
+/// Blank and 0 both mean that nothing is said.
+void take_positive(JobDraft& draft, std::string_view setting, std::string_view column) {
+  if (const auto number = draft.whole(column); number && *number > 0)
+    draft.say(setting, fmt::format("{}", *number), column);
+}
+
+int64_t replicas(const JobDraft& draft) {
+  const int64_t unit = draft.number(kTp, 1) * draft.number(kCp, 1) * draft.number(kPp, 1);
+  return unit > 0 ? draft.number("gpus", 1) / unit : 0;
+}
+
+void fill_batch(JobDraft& draft, int64_t dp) {
+  const int64_t steps = draft.whole("grad_accum").value_or(0);
+  const int64_t batch = draft.number(kGbs, 0);
+  if (batch == 0 && steps > 0)
+    return draft.fill(kGbs, fmt::format("{}", steps * draft.number(kMbs, 1) * dp),
+                      "grad_accum x mbs x dp");
+  if (batch == 0) return;
+  if (!draft.has(kMbs) && steps > 0 && batch % (steps * dp) == 0)
+    draft.fill(kMbs, fmt::format("{}", batch / (steps * dp)), "gbs / (grad_accum x dp)");
+}
+
+/// The largest micro batch, at most what the row says, that divides a replica's part of the batch.
+void mend_micro_batch(JobDraft& draft, int64_t dp) {
+  const int64_t batch = draft.number(kGbs, 0), micro = draft.number(kMbs, 1);
+  if (batch == 0 || dp == 0 || batch % dp != 0 || batch / dp % micro == 0) return;
+  int64_t size = micro;
+  while (batch / dp % size != 0) --size;
+  draft.correct(kMbs, fmt::format("{}", size), "the row's does not divide gbs / dp");
+}
+
+}  // namespace
+
+void take_sizes(JobDraft& draft) {
+  take_positive(draft, "gpus", "gpus");
+  take_positive(draft, kTp, "tp");
+  take_positive(draft, kCp, "cp");
+  take_positive(draft, kPp, "pp");
+  take_positive(draft, "virtual_pipeline_model_parallel_size", "vpp");
+  take_positive(draft, "expert_model_parallel_size", "ep");
+  take_positive(draft, "expert_tensor_parallel_size", "etp");
+  take_positive(draft, kMbs, "mbs");
+  take_positive(draft, kGbs, "gbs");
+  take_positive(draft, "seq_length", "seq");
+  if (!draft.has("gpus")) draft.refuse("gpus: blank; a prediction needs the number of GPUs");
+}
+
+void fill_sizes(JobDraft& draft) {
+  const int64_t dp = replicas(draft);
+  if (const auto said = draft.whole("dp"); said && *said > 0 && *said != dp && dp > 0)
+    draft.fills().push_back({"data_parallel_size", fmt::format("{}", dp),
+                             fmt::format("gpus / (tp x cp x pp); the row says {}", *said)});
+  if (draft.number("expert_model_parallel_size", 1) > 1)
+    draft.fill("expert_tensor_parallel_size", "1", "experts are not split with expert parallelism");
+  if (dp > 0) fill_batch(draft, dp);
+  draft.fill(kMbs, "1", "default: 1");
+  if (dp > 0) mend_micro_batch(draft, dp);
+}
+
+}  // namespace ergometer::validation

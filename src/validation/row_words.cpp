@@ -1,0 +1,126 @@
+// What a row says in words: number format, sharding, recomputation, overlap.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "validation/job_draft.h"
+
+namespace ergometer::validation {
+namespace {
+
+bool is_blackwell(const JobDraft& draft) {
+  const std::string gpu = squashed(draft.cell("gpu"));
+  return contains(gpu, "b200") || contains(gpu, "b300");
+}
+
+/// NVIDIA's recipes scaled FP8 with a delay up to NeMo 25.04 and by the tensor's own range since.
+std::string_view fp8_recipe_of(const JobDraft& draft) {
+  if (draft.source_has("MLPerf"))
+    return release_number(draft.cell("release")) > 0 || contains(draft.cell("release"), "v5.1")
+               ? "tensorwise"
+               : "delayed";
+  return release_number(draft.cell("release")) >= 2507 ? "tensorwise" : "delayed";
+}
+
+void take_precision(JobDraft& draft) {
+  const std::string_view cell = draft.cell("precision");
+  if (cell.empty()) return;
+  const PrecisionName name = parse_precision(cell, is_blackwell(draft));
+  if (name.precision.empty())
+    return draft.refuse(fmt::format(
+        "precision: found \"{}\"; allowed: FP32, FP16, BF16, FP8 and its recipes, MXFP8, NVFP4",
+        cell));
+  draft.say("precision", std::string(name.precision), "precision");
+  if (name.precision == "nvfp4" && !draft.has("precision")) {
+    draft.fill("precision", "fp8", "FP4 is not modelled; priced as MXFP8");
+    draft.fill("fp8_recipe", "mxfp8", "FP4 is not modelled; priced as MXFP8");
+  }
+  if (name.precision != "fp8") return;
+  if (!name.fp8_recipe.empty())
+    draft.say("fp8_recipe", std::string(name.fp8_recipe), "precision");
+  else
+    draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)), "the scaling of the release");
+}
+
+/// The digits in a text, as one number; 0 without any.
+int64_t digits_in(std::string_view text) {
+  int64_t number = 0;
+  for (const char c : text)
+    if (c >= '0' && c <= '9' && number < 100'000'000) number = number * 10 + (c - '0');
+  return number;
+}
+
+/// "FULL_SHARD", "FSDP=128", "FSDP2 64", "ZeRO-1", "DDP (FSDP=0)".
+void take_sharding(JobDraft& draft) {
+  const std::string_view cell = draft.cell("fsdp_zero");
+  const std::string key = squashed(cell);
+  if (key.empty()) return;
+  const auto says = [&](const char* setting, std::string value) {
+    draft.say(setting, std::move(value), "fsdp_zero");
+  };
+  if (contains(key, "zero")) {
+    const int64_t stage = digits_in(key);
+    if (stage > 3)
+      return draft.refuse(fmt::format("fsdp_zero: found \"{}\"; allowed: ZeRO-0 to ZeRO-3", cell));
+    if (stage == 3) says("fsdp", "true");
+    return says("zero", fmt::format("{}", stage));
+  }
+  if (key.ends_with("fsdp0") || key == "ddp" || key == "fsdpno" || key == "no" || key == "0")
+    return says("fsdp", "false");
+  says("fsdp", "true");
+  if (key == "shardgradop") return says("zero", "2");
+  if (contains(key, "hybrid")) return says("fsdp_shard_size", "8");
+  const int64_t size =
+      digits_in(key.starts_with("fsdp2") && key.size() > 5 && contains(cell, "FSDP2 ")
+                    ? key.substr(5)
+                    : key.substr(std::min<size_t>(4, key.size())));
+  // A group as large as the job's data parallelism is no hybrid; the job is not known yet.
+  const int64_t gpus = draft.number("gpus", 1);
+  if (size > 1 && size < gpus) says("fsdp_shard_size", fmt::format("{}", size));
+}
+
+void take_switches(JobDraft& draft) {
+  const std::string sp = squashed(draft.cell("sp"));
+  const bool on =
+      sp == "yes" || sp == "1" || sp == "true" || sp == "on" || contains(sp, "sequence");
+  const bool split = draft.number("tensor_model_parallel_size", 1) > 1;
+  if (!sp.empty()) draft.say("sequence_parallel", on && split ? "true" : "false", "sp");
+}
+
+void take_recomputation(JobDraft& draft) {
+  const std::string_view cell = draft.cell("recompute");
+  if (cell.empty() || contains(cell, "=False") || cell == "none" || cell == "None")
+    return cell.empty() ? void() : draft.say("recompute_granularity", "none", "recompute");
+  const auto say = [&](const char* setting, std::string value) {
+    draft.say(setting, std::move(value), "recompute");
+  };
+  const size_t list = cell.find("modules=[");
+  if (list != cell.npos) {
+    std::string modules;
+    const std::string_view named = cell.substr(list + 9);
+    for (const std::string_view module : alternatives(named.substr(0, named.find(']')), ' '))
+      modules += fmt::format("{}{}", modules.empty() ? "" : ",", module);
+    say("recompute_granularity", "selective");
+    if (!modules.empty()) say("recompute_modules", modules);
+    return;
+  }
+  if (contains(cell, "selective")) {
+    say("recompute_granularity", "selective");
+    return;
+  }
+  if (contains(cell, "full") || contains(cell, "=True") || cell == "yes" || cell == "Yes")
+    say("recompute_granularity", "full");
+}
+
+}  // namespace
+
+void take_words(JobDraft& draft) {
+  take_precision(draft);
+  take_sharding(draft);
+  take_switches(draft);
+  take_recomputation(draft);
+  if (draft.name.token_drop) draft.say("moe_expert_capacity_factor", "1", "model");
+}
+
+}  // namespace ergometer::validation

@@ -1,0 +1,148 @@
+#include "validation/run_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/nanotron_stages.h"
+#include "spec/read.h"
+#include "validation/job_draft.h"
+
+namespace ergometer::validation {
+namespace {
+
+using base::Result;
+
+constexpr std::string_view kTp = "tensor_model_parallel_size";
+constexpr std::string_view kCp = "context_parallel_size";
+constexpr std::string_view kPp = "pipeline_model_parallel_size";
+constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
+constexpr std::string_view kModules = "recompute_modules";
+
+/// Switches that another setting rules out: a recipe is written for more than one layout.
+void mend_overlap(JobDraft& draft) {
+  const bool split = draft.number(kTp, 1) > 1;
+  if (!split) draft.drop("tp_comm_overlap");
+  if (draft.text("sequence_parallel") == "false") draft.drop("tp_comm_overlap");
+  if (!split && draft.is_on("sequence_parallel")) draft.drop("sequence_parallel");
+  if (draft.text("zero") == "0" || draft.text("overlap_grad_reduce") == "false")
+    draft.drop("overlap_param_gather");
+  if (draft.is_on("overlap_param_gather"))
+    draft.fill("overlap_grad_reduce", "true", "goes with it");
+  if (draft.number(kPp, 1) == 1) {
+    draft.drop(kVpp);
+    draft.drop("overlap_p2p");
+  }
+}
+
+/// Modules that the model has not cannot be computed again.
+void mend_recomputation(JobDraft& draft, const spec::Model& model) {
+  if (draft.text("recompute_granularity") != "selective") {
+    draft.drop(kModules);
+    if (draft.text("recompute_granularity") != "full") {
+      draft.drop("recompute_method");
+      draft.drop("recompute_num_layers");
+    }
+    return;
+  }
+  if (!draft.has(kModules)) return;
+  const std::string known(spec::find_setting(kModules)->choices);
+  std::string kept;
+  for (const std::string_view module : alternatives(draft.text(kModules), ',')) {
+    const bool experts = module == "moe" || module == "moe_act";
+    const bool lacks =
+        (experts && model.experts.count == 0) ||
+        (module == "shared_experts" && model.experts.shared_ffn == 0) ||
+        (module == "mla_up_proj" && model.attention != spec::AttentionKind::kLatent) ||
+        !contains(fmt::format("|{}|", known), fmt::format("|{}|", module));
+    if (!lacks) kept += fmt::format("{}{}", kept.empty() ? "" : ",", module);
+  }
+  if (kept == draft.text(kModules)) return;
+  draft.drop(kModules);
+  if (kept.empty())
+    draft.correct("recompute_granularity", "none", "the model has none of the recipe's modules");
+  else
+    draft.correct(kModules, kept, "those of the recipe that the model has");
+}
+
+/// Layers that do not divide into chunks: NVIDIA's layouts count the embedding and the loss as
+/// layers where that makes them divide, and else give the last chunk what the others leave.
+void fill_stages(JobDraft& draft, const spec::Model& model) {
+  const int64_t layers = draft.number("num_layers", model.layer_count());
+  const int64_t chunks = draft.number(kPp, 1) * draft.number(kVpp, 1);
+  if (chunks <= 1 || layers % chunks == 0) return;
+  if ((layers + 2) % chunks == 0) {
+    draft.fill("account_for_embedding_in_pipeline_split", "true", "makes the layers divide");
+    return draft.fill("account_for_loss_in_pipeline_split", "true", "makes the layers divide");
+  }
+  if ((layers + 1) % chunks == 0)
+    return draft.fill("account_for_loss_in_pipeline_split", "true", "makes the layers divide");
+  const int64_t most = (layers + chunks - 1) / chunks;
+  const int64_t last = layers - most * (chunks - 1);
+  const int64_t least = layers / chunks, longer = layers % chunks;
+  std::string list;
+  for (int64_t i = 0; i < chunks; ++i) {
+    // Balanced, the longer chunks in the middle, where the last would be left without a layer.
+    const bool middle = i >= (chunks - longer + 1) / 2 && i < (chunks - longer + 1) / 2 + longer;
+    const int64_t count = last > 0 ? (i + 1 < chunks ? most : last) : least + (middle ? 1 : 0);
+    list += fmt::format("{}{}", list.empty() ? "" : ",", count);
+  }
+  draft.fill("stage_layers", list,
+             last > 0 ? "as many layers on every chunk, the last takes what is left"
+                      : "as even as can be");
+}
+
+bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nanotron"; }
+
+/// A job file cannot say what the row's framework does here; both follow from the row.
+void finish(const JobDraft& draft, RunJob& result) {
+  spec::Job& job = result.job;
+  if (is_nanotron(draft) && job.parallelism.pp > 1) {
+    const bool before = contains(draft.cell("notes"), "after_pp_fix=False");
+    job.parallelism.stage_layers = plan::nanotron_stage_layers(job, before);
+    result.fills.push_back(
+        {"stage_layers", fmt::format("{}", fmt::join(job.parallelism.stage_layers, ",")),
+         before ? "nanotron's division before its fix" : "nanotron's division by cost"});
+  }
+  const bool simumax = draft.source_has("SimuMax");
+  if (job.model.mtp_layers > 0 && (draft.name.mtp == false || simumax)) {
+    job.model.mtp_layers = 0;
+    result.fills.push_back({"model.mtp_layers", "0", "not trained"});
+  }
+  if (simumax && job.model.experts.count > 0) {
+    for (size_t i = 0; i < job.model.layers.size(); ++i) job.model.layers[i].moe = i >= 1;
+    result.fills.push_back({"model.first_dense_layers", "1", "the suite keeps one dense layer"});
+  }
+}
+
+/// An error of `resolve` without the settings' own words for where it came from.
+base::Error reason_of(const base::Error& error) {
+  std::string message = error.message;
+  if (message.starts_with(": ")) message.erase(0, 2);
+  return {base::ErrorKind::kInput, std::move(message)};
+}
+
+}  // namespace
+
+Result<RunJob> make_job(const MeasuredRun& run) {
+  JobDraft draft(run);
+  for (const auto step : {take_model, take_cluster, take_sizes, take_words, fill_from_recipes,
+                          fill_from_source, fill_sizes}) {
+    step(draft);
+    if (draft.error()) return tl::unexpected(*draft.error());
+  }
+  ERGOMETER_ASSIGN(const spec::Model model, spec::read_model(std::string(draft.text("model"))));
+  mend_overlap(draft);
+  mend_recomputation(draft, model);
+  if (!is_nanotron(draft)) fill_stages(draft, model);
+  const bool split_over_nodes = draft.number(kTp, 1) > 1;
+  if (split_over_nodes) draft.fill("allow_tp_across_nodes", "true", "the run did");
+  auto job = spec::resolve(draft.settings());
+  if (!job) return tl::unexpected(reason_of(job.error()));
+  RunJob result{*std::move(job), std::move(draft.fills())};
+  finish(draft, result);
+  return result;
+}
+
+}  // namespace ergometer::validation

@@ -1,0 +1,274 @@
+// Blanks that the source of a row fills: what its authors trained with, whatever the row.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "spec/read.h"
+#include "validation/job_draft.h"
+
+namespace ergometer::validation {
+namespace {
+
+constexpr std::string_view kTp = "tensor_model_parallel_size";
+
+bool splits_tensors(const JobDraft& draft) { return draft.number(kTp, 1) > 1; }
+
+void fill_all(JobDraft& draft, std::string_view reason,
+              std::initializer_list<std::pair<const char*, const char*>> settings) {
+  for (const auto& [setting, value] : settings) draft.fill(setting, value, reason);
+}
+
+/// Megatron-LM of NVIDIA's recipes.
+void fill_nvidia(JobDraft& draft) {
+  constexpr std::string_view kReason = "NVIDIA's recipes";
+  if (!draft.is_on("fsdp")) draft.fill("zero", "1", kReason);
+  fill_all(draft, kReason,
+           {{"overlap_grad_reduce", "true"},
+            {"overlap_param_gather", "true"},
+            {"grad_reduce_in_bf16", "true"},
+            {"recompute_granularity", "none"},
+            {"precision", "bf16"}});
+  // User buffers came with FP8 and Hopper; on Ampere NeMo left them off.
+  if (splits_tensors(draft)) draft.fill("tp_comm_overlap", "true", kReason);
+  if (draft.is_on("fsdp")) draft.fill("framework", "megatron", "Megatron's own FSDP");
+}
+
+void fill_vtrain(JobDraft& draft) {
+  fill_all(draft, "vTrain trains so (README, trap 10)",
+           {{"sequence_parallel", "false"},
+            {"zero", "0"},
+            {"recompute_granularity", "full"},
+            {"precision", "fp16"},
+            {"overlap_grad_reduce", "false"},
+            {"overlap_param_gather", "false"},
+            {"tp_comm_overlap", "false"},
+            {"schedule", "1f1b"},
+            {"overlap_p2p", "false"},
+            {"flops", "full"}});
+}
+
+void fill_bigscience(JobDraft& draft) {
+  fill_all(draft, "BigScience's Megatron-DeepSpeed",
+           {{"sequence_parallel", "false"},
+            {"zero", "1"},
+            {"recompute_granularity", "full"},
+            {"precision", "bf16"},
+            {"grad_reduce_in_bf16", "false"},
+            {"overlap_grad_reduce", "false"},
+            {"overlap_param_gather", "false"},
+            {"schedule", "1f1b"},
+            {"overlap_p2p", "false"},
+            {"flops", "full"}});
+}
+
+void fill_megatron_2021(JobDraft& draft) {
+  const bool zero3 = draft.is_on("fsdp");
+  fill_all(draft, "Megatron-LM of the SC21 paper",
+           {{"sequence_parallel", "false"},
+            {"recompute_granularity", "full"},
+            {"precision", "fp16"},
+            {"overlap_p2p", "false"},
+            {"flops", "full"}});
+  if (zero3) return;
+  fill_all(draft, "Megatron-LM of the SC21 paper",
+           {{"zero", "0"}, {"overlap_grad_reduce", "false"}, {"overlap_param_gather", "false"}});
+}
+
+void fill_korthikanti(JobDraft& draft) {
+  fill_all(draft, "Megatron-LM of the paper",
+           {{"sequence_parallel",
+             contains(draft.text("recompute_granularity"), "full") ? "false" : "true"},
+            {"zero", "0"},
+            {"precision", "fp16"},
+            {"overlap_grad_reduce", "false"},
+            {"overlap_param_gather", "false"},
+            {"overlap_p2p", "false"},
+            {"flops", "full"}});
+}
+
+/// "OneForwardOneBackwardPipelineEngine; tp_async_comm=True; ddp_bucket_cap_mb=25.0; ..."
+void fill_nanotron(JobDraft& draft) {
+  constexpr std::string_view kReason = "nanotron";
+  const std::string_view notes = draft.cell("overlap_notes");
+  if (contains(notes, "AllForwardAllBackward")) draft.say("schedule", "gpipe", "overlap_notes");
+  if (contains(notes, "accumulate_grad_in_fp32=False"))
+    draft.say("grad_reduce_in_bf16", "true", "overlap_notes");
+  const bool replicates = draft.text("zero") == "0";
+  fill_all(draft, kReason,
+           {{"framework", "nanotron"},
+            {"precision", "bf16"},
+            {"recompute_granularity", "none"},
+            {"cross_entropy_loss_fusion", "false"},
+            {"make_vocab_size_divisible_by", "1"},
+            {"overlap_param_gather", "false"},
+            {"overlap_p2p", "false"},
+            {"grad_reduce_in_bf16", "false"}});
+  draft.fill("overlap_grad_reduce", replicates ? "true" : "false",
+             replicates ? "DDP's hooks" : "ZeRO-1 reduces behind the last micro batch");
+  if (splits_tensors(draft))
+    draft.fill("tp_comm_overlap",
+               contains(notes, "tp_async_comm=True") && draft.is_on("sequence_parallel") ? "true"
+                                                                                         : "false",
+               "tp_async_comm");
+}
+
+void fill_mosaic(JobDraft& draft) {
+  const bool pure = contains(draft.cell("overlap_notes"), "PURE");
+  draft.fill("fsdp", "true", "llm-foundry trains with FSDP");
+  draft.fill("grad_reduce_in_bf16", pure ? "true" : "false",
+             pure ? "mixed precision PURE reduces in 16 bit" : "mixed precision DEFAULT");
+  fill_all(draft, "llm-foundry",
+           {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"framework", "fsdp"}});
+}
+
+void fill_torch(JobDraft& draft) {
+  constexpr std::string_view kReason = "torchtitan's and AutoModel's FSDP2";
+  const bool splits_only = draft.cell("fsdp_zero").empty() && splits_tensors(draft) &&
+                           draft.number("gpus", 1) == draft.number(kTp, 1);
+  if (!splits_only) draft.fill("fsdp", "true", kReason);
+  fill_all(draft, kReason,
+           {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"framework", "fsdp"}});
+  if (splits_tensors(draft))
+    draft.fill("tp_comm_overlap",
+               contains(draft.cell("overlap_notes"), "async TP") ? "true" : "false",
+               "async TP only where the row says so");
+}
+
+void fill_maxtext(JobDraft& draft) {
+  fill_all(draft, "MaxText's FSDP",
+           {{"fsdp", "true"},
+            {"precision", "bf16"},
+            {"recompute_granularity", "full"},
+            {"framework", "fsdp"},
+            {"seq_length", draft.name.key.find("llama2") != std::string::npos ? "4096" : "8192"}});
+}
+
+void fill_deepspeed(JobDraft& draft) {
+  fill_all(draft, "DeepSpeed", {{"precision", "bf16"}, {"recompute_granularity", "none"}});
+}
+
+void fill_simumax(JobDraft& draft) {
+  fill_all(draft, "SimuMax's measuring script",
+           {{"zero", "1"},
+            {"precision", "bf16"},
+            {"overlap_grad_reduce", "false"},
+            {"overlap_param_gather", "false"},
+            {"tp_comm_overlap", "false"},
+            {"recompute_granularity", "none"},
+            {"grad_reduce_in_bf16", "false"}});
+}
+
+void fill_mlperf(JobDraft& draft) {
+  constexpr std::string_view kReason = "MLPerf submissions";
+  const bool amd = contains(squashed(draft.cell("gpu")), "mi3");
+  const bool lora = draft.has("lora");
+  fill_all(draft, kReason,
+           {{"precision", "fp8"},
+            {"zero", "1"},
+            {"recompute_granularity", "none"},
+            {"grad_reduce_in_bf16", "true"}});
+  if (splits_tensors(draft) && !amd) draft.fill("tp_comm_overlap", "true", kReason);
+  const std::string overlap = lora ? "false" : "true";
+  draft.fill("overlap_grad_reduce", overlap, lora ? "adapters only" : kReason);
+  draft.fill("overlap_param_gather", overlap, lora ? "adapters only" : kReason);
+}
+
+/// One of Megatron-LM's functional tests: its flags are in `overlap_notes`.
+void fill_ci(JobDraft& draft) {
+  const std::string_view flags = draft.cell("overlap_notes");
+  const auto flag = [&](std::string_view name, const char* setting, const char* value,
+                        const char* otherwise) {
+    if (contains(flags, name))
+      draft.say(setting, value, "overlap_notes");
+    else
+      draft.fill(setting, otherwise, "Megatron-LM's default");
+  };
+  flag("use-distributed-optimizer", "zero", "1", "0");
+  flag("overlap-grad-reduce", "overlap_grad_reduce", "true", "false");
+  flag("overlap-param-gather", "overlap_param_gather", "true", "false");
+  flag("tp-comm-overlap", "tp_comm_overlap", "true", "false");
+  flag("no-rope-fusion", "apply_rope_fusion", "false", "true");
+  flag("no-gradient-accumulation-fusion", "gradient_accumulation_fusion", "false", "true");
+  flag("cross-entropy-loss-fusion", "cross_entropy_loss_fusion", "true", "false");
+  flag("cuda-graph", "cuda_graphs", "true", "false");
+  flag("moe-grouped-gemm", "moe_grouped_gemm", "true", "false");
+  if (contains(flags, "local transformer") || contains(flags, "attention-backend=unfused") ||
+      contains(flags, "attention-backend unfused"))
+    draft.say("attention_backend", "unfused", "overlap_notes");
+  fill_all(
+      draft, "Megatron-LM's default",
+      {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"sequence_parallel", "false"}});
+}
+
+/// The named software profile of a row (catalog/software/).
+std::string_view software_of(const JobDraft& draft) {
+  const auto source = [&](std::string_view part) { return draft.source_has(part); };
+  const std::string framework = squashed(draft.cell("framework"));
+  const auto framework_has = [&](std::string_view part) { return contains(framework, part); };
+  if (source("vTrain")) return "vtrain-megatron";
+  if (source("BigScience")) return "megatron-deepspeed-2022";
+  if (source("Narayanan")) return "megatron-lm-2021";
+  if (source("Korthikanti")) return "megatron-lm-2022";
+  if (framework_has("nanotron")) return "nanotron";
+  if (framework_has("torchtitan")) return "torchtitan";
+  if (framework_has("maxtext") || framework_has("jax")) return "maxtext";
+  if (framework_has("automodel")) return "automodel";
+  if (framework_has("llmfoundry") || framework_has("composer")) return "llm-foundry-2023";
+  if (source("Primus") || framework_has("primus") || framework_has("rocm") ||
+      contains(squashed(draft.cell("gpu")), "mi3"))
+    return "primus";
+  if (source("MLPerf")) return "mlperf";
+  if (framework_has("deepspeed"))
+    return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
+  const int release = release_number(draft.cell("release"));
+  if (release >= 2602 || source("CI golden")) return "megatron-core-26";
+  if (release >= 2504) return "megatron-core-25";
+  if (release > 0) return "megatron-core-24";
+  const auto year = base::parse_integer(draft.cell("year"));
+  if (!year || *year >= 2025) return "megatron-core-25";
+  return *year >= 2023 ? "megatron-core-24" : "megatron-lm-2022";
+}
+
+void fill_software(JobDraft& draft) {
+  if (spec::find_setting("software") == nullptr) return;
+  draft.fill("software", std::string(software_of(draft)), "framework, release and source");
+}
+
+struct Rule {
+  std::string_view source, framework;  ///< either is enough; empty: no matter
+  void (*fill)(JobDraft&);
+};
+constexpr std::array kRules = std::to_array<Rule>({
+    {"vTrain", "", fill_vtrain},
+    {"BigScience", "", fill_bigscience},
+    {"Narayanan", "", fill_megatron_2021},
+    {"Korthikanti", "", fill_korthikanti},
+    {"nanotron", "nanotron", fill_nanotron},
+    {"MosaicML", "foundry", fill_mosaic},
+    {"torchtitan", "torchtitan", fill_torch},
+    {"AutoModel", "AutoModel", fill_torch},
+    {"MaxText", "MaxText", fill_maxtext},
+    {"SimuMax", "SimuMax", fill_simumax},
+    {"MLPerf", "", fill_mlperf},
+    {"CI golden", "", fill_ci},
+    {"DeepSpeed", "DeepSpeed", fill_deepspeed},
+    {"NVIDIA", "NeMo", fill_nvidia},
+    {"Megatron", "Megatron", fill_nvidia},
+    {"Primus", "Primus", fill_nvidia},
+});
+
+}  // namespace
+
+void fill_from_source(JobDraft& draft) {
+  for (const Rule& rule : kRules) {
+    const bool framework =
+        !rule.framework.empty() && contains(draft.cell("framework"), rule.framework);
+    if (!framework && (rule.source.empty() || !draft.source_has(rule.source))) continue;
+    rule.fill(draft);
+    break;
+  }
+  fill_software(draft);
+}
+
+}  // namespace ergometer::validation
