@@ -1,8 +1,10 @@
 // What it predicts: the time of kernels that HBM bounds: norms, activations, residual adds, rotary
 // embeddings, embedding lookups, casts, the loss, MoE permutations, the optimizer.
 //
-//   t = kernels * (ramp + latency) + bytes / (share * HBM)        [s]
+//   t = kernels * (ramp + latency) + max( bytes / (share * HBM), flops / (mamba * P) )        [s]
 //
+// flops: of the state-space scan only, whose small products do bind it when states are few; P: 16-bit
+// matrix peak at the reference clock; mamba: mamba.efficiency.
 // bytes: read and written; HBM: data-sheet peak, B/s; share: memory.efficiency, for the loss
 // memory.cross_entropy, for kernels that reorder tokens (permute, unpermute, sort_chunks)
 // memory.permute; ramp: time a kernel needs to reach full bandwidth and to drain, s.
@@ -36,7 +38,8 @@ Price price_memory(const Device& device, const MemoryParameters& memory,
   const double share = name == "memory.cross_entropy" ? memory.cross_entropy
                        : name == "memory.permute"     ? memory.permute
                                                       : memory.efficiency;
-  return roofline(0, op.bytes / (share * device.memory_bytes_per_s),
+  const double compute_s = op.flops / (memory.scan * device.rate(spec::Precision::kBf16));
+  return roofline(compute_s, op.bytes / (share * device.memory_bytes_per_s),
                   op.kernels * (memory.ramp_s + device.kernel_latency_s));
 }
 

@@ -72,7 +72,7 @@ AttentionParameters read_attention(Reader& r) {
 
 MemoryParameters read_memory(Reader& r) {
   return {r.need("memory.efficiency"), r.need("memory.cross_entropy"), r.need("memory.permute"),
-          r.need("memory.ramp")};
+          r.need("memory.ramp"), r.or_else("mamba.efficiency", 0.3)};
 }
 
 OverlapParameters read_overlap(Reader& r) {

@@ -42,6 +42,7 @@ struct MemoryParameters {
 
 struct OverlapParameters {
   double collective_sms = 0, send_sms = 0, memory_share = 0, collective_slowdown = 1;
+  double scan = 0.3;  ///< mamba.efficiency
 };
 
 /// What the framework's generation does to the kernels.

@@ -33,15 +33,17 @@ double norm_elements(const spec::Model& model) {
 
 double layer_elements(const spec::Model& model, const spec::Layer& layer) {
   const auto hidden = static_cast<double>(model.hidden);
-  double elements = model.norms_per_layer * norm_elements(model);
-  if (model.qk_norm) elements += 2 * static_cast<double>(model.head_dim);
-  if (model.out_bias) elements += hidden;
-  if (model.mlp_bias && !layer.moe) elements += hidden;
+  const bool attends = layer.mixer == spec::Mixer::kAttention;
+  double elements = model.norms(layer) * norm_elements(model);
+  if (attends && model.qk_norm) elements += 2 * static_cast<double>(model.head_dim);
+  if (attends && model.out_bias) elements += hidden;
+  if (layer.feed_forward && model.mlp_bias && !layer.moe) elements += hidden;
   if (layer.moe) {
     elements += static_cast<double>(model.experts.count) * hidden;
     if (model.experts.shared_gate) elements += hidden;
+    elements += 2 * hidden * static_cast<double>(model.experts.latent);
   }
-  if (model.attention == spec::AttentionKind::kLatent) {
+  if (attends && model.attention == spec::AttentionKind::kLatent) {
     const spec::LatentAttention& latent = model.latent;
     const auto q = static_cast<double>(latent.q_rank), kv = static_cast<double>(latent.kv_rank);
     elements += hidden * (q + kv + static_cast<double>(latent.qk_rope_dim)) + q + kv;

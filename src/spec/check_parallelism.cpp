@@ -29,12 +29,20 @@ void check_tensor(SettingReader& read, const Job& job) {
                                    read.said(kTp, tp), model.kv_heads,
                                    divisors_text(std::gcd(model.heads, model.kv_heads), tp)));
   const bool has_dense =
-      model.experts.count == 0 || std::any_of(model.layers.begin(), model.layers.end(),
-                                              [](const Layer& layer) { return !layer.moe; });
+      model.experts.count == 0 ||
+      std::any_of(model.layers.begin(), model.layers.end(),
+                  [](const Layer& layer) { return layer.feed_forward && !layer.moe; });
   if (has_dense && model.ffn % tp != 0)
     return read.refuse(fmt::format("{} does not divide the feed-forward width {}; try {}",
                                    read.said(kTp, tp), model.ffn,
                                    divisors_text(std::gcd(model.heads, model.ffn), tp)));
+  const StateSpace& ssm = model.state_space;
+  if (ssm.heads % tp != 0 || (ssm.heads > 0 && ssm.groups % tp != 0 && tp % ssm.groups != 0))
+    return read.refuse(fmt::format(
+        "{} and {} state-space heads in {} groups: it must divide the heads, and one of it and the "
+        "groups the other; try {}",
+        read.said(kTp, tp), ssm.heads, ssm.groups,
+        divisors_text(std::gcd(ssm.heads, ssm.groups), tp)));
   const int64_t domain = job.cluster.domain_gpus;
   const bool crosses = tp > domain || domain % tp != 0;
   if (crosses &&

@@ -10,6 +10,8 @@ enum class AttentionKind { kHeads /* MHA, GQA, MQA */, kLatent /* MLA */ };
 enum class Activation { kGelu, kRelu, kSquaredRelu, kSilu };
 enum class NormKind { kLayerNorm, kRmsNorm };
 enum class PositionKind { kLearned, kRotary, kAlibi, kNone };
+/// What mixes tokens in a layer; kNone: a layer that is a feed-forward part alone.
+enum class Mixer { kAttention, kStateSpace, kNone };
 
 /// DeepSeek's multi-head latent attention: ranks of the compressed projections and the head
 /// dimensions.
@@ -21,6 +23,26 @@ struct LatentAttention {
   int64_t v_dim = 0;
 };
 
+/// The state-space mixer of hybrid models: Mamba-2, or gated DeltaNet, which differs in having two
+/// scalars a head instead of one and a scan with more products.
+struct StateSpace {
+  int64_t heads = 0;  ///< 0: a model without
+  int64_t head_dim = 0;
+  int64_t groups = 1;  ///< heads of one group share B and C (DeltaNet: query and key)
+  int64_t state = 0;   ///< width of the state of one channel (DeltaNet: width of a key)
+  int64_t conv_width = 4;
+  int64_t chunk = 128;  ///< tokens that the scan handles as one matrix
+  bool conv_bias = true;
+  bool delta_rule = false;
+
+  int64_t inner() const { return heads * head_dim; }
+  /// Channels of the causal convolution: the values and both of the groups' vectors.
+  int64_t conv_channels() const { return inner() + 2 * groups * state; }
+  int64_t scalars() const { return (delta_rule ? 2 : 1) * heads; }
+  /// Output width of the input projection: gate, values, the groups' vectors, scalars.
+  int64_t in_width() const { return inner() + conv_channels() + scalars(); }
+};
+
 /// The mixture-of-experts part of the layers that have one.
 struct Experts {
   int64_t count = 0;  ///< 0: a dense model
@@ -30,6 +52,7 @@ struct Experts {
   bool shared_gate = false;  ///< a learned scalar gate on the shared expert (Qwen2-MoE)
   bool router_bias = false;  ///< one number an expert (DeepSeek-V3, GLM-4-MoE, GPT-OSS)
   bool expert_bias = false;  ///< biases in the expert matrices (GPT-OSS)
+  int64_t latent = 0;        ///< tokens go to experts in this width (LatentMoE); 0: in `hidden`
 };
 
 /// What differs from layer to layer.
@@ -39,6 +62,11 @@ struct Layer {
 };
 
 /// A decoder-only transformer, as its config.json describes it. Sizes are the model's own,
+  int64_t chunk = 0;   ///< attention stays inside chunks of so many tokens (Llama 4); 0: no chunks
+  Mixer mixer = Mixer::kAttention;
+  bool feed_forward = true;  ///< false: a mixer alone
+
+  bool operator==(const Layer&) const = default;
 /// unpadded.
 struct Model {
   std::string name;          ///< catalog name or the file it came from
@@ -60,6 +88,7 @@ struct Model {
   Activation activation = Activation::kSilu;
   bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
   NormKind norm = NormKind::kRmsNorm;
+  StateSpace state_space;
   PositionKind positions = PositionKind::kRotary;
   int norms_per_layer =
       2;  ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
@@ -75,6 +104,7 @@ struct Model {
   bool attention_sinks = false;  ///< one learned logit a head (GPT-OSS)
   bool tied_embeddings = false;  ///< the output head is the embedding
   double dropout = 0;
+  bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
 
   Experts experts;
   int64_t mtp_layers = 0;  ///< multi-token-prediction modules behind the last layer (DeepSeek-V3)
@@ -85,4 +115,24 @@ struct Model {
   int64_t layer_count() const { return static_cast<int64_t>(layers.size()); }
 };
 
+  /// The layer inside a multi-token-prediction module: like the last; in models whose layers are
+  /// mixers or feed-forward parts alone, attention and what the model has most of.
+  Layer mtp_layer() const {
+    Layer layer = layers.empty() ? Layer{} : layers.back();
+    const bool whole = layer.mixer != Mixer::kNone && layer.feed_forward;
+    if (whole) return layer;
+    return {.moe = experts.count > 0};
+  }
+  /// Norms of `hidden` width in one layer.
+  int norms(const Layer& layer) const {
+    return layer.mixer != Mixer::kNone && layer.feed_forward ? norms_per_layer
+                                                             : norms_per_layer / 2;
+  }
+  /// The sliding window that attends to as many tokens as the layer does in a sequence of `length`:
+  /// half a chunk is what a token of a chunk sees on average. 0: all of them.
+  static int64_t window(const Layer& layer, int64_t length) {
+    return layer.chunk > 0 && layer.chunk < length ? layer.chunk / 2 : layer.window;
+  }
+  /// Width in which tokens travel to experts.
+  int64_t expert_hidden() const { return experts.latent > 0 ? experts.latent : hidden; }
 }  // namespace ergometer::spec

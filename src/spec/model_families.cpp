@@ -27,11 +27,14 @@ std::span<const ModelFamily> model_families() {
       {"grok-1", read_grok1},
       {"kimi_k2", read_deepseek_v3},
       {"llama", read_llama},
+      {"llama4_text", read_llama4_text},
+      {"mamba2", read_mamba2},
       {"megatron", read_megatron},
       {"mistral", read_mistral},
       {"mixtral", read_mixtral},
       {"mpt", read_mpt},
       {"nemotron", read_nemotron},
+      {"nemotron_h", read_nemotron_h},
       {"opt", read_opt},
       {"phi", read_phi},
       {"phi3", read_phi3},
@@ -40,6 +43,7 @@ std::span<const ModelFamily> model_families() {
       {"qwen2_moe", read_qwen2_moe},
       {"qwen3", read_qwen3},
       {"qwen3_moe", read_qwen3_moe},
+      {"qwen3_next", read_qwen3_next},
       {"starcoder2", read_starcoder2},
   });
   return kFamilies;

@@ -66,6 +66,11 @@ void read_dbrx(ConfigReader& config, Model& model);
 void read_deepseek_v2(ConfigReader& config, Model& model);
 void read_deepseek_v3(ConfigReader& config, Model& model);
 
+void read_nemotron_h(ConfigReader& config, Model& model);
+void read_mamba2(ConfigReader& config, Model& model);
+void read_qwen3_next(ConfigReader& config, Model& model);
+void read_llama4_text(ConfigReader& config, Model& model);
+
 void read_gpt2(ConfigReader& config, Model& model);
 void read_gpt_neo(ConfigReader& config, Model& model);
 void read_gpt_neox(ConfigReader& config, Model& model);

@@ -72,6 +72,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "share of HBM bandwidth that a running collective takes"},
     {kKernels, "overlap.collective_slowdown", "", 1, 3, true,
      "stretch of a collective beside compute"},
+    {kKernels, "mamba.efficiency", "", 0.01, 1, false,
+     "share of 16-bit peak that the chunked scan of state-space layers reaches"},
     // A framework's generation.
     {kSoftware, "host.launch", "s", 0, 1e-3, true, "host time to launch a kernel, eager"},
     {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "workload/mamba.h"
 #include "workload/moe.h"
 #include "workload/shares.h"
 
@@ -113,15 +114,54 @@ void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   parts.add("router_logits",
             4 * static_cast<double>(shapes.shard_tokens * job.model.experts.count));
   parts.add("expert_fc1_input",
-            linear_input(shapes) * rows.computed * static_cast<double>(shapes.hidden));
+            linear_input(shapes) * rows.computed * static_cast<double>(job.model.expert_hidden()));
+  parts.add("expert_latent_inputs",
+            linear_input(shapes) * 2 *
+                static_cast<double>(shapes.shard_tokens * job.model.experts.latent));
   parts.add("expert_fc1_output", shapes.element * branches(job.model) * width);
   if (!recomputes(job, "moe_act")) parts.add("expert_fc2_input", linear_input(shapes) * width);
   parts.add("expert_probabilities", 4 * rows.computed);
   add_shared(job, shapes, parts);
 }
 
+/// The fused kernel keeps the projection's output, whole, and what the scan makes of it; states and
+/// convolution are computed again.
+void add_state_space(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+  const StateSpaceShapes rank = state_space_shapes(job.model, shapes);
+  const double inner = tokens(shapes) * static_cast<double>(rank.inner);
+  parts.add("in_proj_output",
+            shapes.element * tokens(shapes) * static_cast<double>(rank.in_width));
+  parts.add("scan_output", shapes.element * inner);
+  parts.add("out_proj_input", linear_input(shapes) * inner);
+}
+
+void add_mixer(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer, Parts& parts) {
+  if (layer.mixer == spec::Mixer::kNone) return;
+  if (layer.mixer == spec::Mixer::kStateSpace) return add_state_space(job, shapes, parts);
+  job.model.attention == spec::AttentionKind::kLatent ? add_latent(job, shapes, parts)
+                                                      : add_heads(job, shapes, parts);
+}
+
+/// Of a layer that is a mixer or a feed-forward part alone: one norm and its linear layer.
+void add_half_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
+                     Parts& parts) {
+  const double stream = shard_stream(shapes);
+  const bool mixes = layer.mixer != spec::Mixer::kNone;
+  const bool rebuilt =
+      recomputes(job, "layernorm") || (!mixes && !layer.moe && recomputes(job, "mlp"));
+  parts.add(mixes ? "input_norm_input" : "mlp_norm_input", shapes.element * stream);
+  if (!rebuilt)
+    parts.add(mixes ? "qkv_input" : layer.moe ? "router_input" : "fc1_input",
+              (layer.moe ? shapes.element : linear_input(shapes)) * stream);
+  if (job.model.dropout > 0) parts.add("dropout_masks", stream);
+}
+
 /// Inputs of norms and of the linear layers behind them.
-void add_stream(const spec::Job& job, const Shapes& shapes, bool moe, Parts& parts) {
+void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
+                Parts& parts) {
+  if (layer.mixer == spec::Mixer::kNone || !layer.feed_forward)
+    return add_half_stream(job, shapes, layer, parts);
+  const bool moe = layer.moe;
   const spec::Model& model = job.model;
   const bool one_norm = model.parallel_branches && model.norms_per_layer == 1;
   const bool rebuilt = recomputes(job, "layernorm");
@@ -149,12 +189,19 @@ void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 /// The most that is alive beside the kept tensors while the layer's backward runs: the gradient
 /// that enters, and in the MLP, whose kept tensors are freed as it goes, the gradients around the
 /// activation or the gathered ones.
-double layer_transient(const spec::Job& job, const Shapes& shapes, bool moe) {
+double layer_transient(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer) {
   const double incoming = shapes.element * shard_stream(shapes);
-  if (moe) {
+  if (!layer.feed_forward) {
+    // A state-space mixer's backward holds the states of all chunks and their gradients.
+    if (layer.mixer != spec::Mixer::kStateSpace) return incoming;
+    const StateSpaceShapes rank = state_space_shapes(job.model, shapes);
+    return incoming + 2 * scan_work(job.model, shapes).state_bytes +
+           shapes.element * tokens(shapes) * static_cast<double>(rank.in_width);
+  }
+  if (layer.moe) {
     const MoeRows rows = moe_rows(job, shapes);
     return incoming + shapes.element * rows.computed *
-                          static_cast<double>(shapes.hidden +
+                          static_cast<double>(job.model.expert_hidden() +
                                               static_cast<int64_t>(branches(job.model)) * rows.ffn);
   }
   const double width =
@@ -184,15 +231,15 @@ void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 
 }  // namespace
 
-ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes, bool moe) {
+ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
+                                  const spec::Layer& layer) {
   ActivationShare share;
-  share.transient = layer_transient(job, shapes, moe);
+  share.transient = layer_transient(job, shapes, layer);
   if (!shapes.training) return share;
   Parts parts(share);
-  add_stream(job, shapes, moe, parts);
-  job.model.attention == spec::AttentionKind::kLatent ? add_latent(job, shapes, parts)
-                                                      : add_heads(job, shapes, parts);
-  moe ? add_moe(job, shapes, parts) : add_mlp(job, shapes, parts);
+  add_stream(job, shapes, layer, parts);
+  add_mixer(job, shapes, layer, parts);
+  if (layer.feed_forward) layer.moe ? add_moe(job, shapes, parts) : add_mlp(job, shapes, parts);
   add_adapters(job, shapes, parts);
   share.checkpoint = shapes.element * shard_stream(shapes);
   return share;
@@ -221,8 +268,9 @@ ActivationShare head_activations(const spec::Job& job, const Shapes& shapes) {
   return share;
 }
 
-ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes, bool moe) {
-  ActivationShare share = layer_activations(job, shapes, moe);
+ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes,
+                                const spec::Layer& layer) {
+  ActivationShare share = layer_activations(job, shapes, layer);
   Parts parts(share);
   // Inputs of its two norms and of the projection (2h); its own head keeps as much as the main one.
   parts.add("mtp_inputs", 4 * shapes.element * shard_stream(shapes));

@@ -23,13 +23,31 @@ bool overlapped(const BlockWriter& writer) {
   return writer.job().training.overlap_tp && writer.shapes().sequence_parallel;
 }
 
+/// Heads of the output gate on this rank, each as wide as a head.
+int64_t gate_heads(const BlockWriter& writer) {
+  return writer.model().attention_gate ? writer.shapes().heads : 0;
+}
+
+/// Qwen3-Next multiplies the core's output by a sigmoid of further columns of the QKV projection.
+void output_gate(BlockWriter& writer, Pass pass) {
+  const Shapes& shapes = writer.shapes();
+  if (!writer.model().attention_gate) return;
+  const bool backward = pass == Pass::kBackward;
+  writer.memory({Module::kAttention, backward ? "attention_gate_backward" : "attention_gate",
+                 (backward ? 5 : 3) * shapes.element *
+                     static_cast<double>(shapes.tokens * shapes.heads * shapes.v_dim)},
+                pass);
+}
+
 Linear qkv_linear(const BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
   const spec::Model& model = writer.model();
-  Linear linear = make_linear(writer, "qkv", Module::kAttention, shapes.hidden,
-                              (shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim);
-  linear.model_out = static_cast<double>((model.heads + 2 * model.kv_heads) * model.head_dim) /
-                     static_cast<double>(shapes.tp);
+  Linear linear =
+      make_linear(writer, "qkv", Module::kAttention, shapes.hidden,
+                  (gate_heads(writer) + shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim);
+  linear.model_out = static_cast<double>(gate_heads(writer) * model.head_dim) +
+                     static_cast<double>((model.heads + 2 * model.kv_heads) * model.head_dim) /
+                         static_cast<double>(shapes.tp);
   linear.fused_cast = writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed;
   linear.overlap = overlapped(writer);
   set_lora(writer, linear, true);
@@ -90,11 +108,13 @@ void heads_forward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
   rope(writer, query_key_bytes(writer.shapes()), writer.pass());
   cache_write(writer);
   attention_core_forward(writer, window);
+  output_gate(writer, writer.pass());
   row_forward(writer, proj_linear(writer), edges.reduce);
 }
 
 void heads_backward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
   row_backward(writer, proj_linear(writer), edges.reduce);
+  output_gate(writer, Pass::kBackward);
   core_backward(writer, window);
   rope(writer, query_key_bytes(writer.shapes()), Pass::kBackward);
   query_key_norms(writer, Pass::kBackward);

@@ -60,6 +60,11 @@ Int128 twice_pairs(const spec::Job& job, int64_t window) {
   return 2 * length * reach - reach * reach;
 }
 
+/// Tokens of one sequence that pass through the matrices in one step.
+Int128 sequence_tokens(const spec::Job& job) {
+  return job.training.mode == spec::Mode::kDecode ? 1 : job.training.seq_length;
+}
+
 Int128 attention_core(const spec::Job& job, int64_t window) {
   const spec::Model& model = job.model;
   const bool latent = model.attention == spec::AttentionKind::kLatent;
@@ -67,6 +72,19 @@ Int128 attention_core(const spec::Job& job, int64_t window) {
                           ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
                           : 2 * model.head_dim;
   return dims * model.heads * twice_pairs(job, window);
+}
+
+/// Attention's two products; of a state-space layer the scan at 7 FLOPs a token, channel and state
+/// (Megatron-LM training.py, mamba_layer_flops).
+Int128 mixer_core(const spec::Job& job, const spec::Layer& layer) {
+  const spec::StateSpace& ssm = job.model.state_space;
+  switch (layer.mixer) {
+    case spec::Mixer::kNone: return 0;
+    case spec::Mixer::kStateSpace:
+      return Int128{7} * sequence_tokens(job) * ssm.inner() * ssm.state;
+    case spec::Mixer::kAttention: break;
+  }
+  return attention_core(job, spec::Model::window(layer, job.training.seq_length));
 }
 
 Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, Int128 tokens,
@@ -81,28 +99,24 @@ Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, I
   return flops;
 }
 
-/// Tokens of one sequence that pass through the matrices in one step.
-Int128 sequence_tokens(const spec::Job& job) {
-  return job.training.mode == spec::Mode::kDecode ? 1 : job.training.seq_length;
-}
-
 Int128 layer_flops(const spec::Job& job, const spec::Layer& layer, const Passes& passes) {
   const Int128 tokens = sequence_tokens(job);
-  return matrix_flops(job, attention_matrices(job.model), tokens, passes) +
-         matrix_flops(job, mlp_matrices(job.model, layer.moe), tokens, passes) +
-         passes.attention * attention_core(job, layer.window);
+  return matrix_flops(job, mixer_matrices(job.model, layer), tokens, passes) +
+         matrix_flops(job, mlp_matrices(job.model, layer), tokens, passes) +
+         passes.attention * mixer_core(job, layer);
 }
 
 /// What selective recomputation repeats of a layer.
 Int128 selective_flops(const spec::Job& job, const spec::Layer& layer) {
   const Int128 tokens = sequence_tokens(job);
   Int128 flops = 0;
-  if (recomputes(job, "core_attn")) flops += attention_core(job, layer.window);
+  if (recomputes(job, "core_attn") && layer.mixer == spec::Mixer::kAttention)
+    flops += mixer_core(job, layer);
   if (recomputes(job, "mla_up_proj"))
-    for (const Matrix& matrix : attention_matrices(job.model))
+    for (const Matrix& matrix : mixer_matrices(job.model, layer))
       if (matrix.name.ends_with("_up")) flops += matrix_flops(job, {matrix}, tokens, kForward);
   const bool whole = recomputes(job, layer.moe ? "moe" : "mlp");
-  for (const Matrix& matrix : mlp_matrices(job.model, layer.moe))
+  for (const Matrix& matrix : mlp_matrices(job.model, layer))
     if (whole || (recomputes(job, "shared_experts") && matrix.name.starts_with("shared")))
       flops += matrix_flops(job, {matrix}, tokens, kForward);
   return flops;
@@ -130,7 +144,7 @@ Int128 mtp_flops(const spec::Job& job, const Passes& passes) {
   const Int128 projection =
       passes.base * 2 * sequence_tokens(job) * 2 * model.hidden * model.hidden;
   return model.mtp_layers *
-         (layer_flops(job, model.layers.back(), passes) + projection + head_flops(job, passes));
+         (layer_flops(job, model.mtp_layer(), passes) + projection + head_flops(job, passes));
 }
 
 Int128 model_flops_per_sequence(const spec::Job& job) {
@@ -197,7 +211,7 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
   if (job.training.recompute == spec::Recompute::kSelective) {
     for (const spec::Layer& layer : job.model.layers) flops += selective_flops(job, layer);
     if (!job.model.layers.empty())
-      flops += job.model.mtp_layers * selective_flops(job, job.model.layers.back());
+      flops += job.model.mtp_layers * selective_flops(job, job.model.mtp_layer());
   }
   return flops;
 }

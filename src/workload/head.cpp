@@ -153,7 +153,7 @@ void mtp_layer_forward(BlockWriter& writer) {
   writer.memory({Module::kHead, "mtp_concatenate", 4 * shard_bytes(writer)});
   linear_forward(writer, replicated_linear(writer, "mtp_projection", Module::kHead,
                                            2 * model.hidden, model.hidden));
-  layer_forward(writer, model.layers.back());
+  layer_forward(writer, model.mtp_layer());
 }
 
 void mtp_forward(BlockWriter& writer) {
@@ -165,7 +165,7 @@ void mtp_forward(BlockWriter& writer) {
 void mtp_backward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
   head_backward(writer);
-  layer_backward(writer, model.layers.back());
+  layer_backward(writer, model.mtp_layer());
   linear_backward(writer, replicated_linear(writer, "mtp_projection", Module::kHead,
                                             2 * model.hidden, model.hidden));
   norm_backward(writer, "mtp_hidden_norm_backward", true);

@@ -2,6 +2,7 @@
 
 #include "workload/attention.h"
 #include "workload/linear.h"
+#include "workload/mamba.h"
 #include "workload/mlp.h"
 
 namespace ergometer::workload {
@@ -37,6 +38,16 @@ bool dense_attention(const spec::Model& model) {
   return model.attention == spec::AttentionKind::kHeads;
 }
 
+int64_t window_of(const BlockWriter& writer, const spec::Layer& layer) {
+  return spec::Model::window(layer, writer.shapes().key_length);
+}
+
+/// Parallel branches need both of them, and an MLP that shares the attention's input.
+bool in_parallel(const spec::Model& model, const spec::Layer& layer) {
+  return model.parallel_branches && dense_attention(model) && !layer.moe && layer.feed_forward &&
+         layer.mixer == spec::Mixer::kAttention;
+}
+
 /// Both branches' partial outputs are added before one tensor-parallel reduction (GPT-NeoX's
 /// gpt_j_residual).
 void parallel_forward(BlockWriter& writer, const spec::Layer& layer) {
@@ -45,7 +56,7 @@ void parallel_forward(BlockWriter& writer, const spec::Layer& layer) {
   norm_forward(writer, "input_norm", true);
   if (shared && shapes.sequence_parallel)
     tensor_gather(writer, Module::kAttention, shapes.stream_bytes(), writer.pass());
-  attention_forward(writer, layer.window, {!shared, false, false});
+  attention_forward(writer, window_of(writer, layer), {!shared, false, false});
   if (!shared) norm_forward(writer, "mlp_norm", true);
   mlp_forward(writer, {!shared, true, false});
   writer.memory({Module::kNorm, "branch_add", 3 * shapes.stream_bytes()});
@@ -71,8 +82,42 @@ void parallel_backward(BlockWriter& writer, const spec::Layer& layer) {
     norm_backward(writer, "mlp_norm_backward", true);
     recompute_norm(writer, "input_norm", true);
   }
-  attention_backward(writer, layer.window, {!shared, false, shared});
+  attention_backward(writer, window_of(writer, layer), {!shared, false, shared});
   norm_backward(writer, "input_norm_backward", true);
+}
+
+void mixer_forward(BlockWriter& writer, const spec::Layer& layer) {
+  norm_forward(writer, "input_norm", true);
+  layer.mixer == spec::Mixer::kStateSpace ? state_space_forward(writer)
+                                          : attention_forward(writer, window_of(writer, layer), {});
+  if (has_output_norms(writer.model())) norm_forward(writer, "attention_output_norm", false);
+  residual_add(writer, "attention_residual_add");
+}
+
+void mixer_backward(BlockWriter& writer, const spec::Layer& layer) {
+  residual_backward(writer, "attention_residual_add_backward");
+  if (has_output_norms(writer.model()))
+    norm_backward(writer, "attention_output_norm_backward", false);
+  recompute_norm(writer, "input_norm", true);
+  layer.mixer == spec::Mixer::kStateSpace
+      ? state_space_backward(writer)
+      : attention_backward(writer, window_of(writer, layer), {});
+  norm_backward(writer, "input_norm_backward", true);
+}
+
+void feed_forward_forward(BlockWriter& writer, const spec::Layer& layer) {
+  norm_forward(writer, "mlp_norm", !layer.moe);
+  layer.moe ? moe_forward(writer) : mlp_forward(writer);
+  if (has_output_norms(writer.model())) norm_forward(writer, "mlp_output_norm", false);
+  residual_add(writer, "mlp_residual_add");
+}
+
+void feed_forward_backward(BlockWriter& writer, const spec::Layer& layer) {
+  residual_backward(writer, "mlp_residual_add_backward");
+  if (has_output_norms(writer.model())) norm_backward(writer, "mlp_output_norm_backward", false);
+  recompute_norm(writer, "mlp_norm", !layer.moe);
+  layer.moe ? moe_backward(writer) : mlp_backward(writer);
+  norm_backward(writer, "mlp_norm_backward", true);
 }
 
 }  // namespace
@@ -97,33 +142,15 @@ void norm_backward(BlockWriter& writer, const char* name, bool residual) {
 }
 
 void layer_forward(BlockWriter& writer, const spec::Layer& layer) {
-  const spec::Model& model = writer.model();
-  if (model.parallel_branches && dense_attention(model) && !layer.moe)
-    return parallel_forward(writer, layer);
-  norm_forward(writer, "input_norm", true);
-  attention_forward(writer, layer.window, {});
-  if (has_output_norms(model)) norm_forward(writer, "attention_output_norm", false);
-  residual_add(writer, "attention_residual_add");
-  norm_forward(writer, "mlp_norm", !layer.moe);
-  layer.moe ? moe_forward(writer) : mlp_forward(writer);
-  if (has_output_norms(model)) norm_forward(writer, "mlp_output_norm", false);
-  residual_add(writer, "mlp_residual_add");
+  if (in_parallel(writer.model(), layer)) return parallel_forward(writer, layer);
+  if (layer.mixer != spec::Mixer::kNone) mixer_forward(writer, layer);
+  if (layer.feed_forward) feed_forward_forward(writer, layer);
 }
 
 void layer_backward(BlockWriter& writer, const spec::Layer& layer) {
-  const spec::Model& model = writer.model();
-  if (model.parallel_branches && dense_attention(model) && !layer.moe)
-    return parallel_backward(writer, layer);
-  residual_backward(writer, "mlp_residual_add_backward");
-  if (has_output_norms(model)) norm_backward(writer, "mlp_output_norm_backward", false);
-  recompute_norm(writer, "mlp_norm", !layer.moe);
-  layer.moe ? moe_backward(writer) : mlp_backward(writer);
-  norm_backward(writer, "mlp_norm_backward", true);
-  residual_backward(writer, "attention_residual_add_backward");
-  if (has_output_norms(model)) norm_backward(writer, "attention_output_norm_backward", false);
-  recompute_norm(writer, "input_norm", true);
-  attention_backward(writer, layer.window, {});
-  norm_backward(writer, "input_norm_backward", true);
+  if (in_parallel(writer.model(), layer)) return parallel_backward(writer, layer);
+  if (layer.feed_forward) feed_forward_backward(writer, layer);
+  if (layer.mixer != spec::Mixer::kNone) mixer_backward(writer, layer);
 }
 
 }  // namespace ergometer::workload

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "workload/block_writer.h"
+#include "workload/eager.h"
 #include "workload/layer.h"
 #include "workload/shares.h"
 #include "workload/workload.h"
@@ -37,25 +38,34 @@ int add_block(Workload& workload, Block block) {
 int add_embedding(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   Block block = make_block(job, shapes, workload, BlockKind::kEmbedding, "embedding",
                            embedding_forward, embedding_backward, [](BlockWriter&) {});
-  set_parameters(job, shapes, workload, false, block);
+  set_parameters(job, shapes, workload, {}, block);
   block.activations = embedding_activations(job, shapes);
   return add_block(workload, std::move(block));
 }
 
 std::string layer_name(const spec::Layer& layer) {
-  std::string name = layer.moe ? "moe layer" : "dense layer";
+  const bool mixes = layer.mixer != spec::Mixer::kNone;
+  std::string name = layer.moe            ? "moe layer"
+                     : layer.feed_forward ? (mixes ? "dense layer" : "mlp layer")
+                     : layer.mixer == spec::Mixer::kStateSpace ? "state-space layer"
+                                                               : "attention layer";
+  if (layer.feed_forward && layer.mixer == spec::Mixer::kStateSpace) name += ", state space";
   if (layer.window > 0) name += ", window " + std::to_string(layer.window);
+  if (layer.chunk > 0) name += ", chunk " + std::to_string(layer.chunk);
   return name;
 }
 
 int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
               const spec::Layer& layer) {
   const auto forward = [&](BlockWriter& writer) { layer_forward(writer, layer); };
-  const auto backward = [&](BlockWriter& writer) { layer_backward(writer, layer); };
+  const auto backward = [&](BlockWriter& writer) {
+    layer_backward(writer, layer);
+    eager_backward(writer, layer);
+  };
   Block block = make_block(job, shapes, workload, BlockKind::kLayer, layer_name(layer), forward,
                            backward, forward);
-  set_parameters(job, shapes, workload, layer.moe, block);
-  block.activations = layer_activations(job, shapes, layer.moe);
+  set_parameters(job, shapes, workload, layer, block);
+  block.activations = layer_activations(job, shapes, layer);
   return add_block(workload, std::move(block));
 }
 
@@ -65,7 +75,7 @@ void add_layers(const spec::Job& job, const Shapes& shapes, Workload& workload) 
   for (const spec::Layer& layer : job.model.layers) {
     int block = -1;
     for (const auto& [other, index] : known)
-      if (other.moe == layer.moe && other.window == layer.window) block = index;
+      if (other == layer) block = index;
     if (block < 0) {
       block = add_layer(job, shapes, workload, layer);
       known.emplace_back(layer, block);
@@ -76,11 +86,11 @@ void add_layers(const spec::Job& job, const Shapes& shapes, Workload& workload) 
 
 void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   if (job.model.mtp_layers == 0 || job.model.layers.empty() || !shapes.training) return;
-  const bool moe = job.model.layers.back().moe;
+  const spec::Layer layer = job.model.mtp_layer();
   Block block = make_block(job, shapes, workload, BlockKind::kMtp, "mtp", mtp_forward, mtp_backward,
                            mtp_layer_forward);
-  set_parameters(job, shapes, workload, moe, block);
-  block.activations = mtp_activations(job, shapes, moe);
+  set_parameters(job, shapes, workload, layer, block);
+  block.activations = mtp_activations(job, shapes, layer);
   const int index = add_block(workload, std::move(block));
   workload.mtp_blocks.assign(static_cast<size_t>(job.model.mtp_layers), index);
 }
@@ -88,7 +98,7 @@ void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
 int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward,
                            head_backward, [](BlockWriter&) {});
-  set_parameters(job, shapes, workload, false, block);
+  set_parameters(job, shapes, workload, {}, block);
   block.activations = head_activations(job, shapes);
   return add_block(workload, std::move(block));
 }

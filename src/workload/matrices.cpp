@@ -4,10 +4,15 @@
 
 namespace ergometer::workload {
 
-std::vector<Matrix> attention_matrices(const spec::Model& model) {
+std::vector<Matrix> mixer_matrices(const spec::Model& model, const spec::Layer& layer) {
   const int64_t h = model.hidden;
+  const spec::StateSpace& ssm = model.state_space;
+  if (layer.mixer == spec::Mixer::kNone) return {};
+  if (layer.mixer == spec::Mixer::kStateSpace)
+    return {{"in_proj", h, ssm.in_width()}, {"out_proj", ssm.inner(), h}};
+  const int64_t gate = model.attention_gate ? model.heads : 0;
   if (model.attention == spec::AttentionKind::kHeads)
-    return {{"qkv", h, (model.heads + 2 * model.kv_heads) * model.head_dim},
+    return {{"qkv", h, (model.heads + gate + 2 * model.kv_heads) * model.head_dim},
             {"proj", model.heads * model.head_dim, h}};
   const spec::LatentAttention& mla = model.latent;
   const int64_t queries = model.heads * (mla.qk_nope_dim + mla.qk_rope_dim);
@@ -24,12 +29,17 @@ std::vector<Matrix> attention_matrices(const spec::Model& model) {
   return matrices;
 }
 
-std::vector<Matrix> mlp_matrices(const spec::Model& model, bool moe) {
-  const int64_t h = model.hidden, branches = model.gated ? 2 : 1;
-  if (!moe) return {{"fc1", h, branches * model.ffn}, {"fc2", model.ffn, h}};
+std::vector<Matrix> mlp_matrices(const spec::Model& model, const spec::Layer& layer) {
+  const int64_t h = model.hidden, branches = model.gated ? 2 : 1, he = model.expert_hidden();
+  if (!layer.feed_forward) return {};
+  if (!layer.moe) return {{"fc1", h, branches * model.ffn}, {"fc2", model.ffn, h}};
   const spec::Experts& experts = model.experts;
-  std::vector<Matrix> matrices = {{"expert_fc1", h, branches * experts.ffn, experts.top_k},
-                                  {"expert_fc2", experts.ffn, h, experts.top_k}};
+  std::vector<Matrix> matrices = {{"expert_fc1", he, branches * experts.ffn, experts.top_k},
+                                  {"expert_fc2", experts.ffn, he, experts.top_k}};
+  if (experts.latent > 0) {
+    matrices.push_back({"expert_latent_down", h, experts.latent});
+    matrices.push_back({"expert_latent_up", experts.latent, h});
+  }
   if (experts.shared_ffn > 0) {
     matrices.push_back({"shared_fc1", h, branches * experts.shared_ffn});
     matrices.push_back({"shared_fc2", experts.shared_ffn, h});

@@ -15,8 +15,8 @@ struct Matrix {
   int64_t copies = 1;  ///< of which a token meets so many: top-k for experts
 };
 
-std::vector<Matrix> attention_matrices(const spec::Model& model);
-std::vector<Matrix> mlp_matrices(const spec::Model& model, bool moe);
+std::vector<Matrix> mixer_matrices(const spec::Model& model, const spec::Layer& layer);
+std::vector<Matrix> mlp_matrices(const spec::Model& model, const spec::Layer& layer);
 
 /// Whether the job's LoRA adapts this matrix. Targets are qkv, proj, fc1 and fc2; qkv stands for
 /// all input projections of latent attention, fc1 and fc2 for those of experts and shared experts

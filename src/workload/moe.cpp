@@ -19,6 +19,10 @@ constexpr double kRoutingBackwardBytes = 4 + 4 + 4;
 double row_bytes(const BlockWriter& writer, double rows) {
   return writer.shapes().element * rows * static_cast<double>(writer.shapes().hidden);
 }
+  return writer.shapes().element * rows * static_cast<double>(writer.model().expert_hidden());
+}
+/// Rows of the residual stream.
+double stream_bytes(const BlockWriter& writer, double rows) {
 
 double shard_rows(const BlockWriter& writer) {
   return static_cast<double>(writer.shapes().shard_tokens);
@@ -88,14 +92,15 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
 }
 
 Linear expert_fc1(const BlockWriter& writer, const MoeRows& rows) {
-  Linear linear = expert_linear(writer, rows, "expert_fc1", writer.shapes().hidden,
+  Linear linear = expert_linear(writer, rows, "expert_fc1", writer.model().expert_hidden(),
                                 (writer.model().gated ? 2 : 1) * rows.ffn);
   linear.lora_in_repeats = static_cast<double>(writer.shapes().etp);
   return linear;
 }
 
 Linear expert_fc2(const BlockWriter& writer, const MoeRows& rows) {
-  Linear linear = expert_linear(writer, rows, "expert_fc2", rows.ffn, writer.shapes().hidden);
+  Linear linear =
+      expert_linear(writer, rows, "expert_fc2", rows.ffn, writer.model().expert_hidden());
   linear.lora_out_repeats = static_cast<double>(writer.shapes().etp);
   return linear;
 }
@@ -132,8 +137,27 @@ void route_backward(BlockWriter& writer) {
                      static_cast<double>(writer.model().experts.count),
                  2},
                 Pass::kBackward);
+/// LatentMoE: one narrow projection of every token before the dispatch, one wide one behind the
+/// combination; whole on every tensor-parallel rank, on the rank's slice of the sequence.
+Linear latent_linear(const BlockWriter& writer, bool down) {
+  const int64_t latent = writer.model().experts.latent, hidden = writer.shapes().hidden;
+  Linear linear = make_linear(writer, down ? "expert_latent_down" : "expert_latent_up",
+                              Module::kMoe, down ? hidden : latent, down ? latent : hidden);
+  linear.rows = shard_rows(writer);
+  linear.model_rows = linear.rows * writer.shapes().token_share();
+  return linear;
+}
+
+void latent_forward(BlockWriter& writer, bool down) {
+  if (writer.model().experts.latent > 0) linear_forward(writer, latent_linear(writer, down));
+}
+
+void latent_backward(BlockWriter& writer, bool down) {
+  if (writer.model().experts.latent > 0) linear_backward(writer, latent_linear(writer, down));
+}
+
   linear_backward(writer, router(writer));
-  writer.memory({Module::kMoe, "branch_grad_add", 3 * row_bytes(writer, shard_rows(writer))},
+  writer.memory({Module::kMoe, "branch_grad_add", 3 * stream_bytes(writer, shard_rows(writer))},
                 Pass::kBackward);
 }
 
@@ -278,7 +302,7 @@ void moe_forward(BlockWriter& writer) {
   combine_forward(writer, rows);
   whole_tokens(writer, writer.pass());
   if (writer.model().experts.shared_ffn > 0)
-    writer.memory({Module::kMoe, "shared_add", 3 * row_bytes(writer, shard_rows(writer))});
+    writer.memory({Module::kMoe, "shared_add", 3 * stream_bytes(writer, shard_rows(writer))});
 }
 
 void moe_backward(BlockWriter& writer) {
@@ -297,8 +321,12 @@ void moe_backward(BlockWriter& writer) {
     shared_second_backward(writer);
     shared_first_backward(writer);
   }
-  writer.memory({Module::kMoe, "branch_grad_add", 3 * row_bytes(writer, shard_rows(writer))},
+  writer.memory({Module::kMoe, "branch_grad_add", 3 * stream_bytes(writer, shard_rows(writer))},
                 Pass::kBackward);
 }
 
 }  // namespace ergometer::workload
+  latent_forward(writer, true);
+  latent_forward(writer, false);
+  latent_backward(writer, false);
+  latent_backward(writer, true);

@@ -21,7 +21,8 @@ enum class Module : uint8_t {
   kLoss,
   kPipeline,
   kData,
-  kOptimizer
+  kOptimizer,
+  kMamba
 };
 enum class CollectiveKind : uint8_t {
   kAllReduce,

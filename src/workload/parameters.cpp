@@ -25,17 +25,37 @@ int64_t latent_attention(const spec::Model& model) {
 }
 
 int64_t head_attention(const spec::Model& model) {
-  const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_dim;
+  const int64_t gate = model.attention_gate ? model.heads : 0;
+  const int64_t qkv = (model.heads + gate + 2 * model.kv_heads) * model.head_dim;
   return model.hidden * qkv + model.heads * model.head_dim * model.hidden +
          (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
          (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_sinks ? model.heads : 0);
+}
+
+/// Projections, convolution, a decay and a step (Mamba-2: and a skip) a head, the gated norm.
+int64_t state_space_mixer(const spec::Model& model) {
+  const spec::StateSpace& ssm = model.state_space;
+  const int64_t convolution = ssm.conv_channels() * (ssm.conv_width + (ssm.conv_bias ? 1 : 0));
+  const int64_t vectors =
+      ssm.delta_rule ? 2 * ssm.heads + ssm.head_dim : 3 * ssm.heads + ssm.inner();
+  return model.hidden * ssm.in_width() + convolution + vectors + ssm.inner() * model.hidden;
+}
+
+int64_t mixer(const spec::Model& model, const spec::Layer& layer) {
+  switch (layer.mixer) {
+    case spec::Mixer::kNone: return 0;
+    case spec::Mixer::kStateSpace: return state_space_mixer(model);
+    case spec::Mixer::kAttention: break;
+  }
+  return model.attention == spec::AttentionKind::kLatent ? latent_attention(model)
+                                                         : head_attention(model);
 }
 
 int64_t one_norm(const spec::Model& model) { return model.hidden * (model.norm_bias ? 2 : 1); }
 
 int64_t one_expert(const spec::Model& model) {
   const spec::Experts& experts = model.experts;
-  return mlp_weights(model, experts.ffn) +
+  return (model.gated ? 3 : 2) * model.expert_hidden() * experts.ffn +
          (experts.expert_bias ? mlp_biases(model, experts.ffn) : 0);
 }
 
@@ -43,18 +63,18 @@ int64_t one_expert(const spec::Model& model) {
 int64_t moe_common(const spec::Model& model) {
   const spec::Experts& experts = model.experts;
   return model.hidden * experts.count + (experts.router_bias ? experts.count : 0) +
-         mlp_weights(model, experts.shared_ffn) + (experts.shared_gate ? model.hidden : 0);
+         2 * model.hidden * experts.latent + mlp_weights(model, experts.shared_ffn) +
+         (experts.shared_gate ? model.hidden : 0);
 }
 
 struct LayerCount {
   int64_t total = 0, active = 0;
 };
 
-LayerCount count_layer(const spec::Model& model, bool moe) {
-  const int64_t common = (model.attention == spec::AttentionKind::kLatent ? latent_attention(model)
-                                                                          : head_attention(model)) +
-                         model.norms_per_layer * one_norm(model);
-  if (!moe) {
+LayerCount count_layer(const spec::Model& model, const spec::Layer& layer) {
+  const int64_t common = mixer(model, layer) + model.norms(layer) * one_norm(model);
+  if (!layer.feed_forward) return {common, common};
+  if (!layer.moe) {
     const int64_t mlp =
         mlp_weights(model, model.ffn) + (model.mlp_bias ? mlp_biases(model, model.ffn) : 0);
     return {common + mlp, common + mlp};
@@ -78,7 +98,7 @@ ParameterCount count_parameters(const spec::Model& model) {
                           (width != model.hidden ? model.hidden * width : 0);
   count.total = count.active = outside;
   for (const spec::Layer& layer : model.layers) {
-    const LayerCount here = count_layer(model, layer.moe);
+    const LayerCount here = count_layer(model, layer);
     count.total += here.total;
     count.active += here.active;
   }
@@ -86,7 +106,7 @@ ParameterCount count_parameters(const spec::Model& model) {
     // Two input norms, the 2h -> h projection, a layer like the last one, and a norm before the
     // shared head.
     const int64_t module = 3 * one_norm(model) + 2 * model.hidden * model.hidden +
-                           count_layer(model, model.layers.back().moe).total;
+                           count_layer(model, model.mtp_layer()).total;
     count.mtp = model.mtp_layers * module;
   }
   return count;

@@ -8,7 +8,10 @@ namespace ergometer::workload {
 namespace {
 
 bool is_adapter(const Operator& op) { return op.name.find("_lora_") != std::string::npos; }
-bool is_expert(const Operator& op) { return op.name.starts_with("expert_"); }
+bool is_latent_projection(const Operator& op) { return op.name.starts_with("expert_latent"); }
+bool is_expert(const Operator& op) {
+  return op.name.starts_with("expert_") && !is_latent_projection(op);
+}
 bool is_matrix(const Operator& op) {
   return op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
 }
@@ -24,10 +27,31 @@ double norm_parameters(const spec::Model& model) {
 double attention_vectors(const spec::Model& model, const Shapes& shapes) {
   if (model.attention == spec::AttentionKind::kLatent)
     return static_cast<double>(model.latent.q_rank + model.latent.kv_rank);
-  const int64_t qkv = (shapes.heads + 2 * shapes.kv_heads) * model.head_dim;
+  const int64_t gate = model.attention_gate ? shapes.heads : 0;
+  const int64_t qkv = (shapes.heads + gate + 2 * shapes.kv_heads) * model.head_dim;
   return static_cast<double>((model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
                              (model.qk_norm ? 2 * model.head_dim : 0) +
                              (model.attention_sinks ? shapes.heads : 0));
+}
+
+/// A state-space mixer's convolution, scalars and gated norm on one rank.
+double state_space_vectors(const spec::Model& model, const Shapes& shapes) {
+  const spec::StateSpace& ssm = model.state_space;
+  const int64_t heads = ssm.heads / shapes.tp;
+  const int64_t groups = std::max<int64_t>(1, ssm.groups / shapes.tp);
+  const int64_t channels = heads * ssm.head_dim + 2 * groups * ssm.state;
+  const int64_t convolution = channels * (ssm.conv_width + (ssm.conv_bias ? 1 : 0));
+  return static_cast<double>(
+      convolution + (ssm.delta_rule ? 2 * heads + ssm.head_dim : 3 * heads + heads * ssm.head_dim));
+}
+
+double mixer_vectors(const spec::Model& model, const Shapes& shapes, const spec::Layer& layer) {
+  switch (layer.mixer) {
+    case spec::Mixer::kNone: return 0;
+    case spec::Mixer::kStateSpace: return state_space_vectors(model, shapes);
+    case spec::Mixer::kAttention: break;
+  }
+  return attention_vectors(model, shapes);
 }
 
 double mlp_biases(const spec::Model& model, int64_t ffn) {
@@ -35,17 +59,18 @@ double mlp_biases(const spec::Model& model, int64_t ffn) {
 }
 
 /// A layer's parameters outside its matrices; the biases of experts go to `expert`.
-ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes, bool moe) {
+ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
+                             const spec::Layer& layer) {
   ParameterShare share;
-  share.dense = attention_vectors(model, shapes) + model.norms_per_layer * norm_parameters(model);
+  share.dense = mixer_vectors(model, shapes, layer) + model.norms(layer) * norm_parameters(model);
   const spec::Experts& experts = model.experts;
-  if (moe) {
+  if (layer.moe) {
     share.dense += static_cast<double>((experts.router_bias ? experts.count : 0) +
                                        (experts.shared_gate ? model.hidden : 0));
     if (experts.expert_bias)
       share.expert = static_cast<double>(experts.count / shapes.ep) *
                      mlp_biases(model, experts.ffn / shapes.etp);
-  } else if (model.mlp_bias) {
+  } else if (layer.feed_forward && model.mlp_bias) {
     share.dense += mlp_biases(model, model.ffn / shapes.tp);
   }
   return share;
@@ -56,7 +81,8 @@ double embedding_table(const spec::Model& model, const Shapes& shapes) {
          static_cast<double>(model.embedding_dim > 0 ? model.embedding_dim : model.hidden);
 }
 
-ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kind, bool moe) {
+ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kind,
+                       const spec::Layer& layer) {
   const spec::Model& model = job.model;
   ParameterShare share;
   switch (kind) {
@@ -65,9 +91,9 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
                     static_cast<double>(model.position_rows) * static_cast<double>(model.hidden) +
                     (model.embedding_norm ? norm_parameters(model) : 0);
       break;
-    case BlockKind::kLayer: share = layer_vectors(model, shapes, moe); break;
+    case BlockKind::kLayer: share = layer_vectors(model, shapes, layer); break;
     case BlockKind::kMtp:
-      share = layer_vectors(model, shapes, moe);
+      share = layer_vectors(model, shapes, layer);
       share.dense += 3 * norm_parameters(model);
       // The module embeds its own tokens: away from the first stage it needs a copy of the table.
       if (job.parallelism.pp > 1) share.dense += embedding_table(model, shapes);
@@ -102,9 +128,9 @@ void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
 
 }  // namespace
 
-void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe,
-                    Block& block) {
-  block.parameters = vectors(job, shapes, block.kind, moe);
+void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload,
+                    const spec::Layer& layer, Block& block) {
+  block.parameters = vectors(job, shapes, block.kind, layer);
   if (shapes.training && !shapes.lora) {
     block.parameters.trainable_dense = block.parameters.dense;
     block.parameters.trainable_expert = block.parameters.expert;

@@ -6,14 +6,17 @@
 namespace ergometer::workload {
 
 /// Parameters and distinct matrix sizes of a block that has its forward list: the matrices are what
-/// its GEMMs multiply with, the rest (norms, biases, tables) is counted from the model.
-void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload, bool moe,
-                    Block& block);
+/// its GEMMs multiply with, the rest (norms, biases, tables) is counted from the model. `layer` says
+/// nothing about an embedding or a head.
+void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload,
+                    const spec::Layer& layer, Block& block);
 
 /// What a block keeps for backward, see activations.cpp.
-ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes, bool moe);
+ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
+                                  const spec::Layer& layer);
 ActivationShare embedding_activations(const spec::Job& job, const Shapes& shapes);
 ActivationShare head_activations(const spec::Job& job, const Shapes& shapes);
-ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes, bool moe);
+ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes,
+                                const spec::Layer& layer);
 
 }  // namespace ergometer::workload
