@@ -47,26 +47,29 @@ struct StateSpace {
 struct Experts {
   int64_t count = 0;  ///< 0: a dense model
   int64_t top_k = 0;
+  /// Experts stand in `groups` equal groups and a token takes its top-k from `group_top_k` of them
+  /// (DeepSeek-V3: 4 of 8).
+  int64_t groups = 1, group_top_k = 1;
   int64_t ffn = 0;           ///< one expert's intermediate width (one branch)
   int64_t shared_ffn = 0;    ///< sum of the shared experts' widths; 0 without
+  int64_t latent = 0;        ///< tokens go to experts in this width (LatentMoE); 0: in `hidden`
   bool shared_gate = false;  ///< a learned scalar gate on the shared expert (Qwen2-MoE)
   bool router_bias = false;  ///< one number an expert (DeepSeek-V3, GLM-4-MoE, GPT-OSS)
   bool expert_bias = false;  ///< biases in the expert matrices (GPT-OSS)
-  int64_t latent = 0;        ///< tokens go to experts in this width (LatentMoE); 0: in `hidden`
 };
 
 /// What differs from layer to layer.
 struct Layer {
   bool moe = false;
   int64_t window = 0;  ///< sliding-window length in tokens; 0: full attention
-};
-
-/// A decoder-only transformer, as its config.json describes it. Sizes are the model's own,
   int64_t chunk = 0;   ///< attention stays inside chunks of so many tokens (Llama 4); 0: no chunks
   Mixer mixer = Mixer::kAttention;
   bool feed_forward = true;  ///< false: a mixer alone
 
   bool operator==(const Layer&) const = default;
+};
+
+/// A decoder-only transformer, as its config.json describes it. Sizes are the model's own,
 /// unpadded.
 struct Model {
   std::string name;          ///< catalog name or the file it came from
@@ -85,10 +88,10 @@ struct Model {
 
   AttentionKind attention = AttentionKind::kHeads;
   LatentAttention latent;
+  StateSpace state_space;
   Activation activation = Activation::kSilu;
   bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
   NormKind norm = NormKind::kRmsNorm;
-  StateSpace state_space;
   PositionKind positions = PositionKind::kRotary;
   int norms_per_layer =
       2;  ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
@@ -101,19 +104,16 @@ struct Model {
   bool mlp_bias = false;
   bool head_bias = false;
   bool qk_norm = false;          ///< a norm of `head_dim` on queries and on keys
+  bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
   bool attention_sinks = false;  ///< one learned logit a head (GPT-OSS)
   bool tied_embeddings = false;  ///< the output head is the embedding
   double dropout = 0;
-  bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
 
   Experts experts;
   int64_t mtp_layers = 0;  ///< multi-token-prediction modules behind the last layer (DeepSeek-V3)
   std::vector<Layer> layers;  ///< one entry a decoder layer, MTP modules not among them
 
   std::vector<std::string> unknown_keys;  ///< keys of config.json that mean nothing to us
-
-  int64_t layer_count() const { return static_cast<int64_t>(layers.size()); }
-};
 
   /// The layer inside a multi-token-prediction module: like the last; in models whose layers are
   /// mixers or feed-forward parts alone, attention and what the model has most of.
@@ -135,4 +135,7 @@ struct Model {
   }
   /// Width in which tokens travel to experts.
   int64_t expert_hidden() const { return experts.latent > 0 ? experts.latent : hidden; }
+  int64_t layer_count() const { return static_cast<int64_t>(layers.size()); }
+};
+
 }  // namespace ergometer::spec
