@@ -38,11 +38,11 @@ struct AttentionParameters {
 
 struct MemoryParameters {
   double efficiency = 0, cross_entropy = 0, permute = 0, ramp_s = 0;
+  double scan = 0.3;  ///< mamba.efficiency
 };
 
 struct OverlapParameters {
   double collective_sms = 0, send_sms = 0, memory_share = 0, collective_slowdown = 1;
-  double scan = 0.3;  ///< mamba.efficiency
 };
 
 /// What the framework's generation does to the kernels.

@@ -63,6 +63,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "time at full bandwidth that a kernel loses to its ramp"},
     {kKernels, "memory.cross_entropy", "", 0.05, 1, true, "share of HBM peak of the loss kernels"},
     {kKernels, "memory.permute", "", 0.05, 1, true, "share of HBM peak of MoE permutation kernels"},
+    {kKernels, "mamba.efficiency", "", 0.01, 1, false,
+     "share of 16-bit peak that the chunked scan of state-space layers reaches"},
     {kKernels, "kernel.latency", "s", 0, 1e-3, true,
      "GPU time between dependent kernels of one stream"},
     {kKernels, "overlap.collective_sms", "", 0, 256, true,
@@ -72,8 +74,6 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "share of HBM bandwidth that a running collective takes"},
     {kKernels, "overlap.collective_slowdown", "", 1, 3, true,
      "stretch of a collective beside compute"},
-    {kKernels, "mamba.efficiency", "", 0.01, 1, false,
-     "share of 16-bit peak that the chunked scan of state-space layers reaches"},
     // A framework's generation.
     {kSoftware, "host.launch", "s", 0, 1e-3, true, "host time to launch a kernel, eager"},
     {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},

@@ -17,12 +17,12 @@ constexpr double kRoutingForwardBytes = 4 + 4 + 1;
 constexpr double kRoutingBackwardBytes = 4 + 4 + 4;
 
 double row_bytes(const BlockWriter& writer, double rows) {
-  return writer.shapes().element * rows * static_cast<double>(writer.shapes().hidden);
-}
   return writer.shapes().element * rows * static_cast<double>(writer.model().expert_hidden());
 }
 /// Rows of the residual stream.
 double stream_bytes(const BlockWriter& writer, double rows) {
+  return writer.shapes().element * rows * static_cast<double>(writer.shapes().hidden);
+}
 
 double shard_rows(const BlockWriter& writer) {
   return static_cast<double>(writer.shapes().shard_tokens);
@@ -105,6 +105,25 @@ Linear expert_fc2(const BlockWriter& writer, const MoeRows& rows) {
   return linear;
 }
 
+/// LatentMoE: one narrow projection of every token before the dispatch, one wide one behind the
+/// combination; whole on every tensor-parallel rank, on the rank's slice of the sequence.
+Linear latent_linear(const BlockWriter& writer, bool down) {
+  const int64_t latent = writer.model().experts.latent, hidden = writer.shapes().hidden;
+  Linear linear = make_linear(writer, down ? "expert_latent_down" : "expert_latent_up",
+                              Module::kMoe, down ? hidden : latent, down ? latent : hidden);
+  linear.rows = shard_rows(writer);
+  linear.model_rows = linear.rows * writer.shapes().token_share();
+  return linear;
+}
+
+void latent_forward(BlockWriter& writer, bool down) {
+  if (writer.model().experts.latent > 0) linear_forward(writer, latent_linear(writer, down));
+}
+
+void latent_backward(BlockWriter& writer, bool down) {
+  if (writer.model().experts.latent > 0) linear_backward(writer, latent_linear(writer, down));
+}
+
 /// The activation also multiplies every row by its routing probability (FP32).
 void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
   const double elements = rows.computed * static_cast<double>(rows.ffn);
@@ -137,25 +156,6 @@ void route_backward(BlockWriter& writer) {
                      static_cast<double>(writer.model().experts.count),
                  2},
                 Pass::kBackward);
-/// LatentMoE: one narrow projection of every token before the dispatch, one wide one behind the
-/// combination; whole on every tensor-parallel rank, on the rank's slice of the sequence.
-Linear latent_linear(const BlockWriter& writer, bool down) {
-  const int64_t latent = writer.model().experts.latent, hidden = writer.shapes().hidden;
-  Linear linear = make_linear(writer, down ? "expert_latent_down" : "expert_latent_up",
-                              Module::kMoe, down ? hidden : latent, down ? latent : hidden);
-  linear.rows = shard_rows(writer);
-  linear.model_rows = linear.rows * writer.shapes().token_share();
-  return linear;
-}
-
-void latent_forward(BlockWriter& writer, bool down) {
-  if (writer.model().experts.latent > 0) linear_forward(writer, latent_linear(writer, down));
-}
-
-void latent_backward(BlockWriter& writer, bool down) {
-  if (writer.model().experts.latent > 0) linear_backward(writer, latent_linear(writer, down));
-}
-
   linear_backward(writer, router(writer));
   writer.memory({Module::kMoe, "branch_grad_add", 3 * stream_bytes(writer, shard_rows(writer))},
                 Pass::kBackward);
@@ -295,11 +295,13 @@ void moe_forward(BlockWriter& writer) {
     shared_second_forward(writer);
   }
   route_forward(writer, rows);
+  latent_forward(writer, true);
   dispatch_forward(writer, rows);
   linear_forward(writer, expert_fc1(writer, rows));
   expert_activation(writer, rows, writer.pass());
   linear_forward(writer, expert_fc2(writer, rows));
   combine_forward(writer, rows);
+  latent_forward(writer, false);
   whole_tokens(writer, writer.pass());
   if (writer.model().experts.shared_ffn > 0)
     writer.memory({Module::kMoe, "shared_add", 3 * stream_bytes(writer, shard_rows(writer))});
@@ -311,9 +313,11 @@ void moe_backward(BlockWriter& writer) {
     BlockWriter again = writer.recomputing();
     moe_forward(again);
   }
+  latent_backward(writer, false);
   combine_backward(writer, rows);
   experts_backward(writer, rows);
   dispatch_backward(writer, rows);
+  latent_backward(writer, true);
   whole_tokens(writer, Pass::kBackward);
   route_backward(writer);
   if (writer.model().experts.shared_ffn == 0) return;
@@ -326,7 +330,3 @@ void moe_backward(BlockWriter& writer) {
 }
 
 }  // namespace ergometer::workload
-  latent_forward(writer, true);
-  latent_forward(writer, false);
-  latent_backward(writer, false);
-  latent_backward(writer, true);
