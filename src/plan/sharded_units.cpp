@@ -22,6 +22,31 @@ ShardedUnits::ShardedUnits(const spec::Job& job, const workload::Workload& workl
   }
 }
 
+int32_t ShardedUnits::make_copy(const char* name, workload::Pass pass, double bytes) {
+  if (bytes == 0) return -1;
+  workload::Operator op;
+  op.kind = workload::OperatorKind::kMemory;
+  op.module = workload::Module::kData;
+  op.pass = pass;
+  op.precision = spec::Precision::kBf16;
+  op.name = name;
+  op.bytes = bytes;
+  op.kernels = 2;
+  return operators_.add(op);
+}
+
+double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) const {
+  constexpr double kQuantizing = 4;  // reads 16 bit, writes both orientations in 8 bit
+  const spec::Training& training = job_.training;
+  const bool narrow = training.precision != spec::Precision::kFp32 &&
+                      training.precision != spec::Precision::kFp16 &&
+                      training.precision != spec::Precision::kBf16;
+  const bool quantizes = narrow && !training.fp8_parameters && training.mode != spec::Mode::kLora;
+  const double passes = job_.software.parameters.value_or("fsdp.gather_copies", 0);
+  return (share.dense + share.expert) *
+         (passes * parameter_bytes(training) + (quantizes ? kQuantizing : 0));
+}
+
 ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share) {
   Unit unit;
   const double gradient = gradient_bytes(job_.training), parameter = parameter_bytes(job_.training);
@@ -36,10 +61,17 @@ ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share
     add(unit.gathers, "fsdp_expert_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertData,
         share.expert, parameter);
   }
-  add(unit.scatters, "fsdp_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kShard,
-      share.trainable_dense, gradient);
-  add(unit.scatters, "fsdp_expert_reduce_scatter", CollectiveKind::kReduceScatter,
-      GroupKind::kExpertData, share.trainable_expert, gradient);
+  const bool whole = fully_sharded(job_);
+  add(unit.scatters, whole ? "fsdp_reduce_scatter" : "grad_reduce_scatter",
+      CollectiveKind::kReduceScatter, GroupKind::kShard, share.trainable_dense, gradient);
+  add(unit.scatters, whole ? "fsdp_expert_reduce_scatter" : "expert_grad_reduce_scatter",
+      CollectiveKind::kReduceScatter, GroupKind::kExpertData, share.trainable_expert, gradient);
+  if (!unit.gathers.empty())
+    unit.copy_out = make_copy("fsdp_copy_out", workload::Pass::kForward, copied_out_bytes(share));
+  if (!unit.scatters.empty())
+    unit.copy_in = make_copy("fsdp_copy_in", workload::Pass::kBackward,
+                             job_.software.parameters.value_or("fsdp.scatter_copies", 0) *
+                                 gradient * (share.trainable_dense + share.trainable_expert));
   const auto shards = static_cast<double>(rank_group(job_, GroupKind::kShard).size);
   add(unit.replica_sums, "fsdp_replica_all_reduce", CollectiveKind::kAllReduce, GroupKind::kReplica,
       share.trainable_dense / shards, gradient);
@@ -62,10 +94,12 @@ void ShardedUnits::gather(size_t chunk, size_t index) {
 void ShardedUnits::wait(size_t chunk, size_t index) {
   if (!reduces_ || unit(chunk, index).gathers.empty()) return;
   writer_.wait(Stream::kCompute, unit(chunk, index).event, unit(chunk, index).gathers.back());
+  if (unit(chunk, index).copy_out >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_out);
 }
 
 void ShardedUnits::reduce(size_t chunk, size_t index, bool last) {
   if (!reduces_) return;
+  if (unit(chunk, index).copy_in >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_in);
   issue(unit(chunk, index).scatters);
   if (last) issue(unit(chunk, index).replica_sums);
 }

@@ -85,6 +85,12 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "host work of every step that nothing hides: data, logging, waiting for the loss"},
     {kSoftware, "p2p.fixed", "s", 0, 1e-1, true,
      "host work and synchronisation of every pipeline transfer"},
+    {kSoftware, "optimizer.factor", "", 0.3, 10, false,
+     "bytes the optimizer and clipping move relative to one fused kernel; without it, 1"},
+    {kSoftware, "fsdp.gather_copies", "", 0, 10, false,
+     "fully sharded: bytes read and written by copies for every byte gathered"},
+    {kSoftware, "fsdp.scatter_copies", "", 0, 10, false,
+     "fully sharded: bytes read and written by copies for every byte of gradients scattered"},
     {kSoftware, "scale.jitter", "", 0, 0.2, true,
      "share of time lost to stragglers for every doubling of the nodes"},
     // Node hardware.

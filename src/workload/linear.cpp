@@ -71,6 +71,12 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
   add_gemm(writer, linear, std::move(op));
 }
 
+/// PyTorch FSDP scatters what the GEMM wrote: there is no whole gradient to add it to.
+bool scatters_gradients(const spec::Job& job) {
+  return job.training.framework == spec::Framework::kTorchFsdp &&
+         (job.parallelism.fsdp || job.parallelism.zero_stage >= 2);
+}
+
 void add_wgrad(BlockWriter& writer, const Linear& linear) {
   const Shapes& shapes = writer.shapes();
   const bool fused = writer.job().training.grad_accumulation_fusion;
@@ -82,7 +88,7 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
       operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in + linear.out) +
       weights(linear) * (fused ? 2 * shapes.gradient : shapes.element);
   add_gemm(writer, linear, std::move(op));
-  if (!fused)
+  if (!fused && !scatters_gradients(writer.job()))
     writer.memory({linear.module, linear.name + "_grad_accumulate",
                    weights(linear) * (shapes.element + 2 * shapes.gradient)},
                   Pass::kWeight);

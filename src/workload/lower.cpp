@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "workload/block_writer.h"
+#include "workload/eager.h"
 #include "workload/layer.h"
 #include "workload/shares.h"
 #include "workload/workload.h"
@@ -57,7 +58,10 @@ std::string layer_name(const spec::Layer& layer) {
 int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
               const spec::Layer& layer) {
   const auto forward = [&](BlockWriter& writer) { layer_forward(writer, layer); };
-  const auto backward = [&](BlockWriter& writer) { layer_backward(writer, layer); };
+  const auto backward = [&](BlockWriter& writer) {
+    layer_backward(writer, layer);
+    eager_backward(writer, layer);
+  };
   Block block = make_block(job, shapes, workload, BlockKind::kLayer, layer_name(layer), forward,
                            backward, forward);
   set_parameters(job, shapes, workload, layer, block);

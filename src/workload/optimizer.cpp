@@ -53,6 +53,11 @@ double gradient_elements(const spec::Job& job, const ParameterShare& stage) {
   return stage.trainable_dense + stage.trainable_expert;
 }
 
+/// Fully sharded weights are quantized behind every gather (plan/sharded_units.h).
+bool gathers_weights(const spec::Job& job) {
+  return job.parallelism.fsdp || job.parallelism.zero_stage >= 3;
+}
+
 }  // namespace
 
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
@@ -61,11 +66,12 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
                            : job.training.fp8_parameters                    ? 1
                                                                             : 2;
   const double elements = owned(job, stage);
-  double bytes = elements * (kMasterAndMoments + gradient + parameter);
+  const double passes = job.software.parameters.value_or("optimizer.factor", 1);
+  double bytes = elements * passes * (kMasterAndMoments + gradient + parameter);
   // Without FP8 parameters the weights are quantized once a step and kept for all micro batches;
   // LoRA's frozen ones never change and its adapters stay in 16 bit.
   if (job.training.precision == spec::Precision::kFp8 && !job.training.fp8_parameters &&
-      job.training.mode != spec::Mode::kLora)
+      job.training.mode != spec::Mode::kLora && !gathers_weights(job))
     bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
   return memory_operator(job, "adam", bytes, elements);
 }
