@@ -110,7 +110,9 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   const double ramp = shape.backward ? attention.backward_tile_ramp : attention.tile_ramp;
   const double rate = device.rate(spec::Precision::kBf16) *
                       (shape.backward ? attention.backward : attention.forward) *
-                      head_factor(attention, shape) * (tiles / (tiles + ramp * device.sms));
+                      (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) *
+                      (shape.sinks ? attention.sinks : 1) * head_factor(attention, shape) *
+                      (tiles / (tiles + ramp * device.sms));
   return roofline(op.flops / rate, memory_s,
                   attention.fixed_s + device.kernel_latency_s * op.kernels);
 }

@@ -53,6 +53,16 @@ TEST(Attention, HeadWidthsScaleTheRate) {
   EXPECT_NEAR(relative(192, 128, true), 0.6, 1e-12);
 }
 
+TEST(Attention, SinksSlowWhatTheSoftwareSays) {
+  AttentionParameters attention = simple();
+  attention.sinks = 0.5;
+  workload::Operator op = attention_operator(2, 4096, 128, 128);
+  op.attention.sinks = true;
+  const Price price =
+      price_attention(round_device(), attention, ideal_gemm(), MemoryParameters{0.5, 1, 1, 3e-6}, op);
+  EXPECT_NEAR(price.clocked_s, 2 * priced(attention_operator(2, 4096, 128, 128)).clocked_s, 1e-15);
+}
+
 TEST(Attention, DecodingReadsTheCache) {
   workload::Operator op = attention_operator(8, 1, 128, 128);
   op.attention.kv_length = 100000;

@@ -210,6 +210,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   p.gemm = read_gemm(kernels);
   p.grouped = read_grouped(kernels);
   p.attention = read_attention(kernels);
+  p.attention.sinks = job.software.parameters.value_or("attention.sinks", 1);
   p.memory = read_memory(kernels);
   p.overlap = read_overlap(kernels);
   ERGOMETER_TRY(kernels.finish());

@@ -33,7 +33,8 @@ struct GroupedParameters {
 
 struct AttentionParameters {
   double forward = 0, backward = 0, tile_ramp = 0, backward_tile_ramp = 0, fixed_s = 0;
-  double latent_forward = 0, latent_backward = 0, small_head = 0;
+  double latent_forward = 0, latent_backward = 0, small_head = 0, fp8 = 1;
+  double sinks = 1;  ///< of the job's software: rate with learned sinks, relative
 };
 
 struct MemoryParameters {

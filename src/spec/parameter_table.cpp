@@ -85,6 +85,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "host work of every step that nothing hides: data, logging, waiting for the loss"},
     {kSoftware, "p2p.fixed", "s", 0, 1e-1, true,
      "host work and synchronisation of every pipeline transfer"},
+    {kSoftware, "attention.sinks", "", 0.05, 1, false,
+     "rate of attention with learned sinks (GPT-OSS) relative to without; without it, 1"},
     {kSoftware, "optimizer.factor", "", 0.3, 10, false,
      "bytes the optimizer and clipping move relative to one fused kernel; without it, 1"},
     {kSoftware, "fsdp.gather_copies", "", 0, 10, false,

@@ -61,6 +61,7 @@ void override_layers(SettingReader& read, Model& model) {
   const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
   if (layers != model.layer_count())
     model.layers.resize(static_cast<size_t>(layers), model.layers.back());
+  model.mtp_layers = read.integer("mtp_num_layers", model.mtp_layers, "the model's own");
 }
 
 void read_software_name(SettingReader& read, SoftwareProfile& profile, Job& job) {

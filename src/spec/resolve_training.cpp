@@ -60,6 +60,7 @@ void read_batches(SettingReader& read, Job& job) {
                    "one micro batch for every pipeline stage: micro_batch_size x dp x pp");
   t.seq_length = read.integer("seq_length", std::min<int64_t>(job.model.max_positions, 4096),
                               "the model's positions, at most 4096");
+  t.packed_mean_length = read.integer("packed_mean_length", 0, "one document fills a sequence");
   t.vocab_multiple = read.integer("make_vocab_size_divisible_by", 128, "Megatron-LM's");
   t.attention_flops_full = read.choice("flops", 0, "causal attention counts half") == 1;
 }
@@ -161,6 +162,9 @@ void check_batches(SettingReader& read, const Job& job) {
         below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit)));
   }
   check_work(read, job);
+  if (t.packed_mean_length > t.seq_length)
+    read.refuse(fmt::format("{} is more than {}", read.said("packed_mean_length"),
+                            read.said("seq_length", t.seq_length)));
   const Model& model = job.model;
   if (model.position_rows > 0 && t.seq_length > model.max_positions)
     read.refuse(fmt::format("{} is more than the {} positions {} has learned",

@@ -31,6 +31,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"gpus", "", kInteger, 1, kMostRanks, "", kJob, "GPUs of the job (on MI250: dies)"},
     {"num_layers", "", kInteger, 1, 100'000, "", kJob,
      "decoder layers, instead of the model's own number"},
+    {"mtp_num_layers", "", kInteger, 0, 64, "", kJob,
+     "multi-token-prediction modules, instead of the model's own number; 0: none"},
 
     {"tensor_model_parallel_size", "tp", kInteger, 1, kMostRanks, "", kParallel,
      "ranks that share every matrix"},
@@ -80,6 +82,9 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"global_batch_size", "gbs", kInteger, 1, kMostSamples, "", kTraining, "sequences of one step"},
     {"seq_length", "seq", kInteger, 1, kMostTokens, "", kTraining,
      "tokens of a sequence (inference: of the prompt)"},
+    {"packed_mean_length", "", kInteger, 1, kMostTokens, "", kTraining,
+     "mean length of the documents packed into a sequence, which attend to themselves alone; not "
+     "given: one document fills it"},
     {"make_vocab_size_divisible_by", "", kInteger, 1, 1'000'000, "", kTraining,
      "pads the vocabulary to a multiple of this times --tp"},
     {"flops", "", kChoice, 0, 0, "causal|full", kTraining,

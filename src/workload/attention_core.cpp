@@ -45,7 +45,10 @@ double convention_pairs(const BlockWriter& writer, int64_t window) {
   const Shapes& shapes = writer.shapes();
   if (shapes.causal && writer.job().training.attention_flops_full)
     return static_cast<double>(shapes.query_length) * static_cast<double>(shapes.key_length);
-  return attention_pairs(shapes, window);
+  // The formulas of the frameworks take a sequence for one document.
+  Shapes whole = shapes;
+  whole.document_length = 0;
+  return attention_pairs(whole, window);
 }
 
 /// 2 * batch * heads of the rank, the factor of every product's FLOPs.
@@ -64,6 +67,7 @@ Operator core_operator(const BlockWriter& writer, const Part& part, Pass pass, s
   op.attention = {
       shapes.batch, part.heads,  part.kv_heads,           part.queries, part.keys, shapes.qk_dim,
       shapes.v_dim, part.causal, pass == Pass::kBackward, true};
+  op.attention.sinks = writer.model().attention_sinks;
   return op;
 }
 
@@ -72,6 +76,7 @@ void fused_forward(BlockWriter& writer, const Part& part, int64_t window) {
   const CoreBytes bytes = core_bytes(shapes, part, window);
   const double dims = static_cast<double>(shapes.qk_dim + shapes.v_dim);
   Operator op = core_operator(writer, part, writer.pass(), "core_attention");
+  op.attention.window = window;
   op.flops = product_factor(shapes) * dims * executed_pairs(shapes, window) * part.share;
   op.model_flops = product_factor(shapes) * dims * convention_pairs(writer, window) * part.share;
   op.bytes = bytes.q + bytes.k + bytes.v + bytes.o + bytes.lse;
@@ -83,6 +88,7 @@ void fused_backward(BlockWriter& writer, const Part& part, int64_t window) {
   const CoreBytes bytes = core_bytes(shapes, part, window);
   const double dims = static_cast<double>(shapes.qk_dim + shapes.v_dim);
   Operator op = core_operator(writer, part, Pass::kBackward, "core_attention_backward");
+  op.attention.window = window;
   op.flops = 2.5 * product_factor(shapes) * dims * executed_pairs(shapes, window) * part.share;
   op.model_flops =
       2 * product_factor(shapes) * dims * convention_pairs(writer, window) * part.share;

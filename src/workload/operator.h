@@ -58,6 +58,8 @@ struct AttentionShape {
   bool causal = true;
   bool backward = false;
   bool fused = true;  ///< flash attention; else separate score, softmax and value kernels
+  int64_t window = 0;  ///< sliding window in tokens; 0: none
+  bool sinks = false;  ///< a learned logit a head joins the softmax (GPT-OSS)
 };
 
 /// One piece of work of one rank, with its shapes: what the cost models price and the trace shows.

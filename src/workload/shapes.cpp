@@ -21,6 +21,7 @@ void set_lengths(const spec::Job& job, Shapes& shapes) {
   } else {
     shapes.query_length = training.seq_length / shapes.cp;
     shapes.key_length = training.seq_length;
+    shapes.document_length = training.packed_mean_length;
   }
   shapes.tokens = shapes.batch * shapes.query_length;
   shapes.shard_tokens = shapes.sequence_parallel ? shapes.tokens / shapes.tp : shapes.tokens;
@@ -62,9 +63,14 @@ Shapes shapes_of(const spec::Job& job) {
   return shapes;
 }
 
+/// Keys that the last query of a document may attend to.
+static double reachable_keys(const Shapes& shapes) {
+  const bool packed = shapes.document_length > 0 && shapes.document_length < shapes.key_length;
+  return static_cast<double>(packed ? shapes.document_length : shapes.key_length);
+}
+
 double attention_pairs(const Shapes& shapes, int64_t window) {
-  const double queries = static_cast<double>(shapes.query_length),
-               keys = static_cast<double>(shapes.key_length);
+  const double queries = static_cast<double>(shapes.query_length), keys = reachable_keys(shapes);
   const double reach = window > 0 ? std::fmin(static_cast<double>(window), keys) : keys;
   if (!shapes.causal) return queries * reach;
   // Over a whole sequence of s: s * reach - reach^2 / 2, which is s^2 / 2 without a window.
@@ -75,8 +81,7 @@ double attention_pairs(const Shapes& shapes, int64_t window) {
 double executed_pairs(const Shapes& shapes, int64_t window) {
   const double pairs = attention_pairs(shapes, window);
   if (!shapes.causal) return pairs;
-  const double queries = static_cast<double>(shapes.query_length),
-               keys = static_cast<double>(shapes.key_length);
+  const double queries = static_cast<double>(shapes.query_length), keys = reachable_keys(shapes);
   const double edges = window > 0 && static_cast<double>(window) < keys ? 2 : 1;
   return std::fmin(pairs + edges * queries * kAttentionTile / 2, queries * keys);
 }

@@ -24,6 +24,7 @@ struct Shapes {
   int64_t shard_tokens = 0;  ///< the same where sequence parallelism divides them
   int64_t query_length = 0;  ///< a sequence's tokens on this context-parallel rank
   int64_t key_length = 0;    ///< what they may attend to, over all context-parallel ranks
+  int64_t document_length = 0;  ///< what a token may attend to at most, of packed sequences
   bool causal = true;        ///< false in decode: one token sees the whole cache
 
   int64_t hidden = 0;
@@ -41,7 +42,8 @@ struct Shapes {
 Shapes shapes_of(const spec::Job& job);
 
 /// (query, key) pairs that one sequence's attention scores need on one context-parallel rank. With
-/// a causal mask the convention's half square (a window cuts it further); without, all of them.
+/// a causal mask the convention's half square (a window cuts it further); without, all of them. Of
+/// packed sequences the square of every document.
 double attention_pairs(const Shapes& shapes, int64_t window);
 /// The pairs a fused kernel computes: whole 128-wide tiles on the diagonal and at the window's
 /// edge.
