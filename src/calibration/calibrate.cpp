@@ -1,0 +1,191 @@
+#include "calibration/calibrate.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "calibration/folds.h"
+
+namespace ergometer::calibration {
+namespace {
+
+using validation::ErrorStatistics;
+using validation::ScoredRow;
+
+constexpr size_t kFewestGroups = 2;
+
+/// Rows and groups that use each parameter, and which of them are too few to be fitted.
+std::vector<FittedValue> count_uses(const ParameterList& list, const std::vector<Sample>& samples) {
+  std::vector<FittedValue> values(list.parameters.size());
+  std::vector<std::set<std::string>> groups(values.size());
+  for (const Sample& sample : samples)
+    for (const size_t j : sample.parameters) {
+      ++values[j].rows;
+      groups[j].insert(sample.group);
+    }
+  for (size_t j = 0; j < values.size(); ++j) {
+    values[j].groups = static_cast<int64_t>(groups[j].size());
+    values[j].held = groups[j].size() < kFewestGroups;
+  }
+  return values;
+}
+
+Problem make_problem(const ParameterList& list, const std::vector<Sample>& samples,
+                     const std::vector<bool>& held) {
+  Problem problem;
+  problem.noise = list.noise;
+  problem.freedom = list.freedom;
+  for (const Sample& sample : samples) problem.weights.push_back(sample.weight);
+  for (size_t j = 0; j < list.parameters.size(); ++j) {
+    const FittedParameter& it = list.parameters[j];
+    problem.bounds.push_back({it.sigma, held[j] ? 0 : it.lower, held[j] ? 0 : it.upper});
+  }
+  return problem;
+}
+
+/// The problem without the rows of which `left_out` says so.
+template <class LeftOut>
+Problem without(const Problem& problem, const LeftOut& left_out) {
+  Problem part = problem;
+  for (size_t i = 0; i < part.weights.size(); ++i)
+    if (left_out(i)) part.weights[i] = 0;
+  return part;
+}
+
+ErrorStatistics statistics(const std::vector<Sample>& samples, const std::vector<double>& residuals,
+                           const std::vector<size_t>& which) {
+  std::vector<ScoredRow> rows;
+  for (const size_t i : which) {
+    ScoredRow row;
+    row.id = samples[i].id;
+    row.group = samples[i].group;
+    row.quantity = "step_time_s";
+    row.measured = samples[i].measured_s;
+    row.predicted = samples[i].measured_s * std::exp(residuals[i]);
+    row.error_pct = 100 * std::expm1(residuals[i]);
+    rows.push_back(std::move(row));
+  }
+  std::vector<const ScoredRow*> pointers;
+  for (const ScoredRow& row : rows) pointers.push_back(&row);
+  return validation::error_statistics(pointers);
+}
+
+/// One calibration at work: the problem, its optimum, and refits without some of the rows.
+class Calibrator {
+ public:
+  Calibrator(const ParameterList& list, const Options& options, const Watcher& watcher,
+             Calibration& result)
+      : list_(list),
+        options_(options),
+        watcher_(watcher),
+        result_(result),
+        objective_(result.samples.rows, list, options.threads, watcher) {}
+
+  void run();
+
+ private:
+  void fit_all();
+  void cross_validate();
+  void leave_out_sources();
+  /// Residuals of the rows of which `left_out` says so, by the fit to the others.
+  template <class LeftOut>
+  void predict_left_out(const LeftOut& left_out, std::vector<double>& residuals) const;
+  const std::vector<Sample>& samples() const { return result_.samples.rows; }
+
+  const ParameterList& list_;
+  const Options& options_;
+  const Watcher& watcher_;
+  Calibration& result_;
+  Objective objective_;
+  Problem problem_;
+  Fit fit_;
+};
+
+void Calibrator::run() {
+  fit_all();
+  result_.rows.resize(samples().size());
+  for (size_t i = 0; i < samples().size(); ++i)
+    result_.rows[i].fitted_s = samples()[i].measured_s * std::exp(fit_.at.residuals[i]);
+  std::vector<size_t> all(samples().size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  result_.prior = statistics(samples(), fit_.start_residuals, all);
+  result_.fitted = statistics(samples(), fit_.at.residuals, all);
+  cross_validate();
+  if (options_.leave_out_source) leave_out_sources();
+}
+
+void Calibrator::fit_all() {
+  result_.values = count_uses(list_, samples());
+  std::vector<bool> held;
+  for (const FittedValue& value : result_.values) held.push_back(value.held);
+  problem_ = make_problem(list_, samples(), held);
+  problem_.residuals = [this](std::span<const double> x) {
+    return objective_.residuals(x, problem_.weights);
+  };
+  problem_.linearise = [this, held](std::span<const double> x) {
+    return objective_.linearise(x, problem_.weights, held);
+  };
+  fit_ = fit(problem_, std::vector<double>(list_.parameters.size(), 0), options_.iterations);
+  result_.iterations = fit_.iterations;
+  result_.converged = fit_.converged;
+
+  const std::vector<double> errors = standard_errors(problem_, fit_.at);
+  for (size_t j = 0; j < errors.size(); ++j) {
+    FittedValue& value = result_.values[j];
+    const Bounds& bounds = problem_.bounds[j];
+    value.x = fit_.x[j];
+    value.standard_error = errors[j];
+    value.determined = errors[j] / bounds.sigma;
+    value.at_bound = !value.held && (value.x <= bounds.lower || value.x >= bounds.upper);
+  }
+}
+
+template <class LeftOut>
+void Calibrator::predict_left_out(const LeftOut& left_out, std::vector<double>& residuals) const {
+  const std::vector<double> x = solve_linearised(without(problem_, left_out), fit_.at, 0);
+  std::vector<double> rows(samples().size(), 0);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = left_out(i) ? 1 : 0;
+  const std::vector<double> found = objective_.residuals(x, rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (left_out(i)) residuals[i] = found[i];
+}
+
+void Calibrator::cross_validate() {
+  const std::vector<size_t> folds = assign_folds(samples(), options_.folds);
+  std::vector<double> residuals(samples().size(), 0);
+  for (size_t fold = 0; fold < options_.folds; ++fold)
+    predict_left_out([&](size_t i) { return folds[i] == fold; }, residuals);
+  std::vector<size_t> all;
+  for (size_t i = 0; i < samples().size(); ++i) {
+    result_.rows[i].fold = folds[i];
+    result_.rows[i].cross_validated_s = samples()[i].measured_s * std::exp(residuals[i]);
+    all.push_back(i);
+  }
+  result_.cross_validated = statistics(samples(), residuals, all);
+}
+
+void Calibrator::leave_out_sources() {
+  std::map<std::string, std::vector<size_t>> sources;
+  for (size_t i = 0; i < samples().size(); ++i) sources[samples()[i].source].push_back(i);
+  for (const auto& [source, rows] : sources) {
+    std::vector<double> residuals(samples().size(), 0);
+    predict_left_out([&](size_t i) { return samples()[i].source == source; }, residuals);
+    result_.left_out.push_back({source, statistics(samples(), fit_.at.residuals, rows),
+                                statistics(samples(), residuals, rows)});
+  }
+}
+
+}  // namespace
+
+base::Result<Calibration> calibrate(const std::vector<validation::MeasuredRun>& runs,
+                                    const ParameterList& list, const Options& options,
+                                    const Watcher& watcher) {
+  Calibration result;
+  result.samples = make_samples(runs, list, options.threads, watcher);
+  if (result.samples.rows.empty())
+    return base::input_error("calibrate: none of the rows can be predicted and has a step time");
+  Calibrator(list, options, watcher, result).run();
+  return result;
+}
+
+}  // namespace ergometer::calibration

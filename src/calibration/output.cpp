@@ -1,0 +1,192 @@
+#include "calibration/output.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "calibration/catalog_writer.h"
+#include "spec/read.h"
+
+namespace ergometer::calibration {
+namespace {
+
+using validation::ErrorStatistics;
+
+double value_of(const Target& target, const FittedValue& fitted) {
+  return target.prior * std::exp(fitted.x);
+}
+
+std::string shown(double value, const FittedParameter& parameter) {
+  const spec::ParameterInfo* info =
+      spec::find_parameter(parameter.targets.front().owner, parameter.name);
+  if (info->unit.empty()) return four_digits(value);
+  if (info->unit == "s") return base::format_seconds(value);
+  return base::format_si(value, info->unit);
+}
+
+/// What there is to say against a value; empty: nothing.
+std::string warning(const FittedValue& fitted) {
+  if (fitted.held)
+    return fmt::format("used by {} group{}: keeps its prior", fitted.groups,
+                       fitted.groups == 1 ? "" : "s");
+  if (fitted.at_bound) return "at its bound: the data would have it beyond";
+  if (fitted.determined > kUndetermined) return "the data does not determine it";
+  return {};
+}
+
+std::string errors_text(const char* what, const ErrorStatistics& e) {
+  return fmt::format(
+      "{:<16} group mean {:6.2f} %   group median {:6.2f} %   mean {:6.2f} %   median {:6.2f} %   "
+      "within 15 % {:5.1f} %   bias {:+6.2f} %\n",
+      what, e.group_mean_pct, e.group_median_pct, e.mean_pct, e.median_pct,
+      100 * e.within_15_fraction, e.group_bias_pct);
+}
+
+std::string parameters_text(const ParameterList& list, const Calibration& calibration) {
+  size_t width = 9;
+  for (const FittedParameter& it : list.parameters) width = std::max(width, it.title().size());
+  std::string out =
+      fmt::format("{:<{}}  {:>12}  {:>12}  {:>7}  {:>7}  {:>10}  {:>5}  {:>6}\n", "parameter",
+                  width, "prior", "value", "change", "error", "determined", "rows", "groups");
+  for (size_t j = 0; j < list.parameters.size(); ++j) {
+    const FittedParameter& it = list.parameters[j];
+    const FittedValue& fitted = calibration.values[j];
+    const std::string note = warning(fitted);
+    out += fmt::format("{:<{}}  {:>12}  {:>12}  {:>+5.1f} %  {:>5.1f} %  {:>10.2f}  {:>5}  {:>6}",
+                       it.title(), width, shown(it.targets.front().prior, it),
+                       shown(value_of(it.targets.front(), fitted), it), 100 * std::expm1(fitted.x),
+                       100 * fitted.standard_error, fitted.determined, fitted.rows, fitted.groups);
+    out += note.empty() ? "\n" : "  " + note + "\n";
+  }
+  return out;
+}
+
+void write_errors(base::JsonWriter& json, std::string_view name, const ErrorStatistics& e) {
+  json.key(name).begin_object(base::JsonWriter::Layout::kOneLine);
+  json.member("rows", e.rows).member("groups", e.groups);
+  json.member("group_mean_pct", e.group_mean_pct).member("group_median_pct", e.group_median_pct);
+  json.member("mean_pct", e.mean_pct).member("median_pct", e.median_pct);
+  json.member("within_15_fraction", e.within_15_fraction);
+  json.member("group_bias_pct", e.group_bias_pct).end_object();
+}
+
+void write_parameter(base::JsonWriter& json, const FittedParameter& parameter,
+                     const FittedValue& fitted) {
+  json.begin_object().member("name", parameter.name);
+  json.key("targets").begin_array();
+  for (const Target& target : parameter.targets)
+    json.begin_object(base::JsonWriter::Layout::kOneLine)
+        .member("file", target.file)
+        .member("prior", target.prior)
+        .member("value", value_of(target, fitted))
+        .end_object();
+  json.end_array();
+  json.member("log_change", fitted.x).member("standard_error", fitted.standard_error);
+  json.member("prior_sigma", parameter.sigma).member("determined", fitted.determined);
+  json.member("rows", fitted.rows).member("groups", fitted.groups).member("held", fitted.held);
+  json.member("at_bound", fitted.at_bound).member("warning", warning(fitted)).end_object();
+}
+
+std::string source_of(const FittedParameter& parameter, const Target& target,
+                      const FittedValue& fitted, const std::string& truth) {
+  return fmt::format("fitted to {} rows of {} groups of {}, +-{:.1f} %, prior {}", fitted.rows,
+                     fitted.groups, truth, 100 * fitted.standard_error,
+                     shown(target.prior, parameter));
+}
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string to_text(const ParameterList& list, const Calibration& calibration) {
+  const Samples& samples = calibration.samples;
+  std::string out = parameters_text(list, calibration);
+  out += fmt::format("\n{} parameters, {} rows of {} groups\n", list.parameters.size(),
+                     samples.rows.size(), calibration.fitted.groups);
+  out += fmt::format(
+      "left out: {} of tier C, {} that make no job, {} without a step time, {} of large groups\n",
+      samples.tier_c, samples.refused, samples.without_time, samples.thinned);
+  out += fmt::format("{} after {} rounds\n\n", calibration.converged ? "settled" : "not settled",
+                     calibration.iterations);
+  out += errors_text("priors", calibration.prior);
+  out += errors_text("fitted", calibration.fitted);
+  out += errors_text("cross-validated", calibration.cross_validated);
+  if (!calibration.left_out.empty())
+    out += "\ngroup mean error by source, in the fit and left out\n";
+  for (const LeftOutSource& it : calibration.left_out)
+    out += fmt::format("{:6.2f} %  {:6.2f} %  {}\n", it.with.group_mean_pct,
+                       it.without.group_mean_pct, it.source);
+  return out;
+}
+
+std::string to_json(const ParameterList& list, const Calibration& calibration) {
+  base::JsonWriter json;
+  const Samples& samples = calibration.samples;
+  json.begin_object().member("schema_version", 1);
+  json.member("rows", samples.rows.size()).member("groups", calibration.fitted.groups);
+  json.key("left_out_rows").begin_object();
+  json.member("tier_c", samples.tier_c).member("no_job", samples.refused);
+  json.member("no_step_time", samples.without_time).member("thinned", samples.thinned).end_object();
+  json.member("settled", calibration.converged).member("rounds", calibration.iterations);
+  write_errors(json, "prior", calibration.prior);
+  write_errors(json, "fitted", calibration.fitted);
+  write_errors(json, "cross_validated", calibration.cross_validated);
+  json.key("parameters").begin_array();
+  for (size_t j = 0; j < list.parameters.size(); ++j)
+    write_parameter(json, list.parameters[j], calibration.values[j]);
+  json.end_array();
+  json.key("left_out").begin_array();
+  for (const LeftOutSource& it : calibration.left_out) {
+    json.begin_object().member("source", it.source);
+    write_errors(json, "with", it.with);
+    write_errors(json, "without", it.without);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+std::string cross_validation_csv(const Calibration& calibration) {
+  std::string out = "id,group,source,fold,measured,predicted_fit,predicted_cv\n";
+  for (size_t i = 0; i < calibration.rows.size(); ++i) {
+    const Sample& sample = calibration.samples.rows[i];
+    const RowResult& row = calibration.rows[i];
+    out += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g}\n", csv_cell(sample.id),
+                       csv_cell(sample.group), csv_cell(sample.source), row.fold, sample.measured_s,
+                       row.fitted_s, row.cross_validated_s);
+  }
+  return out;
+}
+
+base::Result<std::vector<ChangedFile>> changed_files(const ParameterList& list,
+                                                     const Calibration& calibration,
+                                                     const std::string& truth) {
+  std::map<std::string, std::string> texts;  // by path
+  for (const spec::CatalogEntry& entry : spec::catalog()) texts.emplace(entry.path, entry.text);
+  std::map<std::string, std::string> changed;
+  for (size_t j = 0; j < list.parameters.size(); ++j) {
+    const FittedParameter& parameter = list.parameters[j];
+    const FittedValue& fitted = calibration.values[j];
+    if (fitted.held) continue;
+    for (const Target& target : parameter.targets) {
+      const std::string path = "catalog/" + target.file + ".yaml";
+      std::string& text = changed.emplace(target.file + ".yaml", texts[path]).first->second;
+      ERGOMETER_ASSIGN(text, replace_parameter(text, path,
+                                               {parameter.name, value_of(target, fitted),
+                                                source_of(parameter, target, fitted, truth)}));
+    }
+  }
+  std::vector<ChangedFile> files;
+  for (auto& [path, text] : changed) files.push_back({path, std::move(text)});
+  return files;
+}
+
+}  // namespace ergometer::calibration

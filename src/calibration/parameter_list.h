@@ -1,0 +1,63 @@
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job.h"
+#include "spec/parameter_table.h"
+
+namespace ergometer::calibration {
+
+/// A number of a catalog file.
+struct Target {
+  spec::ParameterOwner owner = spec::ParameterOwner::kKernels;
+  std::string file;   ///< "kernels/hopper"
+  std::string entry;  ///< "hopper"
+  double prior = 0;   ///< in the parameter's base unit, above 0
+};
+
+/// One degree of freedom of the fit: x, the logarithm of the factor between a target's value and
+/// its prior. A parameter with several targets is a factor that they share.
+struct FittedParameter {
+  std::string name;  ///< as in the parameter table: "gemm.efficiency"
+  std::vector<Target> targets;
+  double sigma = 0;             ///< of x: how far from the prior it may well lie
+  double lower = 0, upper = 0;  ///< of x: every target stays inside the bounds of its value
+
+  /// "kernels/hopper gemm.efficiency", "kernels/ampere, kernels/hopper gemm.wgrad".
+  std::string title() const;
+};
+
+/// What is fitted, and how. The file is catalog/calibration.yaml:
+///
+///   noise: 0.06           relative error that a group of rows has anyway
+///   freedom: 4            of the Student t distribution that residuals follow
+///   rows_per_group: 60    of larger groups, evenly spread rows
+///   parameters:
+///     - {name: gemm.efficiency, of: {kernels/hopper: 0.72}, sigma: 0.1, min: 0.5, max: 0.9,
+///        source: "why this prior"}
+struct ParameterList {
+  double noise = 0, freedom = 0;
+  int64_t rows_per_group = 0;
+  std::vector<FittedParameter> parameters;
+  /// "h100-pcie-80gb gemm.efficiency": kernel parameters that a GPU's own file gives.
+  std::set<std::string, std::less<>> given_by_gpu;
+};
+
+/// Wrong names, units, values out of range and
+/// parameters that the named catalog file lacks are input errors.
+base::Result<ParameterList> read_parameter_list(const std::string& path);
+base::Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::string& file);
+
+/// Which parameters of the list the job reads, ascending.
+std::vector<size_t> parameters_used(const ParameterList& list, const spec::Job& job);
+
+/// Puts the values at `x`, one a parameter of the list, into the job; only `used` ones.
+void apply(const ParameterList& list, std::span<const double> x, std::span<const size_t> used,
+           spec::Job& job);
+
+}  // namespace ergometer::calibration

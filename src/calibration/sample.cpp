@@ -1,0 +1,136 @@
+#include "calibration/sample.h"
+
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/parallel.h"
+#include "engine/prepared.h"
+#include "validation/measurement.h"
+#include "validation/run_job.h"
+
+namespace ergometer::calibration {
+namespace {
+
+using validation::MeasuredRun;
+
+/// Relative step of the differences: well above the thousandth to which contention settles.
+constexpr double kStep = 0.02;
+
+enum class Fate : uint8_t { kUsed, kTierC, kRefused, kWithoutTime };
+struct Candidate {
+  Fate fate = Fate::kRefused;
+  Sample sample;
+};
+
+Candidate candidate(const MeasuredRun& run, const ParameterList& list) {
+  if (run.cell("tier") == "C") return {Fate::kTierC, {}};
+  auto made = validation::make_job(run);
+  if (!made) return {Fate::kRefused, {}};
+  const validation::Measurement measured = validation::measurement(run, made->job);
+  if (!measured.step_time_s || *measured.step_time_s <= 0) return {Fate::kWithoutTime, {}};
+  Candidate result{Fate::kUsed, {}};
+  Sample& sample = result.sample;
+  sample.id = run.cell("id");
+  sample.group = run.cell("group").empty() ? run.cell("id") : run.cell("group");
+  sample.source = run.cell("source");
+  sample.measured_s = *measured.step_time_s;
+  sample.job = std::move(made->job);
+  sample.job.origins.clear();  // nothing here explains
+  sample.series = sample.job.model.name + '|' + sample.job.cluster.node.gpu.name;
+  sample.parameters = parameters_used(list, sample.job);
+  return result;
+}
+
+/// Takes evenly spread rows of every group, in the order of the files, and gives them weights.
+void keep_samples(std::vector<Candidate>& candidates, int64_t limit, Samples& samples) {
+  std::map<std::string, int64_t> sizes, seen, kept;
+  for (const Candidate& it : candidates)
+    if (it.fate == Fate::kUsed) ++sizes[it.sample.group];
+  for (Candidate& it : candidates) {
+    if (it.fate != Fate::kUsed) continue;
+    const int64_t stride = (sizes[it.sample.group] + limit - 1) / limit;
+    if (seen[it.sample.group]++ % stride != 0) {
+      ++samples.thinned;
+      continue;
+    }
+    ++kept[it.sample.group];
+    samples.rows.push_back(std::move(it.sample));
+  }
+  for (Sample& sample : samples.rows) sample.weight = 1.0 / static_cast<double>(kept[sample.group]);
+}
+
+std::optional<double> step_time_s(const engine::Prepared& prepared, const ParameterList& list,
+                                  std::span<const double> x, const Sample& sample, spec::Job& job) {
+  apply(list, x, sample.parameters, job);
+  const auto seconds = prepared.step_time_s(job);
+  if (!seconds || !(*seconds > 0)) return {};
+  return *seconds;
+}
+
+}  // namespace
+
+Samples make_samples(const std::vector<MeasuredRun>& runs, const ParameterList& list,
+                     size_t threads, const Watcher& watcher) {
+  std::vector<Candidate> candidates(runs.size());
+  if (watcher.begin) watcher.begin("read", runs.size());
+  base::parallel_for(runs.size(), threads, [&](size_t i) {
+    candidates[i] = candidate(runs[i], list);
+    if (watcher.advance) watcher.advance();
+  });
+  Samples samples;
+  for (const Candidate& it : candidates) {
+    samples.tier_c += it.fate == Fate::kTierC;
+    samples.refused += it.fate == Fate::kRefused;
+    samples.without_time += it.fate == Fate::kWithoutTime;
+  }
+  keep_samples(candidates, list.rows_per_group, samples);
+  return samples;
+}
+
+std::vector<double> Objective::residuals(std::span<const double> x,
+                                         std::span<const double> rows) const {
+  std::vector<double> residuals(samples_.size(), 0);
+  if (watcher_.begin) watcher_.begin("evaluate", samples_.size());
+  base::parallel_for(samples_.size(), threads_, [&](size_t i) {
+    if (watcher_.advance) watcher_.advance();
+    if (rows[i] <= 0) return;
+    const Sample& sample = samples_[i];
+    spec::Job job = sample.job;
+    const engine::Prepared prepared(job);
+    if (const auto seconds = step_time_s(prepared, list_, x, sample, job))
+      residuals[i] = std::log(*seconds / sample.measured_s);
+  });
+  return residuals;
+}
+
+Linearised Objective::linearise(std::span<const double> x, std::span<const double> rows,
+                                const std::vector<bool>& held) const {
+  Linearised result{{x.begin(), x.end()},
+                    std::vector<double>(samples_.size(), 0),
+                    std::vector<std::vector<Slope>>(samples_.size())};
+  if (watcher_.begin) watcher_.begin("linearise", samples_.size());
+  base::parallel_for(samples_.size(), threads_, [&](size_t i) {
+    if (watcher_.advance) watcher_.advance();
+    if (rows[i] <= 0) return;
+    const Sample& sample = samples_[i];
+    spec::Job job = sample.job;
+    const engine::Prepared prepared(job);
+    const auto base_s = step_time_s(prepared, list_, x, sample, job);
+    if (!base_s) return;
+    result.residuals[i] = std::log(*base_s / sample.measured_s);
+    std::vector<double> moved(x.begin(), x.end());
+    for (const size_t j : sample.parameters) {
+      if (held[j]) continue;
+      const double step = x[j] + kStep <= list_.parameters[j].upper ? kStep : -kStep;
+      moved[j] = x[j] + step;
+      const auto moved_s = step_time_s(prepared, list_, moved, sample, job);
+      moved[j] = x[j];
+      if (moved_s && *moved_s != *base_s)
+        result.slopes[i].push_back({j, std::log(*moved_s / *base_s) / step});
+    }
+  });
+  return result;
+}
+
+}  // namespace ergometer::calibration
