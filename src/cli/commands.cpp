@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
+#include "cli/validate.h"
 
 namespace ergometer::cli {
 namespace {
@@ -25,6 +26,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep charllm\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
      "STUDY", 1, 1, sweep_flags, run_sweep},
+    {"validate", "Hold predictions to measured runs: errors row by row and by kind",
+     "validate FILE.csv... [options]",
+     "  ergometer validate training_runs.csv --tier A\n"
+     "  ergometer validate my-runs.csv --by gpu,precision --limit 10\n"
+     "  ergometer validate my-runs.csv --explain --json > errors.json\n"
+     "  ergometer validate --microbench microbench.csv\n",
+     "FILE.csv", 0, 16, validate_flags, run_validate},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
      "  ergometer catalog list models\n"

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include "base/json_writer.h"
 #include "base/nearest.h"
+#include "base/parallel.h"
 #include "base/text.h"
+#include "cli/threads.h"
 #include "engine/simulate.h"
 #include "report/job_json.h"
 #include "report/summary_json.h"
@@ -61,14 +61,7 @@ Outcome predict(const spec::MatrixRow& row) {
 /// Every row by itself, so the outcome does not depend on who computed it when.
 std::vector<Outcome> predict_all(const std::vector<spec::MatrixRow>& rows, size_t threads) {
   std::vector<Outcome> outcomes(rows.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < rows.size(); i = next++) outcomes[i] = predict(rows[i]);
-  };
-  std::vector<std::jthread> workers;
-  for (size_t i = 1; i < std::min(threads, rows.size()); ++i) workers.emplace_back(work);
-  work();
-  workers.clear();
+  base::parallel_for(rows.size(), threads, [&](size_t i) { outcomes[i] = predict(rows[i]); });
   return outcomes;
 }
 
@@ -152,16 +145,6 @@ std::string to_json(const std::vector<spec::MatrixRow>& rows,
   return json.take();
 }
 
-base::Result<size_t> thread_count(const Arguments& arguments) {
-  constexpr int64_t kMost = 1024;
-  if (!arguments.has("threads")) return std::max(1u, std::thread::hardware_concurrency());
-  const auto number = base::parse_integer(arguments.value("threads"));
-  if (!number || *number < 1 || *number > kMost)
-    return base::input_error(fmt::format("--threads: '{}' is not a number of threads from 1 to {}",
-                                         arguments.value("threads"), kMost));
-  return static_cast<size_t>(*number);
-}
-
 /// "charllm" is short for the study's matrix, "charllm-matrix".
 base::Result<std::string> study_of(const std::string& word) {
   const auto known = [](const std::string& name) {
@@ -182,15 +165,7 @@ base::Result<std::string> study_of(const std::string& word) {
 
 }  // namespace
 
-std::vector<Flag> sweep_flags() {
-  return {{"threads",
-           "",
-           Flag::Takes::kValue,
-           "N",
-           "running",
-           "rows at a time; by default one a processor",
-           {}}};
-}
+std::vector<Flag> sweep_flags() { return {threads_flag()}; }
 
 base::Result<int> run_sweep(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));

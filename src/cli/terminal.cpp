@@ -18,7 +18,7 @@ bool wants_colour(std::FILE* stream) {
   if (!variable("NO_COLOR").empty()) return false;
   const std::string_view force = variable("CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
-  return isatty(fileno(stream)) != 0 && variable("TERM") != "dumb";
+  return is_terminal(stream);
 }
 
 /// The locale's character set, by the rule of POSIX: the first of the three variables that is set
@@ -36,6 +36,10 @@ bool is_utf8() {
 }
 
 }  // namespace
+
+bool is_terminal(std::FILE* stream) {
+  return isatty(fileno(stream)) != 0 && variable("TERM") != "dumb";
+}
 
 report::TextStyle terminal_style(std::FILE* stream) { return {wants_colour(stream), is_utf8()}; }
 

@@ -10,4 +10,7 @@ namespace ergometer::cli {
 /// and always with CLICOLOR_FORCE; block characters where the locale is UTF-8.
 report::TextStyle terminal_style(std::FILE* stream);
 
+/// Whether somebody looks at this stream who can see a line drawn over itself.
+bool is_terminal(std::FILE* stream);
+
 }  // namespace ergometer::cli

@@ -67,8 +67,8 @@ double trainable(const ParameterShare& share, const Shards& shards) {
 }
 
 /// Elements of the weights that multiply in FP8, found by the precision of the forward GEMMs.
-double fp8_weights(const workload::Workload& workload, const Stage& stage) {
-  double elements = 0;
+ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stage) {
+  ParameterShare elements;
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks)
       for (const workload::Item& item : workload.blocks[static_cast<size_t>(index)].forward) {
@@ -77,8 +77,9 @@ double fp8_weights(const workload::Workload& workload, const Stage& stage) {
         const bool gemm = op.kind == workload::OperatorKind::kGemm ||
                           op.kind == workload::OperatorKind::kGroupedGemm;
         if (gemm && op.precision == spec::Precision::kFp8)
-          elements += static_cast<double>(op.groups) * static_cast<double>(op.n) *
-                      static_cast<double>(op.k);
+          (op.name.starts_with("expert_") ? elements.expert : elements.dense) +=
+              static_cast<double>(op.groups) * static_cast<double>(op.n) *
+              static_cast<double>(op.k);
       }
   return elements;
 }
@@ -99,8 +100,7 @@ double fp8_copy_bytes(const spec::Job& job) {
 void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
              StateMemory& state) {
   if (job.training.precision != spec::Precision::kFp8) return;
-  const double shards = fully_sharded(job) ? shards_from(job, true).dense : 1;
-  const double elements = fp8_weights(workload, stage) / shards;
+  const double elements = all(fp8_weights(workload, stage), shards_from(job, fully_sharded(job)));
   state.fp8_copies = elements * fp8_copy_bytes(job);
   state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);
 }

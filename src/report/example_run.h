@@ -10,6 +10,10 @@ inline run::Run example_run() {
   constexpr double kGib = 1073741824.0;
   run::Run run;
   run.performance.step_time_s = 1.0;
+  run.performance.step_time_s_low = 0.875;
+  run.performance.step_time_s_high = 1.125;
+  run.performance.interval_reasons = {"no fp8 run on cdna3 was ever seen",
+                                      "no multi-node MI300X run was ever seen"};
   run.performance.tokens_per_s = 65536;
   run.performance.tokens_per_s_per_gpu = 16384;
   run.performance.model_tflops_per_gpu = 400.25;

@@ -128,6 +128,7 @@ const char* peak_name(const spec::Job& job) {
     case spec::Precision::kFp16: return gpu.has("peak_fp16") ? "peak_fp16" : half;
     case spec::Precision::kBf16: return half;
     case spec::Precision::kFp8: return gpu.has("peak_fp8") ? "peak_fp8" : half;
+    case spec::Precision::kNvfp4: return gpu.has("peak_fp4") ? "peak_fp4" : half;
   }
   return half;
 }
@@ -158,6 +159,19 @@ Explanation bubble(const Context& c) {
   return share;
 }
 
+Explanation interval_end(const Context& c, bool high) {
+  const run::Performance& p = c.run.performance;
+  std::string formula =
+      fmt::format("step_time_s {} exp(1.645 sigma): 90 % of the runs of such jobs lie inside",
+                  high ? "x" : "/");
+  for (size_t i = 0; i < p.interval_reasons.size(); ++i)
+    formula += (i == 0 ? "; wider because " : "; ") + p.interval_reasons[i];
+  Explanation end = high ? node("step_time_s_high", p.step_time_s_high, "s", std::move(formula))
+                         : node("step_time_s_low", p.step_time_s_low, "s", std::move(formula));
+  end.inputs = {step_time(c, false)};
+  return end;
+}
+
 base::Result<Explanation> compute(const Context& c) {
   Explanation part = breakdown_part(c, "compute");
   ERGOMETER_ASSIGN(part.inputs, heaviest_operators(c.job));
@@ -167,6 +181,8 @@ base::Result<Explanation> compute(const Context& c) {
 
 base::Result<Explanation> explain_field(const Context& c, std::string_view field) {
   if (field == "performance.step_time_s") return step_time(c, true);
+  if (field == "performance.step_time_s_low" || field == "performance.step_time_s_high")
+    return interval_end(c, field.ends_with("_high"));
   if (field == "performance.tokens_per_s") return tokens_per_s(c);
   if (field == "performance.tokens_per_s_per_gpu") return tokens_per_s_per_gpu(c);
   if (field == "performance.model_tflops_per_gpu") return tflops(c, false);

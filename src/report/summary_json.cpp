@@ -26,6 +26,9 @@ void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix
 void write_performance(JsonWriter& json, const run::Run& run) {
   json.key("performance").begin_object();
   write_fields(json, run, "performance.");
+  json.key("interval_reasons").begin_array();
+  for (const std::string& reason : run.performance.interval_reasons) json.value(reason);
+  json.end_array();
   json.key("breakdown_s").begin_object();
   write_fields(json, run, "performance.breakdown_s.");
   json.end_object();

@@ -107,13 +107,24 @@ TEST(Summary, JsonAndRunFileCarryTheSameNumbersToTheLastBit) {
   EXPECT_EQ(summary_text(*stored, {}), summary_text(run, {}));
 }
 
+TEST(Summary, SaysWhyTheIntervalIsWide) {
+  const std::string text = summary_text(example_run(), {});
+  EXPECT_NE(text.find("Interval    875 ms to 1.12 s (90 %): no fp8 run on cdna3 was ever seen;"),
+            std::string::npos)
+      << text;
+  run::Run measured = example_run();
+  measured.performance.step_time_s_low = measured.performance.step_time_s_high = 1;
+  EXPECT_EQ(summary_text(measured, {}).find("Interval"), std::string::npos);
+}
+
 TEST(Summary, JsonHasTheContractsNames) {
   const json document = json::parse(summary_json(example_run(), true));
   EXPECT_EQ(document.at("schema_version"), 1);
   EXPECT_EQ(document.at("source"), "simulated");
   for (const char* name :
-       {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
-        "hardware_tflops_per_gpu", "mfu", "hfu", "pipeline_bubble_fraction", "breakdown_s"})
+       {"step_time_s", "step_time_s_low", "step_time_s_high", "interval_reasons", "tokens_per_s",
+        "tokens_per_s_per_gpu", "model_tflops_per_gpu", "hardware_tflops_per_gpu", "mfu", "hfu",
+        "pipeline_bubble_fraction", "breakdown_s"})
     EXPECT_TRUE(document.at("performance").contains(name)) << name;
   for (const char* name :
        {"compute", "exposed_all_reduce", "exposed_all_gather", "exposed_reduce_scatter",

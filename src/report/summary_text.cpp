@@ -98,6 +98,16 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
 
 // --- how fast
 
+/// The 90 % interval and why it is so wide; nothing for a measured step.
+std::string interval_line(const run::Performance& p) {
+  if (p.step_time_s_high <= p.step_time_s_low) return "";
+  std::string line = fmt::format("{} to {} (90 %)", base::format_seconds(p.step_time_s_low),
+                                 base::format_seconds(p.step_time_s_high));
+  for (size_t i = 0; i < p.interval_reasons.size(); ++i)
+    line += (i == 0 ? ": " : "; ") + p.interval_reasons[i];
+  return "Interval    " + wrap(line, 80, 12) + '\n';
+}
+
 std::string headline(const run::Run& run, const JobView& job, const TextStyle& style) {
   const run::Performance& p = run.performance;
   std::string out =
@@ -106,6 +116,7 @@ std::string headline(const run::Run& run, const JobView& job, const TextStyle& s
   out +=
       fmt::format("Tokens/s  {} ({} per GPU)\n", base::format_count(std::llround(p.tokens_per_s)),
                   base::format_count(std::llround(p.tokens_per_s_per_gpu)));
+  out += interval_line(p);
   out += fmt::format("MFU         {}",
                      paint(style, kBold, fmt::format("{:<14}", format_share(p.mfu))));
   out += fmt::format("TFLOP/s   {:.1f} per GPU", p.model_tflops_per_gpu);

@@ -20,6 +20,10 @@ struct Breakdown {
 
 struct Performance {
   double step_time_s = 0, tokens_per_s = 0, tokens_per_s_per_gpu = 0;
+  /// 90 % interval of a predicted step time, and what makes it as wide as it is; a measured one has
+  /// no width.
+  double step_time_s_low = 0, step_time_s_high = 0;
+  std::vector<std::string> interval_reasons;
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0, mfu = 0, hfu = 0;
   double pipeline_bubble_fraction = 0;
   Breakdown breakdown_s;

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -54,6 +56,8 @@ void insert_run(Database& db, const Run& run) {
   insert.run("source", run.source);
   insert.run("limiter", run.limiter);
   insert.run("memory_advice", run.memory.advice);
+  insert.run("interval_reasons",
+             fmt::format("{}", fmt::join(run.performance.interval_reasons, "\n")));
   insert.run("job", run.job_json);
 }
 
@@ -174,6 +178,16 @@ base::Result<void> check_is_run(Database& db, const std::string& path) {
   return {};
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
 void select_run(Database& db, Run& run) {
   Statement select(db, "SELECT key, value FROM run");
   while (select.step()) {
@@ -182,6 +196,7 @@ void select_run(Database& db, Run& run) {
     if (key == "limiter") run.limiter = select.text(1);
     if (key == "memory_advice") run.memory.advice = select.text(1);
     if (key == "job") run.job_json = select.text(1);
+    if (key == "interval_reasons") run.performance.interval_reasons = lines_of(select.text(1));
   }
 }
 
@@ -284,6 +299,9 @@ base::Result<Run> read_run(const std::string& path) {
   Run run;
   select_run(db, run);
   select_summary(db, run);
+  // A file without an interval holds a step time that is as it is.
+  if (Performance& p = run.performance; p.step_time_s_high < p.step_time_s)
+    p.step_time_s_low = p.step_time_s_high = p.step_time_s;
   select_stages(db, run);
   select_links(db, run);
   select_ranks(db, run);

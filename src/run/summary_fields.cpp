@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(performance.step_time_s),
+    ERGOMETER_FIELD(performance.step_time_s_low),
+    ERGOMETER_FIELD(performance.step_time_s_high),
     ERGOMETER_FIELD(performance.tokens_per_s),
     ERGOMETER_FIELD(performance.tokens_per_s_per_gpu),
     ERGOMETER_FIELD(performance.model_tflops_per_gpu),

@@ -115,7 +115,12 @@ void fill_nanotron(JobDraft& draft) {
 
 void fill_mosaic(JobDraft& draft) {
   const bool pure = contains(draft.cell("overlap_notes"), "PURE");
-  draft.fill("fsdp", "true", "llm-foundry trains with FSDP");
+  // SHARD_GRAD_OP gathers once before forward and keeps the parameters whole.
+  const bool keeps_parameters = draft.text("zero") == "2";
+  draft.fill("fsdp", keeps_parameters ? "false" : "true", "llm-foundry trains with FSDP");
+  if (keeps_parameters)
+    fill_all(draft, "FSDP prefetches",
+             {{"overlap_grad_reduce", "true"}, {"overlap_param_gather", "true"}});
   draft.fill("grad_reduce_in_bf16", pure ? "true" : "false",
              pure ? "mixed precision PURE reduces in 16 bit" : "mixed precision DEFAULT");
   fill_all(draft, "llm-foundry",

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Makes docs/accuracy.md and its pictures from the measured runs in tests/validation/truth.
+
+    scripts/accuracy.py [--ergometer build/release/ergometer] [--cross-validation FILE.csv] [--out docs]
+
+Cross-validated predictions are read from the file that `ergometer calibrate --out FOLDER` writes,
+FOLDER/cross-validation.csv; without it only fitted errors are told. Reasons for the worst rows are kept by hand in
+docs/accuracy-notes.csv (id,reason). The same inputs give the same bytes.
+"""
+import argparse
+import csv
+import json
+import math
+import pathlib
+import subprocess
+import sys
+from collections import defaultdict
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TRUTH = ROOT / "tests/validation/truth"
+WORST = 10
+# What others report, by the words that a row's source holds, from their own papers and documents.
+PUBLISHED = [
+    ("vTrain, multi-node", ["vTrain", "multi-node"],
+     "vTrain 14.73 % (its own measurements); Calculon untuned 11.1 %"),
+    ("vTrain, single node", ["vTrain", "single-node"], "vTrain 8.37 %; Calculon untuned 39 %"),
+    ("SimuMax on B200", ["SimuMax"], "SimuMax 5.62 % over its 43 rows, of which these are some"),
+    ("Korthikanti et al., Table 5", ["Korthikanti"], "Calculon 3.65 %, tuned on 8 rows, these among them"),
+]
+DIMENSIONS = ["gpu", "source", "parallelism", "scale"]
+COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99"]
+OTHERS = "#999999"
+
+
+def validate(ergometer, name):
+    run = subprocess.run([ergometer, "validate", TRUTH / name, "--json", "--quiet"], capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(run.stderr.strip() or f"accuracy.py: {ergometer} ended with status {run.returncode}")
+    return json.loads(run.stdout)["rows"]
+
+
+def read_by_id(path):
+    if path is None or not path.is_file():
+        return {}
+    with open(path, newline="") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+def median(weighted):
+    """Of (value, weight): half of the weight on either side."""
+    total = sum(weight for _, weight in weighted)
+    below = 0
+    ordered = sorted(weighted)
+    for i, (value, weight) in enumerate(ordered):
+        below += weight
+        if abs(below - total / 2) < 1e-9 * total and i + 1 < len(ordered):
+            return (value + ordered[i + 1][0]) / 2
+        if below > total / 2:
+            return value
+    return 0.0
+
+
+def statistics(pairs):
+    """Of (group, error in per cent)."""
+    if not pairs:
+        return None
+    groups = defaultdict(list)
+    for group, error in pairs:
+        groups[group].append(error)
+    errors = [abs(error) for _, error in pairs]
+    weighted = [(abs(e), 1 / len(part) / len(groups)) for part in groups.values() for e in part]
+    return {
+        "rows": len(errors), "groups": len(groups),
+        "mean": sum(errors) / len(errors), "median": median([(e, 1) for e in errors]),
+        "group_mean": sum(e * w for e, w in weighted),
+        "bias": sum(error for _, error in pairs) / len(errors),
+        "within_15": 100 * sum(e <= 15 for e in errors) / len(errors),
+    }
+
+
+def fitted(rows):
+    return statistics([(row["group"], row["error_pct"]) for row in rows if row["error_pct"] is not None])
+
+
+def cross_validated_error(row, folds):
+    found = folds.get(row["id"])
+    if not found or not found["predicted_cv"]:
+        return None
+    return 100 * (float(found["predicted_cv"]) / float(found["measured"]) - 1)
+
+
+def cross_validated(rows, folds):
+    pairs = [(row["group"], cross_validated_error(row, folds)) for row in rows]
+    return statistics([pair for pair in pairs if pair[1] is not None])
+
+
+def percent(number):
+    return f"{number:.1f} %"
+
+
+def cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def markdown(head, lines, right=()):
+    out = "| " + " | ".join(head) + " |\n|"
+    out += "|".join(" ---: " if i in right else " --- " for i in range(len(head))) + "|\n"
+    for line in lines:
+        out += "| " + " | ".join(cell(c) for c in line) + " |\n"
+    return out + "\n"
+
+
+NUMBERS = ["rows", "groups", "mean", "median", "group mean", "bias", "within 15 %"]
+
+
+def numbers(s):
+    if s is None:
+        return ["–"] * len(NUMBERS)
+    return [s["rows"], s["groups"], percent(s["mean"]), percent(s["median"]), percent(s["group_mean"]),
+            f"{s['bias']:+.1f} %", percent(s["within_15"])]
+
+
+def both(name, rows, folds):
+    """A line fitted and, where there is one, a line cross-validated."""
+    lines = [[name, "fitted"] + numbers(fitted(rows))]
+    held_out = cross_validated(rows, folds)
+    if held_out:
+        lines.append([name, "cross-validated"] + numbers(held_out))
+    return lines
+
+
+def error_table(first, parts, folds):
+    lines = [line for name, rows in parts for line in both(name, rows, folds)]
+    return markdown([first, "prediction"] + NUMBERS, lines, right=range(2, 9))
+
+
+def escape(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def seconds(value):
+    if value < 1:
+        return f"{value * 1000:g} ms"
+    return f"{value:g} s"
+
+
+def scatter(title, points):
+    """Log-log picture of (category, measured, predicted), readable on light and dark pages."""
+    size, left, top = 400, 56, 30
+    by_category = defaultdict(list)
+    for category, measured, predicted in points:
+        by_category[category].append((measured, predicted))
+    order = sorted(by_category, key=lambda c: (-len(by_category[c]), c))
+    named = order[:len(COLOURS)]
+    values = [v for _, m, p in points for v in (m, p)]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+
+    def at(value):
+        return size * (math.log10(value) - low) / (high - low)
+
+    width, height = left + size + 250, top + size + 44
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+           f'height="{height}" font-family="sans-serif" font-size="12">',
+           "<style>text{fill:#24292f}.axis{stroke:#8c959f}.grid{stroke:#8c959f;opacity:.3}"
+           "@media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>",
+           f'<text x="{left}" y="18" font-size="14">{escape(title)}</text>',
+           f'<g transform="translate({left} {top})">']
+    for power in range(low, high + 1):
+        x = at(10 ** power)
+        y = size - x
+        out.append(f'<path class="grid" d="M{x:.0f} 0V{size}M0 {y:.0f}H{size}"/>')
+        out.append(f'<text x="{x:.0f}" y="{size + 16}" text-anchor="middle">{seconds(10.0 ** power)}</text>')
+        out.append(f'<text x="-6" y="{y + 4:.0f}" text-anchor="end">{seconds(10.0 ** power)}</text>')
+    shift = at(1.15 * 10 ** low)
+    out.append(f'<path class="axis" d="M0 {size}L{size} 0M0 0V{size}H{size}"/>')
+    out.append(f'<path class="axis" stroke-dasharray="3 4" d="M0 {size - shift:.1f}L{size - shift:.1f} 0'
+               f'M{shift:.1f} {size}L{size} {shift:.1f}"/>')
+    rest = [pair for category in order[len(COLOURS):] for pair in by_category[category]]
+    drawn = [(c, by_category[c], COLOURS[i]) for i, c in enumerate(named)]
+    if rest:
+        drawn.append((f"{len(order) - len(COLOURS)} others", rest, OTHERS))
+    for _, pairs, colour in reversed(drawn):
+        path = "".join(f"M{at(m):.0f} {size - at(p):.0f}h0" for m, p in pairs)
+        out.append(f'<path d="{path}" stroke="{colour}" stroke-width="5" stroke-linecap="round" '
+                   'stroke-opacity=".65"/>')
+    for i, (category, pairs, colour) in enumerate(drawn):
+        y = 12 + 20 * i
+        name = category if len(category) <= 30 else category[:29] + "…"
+        out.append(f'<circle cx="{size + 18}" cy="{y - 4}" r="4" fill="{colour}"/>'
+                   f'<text x="{size + 28}" y="{y}">{escape(name)} ({len(pairs)})</text>')
+    out.append(f'<text x="{size / 2}" y="{size + 36}" text-anchor="middle">measured step time</text>'
+               f'<text transform="rotate(-90)" x="{-size / 2}" y="-42" text-anchor="middle">predicted</text></g></svg>')
+    return "\n".join(out) + "\n"
+
+
+def points_of(rows, folds, dimension):
+    points = []
+    for row in rows:
+        if row["error_pct"] is None:
+            continue
+        error = cross_validated_error(row, folds)
+        predicted = row["predicted"] if error is None else row["measured"] * (1 + error / 100)
+        points.append((row[dimension], row["measured"], predicted))
+    return points
+
+
+def parts_by(rows, dimension):
+    parts = defaultdict(list)
+    for row in rows:
+        parts[row[dimension]].append(row)
+    return sorted(parts.items(), key=lambda part: (-len({r["group"] for r in part[1]}), part[0]))
+
+
+def worst_table(rows, folds, notes):
+    def error_of(row):
+        error = cross_validated_error(row, folds)
+        return row["error_pct"] if error is None else error
+
+    scored = sorted((row for row in rows if row["error_pct"] is not None), key=lambda row: -abs(error_of(row)))
+    lines = []
+    for row in scored[:WORST]:
+        reason = notes.get(row["id"], {}).get("reason", "not yet found")
+        lines.append([row["id"], row["source"], row["model"], row["gpu"], f"{row['measured']:.3g} s",
+                      f"{row['predicted']:.3g} s", f"{error_of(row):+.1f} %", reason])
+    return markdown(["row", "source", "model", "GPU", "measured", "fitted", "error", "reason"], lines, right=(4, 5, 6))
+
+
+def skipped_table(rows):
+    reasons = defaultdict(list)
+    for row in rows:
+        if row["skipped_reason"]:
+            reasons[(row["source"], row["skipped_reason"])].append(row["id"])
+    lines = [[source, reason, len(ids), ids[0]] for (source, reason), ids in
+             sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))]
+    return markdown(["source", "reason", "rows", "first"], lines, right=(2,)) if lines else "None.\n\n"
+
+
+def memory_section(rows):
+    memory = [row for row in rows if row["quantity"] == "memory_bytes"]
+    lines = [[source] + numbers(fitted(part)) for source, part in parts_by(memory, "source")]
+    fits = {row["id"]: row["fits"] for row in rows if row["predicted"] is not None}
+    right = sum(fits.values())
+    text = markdown(["source"] + NUMBERS, lines, right=range(1, 8))
+    if fits:
+        text += (f"All of these jobs did run: {right} of {len(fits)} ({percent(100 * right / len(fits))}) are said to "
+                 "fit in memory.\n\n")
+    return text
+
+
+def interval_line(rows):
+    scored = [row for row in rows if row["error_pct"] is not None]
+    inside = sum(row["low"] <= row["measured"] <= row["high"] for row in scored)
+    return (f"The 90 % interval that comes with every prediction holds {inside} of {len(scored)} measured step times "
+            f"({percent(100 * inside / max(1, len(scored)))}).\n\n")
+
+
+INTRODUCTION = """# Accuracy
+
+How far predictions of step time and memory are from what others measured and published. The runs are in
+[tests/validation/truth](../tests/validation/truth/README.md), with their sources. This page and its pictures are made by
+`scripts/accuracy.py`; nothing in it is written by hand except the reasons in [accuracy-notes.csv](accuracy-notes.csv).
+
+The error of a row is predicted / measured - 1; mean and median are of its absolute value, bias of the value itself.
+*Group mean* gives every series of runs (one model, GPU and precision) the same weight, so that a sweep of a thousand
+rows counts as much as a table of three. *Fitted*: predicted with the catalog as it is shipped, which was calibrated on
+these rows. *Cross-validated*: predicted with a catalog calibrated on the other groups only, which is what to expect of a
+job that nobody has measured.
+
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ergometer", default=ROOT / "build/release/ergometer", type=pathlib.Path)
+    parser.add_argument("--cross-validation", default=ROOT / "build/calibration/cross-validation.csv",
+                        type=pathlib.Path)
+    parser.add_argument("--out", default=ROOT / "docs", type=pathlib.Path)
+    options = parser.parse_args()
+
+    folds = read_by_id(options.cross_validation)
+    if not folds:
+        print(f"accuracy.py: no {options.cross_validation}: fitted errors only", file=sys.stderr)
+    notes = read_by_id(options.out / "accuracy-notes.csv")
+    runs = validate(options.ergometer, "training_runs.csv")
+    bulk = validate(options.ergometer, "training_runs_bulk.csv")
+    times = [row for row in runs if row["quantity"] == "step_time_s"]
+    bulk_times = [row for row in bulk if row["quantity"] == "step_time_s"]
+    tier_a = [row for row in times if row["tier"] == "A"]
+
+    text = INTRODUCTION
+    text += "## In short\n\n"
+    short = [("published tables and logs, tier A", tier_a)] + parts_by(bulk_times, "source")
+    text += error_table("runs", short, folds)
+    accepted = sum(row["predicted"] is not None for row in tier_a)
+    text += f"Of tier A's {len(tier_a)} rows, {accepted} ({percent(100 * accepted / len(tier_a))}) can be predicted. "
+    text += interval_line(tier_a)
+
+    text += "## Beside other simulators\n\nTheir errors are those that their authors report.\n\n"
+    lines = []
+    for name, words, theirs in PUBLISHED:
+        rows = [row for row in times + bulk_times if all(word in row["source"] for word in words)]
+        held_out = cross_validated(rows, folds)
+        own = fitted(rows)
+        lines.append([name, len(rows), theirs, percent(own["mean"]) if own else "–",
+                      percent(held_out["mean"]) if held_out else "–"])
+    text += markdown(["rows", "number", "published mean error", "Ergometer, fitted", "Ergometer, cross-validated"], lines,
+                     right=(1, 3, 4))
+
+    text += "## Memory\n\n" + memory_section(runs + bulk)
+
+    pictures = options.out / "accuracy"
+    pictures.mkdir(parents=True, exist_ok=True)
+    kind = "cross-validated" if folds else "fitted"
+    text += "## Step time, tier A\n\nDashed lines: 15 % off.\n\n"
+    for dimension in DIMENSIONS:
+        (pictures / f"{dimension}.svg").write_text(
+            scatter(f"Step time by {dimension}, {kind}", points_of(tier_a, folds, dimension)))
+        text += f"### By {dimension}\n\n![predicted over measured step time, by {dimension}](accuracy/{dimension}.svg)\n\n"
+        text += error_table(dimension, parts_by(tier_a, dimension), folds)
+    text += "## Step time, the large sweeps\n\n"
+    (pictures / "sweeps.svg").write_text(scatter(f"Step time by source, {kind}", points_of(bulk_times, folds, "source")))
+    text += "![predicted over measured step time of the sweeps](accuracy/sweeps.svg)\n\n"
+    text += error_table("parallelism", parts_by(bulk_times, "parallelism"), folds)
+
+    text += "## The ten worst rows of tier A\n\n" + worst_table(tier_a, folds, notes)
+    text += "## Rows without a prediction\n\n" + skipped_table(runs + bulk)
+    (options.out / "accuracy.md").write_text(text.rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()

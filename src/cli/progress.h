@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "cli/command.h"
+
+namespace ergometer::cli {
+
+/// How much of a long work is done, drawn over itself on standard error and wiped away at the end.
+/// Says nothing with --quiet or when standard error is not a terminal. Any thread may advance it.
+///
+///   predict [##########..........] 412 / 885
+class Progress {
+ public:
+  Progress(const Console& console, std::string what, size_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void advance();
+
+ private:
+  void draw() const;
+
+  std::FILE* stream_;  ///< null: silent
+  std::string what_;
+  size_t total_, done_ = 0, drawn_percent_ = 0;
+  std::mutex mutex_;
+};
+
+}  // namespace ergometer::cli

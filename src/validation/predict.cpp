@@ -1,0 +1,114 @@
+#include "validation/predict.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "engine/simulate.h"
+
+namespace ergometer::validation {
+namespace {
+
+constexpr std::array kTraits = std::to_array<std::string_view>(
+    {"gpu", "source", "parallelism", "scale", "model", "precision", "framework", "tier"});
+
+std::string or_unknown(std::string_view text) {
+  return text.empty() ? "unknown" : std::string(text);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::map<std::string, std::string, std::less<>> traits_as_written(const MeasuredRun& row) {
+  const auto gpus = base::parse_integer(row.cell("gpus"));
+  return {{"gpu", or_unknown(row.cell("gpu"))},
+          {"source", or_unknown(row.cell("source"))},
+          {"parallelism", "unknown"},
+          {"scale", gpus ? scale_of(*gpus) : "unknown"},
+          {"model", or_unknown(row.cell("model"))},
+          {"precision", or_unknown(lower_case(row.cell("precision")))},
+          {"framework", or_unknown(row.cell("framework"))},
+          {"tier", or_unknown(row.cell("tier"))}};
+}
+
+/// The kinds of parallelism in use, "TP+PP+EP"; virtual stages and FSDP make another kind.
+std::string parallelism_of(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  std::vector<std::string_view> kinds;
+  if (p.tp > 1) kinds.emplace_back("TP");
+  if (p.cp > 1) kinds.emplace_back("CP");
+  if (p.pp > 1) kinds.emplace_back(p.vpp > 1 ? "VPP" : "PP");
+  if (p.ep > 1) kinds.emplace_back("EP");
+  if (p.fsdp && p.dp > 1) kinds.emplace_back("FSDP");
+  if (kinds.empty()) return p.dp > 1 ? "DP" : "none";
+  return fmt::format("{}", fmt::join(kinds, "+"));
+}
+
+std::string precision_of(const spec::Job& job, const std::string& written) {
+  switch (job.training.precision) {
+    case spec::Precision::kFp32: return "fp32";
+    case spec::Precision::kFp16: return "fp16";
+    case spec::Precision::kBf16: return "bf16";
+    default: return written == "unknown" ? "fp8" : written;
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> trait_names() { return kTraits; }
+
+std::string scale_of(int64_t gpus) {
+  if (gpus <= 1) return "1 GPU";
+  if (gpus <= 8) return "2 to 8";
+  if (gpus <= 64) return "9 to 64";
+  if (gpus <= 512) return "65 to 512";
+  if (gpus <= 4096) return "513 to 4096";
+  return "above 4096";
+}
+
+Prediction predict(const MeasuredRun& row) {
+  Prediction out;
+  out.traits = traits_as_written(row);
+  auto made = make_job(row);
+  if (!made) {
+    out.skipped_reason = made.error().message;
+    return out;
+  }
+  const spec::Job& job = made->job;
+  out.fills = std::move(made->fills);
+  out.measured = measurement(row, job);
+  out.kind = engine::evidence_key(job);
+  out.gpus = job.gpus;
+  out.traits["gpu"] = job.cluster.node.gpu.name;
+  out.traits["parallelism"] = parallelism_of(job);
+  out.traits["scale"] = scale_of(job.gpus);
+  out.traits["precision"] = precision_of(job, out.traits["precision"]);
+  auto run = engine::simulate(job, {});
+  if (!run) {
+    out.skipped_reason = run.error().message;
+    return out;
+  }
+  out.performance = run->performance;
+  out.memory = std::move(run->memory);
+  return out;
+}
+
+std::vector<Prediction> predict(const std::vector<MeasuredRun>& rows, size_t threads,
+                                const std::function<void()>& done) {
+  std::vector<Prediction> predictions(rows.size());
+  base::parallel_for(rows.size(), threads, [&](size_t i) {
+    predictions[i] = predict(rows[i]);
+    done();
+  });
+  return predictions;
+}
+
+}  // namespace ergometer::validation

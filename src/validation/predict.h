@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/interval.h"
+#include "run/run.h"
+#include "validation/measured_run.h"
+#include "validation/measurement.h"
+#include "validation/run_job.h"
+
+namespace ergometer::validation {
+
+/// What the simulator says about one measured row, beside what was measured.
+struct Prediction {
+  std::string skipped_reason;  ///< why nothing was predicted; empty when it was
+  std::vector<Fill> fills;     ///< what the row left blank
+  Measurement measured;
+  run::Performance performance;
+  run::Memory memory;
+  engine::EvidenceKey kind;  ///< of the job; empty when there is none
+  int64_t gpus = 0;
+  /// Where the row belongs in a table, by dimension ("gpu", "parallelism", ...): of the job as
+  /// resolved where there is one, else as the row spells it.
+  std::map<std::string, std::string, std::less<>> traits;
+};
+
+/// Makes the row's job and simulates it. A row that cannot be predicted is an outcome, not an
+/// error.
+Prediction predict(const MeasuredRun& row);
+
+/// All rows, `threads` at a time; `done` is called after each, from any thread. The outcome does
+/// not depend on the number of threads.
+std::vector<Prediction> predict(const std::vector<MeasuredRun>& rows, size_t threads,
+                                const std::function<void()>& done);
+
+/// The dimensions of `traits`: gpu, source, parallelism, scale, model, precision, framework, tier.
+std::span<const std::string_view> trait_names();
+
+/// "1 GPU", "2 to 8", "9 to 64", "65 to 512", "513 to 4096", "above 4096".
+std::string scale_of(int64_t gpus);
+
+}  // namespace ergometer::validation

@@ -1,0 +1,111 @@
+#include "base/json_writer.h"
+#include "run/run.h"
+#include "validation/score_output.h"
+
+namespace ergometer::validation {
+namespace {
+
+using base::JsonWriter;
+
+void write_number(JsonWriter& json, std::string_view name, std::optional<double> value) {
+  json.key(name);
+  if (value) {
+    json.value(*value);
+  } else {
+    json.null();
+  }
+}
+
+void write_fills(JsonWriter& json, const std::vector<Fill>& fills) {
+  json.key("fills").begin_array();
+  for (const Fill& fill : fills)
+    json.begin_object(JsonWriter::Layout::kOneLine)
+        .member("setting", fill.setting)
+        .member("value", fill.value)
+        .member("reason", fill.reason)
+        .end_object();
+  json.end_array();
+}
+
+void write_row(JsonWriter& json, const ScoredRow& row, const Prediction& prediction,
+               const ScoreOutput& output) {
+  const bool explains = output.explain && (output.explain->empty() || *output.explain == row.id);
+  json.begin_object(explains ? JsonWriter::Layout::kLines : JsonWriter::Layout::kOneLine);
+  json.member("id", row.id).member("quantity", row.quantity);
+  write_number(json, "measured", row.measured);
+  write_number(json, "predicted", row.predicted);
+  write_number(json, "low", row.predicted ? std::optional(row.low) : std::nullopt);
+  write_number(json, "high", row.predicted ? std::optional(row.high) : std::nullopt);
+  write_number(json, "error_pct", row.error_pct);
+  json.key("skipped_reason");
+  if (row.skipped_reason.empty()) {
+    json.null();
+  } else {
+    json.value(row.skipped_reason);
+  }
+  json.member("group", row.group);
+  if (row.predicted) json.member("fits", prediction.memory.fits);
+  for (const auto& [name, value] : prediction.traits) json.member(name, value);
+  if (explains) write_fills(json, prediction.fills);
+  json.end_object();
+}
+
+/// Members of the object that is open.
+void write_statistics(JsonWriter& json, const ErrorStatistics& e) {
+  json.member("rows", e.rows).member("skipped", e.skipped).member("groups", e.groups);
+  json.member("mape_pct", e.mean_pct).member("median_ape_pct", e.median_pct);
+  json.member("group_mape_pct", e.group_mean_pct);
+  json.member("group_median_ape_pct", e.group_median_pct);
+  json.member("bias_pct", e.bias_pct).member("group_bias_pct", e.group_bias_pct);
+  json.member("within_15_fraction", e.within_15_fraction);
+  json.member("inside_interval_fraction", e.inside_interval_fraction);
+}
+
+void write_lines(JsonWriter& json, std::string_view name, std::string_view key,
+                 const std::vector<ScoreLine>& lines) {
+  json.key(name).begin_array();
+  for (const ScoreLine& line : lines) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member(key, line.value);
+    write_statistics(json, line.errors);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_table(JsonWriter& json, const ScoreTable& table) {
+  json.begin_object().member("by", table.dimension).member("quantity", table.quantity);
+  write_lines(json, "lines", "value", table.lines);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string to_json(const Score& score, const std::vector<Prediction>& predictions,
+                    const ScoreOutput& output) {
+  JsonWriter json;
+  json.begin_object().member("schema_version", run::kSchemaVersion);
+  json.key("rows").begin_array();
+  for (const ScoredRow& row : score.rows) write_row(json, row, predictions[row.run], output);
+  json.end_array();
+  const ErrorStatistics& time = score.step_time;
+  json.member("mape_pct", time.mean_pct)
+      .member("group_mape_pct", time.group_mean_pct)
+      .member("median_ape_pct", time.median_pct);
+  json.member("accepted", score.accepted).member("total", score.total);
+  json.key("step_time_s").begin_object(JsonWriter::Layout::kOneLine);
+  write_statistics(json, time);
+  json.end_object();
+  json.key("memory_bytes").begin_object(JsonWriter::Layout::kOneLine);
+  write_statistics(json, score.memory);
+  json.end_object();
+  json.key("fits").begin_object(JsonWriter::Layout::kOneLine);
+  json.member("known", score.fits_known).member("right", score.fits_right).end_object();
+  write_lines(json, "groups", "group", score.groups);
+  json.key("tables").begin_array();
+  for (const ScoreTable& table : score.tables) write_table(json, table);
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace ergometer::validation

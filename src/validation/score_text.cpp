@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "validation/score_output.h"
+
+namespace ergometer::validation {
+namespace {
+
+std::string format_value(const std::string& quantity, std::optional<double> value) {
+  if (!value) return "-";
+  return quantity == "memory_bytes" ? base::format_binary_bytes(*value)
+                                    : base::format_seconds(*value);
+}
+
+std::string row_line(const ScoredRow& row, size_t width) {
+  std::string line = fmt::format("{:<{}}  ", row.id, width);
+  if (!row.skipped_reason.empty())
+    return line + fmt::format("{:<12}  skipped: {}\n", row.quantity, row.skipped_reason);
+  return line + fmt::format("{:<12}  {:>9}  {:>9}  {:>+7.1f} %\n", row.quantity,
+                            format_value(row.quantity, row.measured),
+                            format_value(row.quantity, row.predicted), *row.error_pct);
+}
+
+size_t id_width(const Score& score) {
+  size_t width = 3;
+  for (const ScoredRow& row : score.rows) width = std::max(width, row.id.size());
+  return width;
+}
+
+std::string head(size_t width) {
+  return fmt::format("{:<{}}  {:<12}  {:>9}  {:>9}  {:>9}\n", "row", width, "quantity", "measured",
+                     "predicted", "error");
+}
+
+std::string fills_text(const Prediction& prediction, const std::string& id) {
+  std::string out = id + '\n';
+  for (const Fill& fill : prediction.fills)
+    out += fmt::format("  {} = {}: {}\n", fill.setting, fill.value, fill.reason);
+  if (prediction.fills.empty()) out += "  nothing is filled in\n";
+  return out;
+}
+
+std::string explanation(const Score& score, const std::vector<Prediction>& predictions,
+                        const std::string& only) {
+  std::string out = "\nFilled in where the row is blank\n";
+  size_t last = predictions.size();
+  for (const ScoredRow& row : score.rows) {
+    if (row.run == last || (!only.empty() && row.id != only)) continue;
+    last = row.run;
+    out += fills_text(predictions[row.run], row.id);
+  }
+  return out;
+}
+
+std::string statistics_head(std::string_view first, size_t width) {
+  return fmt::format("{:<{}}  {:>5} {:>7} {:>6}   {:>7} {:>7} {:>10} {:>7}\n", first, width, "rows",
+                     "skipped", "groups", "mean", "median", "group mean", "bias");
+}
+
+std::string statistics_line(const std::string& name, size_t width, const ErrorStatistics& e) {
+  std::string line =
+      fmt::format("{:<{}}  {:>5} {:>7} {:>6}   ", name, width, e.rows, e.skipped, e.groups);
+  if (e.rows == 0) return line + fmt::format("{:>7} {:>7} {:>10} {:>7}\n", "-", "-", "-", "-");
+  return line + fmt::format("{:>5.1f} % {:>5.1f} % {:>8.1f} % {:>+5.1f} %\n", e.mean_pct,
+                            e.median_pct, e.group_mean_pct, e.bias_pct);
+}
+
+std::string table_text(const ScoreTable& table) {
+  const std::string title = "by " + table.dimension;
+  size_t width = title.size();
+  for (const ScoreLine& line : table.lines) width = std::max(width, line.value.size());
+  std::string out = "\n" + table.quantity + "\n" + statistics_head(title, width);
+  for (const ScoreLine& line : table.lines) out += statistics_line(line.value, width, line.errors);
+  return out;
+}
+
+std::string statistics_text(std::string_view quantity, const ErrorStatistics& e) {
+  if (e.rows == 0) return "";
+  std::string out = fmt::format("\n{}: {} rows in {} groups\n", quantity, e.rows, e.groups);
+  const auto line = [&](std::string_view what, double mean, double median, double bias) {
+    out += fmt::format("  absolute error by {:<6} mean {:.2f} %, median {:.2f} %, bias {:+.2f} %\n",
+                       what, mean, median, bias);
+  };
+  line("row:", e.mean_pct, e.median_pct, e.bias_pct);
+  line("group:", e.group_mean_pct, e.group_median_pct, e.group_bias_pct);
+  out += fmt::format("  within 15 %: {:.1f} % of the rows\n", 100 * e.within_15_fraction);
+  if (quantity == "step_time_s")
+    out += fmt::format("  inside the 90 % interval: {:.1f} % of the rows\n",
+                       100 * e.inside_interval_fraction);
+  return out;
+}
+
+std::string totals(const Score& score) {
+  const auto share = [](int64_t part, int64_t whole) {
+    return whole == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  std::string out = fmt::format("\n{} of {} rows accepted ({:.1f} %)\n", score.accepted,
+                                score.total, share(score.accepted, score.total));
+  out += statistics_text("step_time_s", score.step_time);
+  out += statistics_text("memory_bytes", score.memory);
+  if (score.fits_known > 0)
+    out +=
+        fmt::format("\nruns that did fit in memory, and are said to: {} of {} ({:.1f} %)\n",
+                    score.fits_right, score.fits_known, share(score.fits_right, score.fits_known));
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const Score& score, const std::vector<Prediction>& predictions,
+                    const ScoreOutput& output) {
+  const size_t width = id_width(score);
+  std::string out = head(width);
+  for (const ScoredRow& row : score.rows) out += row_line(row, width);
+  if (output.explain) out += explanation(score, predictions, *output.explain);
+  for (const ScoreTable& table : score.tables) out += table_text(table);
+  out += totals(score);
+  const auto worst = worst_rows(score, output.worst);
+  if (!worst.empty()) out += "\nLargest errors\n" + head(width);
+  for (const ScoredRow* row : worst) out += row_line(*row, width);
+  return out;
+}
+
+}  // namespace ergometer::validation
