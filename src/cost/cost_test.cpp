@@ -57,6 +57,7 @@ spec::Job round_job() {
     set(job.software.parameters, name, 0);
   set(job.software.parameters, "host.launch", 10e-6);
   set(job.software.parameters, "host.graph_launch", 1e-6);
+  set(job.software.parameters, "host.collective", 30e-6);
   set(job.software.parameters, "kernels.memory_factor", 1);
   set(job.software.parameters, "kernels.gemm_factor", 1);
   for (const char* name :
