@@ -19,10 +19,16 @@
 //   all-gather and reduce-scatter, many
 //     LL = base + o (n-N) + hop_net (N-1) + k S / bLL
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
+//   all of many: BW + stall (N-1) S/(S + 64 MB), what a congested or badly tuned fabric loses with
+//     every node; 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
 //     members in the emptiest domain where they are uneven
+//   all-to-all that sends every token once to each member it needs (S: one copy of the tokens;
+//   u, v: expected members and domains of a token, workload/routing.cpp), BW only
+//     ring_base + hop + R/2 S/(S+Sh)
+//       + max( S u (p-1)/p / B_a2a, S v (N-1)/N / (NIC share of a rank * line efficiency) )
 //   send
 //     send_latency + S / (pair bandwidth, or NIC share * line efficiency)
 //
@@ -64,6 +70,10 @@ namespace {
 using plan::GroupPlacement;
 using workload::CollectiveKind;
 using workload::Operator;
+
+/// Message of which half of a fabric's stall is seen: below it the exchange is over before buffers
+/// fill and senders wait for each other.
+constexpr double kStallHalfBytes = 64e6;
 
 /// One collective's shape: the symbols of the formulas above.
 struct Group {
@@ -146,6 +156,7 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
     low.latency_s += fabric.low_latency_domain_hop_s * inner + fabric.low_latency_hop_s * outer;
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
   }
+  high.latency_s += ramp(fabric.node_stall_s * outer, kStallHalfBytes, group.bytes);
   return low.seconds() <= high.seconds() ? low : high;
 }
 
@@ -172,6 +183,29 @@ Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, 
   return time;
 }
 
+/// Every token once to each member that needs it: over the network once to each domain, to the GPU
+/// of the sender's rail, which passes it on inside.
+Time token_exchange(const DomainParameters& domain, const FabricParameters& fabric,
+                    const Group& group, const GroupPlacement& where,
+                    const workload::TokenRouting& routing) {
+  const bool network = where.nodes > 1;
+  const Traffic sent = routed_traffic(group.bytes, group.ranks, group.domains, routing);
+  Time time{network ? fabric.ring_base_s + fabric.ring_hop_s : domain.ring_base_s + domain.hop_s,
+            0};
+  time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
+  if (group.local > 1) {
+    double inside = domain.all_to_all_bytes_per_s;
+    if (domain.mesh_links > 0) inside *= std::min(1.0, (group.local - 1) / domain.mesh_links);
+    time.transfer_s = sent.intra_bytes / inside;
+  }
+  if (network) {
+    const double fewest = std::min(group.local, static_cast<double>(where.ranks_per_node));
+    const double share = where.nic_bytes_per_s / fewest * fabric.line_efficiency;
+    time.transfer_s = std::max(time.transfer_s, sent.nic_bytes / share);
+  }
+  return time;
+}
+
 Time send(const DomainParameters& domain, const FabricParameters& fabric, const Group& group,
           const GroupPlacement& where) {
   if (where.nodes > 1)
@@ -185,6 +219,7 @@ CollectiveTime collective_time(const DomainParameters& domain, const FabricParam
                                const Operator& op, const GroupPlacement& where) {
   const Group group = shape_of(op, where);
   if (op.collective == CollectiveKind::kSendRecv) return send(domain, fabric, group, where);
+  if (op.routing.choices > 0) return token_exchange(domain, fabric, group, where, op.routing);
   if (op.collective == CollectiveKind::kAllToAll) return all_to_all(domain, fabric, group, where);
   if (where.nodes > 1) return across_domains(domain, fabric, group, where.nic_bytes_per_s);
   return in_domain(domain, group);

@@ -168,6 +168,22 @@ TEST(Collective, AllToAllSplitsBetweenLinks) {
               (40.703 + 5000) * 1e-6, 1e-9);
 }
 
+// 100 MB of tokens, 2 of 4 experts each, on 16 ranks of which 4 domains hold an expert each: 2
+// domains a token, 3/4 of them others: 150 MB over a quarter of 50 GB/s at line efficiency 0.8 = 10
+// GB/s: 15 ms. Inside 8 experts lie on 8 ranks, 2 of them a token's: 2 * 100 MB * 7/8 / 70 GB/s.
+TEST(Collective, TokensGoOnceToEachMember) {
+  workload::Operator op = collective_operator(CollectiveKind::kAllToAll, 100e6);
+  op.routing = {.experts = 8, .choices = 2};
+  const double line = round_fabric().line_efficiency;
+  EXPECT_NEAR(collective_time(round_domain(), round_fabric(), op, inside(8)).transfer_s, 2500e-6,
+              1e-9);
+  op.routing = {.experts = 4, .choices = 2};
+  const CollectiveTime far =
+      collective_time(round_domain(), round_fabric(), op, across(16, 4, 50e9));
+  EXPECT_NEAR(far.transfer_s, 150e6 / (12.5e9 * line), 1e-9);
+  EXPECT_DOUBLE_EQ(traffic(op, across(16, 4, 50e9)).nic_bytes, 150e6);
+}
+
 TEST(Collective, SendsGoStraight) {
   EXPECT_NEAR(priced(CollectiveKind::kSendRecv, 40e6, inside(2)).seconds(), 1010e-6, 1e-12);
   EXPECT_NEAR(priced(CollectiveKind::kSendRecv, 40e6, across(2, 2, 50e9)).seconds(), 1020e-6,

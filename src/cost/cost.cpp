@@ -27,9 +27,10 @@ Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
 
 double software_factor(const SoftwareParameters& software, const workload::Operator& op) {
   const bool gemm = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
-  const bool fusable =
-      op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer;
-  return (gemm ? 1 / software.gemm_factor : fusable ? software.memory_factor : 1) *
+  const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer;
+  return (gemm      ? 1 / software.gemm_factor
+          : fusable ? software.memory_factor
+                    : 1) *
          software.straggling;
 }
 
@@ -39,7 +40,8 @@ Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement&
   const double factor = software_factor(software, op);
   price.fixed_s = price.fixed_s * factor + op.host_wait_s;
   price.clocked_s *= factor;
-  if (op.group == workload::GroupKind::kPipeline && where.size > 1) price.fixed_s += software.send_s;
+  if (op.group == workload::GroupKind::kPipeline && where.size > 1)
+    price.fixed_s += software.send_s;
   return price;
 }
 
@@ -64,10 +66,14 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
 }
 
 double CostModel::launch_s() const { return parameters_->launch_s; }
+double CostModel::captured_launch_s() const { return parameters_->captured_launch_s; }
+double CostModel::collective_launch_s() const { return parameters_->collective_launch_s; }
 
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job) {
   CostTable table;
   table.launch_s = model.launch_s();
+  table.captured_launch_s = model.captured_launch_s();
+  table.collective_launch_s = model.collective_launch_s();
   table.reference_clock_hz = job.cluster.node.gpu.sustained_clock_hz;
   table.prices.resize(plan.roles.size());
   for (size_t role = 0; role < plan.roles.size(); ++role) {

@@ -59,6 +59,10 @@ class CostModel {
 
   /// Host time to launch one kernel (a captured graph's node when the job uses CUDA graphs).
   double launch_s() const;
+  /// The same of operators that partial graphs hold.
+  double captured_launch_s() const;
+  /// Host time to start one collective: a call of the communication library.
+  double collective_launch_s() const;
   /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
   /// runs, and the collective while the compute operator runs.
   double compute_slowdown(const workload::Operator& compute,
@@ -72,12 +76,25 @@ class CostModel {
   std::shared_ptr<const Parameters> parameters_;
 };
 
+/// What one rank sends of `bytes` of tokens, each to the members that hold its experts: once over
+/// the network to every other domain among them, and inside from there. `ranks` lie evenly on
+/// `domains`.
+Traffic routed_traffic(double bytes, double ranks, double domains,
+                       const workload::TokenRouting& routing);
 Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where);
 
 /// Prices of a plan's operators per role: the table both engines read. [role][operator].
 struct CostTable {
   std::vector<std::vector<Price>> prices;
   double launch_s = 0;
+  double captured_launch_s = 0;
+  double collective_launch_s = 0;
+  /// Host time to launch an operator's kernels.
+  double host_s(const workload::Operator& op) const {
+    const bool collective = op.kind == workload::OperatorKind::kCollective;
+    const double one_s = op.captured ? captured_launch_s : collective ? collective_launch_s : launch_s;
+    return one_s * op.kernels;
+  }
   double reference_clock_hz = 0;
 };
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);

@@ -55,9 +55,10 @@ double useful_fraction(const Operator& op, double rows, double columns, double s
 
 double operand_bytes(const Operator& op) {
   if (op.bytes > 0) return op.bytes;
-  const double element = op.precision == spec::Precision::kFp32  ? 4
-                         : op.precision == spec::Precision::kFp8 ? 1
-                                                                 : 2;
+  const double element = op.precision == spec::Precision::kFp32    ? 4
+                         : op.precision == spec::Precision::kFp8   ? 1
+                         : op.precision == spec::Precision::kNvfp4 ? 0.5625
+                                                                   : 2;
   const auto m = static_cast<double>(op.m), n = static_cast<double>(op.n),
              k = static_cast<double>(op.k);
   return static_cast<double>(op.groups) * (element * (m * k + k * n) + 2 * m * n);
@@ -91,12 +92,13 @@ Price roofline(double compute_s, double memory_s, double fixed_s) {
 double gemm_compute_s(const Device& device, const GemmParameters& gemm, const Operator& op,
                       double sms) {
   if (op.m <= 0 || op.n <= 0 || op.k <= 0 || op.groups <= 0) return 0;
-  const bool fp8 = op.precision == spec::Precision::kFp8;
+  const bool narrow =
+      op.precision == spec::Precision::kFp8 || op.precision == spec::Precision::kNvfp4;
   const double peak = device.rate(op.precision) * sms / device.sms;
-  const double full_rate = peak * (fp8 ? gemm.fp8_efficiency : gemm.efficiency);
+  const double full_rate = peak * gemm.efficiency_of(op.precision);
   const double ramp =
-      fp8 ? gemm.k_ramp * device.rate(op.precision) / device.rate(spec::Precision::kBf16)
-          : gemm.k_ramp;
+      narrow ? gemm.k_ramp * device.rate(op.precision) / device.rate(spec::Precision::kBf16)
+             : gemm.k_ramp;
   const auto k = static_cast<double>(op.k);
   const double rate = full_rate * power(tile_share(gemm, op, sms), gemm.quantization) *
                       (k / (k + ramp)) * (op.layout == GemmLayout::kNt ? gemm.wgrad : 1);

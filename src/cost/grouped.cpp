@@ -35,10 +35,9 @@ Price price_grouped(const Device& device, const GroupedParameters& grouped,
   const auto rows = static_cast<double>(weights ? op.k : op.m),
              depth = static_cast<double>(weights ? op.n : op.k);
   const double pass = weights ? grouped.wgrad : op.layout == GemmLayout::kNn ? grouped.dgrad : 1;
-  // FP8 raises grouped GEMMs' efficiency relative to its own peak as it does plain ones'.
-  const double fp8 =
-      op.precision == spec::Precision::kFp8 ? gemm.fp8_efficiency / gemm.efficiency : 1;
-  const double rate = device.rate(op.precision) * grouped.efficiency * fp8 * pass *
+  // FP8 and FP4 change grouped GEMMs' share of their own peak as they do plain ones'.
+  const double narrow = gemm.efficiency_of(op.precision) / gemm.efficiency;
+  const double rate = device.rate(op.precision) * grouped.efficiency * narrow * pass *
                       (rows / (rows + grouped.m_ramp)) * (depth / (depth + grouped.k_ramp));
   const double products = static_cast<double>(op.groups) * static_cast<double>(op.m) *
                           static_cast<double>(op.n) * static_cast<double>(op.k);

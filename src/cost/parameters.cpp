@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "workload/graphs.h"
+
 namespace ergometer::cost {
 namespace {
 
@@ -37,10 +39,13 @@ class Reader {
   std::string entry_, prefix_, missing_;
 };
 
-GemmParameters read_gemm(Reader& r) {
+/// `blocks`: FP8 with block scales that the matrix units do not know of.
+GemmParameters read_gemm(Reader& r, bool blocks) {
   GemmParameters p;
   p.efficiency = r.need("gemm.efficiency");
   p.fp8_efficiency = r.or_else("gemm.fp8_efficiency", p.efficiency);
+  p.fp4_efficiency = r.or_else("gemm.fp4_efficiency", p.fp8_efficiency);
+  if (blocks) p.fp8_efficiency *= r.or_else("gemm.block_scaling", 1);
   p.k_ramp = r.need("gemm.k_ramp");
   p.wgrad = r.need("gemm.wgrad");
   p.tile_m = static_cast<int64_t>(r.need("gemm.tile_m"));
@@ -57,7 +62,14 @@ GroupedParameters read_grouped(Reader& r) {
           r.need("grouped.wgrad"), r.need("grouped.dgrad")};
 }
 
-AttentionParameters read_attention(Reader& r) {
+/// Rate of the job's kernel generation relative to the best fused one.
+double attention_generation(const Reader& r, spec::AttentionBackend backend) {
+  if (backend == spec::AttentionBackend::kFlash2) return r.or_else("attention.fa2", 1);
+  if (backend == spec::AttentionBackend::kFlash1) return r.or_else("attention.fa1", 1);
+  return 1;
+}
+
+AttentionParameters read_attention(Reader& r, spec::AttentionBackend backend) {
   AttentionParameters p;
   p.forward = r.need("attention.forward");
   p.backward = r.need("attention.backward");
@@ -67,6 +79,12 @@ AttentionParameters read_attention(Reader& r) {
   p.latent_forward = r.need("attention.latent_forward");
   p.latent_backward = r.need("attention.latent_backward");
   p.small_head = r.need("attention.small_head");
+  // Slow enough that the exponentials of narrow heads do not bind.
+  if (backend == spec::AttentionBackend::kFlash1) p.small_head = 1;
+  p.fp8 = r.or_else("attention.fp8", 1);
+  const double generation = attention_generation(r, backend);
+  p.forward *= generation;
+  p.backward *= generation;
   return p;
 }
 
@@ -100,6 +118,7 @@ Device read_device(const spec::Gpu& gpu, Reader& r) {
   set(Precision::kFp16, fp16);
   set(Precision::kBf16, r.or_else("peak_bf16", fp16));
   set(Precision::kFp8, r.or_else("peak_fp8", fp16));
+  set(Precision::kNvfp4, r.or_else("peak_fp4", r.or_else("peak_fp8", fp16)));
   const double vector = r.or_else("peak_vector", 0);
   set(Precision::kFp32, r.or_else("peak_fp32", vector > 0 ? vector : r.need("peak_fp32")));
   return device;
@@ -154,6 +173,7 @@ FabricParameters read_fabric(Reader& r) {
   p.ring_hop_s = r.need("ring_hop_latency");
   p.peer_s = r.need("peer_latency");
   p.send_s = r.need("send_latency");
+  p.node_stall_s = r.or_else("node_stall", 0);
   return p;
 }
 
@@ -173,6 +193,10 @@ base::Result<void> check_precision(const spec::Gpu& gpu, Precision precision) {
   if (precision == Precision::kFp8 && (lacks("peak_fp8") || lacks("gemm.fp8_efficiency"))) {
     return base::input_error("precision = fp8: " + gpu.name +
                              " has no FP8 matrix peak; use bf16 or fp16");
+  }
+  if (precision == Precision::kNvfp4 && lacks("peak_fp4")) {
+    return base::input_error("precision = nvfp4: " + gpu.name +
+                             " has no FP4 matrix peak; use fp8 or bf16");
   }
   if (precision == Precision::kBf16 && lacks("peak_bf16")) {
     return base::input_error("precision = bf16: " + gpu.name +
@@ -207,9 +231,11 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   p.parallelism = job.parallelism;
   Reader kernels(gpu.parameters, "GPU " + gpu.name);
   p.device = read_device(gpu, kernels);
-  p.gemm = read_gemm(kernels);
+  const bool blocks = job.training.precision == Precision::kFp8 &&
+                      job.training.fp8_recipe == spec::Fp8Recipe::kBlockwise;
+  p.gemm = read_gemm(kernels, blocks);
   p.grouped = read_grouped(kernels);
-  p.attention = read_attention(kernels);
+  p.attention = read_attention(kernels, job.training.attention);
   p.attention.sinks = job.software.parameters.value_or("attention.sinks", 1);
   p.memory = read_memory(kernels);
   p.overlap = read_overlap(kernels);
@@ -217,7 +243,11 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   if (!job.software.name.empty()) {  // without: kernels alone, as a microbenchmark runs them
     Reader software(job.software.parameters, "software profile " + job.software.name);
     p.software = read_software(software, job);
-    p.launch_s = software.need(job.training.cuda_graphs ? "host.graph_launch" : "host.launch");
+    p.launch_s = software.need(workload::captures_everything(job.training) ? "host.graph_launch"
+                                                                           : "host.launch");
+    p.captured_launch_s = software.need("host.graph_launch");
+    p.collective_launch_s =
+        workload::captures_everything(job.training) ? p.launch_s : software.need("host.collective");
     ERGOMETER_TRY(software.finish());
   }
   ERGOMETER_TRY(check_precision(gpu, job.training.precision));
@@ -227,6 +257,8 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
     Reader inside(node.parameters, "node " + node.name, "collective.");
     p.domain = read_domain(inside, p.domain.gpus);
     if (node.intra_bytes_per_s > 0) cap_at_line_rate(p.domain, node.intra_bytes_per_s);
+    if (job.software.parameters.value_or("collectives.in_switch", 0) <= 0)
+      p.domain.in_switch_bytes_per_s = 0;
     ERGOMETER_TRY(inside.finish());
   }
   if (job.gpus > p.domain.gpus) {

@@ -14,7 +14,7 @@ namespace ergometer::cost {
 struct Device {
   double sms = 0;
   double memory_bytes_per_s = 0;        ///< data-sheet peak; HBM has a clock of its own
-  std::array<double, 4> flops_per_s{};  ///< by spec::Precision, dense matrix peak
+  std::array<double, 5> flops_per_s{};  ///< by spec::Precision, dense matrix peak
   double kernel_latency_s = 0;          ///< between dependent kernels of one stream
   double rate(spec::Precision precision) const {
     return flops_per_s[static_cast<size_t>(precision)];
@@ -22,9 +22,13 @@ struct Device {
 };
 
 struct GemmParameters {
-  double efficiency = 0, fp8_efficiency = 0, k_ramp = 0, wgrad = 0;
+  double efficiency = 0, fp8_efficiency = 0, fp4_efficiency = 0, k_ramp = 0, wgrad = 0;
   int64_t tile_m = 0, tile_n = 0;
   double tile_step = 0, quantization = 0, fixed_s = 0, memory_efficiency = 0;
+  double efficiency_of(spec::Precision precision) const {
+    if (precision == spec::Precision::kNvfp4) return fp4_efficiency;
+    return precision == spec::Precision::kFp8 ? fp8_efficiency : efficiency;
+  }
 };
 
 struct GroupedParameters {
@@ -73,6 +77,7 @@ struct FabricParameters {
   double low_latency_domain_hop_s = 0, low_latency_tree_s = 0;
   double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0, tree_s = 0;
   double ring_base_s = 0, ring_hop_s = 0, peer_s = 0, send_s = 0;
+  double node_stall_s = 0;
 };
 
 /// Everything the cost model takes from the catalog and the job.
@@ -86,7 +91,7 @@ struct CostModel::Parameters {
   SoftwareParameters software;
   DomainParameters domain;
   FabricParameters fabric;
-  double launch_s = 0;
+  double launch_s = 0, captured_launch_s = 0, collective_launch_s = 0;
   /// Share of the in-domain collective's HBM traffic that one paced by the network causes.
   double network_memory_fraction = 1;
   spec::Parallelism parallelism;  ///< tells which groups leave the domain

@@ -6,6 +6,8 @@
 //     leave a domain, so one rank sends S (n-1)/n * N/n over NICs and S (n-1)/n * (n-N)/n inside;
 //     all inside for N = 1.
 //   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send: S.
+//   tokens once to each member that needs them: S u (p-1)/p inside and S v (N-1)/N over NICs, u and
+//     v the members and domains a token needs (workload/routing.cpp).
 //
 // Worked: all-reduce of 1 GB over 16 ranks in 2 nodes: 2 * 15/16 = 1.875 GB a rank, 1.640625 GB
 // inside and 0.234375 GB over NICs, that is 8 * 0.234375 = 1.875 GB out of every node.
@@ -17,12 +19,20 @@ namespace ergometer::cost {
 
 using workload::CollectiveKind;
 
+Traffic routed_traffic(double bytes, double ranks, double domains,
+                       const workload::TokenRouting& routing) {
+  const double local = ranks / domains;
+  return {bytes * workload::expected_members(routing, ranks) * (local - 1) / local,
+          bytes * workload::expected_members(routing, domains) * (domains - 1) / domains};
+}
+
 Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where) {
   if (op.kind != workload::OperatorKind::kCollective || where.size <= 1) return {};
   const double bytes = op.comm_bytes;
   const auto ranks = static_cast<double>(where.size), domains = static_cast<double>(where.nodes);
   if (op.collective == CollectiveKind::kSendRecv)
     return where.nodes > 1 ? Traffic{0, bytes} : Traffic{bytes, 0};
+  if (op.routing.choices > 0) return routed_traffic(bytes, ranks, domains, op.routing);
   if (op.collective == CollectiveKind::kAllToAll) {
     const double local = ranks / domains;
     return {bytes * (local - 1) / ranks, bytes * (ranks - local) / ranks};

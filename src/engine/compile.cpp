@@ -142,7 +142,7 @@ PricedOperators::PricedOperators(const EngineInput& input, size_t role)
     const cost::Price& price = input.costs.prices[role][i];
     PricedOperator& priced = operators_[i + 1];
     priced.duration = {.fixed_s = price.fixed_s, .clocked_s = price.clocked_s};
-    priced.host_s = input.costs.launch_s * op.kernels;
+    priced.host_s = input.costs.host_s(op);
     priced.group = op.group;
     priced.part = part_of(op.collective);
     priced.optimizer = op.pass == workload::Pass::kOptimizer;

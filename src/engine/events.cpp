@@ -144,7 +144,7 @@ void EventEngine::issue(int64_t rank_number) {
     const Operator* op = op_of(it);
     if (op == nullptr || !launches_work(it.kind)) continue;
     const Picoseconds cost =
-        std::llround(input_.costs.launch_s * op->kernels * kPicosecondsPerSecond);
+        std::llround(input_.costs.host_s(*op) * kPicosecondsPerSecond);
     rank.host = std::max(rank.host, now_) + cost;
     if (cost > 0) return schedule(rank.host, rank_number, kHost);
   }

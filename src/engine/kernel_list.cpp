@@ -29,6 +29,7 @@ std::string_view type_word(spec::Precision precision) {
     case spec::Precision::kFp16: return "f16";
     case spec::Precision::kBf16: return "bf16";
     case spec::Precision::kFp8: return "e4m3";
+    case spec::Precision::kNvfp4: return "e2m1";
   }
   return "bf16";
 }

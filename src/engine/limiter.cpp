@@ -116,9 +116,12 @@ Loss bubble(const EngineInput& input, const run::Performance& performance) {
 Loss slow_matrices(const EngineInput& input, const Work& work,
                    const run::Performance& performance) {
   const spec::Gpu& gpu = input.job.cluster.node.gpu;
-  const bool fp8 = input.job.training.precision == spec::Precision::kFp8;
+  const spec::Precision precision = input.job.training.precision;
   const double best =
-      gpu.parameters.value_or(fp8 ? "gemm.fp8_efficiency" : "gemm.efficiency", 1.0) *
+      gpu.parameters.value_or(precision == spec::Precision::kFp8     ? "gemm.fp8_efficiency"
+                              : precision == spec::Precision::kNvfp4 ? "gemm.fp4_efficiency"
+                                                                     : "gemm.efficiency",
+                              1.0) *
       peak_flops_per_s(input.job) *
       (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
   const double flops =

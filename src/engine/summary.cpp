@@ -58,6 +58,7 @@ double peak_flops_per_s(const spec::Job& job) {
     case spec::Precision::kFp16: return peak_or("peak_fp16", half);
     case spec::Precision::kBf16: return half;
     case spec::Precision::kFp8: return peak_or("peak_fp8", half);
+    case spec::Precision::kNvfp4: return peak_or("peak_fp4", half);
   }
   return half;
 }

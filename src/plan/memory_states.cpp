@@ -36,7 +36,8 @@ constexpr double kWorkspaceBytes = 0.5 * 1024 * 1024 * 1024;
 // whatever the model.
 constexpr double kNanotronWorkspaceBytes = 0.07 * 1024 * 1024 * 1024;
 constexpr double kMoments = 8, kMaster = 4;
-constexpr double kMxfp8Scale = 1 + 1.0 / 32;  // one 8-bit scale per block of 32
+constexpr double kMxfp8Scale = 1 + 1.0 / 32;    // one 8-bit scale per block of 32
+constexpr double kNvfp4Bytes = 0.5 + 1.0 / 16;  // two to a byte, an FP8 scale for every 16
 
 double element_bytes(const spec::Job& job) {
   return job.training.precision == spec::Precision::kFp32 ? 4 : 2;
@@ -76,7 +77,9 @@ ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stag
         const workload::Operator& op = workload.operators[static_cast<size_t>(item.op)];
         const bool gemm = op.kind == workload::OperatorKind::kGemm ||
                           op.kind == workload::OperatorKind::kGroupedGemm;
-        if (gemm && op.precision == spec::Precision::kFp8)
+        const bool quantized =
+            op.precision == spec::Precision::kFp8 || op.precision == spec::Precision::kNvfp4;
+        if (gemm && quantized)
           (op.name.starts_with("expert_") ? elements.expert : elements.dense) +=
               static_cast<double>(op.groups) * static_cast<double>(op.n) *
               static_cast<double>(op.k);
@@ -87,6 +90,7 @@ ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stag
 /// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ
 /// by direction.
 double fp8_copy_bytes(const spec::Job& job) {
+  if (job.training.precision == spec::Precision::kNvfp4) return 2 * kNvfp4Bytes;
   const bool both = job.cluster.node.gpu.architecture != "blackwell";
   switch (job.training.fp8_recipe) {
     case spec::Fp8Recipe::kDelayed:
@@ -99,7 +103,9 @@ double fp8_copy_bytes(const spec::Job& job) {
 
 void add_fp8(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
              StateMemory& state) {
-  if (job.training.precision != spec::Precision::kFp8) return;
+  if (job.training.precision != spec::Precision::kFp8 &&
+      job.training.precision != spec::Precision::kNvfp4)
+    return;
   const double elements = all(fp8_weights(workload, stage), shards_from(job, fully_sharded(job)));
   state.fp8_copies = elements * fp8_copy_bytes(job);
   state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);

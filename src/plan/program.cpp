@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "plan/data_parallel.h"
@@ -135,7 +136,8 @@ class RoleProgram {
     const ScheduleSlot& slot = slots_[k];
     const auto chunk = static_cast<size_t>(slot.chunk);
     const bool first = k == first_forward_[chunk], last = k == last_backward_[chunk];
-    const std::pair key{slot.kind, slot.chunk};
+    overlaps_experts_ = beside_another(k);
+    const SegmentKey key{slot.kind, slot.chunk, overlaps_experts_};
     if (!first && !last) {
       const auto found = segments_.find(key);
       if (found != segments_.end()) return writer_.repeat(found->second, slot.micro_batch);
@@ -145,8 +147,22 @@ class RoleProgram {
       write_forward(slot, first);
     } else {
       write_backward(slot, last);
+      if (job_.training.overlap_expert_parallel) writer_.join(Stream::kCompute, Stream::kExpert);
     }
     if (!first && !last) segments_.emplace(key, writer_.segment(begin));
+  }
+
+  /// With expert transfers beside another micro batch's compute, Megatron-LM takes one forward more
+  /// in advance and runs every further forward and the backward before it layer by layer in turn:
+  /// the transfers of one hide behind the other's kernels. Here the two slots stay whole, and their
+  /// transfers go on a stream of their own that the next backward's end waits for: together the two
+  /// take as long as their kernels or their transfers, whichever is more. What is left open is
+  /// which transfer meets which kernel.
+  bool beside_another(size_t k) const {
+    if (!job_.training.overlap_expert_parallel || !is_training(job_)) return false;
+    if (slots_[k].kind == SlotKind::kForward)
+      return k > 0 && slots_[k - 1].kind != SlotKind::kForward;
+    return k + 1 < slots_.size() && slots_[k + 1].kind == SlotKind::kForward;
   }
 
   void write_forward(const ScheduleSlot& slot, bool first) {
@@ -221,7 +237,12 @@ class RoleProgram {
       const workload::Operator& op = operators_.at(item.op);
       if (!runs(slot, op.pass)) continue;
       held.before(item.stream);
-      writer_.op(item.stream, item.op);
+      const bool beside = overlaps_experts_ && item.stream == Stream::kCompute &&
+                          op.collective == workload::CollectiveKind::kAllToAll &&
+                          op.kind == workload::OperatorKind::kCollective &&
+                          op.group == workload::GroupKind::kExpert;
+      if (beside) writer_.join(Stream::kExpert, Stream::kCompute);
+      writer_.op(beside ? Stream::kExpert : item.stream, item.op);
       if (op.name == kCountsToHost) writer_.host_sync();
     }
     held.before(Stream::kCompute);
@@ -246,7 +267,9 @@ class RoleProgram {
   ShardedUnits units_;
   std::vector<ScheduleSlot> forwards_;
   std::vector<size_t> first_forward_, last_backward_;  ///< by chunk
-  std::map<std::pair<SlotKind, int32_t>, ProgramWriter::Segment> segments_;
+  using SegmentKey = std::tuple<SlotKind, int32_t, bool>;
+  std::map<SegmentKey, ProgramWriter::Segment> segments_;
+  bool overlaps_experts_ = false;  ///< in the slot being written
 };
 
 }  // namespace

@@ -53,6 +53,20 @@ Plan plan_of(const spec::Job& job) {
   return plan;
 }
 
+// Two micro batches: the first forward and the last backward have nothing beside them; the second
+// forward's transfers go on a stream of their own that the last backward's end waits for.
+TEST(Program, ExpertTransfersGoBesideAnotherMicroBatch) {
+  spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 2, .layers = 1});
+  job.training.moe_capacity_factor = 1;
+  EXPECT_EQ(count(plan_of(job), 0, "dispatch"), 2);
+  job.training.overlap_expert_parallel = true;
+  const Plan plan = plan_of(job);
+  EXPECT_EQ(count(plan, 0, "dispatch"), 1);
+  EXPECT_EQ(count(plan, 0, "E:dispatch"), 1);
+  EXPECT_EQ(count(plan, 0, "E<C"), 1);
+  EXPECT_EQ(count(plan, 0, "C<E"), 2);
+}
+
 TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {
   const spec::Job job = make_job({.micro_batches = 2, .layers = 1});
   const std::string forward = " fc1 fc1 fc1",

@@ -51,7 +51,7 @@ inline spec::Job make_job(const Shape& shape) {
   job.model.vocab = 1024;
   job.model.layers.resize(static_cast<size_t>(shape.layers));
   if (shape.ep > 1) {
-    job.model.experts = {8, 2, 128, 0, false, false, false};
+    job.model.experts = {.count = 8, .top_k = 2, .ffn = 128};
     for (spec::Layer& layer : job.model.layers) layer.moe = true;
   }
   job.cluster = rail_cluster();

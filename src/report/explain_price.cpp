@@ -120,8 +120,13 @@ class PriceNode {
     const auto has = [&](std::string_view name) { return gpu_.parameters.has(name); };
     if (precision == Precision::kFp32) return has("peak_fp32") ? "peak_fp32" : "peak_vector";
     if (precision == Precision::kFp8 && has("peak_fp8")) return "peak_fp8";
+    if (precision == Precision::kNvfp4 && has("peak_fp4")) return "peak_fp4";
     if (precision == Precision::kBf16 && has("peak_bf16")) return "peak_bf16";
     return "peak_fp16";
+  }
+  static std::string_view efficiency(Precision precision) {
+    if (precision == Precision::kNvfp4) return "gemm.fp4_efficiency";
+    return precision == Precision::kFp8 ? "gemm.fp8_efficiency" : "gemm.efficiency";
   }
   std::string clocked_peak(Precision precision) const {
     return fmt::format("{} x sustained_clock / boost_clock", peak(precision));
@@ -144,13 +149,13 @@ class PriceNode {
   }
 
   void gemm() {
-    const bool fp8 = op_.precision == Precision::kFp8;
+    const bool fp8 = op_.precision == Precision::kFp8 || op_.precision == Precision::kNvfp4;
     const bool weights = op_.layout == GemmLayout::kNt;
     node_.formula = fmt::format(
         "gemm.fixed + kernels x kernel.latency + max(2 groups m n k / rate, bytes / "
         "(gemm.memory_efficiency x memory_bandwidth)); rate = {} x {} x tiles^gemm.quantization x "
         "k / (k + gemm.k_ramp{}){}",
-        clocked_peak(op_.precision), fp8 ? "gemm.fp8_efficiency" : "gemm.efficiency",
+        clocked_peak(op_.precision), efficiency(op_.precision),
         fp8 ? fmt::format(" x {} / {}", peak(op_.precision), peak(Precision::kBf16)) : "",
         weights ? " x gemm.wgrad" : "");
     matrix_shape();
@@ -162,13 +167,13 @@ class PriceNode {
                            gpu_.sms)));
     device_parameters(op_.precision);
     if (fp8) parameter(gpu_.parameters, peak(Precision::kBf16), gpu_.name + ": ");
-    gpu_parameters({"gemm.fixed", "gemm.memory_efficiency",
-                    fp8 ? "gemm.fp8_efficiency" : "gemm.efficiency", "gemm.quantization",
-                    "gemm.k_ramp", "gemm.wgrad", "gemm.tile_m", "gemm.tile_n", "gemm.tile_step"});
+    gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", efficiency(op_.precision),
+                    "gemm.quantization", "gemm.k_ramp", "gemm.wgrad", "gemm.tile_m", "gemm.tile_n",
+                    "gemm.tile_step"});
   }
 
   void grouped() {
-    const bool fp8 = op_.precision == Precision::kFp8;
+    const bool fp8 = op_.precision == Precision::kFp8 || op_.precision == Precision::kNvfp4;
     const bool weights = op_.layout == GemmLayout::kNt;
     const char* rows = weights ? "k" : "m";
     const char* depth = weights ? "n" : "k";
@@ -176,7 +181,8 @@ class PriceNode {
         "kernels x kernel.latency + max(2 groups m n k / rate, bytes / (gemm.memory_efficiency x "
         "memory_bandwidth)); rate = {} x grouped.efficiency{}{} x {} / ({} + grouped.m_ramp) x {} "
         "/ ({} + grouped.k_ramp)",
-        clocked_peak(op_.precision), fp8 ? " x gemm.fp8_efficiency / gemm.efficiency" : "",
+        clocked_peak(op_.precision),
+        fp8 ? fmt::format(" x {} / gemm.efficiency", efficiency(op_.precision)) : "",
         weights                         ? " x grouped.wgrad"
         : op_.layout == GemmLayout::kNn ? " x grouped.dgrad"
                                         : "",
@@ -185,7 +191,7 @@ class PriceNode {
     device_parameters(op_.precision);
     gpu_parameters({"gemm.memory_efficiency", "grouped.efficiency", "grouped.m_ramp",
                     "grouped.k_ramp", "grouped.wgrad", "grouped.dgrad"});
-    if (fp8) gpu_parameters({"gemm.fp8_efficiency", "gemm.efficiency"});
+    if (fp8) gpu_parameters({efficiency(op_.precision), "gemm.efficiency"});
   }
 
   void attention() {
@@ -287,6 +293,8 @@ class PriceNode {
       latency = "collective.send_latency";
       transfer = where_.nodes > 1 ? "buffer / (nic x collective.line_efficiency)"
                                   : "buffer / collective.pair_bandwidth";
+    } else if (op_.routing.choices > 0) {
+      token_formulas(latency, transfer);
     } else if (op_.collective == CollectiveKind::kAllToAll) {
       all_to_all_formulas(latency, transfer);
     } else if (terms_.low_latency) {
@@ -299,6 +307,25 @@ class PriceNode {
   bool reduces_all() const { return op_.collective == CollectiveKind::kAllReduce; }
   const char* wire() const {
     return reduces_all() ? "2 (ranks - 1) / ranks x buffer" : "(ranks - 1) / ranks x buffer";
+  }
+
+  /// Every token once to each member that needs it.
+  void token_formulas(std::string& latency, std::string& transfer) const {
+    const bool network = where_.nodes > 1;
+    const auto ranks = static_cast<double>(where_.size), nodes = static_cast<double>(where_.nodes);
+    latency = fmt::format(
+        "collective.ring_base + collective.{} + ramp / 2 x buffer / (buffer + ramp_half_size), the "
+        "ramp that of the node",
+        network ? "ring_hop_latency" : "domain_hop_latency");
+    transfer = fmt::format(
+        "buffer x {:.4g} ranks a token needs x (1 - nodes / ranks) / all_to_all_bandwidth of the "
+        "node",
+        workload::expected_members(op_.routing, ranks));
+    if (network)
+      transfer = fmt::format(
+          "max({}, buffer x {:.4g} nodes a token needs x (1 - 1 / nodes) / (nic / p x "
+          "collective.line_efficiency)), p: ranks on the node that holds fewest",
+          transfer, workload::expected_members(op_.routing, nodes));
   }
 
   void all_to_all_formulas(std::string& latency, std::string& transfer) const {

@@ -108,6 +108,8 @@ void write_overlap(JsonWriter& json, const spec::Training& t) {
 void write_moe(JsonWriter& json, const spec::Training& t) {
   json.member("moe_dispatcher", to_word(t.moe_dispatcher))
       .member("moe_grouped_gemm", t.moe_grouped_gemm);
+  json.member("moe_flex_backend", flex_backend(t.moe_dispatcher))
+      .member("overlap_expert_parallel", t.overlap_expert_parallel);
   json.member("moe_capacity_factor", t.moe_capacity_factor)
       .member("moe_shared_overlap", t.moe_shared_overlap);
 }
@@ -122,7 +124,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
   if (t.precision == spec::Precision::kFp8)
     json.member("fp8_recipe", to_word(t.fp8_recipe)).member("fp8_parameters", t.fp8_parameters);
-  json.member("gradients_fp32", t.gradients_fp32);
+  json.member("fp8_attention", t.fp8_attention).member("gradients_fp32", t.gradients_fp32);
   json.member("recompute", to_word(t.recompute))
       .member("recompute_method", to_word(t.recompute_method));
   json.member("recompute_num_layers", t.recompute_layers);
@@ -138,6 +140,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
   json.member("flops", t.attention_flops_full ? "full" : "causal")
       .member("cuda_graphs", t.cuda_graphs);
+  write_texts(json, "cuda_graph_scope", t.cuda_graph_scope);
   json.end_object();
 }
 
@@ -195,6 +198,7 @@ std::string_view to_word(spec::Precision precision) {
     case spec::Precision::kFp16: return "fp16";
     case spec::Precision::kBf16: return "bf16";
     case spec::Precision::kFp8: return "fp8";
+    case spec::Precision::kNvfp4: return "nvfp4";
   }
   ERGOMETER_CHECK(false, "unknown precision");
   return {};
@@ -223,7 +227,18 @@ std::string_view to_word(spec::Mode mode) {
 }
 
 std::string_view to_word(spec::MoeDispatcher dispatcher) {
-  return dispatcher == spec::MoeDispatcher::kAllToAll ? "alltoall" : "allgather";
+  switch (dispatcher) {
+    case spec::MoeDispatcher::kAllToAll: return "alltoall";
+    case spec::MoeDispatcher::kAllGather: return "allgather";
+    case spec::MoeDispatcher::kDeepEp:
+    case spec::MoeDispatcher::kHybridEp: return "flex";
+  }
+  ERGOMETER_CHECK(false, "unknown dispatcher");
+  return {};
+}
+
+std::string_view flex_backend(spec::MoeDispatcher dispatcher) {
+  return dispatcher == spec::MoeDispatcher::kHybridEp ? "hybridep" : "deepep";
 }
 
 std::string_view to_word(spec::AttentionBackend backend) {

@@ -20,6 +20,8 @@ std::string_view to_word(spec::Precision precision);
 std::string_view to_word(spec::Fp8Recipe recipe);
 std::string_view to_word(spec::Mode mode);
 std::string_view to_word(spec::MoeDispatcher dispatcher);
+/// The setting beside "flex", also where another dispatcher leaves it without meaning.
+std::string_view flex_backend(spec::MoeDispatcher dispatcher);
 std::string_view to_word(spec::AttentionBackend backend);
 std::string_view to_word(spec::Framework framework);
 std::string_view to_word(spec::IntraKind kind);

@@ -14,10 +14,10 @@ enum class Schedule { kOneFOneB, kInterleaved, kGpipe, kZbH1 };
 enum class CpComm { kP2p, kAllGather, kAllToAll };
 enum class Recompute { kNone, kSelective, kFull };
 enum class RecomputeMethod { kUniform, kBlock };
-enum class Precision { kFp32, kFp16, kBf16, kFp8 };
+enum class Precision { kFp32, kFp16, kBf16, kFp8, kNvfp4 };
 enum class Fp8Recipe { kDelayed, kTensorwise, kBlockwise, kMxfp8 };
 enum class Mode { kPretrain, kLora, kPrefill, kDecode };
-enum class MoeDispatcher { kAllToAll, kAllGather };
+enum class MoeDispatcher { kAllToAll, kAllGather, kDeepEp, kHybridEp };
 /// kFused: the best fused kernel the GPU has; the others name a generation of it.
 enum class AttentionBackend { kFused, kUnfused, kFlash1, kFlash2, kFlash3, kCudnn };
 inline bool is_fused(AttentionBackend backend) { return backend != AttentionBackend::kUnfused; }
@@ -53,6 +53,7 @@ struct Training {
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
   bool fp8_parameters = false;  ///< parameters kept and gathered in FP8
+  bool fp8_attention = false;   ///< the attention core multiplies in FP8 too
   bool gradients_fp32 = true;   ///< main gradients and their reduction in FP32, else in 16 bit
   Recompute recompute = Recompute::kNone;
   RecomputeMethod recompute_method = RecomputeMethod::kUniform;
@@ -73,6 +74,8 @@ struct Training {
   bool moe_grouped_gemm = true;
   double moe_capacity_factor = 0;  ///< 0: dropless
   bool moe_shared_overlap = false;
+  /// Tokens of one micro batch travel to experts beside another micro batch's compute.
+  bool overlap_expert_parallel = false;
   int64_t lora_rank = 0;
   std::vector<std::string> lora_targets;  ///< qkv, proj, fc1, fc2; empty: all four
   int64_t generate_tokens = 0;   ///< decode: tokens to generate after a prompt of seq_length
@@ -80,6 +83,9 @@ struct Training {
   bool attention_flops_full =
       false;  ///< count the full attention square instead of the causal half
   bool cuda_graphs = false;
+  /// What is captured: attn, mlp, moe, moe_router, moe_preprocess, mamba; empty or full_iteration:
+  /// everything.
+  std::vector<std::string> cuda_graph_scope;
   Framework framework = Framework::kMegatron;
 };
 

@@ -22,7 +22,16 @@ void read_deepseek_experts(ConfigReader& config, int64_t count, int64_t top_k, i
                            int64_t shared, int64_t first_dense, Model& model) {
   read_mixture(config, count, top_k, ffn, model);
   const int64_t shared_count = config.count("n_shared_experts", shared);
-  if (model.experts.count > 0) model.experts.shared_ffn = shared_count * model.experts.ffn;
+  const int64_t groups = config.count("n_group", 1), chosen = config.count("topk_group", 1);
+  if (model.experts.count > 0) {
+    model.experts.shared_ffn = shared_count * model.experts.ffn;
+    const bool sound = groups >= 1 && model.experts.count % groups == 0 && chosen >= 1 &&
+                       chosen <= groups && model.experts.top_k % chosen == 0;
+    if (sound) {
+      model.experts.groups = groups;
+      model.experts.group_top_k = chosen;
+    }
+  }
   place_experts(config.count("first_k_dense_replace", first_dense),
                 config.size("moe_layer_freq", 1), model);
 }

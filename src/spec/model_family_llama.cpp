@@ -165,7 +165,7 @@ void read_dbrx(ConfigReader& config, Model& model) {
                             "uniform_expert_assignment", "ffn_act_fn"})
       ffn->raw(key);
   } else {
-    model.experts = {4, 1, expert_ffn, 0, false, false, false};
+    model.experts = {.count = 4, .top_k = 1, .ffn = expert_ffn};
   }
   model.ffn = expert_ffn;
   place_experts(0, 1, model);

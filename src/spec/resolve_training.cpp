@@ -11,13 +11,15 @@ bool is_inference(const Job& job) {
   return job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
 }
 
-/// One of `--precision`, `--bf16`, `--fp16`, `--fp8`; FP8 goes with either 16-bit format.
+/// One of `--precision`, `--bf16`, `--fp16`, `--fp8`, `--fp4`; the narrow ones go with either 16-bit
+/// format.
 void read_precision(SettingReader& read, Job& job) {
   Training& t = job.training;
   const bool has_bf16 = job.cluster.node.gpu.peak_bf16_flops_per_s > 0;
   const bool bf16 = read.flag("bf16", false, "see precision");
   const bool fp16 = read.flag("fp16", false, "see precision");
   const bool fp8 = read.flag("fp8", false, "see precision");
+  const bool fp4 = read.flag("fp4", false, "see precision");
   if (bf16 && fp16)
     read.refuse(
         fmt::format("{} contradicts {}; leave one out", read.said("fp16"), read.said("bf16")));
@@ -25,14 +27,16 @@ void read_precision(SettingReader& read, Job& job) {
   if (bf16) precision = Precision::kBf16;
   if (fp16) precision = Precision::kFp16;
   if (fp8) precision = Precision::kFp8;
-  const char* reason = bf16 || fp16 || fp8 ? "as asked for"
+  if (fp4) precision = Precision::kNvfp4;
+  const char* reason = bf16 || fp16 || fp8 || fp4 ? "as asked for"
                        : has_bf16          ? "bf16"
                                            : "fp16, for the GPU has no bf16";
   t.precision =
       static_cast<Precision>(read.choice("precision", static_cast<int>(precision), reason));
   const auto contradicts = [&](std::string_view name, bool on, Precision meant) {
-    // FP8 computes beside either 16-bit format.
-    const bool agrees = t.precision == meant || t.precision == Precision::kFp8;
+    // FP8 and NVFP4 compute beside either 16-bit format, NVFP4 beside FP8 too.
+    const bool agrees = t.precision == meant || t.precision == Precision::kNvfp4 ||
+                        (t.precision == Precision::kFp8 && meant != Precision::kNvfp4);
     if (on && !agrees)
       read.refuse(
           fmt::format("{} contradicts {}; leave one out", read.said("precision"), read.said(name)));
@@ -40,8 +44,13 @@ void read_precision(SettingReader& read, Job& job) {
   contradicts("bf16", bf16, Precision::kBf16);
   contradicts("fp16", fp16, Precision::kFp16);
   contradicts("fp8", fp8, Precision::kFp8);
-  t.fp8_recipe = static_cast<Fp8Recipe>(read.choice("fp8_recipe", 0, "delayed scaling"));
+  contradicts("fp4", fp4, Precision::kNvfp4);
+  const bool fp4_blocks = t.precision == Precision::kNvfp4;  // blocks of 16 with FP8 scales
+  t.fp8_recipe = static_cast<Fp8Recipe>(
+      read.choice("fp8_recipe", fp4_blocks ? static_cast<int>(Fp8Recipe::kMxfp8) : 0,
+                  fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling"));
   t.fp8_parameters = read.flag("fp8_param_gather", false, "parameters in 16 bit");
+  t.fp8_attention = read.flag("fp8_attention", false, "the attention core in 16 bit");
   // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
   const bool narrow = t.precision == Precision::kFp16;
   const bool reduce_narrow = read.flag(
@@ -96,9 +105,14 @@ void read_overlap(SettingReader& read, Job& job) {
 }
 
 void read_experts(SettingReader& read, Training& t) {
-  // Megatron's flex dispatcher is an all-to-all with another kernel under it.
   const int dispatcher = read.choice("moe_token_dispatcher_type", 0, "all-to-all");
-  t.moe_dispatcher = dispatcher == 1 ? MoeDispatcher::kAllGather : MoeDispatcher::kAllToAll;
+  const int backend = read.choice("moe_flex_dispatcher_backend", 0, "Megatron-LM's");
+  constexpr int kFlex = 2;
+  t.moe_dispatcher = dispatcher != kFlex ? static_cast<MoeDispatcher>(dispatcher)
+                     : backend == 0      ? MoeDispatcher::kDeepEp
+                                         : MoeDispatcher::kHybridEp;
+  t.overlap_expert_parallel =
+      read.flag("overlap_moe_expert_parallel_comm", false, "not asked for");
   t.moe_grouped_gemm = read.flag("moe_grouped_gemm", true, "grouped GEMM");
   t.moe_capacity_factor = read.real("moe_expert_capacity_factor", 0, "dropless");
   t.moe_shared_overlap = read.flag("moe_shared_expert_overlap", false, "not asked for");
@@ -112,7 +126,9 @@ void read_kernels(SettingReader& read, Job& job) {
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
-  t.cuda_graphs = read.flag("cuda_graphs", false, "eager launches");
+  t.cuda_graph_scope = read.list("cuda_graph_scope");
+  t.cuda_graphs = read.flag("cuda_graphs", !t.cuda_graph_scope.empty(),
+                            t.cuda_graph_scope.empty() ? "eager launches" : "a scope is given");
   const bool fsdp = job.parallelism.fsdp;
   const Framework own = fsdp ? Framework::kTorchFsdp : t.framework;
   t.framework = static_cast<Framework>(read.choice("framework", static_cast<int>(own),
@@ -126,15 +142,20 @@ void check_precision(SettingReader& read, const Job& job) {
   const auto lacks = [&](std::string_view format, std::string_view parameter) {
     if (gpu.parameters.value_or(parameter, 0) > 0) return;
     std::string has;
-    for (const char* name : {"bf16", "fp16", "fp8"})
+    for (const char* name : {"bf16", "fp16", "fp8", "fp4"})
       if (gpu.parameters.value_or(fmt::format("peak_{}", name), 0) > 0)
         has += fmt::format("{}{}", has.empty() ? "" : " or ", name);
     read.refuse(fmt::format("{} has no {} matrix units; try {}", gpu.name, format, has));
   };
   if (job.training.precision == Precision::kFp8) lacks("fp8", "peak_fp8");
+  if (job.training.precision == Precision::kNvfp4) lacks("fp4", "peak_fp4");
   if (job.training.precision == Precision::kBf16) lacks("bf16", "peak_bf16");
+  const bool narrow =
+      job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
   if (job.training.fp8_parameters && job.training.precision != Precision::kFp8)
     read.refuse(fmt::format("{} needs --fp8", read.said("fp8_param_gather")));
+  if (job.training.fp8_attention && !narrow)
+    read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_attention")));
 }
 
 /// The step is simulated operation by operation; what no step in practice comes near would only

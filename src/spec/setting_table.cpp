@@ -114,20 +114,27 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "the device is synchronised after every pipeline transfer (NeMo 1)"},
     {"ddp_bucket_size", "", kReal, 1, 1e12, "", kOverlap, "elements of a gradient bucket"},
 
-    {"precision", "", kChoice, 0, 0, "fp32|fp16|bf16|fp8", kPrecision,
+    {"precision", "", kChoice, 0, 0, "fp32|fp16|bf16|fp8|nvfp4", kPrecision,
      "number format of the matrix work"},
     {"bf16", "", kSwitch, 0, 0, "", kPrecision, "as --precision bf16"},
     {"fp16", "", kSwitch, 0, 0, "", kPrecision, "as --precision fp16"},
     {"fp8", "", kSwitch, 0, 0, "", kPrecision, "as --precision fp8"},
+    {"fp4", "", kSwitch, 0, 0, "", kPrecision, "as --precision nvfp4"},
     {"fp8_recipe", "", kChoice, 0, 0, "delayed|tensorwise|blockwise|mxfp8", kPrecision,
      "how FP8 is scaled"},
     {"fp8_param_gather", "", kSwitch, 0, 0, "", kPrecision,
      "parameters are kept and gathered in FP8"},
+    {"fp8_attention", "", kSwitch, 0, 0, "", kPrecision,
+     "the attention core multiplies in FP8 as well"},
     {"grad_reduce_in_bf16", "", kSwitch, 0, 0, "", kPrecision,
      "gradients are kept and reduced in 16 bit"},
 
     {"moe_token_dispatcher_type", "", kChoice, 0, 0, "alltoall|allgather|flex", kMoe,
      "how tokens reach their experts"},
+    {"moe_flex_dispatcher_backend", "", kChoice, 0, 0, "deepep|hybridep", kMoe,
+     "flex: whose kernels send a token once to each rank or node that needs it"},
+    {"overlap_moe_expert_parallel_comm", "", kSwitch, 0, 0, "", kMoe,
+     "tokens travel to experts beside another micro batch's compute"},
     {"moe_grouped_gemm", "", kSwitch, 0, 0, "", kMoe, "a rank's experts run as one grouped GEMM"},
     {"moe_expert_capacity_factor", "", kReal, 0.01, 1000, "", kMoe,
      "tokens an expert may take, padded to it; not given: dropless"},
@@ -141,6 +148,9 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "weight gradients accumulate inside their GEMM"},
     {"apply_rope_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for rotary positions"},
     {"cuda_graphs", "", kSwitch, 0, 0, "", kKernel, "kernels are launched as a graph"},
+    {"cuda_graph_scope", "", kList, 0, 0,
+     "full_iteration|attn|mlp|moe|moe_router|moe_preprocess|mamba", kKernel,
+     "what a graph holds; by default everything"},
 
     {"mode", "", kChoice, 0, 0, "pretrain|lora|prefill|decode", kTask, "what the job does"},
     {"lora", "", kInteger, 1, 65'536, "", kTask, "fine-tune adapters of this rank"},
@@ -170,6 +180,8 @@ constexpr std::array kSynonyms = std::to_array<Synonym>({
     {"overlap_p2p_communication", "overlap_p2p"},
     {"decoder_seq_length", "seq_length"},
     {"world_size", "gpus"},
+    {"fp8_dpa", "fp8_attention"},
+    {"fp8_dot_product_attention", "fp8_attention"},
 });
 
 }  // namespace

@@ -60,7 +60,7 @@ class Settings {
   /// Overrides what is set here with what `over` sets. `precision` and the switches bf16, fp16 and
   /// fp8 say the same thing: whoever sets one of them overrides all.
   void merge(const Settings& over) {
-    constexpr std::array kPrecision = {"precision", "bf16", "fp16", "fp8"};
+    constexpr std::array kPrecision = {"precision", "bf16", "fp16", "fp8", "fp4"};
     for (const char* name : kPrecision)
       if (over.find(name) != nullptr)
         for (const char* same : kPrecision) erase(same);

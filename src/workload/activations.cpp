@@ -41,7 +41,7 @@ double shard_stream(const Shapes& shapes) {
 double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens); }
 
 /// Bytes an element of a linear layer's saved input takes.
-double linear_input(const Shapes& shapes) { return shapes.fp8 ? 1 : shapes.element; }
+double linear_input(const Shapes& shapes) { return shapes.fp8 ? shapes.quantized_bytes : shapes.element; }
 
 void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double heads = static_cast<double>(shapes.heads);
@@ -60,7 +60,7 @@ void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   // Attention's backward reads its output, the projection's weight gradient reads it too: one
   // tensor, unless FP8 or the all-to-all makes them two.
   parts.add("attention_output", output * shapes.element * (ulysses ? 2 : 1));
-  if (shapes.fp8) parts.add("proj_input_fp8", output);
+  if (shapes.fp8) parts.add("proj_input_fp8", output * shapes.quantized_bytes);
 }
 
 void add_heads(const spec::Job& job, const Shapes& shapes, Parts& parts) {

@@ -63,7 +63,8 @@ Operator core_operator(const BlockWriter& writer, const Part& part, Pass pass, s
   op.pass = pass;
   op.module = Module::kAttention;
   op.name = std::move(name);
-  op.precision = shapes.precision;
+  op.precision =
+      writer.job().training.fp8_attention ? spec::Precision::kFp8 : shapes.precision;
   op.attention = {
       shapes.batch, part.heads,  part.kv_heads,           part.queries, part.keys, shapes.qk_dim,
       shapes.v_dim, part.causal, pass == Pass::kBackward, true};

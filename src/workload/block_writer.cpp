@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "workload/graphs.h"
+
 namespace ergometer::workload {
 namespace {
 
@@ -19,6 +21,7 @@ int64_t group_size(const Shapes& shapes, GroupKind group) {
 
 void BlockWriter::add(Operator op, Stream stream, int64_t times) {
   if (op.pass == Pass::kRecompute) op.model_flops = 0;
+  op.captured = captured(job_.training, op);
   const int index = static_cast<int>(workload_.operators.size());
   workload_.operators.push_back(std::move(op));
   for (int64_t i = 0; i < times; ++i)
@@ -52,6 +55,7 @@ void BlockWriter::collective(Collective work, Pass pass) {
   op.collective = work.kind;
   op.group = work.group;
   op.comm_bytes = work.bytes;
+  op.routing = work.routing;
   add(std::move(op), work.stream);
 }
 

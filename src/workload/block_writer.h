@@ -47,6 +47,7 @@ class BlockWriter {
     GroupKind group;
     double bytes;
     Stream stream = Stream::kCompute;
+    TokenRouting routing = {};
   };
   /// Nothing is written for a group of one rank.
   void collective(Collective work) { collective(std::move(work), pass_); }

@@ -134,12 +134,17 @@ std::vector<spec::Model> small_models() {
   spec::Model narrow = gpt_model(2, 256, 8, 1000);
   narrow.embedding_dim = 128;
   spec::Model moe = dense_model(2, 256, 512, 8, 4, 1000);
-  moe.experts = {8, 2, 128, 256, true, false, true};
+  moe.experts = {.count = 8,
+                 .top_k = 2,
+                 .ffn = 128,
+                 .shared_ffn = 256,
+                 .shared_gate = true,
+                 .expert_bias = true};
   moe.layers[1].moe = true;
   spec::Model latent = dense_model(2, 256, 512, 8, 8, 1000);
   latent.attention = spec::AttentionKind::kLatent;
   latent.latent = {64, 32, 16, 16, 32};
-  latent.experts = {16, 4, 64, 64, false, true, false};
+  latent.experts = {.count = 16, .top_k = 4, .ffn = 64, .shared_ffn = 64, .router_bias = true};
   latent.layers[1].moe = true;
   latent.mtp_layers = 2;
   spec::Model direct = latent;

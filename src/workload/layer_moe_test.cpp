@@ -53,6 +53,31 @@ TEST(MoeLayer, ForwardWithOneExpertARank) {
   EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "router").model_flops, 0);
 }
 
+// DeepEP sends each of 4096 tokens once to each of the two ranks that hold its experts: a rank gets
+// 8192 rows, which its one expert takes as they are.
+TEST(MoeLayer, FlexSendsTokensOnce) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  job.training.moe_dispatcher = spec::MoeDispatcher::kDeepEp;
+  const Workload workload = lower(job);
+  const auto items =
+      from(workload, layer_block(workload, 0).forward, "moe_counts_to_host", "expert_fc1");
+  EXPECT_EQ(words(workload, items),
+            (std::vector<std::string>{"moe_counts_to_host", "ep_all_to_all_dispatch", "permute",
+                                      "expert_fc1"}));
+  const Operator& dispatch = op_of(workload, items[1]);
+  EXPECT_EQ(dispatch.comm_bytes, 2 * kStream);
+  EXPECT_EQ(dispatch.routing.choices, 2);
+  EXPECT_NEAR(op_of(workload, items[2]).bytes, 2 * 2 * 8192.0 * 4096, 1);
+}
+
+TEST(MoeLayer, FullGraphsDoNotWaitForCounts) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  job.training.cuda_graphs = true;
+  const Workload workload = lower(job);
+  for (const Item& item : layer_block(workload, 0).forward)
+    EXPECT_NE(word(workload, item), "moe_counts_to_host");
+}
+
 TEST(MoeLayer, BackwardWithOneExpertARank) {
   const Workload workload = lower(mixtral_job(1, 8, 8, 1));
   const double fc1 = 28672.0 * 4096, fc2 = 14336.0 * 4096, rows = 8192.0 * 4096;

@@ -277,7 +277,7 @@ TEST(Selective, EachModuleRepeatsItsOwnForward) {
   EXPECT_EQ(recomputed(dense, {"mlp"}),
             (Names{"tp_all_gather", "fc1", "activation", "fc2", "tp_reduce_scatter"}));
   spec::Model moe = dense;
-  moe.experts = {4, 2, 128, 256, false, false, false};
+  moe.experts = {.count = 4, .top_k = 2, .ffn = 128, .shared_ffn = 256};
   moe.layers[0].moe = true;
   EXPECT_EQ(recomputed(moe, {"mlp"}), Names{});
   EXPECT_EQ(recomputed(moe, {"moe_act"}), Names{"expert_activation"});

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "workload/graphs.h"
 #include "workload/linear.h"
 #include "workload/matrices.h"
 #include "workload/mlp.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr double kRoutingForwardBytes = 4 + 4 + 1;
 constexpr double kRoutingBackwardBytes = 4 + 4 + 4;
 
+/// Rows on their way to experts and back.
 double row_bytes(const BlockWriter& writer, double rows) {
   return writer.shapes().element * rows * static_cast<double>(writer.model().expert_hidden());
 }
@@ -32,6 +34,30 @@ bool gathers_tokens(const BlockWriter& writer) {
   return writer.job().training.moe_dispatcher == spec::MoeDispatcher::kAllGather;
 }
 
+/// DeepEP's and HybridEP's kernels: a token travels once to every rank that needs it and is copied
+/// for its experts there; permutation and routing probabilities are part of the exchange.
+bool sends_once(const BlockWriter& writer) {
+  const spec::MoeDispatcher dispatcher = writer.job().training.moe_dispatcher;
+  return dispatcher == spec::MoeDispatcher::kDeepEp || dispatcher == spec::MoeDispatcher::kHybridEp;
+}
+
+TokenRouting routing(const BlockWriter& writer) {
+  const spec::Experts& experts = writer.model().experts;
+  return {experts.count, experts.top_k, experts.groups, experts.group_top_k};
+}
+
+/// Rows that reach a rank, one for every token that any of its experts is to see.
+double received_rows(const BlockWriter& writer, const MoeRows& rows) {
+  const auto ranks = static_cast<double>(writer.shapes().ep);
+  return rows.routed_tokens * expected_members(routing(writer), ranks);
+}
+
+/// Between the rows as received and the rows as the experts compute them: the whole of it without
+/// padding, the same with.
+double unfold_bytes(const BlockWriter& writer, const MoeRows& rows) {
+  return row_bytes(writer, received_rows(writer, rows) + rows.computed);
+}
+
 /// Expert parallelism leaves the rank's tokens whole on every TP rank when there is no sequence
 /// parallelism.
 bool splits_tokens(const BlockWriter& writer) {
@@ -43,7 +69,7 @@ void expert_collective(BlockWriter& writer, std::string name, CollectiveKind kin
   writer.collective({Module::kMoe, std::move(name), kind, group, bytes, stream}, pass);
 }
 
-/// The all-to-all, with half of the shared expert beside it when the job overlaps the two.
+/// The plain all-to-all, with half of the shared expert beside it when the job overlaps the two.
 template <class Beside>
 void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass pass,
                        Beside&& beside) {
@@ -58,6 +84,12 @@ void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass 
                     Stream::kExpert);
   beside();
   writer.join(Stream::kCompute, Stream::kExpert);
+}
+
+void token_exchange(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
+  writer.collective({Module::kMoe, name, CollectiveKind::kAllToAll, GroupKind::kExpert,
+                     row_bytes(writer, rows.routed_tokens), Stream::kCompute, routing(writer)},
+                    pass);
 }
 
 void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
@@ -141,13 +173,23 @@ void route_forward(BlockWriter& writer, const MoeRows& rows) {
   writer.memory(
       {Module::kMoe, "router_topk", kRoutingForwardBytes * shard_rows(writer) * experts, 2});
   if (!rows.dropless) return;
+  if (writer.job().training.moe_dispatcher == spec::MoeDispatcher::kHybridEp) {
+    // A byte for every (token, expert) of the whole group.
+    expert_collective(writer, "ep_all_gather_routing_map", CollectiveKind::kAllGather,
+                      GroupKind::kExpert,
+                      rows.routed_tokens * experts * static_cast<double>(shapes.ep), writer.pass());
+    if (!captures_everything(writer.job().training))
+      writer.memory({Module::kMoe, "moe_counts_to_host", 4 * experts});
+    return;
+  }
   const double counts = 4 * experts * static_cast<double>(shapes.ep);
   expert_collective(writer, "ep_all_gather_counts", CollectiveKind::kAllGather, GroupKind::kExpert,
                     counts, writer.pass());
   expert_collective(writer, "etp_all_gather_counts", CollectiveKind::kAllGather,
                     GroupKind::kExpertTensor, counts * static_cast<double>(shapes.etp),
                     writer.pass());
-  writer.memory({Module::kMoe, "moe_counts_to_host", 4 * experts});
+  if (!captures_everything(writer.job().training))
+    writer.memory({Module::kMoe, "moe_counts_to_host", 4 * experts});
 }
 
 void route_backward(BlockWriter& writer) {
@@ -189,6 +231,10 @@ void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
     gather_tokens(writer, rows, pass);
     return writer.memory({Module::kMoe, "permute", 2 * row_bytes(writer, rows.computed)});
   }
+  if (sends_once(writer)) {
+    token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
+    return writer.memory({Module::kMoe, "permute", unfold_bytes(writer, rows)});
+  }
   writer.memory({Module::kMoe, "permute", row_bytes(writer, rows.routed_tokens + rows.sent)});
   probabilities_all_to_all(writer, rows, pass);
   expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass,
@@ -205,6 +251,10 @@ void combine_forward(BlockWriter& writer, const MoeRows& rows) {
                    row_bytes(writer, rows.computed + gathered_rows(writer, rows))});
     return scatter_tokens(writer, rows, pass);
   }
+  if (sends_once(writer)) {
+    writer.memory({Module::kMoe, "unpermute", unfold_bytes(writer, rows)});
+    return token_exchange(writer, "ep_all_to_all_combine", rows, pass);
+  }
   sort_chunks(writer, rows, "sort_chunks", pass);
   expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
                     GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
@@ -219,6 +269,10 @@ void combine_backward(BlockWriter& writer, const MoeRows& rows) {
     gather_tokens(writer, rows, pass);
     return writer.memory({Module::kMoe, "unpermute_backward", 2 * row_bytes(writer, rows.computed)},
                          pass);
+  }
+  if (sends_once(writer)) {
+    token_exchange(writer, "ep_all_to_all_combine", rows, pass);
+    return writer.memory({Module::kMoe, "unpermute_backward", unfold_bytes(writer, rows)}, pass);
   }
   writer.memory(
       {Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)},
@@ -237,6 +291,10 @@ void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
                    row_bytes(writer, rows.computed + gathered_rows(writer, rows))},
                   pass);
     return scatter_tokens(writer, rows, pass);
+  }
+  if (sends_once(writer)) {
+    writer.memory({Module::kMoe, "permute_backward", unfold_bytes(writer, rows)}, pass);
+    return token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
   }
   sort_chunks(writer, rows, "sort_chunks_backward", pass);
   expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
@@ -257,8 +315,8 @@ void experts_backward(BlockWriter& writer, const MoeRows& rows) {
 }
 
 bool shared_in_sequence(const BlockWriter& writer) {
-  return writer.model().experts.shared_ffn > 0 &&
-         (!writer.job().training.moe_shared_overlap || gathers_tokens(writer));
+  return writer.model().experts.shared_ffn > 0 && (!writer.job().training.moe_shared_overlap ||
+                                                   gathers_tokens(writer) || sends_once(writer));
 }
 
 void whole_tokens(BlockWriter& writer, Pass pass) {

@@ -62,6 +62,17 @@ struct AttentionShape {
   bool sinks = false;  ///< a learned logit a head joins the softmax (GPT-OSS)
 };
 
+/// Tokens of a mixture of experts that travel once to each member that holds any of their experts.
+/// Routing is balanced: a token picks `group_choices` of `groups` groups of experts, then
+/// `choices / group_choices` experts in each.
+struct TokenRouting {
+  int64_t experts = 0, choices = 0;  ///< choices 0: not such an exchange
+  int64_t groups = 1, group_choices = 1;
+};
+/// Members that a token's experts lie on, expected, with the experts spread over `members` in
+/// order.
+double expected_members(const TokenRouting& routing, double members);
+
 /// One piece of work of one rank, with its shapes: what the cost models price and the trace shows.
 struct Operator {
   OperatorKind kind = OperatorKind::kMemory;
@@ -79,15 +90,18 @@ struct Operator {
   double flops = 0;  ///< executed on this rank
   double model_flops =
       0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
-  double bytes = 0;  ///< HBM traffic, read and written
-  int kernels = 1;   ///< launches
+  double bytes = 0;        ///< HBM traffic, read and written
+  int kernels = 1;         ///< launches
+  bool captured = false;   ///< launched as part of a CUDA graph while other work is not
   double host_wait_s = 0;  ///< host work that the stream waits for, whatever the GPU
 
   // kCollective. `comm_bytes` is the whole gathered or reduced buffer (all-gather, reduce-scatter,
-  // all-reduce), the bytes one rank holds (all-to-all), the bytes one rank sends (send/recv).
+  // all-reduce), the bytes one rank holds (all-to-all; with `routing` one copy of its tokens), the
+  // bytes one rank sends (send/recv).
   CollectiveKind collective = CollectiveKind::kAllReduce;
   GroupKind group = GroupKind::kTensor;
   double comm_bytes = 0;
+  TokenRouting routing;
 };
 
 }  // namespace ergometer::workload

@@ -70,7 +70,9 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   double bytes = elements * passes * (kMasterAndMoments + gradient + parameter);
   // Without FP8 parameters the weights are quantized once a step and kept for all micro batches;
   // LoRA's frozen ones never change and its adapters stay in 16 bit.
-  if (job.training.precision == spec::Precision::kFp8 && !job.training.fp8_parameters &&
+  const bool narrow = job.training.precision == spec::Precision::kFp8 ||
+                      job.training.precision == spec::Precision::kNvfp4;
+  if (narrow && !job.training.fp8_parameters &&
       job.training.mode != spec::Mode::kLora && !gathers_weights(job))
     bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
   return memory_operator(job, "adam", bytes, elements);

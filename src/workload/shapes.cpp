@@ -10,6 +10,8 @@ namespace {
 /// (FlashAttention-2 and 3 and cuDNN use 64 to 192; 128 for head dimension 128).
 constexpr double kAttentionTile = 128;
 
+constexpr double kNvfp4Bytes = 0.5 + 1.0 / 16;  // two to a byte, an FP8 scale for every 16
+
 void set_lengths(const spec::Job& job, Shapes& shapes) {
   const spec::Training& training = job.training;
   shapes.batch = training.micro_batch;
@@ -42,7 +44,12 @@ Shapes shapes_of(const spec::Job& job) {
   shapes.lora = training.mode == spec::Mode::kLora;
   shapes.sequence_parallel =
       parallelism.sequence_parallel && shapes.tp > 1 && training.mode != spec::Mode::kDecode;
-  shapes.fp8 = training.precision == spec::Precision::kFp8;
+  const bool fp4 = training.precision == spec::Precision::kNvfp4;
+  shapes.fp8 = training.precision == spec::Precision::kFp8 || fp4;
+  if (fp4) {
+    shapes.quantized = spec::Precision::kNvfp4;
+    shapes.quantized_bytes = kNvfp4Bytes;
+  }
   shapes.precision = shapes.fp8 ? spec::Precision::kBf16 : training.precision;
   // Blackwell multiplies per-tensor FP8 in every layout; Hopper and CDNA3 only with K innermost.
   shapes.fp8_transposes = shapes.fp8 && job.cluster.node.gpu.architecture != "blackwell";
@@ -88,6 +95,9 @@ double executed_pairs(const Shapes& shapes, int64_t window) {
 
 double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes) {
   const double copies = shapes.fp8_transposes ? 2 : 1;
+  // Transformer Engine's NVFP4: a pass for the maximum, one that writes rows, and one that rotates
+  // by a Hadamard matrix and writes columns for the weight's gradient.
+  if (shapes.quantized == spec::Precision::kNvfp4) return 3 * 2 + 2 * kNvfp4Bytes;
   switch (job.training.fp8_recipe) {
     case spec::Fp8Recipe::kDelayed: return 2 + copies;
     case spec::Fp8Recipe::kTensorwise:
@@ -96,6 +106,11 @@ double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes) {
     case spec::Fp8Recipe::kMxfp8: return 2 + 2 * (1 + 1.0 / 32);
   }
   return 0;
+}
+
+int cast_kernels(const spec::Job& job) {
+  if (job.training.precision == spec::Precision::kNvfp4) return 3;
+  return job.training.fp8_recipe == spec::Fp8Recipe::kTensorwise ? 2 : 1;
 }
 
 bool recomputes(const spec::Job& job, std::string_view module) {

@@ -13,8 +13,10 @@ struct Shapes {
   bool sequence_parallel = false;  ///< with tp > 1 only
   bool training = true;            ///< there is a backward pass
   bool lora = false;               ///< base weights are frozen
-  bool fp8 = false;                ///< linear layers multiply in FP8
+  bool fp8 = false;                ///< linear layers multiply in FP8 or NVFP4
   bool fp8_transposes = false;     ///< the GPU's FP8 GEMMs take one operand layout only
+  spec::Precision quantized = spec::Precision::kFp8;  ///< what linear layers multiply in, if `fp8`
+  double quantized_bytes = 1;  ///< of one such element with its share of the block scales
   spec::Precision precision = spec::Precision::kBf16;  ///< of everything but FP8 GEMMs
   double element = 2;                                  ///< bytes of an activation or weight
   double gradient = 4;                                 ///< bytes of a main gradient
@@ -51,6 +53,8 @@ double executed_pairs(const Shapes& shapes, int64_t window);
 
 /// Bytes read and written per element by the kernels that quantize an operand.
 double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes);
+/// Kernels that quantize one operand.
+int cast_kernels(const spec::Job& job);
 
 bool recomputes(const spec::Job& job, std::string_view module);
 
