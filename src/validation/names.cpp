@@ -241,7 +241,8 @@ std::vector<std::string> spellings(const std::string& key) {
   // Each rewriting may open the way for another.
   for (size_t i = 0; i < result.size() && result.size() < kMostSpellings; ++i)
     for (const Rewrite& rewrite : kRewrites)
-      if (result[i].starts_with(rewrite.from) && !result[i].starts_with(rewrite.to))
+      if (result[i].starts_with(rewrite.from) &&
+          !(rewrite.to.starts_with(rewrite.from) && result[i].starts_with(rewrite.to)))
         add(std::string(rewrite.to) + result[i].substr(rewrite.from.size()));
   return result;
 }

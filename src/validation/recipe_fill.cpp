@@ -78,9 +78,11 @@ void fill_graphs(JobDraft& draft, std::string_view cell, std::string_view reason
 
 void fill_sharding(JobDraft& draft, const Recipe& recipe, std::string_view reason) {
   const std::string_view fsdp = recipe.cell("fsdp");
-  if (fsdp.starts_with("Megatron") || fsdp.starts_with("torch") || fsdp.starts_with("FSDP2") ||
-      fsdp.starts_with("JAX"))
-    draft.fill("fsdp", "true", reason);
+  // With pipeline stages FSDP would gather the parameters for every micro batch: no recipe does.
+  const bool stages = draft.number("pipeline_model_parallel_size", 1) > 1;
+  const bool shards = fsdp.starts_with("Megatron") || fsdp.starts_with("torch") ||
+                      fsdp.starts_with("FSDP2") || fsdp.starts_with("JAX");
+  if (shards && !stages) draft.fill("fsdp", "true", reason);
   if (draft.is_on("fsdp") && fsdp.starts_with("Megatron"))
     draft.fill("framework", "megatron", reason);
   if (draft.is_on("fsdp")) return;
@@ -105,8 +107,10 @@ void fill_noted(JobDraft& draft, std::string_view note, std::string_view reason)
   if (parts.empty() || parts[0] != gpus) return;
   for (const Key& key : kKeys)
     for (const std::string_view part : parts)
-      if (part.starts_with(key.note) && part.size() > key.note.size())
-        draft.fill(key.setting, std::string(part.substr(key.note.size())), reason);
+      if (part.starts_with(key.note) && part.size() > key.note.size()) {
+        const std::string_view size = part.substr(key.note.size());
+        draft.fill(key.setting, std::string(size.substr(0, size.find('.'))), reason);
+      }
 }
 
 void fill_other(JobDraft& draft, const Recipe& recipe, std::string_view reason) {

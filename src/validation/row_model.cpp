@@ -1,6 +1,12 @@
 // Which model a row ran.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "base/text.h"
+
 #include "spec/read.h"
 #include "validation/job_draft.h"
 #include "validation/model_table.h"
@@ -45,15 +51,95 @@ bool is_llama_like(const std::string& key) {
   return false;
 }
 
+/// Heads that divide the hidden size and that tensor parallelism divides, of nearly 128.
+int64_t heads_for(int64_t hidden, int64_t tp) {
+  int64_t best = 0;
+  double best_ratio = 0;
+  for (int64_t heads = tp; heads <= hidden; heads += tp) {
+    if (hidden % heads != 0) continue;
+    const double size = static_cast<double>(hidden / heads);
+    const double ratio = size > 128 ? 128 / size : size / 128;
+    if (ratio <= best_ratio) continue;
+    best = heads;
+    best_ratio = ratio;
+  }
+  return best;
+}
+
+/// Billions of parameters: the column, else what the name ends in.
+double parameters_of(const JobDraft& draft) {
+  if (const auto said = base::parse_number(draft.cell("params_b")); said && *said > 0) return *said;
+  const std::string& key = draft.name.key;
+  if (key.empty() || (key.back() != 'b' && key.back() != 'm')) return 0;
+  const size_t digits = key.find_last_not_of("0123456789.", key.size() - 2);
+  const size_t begin = digits == key.npos ? 0 : digits + 1;
+  const auto number =
+      base::parse_number(std::string_view(key).substr(begin, key.size() - 1 - begin));
+  return number && *number < 1e5 ? *number / (key.back() == 'm' ? 1000 : 1) : 0;
+}
+
+/// Depth and width of a GPT of which only the number of parameters, 12 l h^2 + V h, is known. The
+/// widths are those of the source's other models, or of the SC21 paper's family; the first that
+/// needs a depth near a multiple of the pipeline's stages is taken, else the nearest of all.
+void guess_shape(JobDraft& draft, ModelSizes& sizes) {
+  constexpr int64_t kBigScience[] = {14336, 13824, 13312, 12288};
+  constexpr int64_t kMegatron[] = {768,  1024, 1536,  2048,  2304,  3072,  4096,
+                                   6144, 8192, 10240, 12288, 16384, 20480, 25600};
+  constexpr double kTolerance = 0.02;
+  const double parameters = parameters_of(draft) * 1e9;
+  const bool bigscience = draft.source_has("BigScience");
+  std::span<const int64_t> widths = kMegatron;
+  if (bigscience) widths = kBigScience;
+  const int64_t given[] = {sizes.hidden};
+  if (sizes.hidden > 0) widths = given;
+  const double stages = static_cast<double>(std::max<int64_t>(draft.whole("pp").value_or(1), 1));
+  double best = 1e9;
+  for (const int64_t hidden : widths) {
+    const double width = static_cast<double>(hidden);
+    const double depth =
+        (parameters - static_cast<double>(sizes.vocab) * width) / (12 * width * width);
+    // The SC21 family is about 128 times as wide as deep.
+    const bool slim =
+        !bigscience && sizes.hidden == 0 && (depth * 70 > width * 1.4 || depth * 260 < width);
+    if (depth < 1 || slim || depth > 1000) continue;
+    const double whole = std::max(1.0, std::round(depth / stages)) * stages;
+    const double error = std::fabs(whole - depth) / depth;
+    if (error >= best) continue;
+    best = error;
+    sizes.hidden = hidden;
+    sizes.layers = static_cast<int64_t>(error <= kTolerance ? whole : std::round(depth));
+    if (error <= kTolerance) break;
+  }
+}
+
+/// A row that names a GPT by its size alone.
+void complete_shape(JobDraft& draft, ModelSizes& sizes) {
+  if (sizes.layers > 0 && sizes.hidden > 0) return;
+  if (!draft.name.key.starts_with("gpt") && !draft.name.key.starts_with("megatron")) return;
+  if (parameters_of(draft) <= 0) return;
+  if (sizes.layers > 0) {
+    // The width from the depth: 12 l h^2 + V h is the number of parameters.
+    const double depth = 12 * static_cast<double>(sizes.layers),
+                 rows = static_cast<double>(sizes.vocab);
+    const double width =
+        (std::sqrt(rows * rows + 4 * depth * parameters_of(draft) * 1e9) - rows) / (2 * depth);
+    sizes.hidden = std::max<int64_t>(1, std::llround(width / 256)) * 256;
+  } else {
+    guess_shape(draft, sizes);
+  }
+  draft.fills().push_back({"model", fmt::format("{} layers of {}", sizes.layers, sizes.hidden),
+                           fmt::format("a GPT of {} B parameters", parameters_of(draft))});
+}
+
 /// Widths that a row of sizes leaves out.
 void complete(JobDraft& draft, ModelSizes& sizes, bool llama) {
   const auto note = [&](const char* what, int64_t value, std::string_view reason) {
     draft.fills().push_back(
         {fmt::format("model.{}", what), fmt::format("{}", value), std::string(reason)});
   };
-  if (sizes.heads == 0 && sizes.hidden % 128 == 0) {
-    sizes.heads = sizes.hidden / 128;
-    note("heads", sizes.heads, "heads of 128");
+  if (sizes.heads == 0) {
+    sizes.heads = heads_for(sizes.hidden, std::max<int64_t>(draft.whole("tp").value_or(1), 1));
+    note("heads", sizes.heads, "as near to 128 wide as divides");
   }
   if (sizes.ffn == 0) {
     sizes.ffn = llama ? sizes.hidden * 8 / 3 / 256 * 256 : 4 * sizes.hidden;
@@ -75,7 +161,7 @@ void take_sizes_as_model(JobDraft& draft, ModelSizes sizes) {
   complete(draft, sizes, llama);
   sizes.expert_ffn = sizes.experts > 0 ? sizes.ffn : 0;
   if (sizes.heads == 0)
-    return draft.refuse("heads: blank, and the hidden size is no multiple of 128");
+    return draft.refuse("heads: blank, and no number of heads divides the hidden size and by tp");
   const bool tied = contains(draft.cell("notes"), "tie_embeddings=True") ||
                     contains(draft.cell("notes"), "tie_word_embeddings=True");
   draft.say("model", llama ? llama_config(sizes, tied, false, false) : gpt_config(sizes), "model");
@@ -105,15 +191,20 @@ void take_task(JobDraft& draft) {
 }  // namespace
 
 void take_model(JobDraft& draft) {
-  const ModelSizes row = sizes_in(draft);
+  ModelSizes row = sizes_in(draft);
   if (draft.error()) return;
+  // BLOOM's vocabulary: with it the sizes that the logs give make the parameters that they give.
+  if (row.vocab == 0 && draft.source_has("BigScience")) row.vocab = 250880;
   if (draft.cell("model").empty()) return draft.refuse("model: blank");
   const auto found = find_model(draft.name.key);
   const auto model =
       found ? spec::read_model(found->text) : base::Result<spec::Model>(base::input_error(""));
+  if (!model || draft.source_has("BigScience")) complete_shape(draft, row);
   const bool has_sizes = row.layers > 0 && row.hidden > 0;
   if (model && !(has_sizes && is_another(row, *model))) {
-    draft.say("model", found->text, "model");
+    const int64_t seq = draft.whole("seq").value_or(0);
+    const bool longer = model->position_rows > 0 && seq > model->max_positions;
+    draft.say("model", longer ? with_positions(found->text, seq) : found->text, "model");
     draft.fills().push_back({"model", found->in_catalog ? found->text : "inline", found->where});
     if (differs(row.layers, model->layer_count()))
       draft.say("num_layers", fmt::format("{}", row.layers), "layers");

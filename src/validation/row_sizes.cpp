@@ -37,6 +37,26 @@ void fill_batch(JobDraft& draft, int64_t dp) {
     draft.fill(kMbs, fmt::format("{}", batch / (steps * dp)), "gbs / (grad_accum x dp)");
 }
 
+/// More replicas than sequences: the row leaves a split out. Sequences are what remains to split;
+/// where the row rules that out and its rate is one of FLOPs, a larger batch takes as long a
+/// sequence.
+void mend_replicas(JobDraft& draft) {
+  constexpr int64_t kMostSplit = 64;
+  const int64_t batch = draft.number(kGbs, 0);
+  const bool mlperf = draft.source_has("MLPerf");
+  int64_t cp = draft.number(kCp, 1);
+  if (batch == 0 || replicas(draft) == 0 || batch >= replicas(draft)) return;
+  if (!draft.has(kCp) || mlperf) {
+    while (cp < kMostSplit && batch < replicas(draft) &&
+           draft.number("gpus", 1) % (draft.number(kTp, 1) * draft.number(kPp, 1) * cp * 2) == 0)
+      draft.correct(kCp, fmt::format("{}", cp *= 2),
+                    "fewer sequences than there would be replicas");
+  } else if (draft.cell("step_time_s").empty() && !draft.cell("tflops_per_gpu").empty()) {
+    draft.correct(kGbs, fmt::format("{}", replicas(draft) * draft.number(kMbs, 1)),
+                  "the row's is smaller than its number of replicas; its rate is of FLOPs");
+  }
+}
+
 /// The largest micro batch, at most what the row says, that divides a replica's part of the batch.
 void mend_micro_batch(JobDraft& draft, int64_t dp) {
   const int64_t batch = draft.number(kGbs, 0), micro = draft.number(kMbs, 1);
@@ -71,7 +91,9 @@ void fill_sizes(JobDraft& draft) {
     draft.fill("expert_tensor_parallel_size", "1", "experts are not split with expert parallelism");
   if (dp > 0) fill_batch(draft, dp);
   draft.fill(kMbs, "1", "default: 1");
-  if (dp > 0) mend_micro_batch(draft, dp);
+  mend_replicas(draft);
+  if (const int64_t replicated = replicas(draft); replicated > 0)
+    mend_micro_batch(draft, replicated);
 }
 
 }  // namespace ergometer::validation

@@ -68,8 +68,11 @@ void take_sharding(JobDraft& draft) {
   }
   if (key.ends_with("fsdp0") || key == "ddp" || key == "fsdpno" || key == "no" || key == "0")
     return says("fsdp", "false");
-  says("fsdp", "true");
   if (key == "shardgradop") return says("zero", "2");
+  if (draft.number("pipeline_model_parallel_size", 1) > 1)
+    return draft.fill("zero", "2",
+                      "FSDP with pipeline stages keeps the parameters gathered over a step");
+  says("fsdp", "true");
   if (contains(key, "hybrid")) return says("fsdp_shard_size", "8");
   const int64_t size =
       digits_in(key.starts_with("fsdp2") && key.size() > 5 && contains(cell, "FSDP2 ")

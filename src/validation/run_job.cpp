@@ -26,6 +26,11 @@ void mend_overlap(JobDraft& draft) {
   if (!split) draft.drop("tp_comm_overlap");
   if (draft.text("sequence_parallel") == "false") draft.drop("tp_comm_overlap");
   if (!split && draft.is_on("sequence_parallel")) draft.drop("sequence_parallel");
+  if (draft.is_on("fsdp")) {
+    // FSDP gathers and reduces by itself.
+    draft.drop("overlap_grad_reduce");
+    draft.drop("overlap_param_gather");
+  }
   if (draft.text("zero") == "0" || draft.text("overlap_grad_reduce") == "false")
     draft.drop("overlap_param_gather");
   if (draft.is_on("overlap_param_gather"))
@@ -66,6 +71,28 @@ void mend_recomputation(JobDraft& draft, const spec::Model& model) {
     draft.correct(kModules, kept, "those of the recipe that the model has");
 }
 
+/// Sizes of expert parallelism that the model or the layout has no room for.
+void mend_experts(JobDraft& draft, const spec::Model& model) {
+  constexpr std::string_view kEp = "expert_model_parallel_size";
+  if (model.experts.count == 0) {
+    draft.drop(kEp);
+    for (const std::string_view setting :
+         {"expert_tensor_parallel_size", "moe_expert_capacity_factor", "moe_token_dispatcher_type",
+          "moe_flex_dispatcher_backend", "overlap_moe_expert_parallel_comm"})
+      draft.drop(setting);
+    return;
+  }
+  const int64_t ranks = draft.number("gpus", 1) / std::max<int64_t>(draft.number(kPp, 1), 1);
+  const int64_t etp = draft.number("expert_tensor_parallel_size", draft.number(kTp, 1));
+  const int64_t given = draft.number(kEp, 1);
+  int64_t ep = given;
+  while (ep > 1 && (ep * etp > ranks || ranks % (ep * etp) != 0 || model.experts.count % ep != 0))
+    --ep;
+  if (ep != given)
+    draft.correct(kEp, fmt::format("{}", ep),
+                  fmt::format("the row's {} does not divide a stage's {} ranks", given, ranks));
+}
+
 /// Layers that do not divide into chunks: NVIDIA's layouts count the embedding and the loss as
 /// layers where that makes them divide, and else give the last chunk what the others leave.
 void fill_stages(JobDraft& draft, const spec::Model& model) {
@@ -100,6 +127,8 @@ void finish(const JobDraft& draft, RunJob& result) {
   spec::Job& job = result.job;
   if (is_nanotron(draft) && job.parallelism.pp > 1) {
     const bool before = contains(draft.cell("notes"), "after_pp_fix=False");
+    std::erase_if(result.fills, [](const Fill& fill) { return fill.setting == "stage_layers"; });
+    job.parallelism.embedding_counts_as_layer = job.parallelism.loss_counts_as_layer = false;
     job.parallelism.stage_layers = plan::nanotron_stage_layers(job, before);
     result.fills.push_back(
         {"stage_layers", fmt::format("{}", fmt::join(job.parallelism.stage_layers, ",")),
@@ -135,7 +164,8 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   ERGOMETER_ASSIGN(const spec::Model model, spec::read_model(std::string(draft.text("model"))));
   mend_overlap(draft);
   mend_recomputation(draft, model);
-  if (!is_nanotron(draft)) fill_stages(draft, model);
+  mend_experts(draft, model);
+  fill_stages(draft, model);
   const bool split_over_nodes = draft.number(kTp, 1) > 1;
   if (split_over_nodes) draft.fill("allow_tp_across_nodes", "true", "the run did");
   auto job = spec::resolve(draft.settings());
