@@ -42,7 +42,7 @@ constexpr auto kMachines = std::to_array<Machine>({
     {{"b200", ""}, "hgx-b200"},
     {{"h200", ""}, "hgx-h200"},
     {{"h100", "pcie"}, "h100-pcie"},
-    {{"h100", "hf cluster"}, "aws-p5"},
+    {{"h100", "hf cluster"}, "hf-h100"},
     {{"h100", "p5"}, "aws-p5"},
     {{"h100", ""}, "hgx-h100"},
     {{"a100", "pcie"}, "a100-pcie"},
