@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "workload/flops.h"
+#include "workload/shapes.h"
 #include "workload/test_lines.h"
 
 // Documents packed into a sequence attend to themselves alone.
