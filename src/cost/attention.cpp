@@ -24,9 +24,9 @@
 // Range: 4096 to 131072 tokens, widths 128 and 192/128 measured; other widths and short sequences
 // extrapolate.
 //
-// How far off, in-sample (kernels_measured_test.cpp; median / mean / max): A100 PCIe forward, 10
-// rows, 1.5 / 2.4 / 6 %, backward, 7 rows, 0.9 / 1.6 / 4 %; B200 forward, 17 rows, 3.1 / 9.8 / 29 %
-// (worst with 4 and 8 heads), backward, 18 rows, 1.3 / 4.5 / 27 %.
+// How far off, in-sample (ergometer validate --microbench; median / mean / max): A100 PCIe forward,
+// 10 rows, 1.5 / 2.4 / 6 %, backward, 7 rows, 0.9 / 1.6 / 4 %; B200 forward, 17 rows, 3.1 / 9.8 /
+// 29 % (worst with 4 and 8 heads), backward, 18 rows, 1.3 / 4.5 / 27 %.
 #include <algorithm>
 #include <vector>
 

@@ -52,11 +52,11 @@
 //
 // How far off (collectives_measured_test.cpp; median / mean / max over sizes): all-reduce on 8 H100
 // 3.3 / 8.2 / 76 % (the maximum is an outlier of the source; from 1 MiB 0.6 / 1.6 / 5.0), 8 H200
-// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 5.5 / 8.2 / 23, 4 nodes x 8 1.6 / 5.6 / 30:
-// in-sample but for H200. Azure, 16 to 128 A100, in-sample: 1.2 to 3.6 / 1.7 to 5.6 / 14. Messages
-// of 4 to 16 GiB on one node: 0.6 / 0.6 / 1.5. Not fitted: gathers on 2 to 32 nodes in SimAI's
-// table 3.3 / 6.8 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at 128 MiB,
-// 5 % fast at 512 MiB.
+// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 from 1 MiB 0.6 / 6.7 / 23, 4 nodes x 8 1.6 / 5.6 /
+// 30: in-sample but for H200. Azure, 16 to 128 A100, in-sample: 1.2 to 3.6 / 1.7 to 5.6 / 14.
+// Messages of 4 to 16 GiB on one node: 0.6 / 0.6 / 1.5. Not fitted: gathers on 2 to 32 nodes in
+// SimAI's table 3.3 / 6.8 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at
+// 128 MiB, 5 % fast at 512 MiB.
 #include <algorithm>
 #include <limits>
 

@@ -12,8 +12,18 @@
 // may use the largest tile or halve it up to three times; smaller tiles fill the last wave better
 // and run slower.
 //
+// Clock and power limit: P is the data-sheet peak times sustained over boost clock. A GPU's
+// sustained clock is one parameter a GPU kind; what the kernels of its architecture reach at equal
+// clock is gemm.efficiency. Only their product shows in training; best shapes in short runs, at the
+// short-run clock, tell the two apart. For a GPU that was never measured take the sustained clock f
+// from one of the same architecture (f0 at power limit W0) by a dynamic power near the cube of the
+// clock,
+//   f = f0 * cube root of (W - s W0) / (W0 - s W0) * (peak0 / peak at the boost clocks),
+// no higher than its boost clock; s = 0.2, the share that does not depend on the clock. H100, 1590
+// MHz at 700 W: at 500 W cube root of 360 / 560 = 0.863, 1372 MHz (the catalog's guess 1346).
+//
 // Parameters: catalog/kernels, "gemm.*". Ampere and Blackwell are fitted to SimuMax's tables of
-// measured shapes, the others derive from them and from best-shape tables.
+// measured shapes, Hopper to best shapes in short runs, the others derive from them.
 //
 // Worked: A100 PCIe at 1275 MHz, P = 282.1 TFLOP/s, m 4096, n 1536, k 5120, TN: 256 x 128 tiles
 // make 16 x 12 = 192 tiles = 2 waves of 108 SMs, useful 0.889; q^0.735 = 0.917; k / (k + 164) =
@@ -23,7 +33,8 @@
 // Range: m, n from 128 and k from 256, 16 bit and FP8; below that the fixed times decide and are
 // rough.
 //
-// How far off, in-sample (kernels_measured_test.cpp): A100 PCIe, 109 shapes: median 1.3 %, mean 2.9
+// How far off, in-sample (ergometer validate --microbench): A100 PCIe, 109 shapes: median 1.3 %,
+// mean 2.9
 // %, max 35 %. B200, 281 shapes: median 4.0 %, mean 10.3 %, max 46 %; equal shapes differ there by
 // 8 % among themselves, for part of them was measured before the chip reached its power limit.
 #include <algorithm>
