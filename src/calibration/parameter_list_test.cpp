@@ -24,7 +24,9 @@ spec::Job job(const char* cluster, const char* gpus) {
   settings.set("tensor_model_parallel_size", "2", {});
   settings.set("micro_batch_size", "1", {});
   settings.set("global_batch_size", "32", {});
-  return *spec::resolve(settings);
+  auto resolved = spec::resolve(settings);
+  EXPECT_TRUE(resolved) << resolved.error().message;
+  return resolved ? *std::move(resolved) : spec::Job{};
 }
 
 TEST(ParameterList, BoundsAreThoseOfEveryTarget) {

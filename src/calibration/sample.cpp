@@ -60,12 +60,41 @@ void keep_samples(std::vector<Candidate>& candidates, int64_t limit, Samples& sa
   for (Sample& sample : samples.rows) sample.weight = 1.0 / static_cast<double>(kept[sample.group]);
 }
 
-std::optional<double> step_time_s(const engine::Prepared& prepared, const ParameterList& list,
-                                  std::span<const double> x, const Sample& sample, spec::Job& job) {
-  apply(list, x, sample.parameters, job);
-  const auto seconds = prepared.step_time_s(job);
-  if (!seconds || !(*seconds > 0)) return {};
-  return *seconds;
+/// A sample's job at one x after another. Plans are kept from x to x but where a parameter of the
+/// software moves: those stand in the plan too (copies of FSDP, kernels of the optimizer).
+class Pricer {
+ public:
+  Pricer(const Sample& sample, const ParameterList& list, std::span<const double> x)
+      : sample_(sample), list_(list), job_(sample.job) {
+    apply(list, x, sample.parameters, job_);
+    prepared_.emplace(job_);
+  }
+
+  /// At the x of the constructor, but for the parameters of the hardware.
+  std::optional<double> step_time_s(std::span<const double> x) {
+    apply(list_, x, sample_.parameters, job_);
+    return checked(prepared_->step_time_s(job_));
+  }
+  /// At any x.
+  std::optional<double> planned_again_s(std::span<const double> x) {
+    apply(list_, x, sample_.parameters, job_);
+    return checked(engine::Prepared(job_).step_time_s(job_));
+  }
+
+ private:
+  static std::optional<double> checked(const base::Result<double>& seconds) {
+    if (!seconds || !(*seconds > 0)) return {};
+    return *seconds;
+  }
+
+  const Sample& sample_;
+  const ParameterList& list_;
+  spec::Job job_;
+  std::optional<engine::Prepared> prepared_;
+};
+
+bool is_of_software(const FittedParameter& parameter) {
+  return parameter.targets.front().owner == spec::ParameterOwner::kSoftware;
 }
 
 }  // namespace
@@ -95,11 +124,8 @@ std::vector<double> Objective::residuals(std::span<const double> x,
   base::parallel_for(samples_.size(), threads_, [&](size_t i) {
     if (watcher_.advance) watcher_.advance();
     if (rows[i] <= 0) return;
-    const Sample& sample = samples_[i];
-    spec::Job job = sample.job;
-    const engine::Prepared prepared(job);
-    if (const auto seconds = step_time_s(prepared, list_, x, sample, job))
-      residuals[i] = std::log(*seconds / sample.measured_s);
+    if (const auto seconds = Pricer(samples_[i], list_, x).step_time_s(x))
+      residuals[i] = std::log(*seconds / samples_[i].measured_s);
   });
   return residuals;
 }
@@ -114,9 +140,8 @@ Linearised Objective::linearise(std::span<const double> x, std::span<const doubl
     if (watcher_.advance) watcher_.advance();
     if (rows[i] <= 0) return;
     const Sample& sample = samples_[i];
-    spec::Job job = sample.job;
-    const engine::Prepared prepared(job);
-    const auto base_s = step_time_s(prepared, list_, x, sample, job);
+    Pricer pricer(sample, list_, x);
+    const auto base_s = pricer.step_time_s(x);
     if (!base_s) return;
     result.residuals[i] = std::log(*base_s / sample.measured_s);
     std::vector<double> moved(x.begin(), x.end());
@@ -124,7 +149,8 @@ Linearised Objective::linearise(std::span<const double> x, std::span<const doubl
       if (held[j]) continue;
       const double step = x[j] + kStep <= list_.parameters[j].upper ? kStep : -kStep;
       moved[j] = x[j] + step;
-      const auto moved_s = step_time_s(prepared, list_, moved, sample, job);
+      const auto moved_s = is_of_software(list_.parameters[j]) ? pricer.planned_again_s(moved)
+                                                               : pricer.step_time_s(moved);
       moved[j] = x[j];
       if (moved_s && *moved_s != *base_s)
         result.slopes[i].push_back({j, std::log(*moved_s / *base_s) / step});

@@ -83,7 +83,10 @@ std::string names_of(const std::vector<std::string>& files) {
 base::Result<void> write_results(const Arguments& arguments, const std::string& truth,
                                  const ParameterList& list, const Calibration& found) {
   if (!arguments.has("out") && !arguments.has("catalog")) return {};
-  ERGOMETER_ASSIGN(const auto files, calibration::changed_files(list, found, truth));
+  ERGOMETER_ASSIGN(std::vector<calibration::ChangedFile> files,
+                   calibration::changed_files(list, found, truth));
+  ERGOMETER_ASSIGN(const auto evidence, calibration::evidence_files(found));
+  files.insert(files.end(), evidence.begin(), evidence.end());
   if (arguments.has("catalog"))
     for (const calibration::ChangedFile& file : files)
       ERGOMETER_TRY(write_below(arguments.value("catalog"), file.path, file.text));

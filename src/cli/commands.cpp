@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cli/calibrate.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
 #include "cli/completion.h"
@@ -33,6 +34,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer validate my-runs.csv --explain --json > errors.json\n"
      "  ergometer validate --microbench microbench.csv\n",
      "FILE.csv", 0, 16, validate_flags, run_validate},
+    {"calibrate", "Fit the catalog's numbers to measured runs, cross-validated by group",
+     "calibrate --truth FILE... [options]",
+     "  ergometer calibrate --truth training_runs.csv,training_runs_bulk.csv --out fitted\n"
+     "  ergometer calibrate --truth training_runs.csv --catalog catalog\n"
+     "  ergometer calibrate --truth training_runs.csv --leave-out source\n",
+     "FILE", 0, 16, calibrate_flags, run_calibrate},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
      "  ergometer catalog list models\n"

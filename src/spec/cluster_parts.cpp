@@ -58,6 +58,8 @@ void refuse_unknown(YamlMap& parameters, ParameterOwner owner, const std::string
                                       near ? fmt::format("; did you mean {}?", *near) : ""));
 }
 
+}  // namespace
+
 void copy_fields(Gpu& gpu) {
   const base::ParameterSet& p = gpu.parameters;
   gpu.sms = std::llround(p.at("sm_count"));
@@ -67,8 +69,6 @@ void copy_fields(Gpu& gpu) {
   gpu.sustained_clock_hz = p.at("sustained_clock");
   gpu.peak_bf16_flops_per_s = p.value_or("peak_bf16", 0);
 }
-
-}  // namespace
 
 void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
                      std::string_view prefix, base::ParameterSet& target) {

@@ -18,6 +18,9 @@ void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
 void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view prefix,
                         const base::ParameterSet& parameters, std::string_view where);
 
+/// Copies the fields of a GPU that stand in its parameters too: after a parameter was changed.
+void copy_fields(Gpu& gpu);
+
 /// `map[key]` is a GPU's catalog name or an inline mapping in the form of catalog/gpus.
 base::Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
 base::Result<Node> read_node_body(YamlMap& map);
