@@ -101,6 +101,7 @@ constexpr std::array kRewrites = std::to_array<Rewrite>({
     {"gpt3", "gpt"},
     {"megatron", "gpt3"},
     {"megatronlm", "megatron"},
+    {"megatronturing", "megatron"},
     {"megatrongpt", "megatron"},
     {"turingnlg", "megatron"},
     {"mtnlg", "megatron"},

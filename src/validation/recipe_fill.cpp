@@ -12,8 +12,11 @@
 namespace ergometer::validation {
 namespace {
 
-/// "on when TP>1" is on: what it needs is checked at the end.
-bool says_on(std::string_view cell) { return cell.starts_with("on"); }
+/// "on when TP>1" is on: what it needs is checked at the end. "only if flagged" and "on when
+/// ZeRO-0" are for the rules of the source to tell.
+bool says_on(std::string_view cell) {
+  return cell.starts_with("on") && !cell.starts_with("only") && !cell.starts_with("on when ZeRO");
+}
 bool says_off(std::string_view cell) { return cell.starts_with("off") || cell.starts_with("n/a"); }
 
 void fill_switch(JobDraft& draft, std::string_view setting, std::string_view cell,
@@ -65,7 +68,11 @@ void fill_dispatch(JobDraft& draft, std::string_view cell, std::string_view reas
 
 void fill_graphs(JobDraft& draft, std::string_view cell, std::string_view reason) {
   if (cell.empty()) return;
-  const bool off = says_off(cell) || cell.starts_with("only if") || cell.starts_with("layer graph");
+  constexpr int64_t kAtScale = 1344 * 8;
+  bool off = says_off(cell) || cell.starts_with("only if");
+  if (contains(cell, "(v5.x)")) off = !contains(draft.cell("release"), "v5");
+  if (contains(cell, "at scale, else off")) off = draft.number("gpus", 1) < kAtScale;
+  if (contains(cell, "GB200/B200: on")) off = contains(draft.cell("gpu"), "H100");
   if (!off && contains(cell, ": ") && cell.starts_with("transformer_engine")) {
     std::string scope;
     for (const std::string_view module : alternatives(cell.substr(cell.find(": ") + 2), '+'))
@@ -82,7 +89,7 @@ void fill_sharding(JobDraft& draft, const Recipe& recipe, std::string_view reaso
   const bool stages = draft.number("pipeline_model_parallel_size", 1) > 1;
   const bool shards = fsdp.starts_with("Megatron") || fsdp.starts_with("torch") ||
                       fsdp.starts_with("FSDP2") || fsdp.starts_with("JAX");
-  if (shards && !stages) draft.fill("fsdp", "true", reason);
+  if (shards && !stages && !draft.has("zero")) draft.fill("fsdp", "true", reason);
   if (draft.is_on("fsdp") && fsdp.starts_with("Megatron"))
     draft.fill("framework", "megatron", reason);
   if (draft.is_on("fsdp")) return;

@@ -168,11 +168,12 @@ void take_sizes_as_model(JobDraft& draft, ModelSizes sizes) {
 }
 
 /// Fine-tuning packs short documents, question and context of SQuAD, into every sequence, each
-/// attending to itself alone. GovReport's, which MLPerf trains on, fill a sequence of 8192; AutoModel
-/// takes mock sequences.
+/// attending to itself alone. GovReport's, which MLPerf trains on, fill a sequence of 8192;
+/// AutoModel takes mock sequences.
 void take_packing(JobDraft& draft) {
   if (draft.source_has("MLPerf") || draft.source_has("AutoModel")) return;
-  draft.fill("packed_mean_length", "256", "fine-tuning packs SQuAD, documents of 200 to 400 tokens");
+  draft.fill("packed_mean_length", "256",
+             "fine-tuning packs SQuAD, documents of 200 to 400 tokens");
 }
 
 void take_task(JobDraft& draft) {
@@ -182,10 +183,10 @@ void take_task(JobDraft& draft) {
   if (!lora) return;
   // Rank and targets are those of the recipes: NeMo's LoRA scheme and MLPerf's reference.
   const bool mlperf = draft.source_has("MLPerf");
-  draft.fill("lora", mlperf ? "16" : "8", mlperf ? "MLPerf's reference: rank 16" : "NeMo's recipes");
-  draft.fill(
-      "lora_targets", mlperf ? "qkv,proj" : "qkv",
-      mlperf ? "MLPerf's reference: attention's matrices" : "NeMo's performance recipes");
+  draft.fill("lora", mlperf ? "16" : "8",
+             mlperf ? "MLPerf's reference: rank 16" : "NeMo's recipes");
+  draft.fill("lora_targets", mlperf ? "qkv,proj" : "qkv",
+             mlperf ? "MLPerf's reference: attention's matrices" : "NeMo's performance recipes");
 }
 
 }  // namespace
@@ -219,6 +220,9 @@ void take_model(JobDraft& draft) {
                     "the row does not give its layers, hidden size and heads{}",
                     draft.cell("model"), near ? fmt::format("; is it {}?", *near) : ""));
   }
+  if (draft.name.mtp == false) draft.say("mtp_num_layers", "0", "model");
+  if (draft.source_has("SimuMax"))
+    draft.fill("mtp_num_layers", "0", "the suite does not train them");
   take_task(draft);
 }
 

@@ -14,15 +14,6 @@ bool is_blackwell(const JobDraft& draft) {
   return contains(gpu, "b200") || contains(gpu, "b300");
 }
 
-/// NVIDIA's recipes scaled FP8 with a delay up to NeMo 25.04 and by the tensor's own range since.
-std::string_view fp8_recipe_of(const JobDraft& draft) {
-  if (draft.source_has("MLPerf"))
-    return release_number(draft.cell("release")) > 0 || contains(draft.cell("release"), "v5.1")
-               ? "tensorwise"
-               : "delayed";
-  return release_number(draft.cell("release")) >= 2507 ? "tensorwise" : "delayed";
-}
-
 void take_precision(JobDraft& draft) {
   const std::string_view cell = draft.cell("precision");
   if (cell.empty()) return;
@@ -37,10 +28,7 @@ void take_precision(JobDraft& draft) {
     draft.fill("fp8_recipe", "mxfp8", "FP4 is not modelled; priced as MXFP8");
   }
   if (name.precision != "fp8") return;
-  if (!name.fp8_recipe.empty())
-    draft.say("fp8_recipe", std::string(name.fp8_recipe), "precision");
-  else
-    draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)), "the scaling of the release");
+  if (!name.fp8_recipe.empty()) draft.say("fp8_recipe", std::string(name.fp8_recipe), "precision");
 }
 
 /// The digits in a text, as one number; 0 without any.

@@ -125,6 +125,7 @@ bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nan
 /// A job file cannot say what the row's framework does here; both follow from the row.
 void finish(const JobDraft& draft, RunJob& result) {
   spec::Job& job = result.job;
+  if (draft.text("model").starts_with('{')) job.model.name = draft.cell("model");
   if (is_nanotron(draft) && job.parallelism.pp > 1) {
     const bool before = contains(draft.cell("notes"), "after_pp_fix=False");
     std::erase_if(result.fills, [](const Fill& fill) { return fill.setting == "stage_layers"; });
@@ -135,10 +136,6 @@ void finish(const JobDraft& draft, RunJob& result) {
          before ? "nanotron's division before its fix" : "nanotron's division by cost"});
   }
   const bool simumax = draft.source_has("SimuMax");
-  if (job.model.mtp_layers > 0 && (draft.name.mtp == false || simumax)) {
-    job.model.mtp_layers = 0;
-    result.fills.push_back({"model.mtp_layers", "0", "not trained"});
-  }
   if (simumax && job.model.experts.count > 0) {
     for (size_t i = 0; i < job.model.layers.size(); ++i) job.model.layers[i].moe = i >= 1;
     result.fills.push_back({"model.first_dense_layers", "1", "the suite keeps one dense layer"});
@@ -167,7 +164,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   mend_experts(draft, model);
   fill_stages(draft, model);
   const bool split_over_nodes = draft.number(kTp, 1) > 1;
-  if (split_over_nodes) draft.fill("allow_tp_across_nodes", "true", "the run did");
+  if (split_over_nodes) draft.say("allow_tp_across_nodes", "true", "tp");
   auto job = spec::resolve(draft.settings());
   if (!job) return tl::unexpected(reason_of(job.error()));
   RunJob result{*std::move(job), std::move(draft.fills())};

@@ -131,7 +131,7 @@ void fill_torch(JobDraft& draft) {
   constexpr std::string_view kReason = "torchtitan's and AutoModel's FSDP2";
   const bool splits_only = draft.cell("fsdp_zero").empty() && splits_tensors(draft) &&
                            draft.number("gpus", 1) == draft.number(kTp, 1);
-  if (!splits_only) draft.fill("fsdp", "true", kReason);
+  if (!splits_only && !draft.has("zero")) draft.fill("fsdp", "true", kReason);
   fill_all(draft, kReason,
            {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"framework", "fsdp"}});
   if (splits_tensors(draft))
@@ -164,9 +164,31 @@ void fill_simumax(JobDraft& draft) {
             {"grad_reduce_in_bf16", "false"}});
 }
 
+/// Layouts of NVIDIA's submissions, where a log does not say: the configurations published with
+/// them.
+void fill_mlperf_layout(JobDraft& draft) {
+  constexpr std::string_view kReason = "NVIDIA's submissions: config_*.sh";
+  const std::string& model = draft.name.key;
+  const bool gb300 = contains(draft.cell("gpu"), "GB300");
+  const bool first = contains(draft.cell("release"), "v4.0");
+  const auto sizes = [&](const char* tp, const char* pp, const char* vpp, const char* cp) {
+    if (draft.has(kTp)) return;
+    fill_all(draft, kReason,
+             {{"tensor_model_parallel_size", tp},
+              {"pipeline_model_parallel_size", pp},
+              {"context_parallel_size", cp}});
+    if (draft.number("pipeline_model_parallel_size", 1) > 1)
+      draft.fill("virtual_pipeline_model_parallel_size", vpp, kReason);
+  };
+  if (contains(model, "175b")) sizes("4", "8", "4", "1");
+  if (contains(model, "405b")) sizes(gb300 ? "2" : "4", "8", "8", "2");
+  if (draft.has("lora")) draft.fill(kTp, first ? "4" : "1", kReason);
+}
+
 void fill_mlperf(JobDraft& draft) {
   constexpr std::string_view kReason = "MLPerf submissions";
   const bool amd = contains(squashed(draft.cell("gpu")), "mi3");
+  fill_mlperf_layout(draft);
   const bool lora = draft.has("lora");
   fill_all(draft, kReason,
            {{"precision", "fp8"},
@@ -235,6 +257,14 @@ std::string_view software_of(const JobDraft& draft) {
   return *year >= 2023 ? "megatron-core-24" : "megatron-lm-2022";
 }
 
+/// NVIDIA's recipes scaled FP8 with a delay up to NeMo 25.04 and by the tensor's own range since;
+/// their MLPerf submissions kept the delay for Llama 2 and GPT-3.
+std::string_view fp8_recipe_of(const JobDraft& draft) {
+  if (draft.source_has("MLPerf"))
+    return draft.name.key.starts_with("llama3") ? "tensorwise" : "delayed";
+  return release_number(draft.cell("release")) >= 2507 ? "tensorwise" : "delayed";
+}
+
 void fill_software(JobDraft& draft) {
   if (spec::find_setting("software") == nullptr) return;
   draft.fill("software", std::string(software_of(draft)), "framework, release and source");
@@ -273,6 +303,8 @@ void fill_from_source(JobDraft& draft) {
     rule.fill(draft);
     break;
   }
+  if (draft.text("precision") == "fp8")
+    draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)), "the scaling of the release");
   fill_software(draft);
 }
 

@@ -1,0 +1,142 @@
+#include "validation/run_job.h"
+
+#include <gtest/gtest.h>
+
+#include "validation/measurement.h"
+
+namespace ergometer::validation {
+namespace {
+
+MeasuredRun row(const std::string& columns, const std::string& cells) {
+  const auto runs = parse_measured_runs(columns + "\n" + cells + "\n", "t.csv");
+  EXPECT_TRUE(runs) << runs.error().message;
+  return runs->front();
+}
+
+std::string value_of(const RunJob& run, std::string_view setting) {
+  for (const Fill& fill : run.fills)
+    if (fill.setting == setting) return fill.value;
+  return "";
+}
+
+TEST(RunJob, NvidiaRowTakesItsRecipe) {
+  const MeasuredRun run = row(
+      "source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,vpp,ep,mbs,gbs,precision,"
+      "tokens_per_s_per_gpu",
+      "NVIDIA Megatron-Bridge performance summary,NeMo 25.11,Megatron-Bridge,pretrain,DeepSeekV3,"
+      "4096,GB200,256,1,1,4,4,64,1,2048,BF16,2000");
+  const auto made = make_job(run);
+  ASSERT_TRUE(made) << made.error().message;
+  const spec::Job& job = made->job;
+  EXPECT_EQ(job.model.name, "deepseek-v3");
+  EXPECT_EQ(job.cluster.name, "gb200-nvl72");
+  EXPECT_EQ(job.parallelism.dp, 64);
+  EXPECT_EQ(job.parallelism.etp, 1);
+  // 61 layers on 16 chunks: four on every chunk, the last takes what is left.
+  ASSERT_EQ(job.parallelism.stage_layers.size(), 16u);
+  EXPECT_EQ(job.parallelism.stage_layers.front(), 4);
+  EXPECT_EQ(job.parallelism.stage_layers.back(), 1);
+  EXPECT_EQ(job.training.recompute, spec::Recompute::kSelective);
+  EXPECT_EQ(job.training.recompute_modules, std::vector<std::string>{"mla_up_proj"});
+  EXPECT_TRUE(job.training.overlap_p2p);
+  EXPECT_FALSE(job.training.gradients_fp32);
+  EXPECT_EQ(value_of(*made, "software"), "megatron-core-25");
+  // 2048 sequences of 4096 tokens at 256 x 2000 tokens a second.
+  const Measurement measured = measurement(run, job);
+  EXPECT_DOUBLE_EQ(*measured.step_time_s, 2048.0 * 4096 / (256 * 2000));
+  EXPECT_EQ(measured.step_time_from, "tokens_per_s_per_gpu");
+}
+
+TEST(RunJob, VtrainRowOfSizes) {
+  const auto made = make_job(
+      row("source,framework,model,layers,hidden,heads,seq,gpu,gpus,tp,pp,dp,mbs,gbs,recompute",
+          "\"vTrain (MICRO24) measured ground truth, multi-node\",Megatron-DeepSpeed style (paper),"
+          "GPT h6144 L40,40,6144,48,2048,A100,64,4,2,8,2,1024,full checkpointing on"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.model.ffn, 24576);
+  EXPECT_FALSE(made->job.parallelism.sequence_parallel);
+  EXPECT_EQ(made->job.parallelism.zero_stage, 0);
+  EXPECT_EQ(made->job.training.recompute, spec::Recompute::kFull);
+  EXPECT_EQ(made->job.training.precision, spec::Precision::kFp16);
+  EXPECT_EQ(value_of(*made, "cluster"), "vtrain-a100");
+}
+
+TEST(RunJob, BigScienceRowThatNamesItsSizeAlone) {
+  // 181e9 = 12 l 14336^2 + 250880 x 14336 has l = 72.0, which six stages divide.
+  const auto made = make_job(
+      row("source,framework,model,params_b,seq,gpu,gpus,tp,pp,mbs,gbs,precision,flops_kind,"
+          "tflops_per_gpu",
+          "BigScience BLOOM pre-run benchmarks,Megatron-DeepSpeed,GPT-181B,181,2048,A100-SXM4-80GB,"
+          "384,8,6,1,2048,FP16,\"hardware (8x coefficient, includes recompute)\",120"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.model.hidden, 14336);
+  EXPECT_EQ(made->job.model.layer_count(), 72);
+  EXPECT_EQ(made->job.model.heads, 112);
+  EXPECT_EQ(made->job.cluster.name, "jean-zay-a100");
+}
+
+TEST(RunJob, RateOfTheSc21PaperIncludesRecomputation) {
+  const MeasuredRun run =
+      row("source,framework,model,seq,gpu,gpus,tp,pp,mbs,gbs,flops_kind,tflops_per_gpu",
+          "Narayanan et al. SC21,Megatron-LM,GPT-18.4B,2048,A100-SXM4-80GB,256,8,1,4,1024,"
+          "hardware (includes recompute),135");
+  const auto made = make_job(run);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.model.name, "megatron-18b");
+  EXPECT_EQ(made->job.cluster.name, "selene");
+  // 96 B s l h^2 (1 + s/6h + V/16lh), by hand: 96 x 1024 x 2048 x 40 x 6144^2 x (1 + 2048/36864 +
+  // 51200/3932160) = 3.2482e17 FLOP; over 256 x 135e12 FLOP/s.
+  const Measurement measured = measurement(run, made->job);
+  EXPECT_EQ(measured.step_time_from, "tflops_per_gpu");
+  EXPECT_NEAR(*measured.step_time_s, 9.398, 0.01);
+}
+
+TEST(RunJob, SwitchesThatTheRecipeHasAndTheLayoutHasNot) {
+  const auto made = make_job(
+      row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",
+          "NVIDIA NeMo performance benchmarks (24.07),24.07 final,NeMo/Megatron-Core,pretrain,"
+          "GPT3-20B,2048,H100-SXM5-80GB,64,2,1,1,2,256,FP8"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->job.training.overlap_tp);
+  EXPECT_EQ(made->job.training.fp8_recipe, spec::Fp8Recipe::kDelayed);
+  EXPECT_EQ(value_of(*made, "software"), "megatron-core-24");
+}
+
+TEST(RunJob, ReasonsOfRefusal) {
+  const auto reason = [](const std::string& columns, const std::string& cells) {
+    const auto made = make_job(row(columns, cells));
+    return made ? "" : made.error().message;
+  };
+  EXPECT_EQ(reason("model,gpu,gpus", "llama3-8b,H100,\"1,024\""),
+            "gpus: found \"1,024\"; allowed: a whole number");
+  EXPECT_EQ(reason("model,gpu,gpus", "llama3-8b,H100,"),
+            "gpus: blank; a prediction needs the number of GPUs");
+  EXPECT_EQ(reason("model,gpu,gpus,precision", "llama3-8b,H100,8,int3"),
+            "precision: found \"int3\"; allowed: FP32, FP16, BF16, FP8 and its recipes, MXFP8, "
+            "NVFP4");
+  EXPECT_NE(reason("model,gpu,gpus", "mixtrel-8x7b,H100,8").find("is it mixtral-8x7b?"),
+            std::string::npos);
+  EXPECT_NE(reason("model,gpu,gpus", "llama3-8b,TPU v5p,8").find("gpu: found \"TPU v5p\""),
+            std::string::npos);
+}
+
+TEST(RunJob, RowsOfUnknownSourcesTakeDefaults) {
+  const auto made = make_job(row("model,gpu,gpus,tp,gbs,seq,mem_gb_peak,mem_kind,samples_per_s",
+                                 "Mistral 7B,NVIDIA H100 80GB HBM3,16,2,64,4096,50,GiB,8"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.parallelism.dp, 8);
+  EXPECT_EQ(made->job.training.micro_batch, 1);
+  EXPECT_EQ(value_of(*made, "micro_batch_size"), "1");
+}
+
+TEST(MeasuredRuns, FilesThatAreNone) {
+  const auto missing = parse_measured_runs("model,gpu\nllama3-8b,H100\n", "t.csv");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "t.csv:1: column gpus is missing; is it gpu?");
+  const auto empty = parse_measured_runs("model,gpu,gpus\n", "t.csv");
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().message, "t.csv: holds no measured run under its header");
+}
+
+}  // namespace
+}  // namespace ergometer::validation
