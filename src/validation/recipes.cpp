@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
+#include <vector>
 
 #include "base/text.h"
 #include "spec/read.h"
@@ -28,12 +30,39 @@ std::string_view task_of(const JobDraft& draft) {
   return "pretrain";
 }
 
-bool same_model(std::string_view pattern, const JobDraft& draft) {
-  if (pattern == "*") return true;
-  const ModelName name = parse_model_name(pattern);
-  if (name.key == draft.name.key) return true;
-  const auto ours = find_model(draft.name.key), theirs = find_model(name.key);
-  return ours && theirs && ours->text == theirs->text;
+/// What a pattern of the table means, or what a row asks for.
+struct Named {
+  std::string key;   ///< squashed; "*" matches any
+  std::string text;  ///< the model that it stands for; empty if it stands for none
+  std::string_view task;
+  bool fsdp = false;
+};
+
+bool same_model(const Named& pattern, const Named& row) {
+  return pattern.key == row.key || (!row.text.empty() && pattern.text == row.text);
+}
+
+Named named(std::string_view pattern) {
+  Named result{pattern == "*" ? "*" : parse_model_name(pattern).key, "", task_of(pattern),
+               contains(pattern, "(fsdp)")};
+  if (const auto model = find_model(result.key)) result.text = model->text;
+  return result;
+}
+
+/// The patterns of every row of the table, read once.
+const std::vector<std::vector<Named>>& patterns() {
+  static const std::vector<std::vector<Named>> all = [] {
+    std::map<std::string_view, Named> known;
+    std::vector<std::vector<Named>> result(table().rows.size());
+    for (size_t row = 0; row < result.size(); ++row)
+      for (const std::string_view pattern : alternatives(table().cell(row, "model_pattern"))) {
+        auto it = known.find(pattern);
+        if (it == known.end()) it = known.emplace(pattern, named(pattern)).first;
+        result[row].push_back(it->second);
+      }
+    return result;
+  }();
+  return all;
 }
 
 bool same_gpu(std::string_view pattern, std::string_view gpu) {
@@ -134,28 +163,32 @@ bool source_matches(std::string_view patterns, std::string_view source) {
   return false;
 }
 
-Candidate consider(size_t row, const JobDraft& draft) {
-  const Recipe recipe{row};
+/// How specific the recipe's patterns are for the row: 2 its model and its sharding, 1 its model, 0
+/// any model; nothing if none matches.
+std::optional<int> model_match(const std::vector<Named>& recipe, const Named& row, bool any_task) {
+  std::optional<int> best;
+  for (const Named& pattern : recipe) {
+    const bool any = pattern.key == "*";
+    if (!any && !any_task && pattern.task != row.task) continue;
+    if (!any && !same_model(pattern, row)) continue;
+    best = std::max(best.value_or(0), any ? 0 : pattern.fsdp == row.fsdp ? 2 : 1);
+  }
+  return best;
+}
+
+Candidate consider(size_t index, const JobDraft& draft, const Named& row) {
+  const auto specific = model_match(patterns()[index], row, draft.source_has("MLPerf"));
+  if (!specific) return {};
+  const Recipe recipe{index};
   if (!source_matches(recipe.cell("source_pattern"), draft.cell("source"))) return {};
   bool gpu = false;
   for (const std::string_view pattern : alternatives(recipe.cell("gpu")))
     gpu = gpu || same_gpu(pattern, draft.cell("gpu"));
   if (!gpu) return {};
-  Candidate candidate{true, release_distance(recipe.cell("release"), draft.cell("release")),
-                      precision_match(recipe.cell("precision"), draft),
-                      layout_match(recipe.cell("vpp_note"), draft), 0};
-  if (candidate.precision == 0 || candidate.release >= 1000) return {};
-  bool model = false;
-  for (const std::string_view pattern : alternatives(recipe.cell("model_pattern"))) {
-    const bool any = pattern == "*";
-    if (!any && task_of(pattern) != task_of(draft) && !draft.source_has("MLPerf")) continue;
-    if (!same_model(pattern, draft)) continue;
-    model = true;
-    candidate.specific = std::max(candidate.specific, any ? 0 : 1);
-    // "(fsdp)" behind a pattern is a layout of its own.
-    if (contains(pattern, "(fsdp)") != draft.is_on("fsdp")) candidate.layout -= 4;
-  }
-  return model ? candidate : Candidate{};
+  const Candidate candidate{true, release_distance(recipe.cell("release"), draft.cell("release")),
+                            precision_match(recipe.cell("precision"), draft),
+                            layout_match(recipe.cell("vpp_note"), draft), *specific};
+  return candidate.precision == 0 || candidate.release >= 1000 ? Candidate{} : candidate;
 }
 
 }  // namespace
@@ -165,8 +198,10 @@ std::string_view Recipe::cell(std::string_view column) const { return table().ce
 std::optional<Recipe> find_recipe(const JobDraft& draft) {
   Candidate best;
   size_t row = 0;
+  Named asked{draft.name.key, "", task_of(draft), draft.is_on("fsdp")};
+  if (const auto model = find_model(asked.key)) asked.text = model->text;
   for (size_t i = 0; i < table().rows.size(); ++i) {
-    const Candidate candidate = consider(i, draft);
+    const Candidate candidate = consider(i, draft, asked);
     if (!candidate.found || !candidate.better_than(best)) continue;
     best = candidate;
     row = i;
