@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "spec/cluster_reader.h"
+#include "spec/parse_once.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
@@ -188,7 +189,7 @@ Result<Cluster> read_cluster(const std::string& name_or_path) {
   if (name_or_path.starts_with('{')) return parse_cluster(name_or_path, "cluster");
   for (const CatalogKind kind : {CatalogKind::kCluster, CatalogKind::kNode})
     if (const CatalogEntry* entry = find_in_catalog(kind, name_or_path))
-      return parse_cluster(entry->text, std::string(entry->path));
+      return parse_once(*entry, parse_cluster);
   std::error_code ignored;
   if (!std::filesystem::exists(name_or_path, ignored)) {
     std::vector<std::string_view> names = catalog_names(CatalogKind::kCluster);

@@ -8,14 +8,13 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "spec/cluster_reader.h"
+#include "spec/parse_once.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
 namespace {
 
 using base::Result;
-
-constexpr size_t kLargestFile = 1 << 20;
 
 constexpr size_t kLargestFile = 1 << 20;
 
@@ -98,7 +97,7 @@ Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string&
 
 Result<SoftwareProfile> read_software(const std::string& name_or_path) {
   if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kSoftware, name_or_path))
-    return parse_software(entry->text, std::string(entry->path));
+    return parse_once(*entry, parse_software);
   if (is_file(name_or_path)) {
     ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));
     return parse_software(text, name_or_path);
