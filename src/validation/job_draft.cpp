@@ -68,8 +68,10 @@ std::optional<int64_t> JobDraft::whole(std::string_view column) {
   if (text.empty()) return std::nullopt;
   if (text.ends_with(".0")) text.remove_suffix(2);
   const auto number = base::parse_integer(text);
-  if (number && *number >= 0) return *number;
-  refuse(fmt::format("{}: found \"{}\"; allowed: a whole number", column, cell(column)));
+  constexpr int64_t kMost = 134'217'728;
+  if (number && *number >= 0 && *number <= kMost) return *number;
+  refuse(fmt::format("{}: found \"{}\"; allowed: a whole number from 0 to {}", column, cell(column),
+                     kMost));
   return std::nullopt;
 }
 

@@ -15,7 +15,8 @@ constexpr double kGibi = 1024.0 * 1024 * 1024;
 /// A rate or an amount; nothing if the cell is blank, 0 or no number.
 std::optional<double> positive(const MeasuredRun& run, std::string_view column) {
   const auto number = base::parse_number(run.cell(column));
-  return number && *number > 0 ? std::optional(*number) : std::nullopt;
+  constexpr double kLeast = 1e-9, kMost = 1e15;
+  return number && *number >= kLeast && *number <= kMost ? std::optional(*number) : std::nullopt;
 }
 
 double sc21_flops(const spec::Job& job) {

@@ -55,7 +55,8 @@ bool is_llama_like(const std::string& key) {
 int64_t heads_for(int64_t hidden, int64_t tp) {
   int64_t best = 0;
   double best_ratio = 0;
-  for (int64_t heads = tp; heads <= hidden; heads += tp) {
+  constexpr int64_t kMostHeads = 4096;
+  for (int64_t heads = tp; heads <= std::min(hidden, kMostHeads); heads += tp) {
     if (hidden % heads != 0) continue;
     const double size = static_cast<double>(hidden / heads);
     const double ratio = size > 128 ? 128 / size : size / 128;
@@ -68,7 +69,9 @@ int64_t heads_for(int64_t hidden, int64_t tp) {
 
 /// Billions of parameters: the column, else what the name ends in.
 double parameters_of(const JobDraft& draft) {
-  if (const auto said = base::parse_number(draft.cell("params_b")); said && *said > 0) return *said;
+  if (const auto said = base::parse_number(draft.cell("params_b"));
+      said && *said > 0 && *said < 1e5)
+    return *said;
   const std::string& key = draft.name.key;
   if (key.empty() || (key.back() != 'b' && key.back() != 'm')) return 0;
   const size_t digits = key.find_last_not_of("0123456789.", key.size() - 2);

@@ -21,17 +21,20 @@ void take_positive(JobDraft& draft, std::string_view setting, std::string_view c
     draft.say(setting, fmt::format("{}", *number), column);
 }
 
+/// gpus / (tp x cp x pp), one after the other: their product may be beyond 64 bits.
 int64_t replicas(const JobDraft& draft) {
-  const int64_t unit = draft.number(kTp, 1) * draft.number(kCp, 1) * draft.number(kPp, 1);
-  return unit > 0 ? draft.number("gpus", 1) / unit : 0;
+  return draft.number("gpus", 1) / draft.number(kTp, 1) / draft.number(kCp, 1) /
+         draft.number(kPp, 1);
 }
 
 void fill_batch(JobDraft& draft, int64_t dp) {
   const int64_t steps = draft.whole("grad_accum").value_or(0);
   const int64_t batch = draft.number(kGbs, 0);
+  constexpr int64_t kMostBatch = 1'000'000'000;
+  const int64_t micro = draft.number(kMbs, 1);
+  if (steps > kMostBatch / micro / dp) return;
   if (batch == 0 && steps > 0)
-    return draft.fill(kGbs, fmt::format("{}", steps * draft.number(kMbs, 1) * dp),
-                      "grad_accum x mbs x dp");
+    return draft.fill(kGbs, fmt::format("{}", steps * micro * dp), "grad_accum x mbs x dp");
   if (batch == 0) return;
   if (!draft.has(kMbs) && steps > 0 && batch % (steps * dp) == 0)
     draft.fill(kMbs, fmt::format("{}", batch / (steps * dp)), "gbs / (grad_accum x dp)");
@@ -45,10 +48,10 @@ void mend_replicas(JobDraft& draft) {
   const int64_t batch = draft.number(kGbs, 0);
   const bool mlperf = draft.source_has("MLPerf");
   int64_t cp = draft.number(kCp, 1);
+  const int64_t shared = draft.number("gpus", 1) / draft.number(kTp, 1) / draft.number(kPp, 1);
   if (batch == 0 || replicas(draft) == 0 || batch >= replicas(draft)) return;
   if (!draft.has(kCp) || mlperf) {
-    while (cp < kMostSplit && batch < replicas(draft) &&
-           draft.number("gpus", 1) % (draft.number(kTp, 1) * draft.number(kPp, 1) * cp * 2) == 0)
+    while (cp < kMostSplit && batch < replicas(draft) && shared % (cp * 2) == 0)
       draft.correct(kCp, fmt::format("{}", cp *= 2),
                     "fewer sequences than there would be replicas");
   } else if (draft.cell("step_time_s").empty() && !draft.cell("tflops_per_gpu").empty()) {
@@ -61,7 +64,7 @@ void mend_replicas(JobDraft& draft) {
 void mend_micro_batch(JobDraft& draft, int64_t dp) {
   const int64_t batch = draft.number(kGbs, 0), micro = draft.number(kMbs, 1);
   if (batch == 0 || dp == 0 || batch % dp != 0 || batch / dp % micro == 0) return;
-  int64_t size = micro;
+  int64_t size = std::min(micro, batch / dp);
   while (batch / dp % size != 0) --size;
   draft.correct(kMbs, fmt::format("{}", size), "the row's does not divide gbs / dp");
 }

@@ -85,7 +85,7 @@ void mend_experts(JobDraft& draft, const spec::Model& model) {
   const int64_t ranks = draft.number("gpus", 1) / std::max<int64_t>(draft.number(kPp, 1), 1);
   const int64_t etp = draft.number("expert_tensor_parallel_size", draft.number(kTp, 1));
   const int64_t given = draft.number(kEp, 1);
-  int64_t ep = given;
+  int64_t ep = std::min({given, ranks, model.experts.count});
   while (ep > 1 && (ep * etp > ranks || ranks % (ep * etp) != 0 || model.experts.count % ep != 0))
     --ep;
   if (ep != given)
@@ -93,12 +93,27 @@ void mend_experts(JobDraft& draft, const spec::Model& model) {
                   fmt::format("the row's {} does not divide a stage's {} ranks", given, ranks));
 }
 
+/// More chunks than the model has layers: the row has the layout of another model. Where the batch
+/// is that of a job without stages, there are none.
+void mend_chunks(JobDraft& draft, const spec::Model& model) {
+  const int64_t pp = draft.number(kPp, 1), vpp = draft.number(kVpp, 1);
+  if (vpp == 1 || pp * vpp <= draft.number("num_layers", model.layer_count()) + 2) return;
+  const int64_t unsplit = draft.number("gpus", 1) / draft.number(kTp, 1) / draft.number(kCp, 1);
+  const int64_t passes = draft.whole("grad_accum").value_or(0);
+  constexpr std::string_view kReason = "the row's layout has more chunks than the model has layers";
+  draft.correct(kVpp, "1", kReason);
+  if (passes > 0 && draft.number("global_batch_size", 0) / passes ==
+                        unsplit * draft.number("micro_batch_size", 1))
+    draft.correct(kPp, "1", kReason);
+}
+
 /// Layers that do not divide into chunks: NVIDIA's layouts count the embedding and the loss as
 /// layers where that makes them divide, and else give the last chunk what the others leave.
 void fill_stages(JobDraft& draft, const spec::Model& model) {
   const int64_t layers = draft.number("num_layers", model.layer_count());
   const int64_t chunks = draft.number(kPp, 1) * draft.number(kVpp, 1);
-  if (chunks <= 1 || layers % chunks == 0) return;
+  constexpr int64_t kMostLayers = 100'000;
+  if (chunks <= 1 || chunks > kMostLayers || layers > kMostLayers || layers % chunks == 0) return;
   if ((layers + 2) % chunks == 0) {
     draft.fill("account_for_embedding_in_pipeline_split", "true", "makes the layers divide");
     return draft.fill("account_for_loss_in_pipeline_split", "true", "makes the layers divide");
@@ -153,12 +168,15 @@ base::Error reason_of(const base::Error& error) {
 
 Result<RunJob> make_job(const MeasuredRun& run) {
   JobDraft draft(run);
-  for (const auto step : {take_model, take_cluster, take_sizes, take_words, fill_from_recipes,
-                          fill_from_source, fill_sizes}) {
+  for (const auto step :
+       {take_model, take_cluster, take_sizes, take_words, fill_from_recipes, fill_from_source}) {
     step(draft);
     if (draft.error()) return tl::unexpected(*draft.error());
   }
   ERGOMETER_ASSIGN(const spec::Model model, spec::read_model(std::string(draft.text("model"))));
+  mend_chunks(draft, model);
+  fill_sizes(draft);
+  if (draft.error()) return tl::unexpected(*draft.error());
   mend_overlap(draft);
   mend_recomputation(draft, model);
   mend_experts(draft, model);

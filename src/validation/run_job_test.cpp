@@ -108,7 +108,7 @@ TEST(RunJob, ReasonsOfRefusal) {
     return made ? "" : made.error().message;
   };
   EXPECT_EQ(reason("model,gpu,gpus", "llama3-8b,H100,\"1,024\""),
-            "gpus: found \"1,024\"; allowed: a whole number");
+            "gpus: found \"1,024\"; allowed: a whole number from 0 to 134217728");
   EXPECT_EQ(reason("model,gpu,gpus", "llama3-8b,H100,"),
             "gpus: blank; a prediction needs the number of GPUs");
   EXPECT_EQ(reason("model,gpu,gpus,precision", "llama3-8b,H100,8,int3"),
