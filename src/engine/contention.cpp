@@ -34,7 +34,9 @@ using workload::Operator;
 
 constexpr int kRounds = 8;
 constexpr int kUndampedRounds = 3;  ///< then the mean of old and new, lest two states alternate
-constexpr double kSettled = 1e-3;   ///< largest relative change that counts as none
+constexpr double kSettled = 1e-3;   ///< largest relative change of a stretch that counts as none
+/// The same of the step: what single instructions meet may go on changing places without an end.
+constexpr double kSettledStep = 2e-4;
 enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
 
 /// What a collective asks of the rank's links when it is alone, bytes/s.
@@ -86,8 +88,11 @@ class Contention {
   Stretch settle() {
     Stretch stretch = all_ones();
     Stretch found = stretch;
+    double step_s = 0;
     for (int round = 0; round < kRounds; ++round) {
       run(stretch);
+      const double before_s = std::exchange(step_s, end_s());
+      if (round > 1 && std::abs(step_s - before_s) <= kSettledStep * step_s) break;
       look_at(found);
       const double change = move_to(found, round < kUndampedRounds ? 1.0 : 0.5, stretch);
       if (change < kSettled) break;
@@ -107,6 +112,7 @@ class Contention {
   Stretch all_ones() const;
   Demand demand(size_t role, size_t number) const;
   void run(const Stretch& stretch);
+  double end_s() const;
   void look_at(Stretch& found);
   void fill_lanes(size_t role, const Activities& times);
   Activity activity_of(size_t role, size_t index, const Activities& times) const;
@@ -162,6 +168,15 @@ void Contention::run(const Stretch& stretch) {
     for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
   }
   run_representatives(input, durations_s_, times_);
+}
+
+/// Of the last round: when the last role is done.
+double Contention::end_s() const {
+  double end_s = 0;
+  for (const Activities& times : times_)
+    if (!times.end_s.empty())
+      end_s = std::max(end_s, *std::max_element(times.end_s.begin(), times.end_s.end()));
+  return end_s;
 }
 
 void Contention::look_at(Stretch& found) {
