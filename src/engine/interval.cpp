@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/evidence_tables.h"
@@ -98,6 +100,13 @@ double communication_share(const run::Performance& p) {
          p.step_time_s;
 }
 
+/// Of the step, that compute waits for the host, mean over roles.
+double host_share(const Timeline& timeline) {
+  if (timeline.step_s <= 0 || timeline.host_gaps_s.empty()) return 0;
+  return std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
+         static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
+}
+
 }  // namespace
 
 EvidenceKey evidence_key(const spec::Job& job) {
@@ -152,10 +161,12 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   return interval;
 }
 
-Interval step_time_interval(const spec::Job& job, const run::Performance& performance,
-                            double host_share) {
-  return step_time_interval(job, performance, host_share, catalog_evidence(),
-                            catalog_uncertainty());
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline) {
+  Interval interval = step_time_interval(job, performance, host_share(timeline), catalog_evidence(),
+                                         catalog_uncertainty());
+  performance.step_time_s_low = interval.low_s;
+  performance.step_time_s_high = interval.high_s;
+  performance.interval_reasons = std::move(interval.reasons);
 }
 
 }  // namespace ergometer::engine

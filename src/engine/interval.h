@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/timeline.h"
 #include "run/run.h"
 #include "spec/job.h"
 
@@ -70,8 +71,7 @@ struct Interval {
 Interval step_time_interval(const spec::Job& job, const run::Performance& performance,
                             double host_share, const std::vector<Evidence>& evidence,
                             const Uncertainty& uncertainty);
-/// The same with the catalog's tables.
-Interval step_time_interval(const spec::Job& job, const run::Performance& performance,
-                            double host_share);
+/// The same with the catalog's tables, written into the performance it is about.
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline);
 
 }  // namespace ergometer::engine

@@ -1,6 +1,5 @@
 #include "engine/simulate.h"
 
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -11,24 +10,6 @@
 #include "engine/summary.h"
 
 namespace ergometer::engine {
-
-namespace {
-
-/// Of the step, that compute waits for the host, mean over roles.
-double host_share(const Timeline& timeline) {
-  if (timeline.step_s <= 0 || timeline.host_gaps_s.empty()) return 0;
-  return std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
-         static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
-}
-
-void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline) {
-  Interval interval = step_time_interval(job, performance, host_share(timeline));
-  performance.step_time_s_low = interval.low_s;
-  performance.step_time_s_high = interval.high_s;
-  performance.interval_reasons = std::move(interval.reasons);
-}
-
-}  // namespace
 
 base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));

@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "engine/simulate.h"
+#include "engine/prepared.h"
 
 namespace ergometer::validation {
 namespace {
@@ -91,7 +91,7 @@ Prediction predict(const MeasuredRun& row) {
   out.traits["parallelism"] = parallelism_of(job);
   out.traits["scale"] = scale_of(job.gpus);
   out.traits["precision"] = precision_of(job, out.traits["precision"]);
-  auto run = engine::simulate(job, {});
+  auto run = engine::estimate(job);
   if (!run) {
     out.skipped_reason = run.error().message;
     return out;

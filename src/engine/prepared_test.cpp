@@ -1,0 +1,110 @@
+#include "engine/prepared.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/simulate.h"
+#include "spec/settings.h"
+
+namespace ergometer::engine {
+namespace {
+
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+/// Short names are allowed.
+std::string find_name(const std::string& word) {
+  const spec::SettingInfo* info = spec::find_setting(word);
+  return info == nullptr ? word : std::string(info->name);
+}
+
+spec::Job make_job(const Values& values) {
+  spec::Settings settings;
+  for (const auto& [name, value] : values) settings.set(find_name(name), value, {});
+  auto job = spec::resolve(settings);
+  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
+  return job ? *std::move(job) : spec::Job{};
+}
+
+/// The step that is played in part against the whole one.
+void expect_close(const Values& values) {
+  const spec::Job job = make_job(values);
+  const auto whole = simulate(job, {});
+  const auto part = estimate(job);
+  ASSERT_TRUE(whole && part);
+  const run::Performance &a = whole->performance, &b = part->performance;
+  EXPECT_NEAR(b.step_time_s, a.step_time_s, 0.005 * a.step_time_s);
+  EXPECT_NEAR(b.mfu, a.mfu, 0.005 * a.mfu);
+  EXPECT_NEAR(b.breakdown_s.compute, a.breakdown_s.compute, 0.01 * a.step_time_s);
+  EXPECT_NEAR(b.breakdown_s.idle, a.breakdown_s.idle, 0.01 * a.step_time_s);
+  EXPECT_NEAR(b.step_time_s_high, a.step_time_s_high, 0.01 * a.step_time_s_high);
+  EXPECT_DOUBLE_EQ(part->memory.peak_bytes, whole->memory.peak_bytes);
+}
+
+TEST(Prepared, ManyMicroBatchesOnOneStage) {
+  expect_close({{"model", "llama3-8b"},
+                {"cluster", "hgx-h100"},
+                {"gpus", "8"},
+                {"tp", "2"},
+                {"global_batch_size", "400"},
+                {"seq_length", "4096"},
+                {"recompute", "full"}});
+}
+
+TEST(Prepared, ManyMicroBatchesOnAPipeline) {
+  expect_close({{"model", "llama3-70b"},
+                {"cluster", "hgx-h100"},
+                {"gpus", "64"},
+                {"tp", "4"},
+                {"pp", "4"},
+                {"global_batch_size", "516"},
+                {"seq_length", "8192"}});
+}
+
+TEST(Prepared, InterleavedWithBatchesThatLeaveARest) {
+  expect_close({{"model", "llama3-70b"},
+                {"cluster", "hgx-h100"},
+                {"gpus", "64"},
+                {"tp", "4"},
+                {"pp", "4"},
+                {"vpp", "5"},
+                {"global_batch_size", "256"},
+                {"seq_length", "8192"},
+                {"overlap_grad_reduce", "true"},
+                {"overlap_param_gather", "true"}});
+}
+
+TEST(Prepared, ShardedParametersGatheredInEveryMicroBatch) {
+  expect_close({{"model", "llama3-8b"},
+                {"cluster", "hgx-h100"},
+                {"gpus", "16"},
+                {"fsdp", "true"},
+                {"global_batch_size", "640"},
+                {"seq_length", "2048"}});
+}
+
+TEST(Prepared, ExpertsOnAPipeline) {
+  expect_close({{"model", "mixtral-8x7b"},
+                {"cluster", "hgx-h100"},
+                {"gpus", "64"},
+                {"pp", "4"},
+                {"ep", "8"},
+                {"global_batch_size", "1024"},
+                {"seq_length", "4096"}});
+}
+
+TEST(Prepared, FewMicroBatchesAreTheStepItself) {
+  const spec::Job job = make_job({{"model", "llama3-8b"},
+                                  {"cluster", "hgx-h100"},
+                                  {"gpus", "16"},
+                                  {"pp", "4"},
+                                  {"global_batch_size", "16"},
+                                  {"seq_length", "4096"}});
+  const auto whole = simulate(job, {});
+  const auto part = Prepared(job).step_time_s(job);
+  ASSERT_TRUE(whole && part);
+  EXPECT_DOUBLE_EQ(*part, whole->performance.step_time_s);
+}
+
+}  // namespace
+}  // namespace ergometer::engine
