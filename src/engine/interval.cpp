@@ -49,6 +49,7 @@ class Terms {
     variance_ += sigma * sigma;
     reasons_.push_back(std::move(reason));
   }
+  void add_quietly(double sigma) { variance_ += sigma * sigma; }
   /// A term that always applies, and is named only where it counts.
   void add_share(double sigma, double share, std::string_view what) {
     constexpr double kWorthNaming = 0.05;
@@ -56,7 +57,7 @@ class Terms {
     if (share >= kWorthNaming) {
       add(term, fmt::format("{:.0f} % of the step {}", 100 * share, what));
     } else {
-      variance_ += term * term;
+      add_quietly(term);
     }
   }
   double sigma() const { return std::sqrt(variance_); }
@@ -78,7 +79,7 @@ void add_gpu(Terms& terms, const EvidenceKey& key, const Known& known, const Unc
     terms.add(sigma, fmt::format("only {} {} of runs on {} {} seen", known.gpu_groups, "series",
                                  key.gpu, known.gpu_groups == 1 ? "was" : "were"));
   } else {
-    terms.add_share(sigma, 0, "");
+    terms.add_quietly(sigma);
   }
 }
 

@@ -77,7 +77,7 @@ TEST(Interval, IsNarrowWhereEverythingWasSeen) {
   const spec::Job job = one_node();
   const Interval i = step_time_interval(job, ten_seconds(), 0, seen(job), kTerms);
   EXPECT_NEAR(i.sigma, 0.05, 1e-12);
-  EXPECT_NEAR(i.low_s, 9.2106, 1e-4);
+  EXPECT_NEAR(i.low_s, 9.2105, 1e-4);
   EXPECT_NEAR(i.high_s, 10.8571, 1e-4);
   EXPECT_TRUE(i.reasons.empty());
 }
