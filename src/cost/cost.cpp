@@ -67,12 +67,14 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
 
 double CostModel::launch_s() const { return parameters_->launch_s; }
 double CostModel::captured_launch_s() const { return parameters_->captured_launch_s; }
+double CostModel::expert_cast_s() const { return parameters_->expert_cast_s; }
 double CostModel::collective_launch_s() const { return parameters_->collective_launch_s; }
 
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job) {
   CostTable table;
   table.launch_s = model.launch_s();
   table.captured_launch_s = model.captured_launch_s();
+  table.expert_cast_s = model.expert_cast_s();
   table.collective_launch_s = model.collective_launch_s();
   table.reference_clock_hz = job.cluster.node.gpu.sustained_clock_hz;
   table.prices.resize(plan.roles.size());

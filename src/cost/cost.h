@@ -61,6 +61,8 @@ class CostModel {
   double launch_s() const;
   /// The same of operators that partial graphs hold.
   double captured_launch_s() const;
+  /// Host time to quantize one expert's tensor, beside its launches.
+  double expert_cast_s() const;
   /// Host time to start one collective: a call of the communication library.
   double collective_launch_s() const;
   /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
@@ -89,11 +91,14 @@ struct CostTable {
   double launch_s = 0;
   double captured_launch_s = 0;
   double collective_launch_s = 0;
+  double expert_cast_s = 0;
   /// Host time to launch an operator's kernels.
   double host_s(const workload::Operator& op) const {
     const bool collective = op.kind == workload::OperatorKind::kCollective;
-    const double one_s = op.captured ? captured_launch_s : collective ? collective_launch_s : launch_s;
-    return one_s * op.kernels;
+    const double one_s = op.captured  ? captured_launch_s
+                         : collective ? collective_launch_s
+                                      : launch_s;
+    return one_s * op.kernels + (op.captured ? 0 : expert_cast_s * op.expert_casts);
   }
   double reference_clock_hz = 0;
 };

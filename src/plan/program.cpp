@@ -11,6 +11,7 @@
 #include "plan/schedule.h"
 #include "plan/sharded_units.h"
 #include "plan/step_end.h"
+#include "workload/graphs.h"
 
 namespace ergometer::plan {
 namespace {
@@ -234,18 +235,36 @@ class RoleProgram {
         if (!whole) held.hold(item);
         continue;
       }
-      const workload::Operator& op = operators_.at(item.op);
+      const workload::Operator op = operators_.at(item.op);
       if (!runs(slot, op.pass)) continue;
       held.before(item.stream);
       const bool beside = overlaps_experts_ && item.stream == Stream::kCompute &&
                           op.collective == workload::CollectiveKind::kAllToAll &&
                           op.kind == workload::OperatorKind::kCollective &&
                           op.group == workload::GroupKind::kExpert;
-      if (beside) writer_.join(Stream::kExpert, Stream::kCompute);
-      writer_.op(beside ? Stream::kExpert : item.stream, item.op);
+      if (beside) {
+        write_beside(item.op);
+      } else {
+        writer_.op(item.stream, item.op);
+      }
       if (op.name == kCountsToHost) writer_.host_sync();
     }
     held.before(Stream::kCompute);
+  }
+
+  /// The share of an expert transfer that meets the other micro batch's kernels, and in line what
+  /// finds none: the host issues both micro batches' kernels from one thread, and a transfer issued
+  /// late hides behind nothing. A graph of the whole iteration issues all in time.
+  void write_beside(int32_t index) {
+    const double share = workload::captures_everything(job_.training)
+                             ? 1
+                             : job_.software.parameters.value_or("overlap.expert_share", 1);
+    workload::Operator hidden = operators_.at(index), open = hidden;
+    hidden.comm_bytes *= share;
+    open.comm_bytes -= hidden.comm_bytes;
+    writer_.join(Stream::kExpert, Stream::kCompute);
+    if (share > 0) writer_.op(Stream::kExpert, share < 1 ? operators_.add(hidden) : index);
+    if (share < 1) writer_.op(Stream::kCompute, share > 0 ? operators_.add(open) : index);
   }
 
   void set_layer(const ScheduleSlot& slot, const Chunk& chunk, size_t index) {

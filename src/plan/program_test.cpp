@@ -65,6 +65,11 @@ TEST(Program, ExpertTransfersGoBesideAnotherMicroBatch) {
   EXPECT_EQ(count(plan, 0, "E:dispatch"), 1);
   EXPECT_EQ(count(plan, 0, "E<C"), 1);
   EXPECT_EQ(count(plan, 0, "C<E"), 2);
+  // Of which a part may find nothing to hide behind: it stays in line.
+  job.software.parameters.set("overlap.expert_share", {0.75, "", {}, {}});
+  const Plan parted = plan_of(job);
+  EXPECT_EQ(count(parted, 0, "dispatch"), 2);
+  EXPECT_EQ(count(parted, 0, "E:dispatch"), 1);
 }
 
 TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {

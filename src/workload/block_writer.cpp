@@ -41,6 +41,7 @@ void BlockWriter::memory(Memory work, Pass pass) {
   op.precision = shapes_.precision;
   op.bytes = work.bytes;
   op.kernels = work.kernels;
+  op.expert_casts = work.expert_casts;
   add(std::move(op));
 }
 

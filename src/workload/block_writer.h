@@ -35,6 +35,7 @@ class BlockWriter {
     std::string name;
     double bytes;
     int kernels = 1;
+    int expert_casts = 0;
   };
   /// A kernel bound by memory, in the writer's own pass or in another.
   void memory(Memory work) { memory(std::move(work), pass_); }

@@ -108,7 +108,8 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
 void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width, Pass pass) {
   writer.memory({linear.module, linear.name + "_fp8_cast",
                  rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes()),
-                 cast_kernels(writer.job()) * launches(linear)},
+                 cast_kernels(writer.job()) * launches(linear),
+                 linear.grouped ? static_cast<int>(linear.groups) : 0},
                 pass);
 }
 

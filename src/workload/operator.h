@@ -57,7 +57,7 @@ struct AttentionShape {
   int64_t qk_dim = 0, v_dim = 0;
   bool causal = true;
   bool backward = false;
-  bool fused = true;  ///< flash attention; else separate score, softmax and value kernels
+  bool fused = true;   ///< flash attention; else separate score, softmax and value kernels
   int64_t window = 0;  ///< sliding window in tokens; 0: none
   bool sinks = false;  ///< a learned logit a head joins the softmax (GPT-OSS)
 };
@@ -92,6 +92,7 @@ struct Operator {
       0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
   double bytes = 0;        ///< HBM traffic, read and written
   int kernels = 1;         ///< launches
+  int expert_casts = 0;    ///< experts' tensors that the host quantizes one by one beside launching
   bool captured = false;   ///< launched as part of a CUDA graph while other work is not
   double host_wait_s = 0;  ///< host work that the stream waits for, whatever the GPU
 
