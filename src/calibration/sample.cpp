@@ -29,6 +29,7 @@ Candidate candidate(const MeasuredRun& run, const ParameterList& list) {
   if (!made) return {Fate::kRefused, {}};
   const validation::Measurement measured = validation::measurement(run, made->job);
   if (!measured.step_time_s || *measured.step_time_s <= 0) return {Fate::kWithoutTime, {}};
+  if (!measured.contradiction.empty()) return {Fate::kRefused, {}};
   Candidate result{Fate::kUsed, {}};
   Sample& sample = result.sample;
   sample.id = run.cell("id");

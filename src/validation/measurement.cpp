@@ -1,5 +1,7 @@
 #include "validation/measurement.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "validation/names.h"
 #include "workload/flops.h"
@@ -29,6 +31,22 @@ double sc21_flops(const spec::Job& job) {
          (1 + seq / (6 * hidden) + vocab / (16 * layers * hidden));
 }
 
+/// NVIDIA's releases up to 25.07 counted the whole attention square, later ones its causal half.
+bool counts_full_attention(const MeasuredRun& run) {
+  const int release = release_number(run.cell("release"));
+  return contains(run.cell("source"), "NVIDIA") && release > 0 && release <= 2507;
+}
+
+/// The FLOPs of a step that the row's TFLOP/s count.
+double counted_flops(const MeasuredRun& run, const spec::Job& job) {
+  const std::string_view kind = run.cell("flops_kind");
+  if (kind.starts_with("hardware"))
+    return sc21_flops(job) / (contains(kind, "under-reports ~3%") ? 1.03 : 1);
+  spec::Job counted = job;
+  if (counts_full_attention(run)) counted.training.attention_flops_full = true;
+  return workload::model_flops_per_step(counted).value();
+}
+
 }  // namespace
 
 Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
@@ -49,12 +67,18 @@ Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
   take("tokens_per_s_per_gpu", tokens / gpus);
   take("tokens_per_s_total", tokens);
   take("samples_per_s", batch);
-  if (!result.step_time_s && positive(run, "tflops_per_gpu")) {
-    const std::string_view kind = run.cell("flops_kind");
-    double work = kind.starts_with("hardware") ? sc21_flops(job)
-                                               : workload::model_flops_per_step(job).value();
-    if (contains(kind, "under-reports ~3%")) work /= 1.03;
-    take("tflops_per_gpu", work / gpus / kTera);
+  if (const auto rate = positive(run, "tflops_per_gpu")) {
+    const double seconds = counted_flops(run, job) / gpus / kTera / *rate;
+    if (!result.step_time_s) {
+      result.step_time_s = seconds;
+      result.step_time_from = "tflops_per_gpu";
+    }
+    const double ratio = seconds / *result.step_time_s;
+    constexpr double kMost = 2;
+    if (ratio > kMost || ratio < 1 / kMost)
+      result.contradiction = fmt::format(
+          "the row contradicts itself: its {} make a step of {:.4g} s, its {} TFLOP/s one of {:.4g} s",
+          result.step_time_from, *result.step_time_s, run.cell("tflops_per_gpu"), seconds);
   }
   if (const auto memory = positive(run, "mem_gb_peak")) {
     const std::string_view kind = run.cell("mem_kind");

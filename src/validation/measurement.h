@@ -14,6 +14,8 @@ struct Measurement {
   std::optional<double> memory_bytes;
   std::optional<double> power_w_per_gpu;
   std::string step_time_from;  ///< the column, "tokens_per_s_per_gpu"; empty without a step time
+  /// Why the row cannot be right; empty if nothing contradicts itself.
+  std::string contradiction;
 };
 
 /// The step time as measured, else from the rate that the row gives (B: sequences of a step, s:
@@ -25,8 +27,11 @@ struct Measurement {
 /// F with l layers, hidden h, vocabulary V:
 ///   SC21 and BigScience, recomputation included   96 B s l h^2 (1 + s/(6 h) + V/(16 l h))
 ///   BigScience's earlier estimator reports 3 % too little: its rates are multiplied by 1.03.
-///   others: model FLOPs, as the job counts them.
+///   others: model FLOPs, as the job counts them; NVIDIA's releases up to 25.07 count the whole
+///   attention square.
 /// Memory: mem_gb_peak in GiB where mem_kind says GiB or torch's allocator, else in GB.
+/// A row whose step time and TFLOP/s, both given, differ by more than a factor of two with the
+/// formula of the source has a wrong batch, model or time.
 Measurement measurement(const MeasuredRun& run, const spec::Job& job);
 
 }  // namespace ergometer::validation

@@ -85,6 +85,10 @@ Prediction predict(const MeasuredRun& row) {
   const spec::Job& job = made->job;
   out.fills = std::move(made->fills);
   out.measured = measurement(row, job);
+  if (!out.measured.contradiction.empty()) {
+    out.skipped_reason = out.measured.contradiction;
+    return out;
+  }
   out.kind = engine::evidence_key(job);
   out.gpus = job.gpus;
   out.traits["gpu"] = job.cluster.node.gpu.name;

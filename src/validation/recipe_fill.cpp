@@ -97,7 +97,15 @@ void fill_sharding(JobDraft& draft, const Recipe& recipe, std::string_view reaso
   if (says_off(recipe.cell("dist_opt"))) draft.fill("zero", "0", reason);
 }
 
-/// A size of the note, where the row leaves it blank and the recipe is for as many GPUs.
+/// The value of "vp=" in the parts of a note; empty if it has none.
+std::string noted(const std::vector<std::string_view>& parts, std::string_view key) {
+  for (const std::string_view part : parts)
+    if (part.starts_with(key)) return std::string(part.substr(key.size()));
+  return "";
+}
+
+/// The sizes of the note that the row leaves blank: all where the recipe is for as many GPUs, else
+/// the virtual stages where the row's stages are the recipe's.
 void fill_noted(JobDraft& draft, std::string_view note, std::string_view reason) {
   struct Key {
     std::string_view note, setting;
@@ -111,7 +119,16 @@ void fill_noted(JobDraft& draft, std::string_view note, std::string_view reason)
                                                    {"mbs=", "micro_batch_size"}});
   const auto parts = alternatives(note.substr(0, note.find(';')), ' ');
   const std::string gpus = fmt::format("n={}", draft.text("gpus"));
-  if (parts.empty() || parts[0] != gpus) return;
+  if (parts.empty()) return;
+  if (parts[0] != gpus) {
+    const bool same_stages =
+        noted(parts, "tp=") == draft.text("tensor_model_parallel_size") &&
+        noted(parts, "pp=") == draft.text("pipeline_model_parallel_size");
+    const std::string chunks = noted(parts, "vp=");
+    if (same_stages && !chunks.empty() && draft.number("pipeline_model_parallel_size", 1) > 1)
+      draft.fill("virtual_pipeline_model_parallel_size", chunks, reason);
+    return;
+  }
   for (const Key& key : kKeys)
     for (const std::string_view part : parts)
       if (part.starts_with(key.note) && part.size() > key.note.size()) {

@@ -157,7 +157,10 @@ struct Candidate {
   }
 };
 
+/// "NVIDIA NeMo" is Megatron's NeMo; AutoModel, of the same family name, trains with FSDP.
 bool source_matches(std::string_view patterns, std::string_view source) {
+  constexpr std::string_view kAutoModel = "AutoModel";
+  if (contains(source, kAutoModel) && !contains(patterns, kAutoModel)) return false;
   for (const std::string_view pattern : alternatives(patterns))
     if (contains(source, pattern)) return true;
   return false;

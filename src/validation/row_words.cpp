@@ -23,10 +23,6 @@ void take_precision(JobDraft& draft) {
         "precision: found \"{}\"; allowed: FP32, FP16, BF16, FP8 and its recipes, MXFP8, NVFP4",
         cell));
   draft.say("precision", std::string(name.precision), "precision");
-  if (name.precision == "nvfp4" && !draft.has("precision")) {
-    draft.fill("precision", "fp8", "FP4 is not modelled; priced as MXFP8");
-    draft.fill("fp8_recipe", "mxfp8", "FP4 is not modelled; priced as MXFP8");
-  }
   if (name.precision != "fp8") return;
   if (!name.fp8_recipe.empty()) draft.say("fp8_recipe", std::string(name.fp8_recipe), "precision");
 }
@@ -80,7 +76,9 @@ void take_switches(JobDraft& draft) {
 }
 
 void take_recomputation(JobDraft& draft) {
-  const std::string_view cell = draft.cell("recompute");
+  std::string_view cell = draft.cell("recompute");
+  // "activation checkpointing=True, cpu offload=False": only the first is about recomputation.
+  if (cell.starts_with("activation checkpointing=")) cell = cell.substr(0, cell.find(','));
   if (cell.empty() || contains(cell, "=False") || cell == "none" || cell == "None")
     return cell.empty() ? void() : draft.say("recompute_granularity", "none", "recompute");
   const auto say = [&](const char* setting, std::string value) {

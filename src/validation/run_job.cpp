@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/memory.h"
 #include "plan/nanotron_stages.h"
 #include "spec/read.h"
 #include "validation/job_draft.h"
@@ -157,6 +158,14 @@ void finish(const JobDraft& draft, RunJob& result) {
   }
 }
 
+/// Where neither the row nor its recipe says whether FSDP recomputes, it does when it has to.
+bool needs_recomputation(const JobDraft& draft, const spec::Job& job) {
+  if (draft.has("recompute_granularity") || job.training.framework != spec::Framework::kTorchFsdp)
+    return false;
+  const workload::Workload workload = workload::lower(job);
+  return !plan::memory(job, workload, plan::divide(job, workload)).fits;
+}
+
 /// An error of `resolve` without the settings' own words for where it came from.
 base::Error reason_of(const base::Error& error) {
   std::string message = error.message;
@@ -185,6 +194,11 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   if (split_over_nodes) draft.say("allow_tp_across_nodes", "true", "tp");
   auto job = spec::resolve(draft.settings());
   if (!job) return tl::unexpected(reason_of(job.error()));
+  if (needs_recomputation(draft, *job)) {
+    draft.fill("recompute_granularity", "full", "does not fit without recomputation");
+    job = spec::resolve(draft.settings());
+    if (!job) return tl::unexpected(reason_of(job.error()));
+  }
   RunJob result{*std::move(job), std::move(draft.fills())};
   finish(draft, result);
   return result;

@@ -1,6 +1,7 @@
 // Blanks that the source of a row fills: what its authors trained with, whatever the row.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -127,13 +128,22 @@ void fill_mosaic(JobDraft& draft) {
            {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"framework", "fsdp"}});
 }
 
+/// DeepEP dispatches tokens between the ranks of expert parallelism: a row that names it has some.
+void fill_expert_parallelism(JobDraft& draft) {
+  if (!contains(draft.cell("overlap_notes"), "DeepEP")) return;
+  constexpr int64_t kMost = 64;
+  draft.fill("expert_model_parallel_size",
+             fmt::format("{}", std::min(kMost, draft.number("gpus", 1))),
+             "the row names DeepEP: over all ranks, at most 64");
+}
+
 void fill_torch(JobDraft& draft) {
+  fill_expert_parallelism(draft);
   constexpr std::string_view kReason = "torchtitan's and AutoModel's FSDP2";
   const bool splits_only = draft.cell("fsdp_zero").empty() && splits_tensors(draft) &&
                            draft.number("gpus", 1) == draft.number(kTp, 1);
   if (!splits_only && !draft.has("zero")) draft.fill("fsdp", "true", kReason);
-  fill_all(draft, kReason,
-           {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"framework", "fsdp"}});
+  fill_all(draft, kReason, {{"precision", "bf16"}, {"framework", "fsdp"}});
   if (splits_tensors(draft))
     draft.fill("tp_comm_overlap",
                contains(draft.cell("overlap_notes"), "async TP") ? "true" : "false",
