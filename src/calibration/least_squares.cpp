@@ -8,8 +8,9 @@ namespace ergometer::calibration {
 namespace {
 
 constexpr int kReweightings = 40;
-constexpr double kSettled = 1e-7;  ///< change of x that counts as none
-constexpr double kGain = 1e-3;     ///< relative fall of the cost that is not worth another round
+constexpr double kSettled = 1e-7;   ///< change of x that counts as none
+constexpr double kGain = 1e-3;      ///< relative fall of the cost that is not worth another round
+constexpr double kGoodGain = 0.02;  ///< relative fall of the cost that lets old slopes do again
 constexpr double kFirstDamping = 1e-3;
 constexpr double kLeastDamping = 1e-9, kMostDamping = 1e4;
 
@@ -145,24 +146,35 @@ Fit fit(const Problem& problem, std::vector<double> start, int iterations) {
   Fit result;
   result.x = std::move(start);
   double damping = kFirstDamping;
-  while (result.iterations < iterations && !result.converged) {
-    result.at = problem.linearise(result.x);
-    if (result.iterations++ == 0) {
-      result.start_residuals = result.at.residuals;
-      result.cost = result.start_cost = cost(problem, result.x, result.at.residuals);
+  bool stale = true;  // the slopes are not those where the fit stands, or none
+  bool linearise = true;
+  while (!result.converged) {
+    if (linearise) {
+      if (result.iterations == iterations) break;
+      result.at = problem.linearise(result.x);
+      stale = linearise = false;
+      if (result.iterations++ == 0) {
+        result.start_residuals = result.at.residuals;
+        result.cost = result.start_cost = cost(problem, result.x, result.at.residuals);
+      }
     }
-    for (bool tried = false; !tried; damping *= 10) {
-      std::vector<double> x = solve_linearised(problem, result.at, damping);
-      std::vector<double> residuals = problem.residuals(x);
-      const double reached = cost(problem, x, residuals);
-      const double gain = result.cost - reached;
-      result.converged = gain < kGain * result.cost;
-      tried = gain > 0 || damping > kMostDamping || -gain < kSettled * result.cost;
-      if (gain <= 0) continue;
+    std::vector<double> x = solve_linearised(problem, result.at, damping);
+    std::vector<double> residuals = problem.residuals(x);
+    const double reached = cost(problem, x, residuals);
+    const double gain = result.cost - reached;
+    if (gain > 0) {
       result.x = result.at.x = std::move(x);
       result.at.residuals = std::move(residuals);
       result.cost = reached;
-      damping = std::max(damping / 100, kLeastDamping);
+      damping = std::max(damping / 10, kLeastDamping);
+      result.converged = !stale && gain < kGain * result.cost;
+      linearise = gain < kGoodGain * result.cost;
+      stale = true;
+    } else if (stale) {
+      linearise = true;
+    } else {
+      result.converged = damping > kMostDamping || -gain < kSettled * result.cost;
+      damping *= 10;
     }
   }
   return result;

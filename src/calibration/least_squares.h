@@ -63,8 +63,9 @@ struct Fit {
   bool converged = false;
 };
 
-/// Levenberg-Marquardt from `start`: linearise, solve, go there if C falls, else damp more. Ends
-/// when C falls by less than 1 in 1000 or after `iterations` linearisations.
+/// Levenberg-Marquardt from `start`: linearise, solve, go there if C falls, else damp more. Slopes
+/// are costly and change little, so they serve again as long as C falls by 2 % a step. Ends when C
+/// falls by less than 1 in 1000 with slopes of the place, or after `iterations` linearisations.
 Fit fit(const Problem& problem, std::vector<double> start, int iterations);
 
 }  // namespace ergometer::calibration

@@ -45,9 +45,15 @@ std::string errors_text(const char* what, const ErrorStatistics& e) {
       100 * e.within_15_fraction, e.group_bias_pct);
 }
 
+/// One line's worth of a title: "software/automodel and 14 more p2p.fixed".
+std::string short_title(const FittedParameter& it) {
+  if (it.targets.size() <= 2) return it.title();
+  return fmt::format("{} and {} more {}", it.targets.front().file, it.targets.size() - 1, it.name);
+}
+
 std::string parameters_text(const ParameterList& list, const Calibration& calibration) {
   size_t width = 9;
-  for (const FittedParameter& it : list.parameters) width = std::max(width, it.title().size());
+  for (const FittedParameter& it : list.parameters) width = std::max(width, short_title(it).size());
   std::string out =
       fmt::format("{:<{}}  {:>12}  {:>12}  {:>7}  {:>7}  {:>10}  {:>5}  {:>6}\n", "parameter",
                   width, "prior", "value", "change", "error", "determined", "rows", "groups");
@@ -56,7 +62,7 @@ std::string parameters_text(const ParameterList& list, const Calibration& calibr
     const FittedValue& fitted = calibration.values[j];
     const std::string note = warning(fitted);
     out += fmt::format("{:<{}}  {:>12}  {:>12}  {:>+5.1f} %  {:>5.1f} %  {:>10.2f}  {:>5}  {:>6}",
-                       it.title(), width, shown(it.targets.front().prior, it),
+                       short_title(it), width, shown(it.targets.front().prior, it),
                        shown(value_of(it.targets.front(), fitted), it), 100 * std::expm1(fitted.x),
                        100 * fitted.standard_error, fitted.determined, fitted.rows, fitted.groups);
     out += note.empty() ? "\n" : "  " + note + "\n";

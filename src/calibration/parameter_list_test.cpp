@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "calibration/sample.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "spec/resolve.h"
@@ -88,7 +89,28 @@ TEST(ParameterList, FindsAndChangesWhatAJobReads) {
   // What was prepared before is priced with what stands in the job now.
   const double after_s = *prepared.step_time_s(small);
   EXPECT_NE(before_s, after_s);
-  EXPECT_DOUBLE_EQ(after_s, engine::simulate(small, {})->performance.step_time_s);
+  EXPECT_NEAR(after_s, engine::simulate(small, {})->performance.step_time_s, 0.005 * after_s);
+}
+
+TEST(ParameterList, OnlyNamedParametersStandInPlans) {
+  // Priced with a parameter moved, on the plan from before: what a new plan gives, or it is named.
+  for (const char* cluster : {"h100-superpod", "gb200-superpod"}) {
+    const spec::Job before = job(cluster, "16");
+    const engine::Prepared prepared(before);
+    for (const spec::ParameterInfo& info : spec::parameter_table()) {
+      if (info.owner != spec::ParameterOwner::kSoftware ||
+          !before.software.parameters.has(info.name))
+        continue;
+      spec::Job after = before;
+      base::Parameter changed = *before.software.parameters.find(info.name);
+      changed.value *= 1.5;
+      after.software.parameters.set(std::string(info.name), changed);
+      const bool in_plan =
+          *prepared.step_time_s(after) != *engine::Prepared(after).step_time_s(after);
+      const FittedParameter parameter{std::string(info.name), {{info.owner, "", "", 1}}, 1, 0, 0};
+      EXPECT_LE(in_plan, stands_in_plan(parameter)) << info.name;
+    }
+  }
 }
 
 }  // namespace

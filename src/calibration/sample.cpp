@@ -61,8 +61,8 @@ void keep_samples(std::vector<Candidate>& candidates, int64_t limit, Samples& sa
   for (Sample& sample : samples.rows) sample.weight = 1.0 / static_cast<double>(kept[sample.group]);
 }
 
-/// A sample's job at one x after another. Plans are kept from x to x but where a parameter of the
-/// software moves: those stand in the plan too (copies of FSDP, kernels of the optimizer).
+/// A sample's job at one x after another. The plan is kept from x to x but where a parameter moves
+/// that stands in it.
 class Pricer {
  public:
   Pricer(const Sample& sample, const ParameterList& list, std::span<const double> x)
@@ -71,7 +71,7 @@ class Pricer {
     prepared_.emplace(job_);
   }
 
-  /// At the x of the constructor, but for the parameters of the hardware.
+  /// Where `x` is the constructor's but for parameters that do not stand in the plan.
   std::optional<double> step_time_s(std::span<const double> x) {
     apply(list_, x, sample_.parameters, job_);
     return checked(prepared_->step_time_s(job_));
@@ -94,11 +94,14 @@ class Pricer {
   std::optional<engine::Prepared> prepared_;
 };
 
-bool is_of_software(const FittedParameter& parameter) {
-  return parameter.targets.front().owner == spec::ParameterOwner::kSoftware;
-}
-
 }  // namespace
+
+bool stands_in_plan(const FittedParameter& parameter) {
+  if (parameter.targets.front().owner != spec::ParameterOwner::kSoftware) return false;
+  const std::string& name = parameter.name;
+  return name == "step.fixed" || name == "optimizer.factor" || name.starts_with("fsdp.") ||
+         name == "overlap.expert_share";
+}
 
 Samples make_samples(const std::vector<MeasuredRun>& runs, const ParameterList& list,
                      size_t threads, const Watcher& watcher) {
@@ -150,7 +153,7 @@ Linearised Objective::linearise(std::span<const double> x, std::span<const doubl
       if (held[j]) continue;
       const double step = x[j] + kStep <= list_.parameters[j].upper ? kStep : -kStep;
       moved[j] = x[j] + step;
-      const auto moved_s = is_of_software(list_.parameters[j]) ? pricer.planned_again_s(moved)
+      const auto moved_s = stands_in_plan(list_.parameters[j]) ? pricer.planned_again_s(moved)
                                                                : pricer.step_time_s(moved);
       moved[j] = x[j];
       if (moved_s && *moved_s != *base_s)

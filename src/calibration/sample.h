@@ -41,6 +41,10 @@ struct Watcher {
 Samples make_samples(const std::vector<validation::MeasuredRun>& runs, const ParameterList& list,
                      size_t threads, const Watcher& watcher);
 
+/// Whether lowering and planning read the parameter, not pricing alone: a profile's passes over
+/// memory and fixed times are operators of the plan.
+bool stands_in_plan(const FittedParameter& parameter);
+
 /// The residuals log(predicted / measured) of samples over x, by simulation. A row that cannot be
 /// priced has residual 0 and no slopes.
 class Objective {
