@@ -65,6 +65,8 @@ class CostModel {
   double expert_cast_s() const;
   /// Host time to start one collective: a call of the communication library.
   double collective_launch_s() const;
+  /// A backward kernel's launch relative to a forward one's: autograd runs it from C++.
+  double backward_launch() const;
   /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
   /// runs, and the collective while the compute operator runs.
   double compute_slowdown(const workload::Operator& compute,
@@ -91,12 +93,16 @@ struct CostTable {
   double launch_s = 0;
   double captured_launch_s = 0;
   double collective_launch_s = 0;
+  double backward_launch = 1;  ///< backward's share of launch_s
   double expert_cast_s = 0;
   /// Host time to launch an operator's kernels.
   double host_s(const workload::Operator& op) const {
     const bool collective = op.kind == workload::OperatorKind::kCollective;
+    const bool backward =
+        op.pass == workload::Pass::kBackward || op.pass == workload::Pass::kWeight;
     const double one_s = op.captured  ? captured_launch_s
                          : collective ? collective_launch_s
+                         : backward   ? launch_s * backward_launch
                                       : launch_s;
     return one_s * op.kernels + (op.captured ? 0 : expert_cast_s * op.expert_casts);
   }

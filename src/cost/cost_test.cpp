@@ -97,6 +97,32 @@ TEST(CostModel, GraphsCutTheLaunch) {
   EXPECT_EQ(model_of(job).launch_s(), 1e-6);
 }
 
+// 10 us a forward kernel, a quarter of it backward, 30 us a collective; three kernels each.
+TEST(CostModel, HostTimeByPassAndKind) {
+  spec::Job job = round_job();
+  set(job.software.parameters, "host.backward", 0.25);
+  const CostTable table = price_plan(model_of(job), {}, job);
+  workload::Operator op = gemm_operator(256, 128, 64);
+  op.kernels = 3;
+  EXPECT_DOUBLE_EQ(table.host_s(op), 30e-6);
+  op.pass = workload::Pass::kWeight;
+  EXPECT_DOUBLE_EQ(table.host_s(op), 7.5e-6);
+  op.kind = workload::OperatorKind::kCollective;
+  EXPECT_DOUBLE_EQ(table.host_s(op), 90e-6);
+}
+
+// Memory-bound kernels 1.5 times as long, but not the optimizer's; GEMMs at 0.8 of the rate; 8
+// nodes are three doublings of 1 %.
+TEST(CostModel, SoftwareChangesWhatKernelsTake) {
+  const SoftwareParameters software{1.5, 0.8, 0, 1.03};
+  workload::Operator op = gemm_operator(256, 128, 64);
+  EXPECT_DOUBLE_EQ(software_factor(software, op), 1.25 * 1.03);
+  op.kind = workload::OperatorKind::kMemory;
+  EXPECT_DOUBLE_EQ(software_factor(software, op), 1.5 * 1.03);
+  op.pass = workload::Pass::kOptimizer;
+  EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
+}
+
 TEST(CostModel, AMissingParameterIsNamed) {
   spec::Job job = round_job();
   base::ParameterSet without;

@@ -246,6 +246,8 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
     p.launch_s = software.need(workload::captures_everything(job.training) ? "host.graph_launch"
                                                                            : "host.launch");
     p.captured_launch_s = software.need("host.graph_launch");
+    p.backward_launch =
+        workload::captures_everything(job.training) ? 1 : software.or_else("host.backward", 1);
     if (!workload::captures_everything(job.training))
       p.expert_cast_s = software.or_else("host.expert_cast", 0);
     p.collective_launch_s =

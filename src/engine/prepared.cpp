@@ -89,15 +89,18 @@ base::Result<double> Prepared::step_time_s(const spec::Job& priced) const {
   return found.step_s;
 }
 
-base::Result<run::Run> estimate(const spec::Job& job) {
+base::Result<Estimate> estimate(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Timeline timeline, Prepared(job).timeline(job));
-  run::Run run;
-  run.performance = performance(job, timeline);
-  add_interval(run.performance, job, timeline);
+  Estimate result;
+  result.performance = performance(job, timeline);
+  add_interval(result.performance, job, timeline);
   const spec::Job played = with_micro_batches(job, micro_batches_to_play(job).back());
   const workload::Workload workload = workload::lower(played);
-  run.memory = memory_summary(plan::memory(played, workload, plan::divide(played, workload)));
-  return run;
+  const plan::MemoryReport memory =
+      plan::memory(played, workload, plan::divide(played, workload));
+  result.memory = memory_summary(memory);
+  result.allocated_after_step_bytes = memory.allocated_after_step;
+  return result;
 }
 
 }  // namespace ergometer::engine

@@ -38,8 +38,13 @@ class Prepared {
   int64_t micro_batches_ = 0;
 };
 
+struct Estimate {
+  run::Performance performance;
+  run::Memory memory;
+  double allocated_after_step_bytes = 0;  ///< between steps, without activations
+};
 /// What `simulate` says about a job's time and memory, sooner: long steps as above; no links,
 /// ranks, kernels and limiter.
-base::Result<run::Run> estimate(const spec::Job& job);
+base::Result<Estimate> estimate(const spec::Job& job);
 
 }  // namespace ergometer::engine

@@ -69,6 +69,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("global_batch_size", job.training.global_batch),
     ERGOMETER_ENTRY("seq_length", job.training.seq_length),
     ERGOMETER_ENTRY("make_vocab_size_divisible_by", job.training.vocab_multiple),
+    ERGOMETER_ENTRY("dropout", job.model.dropout),
     ERGOMETER_ENTRY("flops",
                     std::string_view(job.training.attention_flops_full ? "full" : "causal")),
     ERGOMETER_ENTRY("framework", to_word(job.training.framework)),

@@ -85,6 +85,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "stretch of a collective beside compute"},
     // A framework's generation.
     {kSoftware, "host.launch", "s", 0, 1e-3, true, "host time to launch a kernel, eager"},
+    {kSoftware, "host.backward", "", 0.05, 2, false,
+     "host time to launch a backward kernel relative to a forward one; without it, 1"},
     {kSoftware, "host.collective", "s", 0, 1e-2, true, "host time to start a collective, eager"},
     {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},
     {kSoftware, "host.expert_cast", "s", 0, 1e-2, false,

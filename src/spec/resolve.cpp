@@ -64,6 +64,10 @@ void override_layers(SettingReader& read, Model& model) {
   model.mtp_layers = read.integer("mtp_num_layers", model.mtp_layers, "the model's own");
 }
 
+void override_dropout(SettingReader& read, Model& model) {
+  model.dropout = read.real("dropout", model.dropout, "the model's own");
+}
+
 void read_software_name(SettingReader& read, SoftwareProfile& profile, Job& job) {
   read.text("software");
   read.derive("software", fmt::format("{}'s", profile.framework));
@@ -83,6 +87,7 @@ Result<Job> resolve(const Settings& settings) {
   SettingReader read(settings, profile.settings, job.origins);
   read_software_name(read, profile, job);
   override_layers(read, job.model);
+  override_dropout(read, job.model);
   resolve_mode(read, job);
   resolve_groups(read, job);
   if (!read.error()) check_groups(read, job);

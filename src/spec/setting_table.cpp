@@ -87,6 +87,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "given: one document fills it"},
     {"make_vocab_size_divisible_by", "", kInteger, 1, 1'000'000, "", kTraining,
      "pads the vocabulary to a multiple of this times --tp"},
+    {"dropout", "", kReal, 0, 1, "", kTraining,
+     "probability that a hidden value is dropped, instead of the model's own"},
     {"flops", "", kChoice, 0, 0, "causal|full", kTraining,
      "model FLOPs count half of the attention square, or all"},
     {"framework", "", kChoice, 0, 0, "megatron|fsdp|nanotron", kTraining,

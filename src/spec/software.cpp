@@ -21,12 +21,13 @@ constexpr size_t kLargestFile = 1 << 20;
 /// What a profile may stand for: habits of the software, never the job's sizes.
 constexpr std::array kSettable = std::to_array<std::string_view>(
     {"attention_backend", "apply_rope_fusion", "batch_p2p_sync", "cross_entropy_loss_fusion",
-     "cuda_graphs", "fp8_param_gather", "grad_reduce_in_bf16", "gradient_accumulation_fusion",
-     "moe_grouped_gemm", "moe_token_dispatcher_type", "overlap_grad_reduce", "overlap_p2p",
-     "overlap_param_gather", "sequence_parallel", "zero"});
+     "cuda_graphs", "dropout", "fp8_param_gather", "grad_reduce_in_bf16",
+     "gradient_accumulation_fusion", "moe_grouped_gemm", "moe_token_dispatcher_type",
+     "overlap_grad_reduce", "overlap_p2p", "overlap_param_gather", "sequence_parallel", "zero"});
 
 bool in_list(const SettingInfo& info, std::string_view value) {
   if (info.kind == SettingKind::kSwitch) return value == "true" || value == "false";
+  if (info.kind == SettingKind::kReal) return value == "0";
   if (info.kind == SettingKind::kInteger) return value.size() == 1 && value[0] >= '0';
   std::string_view rest = info.choices;
   while (!rest.empty()) {
@@ -56,6 +57,7 @@ void read_settings(YamlMap& file, SoftwareProfile& profile) {
                      fmt::format("found \"{}\"; allowed: {}", item.value,
                                  info.kind == SettingKind::kSwitch    ? "true or false"
                                  : info.kind == SettingKind::kInteger ? "a digit"
+                                 : info.kind == SettingKind::kReal    ? "0"
                                                                       : info.choices));
     } else {
       profile.settings.set(item.key, item.value, origin);
@@ -116,8 +118,9 @@ Result<SoftwareProfile> software_of(const Settings& settings) {
     return base::input_error(fmt::format("{}: {}", named->origin.text, profile.error().message));
   }
   const Settings::Value* framework = settings.find("framework");
-  const std::string word =
-      framework != nullptr ? framework->text : says_yes(settings.find("fsdp")) ? "fsdp" : "";
+  const std::string word = framework != nullptr              ? framework->text
+                           : says_yes(settings.find("fsdp")) ? "fsdp"
+                                                             : "";
   return read_software(word == "fsdp"       ? "torchtitan"
                        : word == "nanotron" ? "nanotron"
                                             : "megatron-core-25");

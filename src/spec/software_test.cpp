@@ -12,8 +12,7 @@ Settings job(std::initializer_list<std::pair<const char*, const char*>> more) {
   settings.set("model", "llama3-8b", {"--model", ""});
   settings.set("cluster", "hgx-h100", {"--cluster", ""});
   settings.set("gpus", "8", {"--gpus", ""});
-  for (const auto& [name, value] : more)
-    settings.set(name, value, {"--" + std::string(name), ""});
+  for (const auto& [name, value] : more) settings.set(name, value, {"--" + std::string(name), ""});
   return settings;
 }
 
@@ -39,6 +38,7 @@ TEST(Software, SettingsLieBelowTheUsers) {
   const auto quiet = resolve(job({{"software", "megatron-lm-2022"}}));
   ASSERT_TRUE(quiet) << quiet.error().message;
   EXPECT_EQ(quiet->training.attention, AttentionBackend::kUnfused);
+  EXPECT_EQ(resolve(job({{"software", "vtrain"}, {"dropout", "0.1"}}))->model.dropout, 0.1);
   EXPECT_EQ(quiet->parallelism.zero_stage, 0);
   EXPECT_EQ(quiet->origins.at("attention_backend").text, "software profile megatron-lm-2022");
   const auto said = resolve(job({{"software", "SC21"}, {"attention_backend", "fa2"}}));
@@ -56,7 +56,9 @@ TEST(Software, UnknownProfilesNameTheNearest) {
 }
 
 TEST(Software, BadFilesAreNamedByLineAndKey) {
-  const auto bad = [](const char* yaml) { return parse_software(yaml, "mine.yaml").error().message; };
+  const auto bad = [](const char* yaml) {
+    return parse_software(yaml, "mine.yaml").error().message;
+  };
   EXPECT_EQ(bad("name: a\nframework: megatron\nsettings:\n  zeroo: 0\nparameters: {}\n"),
             "mine.yaml:4: settings.zeroo: is not a setting that a software profile may give; did "
             "you mean zero?");

@@ -84,6 +84,7 @@ Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
     const std::string_view kind = run.cell("mem_kind");
     const bool gibi = contains(kind, "GiB") || contains(run.cell("source"), "nanotron") ||
                       contains(kind, "nvidia-smi");
+    result.memory_between_steps = contains(run.cell("source"), "nanotron");
     result.memory_bytes = *memory * (gibi ? kGibi : kGiga);
   }
   if (const auto power = positive(run, "power_w_per_gpu")) result.power_w_per_gpu = *power;

@@ -12,6 +12,7 @@ namespace ergometer::validation {
 struct Measurement {
   std::optional<double> step_time_s;
   std::optional<double> memory_bytes;
+  bool memory_between_steps = false;  ///< allocated behind the step, not the peak: nanotron's log
   std::optional<double> power_w_per_gpu;
   std::string step_time_from;  ///< the column, "tokens_per_s_per_gpu"; empty without a step time
   /// Why the row cannot be right; empty if nothing contradicts itself.

@@ -95,13 +95,15 @@ Prediction predict(const MeasuredRun& row) {
   out.traits["parallelism"] = parallelism_of(job);
   out.traits["scale"] = scale_of(job.gpus);
   out.traits["precision"] = precision_of(job, out.traits["precision"]);
-  auto run = engine::estimate(job);
-  if (!run) {
-    out.skipped_reason = run.error().message;
+  auto estimate = engine::estimate(job);
+  if (!estimate) {
+    out.skipped_reason = estimate.error().message;
     return out;
   }
-  out.performance = run->performance;
-  out.memory = std::move(run->memory);
+  out.performance = std::move(estimate->performance);
+  out.memory = std::move(estimate->memory);
+  out.memory_bytes = out.measured.memory_between_steps ? estimate->allocated_after_step_bytes
+                                                       : out.memory.peak_bytes;
   return out;
 }
 

@@ -138,6 +138,32 @@ void fill_stages(JobDraft& draft, const spec::Model& model) {
 
 bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nanotron"; }
 
+/// The number behind "AllReduce ", 0 if there is none, in "measured comm in same job: AllReduce 158.65, AllGather ...".
+double measured_all_reduce(std::string_view notes) {
+  constexpr std::string_view kName = "AllReduce ";
+  const size_t at = notes.find(kName);
+  if (at == notes.npos) return 0;
+  const std::string_view rest = notes.substr(at + kName.size());
+  return base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
+}
+
+/// A row that tells the bus bandwidth of an all-reduce over its nodes, GB/s, tells its network: the
+/// share of the cards' line rate that long collectives reach.
+void take_measured_network(const MeasuredRun& run, RunJob& result) {
+  const double bus = measured_all_reduce(run.cell("notes"));
+  spec::Job& job = result.job;
+  if (!(bus > 0) || job.nodes() < 2) return;
+  double line_bytes_per_s = 0;
+  for (const spec::Nic& nic : job.cluster.node.nics) line_bytes_per_s += nic.bytes_per_s;
+  if (line_bytes_per_s <= 0) return;
+  constexpr double kGiga = 1e9, kLeast = 0.01, kMost = 0.96;
+  const double share = std::clamp(bus * kGiga / line_bytes_per_s, kLeast, kMost);
+  const std::string source = "all-reduce measured in the same job";
+  for (const char* name : {"collective.line_efficiency", "collective.all_to_all_line_efficiency"})
+    job.cluster.fabric.parameters.set(name, {share, "", source, base::Grade::kMeasured});
+  result.fills.push_back({"fabric.line_efficiency", fmt::format("{:.3g}", share), source});
+}
+
 /// A job file cannot say what the row's framework does here; both follow from the row.
 void finish(const JobDraft& draft, RunJob& result) {
   spec::Job& job = result.job;
@@ -176,6 +202,10 @@ base::Error reason_of(const base::Error& error) {
 }  // namespace
 
 Result<RunJob> make_job(const MeasuredRun& run) {
+  if (contains(run.cell("notes"), "after_pp_fix=False") && run.cell("pp") != "1")
+    return base::input_error(
+        "notes: after_pp_fix=False: the source mended pipelines later; its earlier pipeline runs do "
+        "not describe its software");
   JobDraft draft(run);
   for (const auto step :
        {take_model, take_cluster, take_sizes, take_words, fill_from_recipes, fill_from_source}) {
@@ -201,6 +231,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   }
   RunJob result{*std::move(job), std::move(draft.fills())};
   finish(draft, result);
+  take_measured_network(run, result);
   return result;
 }
 

@@ -80,7 +80,7 @@ void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction
   if (prediction.memory.fits) ++score.fits_right;
   if (!measured.memory_bytes) return;
   ScoredRow memory = scored(id, group, kMemory, index);
-  const double peak = prediction.memory.peak_bytes;
+  const double peak = prediction.memory_bytes;
   compare(memory, measured.memory_bytes, peak, peak, peak);
   score.rows.push_back(std::move(memory));
 }

@@ -89,9 +89,9 @@ Case three_rows() {
   c.predictions[0].measured.step_time_s = 2;
   c.predictions[0].measured.memory_bytes = 10e9;
   c.predictions[0].performance.step_time_s = 2.2;
-  c.predictions[0].memory.peak_bytes = 9e9;
+  c.predictions[0].memory_bytes = 9e9;
   c.predictions[1].measured.memory_bytes = 20e9;
-  c.predictions[1].memory.peak_bytes = 21e9;
+  c.predictions[1].memory_bytes = 21e9;
   c.predictions[2].skipped_reason = "there is no GPU 'X9'";
   for (size_t i = 0; i < 3; ++i) c.predictions[i].traits = {{"gpu", i < 2 ? "H100" : "X9"}};
   return c;
