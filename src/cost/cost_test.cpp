@@ -100,7 +100,7 @@ TEST(CostModel, GraphsCutTheLaunch) {
 // 10 us a forward kernel, a quarter of it backward, 30 us a collective; three kernels each.
 TEST(CostModel, HostTimeByPassAndKind) {
   spec::Job job = round_job();
-  set(job.software.parameters, "host.backward", 0.25);
+  job.software.parameters.set("host.backward", {0.25, "", "", base::Grade::kAssumed});
   const CostTable table = price_plan(model_of(job), {}, job);
   workload::Operator op = gemm_operator(256, 128, 64);
   op.kernels = 3;

@@ -153,9 +153,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "message size at which half the ramp is reached"},
     {kCollectives, "tree_latency", "s", 0, 1e-2, false,
      "all-reduce between nodes: per level of the tree"},
-    {kCollectives, "node_stall", "s", 0, 1e-2, false,
-     "bandwidth protocol between nodes: time lost to every node beyond the first, at long "
-     "messages"},
+    {kCollectives, "node_congestion", "", 0, 20, false,
+     "bandwidth that every further node of a group costs: 1 / (1 + this x (nodes - 1))"},
     {kCollectives, "ring_base", "s", 0, 1e-2, true,
      "all-gather, reduce-scatter, all-to-all: time without hops"},
     {kCollectives, "ring_hop_latency", "s", 0, 1e-2, false, "the same per hop between nodes"},
