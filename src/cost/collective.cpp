@@ -19,8 +19,8 @@
 //   all-gather and reduce-scatter, many
 //     LL = base + o (n-N) + hop_net (N-1) + k S / bLL
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
-//   all of many: BW + stall (N-1) S/(S + 64 MB), what a congested or badly tuned fabric loses with
-//     every node; 0 where the fabric does not say
+//   all of many: BW + c (N-1) 2 (n-1)/n S / B_net, what a congested or badly tuned fabric loses with
+//     every node, as much in a gather as in an all-reduce; c is 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
@@ -70,10 +70,6 @@ namespace {
 using plan::GroupPlacement;
 using workload::CollectiveKind;
 using workload::Operator;
-
-/// Message of which half of a fabric's stall is seen: below it the exchange is over before buffers
-/// fill and senders wait for each other.
-constexpr double kStallHalfBytes = 64e6;
 
 /// One collective's shape: the symbols of the formulas above.
 struct Group {
@@ -142,8 +138,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
                     const Group& group, double nic_bytes_per_s) {
   const double inner = group.ranks - group.domains, outer = group.domains - 1;
   const double depth = 2 * levels(static_cast<long long>(group.domains));
-  const double bandwidth =
-      std::min(ring_bandwidth(domain, group.local), nic_bytes_per_s * fabric.line_efficiency);
+  const double network = nic_bytes_per_s * fabric.line_efficiency;
+  const double bandwidth = std::min(ring_bandwidth(domain, group.local), network);
   Time low{fabric.low_latency_base_s,
            group.bus_factor * group.bytes / fabric.low_latency_bytes_per_s, true};
   Time high{0, group.bus_factor * group.bytes / bandwidth};
@@ -156,7 +152,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
     low.latency_s += fabric.low_latency_domain_hop_s * inner + fabric.low_latency_hop_s * outer;
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
   }
-  high.latency_s += ramp(fabric.node_stall_s * outer, kStallHalfBytes, group.bytes);
+  const double all_reduce_bus = 2 * (group.ranks - 1) / group.ranks;
+  high.transfer_s += fabric.node_congestion * outer * all_reduce_bus * group.bytes / network;
   return low.seconds() <= high.seconds() ? low : high;
 }
 

@@ -154,7 +154,7 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kCollectives, "tree_latency", "s", 0, 1e-2, false,
      "all-reduce between nodes: per level of the tree"},
     {kCollectives, "node_congestion", "", 0, 20, false,
-     "bandwidth that every further node of a group costs: 1 / (1 + this x (nodes - 1))"},
+     "time that every further node of a group costs, in times of a long all-reduce alone"},
     {kCollectives, "ring_base", "s", 0, 1e-2, true,
      "all-gather, reduce-scatter, all-to-all: time without hops"},
     {kCollectives, "ring_hop_latency", "s", 0, 1e-2, false, "the same per hop between nodes"},

@@ -16,7 +16,7 @@ constexpr Site kSites[] = {
     {"Narayanan", "A100", "selene", "the paper's cluster"},
     {"Korthikanti", "A100", "selene", "the paper's cluster"},
     {"BigScience", "A100", "jean-zay-a100", "the project's cluster"},
-    {"nanotron", "H100", "aws-p5", "the benchmark's cluster"},
+    {"nanotron", "H100", "hf-h100", "the benchmark's cluster"},
     {"single-node", "A100", "hgx-a100-40gb", "the paper's single-node server, an A100 40 GB"},
     {"multi-node", "A100", "vtrain-a100", "the paper's cluster: 800 Gb/s a node"},
     {"Megatron-LM README H100", "H100", "eos", "the table's cluster"},

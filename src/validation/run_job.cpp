@@ -147,21 +147,22 @@ double measured_all_reduce(std::string_view notes) {
   return base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
 }
 
-/// A row that tells the bus bandwidth of an all-reduce over its nodes, GB/s, tells its network: the
-/// share of the cards' line rate that long collectives reach.
+/// A row that tells the bus bandwidth of an all-reduce over all its nodes, GB/s, tells its network:
+/// how much every further node of a group costs.
 void take_measured_network(const MeasuredRun& run, RunJob& result) {
   const double bus = measured_all_reduce(run.cell("notes"));
   spec::Job& job = result.job;
   if (!(bus > 0) || job.nodes() < 2) return;
+  base::ParameterSet& fabric = job.cluster.fabric.parameters;
   double line_bytes_per_s = 0;
   for (const spec::Nic& nic : job.cluster.node.nics) line_bytes_per_s += nic.bytes_per_s;
-  if (line_bytes_per_s <= 0) return;
-  constexpr double kGiga = 1e9, kLeast = 0.01, kMost = 0.96;
-  const double share = std::clamp(bus * kGiga / line_bytes_per_s, kLeast, kMost);
+  constexpr double kGiga = 1e9, kMost = 20;
+  const double alone = line_bytes_per_s * fabric.value_or("collective.line_efficiency", 1);
+  const double congestion = std::clamp(
+      (alone / (bus * kGiga) - 1) / static_cast<double>(job.nodes() - 1), 0.0, kMost);
   const std::string source = "all-reduce measured in the same job";
-  for (const char* name : {"collective.line_efficiency", "collective.all_to_all_line_efficiency"})
-    job.cluster.fabric.parameters.set(name, {share, "", source, base::Grade::kMeasured});
-  result.fills.push_back({"fabric.line_efficiency", fmt::format("{:.3g}", share), source});
+  fabric.set("collective.node_congestion", {congestion, "", source, base::Grade::kMeasured});
+  result.fills.push_back({"fabric.node_congestion", fmt::format("{:.3g}", congestion), source});
 }
 
 /// A job file cannot say what the row's framework does here; both follow from the row.
