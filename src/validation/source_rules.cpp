@@ -35,6 +35,30 @@ void fill_nvidia(JobDraft& draft) {
   if (draft.is_on("fsdp")) draft.fill("framework", "megatron", "Megatron's own FSDP");
 }
 
+/// Megatron-LM's own scaling table: it states neither micro batches nor virtual stages, but that
+/// pipeline transfers overlap, which takes interleaving.
+void fill_weak_scaling(JobDraft& draft) {
+  constexpr std::string_view kReason = "not stated by the table";
+  constexpr int64_t kMostSequences = 4, kChunkLayers = 4;
+  const int64_t stages = draft.number("pipeline_model_parallel_size", 1);
+  const int64_t layers = draft.whole("layers").value_or(0);
+  if (stages == 1) {
+    const int64_t replicas = std::max<int64_t>(draft.whole("dp").value_or(1), 1);
+    const int64_t sequences = draft.whole("gbs").value_or(1) / replicas;
+    if (sequences >= 1 && sequences <= kMostSequences)
+      draft.fill("micro_batch_size", fmt::format("{}", sequences),
+                 "not stated by the table: a replica's whole batch");
+  } else if (layers > 0 && layers % stages == 0 &&
+             contains(draft.cell("overlap_notes"), "PP overlap")) {
+    int64_t chunks = layers / stages / kChunkLayers;
+    while (chunks > 1 && layers / stages % chunks != 0) --chunks;
+    if (chunks <= 1) chunks = layers / stages;  // a prime number of layers: one a chunk
+    draft.fill("virtual_pipeline_model_parallel_size", fmt::format("{}", chunks), kReason);
+    draft.fill("overlap_p2p", "true", "overlap_notes");
+  }
+  fill_nvidia(draft);
+}
+
 void fill_vtrain(JobDraft& draft) {
   fill_all(draft, "vTrain trains so (README, trap 10)",
            {{"sequence_parallel", "false"},
@@ -297,6 +321,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"SimuMax", "SimuMax", fill_simumax},
     {"MLPerf", "", fill_mlperf},
     {"CI golden", "", fill_ci},
+    {"Megatron-LM README", "", fill_weak_scaling},
     {"DeepSpeed", "DeepSpeed", fill_deepspeed},
     {"NVIDIA", "NeMo", fill_nvidia},
     {"Megatron", "Megatron", fill_nvidia},
