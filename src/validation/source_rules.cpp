@@ -131,11 +131,10 @@ void fill_nanotron(JobDraft& draft) {
             {"grad_reduce_in_bf16", "false"}});
   draft.fill("overlap_grad_reduce", replicates ? "true" : "false",
              replicates ? "DDP's hooks" : "ZeRO-1 reduces behind the last micro batch");
+  // tp_async_comm hides transfers beside weight gradients, which backward always does here, and of
+  // the forward gather no more than the local part's product.
   if (splits_tensors(draft))
-    draft.fill("tp_comm_overlap",
-               contains(notes, "tp_async_comm=True") && draft.is_on("sequence_parallel") ? "true"
-                                                                                         : "false",
-               "tp_async_comm");
+    draft.fill("tp_comm_overlap", "false", "tp_async_comm pipelines no GEMM");
 }
 
 void fill_mosaic(JobDraft& draft) {
