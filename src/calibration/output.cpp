@@ -118,8 +118,9 @@ std::string to_text(const ParameterList& list, const Calibration& calibration) {
   out += fmt::format("\n{} parameters, {} rows of {} groups\n", list.parameters.size(),
                      samples.rows.size(), calibration.fitted.groups);
   out += fmt::format(
-      "left out: {} of tier C, {} that make no job, {} without a step time, {} of large groups\n",
-      samples.tier_c, samples.refused, samples.without_time, samples.thinned);
+      "left out: {} of tier C, {} of sources that measure something else, {} that make no job, {} "
+      "without a step time, {} of large groups\n",
+      samples.tier_c, samples.source, samples.refused, samples.without_time, samples.thinned);
   out += fmt::format("{} after {} rounds\n\n", calibration.converged ? "settled" : "not settled",
                      calibration.iterations);
   out += errors_text("priors", calibration.prior);
@@ -139,7 +140,8 @@ std::string to_json(const ParameterList& list, const Calibration& calibration) {
   json.begin_object().member("schema_version", 1);
   json.member("rows", samples.rows.size()).member("groups", calibration.fitted.groups);
   json.key("left_out_rows").begin_object();
-  json.member("tier_c", samples.tier_c).member("no_job", samples.refused);
+  json.member("tier_c", samples.tier_c).member("source", samples.source);
+  json.member("no_job", samples.refused);
   json.member("no_step_time", samples.without_time).member("thinned", samples.thinned).end_object();
   json.member("settled", calibration.converged).member("rounds", calibration.iterations);
   write_errors(json, "prior", calibration.prior);

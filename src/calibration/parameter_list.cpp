@@ -173,12 +173,13 @@ std::string FittedParameter::title() const {
 
 Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(yaml, file));
-  map.allow({"noise", "freedom", "rows_per_group", "parameters"});
+  map.allow({"noise", "freedom", "rows_per_group", "leave_out", "parameters"});
   for (const char* key : {"noise", "freedom", "rows_per_group", "parameters"}) map.require(key);
   ParameterList list;
   list.noise = map.real("noise", 0, 1e-4, 1);
   list.freedom = map.real("freedom", 0, 0.5, 1e6);
   list.rows_per_group = map.integer("rows_per_group", 1, 1, 1'000'000);
+  list.leave_out = map.text("leave_out");
   for (YamlMap& item : map.maps("parameters")) list.parameters.push_back(read_parameter(item));
   if (list.parameters.empty() || list.parameters.size() >= kMostParameters)
     map.refuse("parameters", fmt::format("found {} parameters; allowed: 1 to {}",

@@ -37,12 +37,14 @@ struct FittedParameter {
 ///   noise: 0.06           relative error that a group of rows has anyway
 ///   freedom: 4            of the Student t distribution that residuals follow
 ///   rows_per_group: 60    of larger groups, evenly spread rows
+///   leave_out: "CI"       optional: rows whose source contains this measure something else
 ///   parameters:
 ///     - {name: gemm.efficiency, of: {kernels/hopper: 0.72}, sigma: 0.1, min: 0.5, max: 0.9,
 ///        source: "why this prior"}
 struct ParameterList {
   double noise = 0, freedom = 0;
   int64_t rows_per_group = 0;
+  std::string leave_out;  ///< empty: no source
   std::vector<FittedParameter> parameters;
   /// "h100-pcie-80gb gemm.efficiency": kernel parameters that a GPU's own file gives.
   std::set<std::string, std::less<>> given_by_gpu;

@@ -17,7 +17,7 @@ using validation::MeasuredRun;
 /// Relative step of the differences: well above the thousandth to which contention settles.
 constexpr double kStep = 0.02;
 
-enum class Fate : uint8_t { kUsed, kTierC, kRefused, kWithoutTime };
+enum class Fate : uint8_t { kUsed, kTierC, kSource, kRefused, kWithoutTime };
 struct Candidate {
   Fate fate = Fate::kRefused;
   Sample sample;
@@ -25,6 +25,9 @@ struct Candidate {
 
 Candidate candidate(const MeasuredRun& run, const ParameterList& list) {
   if (run.cell("tier") == "C") return {Fate::kTierC, {}};
+  const bool left_out = !list.leave_out.empty() &&
+                        run.cell("source").find(list.leave_out) != std::string_view::npos;
+  if (left_out) return {Fate::kSource, {}};
   auto made = validation::make_job(run);
   if (!made) return {Fate::kRefused, {}};
   const validation::Measurement measured = validation::measurement(run, made->job);
@@ -114,6 +117,7 @@ Samples make_samples(const std::vector<MeasuredRun>& runs, const ParameterList& 
   Samples samples;
   for (const Candidate& it : candidates) {
     samples.tier_c += it.fate == Fate::kTierC;
+    samples.source += it.fate == Fate::kSource;
     samples.refused += it.fate == Fate::kRefused;
     samples.without_time += it.fate == Fate::kWithoutTime;
   }

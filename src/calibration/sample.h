@@ -25,6 +25,7 @@ struct Sample {
 struct Samples {
   std::vector<Sample> rows;
   int64_t tier_c = 0;        ///< left out because a main piece is missing or digitised
+  int64_t source = 0;        ///< left out because the list says so of their source
   int64_t refused = 0;       ///< left out because they make no job
   int64_t without_time = 0;  ///< left out because nothing gives their step time
   int64_t thinned = 0;       ///< left out because their group is large
