@@ -65,6 +65,8 @@ class CostModel {
   double expert_cast_s() const;
   /// Host time to start one collective: a call of the communication library.
   double collective_launch_s() const;
+  /// What a tensor-parallel collective costs the host on top, by the ranks of its group.
+  double tensor_collective_s() const;
   /// A backward kernel's launch relative to a forward one's: autograd runs it from C++.
   double backward_launch() const;
   /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
@@ -93,7 +95,8 @@ struct CostTable {
   double launch_s = 0;
   double captured_launch_s = 0;
   double collective_launch_s = 0;
-  double backward_launch = 1;  ///< backward's share of launch_s
+  double tensor_collective_s = 0;  ///< further, of a tensor-parallel collective
+  double backward_launch = 1;      ///< backward's share of launch_s
   double expert_cast_s = 0;
   /// Host time to launch an operator's kernels.
   double host_s(const workload::Operator& op) const {
@@ -104,7 +107,9 @@ struct CostTable {
                          : collective ? collective_launch_s
                          : backward   ? launch_s * backward_launch
                                       : launch_s;
-    return one_s * op.kernels + (op.captured ? 0 : expert_cast_s * op.expert_casts);
+    const bool tensor = collective && op.group == workload::GroupKind::kTensor;
+    const double more_s = (tensor ? tensor_collective_s : 0) + expert_cast_s * op.expert_casts;
+    return one_s * op.kernels + (op.captured ? 0 : more_s);
   }
   double reference_clock_hz = 0;
 };

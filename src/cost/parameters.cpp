@@ -250,6 +250,9 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
         workload::captures_everything(job.training) ? 1 : software.or_else("host.backward", 1);
     if (!workload::captures_everything(job.training))
       p.expert_cast_s = software.or_else("host.expert_cast", 0);
+    if (!workload::captures_everything(job.training))
+      p.tensor_collective_s =
+          software.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
     p.collective_launch_s =
         workload::captures_everything(job.training) ? p.launch_s : software.need("host.collective");
     ERGOMETER_TRY(software.finish());

@@ -261,6 +261,21 @@ void fill_ci(JobDraft& draft) {
       {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"sequence_parallel", "false"}});
 }
 
+/// nanotron's benchmark tells the bus bandwidth of an all-gather over the whole job: "measured comm
+/// in same job: AllReduce 158.65, AllGather 100.2, ...", GB/s. In order it is above 195 on two
+/// nodes and falls slower than the number of GPUs grows; out of order it is below both.
+bool network_is_degraded(const JobDraft& draft) {
+  constexpr std::string_view kName = "AllGather ";
+  constexpr double kTwoNodes = 195, kTimesGpus = 5000;
+  const std::string_view notes = draft.cell("notes");
+  const size_t at = notes.find(kName);
+  const double gpus = draft.number("gpus", 1);
+  if (at == notes.npos || gpus <= 8) return false;
+  const std::string_view rest = notes.substr(at + kName.size());
+  const double bus = base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
+  return bus > 0 && bus < kTwoNodes && bus * gpus < kTimesGpus;
+}
+
 /// The named software profile of a row (catalog/software/).
 std::string_view software_of(const JobDraft& draft) {
   const auto source = [&](std::string_view part) { return draft.source_has(part); };
@@ -270,7 +285,8 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("BigScience")) return "megatron-deepspeed-2022";
   if (source("Narayanan")) return "megatron-lm-2021";
   if (source("Korthikanti")) return "megatron-lm-2022";
-  if (framework_has("nanotron")) return "nanotron";
+  if (framework_has("nanotron"))
+    return network_is_degraded(draft) ? "nanotron-degraded" : "nanotron";
   if (framework_has("torchtitan")) return "torchtitan";
   if (framework_has("maxtext") || framework_has("jax")) return "maxtext";
   if (framework_has("automodel")) return "automodel";
