@@ -19,6 +19,8 @@
 //   all-gather and reduce-scatter, many
 //     LL = base + o (n-N) + hop_net (N-1) + k S / bLL
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
+//     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring waits
+//     for the network; 0 where the fabric does not say
 //   all of many: BW + c (N-1) 2 (n-1)/n S / B_net, what a congested or badly tuned fabric loses with
 //     every node, as much in a gather as in an all-reduce; c is 0 where the fabric does not say
 //   all-to-all, BW only
@@ -151,6 +153,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   } else {
     low.latency_s += fabric.low_latency_domain_hop_s * inner + fabric.low_latency_hop_s * outer;
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
+    low.latency_s += fabric.ring_step_s * (group.ranks - 1);
+    high.latency_s += fabric.ring_step_s * (group.ranks - 1);
   }
   const double all_reduce_bus = 2 * (group.ranks - 1) / group.ranks;
   high.transfer_s += fabric.node_congestion * outer * all_reduce_bus * group.bytes / network;

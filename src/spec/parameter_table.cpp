@@ -157,6 +157,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "all-reduce between nodes: per level of the tree"},
     {kCollectives, "node_congestion", "", 0, 20, false,
      "time that every further node of a group costs, in times of a long all-reduce alone"},
+    {kCollectives, "ring_step", "s", 0, 1e-2, false,
+     "further time of every step of a gather's or scatter's ring between nodes; without it, 0"},
     {kCollectives, "ring_base", "s", 0, 1e-2, true,
      "all-gather, reduce-scatter, all-to-all: time without hops"},
     {kCollectives, "ring_hop_latency", "s", 0, 1e-2, false, "the same per hop between nodes"},
