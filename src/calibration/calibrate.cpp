@@ -1,5 +1,7 @@
 #include "calibration/calibrate.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 #include <set>
@@ -124,6 +126,9 @@ void Calibrator::fit_all() {
   };
   problem_.linearise = [this, held](std::span<const double> x) {
     return objective_.linearise(x, problem_.weights, held);
+  };
+  problem_.progress = [this](int round, double cost) {
+    if (watcher_.say) watcher_.say(fmt::format("round {}: cost {:.2f}", round, cost));
   };
   fit_ = fit(problem_, std::vector<double>(list_.parameters.size(), 0), options_.iterations);
   result_.iterations = fit_.iterations;

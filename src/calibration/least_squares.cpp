@@ -156,6 +156,7 @@ Fit fit(const Problem& problem, std::vector<double> start, int iterations) {
       if (result.iterations++ == 0) {
         result.start_residuals = result.at.residuals;
         result.cost = result.start_cost = cost(problem, result.x, result.at.residuals);
+        if (problem.progress) problem.progress(result.iterations, result.cost);
       }
     }
     std::vector<double> x = solve_linearised(problem, result.at, damping);
@@ -166,6 +167,7 @@ Fit fit(const Problem& problem, std::vector<double> start, int iterations) {
       result.x = result.at.x = std::move(x);
       result.at.residuals = std::move(residuals);
       result.cost = reached;
+      if (problem.progress) problem.progress(result.iterations, reached);
       damping = std::max(damping / 10, kLeastDamping);
       result.converged = !stale && gain < kGain * result.cost;
       linearise = gain < kGoodGain * result.cost;

@@ -39,6 +39,8 @@ struct Problem {
   double noise = 1, freedom = 4;
   std::function<std::vector<double>(std::span<const double> x)> residuals;
   std::function<Linearised(std::span<const double> x)> linearise;
+  /// Told of the first cost and of every lower one, with the linearisations so far; may be empty.
+  std::function<void(int iterations, double cost)> progress;
 };
 
 /// C(x), from the residuals at x.

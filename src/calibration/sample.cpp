@@ -25,8 +25,8 @@ struct Candidate {
 
 Candidate candidate(const MeasuredRun& run, const ParameterList& list) {
   if (run.cell("tier") == "C") return {Fate::kTierC, {}};
-  const bool left_out = !list.leave_out.empty() &&
-                        run.cell("source").find(list.leave_out) != std::string_view::npos;
+  const bool left_out =
+      !list.leave_out.empty() && run.cell("source").find(list.leave_out) != std::string_view::npos;
   if (left_out) return {Fate::kSource, {}};
   auto made = validation::make_job(run);
   if (!made) return {Fate::kRefused, {}};
@@ -79,6 +79,11 @@ class Pricer {
     apply(list_, x, sample_.parameters, job_);
     return checked(prepared_->step_time_s(job_));
   }
+  /// The same, with contention as it settled at the x for which this was first asked.
+  std::optional<double> nearby_s(std::span<const double> x) {
+    apply(list_, x, sample_.parameters, job_);
+    return checked(prepared_->step_time_s(job_, settled_));
+  }
   /// At any x.
   std::optional<double> planned_again_s(std::span<const double> x) {
     apply(list_, x, sample_.parameters, job_);
@@ -95,7 +100,20 @@ class Pricer {
   const ParameterList& list_;
   spec::Job job_;
   std::optional<engine::Prepared> prepared_;
+  std::vector<engine::Stretch> settled_;
 };
+
+/// Whether contention must settle anew for a step to see the parameter.
+bool moves_contention(const FittedParameter& parameter) {
+  return parameter.name.starts_with("overlap.");
+}
+
+/// Step time where one parameter is moved.
+std::optional<double> moved_step_s(Pricer& pricer, const FittedParameter& parameter,
+                                   std::span<const double> moved) {
+  if (stands_in_plan(parameter)) return pricer.planned_again_s(moved);
+  return moves_contention(parameter) ? pricer.step_time_s(moved) : pricer.nearby_s(moved);
+}
 
 }  // namespace
 
@@ -149,7 +167,7 @@ Linearised Objective::linearise(std::span<const double> x, std::span<const doubl
     if (rows[i] <= 0) return;
     const Sample& sample = samples_[i];
     Pricer pricer(sample, list_, x);
-    const auto base_s = pricer.step_time_s(x);
+    const auto base_s = pricer.nearby_s(x);
     if (!base_s) return;
     result.residuals[i] = std::log(*base_s / sample.measured_s);
     std::vector<double> moved(x.begin(), x.end());
@@ -157,8 +175,7 @@ Linearised Objective::linearise(std::span<const double> x, std::span<const doubl
       if (held[j]) continue;
       const double step = x[j] + kStep <= list_.parameters[j].upper ? kStep : -kStep;
       moved[j] = x[j] + step;
-      const auto moved_s = stands_in_plan(list_.parameters[j]) ? pricer.planned_again_s(moved)
-                                                               : pricer.step_time_s(moved);
+      const auto moved_s = moved_step_s(pricer, list_.parameters[j], moved);
       moved[j] = x[j];
       if (moved_s && *moved_s != *base_s)
         result.slopes[i].push_back({j, std::log(*moved_s / *base_s) / step});

@@ -31,10 +31,11 @@ struct Samples {
   int64_t thinned = 0;       ///< left out because their group is large
 };
 
-/// How far a long calibration is. Both may be empty; `advance` is called from any thread.
+/// How far a long calibration is. All may be empty; `advance` is called from any thread.
 struct Watcher {
   std::function<void(const std::string& phase, size_t total)> begin;
   std::function<void()> advance;
+  std::function<void(const std::string& line)> say;
 };
 
 /// The rows that can be fitted. Of a group with more than `list.rows_per_group` rows every n-th is
@@ -56,7 +57,8 @@ class Objective {
 
   /// Of the rows whose entry in `rows` is above 0; the others get 0.
   std::vector<double> residuals(std::span<const double> x, std::span<const double> rows) const;
-  /// With slopes by one-sided differences, inside the bounds, over the parameters that a row's job
+  /// With slopes by one-sided differences, inside the bounds and with contention held as it is at x
+  /// (but for its own parameters: several times sooner), over the parameters that a row's job
   /// reads and that `held` does not name.
   Linearised linearise(std::span<const double> x, std::span<const double> rows,
                        const std::vector<bool>& held) const;

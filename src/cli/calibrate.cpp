@@ -126,7 +126,9 @@ std::vector<Flag> calibrate_flags() {
 }
 
 base::Result<int> run_calibrate(const Arguments& arguments, const Console& console) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed_s = [start = std::chrono::steady_clock::now()] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   ERGOMETER_ASSIGN(const std::vector<std::string> files, truth_files(arguments));
   ERGOMETER_ASSIGN(const calibration::Options options, options_of(arguments));
   ERGOMETER_ASSIGN(const ParameterList list,
@@ -138,19 +140,24 @@ base::Result<int> run_calibrate(const Arguments& arguments, const Console& conso
                 std::make_move_iterator(rows.end()));
   }
   std::optional<Progress> progress;
-  const calibration::Watcher watcher{.begin =
-                                         [&](const std::string& phase, size_t total) {
-                                           progress.reset();
-                                           progress.emplace(console, phase, total);
-                                         },
-                                     .advance = [&] { progress->advance(); }};
+  const calibration::Watcher watcher{
+      .begin =
+          [&](const std::string& phase, size_t total) {
+            progress.reset();
+            progress.emplace(console, phase, total);
+          },
+      .advance = [&] { progress->advance(); },
+      .say =
+          [&](const std::string& line) {
+            progress.reset();
+            console.note(fmt::format("{} ({})", line, base::format_seconds(elapsed_s())));
+          }};
   ERGOMETER_ASSIGN(const Calibration found, calibration::calibrate(runs, list, options, watcher));
   progress.reset();
   console.answer(arguments.has("json") ? calibration::to_json(list, found)
                                        : calibration::to_text(list, found));
   ERGOMETER_TRY(write_results(arguments, names_of(files), list, found));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  console.note(fmt::format("calibrated in {}", base::format_seconds(seconds.count())));
+  console.note(fmt::format("calibrated in {}", base::format_seconds(elapsed_s())));
   return 0;
 }
 

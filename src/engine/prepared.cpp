@@ -53,9 +53,8 @@ Timeline extrapolate(const Timeline& first, Timeline second, double steps) {
   return second;
 }
 
-Timeline play(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model) {
-  const cost::CostTable costs = cost::price_plan(model, plan, job);
-  const Stretch stretch = settle_contention(job, plan, model, costs);
+Timeline play(const spec::Job& job, const plan::Plan& plan, const cost::CostTable& costs,
+              const Stretch& stretch) {
   return sweep({.job = job,
                 .plan = plan,
                 .costs = costs,
@@ -73,19 +72,36 @@ Prepared::Prepared(const spec::Job& job) : micro_batches_(job.micro_batches()) {
   }
 }
 
-base::Result<Timeline> Prepared::timeline(const spec::Job& priced) const {
+base::Result<Timeline> Prepared::play_all(const spec::Job& priced,
+                                          std::vector<Stretch>& settled) const {
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(priced));
+  const bool settle = settled.empty();
   std::vector<Timeline> played;
-  for (const Step& step : steps_)
-    played.push_back(play(with_micro_batches(priced, step.micro_batches), step.plan, model));
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const spec::Job job = with_micro_batches(priced, steps_[i].micro_batches);
+    const cost::CostTable costs = cost::price_plan(model, steps_[i].plan, job);
+    if (settle) settled.push_back(settle_contention(job, steps_[i].plan, model, costs));
+    played.push_back(play(job, steps_[i].plan, costs, settled[i]));
+  }
   if (played.size() == 1) return std::move(played.front());
   const auto distance = static_cast<double>(steps_[1].micro_batches - steps_[0].micro_batches);
   return extrapolate(played[0], std::move(played[1]),
                      static_cast<double>(micro_batches_ - steps_[1].micro_batches) / distance);
 }
 
+base::Result<Timeline> Prepared::timeline(const spec::Job& priced) const {
+  std::vector<Stretch> settled;
+  return play_all(priced, settled);
+}
+
 base::Result<double> Prepared::step_time_s(const spec::Job& priced) const {
-  ERGOMETER_ASSIGN(const Timeline found, timeline(priced));
+  std::vector<Stretch> settled;
+  return step_time_s(priced, settled);
+}
+
+base::Result<double> Prepared::step_time_s(const spec::Job& priced,
+                                           std::vector<Stretch>& settled) const {
+  ERGOMETER_ASSIGN(const Timeline found, play_all(priced, settled));
   return found.step_s;
 }
 
@@ -96,8 +112,7 @@ base::Result<Estimate> estimate(const spec::Job& job) {
   add_interval(result.performance, job, timeline);
   const spec::Job played = with_micro_batches(job, micro_batches_to_play(job).back());
   const workload::Workload workload = workload::lower(played);
-  const plan::MemoryReport memory =
-      plan::memory(played, workload, plan::divide(played, workload));
+  const plan::MemoryReport memory = plan::memory(played, workload, plan::divide(played, workload));
   result.memory = memory_summary(memory);
   result.allocated_after_step_bytes = memory.allocated_after_step;
   return result;

@@ -28,8 +28,13 @@ class Prepared {
   base::Result<Timeline> timeline(const spec::Job& priced) const;
   /// Its step time.
   base::Result<double> step_time_s(const spec::Job& priced) const;
+  /// The same, several times sooner, with contention as it settled for prices near these: `settled`
+  /// is filled when empty, else used. What it leaves out is how contention answers the change.
+  base::Result<double> step_time_s(const spec::Job& priced, std::vector<Stretch>& settled) const;
 
  private:
+  base::Result<Timeline> play_all(const spec::Job& priced, std::vector<Stretch>& settled) const;
+
   struct Step {
     int64_t micro_batches = 0;
     plan::Plan plan;
