@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "calibration/folds.h"
 
@@ -15,20 +16,27 @@ using validation::ErrorStatistics;
 using validation::ScoredRow;
 
 constexpr size_t kFewestGroups = 2;
+/// A slope that counts as use: a tenth more of the parameter moves the step by 0.05 %.
+constexpr double kNoticeable = 0.005;
 
-/// Rows and groups that use each parameter, and which of them are too few to be fitted.
-std::vector<FittedValue> count_uses(const ParameterList& list, const std::vector<Sample>& samples) {
-  std::vector<FittedValue> values(list.parameters.size());
-  std::vector<std::set<std::string>> groups(values.size());
-  for (const Sample& sample : samples)
-    for (const size_t j : sample.parameters) {
-      ++values[j].rows;
-      groups[j].insert(sample.group);
+/// Rows and groups whose step time each parameter moves, and which parameters move too few to be
+/// fitted; those lose their slopes.
+std::vector<FittedValue> count_uses(const std::vector<Sample>& samples, size_t parameters,
+                                    Linearised& at) {
+  std::vector<FittedValue> values(parameters);
+  std::vector<std::set<std::string>> groups(parameters);
+  for (size_t i = 0; i < samples.size(); ++i)
+    for (const Slope& slope : at.slopes[i]) {
+      if (std::abs(slope.value) < kNoticeable) continue;
+      ++values[slope.parameter].rows;
+      groups[slope.parameter].insert(samples[i].group);
     }
-  for (size_t j = 0; j < values.size(); ++j) {
+  for (size_t j = 0; j < parameters; ++j) {
     values[j].groups = static_cast<int64_t>(groups[j].size());
     values[j].held = groups[j].size() < kFewestGroups;
   }
+  for (std::vector<Slope>& slopes : at.slopes)
+    std::erase_if(slopes, [&](const Slope& slope) { return values[slope.parameter].held; });
   return values;
 }
 
@@ -117,20 +125,26 @@ void Calibrator::run() {
 }
 
 void Calibrator::fit_all() {
-  result_.values = count_uses(list_, samples());
+  const std::vector<double> priors(list_.parameters.size(), 0);
+  problem_ = make_problem(list_, samples(), std::vector<bool>(priors.size(), false));
+  Linearised first =
+      objective_.linearise(priors, problem_.weights, std::vector<bool>(priors.size(), false));
+  result_.values = count_uses(samples(), priors.size(), first);
   std::vector<bool> held;
   for (const FittedValue& value : result_.values) held.push_back(value.held);
   problem_ = make_problem(list_, samples(), held);
   problem_.residuals = [this](std::span<const double> x) {
     return objective_.residuals(x, problem_.weights);
   };
-  problem_.linearise = [this, held](std::span<const double> x) {
+  problem_.linearise = [this, held, first = std::move(first),
+                        begun = false](std::span<const double> x) mutable {
+    if (!std::exchange(begun, true)) return std::move(first);
     return objective_.linearise(x, problem_.weights, held);
   };
   problem_.progress = [this](int round, double cost) {
     if (watcher_.say) watcher_.say(fmt::format("round {}: cost {:.2f}", round, cost));
   };
-  fit_ = fit(problem_, std::vector<double>(list_.parameters.size(), 0), options_.iterations);
+  fit_ = fit(problem_, priors, options_.iterations);
   result_.iterations = fit_.iterations;
   result_.converged = fit_.converged;
 

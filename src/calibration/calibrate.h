@@ -20,9 +20,9 @@ struct FittedValue {
   double x = 0;               ///< log(value / prior)
   double standard_error = 0;  ///< of x
   double determined = 1;      ///< standard error / sigma of the prior: 1 is "the data says nothing"
-  int64_t rows = 0, groups = 0;
-  bool held = false;      ///< fewer than two groups use it: it keeps its prior
-  bool at_bound = false;  ///< the data would have it beyond its bounds
+  int64_t rows = 0, groups = 0;  ///< whose step time it moves
+  bool held = false;             ///< it moves fewer than two groups: it keeps its prior
+  bool at_bound = false;         ///< the data would have it beyond its bounds
 };
 
 /// One row, predicted by the fit to all rows and by the fit to the other folds.

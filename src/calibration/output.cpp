@@ -30,7 +30,7 @@ std::string shown(double value, const FittedParameter& parameter) {
 /// What there is to say against a value; empty: nothing.
 std::string warning(const FittedValue& fitted) {
   if (fitted.held)
-    return fmt::format("used by {} group{}: keeps its prior", fitted.groups,
+    return fmt::format("moves {} group{}: keeps its prior", fitted.groups,
                        fitted.groups == 1 ? "" : "s");
   if (fitted.at_bound) return "at its bound: the data would have it beyond";
   if (fitted.determined > kUndetermined) return "the data does not determine it";
