@@ -37,6 +37,13 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage,
       overlap_(job.training.overlap_p2p),
       sync_(job.training.batch_p2p_sync) {
   if (stages_ == 1) return;
+  if (job.training.scatter_gather_p2p) {
+    workload::Operator gather = transfer("pipeline_all_gather", workload::Pass::kForward, bytes);
+    gather.collective = workload::CollectiveKind::kAllGather;
+    gather.group = workload::GroupKind::kTensor;
+    gather_ = operators.add(gather);
+    bytes /= static_cast<double>(job.parallelism.tp);
+  }
   send_forward_ = operators.add(transfer("send_forward", workload::Pass::kForward, bytes));
   recv_forward_ = operators.add(transfer("recv_forward", workload::Pass::kForward, bytes));
   send_backward_ = operators.add(transfer("send_backward", workload::Pass::kBackward, bytes));
@@ -174,6 +181,7 @@ void PipelineLinks::write_send(ProgramWriter& writer, Stream lane, size_t k) con
 void PipelineLinks::write_recv(ProgramWriter& writer, Stream lane, size_t k) const {
   writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
   writer.recv(lane, forward(k) ? recv_forward_ : recv_backward_, input_message(k));
+  if (gather_ >= 0) writer.op(lane, gather_);
 }
 
 void PipelineLinks::write_exchange(ProgramWriter& writer, const Exchange& exchange) const {

@@ -22,6 +22,9 @@ namespace ergometer::plan {
 /// waited for, behind a join that holds back its stream until it is posted: a program must be able
 /// to run in order.
 ///
+/// With `scatter_gather_p2p` every rank of a tensor-parallel group sends its part, and the group
+/// gathers behind the receive, on its lane.
+///
 /// The two pipeline streams are lanes of transfers that may run side by side. Forward traffic uses
 /// the forward lane and backward traffic the backward one, except a receive that runs beside a send
 /// of its own direction while the other lane has nothing to do (interleaving's warm-up and
@@ -62,6 +65,7 @@ class PipelineLinks {
   const std::vector<ScheduleSlot>& slots_;
   int64_t stage_, stages_, chunks_, micro_batches_;
   bool overlap_, sync_;
+  int32_t gather_ = -1;  ///< behind every receive, where transfers are divided over tp
   int32_t send_forward_ = -1, recv_forward_ = -1, send_backward_ = -1, recv_backward_ = -1;
   std::vector<std::vector<Exchange>> exchanges_;  ///< in line: before every slot
   std::vector<workload::Stream> recv_lanes_;      ///< overlapped: of every slot's receive

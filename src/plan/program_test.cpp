@@ -108,6 +108,25 @@ TEST(Program, BatchedExchangesAreInLine) {
   EXPECT_EQ(count(plan_of(job), 1, "sync"), 4);
 }
 
+// 4096 bytes between stages, divided over two ranks that gather them behind each receive.
+TEST(Program, DividedTransfersAreGathered) {
+  spec::Job job = make_job({.tp = 2, .pp = 2, .micro_batches = 3, .layers = 2});
+  job.training.scatter_gather_p2p = true;
+  const Plan plan = plan_of(job);
+  for (const size_t role : {size_t{0}, size_t{1}})
+    EXPECT_EQ(
+        count(plan, role, "PF:pipeline_all_gather") + count(plan, role, "PB:pipeline_all_gather"),
+        3);
+  for (const workload::Operator& op : plan.operators) {
+    if (op.name == "recv_forward" || op.name == "send_backward") {
+      EXPECT_EQ(op.comm_bytes, 2048);
+    }
+    if (op.name == "pipeline_all_gather") {
+      EXPECT_EQ(op.comm_bytes, 4096);
+    }
+  }
+}
+
 TEST(Program, OverlappedTransfersAreWaitedForJustBeforeUse) {
   spec::Job job = make_job({.pp = 2, .micro_batches = 3, .layers = 2});
   job.training.overlap_p2p = true;

@@ -83,6 +83,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("tp_comm_overlap", job.training.overlap_tp),
     ERGOMETER_ENTRY("overlap_p2p", job.training.overlap_p2p),
     ERGOMETER_ENTRY("batch_p2p_sync", job.training.batch_p2p_sync),
+    ERGOMETER_ENTRY("scatter_gather_tensors_in_pipeline", job.training.scatter_gather_p2p),
     ERGOMETER_ENTRY("ddp_bucket_size", job.training.bucket_elements),
     ERGOMETER_ENTRY("precision", to_word(job.training.precision)),
     ERGOMETER_ENTRY("fp8_recipe", to_word(job.training.fp8_recipe)),

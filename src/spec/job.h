@@ -65,6 +65,8 @@ struct Training {
        overlap_p2p = false;
   bool batch_p2p_sync =
       false;  ///< a device synchronisation after every batched pipeline exchange (NeMo 1)
+  /// Ranks of a tensor-parallel group send a part each and gather it behind (Megatron-LM to 2022).
+  bool scatter_gather_p2p = false;
   double bucket_elements = 0;  ///< gradient bucket; 0: Megatron's max(40 M, 1 M x dp)
   AttentionBackend attention = AttentionBackend::kFused;
   bool fused_cross_entropy = true;

@@ -101,6 +101,9 @@ void read_overlap(SettingReader& read, Job& job) {
   t.overlap_p2p = read.flag("overlap_p2p", interleaved && !t.batch_p2p_sync,
                             interleaved ? "Megatron-LM's with more than one chunk a stage"
                                         : "Megatron-LM's with one chunk a stage");
+  const bool whole = job.parallelism.tp > 1 && !job.parallelism.sequence_parallel;
+  const bool scatters = read.flag("scatter_gather_tensors_in_pipeline", false, "Megatron-Core's");
+  t.scatter_gather_p2p = scatters && whole;
   t.bucket_elements = read.real("ddp_bucket_size", 0, "Megatron-LM's max(40 M, 1 M x dp)");
 }
 

@@ -114,6 +114,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"overlap_p2p", "", kSwitch, 0, 0, "", kOverlap, "pipeline transfers run beside compute"},
     {"batch_p2p_sync", "", kSwitch, 0, 0, "", kOverlap,
      "the device is synchronised after every pipeline transfer (NeMo 1)"},
+    {"scatter_gather_tensors_in_pipeline", "", kSwitch, 0, 0, "", kOverlap,
+     "without --sequence-parallel: a pipeline transfer is divided over --tp and gathered behind"},
     {"ddp_bucket_size", "", kReal, 1, 1e12, "", kOverlap, "elements of a gradient bucket"},
 
     {"precision", "", kChoice, 0, 0, "fp32|fp16|bf16|fp8|nvfp4", kPrecision,

@@ -23,7 +23,8 @@ constexpr std::array kSettable = std::to_array<std::string_view>(
     {"attention_backend", "apply_rope_fusion", "batch_p2p_sync", "cross_entropy_loss_fusion",
      "cuda_graphs", "dropout", "fp8_param_gather", "grad_reduce_in_bf16",
      "gradient_accumulation_fusion", "moe_grouped_gemm", "moe_token_dispatcher_type",
-     "overlap_grad_reduce", "overlap_p2p", "overlap_param_gather", "sequence_parallel", "zero"});
+     "overlap_grad_reduce", "overlap_p2p", "overlap_param_gather",
+     "scatter_gather_tensors_in_pipeline", "sequence_parallel", "zero"});
 
 bool in_list(const SettingInfo& info, std::string_view value) {
   if (info.kind == SettingKind::kSwitch) return value == "true" || value == "false";
