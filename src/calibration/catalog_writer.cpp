@@ -84,7 +84,7 @@ Result<std::string> replace_parameter(std::string_view text, const std::string& 
   out += text.substr(value.end, source.begin - value.end);
   out += fmt::format("\"{}\"", replacement.source);
   out += text.substr(source.end, grade.begin - source.end);
-  out += "fitted";
+  out += replacement.grade;
   out += text.substr(grade.end);
   return out;
 }

@@ -12,10 +12,11 @@ struct Replacement {
   std::string name;    ///< "gemm.efficiency"
   double value = 0;    ///< in the base unit; written with 4 significant digits in the file's unit
   std::string source;  ///< without quotes
+  std::string grade = "fitted";
 };
 
-/// The catalog file `text` with value, source and `grade: fitted` of one parameter replaced, every
-/// other byte as it was. The parameter stands on one line, as everywhere in the catalog:
+/// The catalog file `text` with value, source and grade of one parameter replaced, every other byte
+/// as it was. The parameter stands on one line, as everywhere in the catalog:
 ///
 ///   gemm.efficiency: {value: 0.72, source: "...", grade: assumed}
 ///

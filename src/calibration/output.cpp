@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "calibration/catalog_writer.h"
 #include "spec/read.h"
+#include "spec/yaml_map.h"
 
 namespace ergometer::calibration {
 namespace {
@@ -103,6 +105,34 @@ std::string source_of(const FittedParameter& parameter, const Target& target,
                      shown(target.prior, parameter));
 }
 
+/// What becomes of a target's line. A parameter that keeps its prior keeps its line too, unless an
+/// earlier fit has changed it.
+std::optional<Replacement> replacement(const FittedParameter& parameter, const Target& target,
+                                       const FittedValue& fitted, const std::string& truth,
+                                       double in_catalog) {
+  if (!fitted.held)
+    return Replacement{parameter.name, value_of(target, fitted),
+                       source_of(parameter, target, fitted, truth)};
+  if (std::abs(in_catalog - target.prior) <= 1e-9 * target.prior) return {};
+  return Replacement{parameter.name, target.prior,
+                     fmt::format("prior of calibration.yaml: moves {} groups of {}, too few to fit",
+                                 fitted.groups, truth),
+                     "assumed"};
+}
+
+/// The parameter as the catalog file has it.
+base::Result<double> value_in(const std::string& text, const std::string& path,
+                              const FittedParameter& parameter, const Target& target) {
+  ERGOMETER_ASSIGN(spec::YamlMap file, spec::YamlMap::parse(text, path));
+  const spec::ParameterInfo* info = spec::find_parameter(target.owner, parameter.name);
+  auto parameters = file.map("parameters");
+  if (!parameters) return base::input_error(path + ": has no parameters");
+  const double value =
+      parameters->parameter(parameter.name, info->unit, info->min, info->max).value;
+  if (file.error()) return tl::unexpected(*file.error());
+  return value;
+}
+
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -183,13 +213,13 @@ base::Result<std::vector<ChangedFile>> changed_files(const ParameterList& list,
   for (size_t j = 0; j < list.parameters.size(); ++j) {
     const FittedParameter& parameter = list.parameters[j];
     const FittedValue& fitted = calibration.values[j];
-    if (fitted.held) continue;
     for (const Target& target : parameter.targets) {
       const std::string path = "catalog/" + target.file + ".yaml";
       std::string& text = changed.emplace(target.file + ".yaml", texts[path]).first->second;
-      ERGOMETER_ASSIGN(text, replace_parameter(text, path,
-                                               {parameter.name, value_of(target, fitted),
-                                                source_of(parameter, target, fitted, truth)}));
+      ERGOMETER_ASSIGN(const double value, value_in(text, path, parameter, target));
+      if (const auto change = replacement(parameter, target, fitted, truth, value)) {
+        ERGOMETER_ASSIGN(text, replace_parameter(text, path, *change));
+      }
     }
   }
   std::vector<ChangedFile> files;
