@@ -36,7 +36,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "FILE.csv", 0, 16, validate_flags, run_validate},
     {"calibrate", "Fit the catalog's numbers to measured runs, cross-validated by group",
      "calibrate --truth FILE... [options]",
-     "  ergometer calibrate --truth training_runs.csv,training_runs_bulk.csv --out fitted\n"
+     "  ergometer calibrate --truth training_runs.csv,bulk.csv --out fitted\n"
      "  ergometer calibrate --truth training_runs.csv --catalog catalog\n"
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},

@@ -42,8 +42,9 @@ Finding check_catalog() {
     }
   }
   return {"catalog",
-          fmt::format("{} models, {} nodes and clusters, {} software profiles, all readable", models,
-                      clusters, software), true};
+          fmt::format("{} models, {} nodes and clusters, {} software profiles, all readable",
+                      models, clusters, software),
+          true};
 }
 
 /// Writes a Run into the folder for temporary files and reads it back.

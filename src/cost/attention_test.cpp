@@ -58,8 +58,8 @@ TEST(Attention, SinksSlowWhatTheSoftwareSays) {
   attention.sinks = 0.5;
   workload::Operator op = attention_operator(2, 4096, 128, 128);
   op.attention.sinks = true;
-  const Price price =
-      price_attention(round_device(), attention, ideal_gemm(), MemoryParameters{0.5, 1, 1, 3e-6}, op);
+  const Price price = price_attention(round_device(), attention, ideal_gemm(),
+                                      MemoryParameters{0.5, 1, 1, 3e-6}, op);
   EXPECT_NEAR(price.clocked_s, 2 * priced(attention_operator(2, 4096, 128, 128)).clocked_s, 1e-15);
 }
 

@@ -19,9 +19,10 @@
 //   all-gather and reduce-scatter, many
 //     LL = base + o (n-N) + hop_net (N-1) + k S / bLL
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
-//     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring waits
-//     for the network; 0 where the fabric does not say
-//   all of many: BW + c (N-1) 2 (n-1)/n S / B_net, what a congested or badly tuned fabric loses with
+//     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring
+//     waits for the network; 0 where the fabric does not say
+//   all of many: BW + c (N-1) 2 (n-1)/n S / B_net, what a congested or badly tuned fabric loses
+//   with
 //     every node, as much in a gather as in an all-reduce; c is 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)

@@ -3,11 +3,11 @@
 //
 //   t = kernels * (ramp + latency) + max( bytes / (share * HBM), flops / (mamba * P) )        [s]
 //
-// flops: of the state-space scan only, whose small products do bind it when states are few; P: 16-bit
-// matrix peak at the reference clock; mamba: mamba.efficiency.
-// bytes: read and written; HBM: data-sheet peak, B/s; share: memory.efficiency, for the loss
-// memory.cross_entropy, for kernels that reorder tokens (permute, unpermute, sort_chunks)
-// memory.permute; ramp: time a kernel needs to reach full bandwidth and to drain, s.
+// flops: of the state-space scan only, whose small products do bind it when states are few; P:
+// 16-bit matrix peak at the reference clock; mamba: mamba.efficiency. bytes: read and written; HBM:
+// data-sheet peak, B/s; share: memory.efficiency, for the loss memory.cross_entropy, for kernels
+// that reorder tokens (permute, unpermute, sort_chunks) memory.permute; ramp: time a kernel needs
+// to reach full bandwidth and to drain, s.
 //
 // Parameters: catalog/kernels "memory.*": SimuMax's bandwidth factors for A100 PCIe and B200.
 //

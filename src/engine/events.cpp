@@ -143,8 +143,7 @@ void EventEngine::issue(int64_t rank_number) {
     settle(rank_number);  // at once: what the host issues later must not be seen by a join
     const Operator* op = op_of(it);
     if (op == nullptr || !launches_work(it.kind)) continue;
-    const Picoseconds cost =
-        std::llround(input_.costs.host_s(*op) * kPicosecondsPerSecond);
+    const Picoseconds cost = std::llround(input_.costs.host_s(*op) * kPicosecondsPerSecond);
     rank.host = std::max(rank.host, now_) + cost;
     if (cost > 0) return schedule(rank.host, rank_number, kHost);
   }

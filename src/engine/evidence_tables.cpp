@@ -15,7 +15,7 @@ namespace {
 
 struct Term {
   std::string_view name;
-  double Uncertainty::*member;
+  double Uncertainty::* member;
 };
 
 constexpr std::array kTerms = std::to_array<Term>({

@@ -29,6 +29,8 @@ TP 2, PP 2, DP 1, SP, ZeRO 1, 1f1b
 micro batch 1, global batch 16, sequence 4096, bf16, selective recomputation
 
 Step time   1.00 s        Tokens/s  65,536 (16,384 per GPU)
+Interval    875 ms to 1.12 s (90 %): no fp8 run on cdna3 was ever seen; no
+            multi-node MI300X run was ever seen
 MFU         40.5 %        TFLOP/s   400.2 per GPU (500.5 with recomputation)
 Bubble      6.2 % of the step
 

@@ -19,6 +19,7 @@ TEST(Catalog, HoldsEveryDataFileByteForByte) {
   const std::filesystem::path root = std::filesystem::path(ERGOMETER_SOURCE_DIR) / "catalog";
   size_t files = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(root)) {
+    if (file.path().parent_path() == root) continue;  // what calibration fits is no entry
     const std::string extension = file.path().extension().string();
     if (extension == ".json" || extension == ".yaml" || extension == ".csv") ++files;
   }

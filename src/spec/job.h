@@ -47,8 +47,8 @@ struct Parallelism {
 struct Training {
   Mode mode = Mode::kPretrain;
   int64_t micro_batch = 1, global_batch = 0, seq_length = 0;
-  /// Mean length of the documents packed into a sequence, weighted by tokens; attention stays inside
-  /// a document. 0: one document fills the sequence.
+  /// Mean length of the documents packed into a sequence, weighted by tokens; attention stays
+  /// inside a document. 0: one document fills the sequence.
   int64_t packed_mean_length = 0;
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;

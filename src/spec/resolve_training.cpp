@@ -11,8 +11,8 @@ bool is_inference(const Job& job) {
   return job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
 }
 
-/// One of `--precision`, `--bf16`, `--fp16`, `--fp8`, `--fp4`; the narrow ones go with either 16-bit
-/// format.
+/// One of `--precision`, `--bf16`, `--fp16`, `--fp8`, `--fp4`; the narrow ones go with either
+/// 16-bit format.
 void read_precision(SettingReader& read, Job& job) {
   Training& t = job.training;
   const bool has_bf16 = job.cluster.node.gpu.peak_bf16_flops_per_s > 0;
@@ -29,8 +29,8 @@ void read_precision(SettingReader& read, Job& job) {
   if (fp8) precision = Precision::kFp8;
   if (fp4) precision = Precision::kNvfp4;
   const char* reason = bf16 || fp16 || fp8 || fp4 ? "as asked for"
-                       : has_bf16          ? "bf16"
-                                           : "fp16, for the GPU has no bf16";
+                       : has_bf16                 ? "bf16"
+                                                  : "fp16, for the GPU has no bf16";
   t.precision =
       static_cast<Precision>(read.choice("precision", static_cast<int>(precision), reason));
   const auto contradicts = [&](std::string_view name, bool on, Precision meant) {
@@ -114,8 +114,7 @@ void read_experts(SettingReader& read, Training& t) {
   t.moe_dispatcher = dispatcher != kFlex ? static_cast<MoeDispatcher>(dispatcher)
                      : backend == 0      ? MoeDispatcher::kDeepEp
                                          : MoeDispatcher::kHybridEp;
-  t.overlap_expert_parallel =
-      read.flag("overlap_moe_expert_parallel_comm", false, "not asked for");
+  t.overlap_expert_parallel = read.flag("overlap_moe_expert_parallel_comm", false, "not asked for");
   t.moe_grouped_gemm = read.flag("moe_grouped_gemm", true, "grouped GEMM");
   t.moe_capacity_factor = read.real("moe_expert_capacity_factor", 0, "dropless");
   t.moe_shared_overlap = read.flag("moe_shared_expert_overlap", false, "not asked for");

@@ -77,7 +77,8 @@ Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
     constexpr double kMost = 2;
     if (ratio > kMost || ratio < 1 / kMost)
       result.contradiction = fmt::format(
-          "the row contradicts itself: its {} make a step of {:.4g} s, its {} TFLOP/s one of {:.4g} s",
+          "the row contradicts itself: its {} make a step of {:.4g} s, its {} TFLOP/s one of "
+          "{:.4g} s",
           result.step_time_from, *result.step_time_s, run.cell("tflops_per_gpu"), seconds);
   }
   if (const auto memory = positive(run, "mem_gb_peak")) {

@@ -14,7 +14,7 @@ namespace ergometer::validation {
 struct MicrobenchRow {
   int64_t line = 0;  ///< of the file
   std::string id;
-  std::string kind;  ///< "gemm", "grouped gemm", "attention forward", "all-reduce", ...
+  std::string kind;      ///< "gemm", "grouped gemm", "attention forward", "all-reduce", ...
   std::string device;    ///< as the row has it
   std::string platform;  ///< the catalog's: "hgx-h100", "aws-p5, 4 nodes"; empty if none fits
   double measured = 0;

@@ -22,7 +22,8 @@ struct Prediction {
   Measurement measured;
   run::Performance performance;
   run::Memory memory;
-  double memory_bytes = 0;  ///< what the row's memory is held to: the peak, or what lies between steps
+  double memory_bytes =
+      0;  ///< what the row's memory is held to: the peak, or what lies between steps
   engine::EvidenceKey kind;  ///< of the job; empty when there is none
   int64_t gpus = 0;
   /// Where the row belongs in a table, by dimension ("gpu", "parallelism", ...): of the job as

@@ -121,9 +121,8 @@ void fill_noted(JobDraft& draft, std::string_view note, std::string_view reason)
   const std::string gpus = fmt::format("n={}", draft.text("gpus"));
   if (parts.empty()) return;
   if (parts[0] != gpus) {
-    const bool same_stages =
-        noted(parts, "tp=") == draft.text("tensor_model_parallel_size") &&
-        noted(parts, "pp=") == draft.text("pipeline_model_parallel_size");
+    const bool same_stages = noted(parts, "tp=") == draft.text("tensor_model_parallel_size") &&
+                             noted(parts, "pp=") == draft.text("pipeline_model_parallel_size");
     const std::string chunks = noted(parts, "vp=");
     if (same_stages && !chunks.empty() && draft.number("pipeline_model_parallel_size", 1) > 1)
       draft.fill("virtual_pipeline_model_parallel_size", chunks, reason);

@@ -138,7 +138,8 @@ void fill_stages(JobDraft& draft, const spec::Model& model) {
 
 bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nanotron"; }
 
-/// The number behind "AllReduce ", 0 if there is none, in "measured comm in same job: AllReduce 158.65, AllGather ...".
+/// The number behind "AllReduce ", 0 if there is none, in "measured comm in same job: AllReduce
+/// 158.65, AllGather ...".
 double measured_all_reduce(std::string_view notes) {
   constexpr std::string_view kName = "AllReduce ";
   const size_t at = notes.find(kName);
@@ -158,8 +159,8 @@ void take_measured_network(const MeasuredRun& run, RunJob& result) {
   for (const spec::Nic& nic : job.cluster.node.nics) line_bytes_per_s += nic.bytes_per_s;
   constexpr double kGiga = 1e9, kMost = 20;
   const double alone = line_bytes_per_s * fabric.value_or("collective.line_efficiency", 1);
-  const double congestion = std::clamp(
-      (alone / (bus * kGiga) - 1) / static_cast<double>(job.nodes() - 1), 0.0, kMost);
+  const double congestion =
+      std::clamp((alone / (bus * kGiga) - 1) / static_cast<double>(job.nodes() - 1), 0.0, kMost);
   const std::string source = "all-reduce measured in the same job";
   fabric.set("collective.node_congestion", {congestion, "", source, base::Grade::kMeasured});
   result.fills.push_back({"fabric.node_congestion", fmt::format("{:.3g}", congestion), source});
@@ -205,7 +206,8 @@ base::Error reason_of(const base::Error& error) {
 Result<RunJob> make_job(const MeasuredRun& run) {
   if (contains(run.cell("notes"), "after_pp_fix=False") && run.cell("pp") != "1")
     return base::input_error(
-        "notes: after_pp_fix=False: the source mended pipelines later; its earlier pipeline runs do "
+        "notes: after_pp_fix=False: the source mended pipelines later; its earlier pipeline runs "
+        "do "
         "not describe its software");
   JobDraft draft(run);
   for (const auto step :

@@ -41,7 +41,9 @@ double shard_stream(const Shapes& shapes) {
 double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens); }
 
 /// Bytes an element of a linear layer's saved input takes.
-double linear_input(const Shapes& shapes) { return shapes.fp8 ? shapes.quantized_bytes : shapes.element; }
+double linear_input(const Shapes& shapes) {
+  return shapes.fp8 ? shapes.quantized_bytes : shapes.element;
+}
 
 void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double heads = static_cast<double>(shapes.heads);
@@ -129,8 +131,7 @@ void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 void add_state_space(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const StateSpaceShapes rank = state_space_shapes(job.model, shapes);
   const double inner = tokens(shapes) * static_cast<double>(rank.inner);
-  parts.add("in_proj_output",
-            shapes.element * tokens(shapes) * static_cast<double>(rank.in_width));
+  parts.add("in_proj_output", shapes.element * tokens(shapes) * static_cast<double>(rank.in_width));
   parts.add("scan_output", shapes.element * inner);
   parts.add("out_proj_input", linear_input(shapes) * inner);
 }
@@ -151,7 +152,9 @@ void add_half_stream(const spec::Job& job, const Shapes& shapes, const spec::Lay
       recomputes(job, "layernorm") || (!mixes && !layer.moe && recomputes(job, "mlp"));
   parts.add(mixes ? "input_norm_input" : "mlp_norm_input", shapes.element * stream);
   if (!rebuilt)
-    parts.add(mixes ? "qkv_input" : layer.moe ? "router_input" : "fc1_input",
+    parts.add(mixes       ? "qkv_input"
+              : layer.moe ? "router_input"
+                          : "fc1_input",
               (layer.moe ? shapes.element : linear_input(shapes)) * stream);
   if (job.model.dropout > 0) parts.add("dropout_masks", stream);
 }

@@ -63,8 +63,7 @@ Operator core_operator(const BlockWriter& writer, const Part& part, Pass pass, s
   op.pass = pass;
   op.module = Module::kAttention;
   op.name = std::move(name);
-  op.precision =
-      writer.job().training.fp8_attention ? spec::Precision::kFp8 : shapes.precision;
+  op.precision = writer.job().training.fp8_attention ? spec::Precision::kFp8 : shapes.precision;
   op.attention = {
       shapes.batch, part.heads,  part.kv_heads,           part.queries, part.keys, shapes.qk_dim,
       shapes.v_dim, part.causal, pass == Pass::kBackward, true};
@@ -148,14 +147,12 @@ void unfused_backward(BlockWriter& writer, const Part& part, int64_t window) {
 }
 
 void run_forward(BlockWriter& writer, const Part& part, int64_t window) {
-  if (spec::is_fused(writer.job().training.attention))
-    return fused_forward(writer, part, window);
+  if (spec::is_fused(writer.job().training.attention)) return fused_forward(writer, part, window);
   unfused_forward(writer, part, window);
 }
 
 void run_backward(BlockWriter& writer, const Part& part, int64_t window) {
-  if (spec::is_fused(writer.job().training.attention))
-    return fused_backward(writer, part, window);
+  if (spec::is_fused(writer.job().training.attention)) return fused_backward(writer, part, window);
   unfused_backward(writer, part, window);
 }
 

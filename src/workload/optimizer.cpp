@@ -72,8 +72,8 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   // LoRA's frozen ones never change and its adapters stay in 16 bit.
   const bool narrow = job.training.precision == spec::Precision::kFp8 ||
                       job.training.precision == spec::Precision::kNvfp4;
-  if (narrow && !job.training.fp8_parameters &&
-      job.training.mode != spec::Mode::kLora && !gathers_weights(job))
+  if (narrow && !job.training.fp8_parameters && job.training.mode != spec::Mode::kLora &&
+      !gathers_weights(job))
     bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
   return memory_operator(job, "adam", bytes, elements);
 }

@@ -22,12 +22,12 @@ struct Shapes {
   double gradient = 4;                                 ///< bytes of a main gradient
 
   int64_t batch = 1;
-  int64_t tokens = 0;        ///< of the micro batch on this context-parallel rank
-  int64_t shard_tokens = 0;  ///< the same where sequence parallelism divides them
-  int64_t query_length = 0;  ///< a sequence's tokens on this context-parallel rank
-  int64_t key_length = 0;    ///< what they may attend to, over all context-parallel ranks
+  int64_t tokens = 0;           ///< of the micro batch on this context-parallel rank
+  int64_t shard_tokens = 0;     ///< the same where sequence parallelism divides them
+  int64_t query_length = 0;     ///< a sequence's tokens on this context-parallel rank
+  int64_t key_length = 0;       ///< what they may attend to, over all context-parallel ranks
   int64_t document_length = 0;  ///< what a token may attend to at most, of packed sequences
-  bool causal = true;        ///< false in decode: one token sees the whole cache
+  bool causal = true;           ///< false in decode: one token sees the whole cache
 
   int64_t hidden = 0;
   int64_t heads = 0, kv_heads = 0;  ///< on this rank

@@ -6,8 +6,8 @@
 namespace ergometer::workload {
 
 /// Parameters and distinct matrix sizes of a block that has its forward list: the matrices are what
-/// its GEMMs multiply with, the rest (norms, biases, tables) is counted from the model. `layer` says
-/// nothing about an embedding or a head.
+/// its GEMMs multiply with, the rest (norms, biases, tables) is counted from the model. `layer`
+/// says nothing about an embedding or a head.
 void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload,
                     const spec::Layer& layer, Block& block);
 
