@@ -213,6 +213,7 @@ TEST(Overlap, ANetworkPacedCollectiveTakesLessBandwidth) {
   spec::Job job = job_on("hgx-h100", 64);
   job.parallelism.tp = 8;
   job.parallelism.dp = 8;
+  job.cluster.fabric.parameters.set("collective.line_efficiency", {0.96, "", "here", {}});
   const CostModel model = model_of(job);
   workload::Operator norm;
   norm.bytes = 1e9;

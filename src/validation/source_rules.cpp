@@ -356,6 +356,8 @@ void fill_from_source(JobDraft& draft) {
   if (draft.text("precision") == "fp8")
     draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)), "the scaling of the release");
   fill_software(draft);
+  if (contains(draft.cell("overlap_notes"), "FlashAttention-3"))
+    draft.say("attention_backend", "fa3", "overlap_notes");
 }
 
 }  // namespace ergometer::validation
