@@ -12,8 +12,6 @@
 namespace ergometer::calibration {
 namespace {
 
-constexpr double kNormal90 = 1.6448536269514722;  // 90 % of a normal variable lie within +- this
-
 std::vector<engine::Evidence> evidence(const std::vector<Sample>& samples) {
   struct Seen {
     std::set<std::string> groups;
@@ -70,7 +68,7 @@ base::Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibra
       {"tables/evidence.csv", engine::evidence_csv(evidence(calibration.samples.rows))}};
   const spec::CatalogEntry* table = spec::find_in_catalog(spec::CatalogKind::kTable, "uncertainty");
   if (table == nullptr) return files;
-  ERGOMETER_ASSIGN(std::string text, with_base(table->text, spread(calibration) / kNormal90,
+  ERGOMETER_ASSIGN(std::string text, with_base(table->text, spread(calibration) / engine::kNormal90,
                                                calibration.cross_validated.groups));
   files.push_back({"tables/uncertainty.csv", std::move(text)});
   return files;

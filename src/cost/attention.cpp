@@ -24,9 +24,10 @@
 // Range: 4096 to 131072 tokens, widths 128 and 192/128 measured; other widths and short sequences
 // extrapolate.
 //
-// How far off, in-sample (ergometer validate --microbench; median / mean / max): A100 PCIe forward,
-// 10 rows, 1.5 / 2.4 / 6 %, backward, 7 rows, 0.9 / 1.6 / 4 %; B200 forward, 17 rows, 3.1 / 9.8 /
-// 29 % (worst with 4 and 8 heads), backward, 18 rows, 1.3 / 4.5 / 27 %.
+// How far off, with the catalog fitted to whole training runs (ergometer validate --microbench;
+// median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 1.1 / 1.5 /
+// 5 %; B200 forward, 17 rows, 6.4 / 11.6 / 28 % (worst with 4 and 8 heads), backward, 18 rows, 6.8
+// / 7.8 / 24 %.
 #include <algorithm>
 #include <vector>
 

@@ -22,8 +22,8 @@
 //     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring
 //     waits for the network; 0 where the fabric does not say
 //   all of many: BW + c (N-1) 2 (n-1)/n S / B_net, what a congested or badly tuned fabric loses
-//   with
-//     every node, as much in a gather as in an all-reduce; c is 0 where the fabric does not say
+//     with every node, as much in a gather as in an all-reduce; c is 0 where the fabric does not
+//     say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
@@ -55,10 +55,10 @@
 //
 // How far off (collectives_measured_test.cpp; median / mean / max over sizes): all-reduce on 8 H100
 // 3.3 / 8.2 / 76 % (the maximum is an outlier of the source; from 1 MiB 0.6 / 1.6 / 5.0), 8 H200
-// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 from 1 MiB 0.6 / 6.7 / 23, 4 nodes x 8 1.6 / 5.6 /
-// 30: in-sample but for H200. Azure, 16 to 128 A100, in-sample: 1.2 to 3.6 / 1.7 to 5.6 / 14.
+// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 from 1 MiB 0.6 / 6.7 / 23, 4 nodes x 8 3.9 / 6.3 /
+// 27: in-sample but for H200. Azure, 16 to 128 A100: 1.6 to 4.9 / 2.7 to 5.1 / 13.
 // Messages of 4 to 16 GiB on one node: 0.6 / 0.6 / 1.5. Not fitted: gathers on 2 to 32 nodes in
-// SimAI's table 3.3 / 6.8 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at
+// SimAI's table 4.1 / 6.9 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at
 // 128 MiB, 5 % fast at 512 MiB.
 #include <algorithm>
 #include <limits>
@@ -162,22 +162,32 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   return low.seconds() <= high.seconds() ? low : high;
 }
 
+/// Members of the domain with the fewest: they send the most away.
+double fewest_members(const Group& group, const GroupPlacement& where) {
+  return std::min(group.local, static_cast<double>(where.ranks_per_node));
+}
+
+/// Bytes/s that a member of an exchange sends inside its domain.
+double exchange_bandwidth(const DomainParameters& domain, const Group& group) {
+  if (domain.mesh_links <= 0) return domain.all_to_all_bytes_per_s;
+  return domain.all_to_all_bytes_per_s * std::min(1.0, (group.local - 1) / domain.mesh_links);
+}
+
 Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, const Group& group,
                 const GroupPlacement& where) {
   constexpr double kPeersAtOnce =
       8;  // sends issued in one batch; NVIDIA/nccl@5067397c src/enqueue.cc
   const bool network = where.nodes > 1;
   const double peers = group.ranks - 1;
-  double inside = domain.all_to_all_bytes_per_s;
-  if (domain.mesh_links > 0) inside *= std::min(1.0, (group.local - 1) / domain.mesh_links);
   Time time{network ? fabric.ring_base_s + fabric.ring_hop_s : domain.ring_base_s + domain.hop_s,
             0};
   time.latency_s += (network ? fabric.peer_s : domain.peer_s) * std::max(0.0, peers - kPeersAtOnce);
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
-  if (group.local > 1) time.transfer_s = group.bytes * (group.local - 1) / group.ranks / inside;
+  if (group.local > 1)
+    time.transfer_s =
+        group.bytes * (group.local - 1) / group.ranks / exchange_bandwidth(domain, group);
   if (network) {
-    // The NIC rate is that of the domain with the fewest members, whose members send the most away.
-    const double fewest = std::min(group.local, static_cast<double>(where.ranks_per_node));
+    const double fewest = fewest_members(group, where);
     const double share = where.nic_bytes_per_s / fewest * fabric.all_to_all_line_efficiency;
     time.transfer_s =
         std::max(time.transfer_s, group.bytes * (group.ranks - fewest) / group.ranks / share);
@@ -195,14 +205,10 @@ Time token_exchange(const DomainParameters& domain, const FabricParameters& fabr
   Time time{network ? fabric.ring_base_s + fabric.ring_hop_s : domain.ring_base_s + domain.hop_s,
             0};
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
-  if (group.local > 1) {
-    double inside = domain.all_to_all_bytes_per_s;
-    if (domain.mesh_links > 0) inside *= std::min(1.0, (group.local - 1) / domain.mesh_links);
-    time.transfer_s = sent.intra_bytes / inside;
-  }
+  if (group.local > 1) time.transfer_s = sent.intra_bytes / exchange_bandwidth(domain, group);
   if (network) {
-    const double fewest = std::min(group.local, static_cast<double>(where.ranks_per_node));
-    const double share = where.nic_bytes_per_s / fewest * fabric.line_efficiency;
+    const double share =
+        where.nic_bytes_per_s / fewest_members(group, where) * fabric.line_efficiency;
     time.transfer_s = std::max(time.transfer_s, sent.nic_bytes / share);
   }
   return time;

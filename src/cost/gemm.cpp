@@ -33,10 +33,11 @@
 // Range: m, n from 128 and k from 256, 16 bit and FP8; below that the fixed times decide and are
 // rough.
 //
-// How far off, in-sample (ergometer validate --microbench): A100 PCIe, 109 shapes: median 1.3 %,
-// mean 2.9
-// %, max 35 %. B200, 281 shapes: median 4.0 %, mean 10.3 %, max 46 %; equal shapes differ there by
-// 8 % among themselves, for part of them was measured before the chip reached its power limit.
+// How far off, with the catalog fitted to whole training runs (ergometer validate --microbench):
+// A100 PCIe, 110 shapes: median 1.4 %, mean 3.2 %, max 36 %. B200, 283 shapes: median 6.7 %,
+// mean 12.3
+// %, max 53 %; equal shapes differ there by 8 % among themselves, for part of them was measured
+// before the chip reached its power limit.
 #include <algorithm>
 
 #include "cost/parameters.h"

@@ -19,8 +19,9 @@
 //
 // Range: 128 to 10,000 rows an expert, equal rows for all; a skewed router is not described.
 //
-// How far off, in-sample (ergometer validate --microbench): A100 PCIe, 7 rows: median 2.7 %,
-// mean 3.0 %, max 10 %. B200, 63 rows: median 9.7 %, mean 10.6 %, max 34 %.
+// How far off, with the catalog fitted to whole training runs (ergometer validate --microbench):
+// A100 PCIe, 7 rows: median 2.0 %, mean 3.5 %, max 8 %. B200, 63 rows: median 17 %, mean 19 %, max
+// 54 %: training runs take its grouped GEMMs to be slower than the table does.
 #include "cost/parameters.h"
 
 namespace ergometer::cost {

@@ -13,8 +13,6 @@
 namespace ergometer::engine {
 namespace {
 
-constexpr double kNormal90 = 1.6448536269514722;  // 95 % of a normal variable lie below
-
 /// What is known about jobs like this one.
 struct Known {
   int64_t gpu_groups = 0;
@@ -76,8 +74,8 @@ void add_gpu(Terms& terms, const EvidenceKey& key, const Known& known, const Unc
   constexpr int64_t kFew = 5;
   const double sigma = u.gpu_few / std::sqrt(static_cast<double>(known.gpu_groups));
   if (known.gpu_groups < kFew) {
-    terms.add(sigma, fmt::format("only {} {} of runs on {} {} seen", known.gpu_groups, "series",
-                                 key.gpu, known.gpu_groups == 1 ? "was" : "were"));
+    terms.add(sigma, fmt::format("only {} series of runs on {} {} seen", known.gpu_groups, key.gpu,
+                                 known.gpu_groups == 1 ? "was" : "were"));
   } else {
     terms.add_quietly(sigma);
   }

@@ -12,6 +12,9 @@
 
 namespace ergometer::engine {
 
+/// 90 % of a standard normal variable lie within +- this.
+inline constexpr double kNormal90 = 1.6448536269514722;
+
 /// What makes two runs alike for the purpose of trusting a prediction.
 struct EvidenceKey {
   std::string gpu;           ///< "H100-SXM5-80GB"

@@ -315,7 +315,6 @@ std::string_view fp8_recipe_of(const JobDraft& draft) {
 }
 
 void fill_software(JobDraft& draft) {
-  if (spec::find_setting("software") == nullptr) return;
   draft.fill("software", std::string(software_of(draft)), "framework, release and source");
 }
 
