@@ -61,14 +61,30 @@ base::Result<calibration::Options> options_of(const Arguments& arguments) {
   return options;
 }
 
+base::Result<void> make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && std::filesystem::is_directory(folder, error)) return {};
+  return base::input_error(fmt::format("{}: cannot be made: {}", folder.string(),
+                                       error ? error.message() : "something else has this name"));
+}
+
+/// What would only fail behind minutes of fitting.
+base::Result<void> check_folders(const Arguments& arguments) {
+  std::error_code error;
+  const std::string catalog = arguments.value("catalog");
+  if (arguments.has("catalog") &&
+      !std::filesystem::is_directory(std::filesystem::path(catalog) / "kernels", error))
+    return base::input_error(
+        fmt::format("--catalog: '{}' is no catalog folder: it has no folder kernels", catalog));
+  if (!arguments.has("out")) return {};
+  return make_folder(arguments.value("out"));
+}
+
 base::Result<void> write_below(const std::filesystem::path& folder, const std::string& name,
                                std::string_view text) {
   const std::filesystem::path path = folder / name;
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error)
-    return base::input_error(
-        fmt::format("{}: cannot be made: {}", path.parent_path().string(), error.message()));
+  ERGOMETER_TRY(make_folder(path.parent_path()));
   return base::write_file_atomically(path.string(), text);
 }
 
@@ -133,6 +149,7 @@ base::Result<int> run_calibrate(const Arguments& arguments, const Console& conso
   ERGOMETER_ASSIGN(const calibration::Options options, options_of(arguments));
   ERGOMETER_ASSIGN(const ParameterList list,
                    calibration::read_parameter_list(arguments.value("parameters", kDefaultList)));
+  ERGOMETER_TRY(check_folders(arguments));
   std::vector<MeasuredRun> runs;
   for (const std::string& file : files) {
     ERGOMETER_ASSIGN(std::vector<MeasuredRun> rows, validation::read_measured_runs(file));
