@@ -55,8 +55,8 @@
 //
 // How far off (collectives_measured_test.cpp; median / mean / max over sizes): all-reduce on 8 H100
 // 3.3 / 8.2 / 76 % (the maximum is an outlier of the source; from 1 MiB 0.6 / 1.6 / 5.0), 8 H200
-// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 from 1 MiB 0.6 / 6.7 / 23, 4 nodes x 8 3.9 / 6.3 /
-// 27: in-sample but for H200. Azure, 16 to 128 A100: 1.6 to 4.9 / 2.7 to 5.1 / 13.
+// 3.5 / 4.1 / 11, 8 B200 6.0 / 7.8 / 40, 8 A100 from 1 MiB 0.6 / 6.7 / 23, 4 nodes x 8 1.8 / 5.4 /
+// 30: in-sample but for H200. Azure, 16 to 128 A100: 1.6 to 4.9 / 2.7 to 5.1 / 13.
 // Messages of 4 to 16 GiB on one node: 0.6 / 0.6 / 1.5. Not fitted: gathers on 2 to 32 nodes in
 // SimAI's table 4.1 / 6.9 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at
 // 128 MiB, 5 % fast at 512 MiB.
