@@ -154,9 +154,9 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   } else {
     low.latency_s += fabric.low_latency_domain_hop_s * inner + fabric.low_latency_hop_s * outer;
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
-    low.latency_s += fabric.ring_step_s * (group.ranks - 1);
-    high.latency_s += fabric.ring_step_s * (group.ranks - 1);
   }
+  low.latency_s += fabric.ring_step_s * (group.ranks - 1);
+  high.latency_s += fabric.ring_step_s * (group.ranks - 1);
   const double all_reduce_bus = 2 * (group.ranks - 1) / group.ranks;
   high.transfer_s += fabric.node_congestion * outer * all_reduce_bus * group.bytes / network;
   return low.seconds() <= high.seconds() ? low : high;

@@ -103,14 +103,11 @@ TEST(Microbench, RefusesWhatIsNoTable) {
             std::string::npos);
 }
 
-/// What the median error of a line may be, per cent: 8, and 20 for grouped GEMMs,
-/// whose rate is fitted to whole training runs. A platform of a
-/// few rows has records of best shapes, whose efficiency the fit to whole training runs may move.
-/// The gathers on Hugging Face's nodes have an assumed message size, and their ring's steps are
-/// fitted to training runs.
+/// What the median error of a line may be, per cent: 8, and 20 for grouped GEMMs, whose rate is
+/// fitted to whole training runs. A platform of a few rows has records of best shapes, whose
+/// efficiency the fit may move, or one message whose size is assumed.
 double limit_of(const MicrobenchLine& line) {
   constexpr int64_t kFewRows = 5;
-  if (line.platform.starts_with("hf-h100, ")) return line.kind == "all-reduce" ? 15 : 45;
   if (line.rows < kFewRows) return 15;
   return line.kind == "grouped gemm" ? 20 : 8;
 }
