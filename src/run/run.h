@@ -59,10 +59,82 @@ struct Link {
   double utilization = 0;    ///< mean over line rate
 };
 
+/// A 90 % interval of a predicted number; equal ends for a measured one.
+struct Interval {
+  double low = 0, high = 0;
+};
+
+/// One part of what a GPU or the cluster draws, mean.
+struct PowerPart {
+  std::string name;  ///< "tensor", "hbm", ...; of a node "gpus", "cpu", "fans", ...
+  double watts = 0;
+};
+
+struct Power {
+  double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
+  /// Every node at its plug, supplies' losses and fans included, without the building.
+  double cluster_mean_w = 0, cluster_peak_w = 0;
+  double facility_mean_w = 0;    ///< cluster mean times PUE
+  double energy_j_per_step = 0;  ///< cluster
+  double gpu_energy_j_per_step = 0;
+  double tokens_per_j = 0;                    ///< of cluster energy
+  Interval mean_interval_w, peak_interval_w;  ///< a GPU
+  std::vector<PowerPart> gpu_parts;           ///< a GPU, mean over GPUs
+  std::vector<PowerPart>
+      node_parts;  ///< a node, mean over nodes; their sum is cluster mean / nodes
+};
+
+/// Largest change of the cluster's power from one interval to the next.
+struct Ramp {
+  double over_s = 0, up_w_per_s = 0, down_w_per_s = 0;
+};
+/// Root mean square of the cluster power's swing in a band of frequencies.
+struct Band {
+  double low_hz = 0, high_hz = 0, rms_w = 0;
+};
+/// The cluster's power over time, for those who feed the building.
+struct ClusterPower {
+  double interval_s = 0;
+  std::vector<double> watts;  ///< at the plug; one step in the steady state, else the duration
+  double lowest_w = 0, p95_w = 0;
+  std::vector<Ramp> ramps;
+  std::vector<Band> bands;
+  double dominant_hz = 0, dominant_rms_w = 0;
+  double smoothing_burnt_w = 0;  ///< mean power that smoothing wastes
+};
+
+struct EventShare {
+  std::string reason;   ///< NVML's name: "sw_power_cap", "sw_thermal_slowdown", ...
+  double fraction = 0;  ///< of GPU time
+};
+
+struct Thermal {
+  double mean_gpu_c = 0, max_gpu_c = 0;
+  double spread_c = 0;  ///< hottest minus coolest GPU of the node where that is largest
+  double mean_memory_c = 0, max_memory_c = 0;
+  double throttled_time_fraction = 0;  ///< GPU time with power or temperature below the clock asked
+  double mean_clock_mhz = 0, lowest_clock_mhz = 0;
+  double inlet_c = 0, fan_fraction = 0;  ///< mean over nodes
+  Interval max_interval_c;
+  std::vector<EventShare> event_shares;
+  std::string limit;  ///< what limits the clocks, a sentence
+};
+
 struct Rank {
   int64_t rank = 0, node = 0, slot = 0, stage = 0;
   double end_s = 0;
   Breakdown breakdown_s;
+  double mean_power_w = 0, peak_power_w = 0, mean_gpu_c = 0, max_gpu_c = 0, mean_clock_mhz = 0,
+         throttled_time_fraction = 0;
+};
+
+/// One row of telemetry, as recorded or as a simulated sensor would show it.
+struct Telemetry {
+  int64_t time_ns = 0, rank = 0;
+  double power_w = 0;          ///< instant reading
+  double average_power_w = 0;  ///< averaged reading
+  double gpu_c = 0, memory_c = 0, sm_clock_mhz = 0;
+  int64_t event_reasons = 0;  ///< NVML's bits
 };
 
 /// One kernel or wait of a sampled rank, for the trace and the kernel table.
@@ -82,10 +154,15 @@ struct Run {
   std::string source = "simulated";  ///< "simulated" | "recorded" | "imported"
   Performance performance;
   Memory memory;
+  bool has_power = false;  ///< power, cluster_power and thermal mean something
+  Power power;
+  ClusterPower cluster_power;
+  Thermal thermal;
   std::vector<Link> links;
-  std::vector<Rank> ranks;      ///< all of them when asked for, else none
-  std::vector<Kernel> kernels;  ///< of sampled ranks
-  std::string limiter;          ///< the one thing that limits the job, a sentence
+  std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
+  std::vector<Rank> ranks;           ///< all of them when asked for, else none
+  std::vector<Kernel> kernels;       ///< of sampled ranks
+  std::string limiter;               ///< the one thing that limits the job, a sentence
   std::string job_json;
 };
 

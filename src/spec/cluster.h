@@ -25,11 +25,14 @@ struct Gpu {
   int dies_per_module = 1;
   /// The catalog files that `parameters` came from, by their names ("h100-sxm5-80gb", "hopper");
   /// empty for what was written inline.
-  std::string entry, kernels;
+  std::string entry, kernels, power;
   base::ParameterSet parameters;
 };
 
 enum class IntraKind { kNvlinkSwitch, kNvlinkMesh, kXgmiMesh, kPcie };
+
+/// How heat leaves a node.
+enum class Cooling { kAir, kLiquid, kImmersion };
 
 /// Where a GPU sits in the chassis' airflow; used by the heat model and shown in the report.
 struct Slot {
@@ -53,8 +56,11 @@ struct Node {
   int links_per_gpu = 0;
   std::vector<Nic> nics;
   std::string cpu;
-  std::string collectives;        ///< the file of catalog/collectives; empty when written inline
-  base::ParameterSet parameters;  ///< "collective.*" inside the node, host costs, ...
+  Cooling cooling = Cooling::kAir;  ///< as built; a job may ask for another
+  std::string collectives;          ///< the file of catalog/collectives; empty when written inline
+  /// "collective.*" inside the node, host costs, "power.*" of what is not a GPU, and what cools it:
+  /// "cooling.air.*", "cooling.liquid.*", "cooling.immersion.*".
+  base::ParameterSet parameters;
 };
 
 enum class FabricKind { kRailOptimized, kFatTree, kSingleSwitch };

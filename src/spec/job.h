@@ -91,6 +91,51 @@ struct Training {
   Framework framework = Framework::kMegatron;
 };
 
+/// Something that is different about one GPU, or every GPU of a node: a fault or a what-if.
+enum class OverrideKind : uint8_t {
+  kPowerCap,      ///< W
+  kLockClock,     ///< Hz
+  kSpeed,         ///< a slow GPU: its clock as a share of what the governor decides
+  kPowerBrake,    ///< 1: the external brake holds it at its lowest clock (a failed supply)
+  kInlet,         ///< C, of the node
+  kFan,           ///< share of full speed, of the node
+  kBlockedInlet,  ///< share of the node's flow that is lost
+  kResistance,    ///< factor on the resistance between die and sink (bad paste)
+  kLeakage,       ///< factor
+  kLink,          ///< share of its scale-up bandwidth that is left
+  kNic,           ///< share of its network bandwidth that is left
+};
+struct Override {
+  int64_t node = -1;  ///< -1: every node
+  int64_t gpu = -1;   ///< index in the node; -1: every GPU of it
+  OverrideKind kind = OverrideKind::kPowerCap;
+  double value = 0;
+  std::string text;  ///< as the user wrote it
+};
+
+/// What surrounds the job: power, clocks, cooling, and how long to look.
+struct Conditions {
+  /// Every GPU at the kind's reference clock; no power, no heat.
+  bool constant_clocks = false;
+  double power_cap_w = 0;           ///< a GPU; 0: the GPU's default
+  double lock_clock_hz = 0;         ///< 0: none
+  Cooling cooling = Cooling::kAir;  ///< resolved: the node's unless the user says otherwise
+  double inlet_c = 0;               ///< meaningful if has_inlet; else the cooling's own
+  bool has_inlet = false;
+  double fan = 0;               ///< share of full speed; 0: automatic
+  uint64_t seed = 0;            ///< silicon; 0: every GPU nominal
+  double operand_activity = 1;  ///< 0: zeros, 1: random data or trained weights
+  double duration_s = 0;        ///< from a cold start; 0: straight to the steady state
+  double start_c = 0;           ///< of every GPU, with `duration_s`; 0: as idle
+  // The facility.
+  double cluster_cap_w = 0;    ///< 0: none; else held by equal power caps
+  double pue = 1;              ///< facility power over IT power
+  double smoothing_floor = 0;  ///< share of the power cap; 0: no smoothing
+  double smoothing_up_w_per_s = 0, smoothing_down_w_per_s = 0;  ///< a GPU; 0: no limit
+  double smoothing_hysteresis_s = 0;
+  std::vector<Override> overrides;
+};
+
 /// The generation of a framework: host costs and speeds relative to the catalog's kernels, by the
 /// names of `spec/parameter_table.h`.
 struct Software {
@@ -115,6 +160,7 @@ struct Job {
   Parallelism parallelism;
   Training training;
   Software software;
+  Conditions conditions;
   std::map<std::string, Origin> origins;  ///< by setting name ("tensor_model_parallel_size", ...)
 
   int64_t nodes() const { return (gpus + cluster.node.gpus - 1) / cluster.node.gpus; }

@@ -9,10 +9,12 @@ import pathlib
 import re
 import sys
 
-CHAIN = ["base", "spec", "workload", "plan", "cost", "engine", "validation", "calibration", "report", "cli"]
+CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "validation", "calibration", "report", "cli"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
 ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
 ALLOWED["run"] = {"base"}
+# One GPU, one node, one building: physics knows what they are made of and nothing of jobs' work.
+ALLOWED["physics"] = {"base", "spec"}
 for user in ("engine", "validation", "calibration", "report", "cli"):
     ALLOWED[user].add("run")
 

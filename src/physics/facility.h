@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ergometer::physics {
+
+/// Power of a whole cluster, equidistant samples: mean over each interval.
+struct PowerSeries {
+  double interval_s = 0;
+  std::vector<double> watts;
+};
+
+/// Largest rise and fall of the mean power from one interval of `over_s` to the one that follows
+/// it, in W/s, anywhere in the series (running means, not fixed bins).
+struct Ramp {
+  double over_s = 0, up_w_per_s = 0, down_w_per_s = 0;
+};
+
+/// One band of the spectrum: the root mean square of the power's swing at these frequencies.
+struct Band {
+  double low_hz = 0, high_hz = 0, rms_w = 0;
+};
+
+struct SeriesSummary {
+  double mean_w = 0, peak_w = 0, lowest_w = 0, p95_w = 0;
+  std::vector<Ramp> ramps;  ///< over 0.1, 1, 10, 60 s, those that the series can tell
+  std::vector<Band> bands;  ///< octaves; their squares add up to the variance
+  double dominant_hz = 0, dominant_rms_w = 0;  ///< the strongest line, 0: none
+};
+
+/// `periodic`: the series repeats (the steady state of a job), so that no window is needed.
+SeriesSummary summarise(const PowerSeries& series, bool periodic);
+
+/// Power smoothing as Blackwell's driver offers it: while active, the GPU burns what is missing to
+/// a floor, and power moves no faster than the ramps; the floor is released after a hysteresis.
+struct Smoothing {
+  double floor_w = 0;
+  double up_w_per_s = 0, down_w_per_s = 0;  ///< 0: no limit
+  double hysteresis_s = 0;                  ///< time below the floor before it is released
+};
+struct Smoothed {
+  PowerSeries series;
+  double burnt_j = 0;    ///< wasted to hold floor and downward ramp
+  double missing_j = 0;  ///< that the upward ramp kept from the load: it would have run slower
+};
+/// `load`: what the work asks for, without smoothing.
+Smoothed smooth(const PowerSeries& load, const Smoothing& smoothing);
+
+/// What a supply's or a battery's storage does to what the grid sees: a first-order lag.
+PowerSeries behind_storage(const PowerSeries& load, double time_constant_s);
+
+}  // namespace ergometer::physics

@@ -1,0 +1,3 @@
+#include "physics/facility.h"
+
+#include <gtest/gtest.h>

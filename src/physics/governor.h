@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+#include "physics/gpu_power.h"
+
+namespace ergometer::physics {
+
+/// NVML's clock event reasons (nvmlClocksEventReasons), by their bits.
+enum EventReason : uint32_t {
+  kGpuIdle = 0x1,
+  kApplicationsClocksSetting = 0x2,  ///< a locked clock
+  kSwPowerCap = 0x4,
+  kHwSlowdown = 0x8,
+  kSyncBoost = 0x10,
+  kSwThermalSlowdown = 0x20,
+  kHwThermalSlowdown = 0x40,
+  kHwPowerBrake = 0x80,
+};
+/// The reasons that count as throttling: power and temperature, not the user's own settings.
+inline constexpr uint32_t kThrottleReasons =
+    kSwPowerCap | kHwSlowdown | kSwThermalSlowdown | kHwThermalSlowdown | kHwPowerBrake;
+
+/// What one GPU is told: by its user, by the facility, by a fault.
+struct ClockLimits {
+  double cap_w = 0;    ///< power limit in force
+  double lock_hz = 0;  ///< locked clock; 0: none
+  bool brake = false;  ///< external power brake: lowest clock
+};
+
+struct ClockDecision {
+  double clock_hz = 0;
+  uint32_t reasons = 0;  ///< EventReason bits; 0: runs at its highest clock
+};
+
+/// How work answers the clock: while the window lasts `dt`, `clocked_share` of it is compute whose
+/// speed follows the clock, so at clock f the same work takes
+/// `dt (1 - clocked_share + clocked_share * at_hz / f)`. 0: the window's length does not depend on
+/// this GPU (it waits for slower ones).
+struct Response {
+  double clocked_share = 0;
+  double at_hz = 0;  ///< the clock at which the load was found
+};
+
+/// The highest lattice clock, at most `limits` and `thermal_hz` allow, whose power over the
+/// governor's window stays within the cap; the lowest clock when none does. `thermal_hz`: the
+/// ceiling of the thermal governor, 0: none.
+ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const ClockLimits& limits,
+                           double die_c, const Load& load, const Response& response,
+                           double thermal_hz);
+
+/// The thermal governor's ceiling, stepped in time: one lattice step down a period while die or HBM
+/// is at its limit, one up while it is `hysteresis_c` below; at the slowdown temperature the clock
+/// is halved until 5 C below it.
+struct ThermalGovernor {
+  double period_s = 0.1, hysteresis_c = 2;
+  double ceiling_hz = 0;  ///< 0: not limiting
+  bool halved = false;
+  bool shut_down = false;
+  /// Advances by `dt_s` with temperatures held; `clock_hz` is the clock in force.
+  void advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c, double clock_hz);
+  uint32_t reasons() const;
+};
+
+}  // namespace ergometer::physics

@@ -1,0 +1,3 @@
+#include "physics/governor.h"
+
+#include <gtest/gtest.h>

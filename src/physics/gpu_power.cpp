@@ -1,0 +1,1 @@
+#include "physics/gpu_power.h"

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "base/result.h"
+#include "spec/cluster.h"
+
+namespace ergometer::physics {
+
+/// Core voltage against core clock, relative to the voltage at the highest clock: constant up to
+/// the knee, then a straight line up to 1.
+struct VoltageCurve {
+  double lowest = 1;  ///< relative voltage at and below the knee, in (0, 1]
+  double knee_hz = 0;
+  double highest_hz = 0;
+  double at(double clock_hz) const {
+    if (clock_hz <= knee_hz) return lowest;
+    if (clock_hz >= highest_hz) return 1;
+    return lowest + (1 - lowest) * (clock_hz - knee_hz) / (highest_hz - knee_hz);
+  }
+};
+
+/// The clocks a GPU can run at: `lowest + n * step`, up to `highest`.
+struct ClockLattice {
+  double lowest_hz = 0, highest_hz = 0, step_hz = 0;
+  /// The highest lattice clock not above `clock_hz`, at least the lowest.
+  double floor(double clock_hz) const;
+};
+
+/// What makes one GPU differ from the next of its kind; 1 or 0: nominal. Drawn by
+/// `physics/silicon.h`.
+struct Silicon {
+  double leakage = 1;             ///< factor on leakage
+  double voltage = 0;             ///< added to the relative voltage
+  double thermal_resistance = 1;  ///< factor on the resistance between die and spreader
+  double sensor_gain = 1;         ///< what the power sensor shows of the true power
+};
+
+/// Work over a stretch of time, as power at relative voltage 1.
+struct Load {
+  double core_w = 0;    ///< scales with voltage squared
+  double memory_w = 0;  ///< HBM and its interface
+  double link_w = 0;
+  bool awake = true;  ///< kernels resident: the clock tree runs
+};
+
+/// Power of one GPU (a die of a two-die module by itself):
+///
+///   P = constant + leakage l v exp(k (T - T0)) + active v^2 f / f_top + core v^2 + memory + link
+///
+/// with v the relative voltage at clock f. Form: constant plus energy per bit and per FLOP (LBNL,
+/// SC'25, doi 10.1145/3712285.3759815) with voltage and leakage (docs/models/power.md).
+struct GpuPower {
+  ClockLattice clocks;
+  VoltageCurve voltage;
+  double constant_w = 0;         ///< HBM refresh, interfaces, regulators
+  double constant_memory_w = 0;  ///< the part of it that heats the HBM
+  double leakage_w = 0;          ///< at v = 1 and leakage_c
+  double leakage_c = 60;         ///< T0
+  double leakage_per_k = 0;      ///< k
+  double active_w = 0;           ///< clock tree and issue at the highest clock while awake
+  double cap_w = 0, lowest_cap_w = 0, highest_cap_w = 0;  ///< default power limit and its range
+  double idle_w = 0;       ///< reading with a context and no work, for reports
+  double excursion = 1.5;  ///< fast limiter: power never exceeds this times the default cap
+  /// Temperatures at which the driver begins to slow down, halves clocks, and turns off, C; the
+  /// memory's limit, 0: unknown.
+  double target_c = 0, slowdown_c = 0, shutdown_c = 0, memory_limit_c = 0;
+
+  double relative_voltage(double clock_hz, const Silicon& silicon) const {
+    return voltage.at(clock_hz) + silicon.voltage;
+  }
+  double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const;
+  /// The part of `power_w` that the HBM turns into heat.
+  double memory_heat_w(const Load& load) const { return constant_memory_w + load.memory_w; }
+};
+
+/// Joules per unit of work, at the voltage of the highest clock.
+struct EnergyPerWork {
+  double tensor_fp32 = 0, tensor_fp16 = 0, tensor_fp8 = 0, tensor_fp4 = 0;  ///< J/FLOP
+  double vector = 0;                                                        ///< J/FLOP
+  double cache = 0, memory = 0, link = 0;                                   ///< J/B
+  /// Share of tensor, cache and memory energy that depends on the operands' values.
+  double data_share = 0;
+};
+
+/// From the catalog's parameters ("power.*", clocks, limits); a missing one is an input error that
+/// names the GPU and the parameter.
+base::Result<GpuPower> gpu_power(const spec::Gpu& gpu);
+base::Result<EnergyPerWork> energy_per_work(const spec::Gpu& gpu);
+
+}  // namespace ergometer::physics

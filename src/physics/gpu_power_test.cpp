@@ -1,0 +1,3 @@
+#include "physics/gpu_power.h"
+
+#include <gtest/gtest.h>

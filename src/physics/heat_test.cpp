@@ -1,0 +1,3 @@
+#include "physics/heat.h"
+
+#include <gtest/gtest.h>

@@ -1,0 +1,1 @@
+#include "physics/node_power.h"

@@ -1,0 +1,3 @@
+#include "physics/node_power.h"
+
+#include <gtest/gtest.h>

@@ -1,0 +1,3 @@
+#include "physics/sensor.h"
+
+#include <gtest/gtest.h>

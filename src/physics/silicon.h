@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "physics/gpu_power.h"
+
+namespace ergometer::physics {
+
+/// How far GPUs of a kind differ, standard deviations (docs/models/power.md).
+struct SiliconSpread {
+  double leakage = 0.10;   ///< of its logarithm
+  double voltage = 0.008;  ///< of the relative voltage
+  double thermal_resistance = 0.08;
+  double sensor_gain = 0.025;
+};
+
+/// The silicon of GPUs `0 .. gpus-1` for a seed: every draw depends on seed and GPU number alone,
+/// so a larger cluster holds the smaller one. Normal draws are cut at three deviations. Seed 0:
+/// all nominal.
+std::vector<Silicon> draw_silicon(uint64_t seed, int64_t gpus, const SiliconSpread& spread = {});
+
+}  // namespace ergometer::physics

@@ -1,0 +1,3 @@
+#include "physics/silicon.h"
+
+#include <gtest/gtest.h>
