@@ -1,1 +1,150 @@
 #include "physics/governor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/exponential.h"
+
+namespace ergometer::physics {
+namespace {
+
+/// Power against clock for one decision: what does not depend on the clock is worked out once.
+class PowerCurve {
+ public:
+  PowerCurve(const GpuPower& gpu, const Silicon& silicon, double die_c, const Load& load,
+             const Response& response)
+      : constant_w_(gpu.constant_w),
+        leakage_w_(gpu.leakage_w * silicon.leakage *
+                   (gpu.leakage_per_k == 0
+                        ? 1
+                        : base::exponential(gpu.leakage_per_k * (die_c - gpu.leakage_c)))),
+        active_j_(load.awake ? gpu.active_w / gpu.clocks.highest_hz : 0),
+        core_w_(load.core_w),
+        steady_w_(load.memory_w + load.link_w),
+        knee_hz_(gpu.voltage.knee_hz),
+        lowest_(gpu.voltage.lowest + silicon.voltage),
+        slope_(gpu.voltage.highest_hz > gpu.voltage.knee_hz
+                   ? (1 - gpu.voltage.lowest) / (gpu.voltage.highest_hz - gpu.voltage.knee_hz)
+                   : 0),
+        free_(response.at_hz > 0 ? 1 - response.clocked_share : 1),
+        clocked_hz_(response.clocked_share * response.at_hz) {}
+
+  struct Point {
+    double power_w, slope_w_per_hz;
+  };
+  Point at(double clock_hz) const {
+    const double above = std::max(0.0, clock_hz - knee_hz_);
+    const double v = lowest_ + slope_ * above;
+    const double dv = above > 0 ? slope_ : 0;
+    // The same work at another pace: its power goes with the inverse of the time it takes.
+    const double inverse = 1 / (free_ * clock_hz + clocked_hz_);
+    const double pace = clocked_hz_ == 0 ? 1 : clock_hz * inverse;
+    const double dpace = clocked_hz_ * inverse * inverse;
+    const double work_w = core_w_ * (v * v) + steady_w_;
+    const double active_w = active_j_ * (v * v);
+    return {constant_w_ + leakage_w_ * v + active_w * clock_hz + work_w * pace,
+            leakage_w_ * dv + active_w + 2 * v * dv * (active_j_ * clock_hz + core_w_ * pace) +
+                work_w * dpace};
+  }
+
+ private:
+  double constant_w_, leakage_w_, active_j_, core_w_, steady_w_;
+  double knee_hz_, lowest_, slope_;
+  double free_, clocked_hz_;
+};
+
+/// The highest lattice clock up to `ceiling_hz` within the cap. Power grows with the clock and is
+/// nearly convex in it, so Newton's steps from above land within a lattice step; the lattice itself
+/// is then checked point by point.
+double within_cap(const ClockLattice& clocks, const PowerCurve& curve, PowerCurve::Point at_ceiling,
+                  double ceiling_hz, double cap_w) {
+  double clock = ceiling_hz;
+  PowerCurve::Point point = at_ceiling;
+  for (int i = 0; i < 4; ++i) {
+    if (point.slope_w_per_hz <= 0) return clocks.lowest_hz;  // no clock changes what it draws
+    const double step = (point.power_w - cap_w) / point.slope_w_per_hz;
+    clock = std::clamp(clock - step, clocks.lowest_hz, ceiling_hz);
+    // A tenth of a lattice step off costs one more check below, as often as it saves one here.
+    if (std::abs(step) < 2 * clocks.step_hz) break;
+    point = curve.at(clock);
+  }
+  double found = std::min(clocks.floor(clock), ceiling_hz);
+  if (curve.at(found).power_w > cap_w) {
+    do found = clocks.floor(found - clocks.step_hz);
+    while (found > clocks.lowest_hz && curve.at(found).power_w > cap_w);
+    return found;
+  }
+  while (found < ceiling_hz) {
+    const double next = clocks.floor(found + clocks.step_hz);
+    if (next <= found || next > ceiling_hz || curve.at(next).power_w > cap_w) break;
+    found = next;
+  }
+  return found;
+}
+
+}  // namespace
+
+Load load_at(const Load& load, const Response& response, double clock_hz) {
+  const double pace =
+      1 / (1 - response.clocked_share + response.clocked_share * response.at_hz / clock_hz);
+  return {load.core_w * pace, load.memory_w * pace, load.link_w * pace, load.awake};
+}
+
+ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const ClockLimits& limits,
+                           double die_c, const Load& load, const Response& response,
+                           double thermal_hz) {
+  const ClockLattice& clocks = gpu.clocks;
+  if (limits.brake) return {clocks.lowest_hz, kHwSlowdown | kHwPowerBrake};
+
+  ClockDecision decision{clocks.highest_hz, 0};
+  const auto hold = [&](double limit_hz, EventReason reason) {
+    if (limit_hz <= 0 || limit_hz >= decision.clock_hz) return;
+    decision = {clocks.floor(limit_hz), reason};
+  };
+  hold(limits.lock_hz, kApplicationsClocksSetting);
+  hold(thermal_hz, kSwThermalSlowdown);
+
+  const double cap_w = limits.cap_w > 0 ? limits.cap_w : gpu.cap_w;
+  const PowerCurve curve(gpu, silicon, die_c, load, response);
+  const PowerCurve::Point at_ceiling = curve.at(decision.clock_hz);
+  if (at_ceiling.power_w <= cap_w) return decision;
+  return {within_cap(clocks, curve, at_ceiling, decision.clock_hz, cap_w), kSwPowerCap};
+}
+
+void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c,
+                              double clock_hz) {
+  const ClockLattice& clocks = gpu.clocks;
+  if (gpu.shutdown_c > 0 && die_c >= gpu.shutdown_c) shut_down = true;
+  if (shut_down) {
+    ceiling_hz = clocks.lowest_hz;
+    return;
+  }
+  if (gpu.slowdown_c > 0 && die_c >= gpu.slowdown_c && !halved) {
+    halved = true;
+    ceiling_hz = clocks.floor(clock_hz / 2);
+  }
+  if (halved && die_c < gpu.slowdown_c - kHalvedHysteresisC) halved = false;
+
+  since_s += dt_s;
+  const double periods = std::floor(since_s / period_s + 1e-9);
+  since_s = std::max(0.0, since_s - periods * period_s);
+  if (halved || periods < 1) return;
+
+  const double margin_c =
+      std::min(gpu.target_c > 0 ? gpu.target_c - die_c : hysteresis_c,
+               gpu.memory_limit_c > 0 ? gpu.memory_limit_c - memory_c : hysteresis_c);
+  if (margin_c <= 0) {
+    const double from = ceiling_hz > 0 ? std::min(ceiling_hz, clock_hz) : clock_hz;
+    ceiling_hz = clocks.floor(clocks.floor(from) - periods * clocks.step_hz);
+  } else if (ceiling_hz > 0 && margin_c >= hysteresis_c) {
+    ceiling_hz += periods * clocks.step_hz;
+    if (ceiling_hz >= clocks.highest_hz) ceiling_hz = 0;
+  }
+}
+
+uint32_t ThermalGovernor::reasons() const {
+  if (halved || shut_down) return kHwSlowdown | kHwThermalSlowdown;
+  return ceiling_hz > 0 ? kSwThermalSlowdown : 0u;
+}
+
+}  // namespace ergometer::physics

@@ -42,9 +42,14 @@ struct Response {
   double at_hz = 0;  ///< the clock at which the load was found
 };
 
+/// The load at clock `clock_hz`, given what it is at `response.at_hz`: the same work over more or
+/// less time.
+Load load_at(const Load& load, const Response& response, double clock_hz);
+
 /// The highest lattice clock, at most `limits` and `thermal_hz` allow, whose power over the
 /// governor's window stays within the cap; the lowest clock when none does. `thermal_hz`: the
-/// ceiling of the thermal governor, 0: none.
+/// ceiling of the thermal governor, 0: none. Reasons name what holds the clock where it is. A cap
+/// of 0 is the GPU's default. Under 30 ns.
 ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const ClockLimits& limits,
                            double die_c, const Load& load, const Response& response,
                            double thermal_hz);
@@ -57,8 +62,13 @@ struct ThermalGovernor {
   double ceiling_hz = 0;  ///< 0: not limiting
   bool halved = false;
   bool shut_down = false;
+  double since_s = 0;  ///< since the last step, below one period
+  /// The slowdown ends this far below its temperature.
+  static constexpr double kHalvedHysteresisC = 5;
   /// Advances by `dt_s` with temperatures held; `clock_hz` is the clock in force.
   void advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c, double clock_hz);
+  /// A software ceiling, or the hardware's halving; the ceiling may lie above the clock that the
+  /// power cap allows.
   uint32_t reasons() const;
 };
 

@@ -1,3 +1,214 @@
 #include "physics/governor.h"
 
 #include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace ergometer::physics {
+namespace {
+
+GpuPower small_gpu() {
+  GpuPower gpu;
+  gpu.clocks = {100e6, 1000e6, 10e6};
+  gpu.voltage = {0.6, 400e6, 1000e6};
+  gpu.constant_w = 50;
+  gpu.leakage_w = 20;
+  gpu.active_w = 40;
+  gpu.cap_w = 300;
+  gpu.target_c = 85;
+  gpu.slowdown_c = 90;
+  gpu.shutdown_c = 95;
+  gpu.memory_limit_c = 95;
+  return gpu;
+}
+
+ClockDecision decide(const GpuPower& gpu, const ClockLimits& limits, const Load& load,
+                     const Response& response = {}, double thermal_hz = 0) {
+  return decide_clock(gpu, {}, limits, 60, load, response, thermal_hz);
+}
+
+TEST(Governor, RunsAtTheTopWhenNothingLimits) {
+  const ClockDecision decision = decide(small_gpu(), {300}, {100, 30, 10, true});
+  EXPECT_DOUBLE_EQ(decision.clock_hz, 1000e6);
+  EXPECT_EQ(decision.reasons, 0u);
+}
+
+TEST(Governor, ClockEqualsTheLock) {
+  const ClockDecision decision = decide(small_gpu(), {300, 755e6}, {100, 30, 10, true});
+  EXPECT_DOUBLE_EQ(decision.clock_hz, 750e6);  // the lattice clock below
+  EXPECT_EQ(decision.reasons, kApplicationsClocksSetting);
+  EXPECT_DOUBLE_EQ(decide(small_gpu(), {300, 5e9}, {}).clock_hz, 1000e6);
+}
+
+// Work that follows the clock, found at 1000 MHz: power goes with v^2 f. At 700 MHz, v = 0.8:
+// 50 + 16 + (40 + 200) x 0.64 x 0.7 = 173.52 W; at 710 MHz, v = 0.8066667: 176.99 W.
+TEST(Governor, HoldsTheCapByHand) {
+  const Load load{200, 0, 0, true};
+  const Response clocked{1, 1000e6};
+  EXPECT_DOUBLE_EQ(decide(small_gpu(), {173.6}, load, clocked).clock_hz, 700e6);
+  EXPECT_DOUBLE_EQ(decide(small_gpu(), {176.9}, load, clocked).clock_hz, 700e6);
+  EXPECT_DOUBLE_EQ(decide(small_gpu(), {177.0}, load, clocked).clock_hz, 710e6);
+  EXPECT_EQ(decide(small_gpu(), {177.0}, load, clocked).reasons, kSwPowerCap);
+}
+
+TEST(Governor, CapOutOfReachIsTheLowestClock) {
+  const ClockDecision decision = decide(small_gpu(), {40}, {200, 0, 0, true}, {1, 1000e6});
+  EXPECT_DOUBLE_EQ(decision.clock_hz, 100e6);
+  EXPECT_EQ(decision.reasons, kSwPowerCap);
+}
+
+TEST(Governor, BrakeIsTheLowestClock) {
+  const ClockDecision decision = decide(small_gpu(), {300, 0, true}, {});
+  EXPECT_DOUBLE_EQ(decision.clock_hz, 100e6);
+  EXPECT_EQ(decision.reasons, kHwSlowdown | kHwPowerBrake);
+}
+
+TEST(Governor, NamesWhatBinds) {
+  const Load load{200, 0, 0, true};
+  const Response clocked{1, 1000e6};
+  const ClockDecision thermal = decide(small_gpu(), {300, 900e6}, load, clocked, 805e6);
+  EXPECT_DOUBLE_EQ(thermal.clock_hz, 800e6);
+  EXPECT_EQ(thermal.reasons, kSwThermalSlowdown);
+  const ClockDecision power = decide(small_gpu(), {177, 900e6}, load, clocked, 805e6);
+  EXPECT_DOUBLE_EQ(power.clock_hz, 710e6);
+  EXPECT_EQ(power.reasons, kSwPowerCap);
+}
+
+// Same power at 1000 MHz; what waits for memory stretches less and so needs the lower clock.
+TEST(Governor, WorkThatIgnoresTheClockIsCutDeeper) {
+  const Load load{200, 0, 0, true};
+  EXPECT_LT(decide(small_gpu(), {200}, load, {0, 1000e6}).clock_hz,
+            decide(small_gpu(), {200}, load, {1, 1000e6}).clock_hz);
+}
+
+TEST(Governor, LoadStretchesWithTheClock) {
+  const Load slow = load_at({100, 30, 10, true}, {0.5, 1000e6}, 500e6);
+  EXPECT_DOUBLE_EQ(slow.core_w, 100 / 1.5);  // 0.5 + 0.5 x 1000/500
+  EXPECT_DOUBLE_EQ(slow.memory_w, 20);
+}
+
+// The decision against the definition: within the cap, and one lattice step more is not.
+TEST(Governor, IsTheHighestClockWithinTheCap) {
+  const GpuPower base_gpu = small_gpu();
+  for (uint64_t i = 0; i < 20000; ++i) {
+    const base::Random random(1, i, "governor");
+    GpuPower gpu = base_gpu;
+    gpu.leakage_per_k = random.uniform(0, 0, 0.02);
+    gpu.voltage.lowest = random.uniform(1, 0.4, 1);
+    gpu.voltage.knee_hz = random.uniform(2, 100e6, 999e6);
+    const Silicon silicon{random.uniform(3, 0.7, 1.4), random.uniform(4, -0.03, 0.03), 1, 1};
+    const double die_c = random.uniform(5, 20, 95);
+    const Load load{random.uniform(6, 0, 500), random.uniform(7, 0, 200), random.uniform(8, 0, 40),
+                    random.uniform(9) < 0.9};
+    const Response response{random.uniform(10), random.uniform(11, 100e6, 1000e6)};
+    const ClockLimits limits{random.uniform(12, 100, 400),
+                             random.uniform(13) < 0.3 ? random.uniform(14, 100e6, 1000e6) : 0};
+    const ClockDecision decision = decide_clock(gpu, silicon, limits, die_c, load, response, 0);
+    const auto power = [&](double clock_hz) {
+      return gpu.power_w(clock_hz, die_c, load_at(load, response, clock_hz), silicon);
+    };
+    const double ceiling = limits.lock_hz > 0 ? gpu.clocks.floor(limits.lock_hz) : 1000e6;
+    ASSERT_LE(decision.clock_hz, ceiling);
+    if (decision.clock_hz > gpu.clocks.lowest_hz)
+      ASSERT_LE(power(decision.clock_hz), limits.cap_w + 1e-9);
+    if (decision.clock_hz < ceiling)
+      ASSERT_GT(power(decision.clock_hz + gpu.clocks.step_hz), limits.cap_w - 1e-9) << i;
+    ASSERT_EQ((decision.reasons & kSwPowerCap) != 0, power(ceiling) > limits.cap_w);
+  }
+}
+
+TEST(Governor, ClockRisesWithTheCapAndFallsWithHeatAndLoad) {
+  GpuPower gpu = small_gpu();
+  gpu.leakage_per_k = 0.01;
+  const Response response{0.8, 1000e6};
+  double before = 0;
+  for (double cap_w = 60; cap_w < 320; cap_w += 1) {
+    const double clock = decide(gpu, {cap_w}, {200, 20, 0, true}, response).clock_hz;
+    EXPECT_GE(clock, before);
+    before = clock;
+  }
+  before = 1e12;
+  for (double die_c = 20; die_c < 95; die_c += 1) {
+    const double clock =
+        decide_clock(gpu, {}, {200}, die_c, {200, 20, 0, true}, response, 0).clock_hz;
+    EXPECT_LE(clock, before);
+    before = clock;
+  }
+  before = 1e12;
+  for (double core_w = 0; core_w < 400; core_w += 2) {
+    const double clock = decide(gpu, {200}, {core_w, 20, 0, true}, response).clock_hz;
+    EXPECT_LE(clock, before);
+    before = clock;
+  }
+}
+
+TEST(ThermalGovernor, StepsDownWhileHotAndUpWhileCool) {
+  const GpuPower gpu = small_gpu();
+  ThermalGovernor governor;
+  governor.advance(gpu, 0.1, 84, 60, 1000e6);
+  EXPECT_EQ(governor.ceiling_hz, 0);  // not at its limit
+  EXPECT_EQ(governor.reasons(), 0u);
+  governor.advance(gpu, 0.1, 85, 60, 1000e6);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 990e6);
+  EXPECT_EQ(governor.reasons(), kSwThermalSlowdown);
+  governor.advance(gpu, 0.3, 86, 60, 990e6);  // three periods
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 960e6);
+  governor.advance(gpu, 0.1, 84, 60, 960e6);  // within the hysteresis: holds
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 960e6);
+  governor.advance(gpu, 0.3, 83, 60, 960e6);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 990e6);
+  governor.advance(gpu, 0.1, 83, 60, 990e6);
+  EXPECT_EQ(governor.ceiling_hz, 0);  // back at the top: not limiting
+}
+
+TEST(ThermalGovernor, CountsPartsOfAPeriod) {
+  ThermalGovernor governor;
+  for (int i = 0; i < 9; ++i) governor.advance(small_gpu(), 0.01, 85, 60, 1000e6);
+  EXPECT_EQ(governor.ceiling_hz, 0);
+  governor.advance(small_gpu(), 0.01, 85, 60, 1000e6);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 990e6);
+}
+
+TEST(ThermalGovernor, MemoryCountsAsMuchAsTheDie) {
+  ThermalGovernor governor;
+  governor.advance(small_gpu(), 0.1, 60, 95, 800e6);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 790e6);  // from the clock in force
+  governor.advance(small_gpu(), 0.1, 60, 94, 790e6);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 790e6);
+}
+
+TEST(ThermalGovernor, HalvesUntilFiveDegreesBelow) {
+  ThermalGovernor governor;
+  governor.advance(small_gpu(), 0.01, 90, 60, 1000e6);
+  EXPECT_TRUE(governor.halved);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 500e6);
+  EXPECT_EQ(governor.reasons(), kHwSlowdown | kHwThermalSlowdown);
+  governor.advance(small_gpu(), 1, 85, 60, 500e6);
+  EXPECT_TRUE(governor.halved);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 500e6);  // once, not again and again
+  governor.advance(small_gpu(), 0.1, 80, 60, 500e6);
+  EXPECT_FALSE(governor.halved);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 510e6);  // and then up step by step
+  EXPECT_EQ(governor.reasons(), kSwThermalSlowdown);
+}
+
+TEST(ThermalGovernor, ShutsDownForGood) {
+  ThermalGovernor governor;
+  governor.advance(small_gpu(), 0.01, 95, 60, 1000e6);
+  EXPECT_TRUE(governor.shut_down);
+  EXPECT_DOUBLE_EQ(governor.ceiling_hz, 100e6);
+  governor.advance(small_gpu(), 100, 30, 30, 100e6);
+  EXPECT_TRUE(governor.shut_down);
+}
+
+TEST(ThermalGovernor, UnknownLimitsNeverBind) {
+  GpuPower gpu = small_gpu();
+  gpu.target_c = gpu.slowdown_c = gpu.shutdown_c = gpu.memory_limit_c = 0;
+  ThermalGovernor governor;
+  governor.advance(gpu, 10, 300, 300, 1000e6);
+  EXPECT_EQ(governor.ceiling_hz, 0);
+  EXPECT_EQ(governor.reasons(), 0u);
+}
+
+}  // namespace
+}  // namespace ergometer::physics

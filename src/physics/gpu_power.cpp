@@ -1,1 +1,108 @@
 #include "physics/gpu_power.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/exponential.h"
+
+namespace ergometer::physics {
+namespace {
+
+/// Reads required parameters of one GPU and remembers the first that is missing.
+class Reader {
+ public:
+  explicit Reader(const spec::Gpu& gpu) : gpu_(gpu) {}
+
+  double operator()(std::string_view name) {
+    const base::Parameter* const found = gpu_.parameters.find(name);
+    if (!found && missing_.empty()) missing_ = name;
+    return found ? found->value : 0;
+  }
+  double operator()(std::string_view name, double fallback) const {
+    return gpu_.parameters.value_or(name, fallback);
+  }
+  bool complete() const { return missing_.empty(); }
+  base::Error error() const {
+    const bool of_power = missing_.starts_with("power.");
+    const std::string& entry = of_power && !gpu_.power.empty() ? gpu_.power : gpu_.entry;
+    const std::string place =
+        entry.empty()
+            ? std::string("written inline")
+            : fmt::format("catalog/{}/{}.yaml", &entry == &gpu_.power ? "power" : "gpus", entry);
+    const std::string hint =
+        of_power && gpu_.power.empty() ? "; name a power entry, as in `power: h100`" : "";
+    return {base::ErrorKind::kInput,
+            fmt::format("GPU {} ({}): parameter {} is missing, power needs it{}", gpu_.name, place,
+                        missing_, hint)};
+  }
+
+ private:
+  const spec::Gpu& gpu_;
+  std::string missing_;
+};
+
+}  // namespace
+
+double ClockLattice::floor(double clock_hz) const {
+  if (clock_hz >= highest_hz) return highest_hz;
+  if (clock_hz <= lowest_hz || step_hz <= 0) return lowest_hz;
+  // A millionth of a step forgives a clock that went through MHz and back.
+  const auto steps = static_cast<int64_t>((clock_hz - lowest_hz) / step_hz + 1e-6);
+  return lowest_hz + step_hz * static_cast<double>(steps);
+}
+
+double GpuPower::power_w(double clock_hz, double die_c, const Load& load,
+                         const Silicon& silicon) const {
+  const double v = relative_voltage(clock_hz, silicon);
+  const double leakage =
+      leakage_w * silicon.leakage * base::exponential(leakage_per_k * (die_c - leakage_c));
+  const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
+  return constant_w + leakage * v + (active + load.core_w) * (v * v) + load.memory_w + load.link_w;
+}
+
+base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
+  Reader get(gpu);
+  GpuPower power;
+  power.clocks = {get("clock_min"), get("clock_max"), get("clock_step")};
+  power.voltage = {get("power.voltage_min"), get("power.voltage_knee") * power.clocks.highest_hz,
+                   power.clocks.highest_hz};
+  power.constant_w = get("power.constant");
+  power.constant_memory_w = get("power.constant_memory");
+  power.leakage_w = get("power.leakage");
+  power.leakage_c = get("power.leakage_temperature");
+  power.leakage_per_k = get("power.leakage_per_k");
+  power.active_w = get("power.active");
+  power.excursion = get("power.excursion");
+  power.cap_w = get("tdp");
+  power.lowest_cap_w = get("power_cap_min", power.cap_w);
+  power.highest_cap_w = get("power_cap_max", power.cap_w);
+  power.idle_w = get("idle_power", 0);
+  power.target_c = get("temperature_target", 0);
+  power.slowdown_c = get("temperature_slowdown", 0);
+  power.shutdown_c = get("temperature_shutdown", 0);
+  power.memory_limit_c = get("temperature_memory", 0);
+  if (!get.complete()) return tl::unexpected(get.error());
+  return power;
+}
+
+base::Result<EnergyPerWork> energy_per_work(const spec::Gpu& gpu) {
+  Reader get(gpu);
+  EnergyPerWork energy;
+  energy.tensor_fp16 = get("power.tensor_fp16");
+  // A GPU without units of its own for a format runs it on the next wider ones.
+  energy.tensor_fp32 = get("power.tensor_fp32", 2 * energy.tensor_fp16);
+  energy.tensor_fp8 = get("power.tensor_fp8", energy.tensor_fp16);
+  energy.tensor_fp4 = get("power.tensor_fp4", energy.tensor_fp8);
+  energy.vector = get("power.vector");
+  energy.cache = get("power.cache");
+  energy.memory = get("power.memory");
+  energy.link = get("power.link");
+  energy.data_share = get("power.data_share");
+  if (!get.complete()) return tl::unexpected(get.error());
+  return energy;
+}
+
+}  // namespace ergometer::physics
