@@ -29,54 +29,52 @@ class PowerCurve {
         free_(response.at_hz > 0 ? 1 - response.clocked_share : 1),
         clocked_hz_(response.clocked_share * response.at_hz) {}
 
-  struct Point {
-    double power_w, slope_w_per_hz;
-  };
-  Point at(double clock_hz) const {
-    const double above = std::max(0.0, clock_hz - knee_hz_);
-    const double v = lowest_ + slope_ * above;
-    const double dv = above > 0 ? slope_ : 0;
-    // The same work at another pace: its power goes with the inverse of the time it takes.
+  double power_w(double clock_hz) const {
+    const double v = lowest_ + slope_ * std::max(0.0, clock_hz - knee_hz_);
+    const double v2 = v * v;
+    return constant_w_ + leakage_w_ * v + active_j_ * v2 * clock_hz +
+           (core_w_ * v2 + steady_w_) * pace(clock_hz);
+  }
+  /// Derivative of `power_w` by the clock; from above at the knee.
+  double slope_w_per_hz(double clock_hz) const {
+    const double v = lowest_ + slope_ * std::max(0.0, clock_hz - knee_hz_);
+    const double dv = clock_hz >= knee_hz_ ? slope_ : 0;
     const double inverse = 1 / (free_ * clock_hz + clocked_hz_);
-    const double pace = clocked_hz_ == 0 ? 1 : clock_hz * inverse;
-    const double dpace = clocked_hz_ * inverse * inverse;
-    const double work_w = core_w_ * (v * v) + steady_w_;
-    const double active_w = active_j_ * (v * v);
-    return {constant_w_ + leakage_w_ * v + active_w * clock_hz + work_w * pace,
-            leakage_w_ * dv + active_w + 2 * v * dv * (active_j_ * clock_hz + core_w_ * pace) +
-                work_w * dpace};
+    const double dpace = clocked_hz_ > 0 ? clocked_hz_ * inverse * inverse : 0;
+    return leakage_w_ * dv + active_j_ * (v * v) + (core_w_ * (v * v) + steady_w_) * dpace +
+           2 * v * dv * (active_j_ * clock_hz + core_w_ * pace(clock_hz));
   }
 
  private:
+  /// The same work at another pace: its power goes with the inverse of the time it takes.
+  double pace(double clock_hz) const {
+    return clocked_hz_ > 0 ? clock_hz / (free_ * clock_hz + clocked_hz_) : 1;
+  }
+
   double constant_w_, leakage_w_, active_j_, core_w_, steady_w_;
   double knee_hz_, lowest_, slope_;
   double free_, clocked_hz_;
 };
 
-/// The highest lattice clock up to `ceiling_hz` within the cap. Power grows with the clock and is
-/// nearly convex in it, so Newton's steps from above land within a lattice step; the lattice itself
-/// is then checked point by point.
-double within_cap(const ClockLattice& clocks, const PowerCurve& curve, PowerCurve::Point at_ceiling,
+/// The highest lattice clock up to `ceiling_hz` within the cap, sought from `start_hz`. Power grows
+/// with the clock and is nearly convex in it, so a few of Newton's steps land within a lattice step
+/// of the answer; the lattice itself is then checked point by point.
+double within_cap(const ClockLattice& clocks, const PowerCurve& curve, double start_hz,
                   double ceiling_hz, double cap_w) {
-  double clock = ceiling_hz;
-  PowerCurve::Point point = at_ceiling;
-  for (int i = 0; i < 4; ++i) {
-    if (point.slope_w_per_hz <= 0) return clocks.lowest_hz;  // no clock changes what it draws
-    const double step = (point.power_w - cap_w) / point.slope_w_per_hz;
+  double clock = start_hz;
+  for (int i = 0; i < 6; ++i) {
+    const double slope = curve.slope_w_per_hz(clock);
+    if (slope <= 0) break;
+    const double step = (curve.power_w(clock) - cap_w) / slope;
     clock = std::clamp(clock - step, clocks.lowest_hz, ceiling_hz);
-    // A tenth of a lattice step off costs one more check below, as often as it saves one here.
-    if (std::abs(step) < 2 * clocks.step_hz) break;
-    point = curve.at(clock);
+    if (std::abs(step) < clocks.step_hz) break;
   }
   double found = std::min(clocks.floor(clock), ceiling_hz);
-  if (curve.at(found).power_w > cap_w) {
-    do found = clocks.floor(found - clocks.step_hz);
-    while (found > clocks.lowest_hz && curve.at(found).power_w > cap_w);
-    return found;
-  }
+  while (found > clocks.lowest_hz && curve.power_w(found) > cap_w)
+    found = clocks.floor(found - clocks.step_hz);
   while (found < ceiling_hz) {
-    const double next = clocks.floor(found + clocks.step_hz);
-    if (next <= found || next > ceiling_hz || curve.at(next).power_w > cap_w) break;
+    const double next = std::min(found + clocks.step_hz, ceiling_hz);
+    if (curve.power_w(next) > cap_w) break;
     found = next;
   }
   return found;
@@ -106,9 +104,17 @@ ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const Cl
 
   const double cap_w = limits.cap_w > 0 ? limits.cap_w : gpu.cap_w;
   const PowerCurve curve(gpu, silicon, die_c, load, response);
-  const PowerCurve::Point at_ceiling = curve.at(decision.clock_hz);
-  if (at_ceiling.power_w <= cap_w) return decision;
-  return {within_cap(clocks, curve, at_ceiling, decision.clock_hz, cap_w), kSwPowerCap};
+  const double ceiling_hz = decision.clock_hz;
+  // Most decisions repeat the one before: look there first.
+  const double start_hz =
+      response.at_hz > 0 && response.at_hz < ceiling_hz ? clocks.floor(response.at_hz) : ceiling_hz;
+  const bool fits = curve.power_w(start_hz) <= cap_w;
+  if (fits && start_hz == ceiling_hz) return decision;
+  if (fits && curve.power_w(std::min(start_hz + clocks.step_hz, ceiling_hz)) > cap_w)
+    return {start_hz, kSwPowerCap};
+  const double found_hz = within_cap(clocks, curve, start_hz, ceiling_hz, cap_w);
+  const bool limited = found_hz < ceiling_hz || curve.power_w(found_hz) > cap_w;
+  return limited ? ClockDecision{found_hz, kSwPowerCap} : decision;
 }
 
 void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c,

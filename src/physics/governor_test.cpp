@@ -41,14 +41,14 @@ TEST(Governor, ClockEqualsTheLock) {
 }
 
 // Work that follows the clock, found at 1000 MHz: power goes with v^2 f. At 700 MHz, v = 0.8:
-// 50 + 16 + (40 + 200) x 0.64 x 0.7 = 173.52 W; at 710 MHz, v = 0.8066667: 176.99 W.
+// 50 + 16 + (40 + 200) x 0.64 x 0.7 = 173.52 W; at 710 MHz, v = 0.8066667: 177.01 W.
 TEST(Governor, HoldsTheCapByHand) {
   const Load load{200, 0, 0, true};
   const Response clocked{1, 1000e6};
   EXPECT_DOUBLE_EQ(decide(small_gpu(), {173.6}, load, clocked).clock_hz, 700e6);
   EXPECT_DOUBLE_EQ(decide(small_gpu(), {176.9}, load, clocked).clock_hz, 700e6);
-  EXPECT_DOUBLE_EQ(decide(small_gpu(), {177.0}, load, clocked).clock_hz, 710e6);
-  EXPECT_EQ(decide(small_gpu(), {177.0}, load, clocked).reasons, kSwPowerCap);
+  EXPECT_DOUBLE_EQ(decide(small_gpu(), {177.1}, load, clocked).clock_hz, 710e6);
+  EXPECT_EQ(decide(small_gpu(), {177.1}, load, clocked).reasons, kSwPowerCap);
 }
 
 TEST(Governor, CapOutOfReachIsTheLowestClock) {
@@ -69,7 +69,7 @@ TEST(Governor, NamesWhatBinds) {
   const ClockDecision thermal = decide(small_gpu(), {300, 900e6}, load, clocked, 805e6);
   EXPECT_DOUBLE_EQ(thermal.clock_hz, 800e6);
   EXPECT_EQ(thermal.reasons, kSwThermalSlowdown);
-  const ClockDecision power = decide(small_gpu(), {177, 900e6}, load, clocked, 805e6);
+  const ClockDecision power = decide(small_gpu(), {177.1, 900e6}, load, clocked, 805e6);
   EXPECT_DOUBLE_EQ(power.clock_hz, 710e6);
   EXPECT_EQ(power.reasons, kSwPowerCap);
 }
@@ -109,10 +109,12 @@ TEST(Governor, IsTheHighestClockWithinTheCap) {
     };
     const double ceiling = limits.lock_hz > 0 ? gpu.clocks.floor(limits.lock_hz) : 1000e6;
     ASSERT_LE(decision.clock_hz, ceiling);
-    if (decision.clock_hz > gpu.clocks.lowest_hz)
+    if (decision.clock_hz > gpu.clocks.lowest_hz) {
       ASSERT_LE(power(decision.clock_hz), limits.cap_w + 1e-9);
-    if (decision.clock_hz < ceiling)
+    }
+    if (decision.clock_hz < ceiling) {
       ASSERT_GT(power(decision.clock_hz + gpu.clocks.step_hz), limits.cap_w - 1e-9) << i;
+    }
     ASSERT_EQ((decision.reasons & kSwPowerCap) != 0, power(ceiling) > limits.cap_w);
   }
 }
