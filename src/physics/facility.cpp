@@ -1,1 +1,39 @@
 #include "physics/facility.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "physics/ramps.h"
+#include "physics/series_mean.h"
+#include "physics/spectrum.h"
+
+namespace ergometer::physics {
+namespace {
+
+/// The least value that 95 in 100 samples do not exceed.
+double percentile_95(std::vector<double> watts) {
+  const size_t rank = (95 * watts.size() + 99) / 100;
+  const auto at = watts.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(watts.begin(), at, watts.end());
+  return *at;
+}
+
+}  // namespace
+
+SeriesSummary summarise(const PowerSeries& series, bool periodic) {
+  SeriesSummary result;
+  if (series.watts.empty()) return result;
+  const auto [lowest, highest] = std::minmax_element(series.watts.begin(), series.watts.end());
+  result.mean_w = mean_w(series.watts);
+  result.peak_w = *highest;
+  result.lowest_w = *lowest;
+  result.p95_w = percentile_95(series.watts);
+  result.ramps = ramps(series, periodic);
+  Spectrum found = spectrum(series, periodic);
+  result.bands = std::move(found.bands);
+  result.dominant_hz = found.dominant_hz;
+  result.dominant_rms_w = found.dominant_rms_w;
+  return result;
+}
+
+}  // namespace ergometer::physics

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/random.h"
+#include "physics/facility.h"
+#include "physics/ramps.h"
+
+namespace ergometer::physics {
+namespace {
+
+double energy_j(const PowerSeries& series) {
+  return std::accumulate(series.watts.begin(), series.watts.end(), 0.0) * series.interval_s;
+}
+
+TEST(Smoothing, FloorIsHeldForTheHysteresis) {
+  // 600 W, then 100 W; floor 400 W for 2 s.
+  const PowerSeries load{1, {600, 100, 100, 100, 100, 600}};
+  const Smoothed smoothed = smooth(load, {.floor_w = 400, .hysteresis_s = 2});
+  EXPECT_EQ(smoothed.series.watts, (std::vector<double>{600, 400, 400, 100, 100, 600}));
+  EXPECT_DOUBLE_EQ(smoothed.burnt_j, 600);
+  EXPECT_DOUBLE_EQ(smoothed.missing_j, 0);
+}
+
+TEST(Smoothing, FloorBeginsWhenTheLoadFirstReachesIt) {
+  const PowerSeries load{1, {100, 399, 400, 100}};
+  const Smoothed smoothed = smooth(load, {.floor_w = 400, .hysteresis_s = 10});
+  EXPECT_EQ(smoothed.series.watts, (std::vector<double>{100, 399, 400, 400}));
+}
+
+TEST(Smoothing, ReturnOfTheLoadRestartsTheHysteresis) {
+  const PowerSeries load{1, {500, 100, 500, 100, 100, 100}};
+  const Smoothed smoothed = smooth(load, {.floor_w = 400, .hysteresis_s = 2});
+  EXPECT_EQ(smoothed.series.watts, (std::vector<double>{500, 400, 500, 400, 400, 100}));
+}
+
+TEST(Smoothing, RampsHoldBothWays) {
+  // 100 W/s up, 50 W/s down, intervals of 2 s.
+  const PowerSeries load{2, {100, 600, 600, 600, 100, 100}};
+  const Smoothed smoothed = smooth(load, {.up_w_per_s = 100, .down_w_per_s = 50});
+  EXPECT_EQ(smoothed.series.watts, (std::vector<double>{100, 300, 500, 600, 500, 400}));
+  // 300 + 100 W for 2 s were not there; 400 + 300 W for 2 s were burnt.
+  EXPECT_DOUBLE_EQ(smoothed.missing_j, 800);
+  EXPECT_DOUBLE_EQ(smoothed.burnt_j, 1400);
+}
+
+TEST(Smoothing, BurntAndMissingBalance) {
+  const base::Random random(7, 0, "smoothing test");
+  PowerSeries load{0.1, {}};
+  for (uint64_t i = 0; i < 10'000; ++i) load.watts.push_back(random.uniform(i, 100, 1000));
+  const Smoothing limits{
+      .floor_w = 700, .up_w_per_s = 900, .down_w_per_s = 700, .hysteresis_s = 0.35};
+  const Smoothed smoothed = smooth(load, limits);
+  const double drawn = energy_j(smoothed.series);
+  EXPECT_NEAR(energy_j(load) + smoothed.burnt_j - smoothed.missing_j, drawn, 1e-12 * drawn);
+  for (size_t i = 1; i < smoothed.series.watts.size(); ++i) {
+    const double slope = (smoothed.series.watts[i] - smoothed.series.watts[i - 1]) / 0.1;
+    EXPECT_LE(slope, limits.up_w_per_s * (1 + 1e-9));
+    EXPECT_GE(slope, -limits.down_w_per_s * (1 + 1e-9));
+  }
+  for (const Ramp& ramp : ramps(smoothed.series, false)) {
+    EXPECT_LE(ramp.up_w_per_s, limits.up_w_per_s * (1 + 1e-9));
+    EXPECT_LE(ramp.down_w_per_s, limits.down_w_per_s * (1 + 1e-9));
+  }
+}
+
+TEST(Smoothing, WithoutLimitsNothingChanges) {
+  const PowerSeries load{1, {100, 900, 0}};
+  const Smoothed smoothed = smooth(load, {});
+  EXPECT_EQ(smoothed.series.watts, load.watts);
+  EXPECT_EQ(smoothed.burnt_j, 0);
+  EXPECT_EQ(smoothed.missing_j, 0);
+  EXPECT_TRUE(smooth({1, {}}, {.floor_w = 5}).series.watts.empty());
+}
+
+}  // namespace
+}  // namespace ergometer::physics
