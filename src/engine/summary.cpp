@@ -30,12 +30,6 @@ Parts mean_parts(const Timeline& timeline) {
   return mean;
 }
 
-double tokens_per_step(const spec::Job& job) {
-  const auto sequences = static_cast<double>(job.training.global_batch);
-  if (job.training.mode == spec::Mode::kDecode) return sequences;
-  return sequences * static_cast<double>(job.training.seq_length);
-}
-
 /// Idle time that is not the host's fault: waiting for other stages, and the end of the step.
 double bubble_fraction(const spec::Job& job, const Timeline& timeline, double idle_s) {
   if (job.parallelism.pp == 1 || timeline.step_s <= 0) return 0;
@@ -46,6 +40,12 @@ double bubble_fraction(const spec::Job& job, const Timeline& timeline, double id
 }
 
 }  // namespace
+
+double tokens_per_step(const spec::Job& job) {
+  const auto sequences = static_cast<double>(job.training.global_batch);
+  if (job.training.mode == spec::Mode::kDecode) return sequences;
+  return sequences * static_cast<double>(job.training.seq_length);
+}
 
 double peak_flops_per_s(const spec::Job& job) {
   const spec::Gpu& gpu = job.cluster.node.gpu;

@@ -14,6 +14,9 @@ namespace ergometer::engine {
 /// the job's precision.
 run::Performance performance(const spec::Job& job, const Timeline& timeline);
 
+/// Tokens that one step works through.
+double tokens_per_step(const spec::Job& job);
+
 run::Memory memory_summary(const plan::MemoryReport& report);
 std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline);
 

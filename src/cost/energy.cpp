@@ -1,0 +1,138 @@
+// What it predicts: the energy of an operator, by what spends it, at the voltage of the GPU's
+// highest clock. What the GPU draws anyway (leakage, clock tree, refresh) is not in it: that is
+// power over time (physics/gpu_power.h).
+//
+//   GEMM, grouped GEMM of F FLOPs, B bytes of HBM traffic, b bytes an operand:
+//     tensor F e_t(precision);  cache (F b (1/tile_m + 1/tile_n) / 2 + B) e_c;  memory B e_m
+//   attention of F FLOPs over scores of qk + v channels: tensor F e_t; vector 8 F / (2 (qk + v))
+//   e_v
+//     (scale, maximum, exponential, sum and rescaling of each score: 8 FLOPs, assumed);
+//     cache (F b / 256 + B) e_c: keys and values pass the SMs once for each 128 queries;  memory B
+//     e_m
+//   memory-bound kernel of B bytes: vector B e_v (one FLOP a byte, assumed); cache B e_c; memory
+//     B e_m; the state-space scan's F FLOPs: tensor F e_t
+//   collective that sends W bytes: link 2 W e_l (every GPU of a group receives what it sends);
+//     memory k W e_m and cache k W e_c with k = 3 bytes of HBM traffic a byte sent
+//
+// e_t ... e_l: catalog/power. Every energy but the links' is multiplied by 1 - s (1 - a): s is
+// power.data_share, a the job's operand activity (1: random data or trained weights, 0: zeros).
+//
+// Worked: BF16 GEMM 8192^3 on tiles of 256 x 128 with e_t = 0.5 pJ/FLOP, e_c = 30 pJ/B, e_m = 90
+// pJ/B: F = 1.0995e12, B = 0.4027e9: tensor 0.5498 J, cache (1.0995e12 * 2 * 0.01171875 / 2 +
+// 0.4027e9) * 30e-12 = 0.3986 J, memory 0.0362 J.
+//
+// Range: kernels that fill the GPU. Operand reuse inside the SMs is in e_t; what stays in the L2
+// cache is counted as HBM traffic, as in the price.
+#include "cost/energy.h"
+
+#include "cost/cost.h"
+#include "physics/gpu_power.h"
+
+namespace ergometer::cost {
+namespace {
+
+using workload::Operator;
+using workload::OperatorKind;
+
+constexpr double kScoreFlops = 8;          ///< vector FLOPs of one attention score
+constexpr double kVectorFlopsPerByte = 1;  ///< of memory-bound kernels
+constexpr double kQueriesPerPass = 128;
+constexpr double kWireMemoryBytes = 3;  ///< as overlap.memory_share counts it
+
+double bytes_of(spec::Precision precision) {
+  switch (precision) {
+    case spec::Precision::kFp32: return 4;
+    case spec::Precision::kFp16:
+    case spec::Precision::kBf16: return 2;
+    case spec::Precision::kFp8: return 1;
+    case spec::Precision::kNvfp4: return 0.5;
+  }
+  return 2;
+}
+
+double tensor_j_per_flop(const EnergyModel::Parameters& p, spec::Precision precision) {
+  switch (precision) {
+    case spec::Precision::kFp32: return p.tensor_fp32;
+    case spec::Precision::kFp16:
+    case spec::Precision::kBf16: return p.tensor_fp16;
+    case spec::Precision::kFp8: return p.tensor_fp8;
+    case spec::Precision::kNvfp4: return p.tensor_fp4;
+  }
+  return p.tensor_fp16;
+}
+
+physics::Energy gemm_energy(const EnergyModel::Parameters& p, const Operator& op) {
+  const double cache_bytes_per_flop = bytes_of(op.precision) * (1 / p.tile_m + 1 / p.tile_n) / 2;
+  return {.tensor_j = op.flops * tensor_j_per_flop(p, op.precision),
+          .cache_j = (op.flops * cache_bytes_per_flop + op.bytes) * p.cache,
+          .memory_j = op.bytes * p.memory};
+}
+
+physics::Energy attention_energy(const EnergyModel::Parameters& p, const Operator& op) {
+  const auto channels = static_cast<double>(op.attention.qk_dim + op.attention.v_dim);
+  const double scores = channels > 0 ? op.flops / (2 * channels) : 0;
+  const double cache_bytes = op.flops * bytes_of(op.precision) / (2 * kQueriesPerPass) + op.bytes;
+  return {.tensor_j = op.flops * tensor_j_per_flop(p, op.precision),
+          .vector_j = kScoreFlops * scores * p.vector,
+          .cache_j = cache_bytes * p.cache,
+          .memory_j = op.bytes * p.memory};
+}
+
+physics::Energy memory_energy(const EnergyModel::Parameters& p, const Operator& op) {
+  // The state-space scan is the one memory-bound kernel whose FLOPs are matrix work.
+  return {.tensor_j = op.flops * p.tensor_fp16,
+          .vector_j = kVectorFlopsPerByte * op.bytes * p.vector,
+          .cache_j = op.bytes * p.cache,
+          .memory_j = op.bytes * p.memory};
+}
+
+physics::Energy collective_energy(const EnergyModel::Parameters& p, const Operator& op,
+                                  const plan::GroupPlacement& where) {
+  const Traffic sent = traffic(op, where);
+  const double bytes = sent.intra_bytes + sent.nic_bytes;
+  return {.cache_j = p.wire_memory_bytes * bytes * p.cache,
+          .memory_j = p.wire_memory_bytes * bytes * p.memory,
+          .link_j = 2 * bytes * p.link};
+}
+
+}  // namespace
+
+base::Result<EnergyModel> EnergyModel::make(const spec::Job& job) {
+  const spec::Gpu& gpu = job.cluster.node.gpu;
+  ERGOMETER_ASSIGN(const physics::EnergyPerWork work, physics::energy_per_work(gpu));
+  const double activity = 1 - work.data_share * (1 - job.conditions.operand_activity);
+  return EnergyModel({.tensor_fp32 = work.tensor_fp32 * activity,
+                      .tensor_fp16 = work.tensor_fp16 * activity,
+                      .tensor_fp8 = work.tensor_fp8 * activity,
+                      .tensor_fp4 = work.tensor_fp4 * activity,
+                      .vector = work.vector * activity,
+                      .cache = work.cache * activity,
+                      .memory = work.memory * activity,
+                      .link = work.link,
+                      .tile_m = gpu.parameters.at("gemm.tile_m"),
+                      .tile_n = gpu.parameters.at("gemm.tile_n"),
+                      .wire_memory_bytes = kWireMemoryBytes});
+}
+
+physics::Energy EnergyModel::energy(const Operator& op, const plan::GroupPlacement& where) const {
+  switch (op.kind) {
+    case OperatorKind::kGemm:
+    case OperatorKind::kGroupedGemm: return gemm_energy(p_, op);
+    case OperatorKind::kAttention: return attention_energy(p_, op);
+    case OperatorKind::kMemory: return memory_energy(p_, op);
+    case OperatorKind::kCollective: return collective_energy(p_, op, where);
+  }
+  return {};
+}
+
+EnergyTable price_energy(const EnergyModel& model, const plan::Plan& plan) {
+  EnergyTable table(plan.roles.size());
+  for (size_t role = 0; role < plan.roles.size(); ++role) {
+    table[role].reserve(plan.operators.size());
+    for (size_t op = 0; op < plan.operators.size(); ++op)
+      table[role].push_back(model.energy(plan.operators[op], plan.placements[role][op]));
+  }
+  return table;
+}
+
+}  // namespace ergometer::cost

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "physics/energy.h"
+#include "plan/plan.h"
+#include "spec/job.h"
+
+namespace ergometer::cost {
+
+/// Joules that an operator takes out of its rank's GPU, on top of what the GPU draws while it
+/// waits; see cost/energy.cpp for the formulas. Prices a GPU's work once, when it is made; a GPU
+/// without "power.*" parameters is an input error that names the first that is missing.
+class EnergyModel {
+ public:
+  static base::Result<EnergyModel> make(const spec::Job& job);
+
+  physics::Energy energy(const workload::Operator& op, const plan::GroupPlacement& where) const;
+
+  /// What the model reads from the catalog and the job.
+  struct Parameters {
+    double tensor_fp32 = 0, tensor_fp16 = 0, tensor_fp8 = 0, tensor_fp4 = 0;  ///< J/FLOP
+    double vector = 0;                                                        ///< J/FLOP
+    double cache = 0, memory = 0, link = 0;                                   ///< J/B
+    double tile_m = 0, tile_n = 0;                                            ///< of GEMMs' output
+    double wire_memory_bytes = 0;  ///< HBM traffic of a collective for each byte it sends
+  };
+
+ private:
+  explicit EnergyModel(const Parameters& parameters) : p_(parameters) {}
+  Parameters p_;
+};
+
+/// Energies of a plan's operators per role: [role][operator].
+using EnergyTable = std::vector<std::vector<physics::Energy>>;
+EnergyTable price_energy(const EnergyModel& model, const plan::Plan& plan);
+
+}  // namespace ergometer::cost

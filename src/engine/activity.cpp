@@ -1,0 +1,111 @@
+#include "engine/activity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/compile.h"
+#include "engine/representative.h"
+
+namespace ergometer::engine {
+namespace {
+
+std::vector<std::vector<double>> durations(const EngineInput& input) {
+  std::vector<std::vector<double>> result;
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const PricedOperators operators(input, role);
+    std::vector<double>& row = result.emplace_back(input.plan.roles[role].program.size());
+    for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
+  }
+  return result;
+}
+
+double last_end_s(const std::vector<Activities>& times) {
+  double end_s = 0;
+  for (const Activities& role : times)
+    for (const double t : role.end_s) end_s = std::max(end_s, t);
+  return end_s;
+}
+
+/// Adds work that lasts from `begin_s` to `end_s`, evenly, to the slices it touches.
+void spread(RoleActivity& role, double slice_s, double begin_s, double end_s,
+            const physics::Energy& energy, double clocked_s) {
+  const auto last = static_cast<double>(role.slices.size() - 1);
+  const auto first_slice = static_cast<size_t>(std::clamp(begin_s / slice_s, 0.0, last));
+  const auto last_slice = static_cast<size_t>(std::clamp(end_s / slice_s, 0.0, last));
+  if (first_slice == last_slice) {
+    role.slices[first_slice] += energy;
+    role.clocked_s[first_slice] += clocked_s;
+    return;
+  }
+  for (size_t i = first_slice; i <= last_slice; ++i) {
+    const double from_s = i == first_slice ? begin_s : slice_s * static_cast<double>(i);
+    const double to_s = i == last_slice ? end_s : slice_s * static_cast<double>(i + 1);
+    const double share = (to_s - from_s) / (end_s - begin_s);
+    role.slices[i] += share * energy;
+    role.clocked_s[i] += share * clocked_s;
+  }
+}
+
+int pieces(double length_s, double piece_s, int most) {
+  return static_cast<int>(
+      std::clamp(std::ceil(length_s / piece_s), 1.0, static_cast<double>(most)));
+}
+
+StepActivity fine_activity(const EngineInput& input, const cost::EnergyTable& energies,
+                           const std::vector<Activities>& times, int slices) {
+  StepActivity result;
+  result.step_s = last_end_s(times);
+  result.slices = slices;
+  for (size_t r = 0; r < input.plan.roles.size(); ++r) {
+    RoleActivity& role = result.roles.emplace_back();
+    role.slices.resize(static_cast<size_t>(result.slices));
+    role.clocked_s.resize(static_cast<size_t>(result.slices));
+    const PricedOperators operators(input, r);
+    const std::vector<plan::Instruction>& program = input.plan.roles[r].program;
+    for (size_t i = 0; i < program.size(); ++i) {
+      // A pipeline transfer's energy at each end counts what that end sends and receives; the
+      // sender's is enough.
+      if (!launches(program[i].kind) || program[i].op < 0 ||
+          program[i].kind == plan::InstructionKind::kRecv)
+        continue;
+      spread(role, result.slice_s(), times[r].begin_s[i], times[r].end_s[i],
+             energies[r][static_cast<size_t>(program[i].op)], operators.duration(i).clocked_s);
+    }
+  }
+  return result;
+}
+
+/// The same work in slices `factor` times as long.
+StepActivity coarser(const StepActivity& fine, int factor) {
+  StepActivity result;
+  result.step_s = fine.step_s;
+  result.slices = fine.slices / factor;
+  for (const RoleActivity& role : fine.roles) {
+    RoleActivity& sum = result.roles.emplace_back();
+    sum.slices.resize(static_cast<size_t>(result.slices));
+    sum.clocked_s.resize(static_cast<size_t>(result.slices));
+    for (size_t i = 0; i < role.slices.size(); ++i) {
+      sum.slices[i / static_cast<size_t>(factor)] += role.slices[i];
+      sum.clocked_s[i / static_cast<size_t>(factor)] += role.clocked_s[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
+                               const Slicing& slicing) {
+  std::vector<Activities> times;
+  run_representatives(input, durations(input), times);
+  const double step_s = last_end_s(times);
+  const int coarse = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
+  const int factor =
+      pieces(step_s / coarse, slicing.fine_s, std::max(1, slicing.most_fine / coarse));
+  StepActivities result;
+  result.fine = fine_activity(input, energies, times, coarse * factor);
+  result.coarse = coarser(result.fine, factor);
+  return result;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "cost/energy.h"
+#include "engine/timeline.h"
+
+namespace ergometer::engine {
+
+/// What the ranks of one role do in a step, in equal slices of it; the last ranks of a pipeline are
+/// idle in the first slices.
+struct RoleActivity {
+  std::vector<physics::Energy> slices;
+  /// Seconds of each slice that are compute whose speed follows the clock, at the reference clock.
+  std::vector<double> clocked_s;
+};
+
+/// A step as its power sees it: the work of every role over time, at the reference clock. Energies
+/// of work do not depend on the clock but for the voltage, so at another clock the same joules
+/// spread over another time.
+struct StepActivity {
+  double step_s = 0;
+  int slices = 0;
+  std::vector<RoleActivity> roles;
+  double slice_s() const { return step_s / slices; }
+};
+
+/// How a step is cut: coarse slices of about the power governor's window, each cut into fine ones
+/// for peaks and the spectrum.
+struct Slicing {
+  double coarse_s = 0.1, fine_s = 0.025;
+  int most_coarse = 32, most_fine = 4096;
+};
+struct StepActivities {
+  StepActivity fine, coarse;  ///< the same work
+};
+
+/// One rank of every role is looked at.
+StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
+                               const Slicing& slicing);
+
+}  // namespace ergometer::engine

@@ -1,0 +1,163 @@
+#include "engine/governed_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ergometer::engine {
+namespace {
+
+using physics::ClockDecision;
+using physics::Energy;
+using physics::Load;
+using physics::Response;
+
+double power_of(const Energy& energy) { return energy.total_j(); }
+
+/// By coarse slice, the fine slice that takes most, scaled to the length of the coarse one.
+std::vector<Energy> busiest_slices(const RoleActivity& fine, size_t coarse_slices) {
+  const size_t factor = fine.slices.size() / coarse_slices;
+  std::vector<Energy> result(coarse_slices);
+  for (size_t i = 0; i < fine.slices.size(); ++i)
+    if (power_of(fine.slices[i]) > power_of(result[i / factor]))
+      result[i / factor] = fine.slices[i];
+  for (Energy& energy : result) energy = static_cast<double>(factor) * energy;
+  return result;
+}
+
+Load to_load(const Energy& energy, double seconds) {
+  return {.core_w = energy.core_j() / seconds,
+          .memory_w = energy.memory_j / seconds,
+          .link_w = energy.link_j / seconds,
+          .awake = true};
+}
+
+}  // namespace
+
+GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity,
+                           const StepActivity& fine)
+    : fleet_(fleet), activity_(activity), fine_(fine) {
+  ranks_per_role_ = fleet.ranks / static_cast<int64_t>(activity.roles.size());
+  const auto slices = static_cast<size_t>(activity.slices);
+  clocked_share_.assign(slices, 0.0);
+  for (size_t role = 0; role < activity.roles.size(); ++role) {
+    busiest_.push_back(busiest_slices(fine.roles[role], slices));
+    for (size_t i = 0; i < slices; ++i)
+      clocked_share_[i] = std::clamp(activity.roles[role].clocked_s[i] / activity.slice_s(),
+                                     clocked_share_[i], 1.0);
+  }
+}
+
+Load GovernedStep::load(size_t gpu, size_t slice, double slice_s) const {
+  if (!has_rank(gpu)) return {.core_w = 0, .memory_w = 0, .link_w = 0, .awake = false};
+  return to_load(activity_.roles[role_of(gpu)].slices[slice], slice_s);
+}
+
+ClockDecision GovernedStep::decide(size_t gpu, size_t slice, double slice_s,
+                                   const Response& response,
+                                   const Surroundings& surroundings) const {
+  if (!has_rank(gpu))
+    return {.clock_hz = fleet_.gpu.clocks.lowest_hz, .reasons = physics::kGpuIdle};
+  ClockDecision decision = physics::decide_clock(
+      fleet_.gpu, fleet_.silicon[gpu], fleet_.limits[gpu], surroundings.die_c[gpu],
+      load(gpu, slice, slice_s), response, surroundings.ceiling_hz[gpu]);
+  decision.clock_hz *= fleet_.speed[gpu];
+  return decision;
+}
+
+void GovernedStep::at_length(double step_s, const Surroundings& surroundings,
+                             FleetStep& step) const {
+  const auto slices = static_cast<size_t>(activity_.slices);
+  step.slice_s.assign(slices, step_s / activity_.slices);
+  step.step_s = step_s;
+  fill(surroundings, step);
+}
+
+void GovernedStep::find_pace(double reference_hz, const Surroundings& surroundings,
+                             FleetStep& step) const {
+  const auto slices = static_cast<size_t>(activity_.slices);
+  step.pace_hz.assign(slices, 0.0);
+  step.slice_s.assign(slices, 0.0);
+  for (size_t slice = 0; slice < slices; ++slice) {
+    double pace_hz = INFINITY;
+    for (size_t gpu = 0; gpu < static_cast<size_t>(fleet_.ranks); ++gpu) {
+      const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
+      if (clocked_s <= 0) continue;  // it waits whatever its clock
+      const Response response{.clocked_share = std::min(1.0, clocked_s / activity_.slice_s()),
+                              .at_hz = reference_hz};
+      pace_hz = std::min(pace_hz,
+                         decide(gpu, slice, activity_.slice_s(), response, surroundings).clock_hz);
+    }
+    if (std::isinf(pace_hz)) pace_hz = reference_hz;
+    const double share = clocked_share_[slice];
+    step.pace_hz[slice] = pace_hz;
+    step.slice_s[slice] = activity_.slice_s() * (1 - share + share * reference_hz / pace_hz);
+  }
+}
+
+void GovernedStep::at_pace(double reference_hz, double length_factor,
+                           const Surroundings& surroundings, FleetStep& step) const {
+  find_pace(reference_hz, surroundings, step);
+  step.step_s = 0;
+  for (double& s : step.slice_s) step.step_s += s *= length_factor;
+  fill(surroundings, step);
+}
+
+void GovernedStep::fill(const Surroundings& surroundings, FleetStep& step) const {
+  step.gpus.resize(static_cast<size_t>(fleet_.gpus()));
+  for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) fill_gpu(gpu, surroundings, step);
+}
+
+void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetStep& step) const {
+  GpuStep sum;
+  double work_s = 0, stretched_s = 0;
+  const physics::Silicon& silicon = fleet_.silicon[gpu];
+  for (size_t slice = 0; slice < step.slice_s.size(); ++slice) {
+    const double slice_s = step.slice_s[slice];
+    const double share = slice_s / step.step_s;
+    const ClockDecision decision = decide(gpu, slice, slice_s, {}, surroundings);
+    const Load now = load(gpu, slice, slice_s);
+    const double die_c = surroundings.die_c[gpu];
+    const double watts = fleet_.gpu.power_w(decision.clock_hz, die_c, now, silicon);
+    sum.mean_w += share * watts;
+    sum.memory_w += share * fleet_.gpu.memory_heat_w(now);
+    const double v = fleet_.gpu.relative_voltage(decision.clock_hz, silicon);
+    sum.core_w += share * now.core_w * v * v;
+    if (now.awake)
+      sum.active_w +=
+          share * fleet_.gpu.active_w * v * v * decision.clock_hz / fleet_.gpu.clocks.highest_hz;
+    sum.clock_hz += share * decision.clock_hz;
+    if ((decision.reasons & physics::kThrottleReasons) != 0) sum.throttled += share;
+    for (size_t i = 0; i < kCountedReasons.size(); ++i)
+      if ((decision.reasons & kCountedReasons[i]) != 0) sum.reasons[i] += static_cast<float>(share);
+    double peak_w = watts;
+    if (has_rank(gpu)) {
+      const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
+      work_s += clocked_s;
+      stretched_s += clocked_s / decision.clock_hz;
+      peak_w = fleet_.gpu.power_w(decision.clock_hz, die_c,
+                                  to_load(busiest_[role_of(gpu)][slice], slice_s), silicon);
+    }
+    sum.peak_w = std::max(sum.peak_w, peak_w);
+  }
+  sum.peak_w = std::min(sum.peak_w, fleet_.gpu.excursion * fleet_.gpu.cap_w);
+  sum.effective_hz = stretched_s > 0 ? work_s / stretched_s : sum.clock_hz;
+  step.gpus[gpu] = sum;
+}
+
+void GovernedStep::slice_power(int slice, const FleetStep& step, const Surroundings& surroundings,
+                               std::span<double> watts, std::span<double> memory_w,
+                               std::span<double> clock_hz, std::span<uint32_t> reasons) const {
+  const auto at = static_cast<size_t>(slice);
+  for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
+    const double slice_s = step.slice_s[at];
+    const ClockDecision decision = decide(gpu, at, slice_s, {}, surroundings);
+    const Load now = load(gpu, at, slice_s);
+    watts[gpu] =
+        fleet_.gpu.power_w(decision.clock_hz, surroundings.die_c[gpu], now, fleet_.silicon[gpu]);
+    memory_w[gpu] = fleet_.gpu.memory_heat_w(now);
+    clock_hz[gpu] = decision.clock_hz;
+    reasons[gpu] = decision.reasons;
+  }
+}
+
+}  // namespace ergometer::engine

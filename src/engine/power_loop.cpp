@@ -1,0 +1,114 @@
+#include "engine/power_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace ergometer::engine {
+namespace {
+
+constexpr int kMostRounds = 60;
+constexpr double kSettledK = 0.02;      ///< largest change of a temperature that counts as none
+constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
+constexpr double kPlayAgain = 5e-4;     ///< change of a clock after which the step is played anew
+/// While temperatures move, this much in one stretch of equal steps.
+constexpr double kLargestMoveK = 1.0;
+constexpr double kFirstStretchS = 0.5, kLongestStretchS = 30;
+
+/// Clocks that ranks have at work, one a rank.
+std::vector<double> effective_clocks(const FleetStep& step, int64_t ranks) {
+  std::vector<double> clocks_hz;
+  clocks_hz.reserve(static_cast<size_t>(ranks));
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    clocks_hz.push_back(step.gpus[static_cast<size_t>(rank)].effective_hz);
+  return clocks_hz;
+}
+
+}  // namespace
+
+PowerLoop::PowerLoop(const EngineInput& input, const StepActivity& activity,
+                     const StepActivity& fine, const Fleet& nominal)
+    : input_(input), activity_(activity), fine_(fine), costs_(input.costs) {
+  find_reference(nominal);
+}
+
+void PowerLoop::find_reference(const Fleet& nominal) {
+  const GovernedStep governed(nominal, activity_, fine_);
+  FleetHeat heat(nominal, input_.job.cluster.node);
+  for (int round = 0; round < kMostRounds; ++round) {
+    governed.at_length(activity_.step_s, heat.surroundings(), step_);
+    heat.settle(step_);
+    if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) break;
+  }
+  const std::vector<double> clocks_hz = effective_clocks(step_, nominal.ranks);
+  reference_hz_ = *std::min_element(clocks_hz.begin(), clocks_hz.end());
+  costs_.reference_clock_hz = reference_hz_;
+}
+
+/// The largest relative change of a clock since the last step played.
+double PowerLoop::clock_change() const {
+  if (clocks_hz_.empty()) return 1;
+  double change = 0;
+  for (size_t rank = 0; rank < clocks_hz_.size(); ++rank)
+    change = std::max(change, std::abs(step_.gpus[rank].effective_hz / clocks_hz_[rank] - 1));
+  return change;
+}
+
+void PowerLoop::play() {
+  clocks_hz_ = effective_clocks(step_, static_cast<int64_t>(input_.job.gpus));
+  const double slices_s = step_.step_s / length_factor_;
+  length_factor_ = timeline({}, false).step_s / slices_s;
+}
+
+void PowerLoop::decide(FleetHeat& heat) {
+  governed_->at_pace(reference_hz_, length_factor_, heat.surroundings(), step_);
+}
+
+bool PowerLoop::settle(const Fleet& fleet, FleetHeat& heat) {
+  governed_ = std::make_unique<GovernedStep>(fleet, activity_, fine_);
+  clocks_hz_.clear();
+  for (int round = 0; round < kMostRounds; ++round) {
+    decide(heat);
+    const double change = clock_change();
+    if (change > kPlayAgain) {
+      play();
+      governed_->at_pace(reference_hz_, length_factor_, heat.surroundings(), step_);
+    }
+    heat.settle(step_);
+    if (change < kSettledClock && heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock)
+      return true;
+  }
+  return false;
+}
+
+void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s,
+                    const std::function<void(double, double)>& watch) {
+  governed_ = std::make_unique<GovernedStep>(fleet, activity_, fine_);
+  clocks_hz_.clear();
+  double stretch_s = kFirstStretchS;
+  for (double now_s = 0; now_s < duration_s;) {
+    decide(heat);
+    if (clock_change() > kPlayAgain) play();
+    const double steps = std::max(1.0, std::round(stretch_s / step_.step_s));
+    const double length_s = std::min(steps * step_.step_s, duration_s - now_s);
+    heat.advance(length_s, step_);
+    watch(now_s, length_s);
+    now_s += length_s;
+    const double moved_k = std::max(heat.moved_k(), 1e-3);
+    stretch_s = std::clamp(length_s * std::min(2.0, kLargestMoveK / moved_k), kFirstStretchS,
+                           kLongestStretchS);
+    if (heat.moved_clock() > kSettledClock) stretch_s = std::min(stretch_s, 2.0);
+  }
+}
+
+Timeline PowerLoop::timeline(std::span<const int64_t> sampled, bool events) const {
+  const EngineInput input{.job = input_.job,
+                          .plan = input_.plan,
+                          .costs = costs_,
+                          .clocks_hz = clocks_hz_,
+                          .sampled_ranks = sampled,
+                          .stretch = input_.stretch};
+  return events ? simulate_events(input) : sweep(input);
+}
+
+}  // namespace ergometer::engine

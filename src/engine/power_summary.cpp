@@ -1,0 +1,233 @@
+#include "engine/power_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/summary.h"
+
+namespace ergometer::engine {
+namespace {
+
+constexpr double kMegahertz = 1e6;
+constexpr size_t kMostSeriesSamples = 65536;
+constexpr double kSeriesInterval = 0.1;
+
+constexpr std::array<const char*, kCountedReasons.size()> kReasonNames = {
+    "applications_clocks_setting", "sw_power_cap", "sw_thermal_slowdown", "hw_thermal_slowdown",
+    "hw_power_brake"};
+
+/// Mean over ranks of a column of the record.
+template <class Get>
+double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus, Get get) {
+  double sum = 0;
+  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank)
+    sum += get(gpus[static_cast<size_t>(rank)]);
+  return sum / static_cast<double>(context.fleet.ranks);
+}
+
+/// The sample that 95 % of the samples do not exceed.
+double percentile_95(std::vector<float> samples) {
+  if (samples.empty()) return 0;
+  const auto at =
+      samples.begin() +
+      static_cast<std::ptrdiff_t>(std::min(
+          samples.size() - 1, static_cast<size_t>(0.95 * static_cast<double>(samples.size()))));
+  std::nth_element(samples.begin(), at, samples.end());
+  return static_cast<double>(*at);
+}
+
+/// A GPU's mean power by what takes it. Core work is told apart in the proportions of its energies.
+std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
+                                      const std::vector<GpuRecord>& gpus, double step_s) {
+  physics::Energy work;
+  const auto roles = static_cast<double>(context.activity.roles.size());
+  for (const RoleActivity& role : context.activity.roles)
+    for (const physics::Energy& slice : role.slices) work += (1 / roles) * slice;
+  const double total_w = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_w; });
+  const double core_w = mean_over_ranks(context, gpus, [](const auto& it) { return it.core_w; });
+  const double active_w =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.active_w; });
+  const double per_core_j = work.core_j() > 0 ? core_w / work.core_j() : 0;
+  std::vector<run::PowerPart> parts = {
+      {"tensor", work.tensor_j * per_core_j},    {"vector", work.vector_j * per_core_j},
+      {"cache", work.cache_j * per_core_j},      {"hbm", work.memory_j / step_s},
+      {"links", work.link_j / step_s},           {"clock_tree", active_w},
+      {"constant", context.fleet.gpu.constant_w}};
+  double leakage_w = total_w;
+  for (const run::PowerPart& part : parts) leakage_w -= part.watts;
+  parts.push_back({"leakage", leakage_w});
+  return parts;
+}
+
+std::vector<run::PowerPart> node_parts(const PowerContext& context,
+                                       const std::vector<GpuRecord>& gpus) {
+  const physics::NodePower& node = context.fleet.node;
+  const auto nodes = static_cast<double>(context.fleet.nodes);
+  double gpus_w = 0;
+  for (const GpuRecord& gpu : gpus) gpus_w += gpu.mean_w / nodes;
+  std::vector<run::PowerPart> parts = {{"gpus", gpus_w},
+                                       {"cpu", node.cpu_w},
+                                       {"dram", node.dram_w},
+                                       {"nics", node.nics_w},
+                                       {"switches", node.switches_w},
+                                       {"other", node.other_w},
+                                       {"fans", context.record.fans_w()}};
+  double losses_w = context.record.cluster_w() / nodes;
+  for (const run::PowerPart& part : parts) losses_w -= part.watts;
+  parts.push_back({"supply_losses", losses_w});
+  return parts;
+}
+
+/// The cluster over the whole time: the shape of one step on top of each stretch's mean.
+physics::PowerSeries whole_series(const PowerContext& context, const physics::PowerSeries& step) {
+  const double duration_s = context.record.duration_s();
+  physics::PowerSeries series;
+  series.interval_s =
+      std::max(kSeriesInterval, duration_s / static_cast<double>(kMostSeriesSamples));
+  double step_mean_w = 0;
+  for (const double watts : step.watts)
+    step_mean_w += watts / static_cast<double>(step.watts.size());
+  const double step_s = step.interval_s * static_cast<double>(step.watts.size());
+  size_t stretch = 0;
+  const std::vector<Stretch>& stretches = context.record.stretches();
+  const auto samples = static_cast<size_t>(duration_s / series.interval_s);
+  for (size_t i = 0; i < samples; ++i) {
+    const double now_s = (static_cast<double>(i) + 0.5) * series.interval_s;
+    while (stretch + 1 < stretches.size() && stretches[stretch + 1].start_s <= now_s) ++stretch;
+    const double phase_s = now_s - step_s * std::floor(now_s / step_s);
+    const auto at = std::min(step.watts.size() - 1, static_cast<size_t>(phase_s / step.interval_s));
+    series.watts.push_back(stretches[stretch].cluster_w * step.watts[at] / step_mean_w);
+  }
+  return series;
+}
+
+void fill_cluster_power(const PowerContext& context, const StepProfile& profile,
+                        run::ClusterPower& result, double& peak_w) {
+  const bool steady = context.job.conditions.duration_s <= 0;
+  const physics::PowerSeries series =
+      steady ? profile.cluster : whole_series(context, profile.cluster);
+  const physics::SeriesSummary summary = physics::summarise(series, steady);
+  result.interval_s = series.interval_s;
+  result.watts = series.watts;
+  result.lowest_w = summary.lowest_w;
+  result.p95_w = summary.p95_w;
+  for (const physics::Ramp& ramp : summary.ramps)
+    result.ramps.push_back({ramp.over_s, ramp.up_w_per_s, ramp.down_w_per_s});
+  for (const physics::Band& band : summary.bands)
+    result.bands.push_back({band.low_hz, band.high_hz, band.rms_w});
+  result.dominant_hz = summary.dominant_hz;
+  result.dominant_rms_w = summary.dominant_rms_w;
+  peak_w = summary.peak_w;
+}
+
+void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                const FleetStep& step, const StepProfile& profile, Powered& result) {
+  run::Power& power = result.power;
+  power.mean_w_per_gpu = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_w; });
+  power.p95_w_per_gpu = percentile_95(profile.samples_w);
+  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank)
+    power.peak_w_per_gpu = std::max(power.peak_w_per_gpu, gpus[static_cast<size_t>(rank)].peak_w);
+  power.cluster_mean_w = context.record.cluster_w();
+  fill_cluster_power(context, profile, result.cluster_power, power.cluster_peak_w);
+  power.facility_mean_w = power.cluster_mean_w * context.job.conditions.pue;
+  const double step_s = context.record.duration_s() / context.record.steps();
+  power.energy_j_per_step = power.cluster_mean_w * step_s;
+  power.gpu_energy_j_per_step =
+      power.mean_w_per_gpu * static_cast<double>(context.fleet.ranks) * step_s;
+  power.tokens_per_j = tokens_per_step(context.job) / power.energy_j_per_step;
+  power.gpu_parts = gpu_parts(context, gpus, step.step_s);
+  power.node_parts = node_parts(context, gpus);
+}
+
+double largest_spread_k(const PowerContext& context, const std::vector<GpuRecord>& gpus) {
+  double spread = 0;
+  for (int64_t node = 0; node < context.fleet.nodes; ++node) {
+    double low = 1e9, high = -1e9;
+    for (int64_t i = 0; i < context.fleet.gpus_per_node; ++i) {
+      const int64_t gpu = node * context.fleet.gpus_per_node + i;
+      if (gpu >= context.fleet.ranks) break;
+      low = std::min(low, gpus[static_cast<size_t>(gpu)].mean_c);
+      high = std::max(high, gpus[static_cast<size_t>(gpu)].mean_c);
+    }
+    spread = std::max(spread, high - low);
+  }
+  return spread;
+}
+
+/// What holds the clocks where they are, as a sentence.
+std::string thermal_limit(const PowerContext& context, const run::Thermal& thermal) {
+  const physics::GpuPower& gpu = context.fleet.gpu;
+  if (context.shut_down > 0)
+    return fmt::format(
+        "{} GPUs reach {:.0f} C, where hardware turns them off: the job would not run",
+        context.shut_down, gpu.shutdown_c);
+  const auto share = [&](size_t reason) { return thermal.event_shares[reason].fraction; };
+  const double top_mhz = gpu.clocks.highest_hz / kMegahertz;
+  if (share(4) > 0.001)
+    return fmt::format("the power brake holds GPUs at {:.0f} MHz {:.1f} % of the time",
+                       gpu.clocks.lowest_hz / kMegahertz, 100 * share(4));
+  if (share(2) + share(3) > 0.001)
+    return fmt::format("temperature: GPUs are held at {:.0f} C, their limit, {:.1f} % of the time",
+                       gpu.target_c, 100 * (share(2) + share(3)));
+  if (share(1) > 0.001)
+    return fmt::format("power: the cap holds clocks below {:.0f} MHz {:.1f} % of the time", top_mhz,
+                       100 * share(1));
+  if (share(0) > 0.001) return "nothing but the clock that was asked for";
+  return fmt::format("nothing: GPUs run at their highest clock, {:.0f} MHz", top_mhz);
+}
+
+void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                  const StepProfile& profile, run::Thermal& thermal) {
+  thermal.mean_gpu_c = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_c; });
+  thermal.mean_memory_c =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_memory_c; });
+  thermal.throttled_time_fraction =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.throttled; });
+  thermal.mean_clock_mhz =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.clock_hz; }) / kMegahertz;
+  thermal.lowest_clock_mhz = gpus.front().clock_hz / kMegahertz;
+  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank) {
+    const auto gpu = static_cast<size_t>(rank);
+    thermal.max_gpu_c = std::max({thermal.max_gpu_c, gpus[gpu].max_c, profile.max_c[gpu]});
+    thermal.max_memory_c =
+        std::max({thermal.max_memory_c, gpus[gpu].max_memory_c, profile.max_memory_c[gpu]});
+    thermal.lowest_clock_mhz = std::min(thermal.lowest_clock_mhz, gpus[gpu].clock_hz / kMegahertz);
+  }
+  thermal.spread_c = largest_spread_k(context, gpus);
+  thermal.inlet_c = context.record.inlet_c();
+  thermal.fan_fraction = context.record.fan();
+  for (size_t i = 0; i < kCountedReasons.size(); ++i)
+    thermal.event_shares.push_back(
+        {kReasonNames[i],
+         mean_over_ranks(context, gpus, [&](const auto& it) { return it.reasons[i]; })});
+  thermal.limit = thermal_limit(context, thermal);
+}
+
+void fill_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                const StepProfile& profile, std::vector<run::Rank>& ranks) {
+  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank) {
+    const auto at = static_cast<size_t>(rank);
+    run::Rank& row = ranks.emplace_back();
+    row.rank = rank;
+    row.mean_power_w = gpus[at].mean_w;
+    row.peak_power_w = gpus[at].peak_w;
+    row.mean_gpu_c = gpus[at].mean_c;
+    row.max_gpu_c = std::max(gpus[at].max_c, profile.max_c[at]);
+    row.mean_clock_mhz = gpus[at].clock_hz / kMegahertz;
+    row.throttled_time_fraction = gpus[at].throttled;
+  }
+}
+
+}  // namespace
+
+void summarise_power(const PowerContext& context, const FleetStep& step, const StepProfile& profile,
+                     Powered& result) {
+  const std::vector<GpuRecord> gpus = context.record.gpus();
+  fill_power(context, gpus, step, profile, result);
+  fill_thermal(context, gpus, profile, result.thermal);
+  fill_ranks(context, gpus, profile, result.ranks);
+}
+
+}  // namespace ergometer::engine

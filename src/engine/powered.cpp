@@ -1,0 +1,107 @@
+#include "engine/powered.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "engine/power_loop.h"
+#include "engine/power_record.h"
+#include "engine/power_summary.h"
+#include "engine/step_profile.h"
+
+namespace ergometer::engine {
+namespace {
+
+constexpr int64_t kLargeJob = 2048;
+
+/// Many GPUs are alike: fewer slices then.
+Slicing slicing(const spec::Job& job) {
+  Slicing result;
+  if (job.gpus > kLargeJob) result.most_coarse = 16;
+  return result;
+}
+
+/// The job without what its user changed about power, clocks and cooling.
+spec::Job at_nominal_conditions(const spec::Job& job) {
+  spec::Job nominal = job;
+  nominal.conditions = {};
+  nominal.conditions.cooling = job.cluster.node.cooling;
+  return nominal;
+}
+
+/// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
+void cap_cluster(double cluster_w, Fleet& fleet) {
+  const auto nodes = static_cast<double>(fleet.nodes);
+  const double node_w = cluster_w / nodes * fleet.node.supply_efficiency - fleet.node.overhead_w() -
+                        fleet.node.supply_fixed_w - fleet.cooling.fan_w;
+  const double gpu_w = node_w / static_cast<double>(fleet.gpus_per_node);
+  for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+}
+
+void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, const Fleet& fleet,
+                  std::span<const int64_t> sampled, std::vector<run::Telemetry>& telemetry) {
+  for (const int64_t rank : sampled) {
+    const auto gpu = static_cast<size_t>(rank);
+    const GpuStep& now = step.gpus[gpu];
+    uint32_t reasons = 0;
+    for (size_t i = 0; i < kCountedReasons.size(); ++i)
+      if (now.reasons[i] > 0.5f) reasons |= kCountedReasons[i];
+    const double watts = now.mean_w * fleet.silicon[gpu].sensor_gain;
+    telemetry.push_back({.time_ns = static_cast<int64_t>(std::llround(time_s * 1e9)),
+                         .rank = rank,
+                         .power_w = watts,
+                         .average_power_w = watts,
+                         .gpu_c = std::floor(heat.surroundings().die_c[gpu]),
+                         .memory_c = std::floor(heat.memory_c()[gpu]),
+                         .sm_clock_mhz = now.clock_hz / 1e6,
+                         .event_reasons = reasons});
+  }
+}
+
+}  // namespace
+
+bool has_power_data(const spec::Job& job) {
+  return make_fleet(at_nominal_conditions(job)).has_value() &&
+         cost::EnergyModel::make(job).has_value();
+}
+
+base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
+  const spec::Job& job = input.job;
+  ERGOMETER_ASSIGN(const cost::EnergyModel energy_model, cost::EnergyModel::make(job));
+  const cost::EnergyTable energies = cost::price_energy(energy_model, input.plan);
+  ERGOMETER_ASSIGN(const Fleet nominal, make_fleet(at_nominal_conditions(job)));
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
+  if (job.conditions.cluster_cap_w > 0) cap_cluster(job.conditions.cluster_cap_w, fleet);
+
+  const StepActivities activity = step_activities(input, energies, slicing(job));
+  PowerLoop loop(input, activity.coarse, activity.fine, nominal);
+  FleetHeat heat(fleet, job.cluster.node);
+  PowerRecord record(fleet);
+  Powered result;
+  std::vector<run::Telemetry> readings;
+  if (job.conditions.duration_s > 0) {
+    heat.cool_down();
+    loop.run(fleet, heat, job.conditions.duration_s, [&](double start_s, double length_s) {
+      record.add(start_s, length_s, loop.step(), heat);
+      add_readings(start_s + length_s, loop.step(), heat, fleet, options.sampled_ranks, readings);
+    });
+  } else {
+    loop.settle(fleet, heat);
+    record.add(0, loop.step().step_s, loop.step(), heat);
+  }
+  result.reference_hz = loop.reference_hz();
+  result.timeline = loop.timeline(options.sampled_ranks, options.events);
+  const PowerContext context{.job = job,
+                             .fleet = fleet,
+                             .activity = activity.coarse,
+                             .record = record,
+                             .shut_down = heat.shut_down()};
+  const StepProfile profile = step_profile(loop, fleet, job, heat, options.sampled_ranks);
+  summarise_power(context, loop.step(), profile, result);
+  result.telemetry = job.conditions.duration_s > 0 ? std::move(readings) : profile.telemetry;
+  return result;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/timeline.h"
+#include "run/run.h"
+
+namespace ergometer::engine {
+
+struct PoweredOptions {
+  std::span<const int64_t> sampled_ranks;  ///< whose spans and telemetry to keep
+  bool events = false;                     ///< the reference engine plays the last step
+  bool intervals = true;                   ///< of power and temperature
+};
+
+/// A job's time, power and heat together: the loop of engine/power_loop.h under the job's
+/// conditions, and what it says as parts of a Run.
+struct Powered {
+  Timeline timeline;  ///< a step at the clocks found
+  double reference_hz = 0;
+  run::Power power;
+  run::ClusterPower cluster_power;
+  run::Thermal thermal;
+  std::vector<run::Rank> ranks;  ///< the power and heat columns, by rank
+  std::vector<run::Telemetry> telemetry;
+};
+
+/// `input`: prices at their own reference clock; its clocks are ignored. An input error: the
+/// catalog entry of GPU or node lacks a parameter that power or heat needs.
+base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options);
+
+/// Whether the catalog says enough about the job's GPU and node for power and heat.
+bool has_power_data(const spec::Job& job);
+
+}  // namespace ergometer::engine

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/power_loop.h"
+#include "physics/facility.h"
+#include "run/run.h"
+
+namespace ergometer::engine {
+
+/// What happens inside one step, slice by slice: power, clocks, and the ripple of temperatures that
+/// means over a step hide.
+struct StepProfile {
+  std::vector<float> samples_w;             ///< of every rank in every slice
+  std::vector<double> max_c, max_memory_c;  ///< one a GPU
+  physics::PowerSeries cluster;             ///< at the plugs, in fine slices
+  std::vector<run::Telemetry> telemetry;    ///< of the sampled ranks, as their sensors would read
+};
+
+/// Plays the step of `loop` from the state of `heat`, twice, so that the second begins where a step
+/// ends; `heat` moves on. Sensors update through one step, at most a few thousand times.
+StepProfile step_profile(const PowerLoop& loop, const Fleet& fleet, const spec::Job& job,
+                         FleetHeat& heat, std::span<const int64_t> sampled);
+
+}  // namespace ergometer::engine
