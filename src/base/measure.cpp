@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -34,7 +35,15 @@ constexpr std::array kUnits = std::to_array<Unit>({
     {"h", "s", 3600, false},
     {"W", "W", 1, true},
     {"J", "J", 1, true},
-    {"degC", "degC", 1, false},
+    {"W/s", "W/s", 1, true},
+    {"C", "C", 1, false},
+    {"degC", "C", 1, false},
+    {"J/FLOP", "J/FLOP", 1, true},
+    {"J/B", "J/B", 1, true},
+    {"J/K", "J/K", 1, true},
+    {"K/W", "K/W", 1, true},
+    {"W/K", "W/K", 1, true},
+    {"/K", "/K", 1, false},
 });
 
 struct Prefix {
@@ -45,7 +54,7 @@ struct Prefix {
 
 // clang-format off
 constexpr std::array kPrefixes = std::to_array<Prefix>({
-    {"", 0}, {"n", -9}, {"u", -6}, {"\xC2\xB5", -6}, {"m", -3},
+    {"", 0}, {"p", -12}, {"n", -9}, {"u", -6}, {"\xC2\xB5", -6}, {"m", -3},
     {"k", 3}, {"K", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15}, {"E", 18},
     {"Ki", 0, 1024.0}, {"Mi", 0, 1048576.0}, {"Gi", 0, 1073741824.0}, {"Ti", 0, 1099511627776.0},
 });
@@ -62,7 +71,9 @@ bool allowed(const Prefix& prefix, const Unit& unit) {
   const bool bytes = unit.text == "B" || unit.text == "B/s";
   if (prefix.factor != 1) return bytes;
   // "5 m" or "2 n" as a pure number is more likely a mistake than a thousandth.
-  return prefix.exponent > 0 || unit.base == "s" || unit.base == "W" || unit.base == "J";
+  constexpr std::array<std::string_view, 8> kSmall = {"s",   "W",   "J",   "J/FLOP",
+                                                      "J/B", "J/K", "K/W", "W/K"};
+  return prefix.exponent > 0 || std::find(kSmall.begin(), kSmall.end(), unit.base) != kSmall.end();
 }
 
 bool find_scale(std::string_view text, Scale& found) {
@@ -145,6 +156,14 @@ std::string_view example(std::string_view unit) {
   if (unit == "Hz") return "1.98 GHz";
   if (unit == "s") return "2.5 us";
   if (unit == "W") return "700 W";
+  if (unit == "W/s") return "50 W/s";
+  if (unit == "C") return "35 C";
+  if (unit == "J/FLOP") return "0.52 pJ/FLOP";
+  if (unit == "J/B") return "93 pJ/B";
+  if (unit == "J/K") return "1.1 J/K";
+  if (unit == "K/W") return "0.05 K/W";
+  if (unit == "W/K") return "14 W/K";
+  if (unit == "/K") return "0.01 /K";
   return "0.85";
 }
 
@@ -162,7 +181,8 @@ Result<Measure> parse_measure(std::string_view whole) {
   if (!find_scale(unit_text, scale))
     return input_error(
         fmt::format("\"{}\" ends in the unknown unit \"{}\"; known are B, B/s, b/s, FLOP, FLOP/s, "
-                    "Hz, s, min, h, W, J, degC and %, with prefixes such as k, M, G, T or, for "
+                    "Hz, s, min, h, W, W/s, J, J/FLOP, J/B, J/K, K/W, W/K, /K, C and %, with "
+                    "prefixes such as k, M, G, T or, for "
                     "bytes, Ki, Mi, Gi",
                     shown(text), shown(unit_text)));
   ERGOMETER_ASSIGN(const double value,

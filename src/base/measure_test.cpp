@@ -38,8 +38,17 @@ TEST(ParseMeasure, ReadsWhatDataSheetsSay) {
   expect_measure("  1e3\tkB ", 1e6, "B");
   expect_measure("1.5E", 1.5e18, "");
   expect_measure("1.5E3", 1500, "");
-  expect_measure("-5 degC", -5, "degC");
+  expect_measure("-5 degC", -5, "C");
+  expect_measure("87 C", 87, "C");
   expect_measure("1.1 nJ", 1.1e-9, "J");
+  expect_measure("0.52 pJ/FLOP", 0.52e-12, "J/FLOP");
+  expect_measure("93 pJ/B", 93e-12, "J/B");
+  expect_measure("0.05 K/W", 0.05, "K/W");
+  expect_measure("50 mK/W", 0.05, "K/W");
+  expect_measure("1.1 J/K", 1.1, "J/K");
+  expect_measure("14 W/K", 14, "W/K");
+  expect_measure("0.01 /K", 0.01, "/K");
+  expect_measure("2 kW/s", 2000, "W/s");
 }
 
 TEST(ParseMeasure, RefusesWhatIsNoNumber) {
@@ -51,11 +60,11 @@ TEST(ParseMeasure, RefusesWhatIsNoNumber) {
 
 TEST(ParseMeasure, RefusesUnknownUnitsAndTrailingJunk) {
   const std::string known =
-      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, W, J, degC and %, with prefixes such "
-      "as k, M, G, T or, for bytes, Ki, Mi, Gi";
+      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
+      "W/K, /K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
   EXPECT_EQ(refusal("80 XB"), "\"80 XB\" ends in the unknown unit \"XB\"" + known);
   for (const std::string text : {"80 GB x", "1,000 B", "0x10", "80 G B", "1.2.3", "5 m", "5 kmin",
-                                 "5 KiW", "1e5e5", "80 gb"})
+                                 "5 KiW", "5 kC", "5 m/K", "1e5e5", "80 gb"})
     EXPECT_NE(refusal(text).find("ends in the unknown unit"), std::string::npos) << text;
 }
 

@@ -14,7 +14,7 @@ std::string_view to_string(Grade grade);
 /// One number of a model, traceable: what it is, in which unit, who says so.
 struct Parameter {
   double value =
-      0;  ///< in the unit below, already converted to the base unit (FLOP/s, B/s, B, s, Hz, W)
+      0;  ///< in the unit below, already converted to the base unit (FLOP/s, B/s, J/B, K/W, ...)
   std::string unit;    ///< base unit; empty for a pure number
   std::string source;  ///< document, file or fit the value was taken from
   Grade grade = Grade::kAssumed;

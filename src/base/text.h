@@ -21,12 +21,13 @@ std::string format_count(int64_t count);      ///< "1,536"
 /// A number with its unit, in the base unit: "80 GB" is 8e10 and "B", "400 Gb/s" is 5e10 and "B/s".
 struct Measure {
   double value = 0;
-  /// "B", "B/s", "FLOP", "FLOP/s", "Hz", "s", "W", "J", "degC", or empty for a pure number.
+  /// "B", "B/s", "FLOP", "FLOP/s", "Hz", "s", "W", "W/s", "J", "J/FLOP", "J/B", "J/K", "K/W",
+  /// "W/K", "/K", "C", or empty for a pure number.
   std::string unit;
 };
 
 /// Reads "989 TFLOP/s", "3.35 TB/s", "80 GiB", "1.98 GHz", "2.5 us", "256 M", "35 %"; the space is
-/// optional. Prefixes n u m k M G T P E, for bytes also Ki Mi Gi Ti. No NaN, no infinity, nothing
+/// optional. Prefixes p n u m k M G T P E, for bytes also Ki Mi Gi Ti. No NaN, no infinity, nothing
 /// behind the unit. The value is the double nearest to what is written: "3.35 TB/s" equals 3.35e12.
 /// Messages name what was found and what is allowed; file and line are the caller's to add.
 Result<Measure> parse_measure(std::string_view text);

@@ -147,7 +147,9 @@ base::ParameterSet* find_set(const ParameterList& list, const Target& target,
       return job.cluster.node.collectives == target.entry ? &job.cluster.node.parameters : nullptr;
     case ParameterOwner::kSoftware:
       return job.software.name == target.entry ? &job.software.parameters : nullptr;
-    case ParameterOwner::kNode: return nullptr;
+    case ParameterOwner::kPower: return gpu.power == target.entry ? &gpu.parameters : nullptr;
+    case ParameterOwner::kNode:
+    case ParameterOwner::kCooling: return nullptr;
   }
   return nullptr;
 }

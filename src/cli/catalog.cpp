@@ -27,6 +27,8 @@ constexpr std::array kKinds =
                              {CatalogKind::kNode, "nodes", "node"},
                              {CatalogKind::kCluster, "clusters", "cluster"},
                              {CatalogKind::kKernels, "kernels", "kernels"},
+                             {CatalogKind::kPower, "power", "power"},
+                             {CatalogKind::kCooling, "cooling", "cooling"},
                              {CatalogKind::kCollectives, "collectives", "collectives"},
                              {CatalogKind::kSoftware, "software", "software"},
                              {CatalogKind::kStudy, "studies", "study"},

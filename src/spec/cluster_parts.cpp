@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/nearest.h"
@@ -16,6 +17,8 @@ std::string_view folder_of(CatalogKind kind) {
     case CatalogKind::kGpu: return "GPU";
     case CatalogKind::kNode: return "node";
     case CatalogKind::kKernels: return "set of kernel parameters";
+    case CatalogKind::kPower: return "set of power parameters";
+    case CatalogKind::kCooling: return "set of cooling parameters";
     case CatalogKind::kCollectives: return "set of collective parameters";
     default: return "entry";
   }
@@ -43,16 +46,19 @@ std::string entry_name(YamlMap& map, std::string_view key, CatalogKind kind) {
   return entry == nullptr ? std::string() : entry->name;
 }
 
-const ParameterInfo* find_in_either(ParameterOwner first, ParameterOwner second,
-                                    std::string_view name) {
-  const ParameterInfo* info = find_parameter(first, name);
-  return info != nullptr ? info : find_parameter(second, name);
+using Owners = std::initializer_list<ParameterOwner>;
+
+const ParameterInfo* find_in(Owners owners, std::string_view name) {
+  for (const ParameterOwner owner : owners)
+    if (const ParameterInfo* info = find_parameter(owner, name)) return info;
+  return nullptr;
 }
 
-void refuse_unknown(YamlMap& parameters, ParameterOwner owner, const std::string& name) {
+void refuse_unknown(YamlMap& parameters, Owners owners, const std::string& name) {
   std::vector<std::string_view> known;
   for (const ParameterInfo& info : parameter_table())
-    if (info.owner == owner) known.push_back(info.name);
+    if (std::find(owners.begin(), owners.end(), info.owner) != owners.end())
+      known.push_back(info.name);
   const auto near = base::nearest(name, known);
   parameters.refuse(name, fmt::format("is not a known parameter{}",
                                       near ? fmt::format("; did you mean {}?", *near) : ""));
@@ -70,8 +76,8 @@ void copy_fields(Gpu& gpu) {
   gpu.peak_bf16_flops_per_s = p.value_or("peak_bf16", 0);
 }
 
-void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
-                     std::string_view prefix, base::ParameterSet& target) {
+void read_parameters(YamlMap& map, Owners owners, std::string_view prefix,
+                     base::ParameterSet& target) {
   auto parameters = map.map("parameters");
   if (!parameters) {
     if (map.has("parameters"))
@@ -79,9 +85,9 @@ void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
     return;
   }
   for (const std::string& name : parameters->keys()) {
-    const ParameterInfo* info = find_in_either(owner, second, name);
+    const ParameterInfo* info = find_in(owners, name);
     if (info == nullptr)
-      refuse_unknown(*parameters, owner, name);
+      refuse_unknown(*parameters, owners, name);
     else
       target.set(std::string(prefix) + name,
                  parameters->parameter(name, info->unit, info->min, info->max));
@@ -99,12 +105,30 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
   }
 }
 
+namespace {
+
+/// `gpu["power"]`, where the file names one: without it the GPU runs, but nobody knows what it
+/// draws.
+Result<void> read_power(YamlMap& file, Gpu& gpu) {
+  if (!file.has("power")) return {};
+  gpu.power = entry_name(file, "power", CatalogKind::kPower);
+  ERGOMETER_ASSIGN(YamlMap power, referenced(file, "power", CatalogKind::kPower));
+  power.allow({"name", "aliases", "parameters"});
+  read_parameters(power, {ParameterOwner::kPower}, "", gpu.parameters);
+  require_parameters(power, ParameterOwner::kPower, "", gpu.parameters,
+                     "the set of power parameters");
+  if (power.error()) return tl::unexpected(*power.error());
+  return {};
+}
+
+}  // namespace
+
 Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   map.require(key);
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kGpu));
-  file.allow(
-      {"name", "aliases", "vendor", "architecture", "kernels", "dies_per_module", "parameters"});
+  file.allow({"name", "aliases", "vendor", "architecture", "kernels", "power", "dies_per_module",
+              "parameters"});
   for (const char* required : {"name", "vendor", "architecture", "kernels", "parameters"})
     file.require(required);
   Gpu gpu;
@@ -117,8 +141,10 @@ Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   if (file.error()) return tl::unexpected(*file.error());
   ERGOMETER_ASSIGN(YamlMap kernels, referenced(file, "kernels", CatalogKind::kKernels));
   kernels.allow({"name", "aliases", "parameters"});
-  read_parameters(kernels, ParameterOwner::kKernels, ParameterOwner::kKernels, "", gpu.parameters);
-  read_parameters(file, ParameterOwner::kGpu, ParameterOwner::kKernels, "", gpu.parameters);
+  read_parameters(kernels, {ParameterOwner::kKernels}, "", gpu.parameters);
+  ERGOMETER_TRY(read_power(file, gpu));
+  read_parameters(file, {ParameterOwner::kGpu, ParameterOwner::kKernels, ParameterOwner::kPower},
+                  "", gpu.parameters);
   require_parameters(file, ParameterOwner::kGpu, "", gpu.parameters, "the GPU");
   require_parameters(kernels, ParameterOwner::kKernels, "", gpu.parameters,
                      "the set of kernel parameters");
@@ -135,11 +161,38 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
   entry = entry_name(map, key, CatalogKind::kCollectives);
   ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kCollectives));
   file.allow({"name", "aliases", "parameters"});
-  read_parameters(file, ParameterOwner::kCollectives, ParameterOwner::kCollectives, "collective.",
-                  target);
+  read_parameters(file, {ParameterOwner::kCollectives}, "collective.", target);
   require_parameters(file, ParameterOwner::kCollectives, "collective.", target,
                      "the set of collective parameters");
   if (file.error()) return tl::unexpected(*file.error());
+  return {};
+}
+
+Result<void> read_coolings(YamlMap& map, Node& node) {
+  const std::initializer_list<std::string_view> kWays = {"air", "liquid", "immersion"};
+  node.cooling = static_cast<Cooling>(map.choice("cooling", kWays, 0));
+  auto coolings = map.map("coolings");
+  if (!coolings && map.has("coolings"))
+    map.refuse("coolings", "found a word; allowed: a mapping of air, liquid, immersion to names");
+  if (map.error()) return tl::unexpected(*map.error());
+  if (!coolings) return {};
+  coolings->allow(kWays);
+  const std::string_view built = kWays.begin()[static_cast<int>(node.cooling)];
+  if (!coolings->has(built))
+    map.refuse("coolings", fmt::format("lack {}, which cools the node as built; name it here, or "
+                                       "say cooling: {}",
+                                       built, fmt::join(coolings->keys(), " or ")));
+  for (const std::string_view way : kWays) {
+    if (map.error()) return tl::unexpected(*map.error());
+    if (!coolings->has(way)) continue;
+    ERGOMETER_ASSIGN(YamlMap file, referenced(*coolings, way, CatalogKind::kCooling));
+    file.allow({"name", "aliases", "parameters"});
+    const std::string prefix = fmt::format("cooling.{}.", way);
+    read_parameters(file, {ParameterOwner::kCooling}, prefix, node.parameters);
+    require_parameters(file, ParameterOwner::kCooling, prefix, node.parameters,
+                       "the set of cooling parameters");
+    if (file.error()) return tl::unexpected(*file.error());
+  }
   return {};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -10,9 +11,9 @@
 namespace ergometer::spec {
 
 /// Reads `map["parameters"]` into `target`, each name with `prefix` in front. Names, units and
-/// ranges are those of the parameter table for `owner` (or for `second`, where a file may also
-/// override another's).
-void read_parameters(YamlMap& map, ParameterOwner owner, ParameterOwner second,
+/// ranges are those of the parameter table for the first of `owners` that has the name: a GPU's
+/// file may also say what its kernels' and its power's files do.
+void read_parameters(YamlMap& map, std::initializer_list<ParameterOwner> owners,
                      std::string_view prefix, base::ParameterSet& target);
 /// Refuses a `where` that lacks a required parameter of `owner`.
 void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view prefix,
@@ -28,6 +29,9 @@ base::Result<Node> read_node_body(YamlMap& map);
 /// The file's name goes to `entry`; inline, `entry` becomes empty.
 base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target,
                                     std::string& entry);
+/// `cooling`, how the node is built, and `coolings`, the ways to cool it: each the name of a file
+/// of catalog/cooling or an inline mapping in that form. Neither is required.
+base::Result<void> read_coolings(YamlMap& map, Node& node);
 base::Result<Fabric> read_fabric(YamlMap& map);
 
 }  // namespace ergometer::spec

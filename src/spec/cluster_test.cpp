@@ -126,6 +126,82 @@ TEST(ReadCluster, UnitsAreChecked) {
   EXPECT_EQ(error_of(node), "c.yaml:6: nics: GPU 1 is served by none of them");
 }
 
+constexpr std::string_view kPlate = R"({parameters: {
+  die_capacity: 1.1 J/K, spreader_capacity: 60 J/K, sink_capacity: 400 J/K, memory_capacity: 30 J/K,
+  die_resistance: 0.02 K/W, spreader_resistance: 10 mK/W, memory_resistance: 0.03 K/W,
+  sink_resistance: 5 mK/W, film_resistance: 0.02 K/W, preheat: 0.005 K/W, inlet: 32 C}})";
+
+TEST(ReadCluster, ANodesCoolingsStandUnderTheirNames) {
+  const auto cluster = parse_cluster(
+      std::string(kNode) + "cooling: liquid\ncoolings:\n  liquid: " + std::string(kPlate),
+      "c.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  const Node& node = cluster->node;
+  EXPECT_EQ(node.cooling, Cooling::kLiquid);
+  EXPECT_DOUBLE_EQ(node.parameters.at("cooling.liquid.die_capacity"), 1.1);
+  EXPECT_DOUBLE_EQ(node.parameters.at("cooling.liquid.spreader_resistance"), 0.01);
+  EXPECT_DOUBLE_EQ(node.parameters.at("cooling.liquid.inlet"), 32);
+  EXPECT_FALSE(node.parameters.has("cooling.air.die_capacity"));
+}
+
+TEST(ReadCluster, CoolingIsCheckedLikeKernels) {
+  const std::string node(kNode);
+  EXPECT_EQ(parse_cluster(node, "c.yaml")->node.cooling, Cooling::kAir);
+  EXPECT_EQ(
+      error_of(node + "cooling: liqid\n"),
+      "c.yaml:8: cooling: found \"liqid\"; did you mean liquid?; allowed: air, liquid, immersion");
+  EXPECT_EQ(
+      error_of(node + "coolings: air\n"),
+      "c.yaml:8: coolings: found a word; allowed: a mapping of air, liquid, immersion to names");
+  EXPECT_EQ(error_of(node + "coolings: {water: x}\n"),
+            "c.yaml:8: coolings.water: is not a known key; allowed: air, liquid, immersion");
+  EXPECT_EQ(error_of(node + "coolings: {liquid: {parameters: {}}}\n"),
+            "c.yaml:8: coolings: lack air, which cools the node as built; name it here, or say "
+            "cooling: liquid");
+  EXPECT_EQ(
+      error_of(node + "coolings: {air: no-such-fan}\n"),
+      "c.yaml:8: coolings.air: found \"no-such-fan\"; allowed: a set of cooling parameters of "
+      "the catalog, or a mapping in its form");
+  EXPECT_EQ(error_of(node + "coolings: {air: {parameters: {die_capacty: 1 J/K}}}\n"),
+            "c.yaml:8: coolings.air.parameters.die_capacty: is not a known parameter; did you mean "
+            "die_capacity?");
+  EXPECT_EQ(
+      error_of(node + "coolings: {air: {parameters: {die_capacity: 1 K/W}}}\n"),
+      "c.yaml:8: coolings.air.parameters.die_capacity: \"1 K/W\" is in K/W; expected one in J/K, "
+      "such as \"1.1 J/K\"");
+  EXPECT_EQ(
+      error_of(node + "coolings: {air: {parameters: {die_capacity: 1 J/K}}}\n"),
+      "c.yaml:8: coolings.air.parameters: the set of cooling parameters lacks spreader_capacity "
+      "(of lid, interposer and interface, in J/K)");
+}
+
+constexpr std::string_view kOwnGpu = R"({name: x, vendor: y, architecture: hopper, kernels: hopper,
+  power: {parameters: {power.constant: 60 W, power.leakage: 70 W, power.leakage_temperature: 60 C,
+    power.leakage_per_k: 0.01 /K, power.active: 80 W, power.voltage_min: 0.7, power.voltage_knee: 0.6,
+    power.tensor_fp16: 0.52 pJ/FLOP, power.vector: 3 pJ/FLOP, power.cache: 39 pJ/B,
+    power.memory: 93 pJ/B, power.link: 40 pJ/B}},
+  parameters: {sm_count: 100, memory: 80 GB, memory_bandwidth: 3 TB/s, boost_clock: 1.8 GHz,
+    sustained_clock: 1.5 GHz, peak_fp16: 900 TFLOP/s, tdp: 700 W, power.link: 50 pJ/B,
+    clock_min: 345 MHz, clock_max: 1980 MHz, clock_step: 15 MHz, temperature_target: 87 C}})";
+
+TEST(ReadCluster, AGpusPowerIsAFileOrAMappingAndTheGpuMayOverrideIt) {
+  std::string node(kNode);
+  node.replace(node.find("h100-sxm5-80gb"), 14, kOwnGpu);
+  const auto cluster = parse_cluster(node, "c.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  const Gpu& gpu = cluster->node.gpu;
+  EXPECT_EQ(gpu.power, "");
+  EXPECT_DOUBLE_EQ(gpu.parameters.at("power.tensor_fp16"), 0.52e-12);
+  EXPECT_DOUBLE_EQ(gpu.parameters.at("power.memory"), 93e-12);
+  EXPECT_DOUBLE_EQ(gpu.parameters.at("power.leakage_per_k"), 0.01);
+  EXPECT_DOUBLE_EQ(gpu.parameters.at("power.link"), 50e-12);
+  EXPECT_DOUBLE_EQ(gpu.parameters.at("clock_step"), 15e6);
+  node.replace(node.find("power.active"), 12, "power.activ ");
+  EXPECT_EQ(error_of(node),
+            "c.yaml:4: gpu.power.parameters.power.activ: is not a known parameter; did you mean "
+            "power.active?");
+}
+
 TEST(ReadCluster, AnInlineGpuMustBeComplete) {
   std::string node(kNode);
   node.replace(

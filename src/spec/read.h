@@ -25,6 +25,8 @@ enum class CatalogKind {
   kNode,
   kCluster,
   kKernels,
+  kPower,
+  kCooling,
   kCollectives,
   kSoftware,
   kStudy,

@@ -140,7 +140,7 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
 
 Result<Node> read_node_body(YamlMap& map) {
   map.allow({"name", "aliases", "source", "gpu", "gpus", "cpu", "intra", "collectives", "slots",
-             "nics", "fabric", "domain_gpus", "parameters"});
+             "nics", "fabric", "domain_gpus", "cooling", "coolings", "parameters"});
   map.require("gpus");
   Node node;
   node.name = map.text("name", "node");
@@ -149,10 +149,11 @@ Result<Node> read_node_body(YamlMap& map) {
   read_intra(map, node);
   read_slots(map, node);
   read_nics(map, node);
-  read_parameters(map, ParameterOwner::kNode, ParameterOwner::kNode, "", node.parameters);
+  read_parameters(map, {ParameterOwner::kNode}, "", node.parameters);
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(node.gpu, read_gpu(map, "gpu"));
   ERGOMETER_TRY(read_collectives(map, "collectives", node.parameters, node.collectives));
+  ERGOMETER_TRY(read_coolings(map, node));
   return node;
 }
 

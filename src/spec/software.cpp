@@ -90,8 +90,7 @@ Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string&
   profile.framework = kFrameworks[static_cast<size_t>(framework)];
   if (map.error()) return tl::unexpected(*map.error());
   read_settings(map, profile);
-  read_parameters(map, ParameterOwner::kSoftware, ParameterOwner::kSoftware, "",
-                  profile.software.parameters);
+  read_parameters(map, {ParameterOwner::kSoftware}, "", profile.software.parameters);
   require_parameters(map, ParameterOwner::kSoftware, "", profile.software.parameters,
                      "the software profile");
   if (map.error()) return tl::unexpected(*map.error());
