@@ -39,7 +39,7 @@ void PowerRecord::add(double start_s, double length_s, const FleetStep& step,
     sum.max_memory_c = std::max(sum.max_memory_c, memory_c[gpu]);
   }
   const double cluster_w = cluster_power_w(fleet_, step, heat);
-  stretches_.push_back({.start_s = start_s, .length_s = length_s, .cluster_w = cluster_w});
+  periods_.push_back({.start_s = start_s, .length_s = length_s, .cluster_w = cluster_w});
   duration_s_ += length_s;
   steps_ += length_s / step.step_s;
   cluster_j_ += length_s * cluster_w;

@@ -17,13 +17,13 @@ struct GpuRecord {
   std::array<double, kCountedReasons.size()> reasons{};  ///< share of time
 };
 
-/// A stretch of equal steps, for what changes over time.
-struct Stretch {
+/// A period of equal steps, for what changes over time.
+struct Period {
   double start_s = 0, length_s = 0;
   double cluster_w = 0;  ///< every node at its plug
 };
 
-/// What a fleet drew and how hot it got, gathered stretch by stretch.
+/// What a fleet drew and how hot it got, gathered period by period.
 class PowerRecord {
  public:
   explicit PowerRecord(const Fleet& fleet);
@@ -32,7 +32,7 @@ class PowerRecord {
   void add(double start_s, double length_s, const FleetStep& step, const FleetHeat& heat);
 
   std::vector<GpuRecord> gpus() const;
-  const std::vector<Stretch>& stretches() const { return stretches_; }
+  const std::vector<Period>& periods() const { return periods_; }
   double duration_s() const { return duration_s_; }
   double steps() const { return steps_; }
   /// Means over time and nodes: speed and power of a node's fans, the air that enters it.
@@ -44,7 +44,7 @@ class PowerRecord {
  private:
   const Fleet& fleet_;
   std::vector<GpuRecord> sums_;
-  std::vector<Stretch> stretches_;
+  std::vector<Period> periods_;
   double duration_s_ = 0, steps_ = 0, cluster_j_ = 0, fan_ = 0, fans_w_ = 0, inlet_c_ = 0;
 };
 

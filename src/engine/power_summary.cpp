@@ -80,7 +80,7 @@ std::vector<run::PowerPart> node_parts(const PowerContext& context,
   return parts;
 }
 
-/// The cluster over the whole time: the shape of one step on top of each stretch's mean.
+/// The cluster over the whole time: the shape of one step on top of each period's mean.
 physics::PowerSeries whole_series(const PowerContext& context, const physics::PowerSeries& step) {
   const double duration_s = context.record.duration_s();
   physics::PowerSeries series;
@@ -90,15 +90,15 @@ physics::PowerSeries whole_series(const PowerContext& context, const physics::Po
   for (const double watts : step.watts)
     step_mean_w += watts / static_cast<double>(step.watts.size());
   const double step_s = step.interval_s * static_cast<double>(step.watts.size());
-  size_t stretch = 0;
-  const std::vector<Stretch>& stretches = context.record.stretches();
+  size_t period = 0;
+  const std::vector<Period>& periods = context.record.periods();
   const auto samples = static_cast<size_t>(duration_s / series.interval_s);
   for (size_t i = 0; i < samples; ++i) {
     const double now_s = (static_cast<double>(i) + 0.5) * series.interval_s;
-    while (stretch + 1 < stretches.size() && stretches[stretch + 1].start_s <= now_s) ++stretch;
+    while (period + 1 < periods.size() && periods[period + 1].start_s <= now_s) ++period;
     const double phase_s = now_s - step_s * std::floor(now_s / step_s);
     const auto at = std::min(step.watts.size() - 1, static_cast<size_t>(phase_s / step.interval_s));
-    series.watts.push_back(stretches[stretch].cluster_w * step.watts[at] / step_mean_w);
+    series.watts.push_back(periods[period].cluster_w * step.watts[at] / step_mean_w);
   }
   return series;
 }
