@@ -1,1 +1,170 @@
 #include "physics/heat.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "physics/heat_layout.h"
+
+namespace ergometer::physics {
+namespace {
+
+/// A sum that keeps what each addition rounds away (Neumaier).
+struct Sum {
+  double total = 0, rest = 0;
+  void add(double value) {
+    const double next = total + value;
+    rest += std::abs(total) >= std::abs(value) ? (total - next) + value : (value - next) + total;
+    total = next;
+  }
+  double value() const { return total + rest; }
+};
+
+}  // namespace
+
+struct Heat::State {
+  State(const CoolingParameters& parameters, const spec::Node& node, int64_t nodes,
+        std::span<const double> die_resistance);
+
+  void warm(size_t first, size_t count, double celsius);
+  void begin();
+  StepArrays arrays(std::span<const double> die_w, std::span<const double> memory_w);
+  double heat_content_j() const;
+
+  CoolingParameters cooling;
+  HeatLayout layout;
+  size_t gpus_per_node, gpus;
+  std::vector<double> inlet_c;  ///< one a node
+  std::vector<int> flow_bins;   ///< one a node
+  std::vector<double> places;   ///< four a GPU; in force while the layout has no blocks
+  std::vector<double> die_c, memory_c, coolant_c;
+  bool begun = false, flow_changed = true;
+  double content_at_start_j = 0;
+  Sum carried;
+};
+
+Heat::State::State(const CoolingParameters& parameters, const spec::Node& node, int64_t nodes,
+                   std::span<const double> die_resistance)
+    : cooling(parameters),
+      layout(parameters, node, nodes, die_resistance),
+      gpus_per_node(static_cast<size_t>(node.gpus)),
+      gpus(static_cast<size_t>(nodes) * gpus_per_node),
+      inlet_c(static_cast<size_t>(nodes), parameters.inlet_c),
+      flow_bins(static_cast<size_t>(nodes), bin_of(1, kFlowBins)),
+      places(gpus * HeatNetwork::kPlaces),
+      die_c(gpus),
+      memory_c(gpus),
+      coolant_c(gpus, parameters.inlet_c) {
+  warm(0, gpus, parameters.inlet_c);
+}
+
+/// All of these GPUs at one temperature, before anything has begun.
+void Heat::State::warm(size_t first, size_t count, double celsius) {
+  std::fill_n(places.begin() + static_cast<int64_t>(first * HeatNetwork::kPlaces),
+              count * HeatNetwork::kPlaces, celsius);
+  std::fill_n(die_c.begin() + static_cast<int64_t>(first), count, celsius);
+  std::fill_n(memory_c.begin() + static_cast<int64_t>(first), count, celsius);
+}
+
+/// Brings blocks into the order that the flows ask for.
+void Heat::State::begin() {
+  if (!flow_changed) return;
+  if (begun) layout.read(places);
+  layout.arrange(flow_bins);
+  layout.write(places);
+  flow_changed = false;
+  if (!begun) content_at_start_j = heat_content_j();
+  begun = true;
+}
+
+/// Above the nominal inlet's temperature, which keeps the numbers small.
+double Heat::State::heat_content_j() const {
+  const double j_per_k[] = {cooling.die_j_per_k, cooling.spreader_j_per_k, cooling.sink_j_per_k,
+                            cooling.memory_j_per_k};
+  Sum sum;
+  for (const Block& block : layout.blocks())
+    for (int row = 0; row < block.gpus_in_lane * HeatNetwork::kPlaces; ++row)
+      for (int l = 0; l < block.lanes; ++l)
+        sum.add(j_per_k[row % HeatNetwork::kPlaces] *
+                (block.values[row * kSideBySide + l] - cooling.inlet_c));
+  return sum.value();
+}
+
+StepArrays Heat::State::arrays(std::span<const double> die_w, std::span<const double> memory_w) {
+  ERGOMETER_CHECK(die_w.size() == gpus && memory_w.size() == gpus, "one power a GPU");
+  return {die_w.data(), memory_w.data(), inlet_c.data(),
+          die_c.data(), memory_c.data(), coolant_c.data()};
+}
+
+Heat::Heat(const CoolingParameters& cooling, const spec::Node& node, int64_t nodes,
+           std::span<const double> die_resistance)
+    : state_(std::make_unique<State>(cooling, node, nodes, die_resistance)) {}
+Heat::~Heat() = default;
+Heat::Heat(Heat&&) noexcept = default;
+Heat& Heat::operator=(Heat&&) noexcept = default;
+
+int64_t Heat::gpus() const { return static_cast<int64_t>(state_->gpus); }
+
+void Heat::set_inlet(int64_t node, double inlet_c) {
+  const auto index = static_cast<size_t>(node);
+  state_->inlet_c[index] = inlet_c;
+  if (state_->begun) return;
+  state_->warm(index * state_->gpus_per_node, state_->gpus_per_node, inlet_c);
+  std::fill_n(state_->coolant_c.begin() + static_cast<int64_t>(index * state_->gpus_per_node),
+              state_->gpus_per_node, inlet_c);
+}
+
+void Heat::set_flow(int64_t node, double flow) {
+  const int bin = bin_of(flow, kFlowBins);
+  int& now = state_->flow_bins[static_cast<size_t>(node)];
+  if (now != bin) state_->flow_changed = true;
+  now = bin;
+}
+
+void Heat::start_at(double celsius) {
+  state_->begun = false;
+  state_->flow_changed = true;
+  state_->carried = {};
+  state_->warm(0, state_->gpus, celsius);
+}
+
+void Heat::advance(double dt_s, std::span<const double> die_w, std::span<const double> memory_w) {
+  ERGOMETER_CHECK(dt_s >= 0 && std::isfinite(dt_s), "a stretch of time");
+  const StepArrays arrays = state_->arrays(die_w, memory_w);
+  state_->begin();
+  for (const Group& group : state_->layout.groups()) {
+    const StepTable& table = state_->layout.step(*group.coupled, dt_s);
+    for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
+      state_->carried.add(step_block(table, block, arrays));
+  }
+}
+
+void Heat::settle(std::span<const double> die_w, std::span<const double> memory_w) {
+  const StepArrays arrays = state_->arrays(die_w, memory_w);
+  state_->begin();
+  for (const Group& group : state_->layout.groups()) {
+    const StepTable table(group.coupled->network, state_->layout.steady(*group.coupled));
+    for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
+      step_block(table, block, arrays);
+  }
+  state_->carried = {};
+  state_->content_at_start_j = state_->heat_content_j();
+}
+
+std::span<const double> Heat::die_c() const { return state_->die_c; }
+std::span<const double> Heat::memory_c() const { return state_->memory_c; }
+std::span<const double> Heat::coolant_c() const { return state_->coolant_c; }
+
+double Heat::die_k_per_w(int64_t gpu) const {
+  int place = 0;
+  const size_t node = static_cast<size_t>(gpu) / state_->gpus_per_node;
+  Coupled& coupled = state_->layout.coupled(gpu, state_->flow_bins[node], place);
+  return state_->layout.steady(coupled).input.at(place * HeatNetwork::kPlaces, 2 * place);
+}
+
+double Heat::stored_j() const {
+  return state_->begun ? state_->heat_content_j() - state_->content_at_start_j : 0;
+}
+double Heat::carried_j() const { return state_->carried.value(); }
+
+}  // namespace ergometer::physics

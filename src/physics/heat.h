@@ -54,13 +54,17 @@ class Heat {
   Heat& operator=(Heat&&) noexcept;
 
   int64_t gpus() const;
-  /// Temperature of the coolant that enters a node, and its flow as a share of the nominal one.
+  /// Temperature of the coolant that enters a node, and its flow as a share of the nominal one,
+  /// rounded to 1/128. An inlet set before the first `advance` or `settle` is also where the node's
+  /// parts start from. Both take effect with the next step.
   void set_inlet(int64_t node, double inlet_c);
   void set_flow(int64_t node, double flow);
+  /// Every part at this temperature, and the energy account at zero.
+  void start_at(double celsius);
 
   /// Heat of die and HBM of every GPU for `dt_s` seconds.
   void advance(double dt_s, std::span<const double> die_w, std::span<const double> memory_w);
-  /// The state that `advance` tends to.
+  /// The state that `advance` tends to. The energy account starts anew from it.
   void settle(std::span<const double> die_w, std::span<const double> memory_w);
 
   std::span<const double> die_c() const;
@@ -70,7 +74,8 @@ class Heat {
   double die_k_per_w(int64_t gpu) const;
 
   /// Energy in all heat capacities above the state at the start, and energy that left with the
-  /// coolant since, J: their sum is what was drawn.
+  /// coolant since, J: their sum is what was drawn. The coolant itself stores nothing; one that is
+  /// warmer than the sinks heats them, which counts as negative energy carried away.
   double stored_j() const;
   double carried_j() const;
 

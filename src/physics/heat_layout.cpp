@@ -1,0 +1,174 @@
+#include "physics/heat_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+
+namespace ergometer::physics {
+namespace {
+
+/// Steps kept before all are thrown away: with two GPUs a lane about 50 MB.
+constexpr size_t kMostSteps = 50'000;
+
+/// Numbers shapes of lanes: equal number, equal shape.
+std::vector<size_t> first_of_shape(const std::vector<Lane>& lanes) {
+  std::vector<size_t> first;
+  for (const Lane& lane : lanes) {
+    const auto same = std::find_if(lanes.begin(), lanes.end(),
+                                   [&](const Lane& other) { return other.same_shape(lane); });
+    first.push_back(static_cast<size_t>(same - lanes.begin()));
+  }
+  return first;
+}
+
+}  // namespace
+
+int bin_of(double value, double bins) {
+  return std::max(1, static_cast<int>(std::floor(value * bins + 0.5)));
+}
+
+HeatLayout::HeatLayout(const CoolingParameters& cooling, const spec::Node& node, int64_t nodes,
+                       std::span<const double> die_resistance)
+    : cooling_(cooling), nodes_(nodes), gpus_per_node_(node.gpus), lanes_(lanes_of(node)) {
+  ERGOMETER_CHECK(
+      die_resistance.empty() || static_cast<int64_t>(die_resistance.size()) == nodes * node.gpus,
+      "one resistance factor a GPU, or none");
+  find_families(die_resistance);
+}
+
+void HeatLayout::find_families(std::span<const double> die_resistance) {
+  const std::vector<size_t> shape = first_of_shape(lanes_);
+  std::map<std::pair<size_t, std::vector<int>>, size_t> known;
+  for (int64_t l = 0; l < nodes_ * static_cast<int64_t>(lanes_.size()); ++l) {
+    std::vector<int> bins;
+    for (const int gpu : lanes_[local(l)].gpus) {
+      const auto number = static_cast<size_t>(node_of(l) * gpus_per_node_ + gpu);
+      bins.push_back(bin_of(die_resistance.empty() ? 1 : die_resistance[number], kResistanceBins));
+    }
+    const auto [entry, fresh] = known.try_emplace({shape[local(l)], bins}, families_.size());
+    if (fresh) families_.push_back({shape[local(l)], std::move(bins), {}, {}});
+    families_[entry->second].lanes.push_back(l);
+    family_of_.push_back(entry->second);
+  }
+}
+
+Coupled& HeatLayout::coupled(Family& family, int flow_bin) {
+  const auto [entry, fresh] = family.at_flow.try_emplace(flow_bin);
+  if (fresh) {
+    std::vector<double> factors;
+    for (const int bin : family.bins) factors.push_back(bin / kResistanceBins);
+    entry->second.network =
+        heat_network(cooling_, lanes_[family.lane], factors, flow_bin / kFlowBins);
+  }
+  return entry->second;
+}
+
+Coupled& HeatLayout::coupled(int64_t gpu, int flow_bin, int& place) {
+  const auto index = static_cast<int>(gpu % gpus_per_node_);
+  const auto holds = [&](const Lane& lane) {
+    return std::find(lane.gpus.begin(), lane.gpus.end(), index) != lane.gpus.end();
+  };
+  const auto lane = std::find_if(lanes_.begin(), lanes_.end(), holds);
+  ERGOMETER_CHECK(lane != lanes_.end(), "every GPU is in a lane");
+  place =
+      static_cast<int>(std::find(lane->gpus.begin(), lane->gpus.end(), index) - lane->gpus.begin());
+  const auto number = static_cast<size_t>(gpu / gpus_per_node_) * lanes_.size() +
+                      static_cast<size_t>(lane - lanes_.begin());
+  return coupled(families_[family_of_[number]], flow_bin);
+}
+
+void HeatLayout::arrange(std::span<const int> flow_bins) {
+  groups_.clear();
+  blocks_.clear();
+  gpus_.clear();
+  block_nodes_.clear();
+  for (Family& family : families_) arrange(family, flow_bins);
+  point_blocks();
+}
+
+/// Sorts the family's lanes by flow and makes a group of each run.
+void HeatLayout::arrange(Family& family, std::span<const int> flow_bins) {
+  const auto flow = [&](int64_t lane) { return flow_bins[static_cast<size_t>(node_of(lane))]; };
+  const auto before = [&](int64_t a, int64_t b) {
+    return std::pair(flow(a), a) < std::pair(flow(b), b);
+  };
+  if (!std::is_sorted(family.lanes.begin(), family.lanes.end(), before))
+    std::sort(family.lanes.begin(), family.lanes.end(), before);
+  const std::span<const int64_t> lanes = family.lanes;
+  for (size_t first = 0; first < lanes.size();) {
+    size_t last = first;
+    while (last < lanes.size() && flow(lanes[last]) == flow(lanes[first])) ++last;
+    Group group{&coupled(family, flow(lanes[first])), blocks_.size(), 0};
+    for (; first < last; first += std::min<size_t>(kSideBySide, last - first))
+      add_block(family, lanes.subspan(first, std::min<size_t>(kSideBySide, last - first)));
+    group.count = blocks_.size() - group.first;
+    groups_.push_back(group);
+  }
+}
+
+void HeatLayout::add_block(const Family& family, std::span<const int64_t> lanes) {
+  const auto at = [&](size_t l) { return lanes[std::min(l, lanes.size() - 1)]; };
+  for (size_t l = 0; l < kSideBySide; ++l)
+    block_nodes_.push_back(static_cast<int32_t>(node_of(at(l))));
+  for (size_t i = 0; i < family.bins.size(); ++i)
+    for (size_t l = 0; l < kSideBySide; ++l)
+      gpus_.push_back(
+          static_cast<int32_t>(node_of(at(l)) * gpus_per_node_ + lanes_[local(at(l))].gpus[i]));
+  blocks_.push_back({nullptr, nullptr, nullptr, static_cast<int>(family.bins.size()),
+                     static_cast<int>(lanes.size())});
+}
+
+/// Only when all blocks are there does nothing move any more.
+void HeatLayout::point_blocks() {
+  values_.resize(gpus_.size() / kSideBySide * HeatNetwork::kPlaces);
+  size_t gpu = 0, node = 0;
+  for (Block& block : blocks_) {
+    block.values = values_[gpu / kSideBySide * HeatNetwork::kPlaces].at;
+    block.gpus = gpus_.data() + gpu;
+    block.nodes = block_nodes_.data() + node;
+    gpu += static_cast<size_t>(block.gpus_in_lane) * kSideBySide;
+    node += kSideBySide;
+  }
+}
+
+void HeatLayout::read(std::span<double> places) const {
+  for (const Block& block : blocks_)
+    for (int i = 0; i < block.gpus_in_lane; ++i)
+      for (int place = 0; place < HeatNetwork::kPlaces; ++place)
+        for (int l = 0; l < block.lanes; ++l)
+          places[static_cast<size_t>(block.gpus[i * kSideBySide + l] * HeatNetwork::kPlaces +
+                                     place)] =
+              block.values[(i * HeatNetwork::kPlaces + place) * kSideBySide + l];
+}
+
+void HeatLayout::write(std::span<const double> places) {
+  for (const Block& block : blocks_)
+    for (int i = 0; i < block.gpus_in_lane; ++i)
+      for (int place = 0; place < HeatNetwork::kPlaces; ++place)
+        for (int l = 0; l < kSideBySide; ++l)
+          block.values[(i * HeatNetwork::kPlaces + place) * kSideBySide + l] =
+              places[static_cast<size_t>(block.gpus[i * kSideBySide + l] * HeatNetwork::kPlaces +
+                                         place)];
+}
+
+const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
+  const auto known = coupled.steps.find(dt_s);
+  if (known != coupled.steps.end()) return known->second;
+  if (steps_ >= kMostSteps) {
+    for (Family& family : families_)
+      for (auto& [flow, other] : family.at_flow) other.steps.clear();
+    steps_ = 0;
+  }
+  ++steps_;
+  return coupled.steps.emplace(dt_s, StepTable(coupled.network, propagate(coupled.network, dt_s)))
+      .first->second;
+}
+
+const Propagator& HeatLayout::steady(Coupled& coupled) {
+  if (!coupled.steady) coupled.steady = settled(coupled.network);
+  return *coupled.steady;
+}
+
+}  // namespace ergometer::physics
