@@ -1,3 +1,63 @@
 #include "physics/sensor.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ergometer::physics {
+namespace {
+
+/// 100 W until 0.24 s, then 500 W. Readings every 0.1 s of the last 0.1 s: the one at 0.3 s has
+/// seen 40 ms of the old and 60 ms of the new power, (0.04 x 100 + 0.06 x 500) / 0.1 = 340 W.
+TEST(PowerSensor, MeansOverItsWindow) {
+  const PowerPiece series[] = {{0, 100}, {0.24, 500}};
+  const auto readings = read_sensor({}, series, 0.45);
+  ASSERT_EQ(readings.size(), 5u);
+  const double expected[] = {100, 100, 100, 340, 500};
+  for (size_t k = 0; k < readings.size(); ++k) {
+    EXPECT_NEAR(readings[k].time_s, 0.1 * static_cast<double>(k), 1e-12);
+    EXPECT_NEAR(readings[k].watts, expected[k], 1e-9);
+  }
+}
+
+/// A100 and H100: 25 ms in every 100 ms. A burst of 50 ms that ends 30 ms before the reading is
+/// not seen at all by the instant reading, and is 5 % of the one-second average.
+TEST(PowerSensor, MissesThreeQuartersOfTheTime) {
+  const PowerPiece series[] = {{0, 100}, {1.92, 700}, {1.97, 100}};
+  const auto instant = read_sensor(instant_sensor("hopper"), series, 2.05);
+  const auto average = read_sensor(average_sensor("hopper"), series, 2.05);
+  ASSERT_EQ(instant.size(), 21u);
+  EXPECT_NEAR(instant.back().watts, 100, 1e-9);
+  EXPECT_NEAR(average.back().watts, 100 + 0.05 * 600, 1e-9);
+}
+
+TEST(PowerSensor, GainOffsetPhaseAndRounding) {
+  PowerSensor sensor;
+  sensor.gain = 1.03;
+  sensor.offset_w = 2;
+  sensor.phase_s = 0.04;
+  sensor.quantum_w = 1;
+  const PowerPiece series[] = {{10, 250}};
+  const auto readings = read_sensor(sensor, series, 10.2);
+  ASSERT_EQ(readings.size(), 2u);
+  EXPECT_NEAR(readings[0].time_s, 10.04, 1e-12);
+  EXPECT_EQ(readings[0].watts, 260);  // 1.03 x 250 + 2 = 259.5, rounded up
+  EXPECT_TRUE(read_sensor(sensor, {}, 10).empty());
+}
+
+TEST(PowerSensor, KnowsArchitectures) {
+  EXPECT_EQ(instant_sensor("volta").period_s, 0.02);
+  EXPECT_EQ(instant_sensor("volta").window_s, 0.01);
+  EXPECT_EQ(instant_sensor("ampere").window_s, 0.025);
+  EXPECT_EQ(average_sensor("ampere").window_s, 1);
+  EXPECT_EQ(instant_sensor("somebody's next").window_s, instant_sensor("hopper").window_s);
+}
+
+TEST(TemperatureSensor, ReportsWholeDegrees) {
+  EXPECT_EQ(reported_c(71.99), 71);
+  EXPECT_EQ(reported_c(72), 72);
+  EXPECT_EQ(reported_c(-0.5), -1);
+}
+
+}  // namespace
+}  // namespace ergometer::physics

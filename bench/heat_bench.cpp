@@ -1,0 +1,65 @@
+// Temperatures of a cluster: what the simulation of minutes adds to that of steps.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/random.h"
+#include "physics/heat.h"
+
+namespace {
+
+using ergometer::physics::CoolingParameters;
+using ergometer::physics::Heat;
+
+constexpr int64_t kNodes = 12'500;
+
+/// An air-cooled node of eight GPUs in two rows.
+ergometer::spec::Node node() {
+  ergometer::spec::Node result;
+  result.gpus = 8;
+  for (int gpu = 0; gpu < 8; ++gpu) result.slots.push_back({gpu % 2, gpu / 2});
+  return result;
+}
+
+CoolingParameters cooling() {
+  CoolingParameters result;
+  result.die_j_per_k = 2;
+  result.spreader_j_per_k = 60;
+  result.sink_j_per_k = 700;
+  result.memory_j_per_k = 20;
+  result.die_k_per_w = 0.016;
+  result.spreader_k_per_w = 0.01;
+  result.memory_k_per_w = 0.05;
+  result.sink_k_per_w = 0.01;
+  result.film_k_per_w = 0.014;
+  result.preheat_k_per_w = 0.022;
+  return result;
+}
+
+/// Heat of 100,000 GPUs (12,500 air-cooled nodes, individual resistance), 600 steps of 1 s; power
+/// changes with every step. With argument 1 every node's fans change speed every fifth step.
+void heat_ten_minutes(benchmark::State& state) {
+  const ergometer::base::Random random(1, 0, "resistance");
+  std::vector<double> resistance, die, memory;
+  for (uint64_t gpu = 0; gpu < kNodes * 8; ++gpu) {
+    resistance.push_back(1 + 0.08 * std::clamp(random.normal(gpu), -3.0, 3.0));
+    die.push_back(500 + 20 * random.normal(gpu));
+    memory.push_back(60);
+  }
+  for (auto _ : state) {
+    Heat heat(cooling(), node(), kNodes, resistance);
+    for (int step = 0; step < 600; ++step) {
+      if (state.range(0) == 1 && step % 5 == 0)
+        for (int64_t n = 0; n < kNodes; ++n)
+          heat.set_flow(n, 0.7 + 0.05 * random.uniform(static_cast<uint64_t>(n + step * kNodes)));
+      heat.advance(1, die, memory);
+      die[static_cast<size_t>(step)] += 1;
+    }
+    benchmark::DoNotOptimize(heat.die_c().data());
+  }
+  state.SetItemsProcessed(state.iterations() * 600 * kNodes * 8);
+}
+BENCHMARK(heat_ten_minutes)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
