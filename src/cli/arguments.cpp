@@ -43,8 +43,9 @@ CLI::Option* add_option(CLI::App& app, const Flag& flag) {
   }
   if (flag.takes == Flag::Takes::kNothing || flag.takes == Flag::Takes::kSwitch)
     return app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  using Policy = CLI::MultiOptionPolicy;
   CLI::Option* option =
-      app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      app.add_option(names)->multi_option_policy(flag.repeats ? Policy::TakeAll : Policy::TakeLast);
   if (flag.takes == Flag::Takes::kOptionalValue) option->expected(0, 1);
   return option;
 }
@@ -155,7 +156,9 @@ base::Result<Arguments> parse_arguments(const Command& command,
   for (size_t i = 0; i < flags.size(); ++i) {
     if (parser.options[i]->count() == 0) continue;
     const std::vector<std::string>& results = parser.options[i]->results();
-    const std::string value = results.empty() ? "" : results.back();
+    const std::string value = results.empty()    ? ""
+                              : flags[i].repeats ? fmt::format("{}", fmt::join(results, ","))
+                                                 : results.back();
     const std::string written = spelling_used(flags[i], words);
     ERGOMETER_TRY(check_value(command, flags, written, value));
     ERGOMETER_TRY(check_choice(flags[i], value));

@@ -39,6 +39,14 @@ TEST(Arguments, TheLastOfARepeatedFlagCounts) {
             "8");
 }
 
+TEST(Arguments, OverridesAddUp) {
+  const auto arguments = parse(
+      "simulate", {"m", "--override", "node0.fan=50%", "--tp", "2", "--override=gpu1.speed=80%"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->value("override"), "node0.fan=50%,gpu1.speed=80%");
+  EXPECT_EQ(arguments->words, std::vector<std::string>{"m"});
+}
+
 TEST(Arguments, UnderscoresAreDashes) {
   EXPECT_EQ(parse("simulate", {"m", "--micro_batch_size=2"})->value("micro-batch-size"), "2");
 }

@@ -35,6 +35,7 @@ struct Flag {
   std::vector<std::string> choices;  ///< for completion; empty: anything
   bool checked =
       false;  ///< whether only the choices are allowed; a setting is checked by its reader
+  bool repeats = false;  ///< given several times, the values are joined by commas
 };
 
 /// What the user wrote after the command, checked against its flags; nothing about the values'

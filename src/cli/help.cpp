@@ -8,14 +8,16 @@ namespace ergometer::cli {
 namespace {
 
 constexpr size_t kWidth = 80;
-constexpr size_t kFewFlags = 14;  ///< so many fit a screen with a line each
+constexpr size_t kFewFlags = 14;    ///< so many fit a screen with a line each
+constexpr size_t kShortValue = 16;  ///< a longer list of choices is left to the full help
 
 std::string flag_text(const Flag& flag, bool long_name) {
   const bool has_short = !flag.short_name.empty();
   const std::string dashes = flag.short_name.size() == 1 ? "-" : "--";
   std::string text = long_name || !has_short ? "--" + flag.name : dashes + flag.short_name;
   if (long_name && has_short) text += ", " + dashes + flag.short_name;
-  if (flag.takes == Flag::Takes::kValue) text += " " + flag.value;
+  if (flag.takes == Flag::Takes::kValue)
+    text += " " + (long_name || flag.value.size() <= kShortValue ? flag.value : "WORD");
   if (flag.takes == Flag::Takes::kOptionalValue) text += " [" + flag.value + "]";
   return text;
 }

@@ -40,6 +40,9 @@ std::string value_name(const spec::SettingInfo& setting) {
   if (setting.kind == kInteger) return "N";
   if (setting.kind == kReal) return "X";
   if (setting.kind == kList) return "LIST";
+  if (setting.kind == kMeasure) return std::string(setting.unit);
+  if (setting.kind == kWords) return "TARGET=VALUE";
+  if (setting.name == "fan") return "auto|%";
   return setting.name == "cluster" ? "CLUSTER" : "TEXT";
 }
 
@@ -54,6 +57,7 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   flag.group = setting.group;
   flag.help = setting.help;
   flag.choices = split(setting.choices, '|');
+  flag.repeats = setting.kind == spec::SettingKind::kWords;
   return flag;
 }
 

@@ -29,6 +29,21 @@ std::string text_of(const std::vector<int64_t>& numbers) {
   return numbers.empty() ? "even" : fmt::format("{}", fmt::join(numbers, ","));
 }
 
+std::string set(double value, std::string_view unit) {
+  return value == 0 ? "not set" : fmt::format("{:g}{}", value, unit);
+}
+std::string smoothing(const spec::Conditions& c) {
+  if (c.smoothing_floor == 0) return "none";
+  return fmt::format("floor {:g}, up {}, down {}, hysteresis {:g} s", c.smoothing_floor,
+                     set(c.smoothing_up_w_per_s, " W/s"), set(c.smoothing_down_w_per_s, " W/s"),
+                     c.smoothing_hysteresis_s);
+}
+std::vector<std::string> overrides(const spec::Conditions& c) {
+  std::vector<std::string> texts;
+  for (const spec::Override& o : c.overrides) texts.push_back(o.text);
+  return texts;
+}
+
 struct Entry {
   std::string_view name;
   std::string (*value)(const Job&);
@@ -106,6 +121,24 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("lora", job.training.lora_rank),
     ERGOMETER_ENTRY("lora_targets", job.training.lora_targets),
     ERGOMETER_ENTRY("generate_tokens", job.training.generate_tokens),
+    ERGOMETER_ENTRY("power_cap", set(job.conditions.power_cap_w, " W")),
+    ERGOMETER_ENTRY("lock_clock", set(job.conditions.lock_clock_hz / 1e6, " MHz")),
+    ERGOMETER_ENTRY("clocks",
+                    std::string_view(job.conditions.constant_clocks ? "constant" : "governed")),
+    ERGOMETER_ENTRY("inlet_c", job.conditions.has_inlet
+                                   ? fmt::format("{:g} C", job.conditions.inlet_c)
+                                   : std::string("not set")),
+    ERGOMETER_ENTRY("cooling", to_word(job.conditions.cooling)),
+    ERGOMETER_ENTRY("fan", set(100 * job.conditions.fan, " %")),
+    ERGOMETER_ENTRY("seed", static_cast<int64_t>(job.conditions.seed)),
+    ERGOMETER_ENTRY("operand_activity", job.conditions.operand_activity),
+    ERGOMETER_ENTRY("duration", set(job.conditions.duration_s, " s")),
+    ERGOMETER_ENTRY("steady", job.conditions.duration_s == 0),
+    ERGOMETER_ENTRY("start_c", set(job.conditions.start_c, " C")),
+    ERGOMETER_ENTRY("cluster_cap", set(job.conditions.cluster_cap_w, " W")),
+    ERGOMETER_ENTRY("pue", job.conditions.pue),
+    ERGOMETER_ENTRY("power_smoothing", smoothing(job.conditions)),
+    ERGOMETER_ENTRY("override", overrides(job.conditions)),
 });
 
 #undef ERGOMETER_ENTRY

@@ -1,9 +1,11 @@
 #include "report/job_json.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "base/json_writer.h"
+#include "spec/overrides.h"
 #include "workload/parameters.h"
 
 namespace ergometer::report {
@@ -144,6 +146,56 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.end_object();
 }
 
+/// What was not asked for is null: the GPU's or the cooling's own.
+void write_if(JsonWriter& json, const char* name, bool given, double value) {
+  json.key(name);
+  if (given)
+    json.value(value);
+  else
+    json.null();
+}
+
+void write_overrides(JsonWriter& json, const std::vector<spec::Override>& overrides) {
+  json.key("overrides").begin_array();
+  for (const spec::Override& o : overrides) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.key("node");
+    o.node < 0 ? json.null() : json.value(o.node);
+    json.key("gpu");
+    o.gpu < 0 ? json.null() : json.value(o.gpu);
+    json.member("what", spec::to_word(o.kind)).member("value", o.value).member("text", o.text);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_smoothing(JsonWriter& json, const spec::Conditions& c) {
+  json.key("power_smoothing");
+  if (c.smoothing_floor == 0) return void(json.null());
+  json.begin_object().member("floor", c.smoothing_floor);
+  write_if(json, "up_w_per_s", c.smoothing_up_w_per_s > 0, c.smoothing_up_w_per_s);
+  write_if(json, "down_w_per_s", c.smoothing_down_w_per_s > 0, c.smoothing_down_w_per_s);
+  json.member("hysteresis_s", c.smoothing_hysteresis_s).end_object();
+}
+
+void write_conditions(JsonWriter& json, const spec::Conditions& c) {
+  json.key("conditions").begin_object();
+  json.member("clocks", c.constant_clocks ? "constant" : "governed");
+  write_if(json, "power_cap_w", c.power_cap_w > 0, c.power_cap_w);
+  write_if(json, "lock_clock_mhz", c.lock_clock_hz > 0, c.lock_clock_hz / 1e6);
+  json.member("cooling", to_word(c.cooling));
+  write_if(json, "inlet_c", c.has_inlet, c.inlet_c);
+  write_if(json, "fan", c.fan > 0, c.fan);
+  json.member("seed", c.seed).member("operand_activity", c.operand_activity);
+  write_if(json, "duration_s", c.duration_s > 0, c.duration_s);
+  write_if(json, "start_c", c.start_c > 0, c.start_c);
+  write_if(json, "cluster_cap_w", c.cluster_cap_w > 0, c.cluster_cap_w);
+  json.member("pue", c.pue);
+  write_smoothing(json, c);
+  write_overrides(json, c.overrides);
+  json.end_object();
+}
+
 }  // namespace
 
 std::string job_json(const spec::Job& job) {
@@ -153,6 +205,7 @@ std::string job_json(const spec::Job& job) {
   write_cluster(json, job);
   write_parallelism(json, job);
   write_training(json, job);
+  write_conditions(json, job.conditions);
   json.end_object();
   return json.take();
 }
@@ -283,6 +336,11 @@ std::string_view to_word(spec::FabricKind kind) {
   }
   ERGOMETER_CHECK(false, "unknown fabric");
   return {};
+}
+
+std::string_view to_word(spec::Cooling cooling) {
+  constexpr std::array<std::string_view, 3> kWords = {"air", "liquid", "immersion"};
+  return kWords.at(static_cast<size_t>(cooling));
 }
 
 }  // namespace ergometer::report

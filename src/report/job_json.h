@@ -26,5 +26,6 @@ std::string_view to_word(spec::AttentionBackend backend);
 std::string_view to_word(spec::Framework framework);
 std::string_view to_word(spec::IntraKind kind);
 std::string_view to_word(spec::FabricKind kind);
+std::string_view to_word(spec::Cooling cooling);
 
 }  // namespace ergometer::report

@@ -277,8 +277,10 @@ class ArgumentReader {
     for (const Renamed& renamed : kRenamed)
       if (renamed.argument == name) name = renamed.setting;
     const SettingInfo* info = find_setting(name);
-    // Short forms and our own words are not Megatron's.
-    if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "mode")
+    // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
+    // silicon.
+    if (info == nullptr || info->name == "model" || info->name == "cluster" ||
+        info->name == "mode" || info->group == "conditions")
       return false;
     if (info->kind != SettingKind::kSwitch && argument.value.empty())
       return wrong(argument, "a value");

@@ -93,6 +93,7 @@ Result<Job> resolve(const Settings& settings) {
   if (!read.error()) check_groups(read, job);
   if (!read.error()) resolve_ranks(read, job);
   if (!read.error()) resolve_training(read, job);
+  if (!read.error()) resolve_conditions(read, job);
   if (!read.error()) check_ranks(read, job);
   if (!read.error()) check_training(read, job);
   if (read.error()) return tl::unexpected(*read.error());

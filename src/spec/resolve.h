@@ -19,6 +19,8 @@ void check_groups(SettingReader& read, const Job& job);
 void resolve_ranks(SettingReader& read, Job& job);
 /// Batches, precision, recomputation, overlap, kernels.
 void resolve_training(SettingReader& read, Job& job);
+/// Power, clocks, cooling, faults: after GPUs are counted, because overrides name them.
+void resolve_conditions(SettingReader& read, Job& job);
 /// Sizes against each other, the batches and the cluster.
 void check_ranks(SettingReader& read, const Job& job);
 void check_training(SettingReader& read, const Job& job);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "spec/measure_range.h"
 
 namespace ergometer::spec {
 namespace {
@@ -105,15 +106,36 @@ void SettingReader::refuse(std::string message) {
   if (!error_) error_ = base::Error{base::ErrorKind::kInput, std::move(message)};
 }
 
+std::string SettingReader::where(std::string_view name) const {
+  const Settings::Value* given = settings_.find(name);
+  const Origin& origin = given != nullptr ? given->origin : profile_.find(name)->origin;
+  if (origin.text.starts_with("--")) return origin.text;
+  return fmt::format("{}: {}", origin.text, origin.key.empty() ? name : origin.key);
+}
+
 void SettingReader::refuse_value(std::string_view name, std::string_view allowed) {
   const Settings::Value* given = settings_.find(name);
-  const Settings::Value& found = given != nullptr ? *given : *profile_.find(name);
-  const std::string key = found.origin.key.empty() ? std::string(name) : found.origin.key;
-  const std::string where = found.origin.text.starts_with("--")
-                                ? found.origin.text
-                                : fmt::format("{}: {}", found.origin.text, key);
-  const std::string shown = found.text.size() > 60 ? found.text.substr(0, 57) + "..." : found.text;
-  refuse(fmt::format("{}: found \"{}\"; allowed: {}", where, shown, allowed));
+  const std::string& text = given != nullptr ? given->text : profile_.find(name)->text;
+  const std::string shown = text.size() > 60 ? text.substr(0, 57) + "..." : text;
+  refuse(fmt::format("{}: found \"{}\"; allowed: {}", where(name), shown, allowed));
+}
+
+double SettingReader::measure(std::string_view name, double fallback, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
+  if (found == nullptr) return fallback;
+  const SettingInfo& info = info_of(name);
+  const auto number = MeasureRange{info.unit, info.min, info.max}.read(found->text);
+  if (number) return *number;
+  refuse(fmt::format("{}: {}", where(name), number.error().message));
+  return fallback;
+}
+
+std::vector<std::string> SettingReader::words(std::string_view name) {
+  const Settings::Value* found = value(name, "none");
+  std::vector<std::string> list;
+  if (found == nullptr || found->text.empty()) return list;
+  for (const std::string_view word : split(found->text, ',')) list.emplace_back(word);
+  return list;
 }
 
 int64_t SettingReader::integer(std::string_view name, int64_t fallback, std::string_view reason) {

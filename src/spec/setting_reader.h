@@ -30,12 +30,17 @@ class SettingReader {
   int choice(std::string_view name, int fallback, std::string_view reason);
   std::vector<std::string> list(std::string_view name);
   std::vector<int64_t> integers(std::string_view name);
+  /// In the base unit of the table's unit.
+  double measure(std::string_view name, double fallback, std::string_view reason);
+  std::vector<std::string> words(std::string_view name);
   /// Records why a setting has the value it has, when it follows from others.
   void derive(std::string_view name, std::string_view reason);
 
   /// The setting as the user said it: "--tp 3", "job.yaml:14: parallelism.tp = 3".
   std::string said(std::string_view name, int64_t value) const;
   std::string said(std::string_view name) const;
+  /// Where the setting stands, without its value: "--tp", "job.yaml:14: parallelism.tp".
+  std::string where(std::string_view name) const;
   void refuse(std::string message);
   const std::optional<base::Error>& error() const { return error_; }
 

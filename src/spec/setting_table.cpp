@@ -23,6 +23,7 @@ constexpr std::string_view kPrecision = "precision";
 constexpr std::string_view kMoe = "experts";
 constexpr std::string_view kKernel = "kernels";
 constexpr std::string_view kTask = "task";
+constexpr std::string_view kConditions = "conditions";
 
 constexpr std::array kTable = std::to_array<SettingInfo>({
     {"model", "", kText, 0, 0, "", kJob, "catalog name, config.json, or a folder that holds one"},
@@ -162,6 +163,39 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "matrices that have adapters; by default all four"},
     {"generate_tokens", "", kInteger, 1, kMostTokens, "", kTask,
      "decode: tokens generated after the prompt"},
+
+    {"power_cap", "", kMeasure, 10, 5000, "", kConditions,
+     "power limit of every GPU, instead of the default one", "W"},
+    {"lock_clock", "", kMeasure, 1e7, 1e10, "", kConditions,
+     "highest clock of every GPU, rounded down to one it has", "MHz"},
+    {"clocks", "", kChoice, 0, 0, "governed|constant", kConditions,
+     "clocks follow power and heat, or stay at the GPU's sustained one: no power, no heat"},
+    {"inlet_c", "", kMeasure, -20, 80, "", kConditions,
+     "temperature of the air or water that enters every node", "C"},
+    {"cooling", "", kChoice, 0, 0, "air|liquid|immersion", kConditions,
+     "instead of what the node is built with"},
+    {"fan", "", kText, 0, 0, "auto", kConditions,
+     "speed of fans or pumps in %, instead of the controller's"},
+    {"seed", "", kInteger, 0, 1e15, "", kConditions,
+     "GPUs differ as chips of one kind do, drawn by this number; 0: all nominal"},
+    {"operand_activity", "", kReal, 0, 1, "", kConditions,
+     "operands' values: 0 all zero, 1 random data or trained weights"},
+    {"duration", "", kMeasure, 1e-3, 2.592e6, "", kConditions,
+     "time from a cold start, instead of the steady state: 10min", "s"},
+    {"steady", "", kSwitch, 0, 0, "", kConditions,
+     "straight to the steady state; on without --duration"},
+    {"start_c", "", kMeasure, 1, 120, "", kConditions,
+     "with --duration: every GPU's temperature at the start, instead of the idle one", "C"},
+    {"cluster_cap", "", kMeasure, 1, 1e11, "", kConditions,
+     "limit of the cluster's power, held by equal power caps: 2.5MW", "W"},
+    {"pue", "", kReal, 1, 5, "", kConditions, "power of the building over power of its machines"},
+    {"power_smoothing", "", kText, 0, 0, "", kConditions,
+     "GPUs hold a floor and limit ramps: floor=0.8,up=50W/s,down=50W/s,hysteresis=2s"},
+    {"override", "", kWords, 0, 0, "", kConditions,
+     "one node or GPU that differs, as often as needed: node3.gpu5.power_cap=400W, "
+     "node2.inlet=35C; "
+     "power_cap, lock_clock, speed, power_brake, inlet, fan, blocked_inlet, resistance, leakage, "
+     "link, nic"},
 });
 
 std::string normal(std::string_view word) {
@@ -184,6 +218,7 @@ constexpr std::array kSynonyms = std::to_array<Synonym>({
     {"overlap_p2p_communication", "overlap_p2p"},
     {"decoder_seq_length", "seq_length"},
     {"world_size", "gpus"},
+    {"overrides", "override"},
     {"fp8_dpa", "fp8_attention"},
     {"fp8_dot_product_attention", "fp8_attention"},
 });

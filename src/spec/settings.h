@@ -19,7 +19,9 @@ enum class SettingKind {
   kSwitch /* true or false */,
   kChoice,
   kText,
-  kList /* comma-separated */
+  kList /* comma-separated */,
+  kMeasure /* a number with or without a unit */,
+  kWords /* comma-separated or given several times; any words */
 };
 
 /// One setting of a job: what a user may write in a job file (`name`), on the command line and in a
@@ -29,10 +31,11 @@ struct SettingInfo {
   std::string_view name;        ///< "tensor_model_parallel_size"
   std::string_view short_name;  ///< "tp"; may be empty
   SettingKind kind;
-  double min, max;           ///< numbers only
+  double min, max;           ///< numbers only; of a measure, in its base unit
   std::string_view choices;  ///< "none|selective|full"; kChoice only
   std::string_view group;    ///< heading in --help: "parallelism", "training", ...
   std::string_view help;
+  std::string_view unit = {};  ///< kMeasure: what a plain number is in, "MHz"
 };
 
 std::span<const SettingInfo> setting_table();

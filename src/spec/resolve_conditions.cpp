@@ -1,0 +1,201 @@
+// Power, clocks, cooling and faults: what surrounds the job.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+
+#include "spec/measure_range.h"
+#include "spec/overrides.h"
+#include "spec/resolve.h"
+
+namespace ergometer::spec {
+namespace {
+
+constexpr std::string_view kCap = "power_cap";
+constexpr std::string_view kLock = "lock_clock";
+constexpr std::array<std::string_view, 3> kWays = {"air", "liquid", "immersion"};
+
+/// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
+constexpr std::array<std::string_view, 10> kNeedPower = {
+    "power_cap", "lock_clock", "inlet_c",     "cooling",         "fan",
+    "steady",    "duration",   "cluster_cap", "power_smoothing", "start_c"};
+
+bool needs_power(OverrideKind kind) {
+  return kind != OverrideKind::kSpeed && kind != OverrideKind::kLink && kind != OverrideKind::kNic;
+}
+
+/// What the job's GPU allows; nothing is known of an inline GPU that does not say.
+MeasureRange cap_range(const Gpu& gpu) {
+  return {"W", gpu.parameters.value_or("power_cap_min", 10),
+          gpu.parameters.value_or("power_cap_max", 5000)};
+}
+MeasureRange lock_range(const Gpu& gpu) {
+  return {"MHz", gpu.parameters.value_or("clock_min", 1e7),
+          gpu.parameters.value_or("clock_max", 1e10)};
+}
+
+/// The highest clock of the GPU's lattice that is not above `hz`.
+double on_lattice(const Gpu& gpu, double hz) {
+  const double step = gpu.parameters.value_or("clock_step", 0);
+  const double lowest = gpu.parameters.value_or("clock_min", 0);
+  if (step <= 0 || hz < lowest) return hz;
+  // A clock that is written as a multiple of the step must not lose one to rounding.
+  return lowest + std::floor((hz - lowest) / step + 1e-6) * step;
+}
+
+void check_range(SettingReader& read, const Job& job, std::string_view name, double value,
+                 const MeasureRange& range) {
+  if (!read.given(name) || (value >= range.min && value <= range.max)) return;
+  read.refuse(
+      fmt::format("{}: {} allows {}", read.said(name), job.cluster.node.gpu.name, range.allowed()));
+}
+
+void read_clocks(SettingReader& read, Job& job) {
+  Conditions& c = job.conditions;
+  const Gpu& gpu = job.cluster.node.gpu;
+  c.constant_clocks = read.choice("clocks", 0, "the governor decides") == 1;
+  c.power_cap_w = read.measure(kCap, 0, "the GPU's own");
+  check_range(read, job, kCap, c.power_cap_w, cap_range(gpu));
+  const double asked = read.measure(kLock, 0, "not locked");
+  check_range(read, job, kLock, asked, lock_range(gpu));
+  c.lock_clock_hz = on_lattice(gpu, asked);
+  if (c.lock_clock_hz < asked - 1)
+    job.origins[std::string(kLock)].text +=
+        fmt::format(", {:g} MHz rounded down to the GPU's clocks", asked / 1e6);
+}
+
+void read_fan(SettingReader& read, Conditions& c) {
+  const std::string text = read.text("fan");
+  if (text.empty() || text == "auto") return read.derive("fan", "the node's controller");
+  const auto share = MeasureRange{"%", 0.01, 1}.read(text);
+  if (share)
+    c.fan = *share;
+  else
+    read.refuse(fmt::format("{}: {}, or auto", read.where("fan"), share.error().message));
+}
+
+/// Ways to cool the node that its file knows.
+std::vector<std::string_view> known_ways(const Node& node) {
+  std::vector<std::string_view> ways;
+  for (const std::string_view way : kWays)
+    if (node.parameters.has(fmt::format("cooling.{}.die_capacity", way))) ways.push_back(way);
+  return ways;
+}
+
+void read_cooling(SettingReader& read, Job& job) {
+  Conditions& c = job.conditions;
+  const Node& node = job.cluster.node;
+  c.cooling =
+      static_cast<Cooling>(read.choice("cooling", static_cast<int>(node.cooling), "as built"));
+  const std::vector<std::string_view> ways = known_ways(node);
+  const std::string_view asked = kWays.at(static_cast<size_t>(c.cooling));
+  if (read.given("cooling") && !ways.empty() &&
+      std::find(ways.begin(), ways.end(), asked) == ways.end())
+    read.refuse(fmt::format("{}: {} is cooled by {}", read.said("cooling"), node.name,
+                            fmt::join(ways, " or ")));
+  c.inlet_c = read.measure("inlet_c", 0, "the cooling's own");
+  c.has_inlet = read.given("inlet_c");
+  read_fan(read, c);
+}
+
+void read_time(SettingReader& read, Conditions& c) {
+  c.duration_s = read.measure("duration", 0, "straight to the steady state");
+  const bool steady = read.flag("steady", c.duration_s == 0, "without --duration");
+  if (read.given("steady") && steady && c.duration_s > 0)
+    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("steady"),
+                            read.said("duration")));
+  if (read.given("steady") && !steady && c.duration_s == 0)
+    read.refuse(fmt::format("{} needs --duration", read.said("steady")));
+  c.start_c = read.measure("start_c", 0, "as idle");
+  if (read.given("start_c") && c.duration_s == 0)
+    read.refuse(
+        fmt::format("{} needs --duration: the steady state has no start", read.said("start_c")));
+}
+
+void read_facility(SettingReader& read, Conditions& c) {
+  c.cluster_cap_w = read.measure("cluster_cap", 0, "none");
+  c.pue = read.real("pue", 1, "the building is left out");
+  const std::string smoothing = read.text("power_smoothing");
+  if (smoothing.empty()) return;
+  const auto parsed = parse_power_smoothing(smoothing, c);
+  if (!parsed)
+    read.refuse(fmt::format("{}: {}", read.where("power_smoothing"), parsed.error().message));
+}
+
+/// GPUs of the job on a node: the last one may be filled in part.
+int64_t gpus_on(const Job& job, int64_t node) {
+  const int64_t per_node = job.cluster.node.gpus;
+  return node < 0 ? std::min(per_node, job.gpus) : std::min(per_node, job.gpus - node * per_node);
+}
+
+/// What is wrong with an override in this job; empty: nothing.
+std::string fault_of(const Job& job, const Override& o) {
+  if (o.node >= job.nodes())
+    return fmt::format("the job has {}", job.nodes() == 1
+                                             ? "node0 alone"
+                                             : fmt::format("node0 to node{}", job.nodes() - 1));
+  const int64_t gpus = gpus_on(job, o.node);
+  if (o.gpu >= gpus)
+    return fmt::format("{} has gpu0 to gpu{} in this job",
+                       o.node < 0 ? "a node" : fmt::format("node{}", o.node), gpus - 1);
+  const Gpu& gpu = job.cluster.node.gpu;
+  const bool caps = o.kind == OverrideKind::kPowerCap, locks = o.kind == OverrideKind::kLockClock;
+  const MeasureRange range = caps ? cap_range(gpu) : lock_range(gpu);
+  if ((caps || locks) && (o.value < range.min || o.value > range.max))
+    return fmt::format("{} allows {}", gpu.name, range.allowed());
+  return {};
+}
+
+bool same_target(const Override& a, const Override& b) {
+  return a.node == b.node && a.gpu == b.gpu && a.kind == b.kind;
+}
+
+void read_override(SettingReader& read, Job& job, const std::string& text) {
+  auto parsed = parse_override(text);
+  if (!parsed)
+    return read.refuse(fmt::format("{}: {}", read.where("override"), parsed.error().message));
+  if (const std::string fault = fault_of(job, *parsed); !fault.empty())
+    return read.refuse(fmt::format("{}: \"{}\": {}", read.where("override"), text, fault));
+  for (const Override& other : job.conditions.overrides)
+    if (same_target(other, *parsed))
+      return read.refuse(fmt::format("{}: \"{}\" contradicts \"{}\"; leave one out",
+                                     read.where("override"), text, other.text));
+  if (parsed->kind == OverrideKind::kLockClock)
+    parsed->value = on_lattice(job.cluster.node.gpu, parsed->value);
+  job.conditions.overrides.push_back(*std::move(parsed));
+}
+
+/// A setting that would change nothing is a mistake to tell, not one to swallow.
+void refuse_without_power(SettingReader& read, const Job& job, std::string_view why) {
+  for (const std::string_view name : kNeedPower)
+    if (read.given(name)) return read.refuse(fmt::format("{} {}", read.said(name), why));
+  for (const Override& o : job.conditions.overrides)
+    if (needs_power(o.kind))
+      return read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, why));
+}
+
+}  // namespace
+
+void resolve_conditions(SettingReader& read, Job& job) {
+  Conditions& c = job.conditions;
+  read_clocks(read, job);
+  read_cooling(read, job);
+  c.seed = static_cast<uint64_t>(read.integer("seed", 0, "every GPU nominal"));
+  c.operand_activity = read.real("operand_activity", 1, "random data or trained weights");
+  read_time(read, c);
+  read_facility(read, c);
+  for (const std::string& text : read.words("override")) read_override(read, job, text);
+  const Gpu& gpu = job.cluster.node.gpu;
+  if (c.constant_clocks)
+    refuse_without_power(read, job, "contradicts --clocks constant; leave one out");
+  else if (!gpu.parameters.has("power.constant"))
+    refuse_without_power(
+        read, job, fmt::format("has no effect: nothing is known of the power of {}", gpu.name));
+  else if (known_ways(job.cluster.node).empty())
+    refuse_without_power(
+        read, job,
+        fmt::format("has no effect: nothing is known of the cooling of {}", job.cluster.node.name));
+}
+
+}  // namespace ergometer::spec
