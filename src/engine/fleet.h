@@ -13,13 +13,19 @@
 namespace ergometer::engine {
 
 /// The GPUs of a job's nodes as power and heat see them: kind, differences between them, what they
-/// are told. GPU `node * gpus_per_node + index` runs the rank of that number; GPUs beyond the
-/// job's ranks idle.
+/// are told. Nodes that nothing tells apart, neither roles nor silicon nor settings, are kept once,
+/// with their number as weight: of a job on nominal silicon, a handful. GPUs are numbered
+/// `kept node * gpus_per_node + index`.
 struct Fleet {
-  physics::GpuPower gpu;
+  physics::GpuPower kind;
   physics::NodePower node;
   physics::CoolingParameters cooling;
-  int64_t nodes = 0, gpus_per_node = 0, ranks = 0;
+  int64_t nodes = 0;  ///< kept
+  int64_t gpus_per_node = 0;
+  int64_t ranks = 0, all_nodes = 0;  ///< of the job
+  std::vector<double> weight;        ///< by kept node: nodes that are like it
+  std::vector<int32_t> role;         ///< by GPU: what its rank runs; -1: no rank, idle
+  std::vector<int32_t> kept;         ///< by node of the job: the kept node
   std::vector<physics::Silicon> silicon;
   std::vector<physics::ClockLimits> limits;
   std::vector<double> speed;    ///< share of the clock decided that a GPU reaches; 1 but for faults
@@ -28,6 +34,11 @@ struct Fleet {
   std::vector<double> open;     ///< by node, share of the flow that the inlet lets through
 
   int64_t gpus() const { return nodes * gpus_per_node; }
+  double weight_of(size_t gpu) const { return weight[gpu / static_cast<size_t>(gpus_per_node)]; }
+  size_t gpu_of(int64_t rank) const {
+    return static_cast<size_t>(kept[static_cast<size_t>(rank / gpus_per_node)] * gpus_per_node +
+                               rank % gpus_per_node);
+  }
 };
 
 /// An input error names the parameter that the catalog entry lacks.

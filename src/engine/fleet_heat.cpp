@@ -82,7 +82,7 @@ void FleetHeat::set_coolant(double fan_weight) {
 /// settled temperature follows power; `weight`: part of the way.
 void FleetHeat::move_ceilings(const FleetStep& step, double weight) {
   moved_clock_ = 0;
-  const physics::GpuPower& kind = fleet_.gpu;
+  const physics::GpuPower& kind = fleet_.kind;
   if (kind.target_c <= 0) return;
   const auto die_c = heat_.die_c();
   const auto memory_c = heat_.memory_c();
@@ -151,21 +151,23 @@ void FleetHeat::cool_down() {
     for (size_t gpu = 0; gpu < idle.gpus.size(); ++gpu) {
       const physics::Load nothing{.awake = false};
       idle.gpus[gpu] = {
-          .mean_w = fleet_.gpu.power_w(fleet_.gpu.clocks.lowest_hz, heat_.die_c()[gpu], nothing,
+          .mean_w = fleet_.kind.power_w(fleet_.kind.clocks.lowest_hz, heat_.die_c()[gpu], nothing,
                                        fleet_.silicon[gpu]),
-          .memory_w = fleet_.gpu.memory_heat_w(nothing),
-          .clock_hz = fleet_.gpu.clocks.lowest_hz};
+          .memory_w = fleet_.kind.memory_heat_w(nothing),
+          .clock_hz = fleet_.kind.clocks.lowest_hz};
     }
     settle(idle);
     if (moved_k_ < 0.01) break;
   }
 }
 
-int64_t FleetHeat::shut_down() const {
-  if (fleet_.gpu.shutdown_c <= 0) return 0;
+double FleetHeat::shut_down() const {
+  double count = 0;
+  if (fleet_.kind.shutdown_c <= 0) return count;
   const auto die_c = heat_.die_c();
-  return std::count_if(die_c.begin(), die_c.end(),
-                       [&](double c) { return c >= fleet_.gpu.shutdown_c; });
+  for (size_t gpu = 0; gpu < die_c.size(); ++gpu)
+    if (die_c[gpu] >= fleet_.kind.shutdown_c) count += fleet_.weight_of(gpu);
+  return count;
 }
 
 }  // namespace ergometer::engine

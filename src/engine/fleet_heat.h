@@ -37,7 +37,7 @@ class FleetHeat {
   double moved_k() const { return moved_k_; }
   double moved_clock() const { return moved_clock_; }
   /// GPUs at or above the temperature at which hardware turns them off.
-  int64_t shut_down() const;
+  double shut_down() const;
   const physics::Heat& heat() const { return heat_; }
 
  private:

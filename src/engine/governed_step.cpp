@@ -36,7 +36,6 @@ Load to_load(const Energy& energy, double seconds) {
 GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity,
                            const StepActivity& fine)
     : fleet_(fleet), activity_(activity), fine_(fine) {
-  ranks_per_role_ = fleet.ranks / static_cast<int64_t>(activity.roles.size());
   const auto slices = static_cast<size_t>(activity.slices);
   clocked_share_.assign(slices, 0.0);
   for (size_t role = 0; role < activity.roles.size(); ++role) {
@@ -56,9 +55,9 @@ ClockDecision GovernedStep::decide(size_t gpu, size_t slice, double slice_s,
                                    const Response& response,
                                    const Surroundings& surroundings) const {
   if (!has_rank(gpu))
-    return {.clock_hz = fleet_.gpu.clocks.lowest_hz, .reasons = physics::kGpuIdle};
+    return {.clock_hz = fleet_.kind.clocks.lowest_hz, .reasons = physics::kGpuIdle};
   ClockDecision decision = physics::decide_clock(
-      fleet_.gpu, fleet_.silicon[gpu], fleet_.limits[gpu], surroundings.die_c[gpu],
+      fleet_.kind, fleet_.silicon[gpu], fleet_.limits[gpu], surroundings.die_c[gpu],
       load(gpu, slice, slice_s), response, surroundings.ceiling_hz[gpu]);
   decision.clock_hz *= fleet_.speed[gpu];
   return decision;
@@ -79,7 +78,8 @@ void GovernedStep::find_pace(double reference_hz, const Surroundings& surroundin
   step.slice_s.assign(slices, 0.0);
   for (size_t slice = 0; slice < slices; ++slice) {
     double pace_hz = INFINITY;
-    for (size_t gpu = 0; gpu < static_cast<size_t>(fleet_.ranks); ++gpu) {
+    for (size_t gpu = 0; gpu < fleet_.role.size(); ++gpu) {
+      if (!has_rank(gpu)) continue;
       const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
       if (clocked_s <= 0) continue;  // it waits whatever its clock
       const Response response{.clocked_share = std::min(1.0, clocked_s / activity_.slice_s()),
@@ -117,14 +117,14 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
     const ClockDecision decision = decide(gpu, slice, slice_s, {}, surroundings);
     const Load now = load(gpu, slice, slice_s);
     const double die_c = surroundings.die_c[gpu];
-    const double watts = fleet_.gpu.power_w(decision.clock_hz, die_c, now, silicon);
+    const double watts = fleet_.kind.power_w(decision.clock_hz, die_c, now, silicon);
     sum.mean_w += share * watts;
-    sum.memory_w += share * fleet_.gpu.memory_heat_w(now);
-    const double v = fleet_.gpu.relative_voltage(decision.clock_hz, silicon);
+    sum.memory_w += share * fleet_.kind.memory_heat_w(now);
+    const double v = fleet_.kind.relative_voltage(decision.clock_hz, silicon);
     sum.core_w += share * now.core_w * v * v;
     if (now.awake)
       sum.active_w +=
-          share * fleet_.gpu.active_w * v * v * decision.clock_hz / fleet_.gpu.clocks.highest_hz;
+          share * fleet_.kind.active_w * v * v * decision.clock_hz / fleet_.kind.clocks.highest_hz;
     sum.clock_hz += share * decision.clock_hz;
     if ((decision.reasons & physics::kThrottleReasons) != 0) sum.throttled += share;
     for (size_t i = 0; i < kCountedReasons.size(); ++i)
@@ -134,12 +134,12 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
       const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
       work_s += clocked_s;
       stretched_s += clocked_s / decision.clock_hz;
-      peak_w = fleet_.gpu.power_w(decision.clock_hz, die_c,
+      peak_w = fleet_.kind.power_w(decision.clock_hz, die_c,
                                   to_load(busiest_[role_of(gpu)][slice], slice_s), silicon);
     }
     sum.peak_w = std::max(sum.peak_w, peak_w);
   }
-  sum.peak_w = std::min(sum.peak_w, fleet_.gpu.excursion * fleet_.gpu.cap_w);
+  sum.peak_w = std::min(sum.peak_w, fleet_.kind.excursion * fleet_.kind.cap_w);
   sum.effective_hz = stretched_s > 0 ? work_s / stretched_s : sum.clock_hz;
   step.gpus[gpu] = sum;
 }
@@ -153,8 +153,8 @@ void GovernedStep::slice_power(int slice, const FleetStep& step, const Surroundi
     const ClockDecision decision = decide(gpu, at, slice_s, {}, surroundings);
     const Load now = load(gpu, at, slice_s);
     watts[gpu] =
-        fleet_.gpu.power_w(decision.clock_hz, surroundings.die_c[gpu], now, fleet_.silicon[gpu]);
-    memory_w[gpu] = fleet_.gpu.memory_heat_w(now);
+        fleet_.kind.power_w(decision.clock_hz, surroundings.die_c[gpu], now, fleet_.silicon[gpu]);
+    memory_w[gpu] = fleet_.kind.memory_heat_w(now);
     clock_hz[gpu] = decision.clock_hz;
     reasons[gpu] = decision.reasons;
   }

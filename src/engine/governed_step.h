@@ -80,13 +80,12 @@ class GovernedStep {
   void find_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
   void fill(const Surroundings& surroundings, FleetStep& step) const;
   void fill_gpu(size_t gpu, const Surroundings& surroundings, FleetStep& step) const;
-  size_t role_of(size_t gpu) const { return gpu / static_cast<size_t>(ranks_per_role_); }
-  bool has_rank(size_t gpu) const { return static_cast<int64_t>(gpu) < fleet_.ranks; }
+  size_t role_of(size_t gpu) const { return static_cast<size_t>(fleet_.role[gpu]); }
+  bool has_rank(size_t gpu) const { return fleet_.role[gpu] >= 0; }
 
   const Fleet& fleet_;
   const StepActivity& activity_;
   const StepActivity& fine_;
-  int64_t ranks_per_role_ = 1;
   /// [role][slice]: the busiest fine slice within, as energy over a coarse slice.
   std::vector<std::vector<physics::Energy>> busiest_;
   std::vector<double> clocked_share_;  ///< by slice, of the role that has most

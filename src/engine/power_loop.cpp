@@ -16,11 +16,11 @@ constexpr double kLargestMoveK = 1.0;
 constexpr double kFirstStretchS = 0.5, kLongestStretchS = 30;
 
 /// Clocks that ranks have at work, one a rank.
-std::vector<double> effective_clocks(const FleetStep& step, int64_t ranks) {
+std::vector<double> effective_clocks(const FleetStep& step, const Fleet& fleet) {
   std::vector<double> clocks_hz;
-  clocks_hz.reserve(static_cast<size_t>(ranks));
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    clocks_hz.push_back(step.gpus[static_cast<size_t>(rank)].effective_hz);
+  clocks_hz.reserve(static_cast<size_t>(fleet.ranks));
+  for (int64_t rank = 0; rank < fleet.ranks; ++rank)
+    clocks_hz.push_back(step.gpus[fleet.gpu_of(rank)].effective_hz);
   return clocks_hz;
 }
 
@@ -40,24 +40,27 @@ void PowerLoop::find_reference(const Fleet& nominal) {
     heat.settle(step_);
     if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) break;
   }
-  const std::vector<double> clocks_hz = effective_clocks(step_, nominal.ranks);
+  const std::vector<double> clocks_hz = effective_clocks(step_, nominal);
   reference_hz_ = *std::min_element(clocks_hz.begin(), clocks_hz.end());
   costs_.reference_clock_hz = reference_hz_;
 }
 
 /// The largest relative change of a clock since the last step played.
 double PowerLoop::clock_change() const {
-  if (clocks_hz_.empty()) return 1;
+  if (played_hz_.empty()) return 1;
   double change = 0;
-  for (size_t rank = 0; rank < clocks_hz_.size(); ++rank)
-    change = std::max(change, std::abs(step_.gpus[rank].effective_hz / clocks_hz_[rank] - 1));
+  for (size_t gpu = 0; gpu < played_hz_.size(); ++gpu)
+    change = std::max(change, std::abs(step_.gpus[gpu].effective_hz / played_hz_[gpu] - 1));
   return change;
 }
 
-void PowerLoop::play() {
-  clocks_hz_ = effective_clocks(step_, static_cast<int64_t>(input_.job.gpus));
+void PowerLoop::play(const Fleet& fleet) {
+  played_hz_.clear();
+  for (const GpuStep& gpu : step_.gpus) played_hz_.push_back(gpu.effective_hz);
+  clocks_hz_ = effective_clocks(step_, fleet);
   const double slices_s = step_.step_s / length_factor_;
-  length_factor_ = timeline({}, false).step_s / slices_s;
+  timeline_ = play_step({}, false);
+  length_factor_ = timeline_.step_s / slices_s;
 }
 
 void PowerLoop::decide(FleetHeat& heat) {
@@ -66,12 +69,12 @@ void PowerLoop::decide(FleetHeat& heat) {
 
 bool PowerLoop::settle(const Fleet& fleet, FleetHeat& heat) {
   governed_ = std::make_unique<GovernedStep>(fleet, activity_, fine_);
-  clocks_hz_.clear();
+  played_hz_.clear();
   for (int round = 0; round < kMostRounds; ++round) {
     decide(heat);
     const double change = clock_change();
     if (change > kPlayAgain) {
-      play();
+      play(fleet);
       governed_->at_pace(reference_hz_, length_factor_, heat.surroundings(), step_);
     }
     heat.settle(step_);
@@ -84,11 +87,11 @@ bool PowerLoop::settle(const Fleet& fleet, FleetHeat& heat) {
 void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s,
                     const std::function<void(double, double)>& watch) {
   governed_ = std::make_unique<GovernedStep>(fleet, activity_, fine_);
-  clocks_hz_.clear();
+  played_hz_.clear();
   double stretch_s = kFirstStretchS;
   for (double now_s = 0; now_s < duration_s;) {
     decide(heat);
-    if (clock_change() > kPlayAgain) play();
+    if (clock_change() > kPlayAgain) play(fleet);
     const double steps = std::max(1.0, std::round(stretch_s / step_.step_s));
     const double length_s = std::min(steps * step_.step_s, duration_s - now_s);
     heat.advance(length_s, step_);
@@ -102,6 +105,10 @@ void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s,
 }
 
 Timeline PowerLoop::timeline(std::span<const int64_t> sampled, bool events) const {
+  return sampled.empty() && !events ? timeline_ : play_step(sampled, events);
+}
+
+Timeline PowerLoop::play_step(std::span<const int64_t> sampled, bool events) const {
   const EngineInput input{.job = input_.job,
                           .plan = input_.plan,
                           .costs = costs_,

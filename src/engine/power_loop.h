@@ -46,7 +46,8 @@ class PowerLoop {
   void find_reference(const Fleet& nominal);
   void decide(FleetHeat& heat);
   double clock_change() const;
-  void play();
+  void play(const Fleet& fleet);
+  Timeline play_step(std::span<const int64_t> sampled, bool events) const;
 
   const EngineInput& input_;
   const StepActivity& activity_;
@@ -55,7 +56,10 @@ class PowerLoop {
   double reference_hz_ = 0;
   std::unique_ptr<GovernedStep> governed_;
   FleetStep step_;
-  std::vector<double> clocks_hz_;  ///< of the last step played, one a rank
+  // The last step played.
+  std::vector<double> played_hz_;  ///< clocks, one a GPU of the fleet
+  std::vector<double> clocks_hz_;  ///< the same, one a rank
+  Timeline timeline_;
   double length_factor_ = 1;
 };
 

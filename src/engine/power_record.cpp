@@ -10,7 +10,7 @@ double cluster_power_w(const Fleet& fleet, const FleetStep& step, const FleetHea
     double gpus_w = 0;
     for (int64_t i = 0; i < fleet.gpus_per_node; ++i)
       gpus_w += step.gpus[static_cast<size_t>(node * fleet.gpus_per_node + i)].mean_w;
-    cluster_w += heat.node_w(node, gpus_w);
+    cluster_w += fleet.weight[static_cast<size_t>(node)] * heat.node_w(node, gpus_w);
   }
   return cluster_w;
 }
@@ -43,8 +43,9 @@ void PowerRecord::add(double start_s, double length_s, const FleetStep& step,
   duration_s_ += length_s;
   steps_ += length_s / step.step_s;
   cluster_j_ += length_s * cluster_w;
-  const double share = length_s / static_cast<double>(fleet_.nodes);
   for (int64_t node = 0; node < fleet_.nodes; ++node) {
+    const double share =
+        length_s * fleet_.weight[static_cast<size_t>(node)] / static_cast<double>(fleet_.all_nodes);
     fan_ += share * heat.fan()[static_cast<size_t>(node)];
     inlet_c_ += share * heat.inlet_c()[static_cast<size_t>(node)];
     fans_w_ += share * heat.fans_w(node);

@@ -22,20 +22,20 @@ constexpr std::array<const char*, kCountedReasons.size()> kReasonNames = {
 template <class Get>
 double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus, Get get) {
   double sum = 0;
-  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank)
-    sum += get(gpus[static_cast<size_t>(rank)]);
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    if (context.fleet.role[gpu] >= 0) sum += context.fleet.weight_of(gpu) * get(gpus[gpu]);
   return sum / static_cast<double>(context.fleet.ranks);
 }
 
-/// The sample that 95 % of the samples do not exceed.
-double percentile_95(std::vector<float> samples) {
-  if (samples.empty()) return 0;
-  const auto at =
-      samples.begin() +
-      static_cast<std::ptrdiff_t>(std::min(
-          samples.size() - 1, static_cast<size_t>(0.95 * static_cast<double>(samples.size()))));
-  std::nth_element(samples.begin(), at, samples.end());
-  return static_cast<double>(*at);
+/// The power that 95 % of GPU time does not exceed.
+double percentile_95(std::vector<PowerSample> samples) {
+  std::sort(samples.begin(), samples.end(),
+            [](const PowerSample& a, const PowerSample& b) { return a.watts < b.watts; });
+  double all = 0, so_far = 0;
+  for (const PowerSample& sample : samples) all += sample.weight;
+  for (const PowerSample& sample : samples)
+    if ((so_far += sample.weight) >= 0.95 * all) return sample.watts;
+  return 0;
 }
 
 /// A GPU's mean power by what takes it. Core work is told apart in the proportions of its energies.
@@ -54,7 +54,7 @@ std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
       {"tensor", work.tensor_j * per_core_j},    {"vector", work.vector_j * per_core_j},
       {"cache", work.cache_j * per_core_j},      {"hbm", work.memory_j / step_s},
       {"links", work.link_j / step_s},           {"clock_tree", active_w},
-      {"constant", context.fleet.gpu.constant_w}};
+      {"constant", context.fleet.kind.constant_w}};
   double leakage_w = total_w;
   for (const run::PowerPart& part : parts) leakage_w -= part.watts;
   parts.push_back({"leakage", leakage_w});
@@ -64,9 +64,10 @@ std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
 std::vector<run::PowerPart> node_parts(const PowerContext& context,
                                        const std::vector<GpuRecord>& gpus) {
   const physics::NodePower& node = context.fleet.node;
-  const auto nodes = static_cast<double>(context.fleet.nodes);
+  const auto nodes = static_cast<double>(context.fleet.all_nodes);
   double gpus_w = 0;
-  for (const GpuRecord& gpu : gpus) gpus_w += gpu.mean_w / nodes;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    gpus_w += context.fleet.weight_of(gpu) * gpus[gpu].mean_w / nodes;
   std::vector<run::PowerPart> parts = {{"gpus", gpus_w},
                                        {"cpu", node.cpu_w},
                                        {"dram", node.dram_w},
@@ -126,7 +127,7 @@ void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                 const FleetStep& step, const StepProfile& profile, Powered& result) {
   run::Power& power = result.power;
   power.mean_w_per_gpu = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_w; });
-  power.p95_w_per_gpu = percentile_95(profile.samples_w);
+  power.p95_w_per_gpu = percentile_95(profile.samples);
   for (int64_t rank = 0; rank < context.fleet.ranks; ++rank)
     power.peak_w_per_gpu = std::max(power.peak_w_per_gpu, gpus[static_cast<size_t>(rank)].peak_w);
   power.cluster_mean_w = context.record.cluster_w();
@@ -146,10 +147,10 @@ double largest_spread_k(const PowerContext& context, const std::vector<GpuRecord
   for (int64_t node = 0; node < context.fleet.nodes; ++node) {
     double low = 1e9, high = -1e9;
     for (int64_t i = 0; i < context.fleet.gpus_per_node; ++i) {
-      const int64_t gpu = node * context.fleet.gpus_per_node + i;
-      if (gpu >= context.fleet.ranks) break;
-      low = std::min(low, gpus[static_cast<size_t>(gpu)].mean_c);
-      high = std::max(high, gpus[static_cast<size_t>(gpu)].mean_c);
+      const auto gpu = static_cast<size_t>(node * context.fleet.gpus_per_node + i);
+      if (context.fleet.role[gpu] < 0) continue;
+      low = std::min(low, gpus[gpu].mean_c);
+      high = std::max(high, gpus[gpu].mean_c);
     }
     spread = std::max(spread, high - low);
   }
@@ -158,7 +159,7 @@ double largest_spread_k(const PowerContext& context, const std::vector<GpuRecord
 
 /// What holds the clocks where they are, as a sentence.
 std::string thermal_limit(const PowerContext& context, const run::Thermal& thermal) {
-  const physics::GpuPower& gpu = context.fleet.gpu;
+  const physics::GpuPower& gpu = context.fleet.kind;
   if (context.shut_down > 0)
     return fmt::format(
         "{} GPUs reach {:.0f} C, where hardware turns them off: the job would not run",
@@ -188,8 +189,8 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
   thermal.mean_clock_mhz =
       mean_over_ranks(context, gpus, [](const auto& it) { return it.clock_hz; }) / kMegahertz;
   thermal.lowest_clock_mhz = gpus.front().clock_hz / kMegahertz;
-  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank) {
-    const auto gpu = static_cast<size_t>(rank);
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    if (context.fleet.role[gpu] < 0) continue;
     thermal.max_gpu_c = std::max({thermal.max_gpu_c, gpus[gpu].max_c, profile.max_c[gpu]});
     thermal.max_memory_c =
         std::max({thermal.max_memory_c, gpus[gpu].max_memory_c, profile.max_memory_c[gpu]});
@@ -208,7 +209,7 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
 void fill_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                 const StepProfile& profile, std::vector<run::Rank>& ranks) {
   for (int64_t rank = 0; rank < context.fleet.ranks; ++rank) {
-    const auto at = static_cast<size_t>(rank);
+    const size_t at = context.fleet.gpu_of(rank);
     run::Rank& row = ranks.emplace_back();
     row.rank = rank;
     row.mean_power_w = gpus[at].mean_w;

@@ -12,7 +12,7 @@ struct PowerContext {
   const Fleet& fleet;
   const StepActivity& activity;
   const PowerRecord& record;
-  int64_t shut_down = 0;  ///< GPUs at the temperature where hardware turns them off
+  double shut_down = 0;  ///< GPUs at the temperature where hardware turns them off
 };
 
 /// Fills power, cluster_power, thermal and the ranks' columns of `result`. `step`: the last one.

@@ -33,7 +33,7 @@ spec::Job at_nominal_conditions(const spec::Job& job) {
 
 /// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
 void cap_cluster(double cluster_w, Fleet& fleet) {
-  const auto nodes = static_cast<double>(fleet.nodes);
+  const auto nodes = static_cast<double>(fleet.all_nodes);
   const double node_w = cluster_w / nodes * fleet.node.supply_efficiency - fleet.node.overhead_w() -
                         fleet.node.supply_fixed_w - fleet.cooling.fan_w;
   const double gpu_w = node_w / static_cast<double>(fleet.gpus_per_node);
@@ -43,7 +43,7 @@ void cap_cluster(double cluster_w, Fleet& fleet) {
 void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, const Fleet& fleet,
                   std::span<const int64_t> sampled, std::vector<run::Telemetry>& telemetry) {
   for (const int64_t rank : sampled) {
-    const auto gpu = static_cast<size_t>(rank);
+    const size_t gpu = fleet.gpu_of(rank);
     const GpuStep& now = step.gpus[gpu];
     uint32_t reasons = 0;
     for (size_t i = 0; i < kCountedReasons.size(); ++i)

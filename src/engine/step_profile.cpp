@@ -65,11 +65,12 @@ class Profile {
     for (size_t gpu = 0; gpu < now_.watts.size(); ++gpu) {
       result_.max_c[gpu] = std::max(result_.max_c[gpu], die_c[gpu]);
       result_.max_memory_c[gpu] = std::max(result_.max_memory_c[gpu], memory_c[gpu]);
-      if (static_cast<int64_t>(gpu) < fleet_.ranks)
-        result_.samples_w.push_back(static_cast<float>(now_.watts[gpu]));
+      if (fleet_.role[gpu] >= 0)
+        result_.samples.push_back(
+            {.watts = now_.watts[gpu], .weight = fleet_.weight_of(gpu) * length_s(slice)});
     }
     for (size_t i = 0; i < sampled_.size(); ++i) {
-      const auto gpu = static_cast<size_t>(sampled_[i]);
+      const size_t gpu = fleet_.gpu_of(sampled_[i]);
       sampled_slices_[i].push_back({.start_s = start_s_,
                                     .length_s = length_s(slice),
                                     .watts = now_.watts[gpu],
@@ -89,33 +90,51 @@ class Profile {
     const size_t first = static_cast<size_t>(slice) * factor;
     std::vector<double> gpus_w(factor, 0.0);
     const double fine_s = length_s(slice) / static_cast<double>(factor);
-    const auto die_c = heat_.surroundings().die_c;
-    const auto ranks = static_cast<size_t>(fleet_.ranks) / fine.roles.size();
-    for (size_t role = 0; role < fine.roles.size(); ++role) {
-      double clock_hz = 0, mean_c = 0;
-      for (size_t i = role * ranks; i < (role + 1) * ranks; ++i) {
-        clock_hz += now_.clock_hz[i] / static_cast<double>(ranks);
-        mean_c += die_c[i] / static_cast<double>(ranks);
-      }
+    const std::vector<RoleMean> means = role_means(fine.roles.size());
+    for (size_t role = 0; role < fine.roles.size(); ++role)
       for (size_t i = 0; i < factor; ++i) {
         const physics::Energy& energy = fine.roles[role].slices[first + i];
         const physics::Load load{.core_w = energy.core_j() / fine_s,
                                  .memory_w = energy.memory_j / fine_s,
                                  .link_w = energy.link_j / fine_s};
-        const double watts = std::min(fleet_.gpu.power_w(clock_hz, mean_c, load, {}),
-                                      fleet_.gpu.excursion * fleet_.gpu.cap_w);
-        gpus_w[i] += static_cast<double>(ranks) * watts;
+        const double watts =
+            std::min(fleet_.kind.power_w(means[role].clock_hz, means[role].die_c, load, {}),
+                     fleet_.kind.excursion * fleet_.kind.cap_w);
+        gpus_w[i] += means[role].gpus * watts;
       }
-    }
     add_nodes(gpus_w);
+  }
+
+  /// The GPUs of a role: how many, and their mean clock and die temperature.
+  struct RoleMean {
+    double gpus = 0, clock_hz = 0, die_c = 0;
+  };
+  std::vector<RoleMean> role_means(size_t roles) const {
+    std::vector<RoleMean> means(roles);
+    const auto die_c = heat_.surroundings().die_c;
+    for (size_t gpu = 0; gpu < fleet_.role.size(); ++gpu) {
+      if (fleet_.role[gpu] < 0) continue;
+      RoleMean& mean = means[static_cast<size_t>(fleet_.role[gpu])];
+      const double weight = fleet_.weight_of(gpu);
+      mean.gpus += weight;
+      mean.clock_hz += weight * now_.clock_hz[gpu];
+      mean.die_c += weight * die_c[gpu];
+    }
+    for (RoleMean& mean : means) {
+      mean.clock_hz /= mean.gpus;
+      mean.die_c /= mean.gpus;
+    }
+    return means;
   }
 
   void add_nodes(const std::vector<double>& roles_w) {
     double exact_w = 0, mean_w = 0, fans_w = 0;
-    for (const double watts : now_.watts) exact_w += watts;
+    for (size_t gpu = 0; gpu < now_.watts.size(); ++gpu)
+      exact_w += fleet_.weight_of(gpu) * now_.watts[gpu];
     for (const double watts : roles_w) mean_w += watts / static_cast<double>(roles_w.size());
-    for (int64_t node = 0; node < fleet_.nodes; ++node) fans_w += heat_.fans_w(node);
-    const auto nodes = static_cast<double>(fleet_.nodes);
+    for (int64_t node = 0; node < fleet_.nodes; ++node)
+      fans_w += fleet_.weight[static_cast<size_t>(node)] * heat_.fans_w(node);
+    const auto nodes = static_cast<double>(fleet_.all_nodes);
     for (const double watts : roles_w)
       result_.cluster.watts.push_back(
           nodes * fleet_.node.ac_w(watts * exact_w / mean_w / nodes, fans_w / nodes));
@@ -132,7 +151,7 @@ class Profile {
     physics::PowerSensor instant = physics::instant_sensor(job_.cluster.node.gpu.architecture);
     physics::PowerSensor average = physics::average_sensor(job_.cluster.node.gpu.architecture);
     const double period_s = std::max(instant.period_s, step_s / kMostReadings);
-    const auto gpu = static_cast<size_t>(sampled_[sample]);
+    const size_t gpu = fleet_.gpu_of(sampled_[sample]);
     for (physics::PowerSensor* sensor : {&instant, &average}) {
       sensor->period_s = period_s;
       sensor->gain = fleet_.silicon[gpu].sensor_gain;

@@ -9,10 +9,15 @@
 
 namespace ergometer::engine {
 
+/// Power of a GPU in one slice, and how many GPU seconds it stands for.
+struct PowerSample {
+  double watts = 0, weight = 0;
+};
+
 /// What happens inside one step, slice by slice: power, clocks, and the ripple of temperatures that
 /// means over a step hide.
 struct StepProfile {
-  std::vector<float> samples_w;             ///< of every rank in every slice
+  std::vector<PowerSample> samples;  ///< every rank in every slice
   std::vector<double> max_c, max_memory_c;  ///< one a GPU
   physics::PowerSeries cluster;             ///< at the plugs, in fine slices
   std::vector<run::Telemetry> telemetry;    ///< of the sampled ranks, as their sensors would read
