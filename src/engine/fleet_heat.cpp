@@ -49,12 +49,13 @@ double FleetHeat::node_w(int64_t node, double gpus_w) const {
   return fleet_.node.ac_w(gpus_w, fans_w(node));
 }
 
-void FleetHeat::take_power(const FleetStep& step) {
+void FleetHeat::take_power(const FleetStep& step, double weight) {
   std::fill(node_gpus_w_.begin(), node_gpus_w_.end(), 0.0);
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
   for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
-    memory_w_[gpu] = step.gpus[gpu].memory_w;
-    die_w_[gpu] = step.gpus[gpu].mean_w - step.gpus[gpu].memory_w;
+    const double die_w = step.gpus[gpu].mean_w - step.gpus[gpu].memory_w;
+    memory_w_[gpu] += weight * (step.gpus[gpu].memory_w - memory_w_[gpu]);
+    die_w_[gpu] += weight * (die_w - die_w_[gpu]);
     node_gpus_w_[gpu / per_node] += step.gpus[gpu].mean_w;
   }
 }
@@ -113,9 +114,9 @@ void FleetHeat::note_moves(const std::vector<double>& before_c) {
     moved_k_ = std::max(moved_k_, std::abs(die_c[gpu] - before_c[gpu]));
 }
 
-void FleetHeat::settle(const FleetStep& step) {
+void FleetHeat::settle(const FleetStep& step, double weight) {
   const std::vector<double> before_c(heat_.die_c().begin(), heat_.die_c().end());
-  take_power(step);
+  take_power(step, weight);
   set_coolant(0.5);
   heat_.settle(die_w_, memory_w_);
   move_ceilings(step, 0.7);
@@ -124,7 +125,7 @@ void FleetHeat::settle(const FleetStep& step) {
 
 void FleetHeat::advance(double dt_s, const FleetStep& step) {
   const std::vector<double> before_c(heat_.die_c().begin(), heat_.die_c().end());
-  take_power(step);
+  take_power(step, 1);
   since_fan_s_ += dt_s;
   if (since_fan_s_ >= fleet_.cooling.fan_period_s) {
     set_coolant(0.5);
@@ -152,7 +153,7 @@ void FleetHeat::cool_down() {
       const physics::Load nothing{.awake = false};
       idle.gpus[gpu] = {
           .mean_w = fleet_.kind.power_w(fleet_.kind.clocks.lowest_hz, heat_.die_c()[gpu], nothing,
-                                       fleet_.silicon[gpu]),
+                                        fleet_.silicon[gpu]),
           .memory_w = fleet_.kind.memory_heat_w(nothing),
           .clock_hz = fleet_.kind.clocks.lowest_hz};
     }

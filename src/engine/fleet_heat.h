@@ -24,8 +24,9 @@ class FleetHeat {
   double node_w(int64_t node, double gpus_w) const;
 
   /// Temperatures at which this power leaves them, with fans and ceilings moved part of the way to
-  /// what they would then be: called until nothing changes.
-  void settle(const FleetStep& step);
+  /// what they would then be: called until nothing changes. `weight`: how far to go from the power
+  /// of the call before to this one; below 1 where a clock alternates between two lattice points.
+  void settle(const FleetStep& step, double weight = 1);
   /// The same after `dt_s` seconds.
   void advance(double dt_s, const FleetStep& step);
   /// Only the temperatures, of a part of a step.
@@ -41,7 +42,7 @@ class FleetHeat {
   const physics::Heat& heat() const { return heat_; }
 
  private:
-  void take_power(const FleetStep& step);
+  void take_power(const FleetStep& step, double weight);
   void set_coolant(double fan_weight);
   void move_ceilings(const FleetStep& step, double weight);
   void note_moves(const std::vector<double>& before_c);

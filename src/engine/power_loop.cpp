@@ -7,7 +7,7 @@
 namespace ergometer::engine {
 namespace {
 
-constexpr int kMostRounds = 60;
+constexpr int kMostRounds = 60, kMostPlays = 6, kUndampedRounds = 6;
 constexpr double kSettledK = 0.02;      ///< largest change of a temperature that counts as none
 constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 constexpr double kPlayAgain = 5e-4;     ///< change of a clock after which the step is played anew
@@ -24,6 +24,12 @@ std::vector<double> effective_clocks(const FleetStep& step, const Fleet& fleet) 
   return clocks_hz;
 }
 
+/// A clock between two lattice points alternates, and power with it: after a few rounds the mean of
+/// what is found is approached.
+double weight_of(int round) {
+  return round < kUndampedRounds ? 1.0 : 1.0 / (round - kUndampedRounds + 2);
+}
+
 }  // namespace
 
 PowerLoop::PowerLoop(const EngineInput& input, const StepActivity& activity,
@@ -37,7 +43,7 @@ void PowerLoop::find_reference(const Fleet& nominal) {
   FleetHeat heat(nominal, input_.job.cluster.node);
   for (int round = 0; round < kMostRounds; ++round) {
     governed.at_length(activity_.step_s, heat.surroundings(), step_);
-    heat.settle(step_);
+    heat.settle(step_, weight_of(round));
     if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) break;
   }
   const std::vector<double> clocks_hz = effective_clocks(step_, nominal);
@@ -69,17 +75,21 @@ void PowerLoop::decide(FleetHeat& heat) {
 
 bool PowerLoop::settle(const Fleet& fleet, FleetHeat& heat) {
   governed_ = std::make_unique<GovernedStep>(fleet, activity_, fine_);
-  played_hz_.clear();
+  for (int plays = 0; plays < kMostPlays; ++plays) {
+    const bool settled = settle_heat(heat);
+    const double before = length_factor_;
+    play(fleet);
+    if (std::abs(length_factor_ / before - 1) < kSettledClock) return settled;
+  }
+  return false;
+}
+
+/// With the relation between slices and step that the last play found.
+bool PowerLoop::settle_heat(FleetHeat& heat) {
   for (int round = 0; round < kMostRounds; ++round) {
     decide(heat);
-    const double change = clock_change();
-    if (change > kPlayAgain) {
-      play(fleet);
-      governed_->at_pace(reference_hz_, length_factor_, heat.surroundings(), step_);
-    }
-    heat.settle(step_);
-    if (change < kSettledClock && heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock)
-      return true;
+    heat.settle(step_, weight_of(round));
+    if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) return true;
   }
   return false;
 }

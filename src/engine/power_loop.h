@@ -45,6 +45,7 @@ class PowerLoop {
  private:
   void find_reference(const Fleet& nominal);
   void decide(FleetHeat& heat);
+  bool settle_heat(FleetHeat& heat);
   double clock_change() const;
   void play(const Fleet& fleet);
   Timeline play_step(std::span<const int64_t> sampled, bool events) const;
