@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "run/summary_fields.h"
@@ -44,7 +45,9 @@ CREATE TABLE ranks (
   end_s REAL NOT NULL, compute_s REAL NOT NULL, exposed_all_reduce_s REAL NOT NULL,
   exposed_all_gather_s REAL NOT NULL, exposed_reduce_scatter_s REAL NOT NULL,
   exposed_all_to_all_s REAL NOT NULL, exposed_send_recv_s REAL NOT NULL, optimizer_s REAL NOT NULL,
-  idle_s REAL NOT NULL);
+  idle_s REAL NOT NULL,
+  mean_power_w REAL, peak_power_w REAL, mean_gpu_c REAL, max_gpu_c REAL, mean_clock_mhz REAL,
+  throttled_time_fraction REAL);
 CREATE TABLE kernels (
   rank INTEGER NOT NULL, stream INTEGER NOT NULL, name TEXT NOT NULL, category TEXT NOT NULL,
   start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, micro_batch INTEGER, chunk INTEGER, layer INTEGER,
@@ -63,7 +66,8 @@ void insert_run(Database& db, const Run& run) {
 
 void insert_summary(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO summary VALUES (?, ?)");
-  for (const SummaryField& field : summary_fields()) insert.run(field.name, field.get(run));
+  for (const SummaryField& field : summary_fields())
+    if (is_known(field, run)) insert.run(field.name, field.get(run));
 }
 
 void insert_stages(Database& db, const Run& run) {
@@ -86,12 +90,18 @@ void insert_links(Database& db, const Run& run) {
 }
 
 void insert_ranks(Database& db, const Run& run) {
-  Statement insert(db, "INSERT INTO ranks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(
+      db, "INSERT INTO ranks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const auto known = [&](double value) {
+    return run.has_power ? NullableReal(value) : NullableReal();
+  };
   for (const Rank& r : run.ranks) {
     const Breakdown& b = r.breakdown_s;
     insert.run(r.rank, r.node, r.slot, r.stage, r.end_s, b.compute, b.exposed_all_reduce,
                b.exposed_all_gather, b.exposed_reduce_scatter, b.exposed_all_to_all,
-               b.exposed_send_recv, b.optimizer, b.idle);
+               b.exposed_send_recv, b.optimizer, b.idle, known(r.mean_power_w),
+               known(r.peak_power_w), known(r.mean_gpu_c), known(r.max_gpu_c),
+               known(r.mean_clock_mhz), known(r.throttled_time_fraction));
   }
 }
 
@@ -112,12 +122,14 @@ void fill(Database& db, const Run& run) {
   db.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
   db.execute("BEGIN");
   db.execute(kSchema);
+  create_power_tables(db);
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
   insert_links(db, run);
   insert_ranks(db, run);
   insert_kernels(db, run);
+  insert_power(db, run);
   db.execute("COMMIT");
 }
 
@@ -240,6 +252,14 @@ void select_ranks(Database& db, Run& run) {
   while (select.step()) {
     Rank r{select.integer(0), select.integer(1), select.integer(2),
            select.integer(3), select.real(4),    {}};
+    if (run.has_power) {
+      r.mean_power_w = select.real(13);
+      r.peak_power_w = select.real(14);
+      r.mean_gpu_c = select.real(15);
+      r.max_gpu_c = select.real(16);
+      r.mean_clock_mhz = select.real(17);
+      r.throttled_time_fraction = select.real(18);
+    }
     r.breakdown_s = {select.real(5), select.real(6),  select.real(7),  select.real(8),
                      select.real(9), select.real(10), select.real(11), select.real(12)};
     run.ranks.push_back(r);
@@ -304,6 +324,7 @@ base::Result<Run> read_run(const std::string& path) {
     p.step_time_s_low = p.step_time_s_high = p.step_time_s;
   select_stages(db, run);
   select_links(db, run);
+  select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
   if (!db.ok())

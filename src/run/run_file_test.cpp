@@ -48,6 +48,16 @@ Run numbered_run() {
   Run run;
   double next = 1.0 / 3.0;
   for (const SummaryField& field : summary_fields()) field.set(run, next += 1);
+  run.has_power = true;
+  run.power.gpu_parts = {{"tensor", 300.5}, {"hbm", 90.25}};
+  run.power.node_parts = {{"gpus", 3000}, {"fans", 250}};
+  run.cluster_power.watts = {3000.5, 3100.25, 2900};
+  run.cluster_power.ramps = {{0.1, 500, 400}, {1, 50, 40}};
+  run.cluster_power.bands = {{0.5, 1, 120}, {1, 2, 60}};
+  run.thermal.event_shares = {{"sw_power_cap", 0.25}, {"sw_thermal_slowdown", 0.125}};
+  run.thermal.limit = "power: the cap";
+  run.telemetry = {{100000000, 3, 612.5, 600.25, 71, 80, 1695, 4},
+                   {200000000, 3, 618.5, 601.25, 72, 81, 1680, 36}};
   run.source = "imported";
   run.limiter = "compute: 'GEMM' bound";
   run.job_json = "{\n  \"tp\": 4\n}\n";
@@ -55,7 +65,7 @@ Run numbered_run() {
   run.memory.stages = {{0, 1, 2, 3, 4, 5, {{"weights, bf16", 1.5}, {"kv", 2.5}}},
                        {1, 6, 7, 8, 9, 10, {}}};
   run.links = {{"nvlink", 1e12, 10.5, 20.25, 0.125}, {"nic", 2e11, 1.5, 3.5, 0.5}};
-  run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}}};
+  run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}, 600, 700, 65.5, 71.5, 1695, 0.25}};
   run.kernels = {{3, 1, "qkv", "gemm", 1234567890123, 17, 4, 5, 6, 1e12, 2e6, 3e6},
                  {3, 0, "wait", "wait", 99, 1, -1, -1, -1, 0, 0, 0}};
   return run;
@@ -86,6 +96,65 @@ TEST_F(RunFile, EverythingWrittenIsReadBackToTheLastBit) {
   EXPECT_EQ(back->kernels[0].start_ns, 1234567890123);
   EXPECT_EQ(back->kernels[0].layer, 6);
   EXPECT_EQ(back->kernels[1].micro_batch, -1);
+}
+
+TEST_F(RunFile, PowerAndHeatAreReadBackToTheLastBit) {
+  const run::Run run = numbered_run();
+  ASSERT_TRUE(write_run(run, path("a.run")));
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_TRUE(back->has_power);
+  ASSERT_EQ(back->power.gpu_parts.size(), 2u);
+  EXPECT_EQ(back->power.gpu_parts[1].name, "hbm");
+  EXPECT_EQ(back->power.gpu_parts[1].watts, 90.25);
+  ASSERT_EQ(back->power.node_parts.size(), 2u);
+  EXPECT_EQ(back->power.node_parts[0].watts, 3000);
+  EXPECT_EQ(back->cluster_power.watts, run.cluster_power.watts);
+  ASSERT_EQ(back->cluster_power.ramps.size(), 2u);
+  EXPECT_EQ(back->cluster_power.ramps[1].down_w_per_s, 40);
+  ASSERT_EQ(back->cluster_power.bands.size(), 2u);
+  EXPECT_EQ(back->cluster_power.bands[0].rms_w, 120);
+  ASSERT_EQ(back->thermal.event_shares.size(), 2u);
+  EXPECT_EQ(back->thermal.event_shares[1].reason, "sw_thermal_slowdown");
+  EXPECT_EQ(back->thermal.event_shares[1].fraction, 0.125);
+  EXPECT_EQ(back->thermal.limit, "power: the cap");
+  ASSERT_EQ(back->telemetry.size(), 2u);
+  EXPECT_EQ(back->telemetry[1].time_ns, 200000000);
+  EXPECT_EQ(back->telemetry[1].power_w, 618.5);
+  EXPECT_EQ(back->telemetry[1].average_power_w, 601.25);
+  EXPECT_EQ(back->telemetry[1].memory_c, 81);
+  EXPECT_EQ(back->telemetry[1].event_reasons, 36);
+  EXPECT_EQ(back->ranks[0].mean_power_w, 600);
+  EXPECT_EQ(back->ranks[0].peak_power_w, 700);
+  EXPECT_EQ(back->ranks[0].mean_gpu_c, 65.5);
+  EXPECT_EQ(back->ranks[0].max_gpu_c, 71.5);
+  EXPECT_EQ(back->ranks[0].mean_clock_mhz, 1695);
+  EXPECT_EQ(back->ranks[0].throttled_time_fraction, 0.25);
+}
+
+TEST_F(RunFile, WithoutPowerThereIsNoNumberOfIt) {
+  run::Run run = numbered_run();
+  run.has_power = false;
+  ASSERT_TRUE(write_run(run, path("a.run")));
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_FALSE(back->has_power);
+  EXPECT_EQ(back->power.mean_w_per_gpu, 0);
+  EXPECT_TRUE(back->cluster_power.watts.empty());
+  EXPECT_EQ(back->ranks[0].mean_power_w, 0);
+}
+
+TEST_F(RunFile, AFileFromBeforeTheTablesOfPowerReads) {
+  run::Run run = numbered_run();
+  run.has_power = false;
+  ASSERT_TRUE(write_run(run, path("a.run")));
+  sql("a.run",
+      "DROP TABLE telemetry; DROP TABLE power_parts; DROP TABLE event_shares; "
+      "DROP TABLE cluster_power; DROP TABLE cluster_ramps; DROP TABLE cluster_bands; "
+      "ALTER TABLE ranks DROP COLUMN mean_power_w");
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->ranks.size(), 1u);
 }
 
 TEST_F(RunFile, TheSameRunGivesTheSameBytes) {

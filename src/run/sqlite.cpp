@@ -74,6 +74,11 @@ void Statement::bind(int index, Nullable value) {
   if (db_.ok()) db_.check(sqlite3_bind_null(handle_, index), SQLITE_OK);
 }
 
+void Statement::bind(int index, NullableReal value) {
+  if (value) return bind(index, *value);
+  bind(index, Nullable{});
+}
+
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
 bool Statement::is_null(int column) const {

@@ -41,6 +41,7 @@ class Database {
 std::string_view sqlite_version();
 
 using Nullable = std::optional<int64_t>;
+using NullableReal = std::optional<double>;
 
 /// A prepared statement: bind and run again and again, or bind and step through the rows.
 class Statement {
@@ -77,6 +78,7 @@ class Statement {
   void bind(int index, double value);
   void bind(int index, std::string_view value);
   void bind(int index, Nullable value);
+  void bind(int index, NullableReal value);
 
   Database& db_;
   sqlite3_stmt* handle_ = nullptr;

@@ -12,6 +12,13 @@ namespace {
         [](Run& run, double value) { run.path = value; }      \
   }
 
+// One end of an interval, under the name of what it belongs to.
+#define ERGOMETER_END(name, path)                             \
+  SummaryField {                                              \
+    #name, [](const Run& run) -> double { return run.path; }, \
+        [](Run& run, double value) { run.path = value; }      \
+  }
+
 constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(performance.step_time_s),
     ERGOMETER_FIELD(performance.step_time_s_low),
@@ -43,13 +50,52 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     {"memory.worst_stage",
      [](const Run& run) -> double { return static_cast<double>(run.memory.worst_stage); },
      [](Run& run, double value) { run.memory.worst_stage = static_cast<int64_t>(value); }},
+    ERGOMETER_FIELD(power.mean_w_per_gpu),
+    ERGOMETER_END(power.mean_w_per_gpu_low, power.mean_interval_w.low),
+    ERGOMETER_END(power.mean_w_per_gpu_high, power.mean_interval_w.high),
+    ERGOMETER_FIELD(power.p95_w_per_gpu),
+    ERGOMETER_FIELD(power.peak_w_per_gpu),
+    ERGOMETER_END(power.peak_w_per_gpu_low, power.peak_interval_w.low),
+    ERGOMETER_END(power.peak_w_per_gpu_high, power.peak_interval_w.high),
+    ERGOMETER_FIELD(power.cluster_mean_w),
+    ERGOMETER_FIELD(power.cluster_peak_w),
+    ERGOMETER_FIELD(power.facility_mean_w),
+    ERGOMETER_FIELD(power.energy_j_per_step),
+    ERGOMETER_FIELD(power.gpu_energy_j_per_step),
+    ERGOMETER_FIELD(power.tokens_per_j),
+    ERGOMETER_FIELD(thermal.mean_gpu_c),
+    ERGOMETER_FIELD(thermal.max_gpu_c),
+    ERGOMETER_END(thermal.max_gpu_c_low, thermal.max_interval_c.low),
+    ERGOMETER_END(thermal.max_gpu_c_high, thermal.max_interval_c.high),
+    ERGOMETER_FIELD(thermal.spread_c),
+    ERGOMETER_FIELD(thermal.mean_memory_c),
+    ERGOMETER_FIELD(thermal.max_memory_c),
+    ERGOMETER_FIELD(thermal.throttled_time_fraction),
+    ERGOMETER_FIELD(thermal.mean_clock_mhz),
+    ERGOMETER_FIELD(thermal.lowest_clock_mhz),
+    ERGOMETER_FIELD(thermal.inlet_c),
+    ERGOMETER_FIELD(thermal.fan_fraction),
+    ERGOMETER_FIELD(cluster_power.interval_s),
+    ERGOMETER_FIELD(cluster_power.lowest_w),
+    ERGOMETER_FIELD(cluster_power.p95_w),
+    ERGOMETER_FIELD(cluster_power.dominant_hz),
+    ERGOMETER_FIELD(cluster_power.dominant_rms_w),
+    ERGOMETER_FIELD(cluster_power.smoothing_burnt_w),
 });
 
+#undef ERGOMETER_END
 #undef ERGOMETER_FIELD
 
 }  // namespace
 
 std::span<const SummaryField> summary_fields() { return kFields; }
+
+bool is_known(const SummaryField& field, const Run& run) {
+  if (run.has_power) return true;
+  for (const std::string_view group : {"power.", "thermal.", "cluster_power."})
+    if (field.name.starts_with(group)) return false;
+  return true;
+}
 
 const SummaryField* find_summary_field(std::string_view name) {
   for (const SummaryField& field : kFields) {

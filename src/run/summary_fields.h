@@ -16,8 +16,11 @@ struct SummaryField {
   void (*set)(Run&, double);
 };
 
-/// In the contract's order. `memory.fits` is 0 or 1 here; strings, links, stages and ranks are not
-/// in it.
+/// Whether the Run says anything about it: power and heat only where `has_power`.
+bool is_known(const SummaryField& field, const Run& run);
+
+/// In the contract's order. `memory.fits` is 0 or 1 here; strings, lists, links, stages and ranks
+/// are not in it.
 std::span<const SummaryField> summary_fields();
 const SummaryField* find_summary_field(std::string_view name);
 

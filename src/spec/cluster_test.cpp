@@ -176,7 +176,7 @@ TEST(ReadCluster, CoolingIsCheckedLikeKernels) {
 }
 
 constexpr std::string_view kOwnGpu = R"({name: x, vendor: y, architecture: hopper, kernels: hopper,
-  power: {parameters: {power.constant: 60 W, power.leakage: 70 W, power.leakage_temperature: 60 C,
+  power: {parameters: {power.constant: 60 W, power.constant_memory: 40 W, power.excursion: 1.5, power.data_share: 0.3, power.leakage: 70 W, power.leakage_temperature: 60 C,
     power.leakage_per_k: 0.01 /K, power.active: 80 W, power.voltage_min: 0.7, power.voltage_knee: 0.6,
     power.tensor_fp16: 0.52 pJ/FLOP, power.vector: 3 pJ/FLOP, power.cache: 39 pJ/B,
     power.memory: 93 pJ/B, power.link: 40 pJ/B}},

@@ -9,7 +9,8 @@ namespace ergometer::spec {
 namespace {
 
 /// Two nodes of four GPUs: clocks 345 to 1980 MHz in steps of 15, caps 200 to 700 W, air or liquid.
-constexpr std::string_view kCluster = R"({name: two, nodes: 2, fabric: {kind: single-switch, collectives: ib-400g}, node: {name: mine, gpus: 4,
+constexpr std::string_view kCluster =
+    R"({name: two, nodes: 2, fabric: {kind: single-switch, collectives: ib-400g}, node: {name: mine, gpus: 4,
   intra: {kind: nvlink-switch, bandwidth: 450 GB/s}, collectives: hopper-nvlink,
   nics: [{bandwidth: 400 Gb/s, gpus: [0, 1, 2, 3]}],
   gpu: {name: X1, vendor: y, architecture: hopper, kernels: hopper, parameters: {sm_count: 100,
