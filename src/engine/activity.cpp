@@ -75,7 +75,8 @@ StepActivity fine_activity(const EngineInput& input, const cost::EnergyTable& en
   return result;
 }
 
-/// The same work in slices `factor` times as long.
+}  // namespace
+
 StepActivity coarser(const StepActivity& fine, int factor) {
   StepActivity result;
   result.step_s = fine.step_s;
@@ -91,8 +92,6 @@ StepActivity coarser(const StepActivity& fine, int factor) {
   }
   return result;
 }
-
-}  // namespace
 
 StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
                                const Slicing& slicing) {

@@ -25,6 +25,9 @@ struct StepActivity {
   double slice_s() const { return step_s / slices; }
 };
 
+/// The same work in slices `factor` times as long; `factor` divides their number.
+StepActivity coarser(const StepActivity& fine, int factor);
+
 /// How a step is cut: coarse slices of about the power governor's window, each cut into fine ones
 /// for peaks and the spectrum.
 struct Slicing {

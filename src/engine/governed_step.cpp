@@ -135,7 +135,7 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
       work_s += clocked_s;
       stretched_s += clocked_s / decision.clock_hz;
       peak_w = fleet_.kind.power_w(decision.clock_hz, die_c,
-                                  to_load(busiest_[role_of(gpu)][slice], slice_s), silicon);
+                                   to_load(busiest_[role_of(gpu)][slice], slice_s), silicon);
     }
     sum.peak_w = std::max(sum.peak_w, peak_w);
   }

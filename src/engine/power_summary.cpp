@@ -50,11 +50,13 @@ std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
   const double active_w =
       mean_over_ranks(context, gpus, [](const auto& it) { return it.active_w; });
   const double per_core_j = work.core_j() > 0 ? core_w / work.core_j() : 0;
-  std::vector<run::PowerPart> parts = {
-      {"tensor", work.tensor_j * per_core_j},    {"vector", work.vector_j * per_core_j},
-      {"cache", work.cache_j * per_core_j},      {"hbm", work.memory_j / step_s},
-      {"links", work.link_j / step_s},           {"clock_tree", active_w},
-      {"constant", context.fleet.kind.constant_w}};
+  std::vector<run::PowerPart> parts = {{"tensor", work.tensor_j * per_core_j},
+                                       {"vector", work.vector_j * per_core_j},
+                                       {"cache", work.cache_j * per_core_j},
+                                       {"hbm", work.memory_j / step_s},
+                                       {"links", work.link_j / step_s},
+                                       {"clock_tree", active_w},
+                                       {"constant", context.fleet.kind.constant_w}};
   double leakage_w = total_w;
   for (const run::PowerPart& part : parts) leakage_w -= part.watts;
   parts.push_back({"leakage", leakage_w});

@@ -6,10 +6,14 @@
 #include <cmath>
 #include <optional>
 
+#include "base/exponential.h"
+#include "engine/interval.h"
+#include "engine/power_interval.h"
 #include "engine/power_loop.h"
 #include "engine/power_record.h"
 #include "engine/power_summary.h"
 #include "engine/step_profile.h"
+#include "engine/summary.h"
 
 namespace ergometer::engine {
 namespace {
@@ -60,6 +64,23 @@ void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, c
   }
 }
 
+run::Interval around(double value, const run::Interval& factors) {
+  return {.low = value * factors.low, .high = value * factors.high};
+}
+
+void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
+                   Powered& result) {
+  run::Performance predicted = performance(job, result.timeline);
+  add_interval(predicted, job, result.timeline);
+  const double sigma =
+      base::logarithm(predicted.step_time_s_high / predicted.step_time_s) / kNormal90;
+  const PowerIntervals found = power_intervals(job, fleet, activity, predicted.step_time_s, sigma);
+  result.power.mean_interval_w = around(result.power.mean_w_per_gpu, found.mean);
+  result.power.peak_interval_w = around(result.power.peak_w_per_gpu, found.peak);
+  result.thermal.max_interval_c = {.low = result.thermal.max_gpu_c + found.max_c.low,
+                                   .high = result.thermal.max_gpu_c + found.max_c.high};
+}
+
 }  // namespace
 
 bool has_power_data(const spec::Job& job) {
@@ -100,6 +121,12 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
                              .shut_down = heat.shut_down()};
   const StepProfile profile = step_profile(loop, fleet, job, heat, options.sampled_ranks);
   summarise_power(context, loop.step(), profile, result);
+  if (options.intervals) {
+    spec::Job alike = job;
+    alike.conditions.seed = 0;
+    ERGOMETER_ASSIGN(const Fleet fleet_alike, make_fleet(alike));
+    add_intervals(job, fleet_alike, activity.coarse, result);
+  }
   result.telemetry = job.conditions.duration_s > 0 ? std::move(readings) : profile.telemetry;
   return result;
 }

@@ -17,7 +17,7 @@ struct PowerSample {
 /// What happens inside one step, slice by slice: power, clocks, and the ripple of temperatures that
 /// means over a step hide.
 struct StepProfile {
-  std::vector<PowerSample> samples;  ///< every rank in every slice
+  std::vector<PowerSample> samples;         ///< every rank in every slice
   std::vector<double> max_c, max_memory_c;  ///< one a GPU
   physics::PowerSeries cluster;             ///< at the plugs, in fine slices
   std::vector<run::Telemetry> telemetry;    ///< of the sampled ranks, as their sensors would read
