@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "cost/degraded.h"
 #include "engine/interval.h"
 #include "engine/kernel_list.h"
 #include "engine/limiter.h"
@@ -46,6 +47,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   result.plan = plan::make_plan(job, result.workload);
   result.memory = plan::memory(job, result.workload, result.plan.stages);
   result.costs = cost::price_plan(model, result.plan, job);
+  ERGOMETER_TRY(cost::degrade_links(job, result.plan, result.costs));
   result.stretch = settle_contention(job, result.plan, model, result.costs);
 
   const std::span<const double> one_clock(&result.costs.reference_clock_hz, 1);
