@@ -12,6 +12,7 @@
 #include "report/job_json.h"
 #include "report/summary_json.h"
 #include "report/summary_text.h"
+#include "report/telemetry_csv.h"
 #include "report/trace.h"
 #include "spec/settings.h"
 
@@ -146,10 +147,17 @@ base::Result<engine::SimulateOptions> options_of(const Arguments& arguments, con
   options.all_ranks = arguments.has("ranks") || arguments.has("run");
   if (arguments.has("trace-ranks")) {
     ERGOMETER_ASSIGN(options.sampled_ranks, parse_ranks(arguments.value("trace-ranks"), job.gpus));
-  } else if (arguments.has("trace") || arguments.has("run")) {
+  } else if (arguments.has("trace") || arguments.has("run") || arguments.has("telemetry")) {
     options.sampled_ranks = first_of_every_stage(job);
   }
   return options;
+}
+
+base::Result<void> check_telemetry(const run::Run& run) {
+  if (run.has_power) return {};
+  return base::input_error(
+      "--telemetry: this job has none: nothing is known of its GPU's power or of its node's "
+      "cooling, or clocks are constant");
 }
 
 base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
@@ -162,6 +170,11 @@ base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
     ERGOMETER_TRY(report::write_trace(run, arguments.value("trace")));
     console.note(fmt::format("trace written to {}; open it at https://ui.perfetto.dev",
                              arguments.value("trace")));
+  }
+  if (arguments.has("telemetry")) {
+    ERGOMETER_TRY(check_telemetry(run));
+    ERGOMETER_TRY(report::write_telemetry(run, arguments.value("telemetry")));
+    console.note(fmt::format("telemetry written to {}", arguments.value("telemetry")));
   }
   return {};
 }
@@ -215,8 +228,10 @@ std::vector<Flag> simulate_flags() {
       "the sweep, or the slow event engine that checks it", {"sweep", "event"});
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
   add("trace", Takes::kValue, "FILE", "output", "write a timeline for ui.perfetto.dev");
+  add("telemetry", Takes::kValue, "FILE", "output",
+      "write what power, temperature and clock sensors show as CSV");
   add("trace-ranks", Takes::kValue, "LIST", "output",
-      "whose timeline: 0,8-11 or all; by default the first of every stage");
+      "whose timeline and telemetry: 0,8-11 or all; by default the first of every stage");
   add("ranks", Takes::kNothing, "", "output", "a line for every rank");
   add("explain", Takes::kOptionalValue, "NAME", "output",
       "where a number comes from: mfu, memory.peak_bytes, op:qkv, ...; without NAME every setting");

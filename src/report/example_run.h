@@ -5,6 +5,59 @@
 
 namespace ergometer::report {
 
+/// Power and heat of the example, round numbers again.
+inline void add_example_power(run::Run& run) {
+  run.has_power = true;
+  run.power = {.mean_w_per_gpu = 612.5,
+               .p95_w_per_gpu = 680,
+               .peak_w_per_gpu = 698,
+               .cluster_mean_w = 3200,
+               .cluster_peak_w = 3600,
+               .facility_mean_w = 3840,
+               .energy_j_per_step = 3200,
+               .gpu_energy_j_per_step = 2450,
+               .tokens_per_j = 20.48,
+               .mean_interval_w = {580, 645},
+               .peak_interval_w = {680, 700},
+               .gpu_parts = {{"tensor", 300}, {"hbm", 112.5}, {"constant", 200}},
+               .node_parts = {{"gpus", 1225}, {"cpu", 200}, {"fans", 175}}};
+  run.cluster_power = {.interval_s = 0.25,
+                       .watts = {3600, 3600, 3000, 2600},
+                       .lowest_w = 2600,
+                       .p95_w = 3600,
+                       .ramps = {{0.1, 4000, 4000}, {1, 0, 0}},
+                       .bands = {{0.5, 1, 400}, {1, 2, 120}},
+                       .dominant_hz = 1,
+                       .dominant_rms_w = 400};
+  run.thermal = {.mean_gpu_c = 65.25,
+                 .max_gpu_c = 79.5,
+                 .spread_c = 15.75,
+                 .mean_memory_c = 70,
+                 .max_memory_c = 84,
+                 .throttled_time_fraction = 0.375,
+                 .mean_clock_mhz = 1740,
+                 .lowest_clock_mhz = 1650,
+                 .inlet_c = 25,
+                 .fan_fraction = 0.75,
+                 .max_interval_c = {75, 84},
+                 .event_shares = {{"sw_power_cap", 0.25}, {"sw_thermal_slowdown", 0.125}},
+                 .limit = "power: the cap holds clocks below 1980 MHz 25.0 % of the time"};
+  run.ranks[0].mean_power_w = 600;
+  run.ranks[0].peak_power_w = 690;
+  run.ranks[0].mean_gpu_c = 60.5;
+  run.ranks[0].max_gpu_c = 63;
+  run.ranks[0].mean_clock_mhz = 1755;
+  run.ranks[1].mean_power_w = 625;
+  run.ranks[1].peak_power_w = 698;
+  run.ranks[1].mean_gpu_c = 76.25;
+  run.ranks[1].max_gpu_c = 79.5;
+  run.ranks[1].mean_clock_mhz = 1650;
+  run.ranks[1].throttled_time_fraction = 0.75;
+  run.telemetry = {{0, 0, 600, 590, 60, 68, 1755, 0},
+                   {100000000, 0, 640, 595, 61, 68, 1740, 4},
+                   {200000000, 0, 640, 600, 61, 69, 1755, 0}};
+}
+
 /// For tests: a Run of two pipeline stages with round numbers, a second long, made by hand.
 inline run::Run example_run() {
   constexpr double kGib = 1073741824.0;

@@ -192,13 +192,15 @@ base::Result<Explanation> explain_field(const Context& c, std::string_view field
   if (field == "performance.pipeline_bubble_fraction") return bubble(c);
   if (field == "performance.breakdown_s.compute") return compute(c);
   if (field.starts_with("performance.breakdown_s.")) return breakdown_part(c, field.substr(24));
-  return explain_memory(c.run, c.job, field);
+  if (field.starts_with("memory.")) return explain_memory(c.run, c.job, field);
+  return explain_power(c.run, c.job, field);
 }
 
 /// The full name of what the user wrote: the group may be left out where the rest is unique.
 std::string full_name(const std::string& name) {
   for (const run::SummaryField& field : run::summary_fields()) {
-    for (const char* group : {"", "performance.", "performance.breakdown_s.", "memory."}) {
+    for (const char* group : {"", "performance.", "performance.breakdown_s.", "memory.", "power.",
+                              "thermal.", "cluster_power."}) {
       if (field.name == group + name) return std::string(field.name);
     }
   }

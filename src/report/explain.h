@@ -23,6 +23,9 @@ Explanation explain_settings(const spec::Job& job);
 base::Result<Explanation> explain_operator(const spec::Job& job, const std::string& name);
 /// "memory.peak_bytes", "memory.fits", ...: a field of the summary.
 Explanation explain_memory(const run::Run& run, const spec::Job& job, std::string_view field);
+/// "power.mean_w_per_gpu", "thermal.max_gpu_c", ...; an error where the Run knows nothing of power.
+base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
+                                        std::string_view field);
 /// "links.nic.bytes_per_step".
 base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job,
                                        const std::string& name);

@@ -43,6 +43,11 @@ class Explain : public testing::Test {
 };
 
 TEST_F(Explain, EveryNumberOfTheSummaryHasAFormula) {
+  run_.has_power = true;
+  double next = 0;
+  for (const run::SummaryField& field : run::summary_fields())
+    if (!field.name.starts_with("performance.") && !field.name.starts_with("memory."))
+      field.set(run_, next += 1.5);
   for (const run::SummaryField& field : run::summary_fields()) {
     const auto node = explain(run_, job_, std::string(field.name));
     ASSERT_TRUE(node) << field.name;
@@ -51,6 +56,16 @@ TEST_F(Explain, EveryNumberOfTheSummaryHasAFormula) {
     ASSERT_TRUE(node->number) << field.name;
     EXPECT_EQ(*node->number, field.get(run_)) << field.name;
   }
+}
+
+TEST_F(Explain, WithoutPowerThereIsNothingToExplain) {
+  run_.has_power = false;
+  const auto node = explain(run_, job_, "mean_w_per_gpu");
+  ASSERT_FALSE(node);
+  EXPECT_TRUE(
+      node.error().message.starts_with("--explain: nothing is known of power.mean_w_per_gpu: the "
+                                       "catalog lacks power or cooling of "))
+      << node.error().message;
 }
 
 TEST_F(Explain, TheInputsGiveTheNumberByTheFormula) {

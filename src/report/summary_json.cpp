@@ -1,27 +1,14 @@
 #include "report/summary_json.h"
 
 #include "base/json_writer.h"
+#include "report/power_json.h"
+#include "report/summary_members.h"
 #include "run/summary_fields.h"
 
 namespace ergometer::report {
 namespace {
 
 using base::JsonWriter;
-
-/// The members directly below `prefix` ("performance."), in the table's order.
-void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix) {
-  for (const run::SummaryField& field : run::summary_fields()) {
-    if (!field.name.starts_with(prefix)) continue;
-    const std::string_view name = field.name.substr(prefix.size());
-    if (name.find('.') != std::string_view::npos) continue;
-    json.key(name);
-    if (field.name == "memory.fits") {
-      json.value(run.memory.fits);
-    } else {
-      json.value(field.get(run));
-    }
-  }
-}
 
 void write_performance(JsonWriter& json, const run::Run& run) {
   json.key("performance").begin_object();
@@ -71,13 +58,14 @@ void write_links(JsonWriter& json, const run::Run& run) {
   json.end_array();
 }
 
-void write_rank(JsonWriter& json, const run::Rank& rank) {
+void write_rank(JsonWriter& json, const run::Rank& rank, bool has_power) {
   const run::Breakdown& b = rank.breakdown_s;
   json.begin_object(JsonWriter::Layout::kOneLine);
   json.member("rank", rank.rank)
       .member("node", rank.node)
       .member("slot", rank.slot)
       .member("stage", rank.stage);
+  if (has_power) write_rank_power(json, rank);
   json.member("end_s", rank.end_s).key("breakdown_s").begin_object();
   json.member("compute", b.compute).member("exposed_all_reduce", b.exposed_all_reduce);
   json.member("exposed_all_gather", b.exposed_all_gather)
@@ -91,18 +79,33 @@ void write_rank(JsonWriter& json, const run::Rank& rank) {
 
 }  // namespace
 
+void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix) {
+  for (const run::SummaryField& field : run::summary_fields()) {
+    if (!field.name.starts_with(prefix)) continue;
+    const std::string_view name = field.name.substr(prefix.size());
+    if (name.find('.') != std::string_view::npos) continue;
+    json.key(name);
+    if (field.name == "memory.fits") {
+      json.value(run.memory.fits);
+    } else {
+      json.value(field.get(run));
+    }
+  }
+}
+
 std::string summary_json(const run::Run& run, bool ranks, const std::string& explanation) {
   JsonWriter json;
   json.begin_object();
   json.member("schema_version", run::kSchemaVersion).member("source", run.source);
   write_performance(json, run);
   write_memory(json, run);
+  write_power(json, run);
   write_links(json, run);
   json.member("limiter", run.limiter);
   json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);
   if (ranks) {
     json.key("ranks").begin_array();
-    for (const run::Rank& rank : run.ranks) write_rank(json, rank);
+    for (const run::Rank& rank : run.ranks) write_rank(json, rank, run.has_power);
     json.end_array();
   }
   if (!explanation.empty()) json.key("explain").raw(explanation);

@@ -56,6 +56,7 @@ Limited by  GEMMs: half of the step
 
 TEST(Summary, NoLineIsWiderThanEightyColumns) {
   run::Run run = example_run();
+  add_example_power(run);
   run.limiter =
       "the inter-node network: gradients of the data-parallel group wait for the one network card "
       "of a node";
@@ -90,6 +91,7 @@ TEST(Summary, ColourIsAddedAroundTheSameText) {
 TEST(Summary, JsonAndRunFileCarryTheSameNumbersToTheLastBit) {
   run::Run run = example_run();
   double next = 1.0 / 3.0;
+  add_example_power(run);
   for (const run::SummaryField& field : run::summary_fields()) field.set(run, next *= 1.7);
   run.memory.fits = false;
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/job_view.h"
+#include "report/power_text.h"
 
 namespace ergometer::report {
 namespace {
@@ -249,8 +250,8 @@ std::string paint(const TextStyle& style, std::string_view sgr, std::string_view
 std::string summary_text(const run::Run& run, const TextStyle& style) {
   const JobView job = view_job(run.job_json);
   std::string out = header(run, job, style);
-  for (const std::string& part :
-       {headline(run, job, style), breakdown(run, style), memory(run, style), links(run, style)}) {
+  for (const std::string& part : {headline(run, job, style), breakdown(run, style),
+                                  memory(run, style), power_text(run, style), links(run, style)}) {
     if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
   }
   if (!run.limiter.empty())
@@ -271,6 +272,7 @@ std::string ranks_text(const run::Run& run, const TextStyle& style) {
                        base::format_seconds(b.compute + b.optimizer), base::format_seconds(exposed),
                        base::format_seconds(b.idle));
   }
+  if (const std::string power = rank_power_text(run, style); !power.empty()) out += '\n' + power;
   return out;
 }
 

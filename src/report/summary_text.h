@@ -17,10 +17,12 @@ struct TextStyle {
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
 
 /// The summary a person reads in ten seconds, 80 columns wide: what ran, how fast, where the step
-/// goes, what fills the memory, what crosses the links, and the one thing that limits it.
+/// goes, what fills the memory, what it draws and how hot it gets, what crosses the links, and the
+/// one thing that limits it.
 std::string summary_text(const run::Run& run, const TextStyle& style);
 
-/// One line a rank: where it is and where its step went.
+/// One line a rank: where it is and where its step went; then, where power is known, one for what
+/// it draws, how hot it gets and how fast it runs.
 std::string ranks_text(const run::Run& run, const TextStyle& style);
 
 }  // namespace ergometer::report

@@ -11,6 +11,7 @@
 #include "base/json_writer.h"
 #include "base/output_file.h"
 #include "report/job_view.h"
+#include "report/trace_counters.h"
 #include "workload/workload.h"
 
 // The events are written one by one; only an index of the pipeline messages is kept. A kernel that
@@ -29,11 +30,7 @@ std::string_view stream_name(int32_t stream) {
                                                         : "stream";
 }
 
-/// Microseconds with three decimals, from whole nanoseconds and without rounding.
-std::string microseconds(int64_t ns) {
-  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
-                     (ns < 0 ? -ns : ns) % 1000);
-}
+std::string microseconds(int64_t ns) { return trace_microseconds(ns); }
 
 /// Collects events, each on a line, with the commas that JSON wants between them.
 class EventList {
@@ -67,6 +64,7 @@ void add_names(EventList& events, const run::Run& run, const JobView& job) {
     if (used.size() <= index) used.resize(index + 1);
     used[index] = true;
   }
+  for (const run::Telemetry& reading : run.telemetry) streams[reading.rank];
   for (const auto& [rank, used] : streams) {
     events.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})",
                            rank, base::json_quote(process_label(rank, job))));
@@ -162,6 +160,14 @@ void add_arrows(EventList& events, const run::Run& run, const JobView& job) {
   }
 }
 
+/// A process number that no rank has.
+int64_t cluster_process(const run::Run& run, const JobView& job) {
+  int64_t free = job.gpus;
+  for (const run::Kernel& kernel : run.kernels) free = std::max(free, kernel.rank + 1);
+  for (const run::Telemetry& reading : run.telemetry) free = std::max(free, reading.rank + 1);
+  return free;
+}
+
 }  // namespace
 
 base::Result<void> write_trace(const run::Run& run, const std::string& path) {
@@ -176,6 +182,7 @@ base::Result<void> write_trace(const run::Run& run, const std::string& path) {
   add_names(events, run, job);
   for (const run::Kernel& kernel : run.kernels) add_kernel(events, kernel);
   add_arrows(events, run, job);
+  add_counters(run, cluster_process(run, job), [&](const std::string& e) { events.add(e); });
   file.write("\n]}\n");
   return file.commit();
 }

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "report/explain.h"
+#include "run/summary_fields.h"
+
+// Power and heat come out of a loop between clocks, power and temperature; a number of it has a
+// sentence, and where it is a sum its parts.
+
+namespace ergometer::report {
+namespace {
+
+struct Meaning {
+  std::string_view field, unit, text;
+};
+constexpr std::array kMeanings = std::to_array<Meaning>({
+    {"power.mean_w_per_gpu", "W", "mean over GPUs and time; the sum of its parts:"},
+    {"power.mean_w_per_gpu_low", "W",
+     "lower end of the 90 % interval, from the grades of the power parameters"},
+    {"power.mean_w_per_gpu_high", "W",
+     "upper end of the 90 % interval, from the grades of the power parameters"},
+    {"power.p95_w_per_gpu", "W", "what 95 % of all moments of all GPUs stay below"},
+    {"power.peak_w_per_gpu", "W", "the highest moment of any GPU"},
+    {"power.peak_w_per_gpu_low", "W", "lower end of the 90 % interval of the peak"},
+    {"power.peak_w_per_gpu_high", "W", "upper end of the 90 % interval of the peak"},
+    {"power.cluster_mean_w", "W",
+     "all nodes at their plugs: nodes x the sum of a node's parts, supplies' losses included:"},
+    {"power.cluster_peak_w", "W", "the highest interval of the cluster's power over time"},
+    {"power.facility_mean_w", "W", "cluster_mean_w x pue"},
+    {"power.energy_j_per_step", "J", "cluster_mean_w x step_time_s"},
+    {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x step_time_s"},
+    {"power.tokens_per_j", "", "tokens of a step / energy_j_per_step"},
+    {"thermal.mean_gpu_c", "C", "mean over GPUs and time of the die's temperature"},
+    {"thermal.max_gpu_c", "C", "the hottest moment of any die"},
+    {"thermal.max_gpu_c_low", "C", "lower end of the 90 % interval of the hottest die"},
+    {"thermal.max_gpu_c_high", "C", "upper end of the 90 % interval of the hottest die"},
+    {"thermal.spread_c", "K",
+     "hottest minus coolest GPU of one node, of the node where that is largest"},
+    {"thermal.mean_memory_c", "C", "mean over GPUs and time of the HBM's temperature"},
+    {"thermal.max_memory_c", "C", "the hottest moment of any HBM"},
+    {"thermal.throttled_time_fraction", "",
+     "share of GPU time in which power or temperature, not the user, hold the clock down"},
+    {"thermal.mean_clock_mhz", "MHz", "mean over GPUs and time of the SM clock"},
+    {"thermal.lowest_clock_mhz", "MHz", "mean clock of the slowest GPU"},
+    {"thermal.inlet_c", "C", "coolant that enters a node, mean over nodes"},
+    {"thermal.fan_fraction", "", "speed of fans or pumps, share of full speed, mean over nodes"},
+    {"cluster_power.interval_s", "s", "length of one sample of the cluster's power"},
+    {"cluster_power.lowest_w", "W", "the lowest interval of the cluster's power over time"},
+    {"cluster_power.p95_w", "W", "what 95 % of the intervals stay below"},
+    {"cluster_power.dominant_hz", "Hz", "frequency of the strongest swing of the cluster's power"},
+    {"cluster_power.dominant_rms_w", "W", "root mean square of that swing"},
+    {"cluster_power.smoothing_burnt_w", "W",
+     "mean power burnt to hold floor and downward ramp of power smoothing"},
+});
+
+Explanation number(std::string_view name, double value, std::string_view unit,
+                   std::string_view text) {
+  Explanation node =
+      number_node(std::string(name.substr(name.find('.') + 1)), value, unit, std::string(text));
+  // Degrees and megahertz take no further prefix.
+  if (unit == "C" || unit == "K" || unit == "MHz")
+    node.text = fmt::format("{:.1f} {}", value, unit);
+  return node;
+}
+
+std::vector<Explanation> parts_of(const std::vector<run::PowerPart>& parts) {
+  std::vector<Explanation> list;
+  for (const run::PowerPart& part : parts) list.push_back(number_node(part.name, part.watts, "W"));
+  return list;
+}
+
+std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
+                                   std::string_view field) {
+  const auto other = [&](std::string_view name) {
+    for (const Meaning& meaning : kMeanings)
+      if (meaning.field == name)
+        return number(name, run::find_summary_field(name)->get(run), meaning.unit, "");
+    return Explanation{};
+  };
+  const Explanation step = number_node("step_time_s", run.performance.step_time_s, "s");
+  if (field == "power.mean_w_per_gpu") return parts_of(run.power.gpu_parts);
+  if (field == "power.cluster_mean_w") return parts_of(run.power.node_parts);
+  if (field == "power.facility_mean_w")
+    return {other("power.cluster_mean_w"), explain_setting(job, "pue")};
+  if (field == "power.energy_j_per_step") return {other("power.cluster_mean_w"), step};
+  if (field == "power.gpu_energy_j_per_step")
+    return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"), step};
+  if (field == "power.tokens_per_j") return {other("power.energy_j_per_step"), step};
+  if (field.starts_with("thermal."))
+    return {explain_setting(job, "cooling"), explain_setting(job, "inlet_c"),
+            explain_setting(job, "power_cap"), explain_setting(job, "lock_clock"),
+            catalog_node(job, "temperature_target")};
+  return {};
+}
+
+}  // namespace
+
+base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
+                                        std::string_view field) {
+  if (!run.has_power)
+    return base::input_error(
+        fmt::format("--explain: nothing is known of {}: {}", field,
+                    job.conditions.constant_clocks
+                        ? std::string("clocks are constant")
+                        : fmt::format("the catalog lacks power or cooling of {} with {}",
+                                      job.cluster.node.name, job.cluster.node.gpu.name)));
+  for (const Meaning& meaning : kMeanings) {
+    if (meaning.field != field) continue;
+    Explanation node =
+        number(field, run::find_summary_field(field)->get(run), meaning.unit, meaning.text);
+    node.inputs = inputs_of(run, job, field);
+    if (field.starts_with("thermal.") && field.find("clock") != std::string_view::npos &&
+        !run.thermal.limit.empty())
+      node.formula += "; limited by " + run.thermal.limit;
+    return node;
+  }
+  return base::input_error(fmt::format("--explain: {} has no explanation", field));
+}
+
+}  // namespace ergometer::report

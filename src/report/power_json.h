@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/json_writer.h"
+#include "run/run.h"
+
+namespace ergometer::report {
+
+/// The members `power`, `thermal` and `cluster_power` of the summary document; none of them where
+/// the Run knows nothing of power. The samples of `cluster_power.watts` are left out when there are
+/// more than 4096: the Run file has them.
+void write_power(base::JsonWriter& json, const run::Run& run);
+/// Further members of a rank's object.
+void write_rank_power(base::JsonWriter& json, const run::Rank& rank);
+
+}  // namespace ergometer::report

@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "report/example_run.h"
+#include "report/power_text.h"
+#include "report/summary_json.h"
+#include "report/telemetry_csv.h"
+#include "report/trace.h"
+
+namespace ergometer::report {
+namespace {
+
+using nlohmann::json;
+
+run::Run powered_run() {
+  run::Run run = example_run();
+  add_example_power(run);
+  return run;
+}
+
+std::string written(const char* name,
+                    const std::function<base::Result<void>(const std::string&)>& write) {
+  const auto path =
+      std::filesystem::temp_directory_path() / (std::string(name) + std::to_string(getpid()));
+  EXPECT_TRUE(write(path.string()));
+  std::ifstream file(path);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  file.close();
+  std::filesystem::remove(path);
+  return text;
+}
+
+// 3200 W over two nodes.
+TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
+  EXPECT_EQ(power_text(powered_run(), {.colour = false, .unicode = false}),
+            R"(Power and heat
+  GPU          612 W mean, 680 W at the 95th percentile, 698 W peak; mean 580 W
+               to 645 W (90 %)
+  at the plug  1.60 kW a node, 3.20 kW the cluster, 3.60 kW at its peak, 3.84 kW
+               with the building
+  energy       3.20 kJ a step, 20.5 tokens/J
+  temperature  65.2 C mean, 79.5 C hottest (75 to 84 C, 90 %), 15.8 C apart in
+               one node; HBM 84.0 C; inlet 25.0 C, fans 75 %
+  clock        1,740 MHz mean, 1,650 MHz the slowest GPU; limited by power: the
+               cap holds clocks below 1980 MHz 25.0 % of the time
+)");
+}
+
+TEST(Power, ALineForEveryRank) {
+  EXPECT_EQ(rank_power_text(powered_run(), {.colour = false, .unicode = false}),
+            R"(   Rank  node  slot     power     peak      GPU  hottest      clock  throttled
+      0     0     0     600 W    690 W   60.5 C   63.0 C   1755 MHz      0.0 %
+      3     1     1     625 W    698 W   76.2 C   79.5 C   1650 MHz     75.0 %
+)");
+}
+
+TEST(Power, WhereNothingIsKnownNothingIsSaid) {
+  EXPECT_EQ(power_text(example_run(), {}), "");
+  EXPECT_EQ(rank_power_text(example_run(), {}), "");
+  const json document = json::parse(summary_json(example_run(), true));
+  for (const char* group : {"power", "thermal", "cluster_power"})
+    EXPECT_FALSE(document.contains(group)) << group;
+  EXPECT_FALSE(document.at("ranks").at(0).contains("mean_power_w"));
+}
+
+TEST(Power, JsonHasTheContractsNames) {
+  const json document = json::parse(summary_json(powered_run(), true));
+  const json& power = document.at("power");
+  EXPECT_EQ(power.at("mean_w_per_gpu"), 612.5);
+  EXPECT_EQ(power.at("p95_w_per_gpu"), 680);
+  EXPECT_EQ(power.at("peak_w_per_gpu"), 698);
+  EXPECT_EQ(power.at("cluster_mean_w"), 3200);
+  EXPECT_EQ(power.at("cluster_peak_w"), 3600);
+  EXPECT_EQ(power.at("energy_j_per_step"), 3200);
+  EXPECT_EQ(power.at("tokens_per_j"), 20.48);
+  EXPECT_EQ(power.at("mean_w_per_gpu_low"), 580);
+  EXPECT_EQ(power.at("gpu_parts_w").at("tensor"), 300);
+  EXPECT_EQ(power.at("node_parts_w").at("fans"), 175);
+  const json& thermal = document.at("thermal");
+  EXPECT_EQ(thermal.at("mean_gpu_c"), 65.25);
+  EXPECT_EQ(thermal.at("max_gpu_c"), 79.5);
+  EXPECT_EQ(thermal.at("spread_c"), 15.75);
+  EXPECT_EQ(thermal.at("throttled_time_fraction"), 0.375);
+  EXPECT_EQ(thermal.at("mean_clock_mhz"), 1740);
+  EXPECT_EQ(thermal.at("event_shares").at("sw_thermal_slowdown"), 0.125);
+  const json& rank = document.at("ranks").at(1);
+  for (const char* name : {"rank", "node", "slot", "stage", "mean_power_w", "peak_power_w",
+                           "mean_gpu_c", "max_gpu_c", "mean_clock_mhz", "throttled_time_fraction"})
+    EXPECT_TRUE(rank.contains(name)) << name;
+  EXPECT_EQ(rank.at("throttled_time_fraction"), 0.75);
+}
+
+TEST(Power, JsonHasTheClustersPowerOverTime) {
+  run::Run run = powered_run();
+  const json cluster = json::parse(summary_json(run, false)).at("cluster_power");
+  EXPECT_EQ(cluster.at("peak_w"), 3600);
+  EXPECT_EQ(cluster.at("interval_s"), 0.25);
+  EXPECT_EQ(cluster.at("ramps").at(0).at("up_w_per_s"), 4000);
+  EXPECT_EQ(cluster.at("bands").at(1).at("rms_w"), 120);
+  EXPECT_EQ(cluster.at("watts"), json::parse("[3600, 3600, 3000, 2600]"));
+  run.cluster_power.watts.assign(4097, 1.0);
+  const json longer = json::parse(summary_json(run, false)).at("cluster_power");
+  EXPECT_EQ(longer.at("samples"), 4097);
+  EXPECT_FALSE(longer.contains("watts"));
+}
+
+TEST(Telemetry, IsALineForEveryReading) {
+  EXPECT_EQ(written("ergometer-telemetry-",
+                    [](const auto& path) { return write_telemetry(powered_run(), path); }),
+            "time_ns,rank,power_w,average_power_w,gpu_c,memory_c,sm_clock_mhz,event_reasons\n"
+            "0,0,600,590,60,68,1755,0\n"
+            "100000000,0,640,595,61,68,1740,4\n"
+            "200000000,0,640,600,61,69,1755,0\n");
+}
+
+/// Values of one counter in order of time.
+std::vector<double> counter(const json& trace, int pid, const std::string& name) {
+  std::vector<double> values;
+  for (const json& event : trace.at("traceEvents"))
+    if (event.at("ph") == "C" && event.at("pid") == pid && event.at("name") == name)
+      values.push_back(event.at("args").begin()->get<double>());
+  return values;
+}
+
+// Readings that repeat are left out: 640 W stands once.
+TEST(Trace, TelemetryBecomesCounters) {
+  const json trace = json::parse(written(
+      "ergometer-counters-", [](const auto& path) { return write_trace(powered_run(), path); }));
+  using Values = std::vector<double>;
+  EXPECT_EQ(counter(trace, 0, "power"), (Values{600, 640}));
+  EXPECT_EQ(counter(trace, 0, "temperature GPU"), (Values{60, 61}));
+  EXPECT_EQ(counter(trace, 0, "temperature HBM"), (Values{68, 69}));
+  EXPECT_EQ(counter(trace, 0, "SM clock"), (Values{1755, 1740, 1755}));
+  EXPECT_EQ(counter(trace, 0, "sw_power_cap"), (Values{0, 1, 0}));
+  EXPECT_TRUE(counter(trace, 0, "sw_thermal_slowdown").empty());
+  // Four GPUs: the cluster is process 4.
+  EXPECT_EQ(counter(trace, 4, "power at the plug"), (Values{3600, 3000, 2600}));
+}
+
+}  // namespace
+}  // namespace ergometer::report

@@ -1,0 +1,96 @@
+#include "report/power_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/job_view.h"
+
+namespace ergometer::report {
+namespace {
+
+std::string watts(double value) { return base::format_si(value, "W"); }
+
+std::string megahertz(double value) { return base::format_count(std::llround(value)) + " MHz"; }
+
+std::string gpu_line(const run::Power& power) {
+  std::string line =
+      fmt::format("{} mean, {} at the 95th percentile, {} peak", watts(power.mean_w_per_gpu),
+                  watts(power.p95_w_per_gpu), watts(power.peak_w_per_gpu));
+  if (power.mean_interval_w.high > power.mean_interval_w.low)
+    line += fmt::format("; mean {} to {} (90 %)", watts(power.mean_interval_w.low),
+                        watts(power.mean_interval_w.high));
+  return line;
+}
+
+std::string cluster_line(const run::Power& power, int64_t nodes) {
+  std::string line;
+  if (nodes > 0)
+    line = fmt::format("{} a node, ", watts(power.cluster_mean_w / static_cast<double>(nodes)));
+  line += fmt::format("{} the cluster, {} at its peak", watts(power.cluster_mean_w),
+                      watts(power.cluster_peak_w));
+  if (power.facility_mean_w > power.cluster_mean_w * 1.0001)
+    line += fmt::format(", {} with the building", watts(power.facility_mean_w));
+  return line;
+}
+
+std::string energy_line(const run::Power& power) {
+  return fmt::format("{} a step, {:.3g} tokens/J", base::format_si(power.energy_j_per_step, "J"),
+                     power.tokens_per_j);
+}
+
+std::string temperature_line(const run::Thermal& thermal) {
+  std::string line =
+      fmt::format("{:.1f} C mean, {:.1f} C hottest", thermal.mean_gpu_c, thermal.max_gpu_c);
+  if (thermal.max_interval_c.high > thermal.max_interval_c.low)
+    line += fmt::format(" ({:.0f} to {:.0f} C, 90 %)", thermal.max_interval_c.low,
+                        thermal.max_interval_c.high);
+  line += fmt::format(", {:.1f} C apart in one node", thermal.spread_c);
+  if (thermal.max_memory_c > 0) line += fmt::format("; HBM {:.1f} C", thermal.max_memory_c);
+  return line + fmt::format("; inlet {:.1f} C, fans {:.0f} %", thermal.inlet_c,
+                            100 * thermal.fan_fraction);
+}
+
+std::string clock_line(const run::Thermal& thermal) {
+  std::string line = megahertz(thermal.mean_clock_mhz);
+  // Less than the governor's finest step apart: one clock.
+  if (thermal.lowest_clock_mhz < thermal.mean_clock_mhz - 1)
+    line += fmt::format(" mean, {} the slowest GPU", megahertz(thermal.lowest_clock_mhz));
+  if (!thermal.limit.empty()) line += "; limited by " + thermal.limit;
+  return line;
+}
+
+}  // namespace
+
+std::string power_text(const run::Run& run, const TextStyle& style) {
+  if (!run.has_power) return {};
+  std::string out = paint(style, "1", "Power and heat") + '\n';
+  const auto line = [&](std::string_view name, const std::string& text) {
+    constexpr size_t kWidth = 80, kIndent = 15;
+    out += fmt::format("  {:<13}{}\n", name, wrap(text, kWidth, kIndent));
+  };
+  line("GPU", gpu_line(run.power));
+  line("at the plug", cluster_line(run.power, view_job(run.job_json).nodes));
+  line("energy", energy_line(run.power));
+  line("temperature", temperature_line(run.thermal));
+  line("clock", clock_line(run.thermal));
+  return out;
+}
+
+std::string rank_power_text(const run::Run& run, const TextStyle& style) {
+  if (!run.has_power || run.ranks.empty()) return {};
+  const std::string head =
+      fmt::format("{:>7}{:>6}{:>6}{:>10}{:>9}{:>9}{:>9}{:>11}{:>11}", "Rank", "node", "slot",
+                  "power", "peak", "GPU", "hottest", "clock", "throttled");
+  std::string out = paint(style, "1", head) + '\n';
+  for (const run::Rank& rank : run.ranks)
+    out += fmt::format(
+        "{:>7}{:>6}{:>6}{:>8.0f} W{:>7.0f} W{:>7.1f} C{:>7.1f} C{:>7.0f} MHz{:>11}\n", rank.rank,
+        rank.node, rank.slot, rank.mean_power_w, rank.peak_power_w, rank.mean_gpu_c, rank.max_gpu_c,
+        rank.mean_clock_mhz, format_share(rank.throttled_time_fraction));
+  return out;
+}
+
+}  // namespace ergometer::report
