@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/device.h"
+#include "calibration/device_plan.h"
+
+namespace ergometer::calibration {
+
+/// A sample and what was asked of the device at that time.
+struct RecordedSample {
+  DeviceSample seen;
+  size_t phase = 0;    ///< of the plan
+  double phase_s = 0;  ///< since the phase began
+  DeviceLoad load;     ///< since the sample before
+};
+
+struct DeviceRecord {
+  DeviceLimits limits;
+  std::vector<PlanPhase> plan;
+  std::vector<RecordedSample> samples;
+  std::vector<std::string> notes;  ///< phases left out, and why
+
+  /// Held back from the fit.
+  bool held(const RecordedSample& sample) const {
+    return sample.phase_s > plan[sample.phase].fitted_s;
+  }
+};
+
+/// Carries the plan out, a sample every `period_s`. A phase whose cap or clock the driver refuses
+/// is left out, with a note; any other error ends the record. Load, cap and clock are given back in
+/// every case. `begin` is told of each phase; may be empty.
+base::Result<DeviceRecord> record(Device& device, const std::vector<PlanPhase>& plan,
+                                  double period_s,
+                                  const std::function<void(const PlanPhase&)>& begin);
+
+/// time_s,phase,phase_s,work,instant_w,...: a line a sample.
+std::string to_csv(const DeviceRecord& record);
+
+}  // namespace ergometer::calibration
