@@ -130,8 +130,9 @@ void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
   run::Power& power = result.power;
   power.mean_w_per_gpu = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_w; });
   power.p95_w_per_gpu = percentile_95(profile.samples);
-  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank)
-    power.peak_w_per_gpu = std::max(power.peak_w_per_gpu, gpus[static_cast<size_t>(rank)].peak_w);
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    if (context.fleet.role[gpu] >= 0)
+      power.peak_w_per_gpu = std::max(power.peak_w_per_gpu, gpus[gpu].peak_w);
   power.cluster_mean_w = context.record.cluster_w();
   fill_cluster_power(context, profile, result.cluster_power, power.cluster_peak_w);
   power.facility_mean_w = power.cluster_mean_w * context.job.conditions.pue;

@@ -21,7 +21,12 @@ std::string_view MeasuredRun::cell(std::string_view column) const {
 base::Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
                                                            const std::string& file) {
   ERGOMETER_ASSIGN(base::CsvTable parsed, base::parse_csv(csv, file));
-  ERGOMETER_TRY(base::require_columns(parsed, file, {"model", "gpu", "gpus"}));
+  // Rows of power have columns of their own; what has neither set is told about runs.
+  const bool has_power_rows =
+      base::require_columns(parsed, file,
+                            {"device", "workload", "config", "metric", "value", "unit"})
+          .has_value();
+  if (!has_power_rows) ERGOMETER_TRY(base::require_columns(parsed, file, {"model", "gpu", "gpus"}));
   if (parsed.rows.empty())
     return base::input_error(fmt::format("{}: holds no measured run under its header", file));
   const auto table = std::make_shared<const base::CsvTable>(std::move(parsed));

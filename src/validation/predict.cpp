@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "engine/prepared.h"
+#include "validation/power_predict.h"
 
 namespace ergometer::validation {
 namespace {
@@ -74,7 +75,16 @@ std::string scale_of(int64_t gpus) {
   return "above 4096";
 }
 
+void add_traits(const spec::Job& job, Prediction& prediction) {
+  auto& traits = prediction.traits;
+  traits["gpu"] = job.cluster.node.gpu.name;
+  traits["parallelism"] = parallelism_of(job);
+  traits["scale"] = scale_of(job.gpus);
+  traits["precision"] = precision_of(job, traits["precision"]);
+}
+
 Prediction predict(const MeasuredRun& row) {
+  if (is_power_row(row)) return predict_power(row);
   Prediction out;
   out.traits = traits_as_written(row);
   auto made = make_job(row);
@@ -91,10 +101,7 @@ Prediction predict(const MeasuredRun& row) {
   }
   out.kind = engine::evidence_key(job);
   out.gpus = job.gpus;
-  out.traits["gpu"] = job.cluster.node.gpu.name;
-  out.traits["parallelism"] = parallelism_of(job);
-  out.traits["scale"] = scale_of(job.gpus);
-  out.traits["precision"] = precision_of(job, out.traits["precision"]);
+  add_traits(job, out);
   auto estimate = engine::estimate(job);
   if (!estimate) {
     out.skipped_reason = estimate.error().message;
@@ -104,6 +111,8 @@ Prediction predict(const MeasuredRun& row) {
   out.memory = std::move(estimate->memory);
   out.memory_bytes = out.measured.memory_between_steps ? estimate->allocated_after_step_bytes
                                                        : out.memory.peak_bytes;
+  // A power that cannot be predicted takes nothing from what can.
+  if (auto power = power_of_run(row, job)) out.power = *std::move(power);
   return out;
 }
 

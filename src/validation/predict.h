@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,13 @@
 
 namespace ergometer::validation {
 
+/// A power, measured and predicted, W.
+struct PowerQuantity {
+  std::string name;  ///< "power_w_per_gpu" | "node_power_w"
+  double measured = 0, predicted = 0;
+  double low = 0, high = 0;  ///< 90 % interval of the prediction
+};
+
 /// What the simulator says about one measured row, beside what was measured.
 struct Prediction {
   std::string skipped_reason;  ///< why nothing was predicted; empty when it was
@@ -24,7 +32,8 @@ struct Prediction {
   run::Memory memory;
   double memory_bytes =
       0;  ///< what the row's memory is held to: the peak, or what lies between steps
-  engine::EvidenceKey kind;  ///< of the job; empty when there is none
+  std::optional<PowerQuantity> power;  ///< of a row that gives one
+  engine::EvidenceKey kind;            ///< of the job; empty when there is none
   int64_t gpus = 0;
   /// Where the row belongs in a table, by dimension ("gpu", "parallelism", ...): of the job as
   /// resolved where there is one, else as the row spells it.
@@ -34,6 +43,9 @@ struct Prediction {
 /// Makes the row's job and simulates it. A row that cannot be predicted is an outcome, not an
 /// error.
 Prediction predict(const MeasuredRun& row);
+
+/// Sets the traits that follow from the resolved job.
+void add_traits(const spec::Job& job, Prediction& prediction);
 
 /// All rows, `threads` at a time; `done` is called after each, from any thread. The outcome does
 /// not depend on the number of threads.

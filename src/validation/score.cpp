@@ -7,10 +7,13 @@
 #include <map>
 #include <utility>
 
+#include "validation/power_predict.h"
+
 namespace ergometer::validation {
 namespace {
 
-constexpr std::string_view kStepTime = "step_time_s", kMemory = "memory_bytes";
+constexpr std::string_view kStepTime = "step_time_s", kMemory = "memory_bytes",
+                           kPower = "power_w_per_gpu";
 
 struct Weighted {
   double value = 0, weight = 0;
@@ -64,9 +67,19 @@ void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction
   const Measurement& measured = prediction.measured;
   ++score.total;
   if (!prediction.skipped_reason.empty()) {
-    score.rows.push_back(scored(id, group, kStepTime, index));
+    score.rows.push_back(scored(id, group, is_power_row(run) ? kPower : kStepTime, index));
     score.rows.back().skipped_reason = prediction.skipped_reason;
     return;
+  }
+  if (prediction.power) {
+    const PowerQuantity& power = *prediction.power;
+    ScoredRow row = scored(id, group, power.name, index);
+    compare(row, power.measured, power.predicted, power.low, power.high);
+    score.rows.push_back(std::move(row));
+    if (is_power_row(run)) {
+      ++score.accepted;
+      return;
+    }
   }
   const run::Performance& p = prediction.performance;
   ScoredRow time = scored(id, group, kStepTime, index);
@@ -88,7 +101,8 @@ void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction
 std::vector<const ScoredRow*> rows_of(const Score& score, std::string_view quantity) {
   std::vector<const ScoredRow*> rows;
   for (const ScoredRow& row : score.rows)
-    if (row.quantity == quantity) rows.push_back(&row);
+    if (row.quantity == quantity || (quantity == kPower && row.quantity == "node_power_w"))
+      rows.push_back(&row);
   return rows;
 }
 
@@ -167,10 +181,15 @@ Score score(const std::vector<MeasuredRun>& runs, const std::vector<Prediction>&
   for (size_t i = 0; i < runs.size(); ++i) add_rows(result, runs[i], predictions[i], i);
   const auto times = rows_of(result, kStepTime);
   const auto memories = rows_of(result, kMemory);
+  const auto powers = rows_of(result, kPower);
   result.step_time = error_statistics(times);
   result.memory = error_statistics(memories);
+  result.power = error_statistics(powers);
   for (const std::string& dimension : by) {
-    result.tables.push_back(table_by(times, kStepTime, predictions, dimension));
+    if (!times.empty() || powers.empty())
+      result.tables.push_back(table_by(times, kStepTime, predictions, dimension));
+    if (!powers.empty())
+      result.tables.push_back(table_by(powers, "power_w", predictions, dimension));
     if (!memories.empty())
       result.tables.push_back(table_by(memories, kMemory, predictions, dimension));
   }

@@ -13,7 +13,8 @@ namespace ergometer::validation {
 /// One measured quantity of one row beside its prediction; or a row that has none, and why.
 struct ScoredRow {
   std::string id, group;
-  std::string quantity;                       ///< "step_time_s" | "memory_bytes"
+  std::string quantity;  ///< "step_time_s" | "memory_bytes" | "power_w_per_gpu" |
+                         ///< "node_power_w"
   std::optional<double> measured, predicted;  ///< in the quantity's unit
   double low = 0, high = 0;                   ///< 90 % interval of the prediction
   std::optional<double> error_pct;            ///< 100 (predicted / measured - 1)
@@ -50,7 +51,7 @@ struct ScoreTable {
 struct Score {
   std::vector<ScoredRow> rows;      ///< in the file's order
   int64_t total = 0, accepted = 0;  ///< rows; those that were predicted and have a measurement
-  ErrorStatistics step_time, memory;
+  ErrorStatistics step_time, memory, power;
   /// Whether a job fits in memory, called right: every measured row ran, so it fits.
   int64_t fits_known = 0, fits_right = 0;
   std::vector<ScoreTable> tables;

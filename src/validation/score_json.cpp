@@ -98,6 +98,9 @@ std::string to_json(const Score& score, const std::vector<Prediction>& predictio
   json.key("memory_bytes").begin_object(JsonWriter::Layout::kOneLine);
   write_statistics(json, score.memory);
   json.end_object();
+  json.key("power_w").begin_object(JsonWriter::Layout::kOneLine);
+  write_statistics(json, score.power);
+  json.end_object();
   json.key("fits").begin_object(JsonWriter::Layout::kOneLine);
   json.member("known", score.fits_known).member("right", score.fits_right).end_object();
   write_lines(json, "groups", "group", score.groups);

@@ -10,15 +10,16 @@ namespace {
 
 std::string format_value(const std::string& quantity, std::optional<double> value) {
   if (!value) return "-";
-  return quantity == "memory_bytes" ? base::format_binary_bytes(*value)
-                                    : base::format_seconds(*value);
+  if (quantity == "memory_bytes") return base::format_binary_bytes(*value);
+  if (quantity.find("power") != quantity.npos) return fmt::format("{:.0f} W", *value);
+  return base::format_seconds(*value);
 }
 
 std::string row_line(const ScoredRow& row, size_t width) {
   std::string line = fmt::format("{:<{}}  ", row.id, width);
   if (!row.skipped_reason.empty())
-    return line + fmt::format("{:<12}  skipped: {}\n", row.quantity, row.skipped_reason);
-  return line + fmt::format("{:<12}  {:>9}  {:>9}  {:>+7.1f} %\n", row.quantity,
+    return line + fmt::format("{:<15}  skipped: {}\n", row.quantity, row.skipped_reason);
+  return line + fmt::format("{:<15}  {:>9}  {:>9}  {:>+7.1f} %\n", row.quantity,
                             format_value(row.quantity, row.measured),
                             format_value(row.quantity, row.predicted), *row.error_pct);
 }
@@ -30,7 +31,7 @@ size_t id_width(const Score& score) {
 }
 
 std::string head(size_t width) {
-  return fmt::format("{:<{}}  {:<12}  {:>9}  {:>9}  {:>9}\n", "row", width, "quantity", "measured",
+  return fmt::format("{:<{}}  {:<15}  {:>9}  {:>9}  {:>9}\n", "row", width, "quantity", "measured",
                      "predicted", "error");
 }
 
@@ -86,7 +87,7 @@ std::string statistics_text(std::string_view quantity, const ErrorStatistics& e)
   line("row:", e.mean_pct, e.median_pct, e.bias_pct);
   line("group:", e.group_mean_pct, e.group_median_pct, e.group_bias_pct);
   out += fmt::format("  within 15 %: {:.1f} % of the rows\n", 100 * e.within_15_fraction);
-  if (quantity == "step_time_s")
+  if (quantity != "memory_bytes")
     out += fmt::format("  inside the 90 % interval: {:.1f} % of the rows\n",
                        100 * e.inside_interval_fraction);
   return out;
@@ -100,6 +101,7 @@ std::string totals(const Score& score) {
                                 score.total, share(score.accepted, score.total));
   out += statistics_text("step_time_s", score.step_time);
   out += statistics_text("memory_bytes", score.memory);
+  out += statistics_text("power_w", score.power);
   if (score.fits_known > 0)
     out +=
         fmt::format("\nruns that did fit in memory, and are said to: {} of {} ({:.1f} %)\n",
