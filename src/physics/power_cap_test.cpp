@@ -60,6 +60,7 @@ struct Training {
   double light_share;   ///< activity of the work that does not follow the clock
   double memory_clock;  ///< share of the top clock below which that work slows down as well
   double held;          ///< the driver holds this share of the cap
+  double inlet_c, resistance_k_per_w;  ///< assumed
 };
 
 struct Outcome {
@@ -71,36 +72,42 @@ class Model {
  public:
   Model(const GpuPower& gpu, const Training& training) : gpu_(gpu), training_(training) {}
 
-  Outcome run(double activity_w, double clocked_share, double cap_w) const {
+  Outcome run(double activity_w, double clocked_share, const Row& row) const {
     const double top_hz = gpu_.clocks.highest_hz;
     Outcome sum;
     for (const double part : {1 + training_.ripple, 1.0, 1 - training_.ripple}) {
       const Load load = split(activity_w * part);
       const Response response{1, top_hz};
-      const double clock = decide(load, response, cap_w);
-      add(sum, clocked_share / 3 * top_hz / clock, clock, load_at(load, response, clock));
+      const double clock = decide(load, response, row);
+      add(sum, clocked_share / 3 * top_hz / clock, clock, load_at(load, response, clock), row);
     }
     const Load light = split(activity_w * training_.light_share);
-    const double clock = decide(light, {0, top_hz}, cap_w);
+    const double clock = decide(light, {0, top_hz}, row);
     const double slowed = std::max(1.0, training_.memory_clock * top_hz / clock);
-    add(sum, (1 - clocked_share) * slowed, clock, light);
+    add(sum, (1 - clocked_share) * slowed, clock, light, row);
     return sum;
   }
   /// What it draws while kernels wait; a job below it leaves the GPU to itself some of the time.
-  double waiting_w() const { return gpu_.power_w(gpu_.clocks.highest_hz, gpu_.leakage_c, {}, {}); }
+  double waiting_w(const Row& row) const {
+    return gpu_.power_w(gpu_.clocks.highest_hz, die_c(row), {}, {});
+  }
 
  private:
   Load split(double activity_w) const {
     return {activity_w * (1 - training_.memory_share), activity_w * training_.memory_share, 0,
             true};
   }
-  double decide(const Load& load, const Response& response, double cap_w) const {
-    return decide_clock(gpu_, {}, {training_.held * cap_w}, gpu_.leakage_c, load, response, 0)
+  /// The tables have no temperatures.
+  double die_c(const Row& row) const {
+    return training_.inlet_c + training_.resistance_k_per_w * row.power_w;
+  }
+  double decide(const Load& load, const Response& response, const Row& row) const {
+    return decide_clock(gpu_, {}, {training_.held * row.cap_w}, die_c(row), load, response, 0)
         .clock_hz;
   }
-  void add(Outcome& sum, double time, double clock_hz, const Load& load) const {
+  void add(Outcome& sum, double time, double clock_hz, const Load& load, const Row& row) const {
     sum.time += time;
-    sum.energy_j += time * gpu_.power_w(clock_hz, gpu_.leakage_c, load, {});
+    sum.energy_j += time * gpu_.power_w(clock_hz, die_c(row), load, {});
   }
 
   GpuPower gpu_;
@@ -115,14 +122,13 @@ std::vector<Error> errors_with(const Model& model, const Job& job, double clocke
   double low = 0, high = 700;
   for (int i = 0; i < 24; ++i) {
     const double middle = (low + high) / 2;
-    const double power = model.run(middle, clocked_share, job.uncapped().cap_w).power_w();
+    const double power = model.run(middle, clocked_share, job.uncapped()).power_w();
     (power < job.uncapped().power_w ? low : high) = middle;
   }
-  const double unit =
-      job.uncapped().time_s / model.run(low, clocked_share, job.uncapped().cap_w).time;
+  const double unit = job.uncapped().time_s / model.run(low, clocked_share, job.uncapped()).time;
   std::vector<Error> errors;
   for (const Row& row : job.rows) {
-    const Outcome is = model.run(low, clocked_share, row.cap_w);
+    const Outcome is = model.run(low, clocked_share, row);
     errors.push_back({row.cap_w, is.time * unit / row.time_s - 1, is.power_w() / row.power_w - 1});
   }
   return errors;
@@ -131,7 +137,7 @@ std::vector<Error> errors_with(const Model& model, const Job& job, double clocke
 /// The job's errors, the row that its activity comes from left out.
 std::vector<Error> errors_of(const Model& model, const Job& job) {
   std::vector<Error> best;
-  if (job.uncapped().power_w < model.waiting_w()) {  // mostly idle: no cap reaches it
+  if (job.uncapped().power_w < model.waiting_w(job.uncapped())) {  // mostly idle: no cap reaches it
     for (const Row& row : job.rows)
       best.push_back({row.cap_w, job.uncapped().time_s / row.time_s - 1,
                       job.uncapped().power_w / row.power_w - 1});
@@ -202,7 +208,7 @@ TEST(PowerCap, V100) {
   gpu.clocks.highest_hz = 1380e6;
   gpu.voltage.knee_hz *= gpu.clocks.highest_hz / gpu.voltage.highest_hz;
   gpu.voltage.highest_hz = gpu.clocks.highest_hz;
-  const Tables tables = predict(Model(gpu, {0.344, 0.232, 0.071, 0.437, 0.991}), "v100");
+  const Tables tables = predict(Model(gpu, {0.425, 0.341, 0.0, 0.542, 0.976, 32, 0.16}), "v100");
   score("fitted", tables.fitted, 0);
   const Score held_back = score("held back", tables.held_back, 0);
   const Score all = score("all", tables.all, 0);
@@ -214,7 +220,7 @@ TEST(PowerCap, V100) {
 
 TEST(PowerCap, A40) {
   const GpuPower gpu = *gpu_power(spec::read_cluster("a40")->node.gpu);
-  const Tables tables = predict(Model(gpu, {0.285, 0.241, 0.0, 0.597, 0.983}), "a40");
+  const Tables tables = predict(Model(gpu, {0.285, 0.241, 0.0, 0.597, 0.983, 60, 0}), "a40");
   score("fitted", tables.fitted, 0);
   score("fitted", tables.fitted, 150);
   const Score held_back = score("held back", tables.held_back, 0);

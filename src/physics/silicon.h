@@ -7,10 +7,11 @@
 
 namespace ergometer::physics {
 
-/// How far GPUs of a kind differ, standard deviations (docs/models/power.md).
+/// How far GPUs of a kind differ, standard deviations: assumed, so that clocks under one cap at one
+/// temperature spread by 1 to 2 % (docs/models/clocks.md).
 struct SiliconSpread {
-  double leakage = 0.10;   ///< of its logarithm
-  double voltage = 0.008;  ///< of the relative voltage
+  double leakage = 0.15;   ///< of its logarithm
+  double voltage = 0.015;  ///< of the relative voltage
   double thermal_resistance = 0.08;
   double sensor_gain = 0.025;
 };
