@@ -30,7 +30,7 @@ constexpr std::array kMeanings = std::to_array<Meaning>({
     {"power.facility_mean_w", "W", "cluster_mean_w x pue"},
     {"power.energy_j_per_step", "J", "cluster_mean_w x step_time_s"},
     {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x step_time_s"},
-    {"power.tokens_per_j", "", "tokens of a step / energy_j_per_step"},
+    {"power.tokens_per_j", "", "tokens_per_s x step_time_s / energy_j_per_step"},
     {"thermal.mean_gpu_c", "C", "mean over GPUs and time of the die's temperature"},
     {"thermal.max_gpu_c", "C", "the hottest moment of any die"},
     {"thermal.max_gpu_c_low", "C", "lower end of the 90 % interval of the hottest die"},
@@ -80,13 +80,20 @@ std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
   };
   const Explanation step = number_node("step_time_s", run.performance.step_time_s, "s");
   if (field == "power.mean_w_per_gpu") return parts_of(run.power.gpu_parts);
-  if (field == "power.cluster_mean_w") return parts_of(run.power.node_parts);
+  if (field == "power.cluster_mean_w") {
+    std::vector<Explanation> inputs = parts_of(run.power.node_parts);
+    inputs.insert(inputs.begin(),
+                  number_node("nodes", static_cast<double>(job.nodes()), "", "gpus / GPUs a node"));
+    return inputs;
+  }
   if (field == "power.facility_mean_w")
     return {other("power.cluster_mean_w"), explain_setting(job, "pue")};
   if (field == "power.energy_j_per_step") return {other("power.cluster_mean_w"), step};
   if (field == "power.gpu_energy_j_per_step")
     return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"), step};
-  if (field == "power.tokens_per_j") return {other("power.energy_j_per_step"), step};
+  if (field == "power.tokens_per_j")
+    return {number_node("tokens_per_s", run.performance.tokens_per_s, ""), step,
+            other("power.energy_j_per_step")};
   if (field.starts_with("thermal."))
     return {explain_setting(job, "cooling"), explain_setting(job, "inlet_c"),
             explain_setting(job, "power_cap"), explain_setting(job, "lock_clock"),
@@ -112,7 +119,7 @@ base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& jo
     node.inputs = inputs_of(run, job, field);
     if (field.starts_with("thermal.") && field.find("clock") != std::string_view::npos &&
         !run.thermal.limit.empty())
-      node.formula += "; limited by " + run.thermal.limit;
+      node.formula += "; limit: " + run.thermal.limit;
     return node;
   }
   return base::input_error(fmt::format("--explain: {} has no explanation", field));

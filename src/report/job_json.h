@@ -7,8 +7,9 @@
 
 namespace ergometer::report {
 
-/// The `job` object of the summary: model, cluster, parallelism, training, as resolved. It is
-/// stored in the Run, so that whoever reads a Run later needs nothing else to know what was run.
+/// The `job` object of the summary: model, cluster, parallelism, training, conditions, as resolved.
+/// It is stored in the Run, so that whoever reads a Run later needs nothing else to know what was
+/// run.
 std::string job_json(const spec::Job& job);
 
 // The words of the settings' choices, as users write them.

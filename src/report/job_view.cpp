@@ -1,5 +1,7 @@
 #include "report/job_view.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 namespace ergometer::report {
@@ -33,6 +35,34 @@ double real(const Json& object, const char* name) {
 bool truth(const Json& object, const char* name) {
   const Json& found = member(object, name);
   return found.is_boolean() && found.get<bool>();
+}
+
+/// What differs from a job that says nothing about its surroundings.
+std::vector<std::string> conditions_of(const Json& conditions) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* name, const char* before, const char* after, double scale = 1) {
+    if (member(conditions, name).is_number())
+      words.push_back(fmt::format("{}{:g}{}", before, scale * real(conditions, name), after));
+  };
+  if (text(conditions, "clocks") == "constant") words.emplace_back("constant clocks");
+  const std::string cooling = text(conditions, "cooling");
+  if (cooling == "liquid" || cooling == "immersion") words.push_back(cooling + " cooling");
+  add("inlet_c", "inlet ", " C");
+  add("fan", "fans ", " %", 100);
+  add("power_cap_w", "power cap ", " W");
+  add("lock_clock_mhz", "clock lock ", " MHz");
+  add("cluster_cap_w", "cluster cap ", " kW", 1e-3);
+  add("duration_s", "", " s from a cold start");
+  add("start_c", "GPUs at ", " C at the start");
+  if (real(conditions, "seed") != 0) add("seed", "silicon ", "");
+  if (member(conditions, "operand_activity").is_number() &&
+      real(conditions, "operand_activity") < 1)
+    add("operand_activity", "operand activity ", "");
+  if (real(conditions, "pue") > 1) add("pue", "PUE ", "");
+  if (member(conditions, "power_smoothing").is_object()) words.emplace_back("power smoothing");
+  if (const Json& overrides = member(conditions, "overrides"); overrides.is_array())
+    for (const Json& one : overrides) words.push_back(text(one, "text"));
+  return words;
 }
 
 }  // namespace
@@ -72,6 +102,7 @@ JobView view_job(const std::string& job_json) {
   view.generate_tokens = integer(training, "generate_tokens");
   view.lora_rank = integer(training, "lora_rank");
   view.flops_full = text(training, "flops") == "full";
+  view.conditions = conditions_of(member(job, "conditions"));
   return view;
 }
 

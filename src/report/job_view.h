@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ergometer::report {
 
@@ -15,6 +16,8 @@ struct JobView {
   bool sequence_parallel = false, fsdp = false, flops_full = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
           generate_tokens = 0;
+  /// What the user said about power, clocks, cooling and faults, a few words each.
+  std::vector<std::string> conditions;
 
   /// Ranks of one pipeline stage; 0 when the layout is not known.
   int64_t stage_ranks() const { return tp * cp * dp; }

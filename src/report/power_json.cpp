@@ -1,7 +1,5 @@
 #include "report/power_json.h"
 
-#include <algorithm>
-
 #include "report/summary_members.h"
 
 namespace ergometer::report {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "report/example_run.h"
@@ -34,6 +35,18 @@ std::string written(const char* name,
   return text;
 }
 
+TEST(Power, TheHeaderSaysWhatWasAskedFor) {
+  run::Run run = powered_run();
+  run.job_json = R"({"model": {"name": "tiny"}, "conditions": {"clocks": "governed",
+    "power_cap_w": 500, "lock_clock_mhz": null, "cooling": "liquid", "inlet_c": 35, "fan": 0.5,
+    "seed": 0, "operand_activity": 1, "duration_s": 600, "cluster_cap_w": null, "pue": 1,
+    "power_smoothing": null, "overrides": [{"text": "node0.fan=40%"}, {"text": "gpu1.speed=80%"}]}})";
+  EXPECT_NE(summary_text(run, {.colour = false, .unicode = false})
+                .find("\nliquid cooling, inlet 35 C, fans 50 %, power cap 500 W, 600 s from a cold "
+                      "start,\nnode0.fan=40%, gpu1.speed=80%\n"),
+            std::string::npos);
+}
+
 // 3200 W over two nodes.
 TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
   EXPECT_EQ(power_text(powered_run(), {.colour = false, .unicode = false}),
@@ -45,8 +58,8 @@ TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
   energy       3.20 kJ a step, 20.5 tokens/J
   temperature  65.2 C mean, 79.5 C hottest (75 to 84 C, 90 %), 15.8 C apart in
                one node; HBM 84.0 C; inlet 25.0 C, fans 75 %
-  clock        1,740 MHz mean, 1,650 MHz the slowest GPU; limited by power: the
-               cap holds clocks below 1980 MHz 25.0 % of the time
+  clock        1,740 MHz mean, 1,650 MHz the slowest GPU
+  limit        power: the cap holds clocks below 1980 MHz 25.0 % of the time
 )");
 }
 

@@ -58,7 +58,6 @@ std::string clock_line(const run::Thermal& thermal) {
   // Less than the governor's finest step apart: one clock.
   if (thermal.lowest_clock_mhz < thermal.mean_clock_mhz - 1)
     line += fmt::format(" mean, {} the slowest GPU", megahertz(thermal.lowest_clock_mhz));
-  if (!thermal.limit.empty()) line += "; limited by " + thermal.limit;
   return line;
 }
 
@@ -76,6 +75,7 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
   line("energy", energy_line(run.power));
   line("temperature", temperature_line(run.thermal));
   line("clock", clock_line(run.thermal));
+  if (!run.thermal.limit.empty()) line("limit", run.thermal.limit);
   return out;
 }
 

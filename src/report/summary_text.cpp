@@ -85,6 +85,9 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
+    if (!job.conditions.empty())
+      out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
+             '\n';
   }
   if (run.source != "simulated") out += fmt::format("({} Run)\n", run.source);
   if (!run.memory.fits) {

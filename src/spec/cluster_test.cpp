@@ -30,6 +30,12 @@ TEST(ReadCluster, EveryCatalogNodeAndClusterReads) {
     EXPECT_FALSE(cluster->node.nics.empty()) << entry.name;
     EXPECT_TRUE(cluster->fabric.parameters.has("collective.latency")) << entry.name;
     EXPECT_TRUE(cluster->node.parameters.has("collective.latency")) << entry.name;
+    // Every machine of the catalog can tell what it draws and how hot it gets.
+    EXPECT_TRUE(cluster->node.gpu.parameters.has("power.constant")) << entry.name;
+    EXPECT_TRUE(cluster->node.parameters.has("power.supply_efficiency")) << entry.name;
+    const char* built =
+        cluster->node.cooling == Cooling::kLiquid ? "cooling.liquid.inlet" : "cooling.air.inlet";
+    EXPECT_TRUE(cluster->node.parameters.has(built)) << entry.name;
     ++read;
   }
   EXPECT_GT(read, 30);
