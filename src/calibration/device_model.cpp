@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "base/exponential.h"
+#include "base/random.h"
+
 namespace ergometer::calibration {
 namespace {
 
@@ -60,6 +63,18 @@ std::vector<Bounds> bounds_of(std::span<const DeviceKnob> knobs, DeviceModel pri
 DeviceModel moved(DeviceModel prior, std::span<const DeviceKnob> knobs, std::span<const double> x) {
   for (size_t i = 0; i < knobs.size(); ++i) knobs[i].of(prior) *= std::exp(x[i]);
   return prior;
+}
+
+DeviceModel board_of_its_own(DeviceModel kind, uint64_t seed) {
+  uint64_t draw = 0;
+  const base::Random random(seed, 0, "board");
+  for (const auto knobs : {power_knobs(), heat_knobs()})
+    for (const DeviceKnob& knob : knobs) {
+      double& value = knob.of(kind);
+      value *= base::exponential(knob.sigma / 3 * random.normal(draw++));
+      if (knob.most > 0) value = std::min(value, knob.most);
+    }
+  return kind;
 }
 
 SamplePower power_of(const DeviceModel& model, const RecordedSample& sample) {

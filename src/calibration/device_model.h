@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,10 @@ std::span<const DeviceKnob> heat_knobs();
 std::vector<Bounds> bounds_of(std::span<const DeviceKnob> knobs, DeviceModel prior);
 /// The prior with its knobs moved.
 DeviceModel moved(DeviceModel prior, std::span<const DeviceKnob> knobs, std::span<const double> x);
+
+/// The same kind of GPU, but its own board: every knob moved by a draw of a third of its sigma that
+/// depends on `seed` and the knob's place alone.
+DeviceModel board_of_its_own(DeviceModel kind, uint64_t seed);
 
 /// Power while doing what a sample saw, at its clock and temperature, and the part of it that the
 /// HBM turns into heat.

@@ -94,14 +94,14 @@ double duration_s(const std::vector<PlanPhase>& plan) {
 }
 
 std::string to_text(const std::vector<PlanPhase>& plan) {
-  std::string out = fmt::format("{:>7}  {:>6}  {:<22}  {}\n", "at", "for", "phase", "fit sees");
+  std::string out = fmt::format("{:>7}  {:>6}  {:<23}  {}\n", "at", "for", "phase", "fit sees");
   double at = 0;
   for (const PlanPhase& phase : plan) {
     const std::string seen = phase.fitted_s >= phase.duration_s ? "all"
                              : phase.fitted_s <= 0              ? "nothing"
                                                    : fmt::format("first {:g} s", phase.fitted_s);
     out +=
-        fmt::format("{:>5.0f} s  {:>4.0f} s  {:<22}  {}\n", at, phase.duration_s, phase.name, seen);
+        fmt::format("{:>5.0f} s  {:>4.0f} s  {:<23}  {}\n", at, phase.duration_s, phase.name, seen);
     at += phase.duration_s;
   }
   return out + fmt::format("{:>5.0f} s in all\n", at);

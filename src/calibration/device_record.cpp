@@ -48,8 +48,10 @@ std::string_view word_of(const DeviceLoad& load) {
 /// A phase of the record under way.
 class Recorder {
  public:
-  Recorder(Device& device, double period_s, DeviceRecord& record)
-      : device_(device), period_s_(period_s), record_(record) {}
+  Recorder(Device& device, double period_s, const RecordWatcher& watcher, DeviceRecord& record)
+      : device_(device), period_s_(period_s), watcher_(watcher), record_(record) {}
+
+  bool stopped() const { return watcher_.stopped && watcher_.stopped(); }
 
   Result<void> run(size_t index) {
     const PlanPhase& phase = record_.plan[index];
@@ -60,7 +62,7 @@ class Recorder {
         return {};
       }
     const auto samples = static_cast<int64_t>(std::llround(phase.duration_s / period_s_));
-    for (int64_t i = 0; i < samples; ++i) {
+    for (int64_t i = 0; i < samples && !stopped(); ++i) {
       const double phase_s = static_cast<double>(i) * period_s_;
       ERGOMETER_TRY(switch_to(is_on(phase, phase_s) ? phase.load : DeviceLoad{}));
       ERGOMETER_ASSIGN(const DeviceSample seen, device_.sample_at(begin_s_ + phase_s + period_s_));
@@ -79,6 +81,7 @@ class Recorder {
 
   Device& device_;
   double period_s_;
+  const RecordWatcher& watcher_;
   DeviceRecord& record_;
   DeviceLoad load_;
   double begin_s_ = 0;
@@ -87,14 +90,14 @@ class Recorder {
 }  // namespace
 
 Result<DeviceRecord> record(Device& device, const std::vector<PlanPhase>& plan, double period_s,
-                            const std::function<void(const PlanPhase&)>& begin) {
+                            const RecordWatcher& watcher) {
   DeviceRecord result;
   result.limits = device.limits();
   result.plan = plan;
   const Restored restored(device);
-  Recorder recorder(device, period_s, result);
-  for (size_t index = 0; index < plan.size(); ++index) {
-    if (begin) begin(plan[index]);
+  Recorder recorder(device, period_s, watcher, result);
+  for (size_t index = 0; index < plan.size() && !recorder.stopped(); ++index) {
+    if (watcher.begin) watcher.begin(plan[index]);
     ERGOMETER_TRY(recorder.run(index));
   }
   return result;

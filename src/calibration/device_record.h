@@ -30,12 +30,17 @@ struct DeviceRecord {
   }
 };
 
+/// Who looks on while a plan is carried out; each may be empty.
+struct RecordWatcher {
+  std::function<void(const PlanPhase&)> begin;  ///< told of each phase
+  std::function<bool()> stopped;                ///< asked before every sample: end here?
+};
+
 /// Carries the plan out, a sample every `period_s`. A phase whose cap or clock the driver refuses
-/// is left out, with a note; any other error ends the record. Load, cap and clock are given back in
-/// every case. `begin` is told of each phase; may be empty.
+/// is left out, with a note; any other error ends the record, and so does `stopped`, without one.
+/// Load, cap and clock are given back in every case.
 base::Result<DeviceRecord> record(Device& device, const std::vector<PlanPhase>& plan,
-                                  double period_s,
-                                  const std::function<void(const PlanPhase&)>& begin);
+                                  double period_s, const RecordWatcher& watcher);
 
 /// time_s,phase,phase_s,work,instant_w,...: a line a sample.
 std::string to_csv(const DeviceRecord& record);

@@ -126,6 +126,17 @@ TEST(DeviceRecord, HasASampleEveryPeriodAndGivesSettingsBack) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 21);
 }
 
+TEST(DeviceRecord, EndsWhereItIsStopped) {
+  const auto device = simulate_device(near_h100());
+  const std::vector<PlanPhase> plan = {{"load", 1, {DeviceWork::kMatrix, false}, 0, 0, 0, 1},
+                                       {"more", 1, {DeviceWork::kMatrix, false}, 0, 0, 0, 1}};
+  int asked = 0;
+  const auto found = record(*device, plan, 0.1, {{}, [&] { return ++asked > 5; }});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->samples.size(), 4u);  // the first question is before the phase
+  EXPECT_EQ(device->sample_at(2)->reasons, 0x1u);
+}
+
 const DeviceNumber& number(const std::vector<DeviceNumber>& numbers, std::string_view name) {
   for (const DeviceNumber& found : numbers)
     if (found.knob.name == name) return found;

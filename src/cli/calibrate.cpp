@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "calibration/calibrate.h"
 #include "calibration/output.h"
+#include "cli/calibrate_device.h"
 #include "cli/progress.h"
 #include "cli/threads.h"
 
@@ -138,10 +139,22 @@ std::vector<Flag> calibrate_flags() {
            "also the error on each source when it is not in the fit",
            {"source"},
            true},
+          {"device",
+           "",
+           Takes::kOptionalValue,
+           "GPU",
+           "measurement",
+           "measure one GPU for eight minutes and fit its power and heat: the number of an NVIDIA "
+           "GPU, by default 0, or simulated:NAME",
+           {}},
+          {"dry-run", "", Takes::kNothing, "", "measurement", "print what --device would do", {}},
           threads_flag()};
 }
 
 base::Result<int> run_calibrate(const Arguments& arguments, const Console& console) {
+  if (arguments.has("device")) return run_calibrate_device(arguments, console);
+  if (arguments.has("dry-run"))
+    return base::input_error("calibrate: --dry-run is for --device; give both");
   const auto elapsed_s = [start = std::chrono::steady_clock::now()] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };

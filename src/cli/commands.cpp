@@ -35,10 +35,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer validate --microbench microbench.csv\n",
      "FILE.csv", 0, 16, validate_flags, run_validate},
     {"calibrate", "Fit the catalog's numbers to measured runs, cross-validated by group",
-     "calibrate --truth FILE... [options]",
+     "calibrate --truth FILE... | --device [GPU] [options]",
      "  ergometer calibrate --truth training_runs.csv,bulk.csv --out fitted\n"
      "  ergometer calibrate --truth training_runs.csv --catalog catalog\n"
-     "  ergometer calibrate --truth training_runs.csv --leave-out source\n",
+     "  ergometer calibrate --truth training_runs.csv --leave-out source\n"
+     "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
