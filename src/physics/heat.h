@@ -55,7 +55,7 @@ class Heat {
 
   int64_t gpus() const;
   /// Temperature of the coolant that enters a node, and its flow as a share of the nominal one,
-  /// rounded to 1/128. An inlet set before the first `advance` or `settle` is also where the node's
+  /// rounded to 1/64. An inlet set before the first `advance` or `settle` is also where the node's
   /// parts start from. Both take effect with the next step.
   void set_inlet(int64_t node, double inlet_c);
   void set_flow(int64_t node, double flow);

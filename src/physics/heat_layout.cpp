@@ -12,6 +12,10 @@ namespace {
 /// Steps kept before all are thrown away: with two GPUs a lane about 50 MB.
 constexpr size_t kMostSteps = 50'000;
 
+/// Of eight GPUs, 40 bytes each in the cluster's arrays: 1.3 MB together. Fewer leave more blocks
+/// half empty.
+constexpr int64_t kNodesTogether = 4096;
+
 /// Numbers shapes of lanes: equal number, equal shape.
 std::vector<size_t> first_of_shape(const std::vector<Lane>& lanes) {
   std::vector<size_t> first;
@@ -40,27 +44,31 @@ HeatLayout::HeatLayout(const CoolingParameters& cooling, const spec::Node& node,
 
 void HeatLayout::find_families(std::span<const double> die_resistance) {
   const std::vector<size_t> shape = first_of_shape(lanes_);
-  std::map<std::pair<size_t, std::vector<int>>, size_t> known;
+  std::map<std::pair<size_t, std::vector<int>>, size_t> kinds;
+  std::map<size_t, size_t> close;  // families of the nodes at hand, by kind
   for (int64_t l = 0; l < nodes_ * static_cast<int64_t>(lanes_.size()); ++l) {
+    if (local(l) == 0 && node_of(l) % kNodesTogether == 0) close.clear();
     std::vector<int> bins;
     for (const int gpu : lanes_[local(l)].gpus) {
       const auto number = static_cast<size_t>(node_of(l) * gpus_per_node_ + gpu);
       bins.push_back(bin_of(die_resistance.empty() ? 1 : die_resistance[number], kResistanceBins));
     }
-    const auto [entry, fresh] = known.try_emplace({shape[local(l)], bins}, families_.size());
-    if (fresh) families_.push_back({shape[local(l)], std::move(bins), {}, {}});
-    families_[entry->second].lanes.push_back(l);
-    family_of_.push_back(entry->second);
+    const auto [kind, fresh] = kinds.try_emplace({shape[local(l)], bins}, kinds_.size());
+    if (fresh) kinds_.push_back({shape[local(l)], std::move(bins), {}});
+    const auto [family, first] = close.try_emplace(kind->second, families_.size());
+    if (first) families_.push_back({kind->second, {}});
+    families_[family->second].lanes.push_back(l);
+    kind_of_.push_back(kind->second);
   }
 }
 
-Coupled& HeatLayout::coupled(Family& family, int flow_bin) {
-  const auto [entry, fresh] = family.at_flow.try_emplace(flow_bin);
+Coupled& HeatLayout::coupled(Kind& kind, int flow_bin) {
+  const auto [entry, fresh] = kind.at_flow.try_emplace(flow_bin);
   if (fresh) {
     std::vector<double> factors;
-    for (const int bin : family.bins) factors.push_back(bin / kResistanceBins);
+    for (const int bin : kind.bins) factors.push_back(bin / kResistanceBins);
     entry->second.network =
-        heat_network(cooling_, lanes_[family.lane], factors, flow_bin / kFlowBins);
+        heat_network(cooling_, lanes_[kind.lane], factors, flow_bin / kFlowBins);
   }
   return entry->second;
 }
@@ -76,7 +84,7 @@ Coupled& HeatLayout::coupled(int64_t gpu, int flow_bin, int& place) {
       static_cast<int>(std::find(lane->gpus.begin(), lane->gpus.end(), index) - lane->gpus.begin());
   const auto number = static_cast<size_t>(gpu / gpus_per_node_) * lanes_.size() +
                       static_cast<size_t>(lane - lanes_.begin());
-  return coupled(families_[family_of_[number]], flow_bin);
+  return coupled(kinds_[kind_of_[number]], flow_bin);
 }
 
 void HeatLayout::arrange(std::span<const int> flow_bins) {
@@ -97,27 +105,29 @@ void HeatLayout::arrange(Family& family, std::span<const int> flow_bins) {
   if (!std::is_sorted(family.lanes.begin(), family.lanes.end(), before))
     std::sort(family.lanes.begin(), family.lanes.end(), before);
   const std::span<const int64_t> lanes = family.lanes;
+  Kind& kind = kinds_[family.kind];
   for (size_t first = 0; first < lanes.size();) {
     size_t last = first;
     while (last < lanes.size() && flow(lanes[last]) == flow(lanes[first])) ++last;
-    Group group{&coupled(family, flow(lanes[first])), blocks_.size(), 0};
+    Group group{&coupled(kind, flow(lanes[first])), blocks_.size(), 0};
     for (; first < last; first += std::min<size_t>(kSideBySide, last - first))
-      add_block(family, lanes.subspan(first, std::min<size_t>(kSideBySide, last - first)));
+      add_block(kind.bins.size(),
+                lanes.subspan(first, std::min<size_t>(kSideBySide, last - first)));
     group.count = blocks_.size() - group.first;
     groups_.push_back(group);
   }
 }
 
-void HeatLayout::add_block(const Family& family, std::span<const int64_t> lanes) {
+void HeatLayout::add_block(size_t gpus, std::span<const int64_t> lanes) {
   const auto at = [&](size_t l) { return lanes[std::min(l, lanes.size() - 1)]; };
   for (size_t l = 0; l < kSideBySide; ++l)
     block_nodes_.push_back(static_cast<int32_t>(node_of(at(l))));
-  for (size_t i = 0; i < family.bins.size(); ++i)
+  for (size_t i = 0; i < gpus; ++i)
     for (size_t l = 0; l < kSideBySide; ++l)
       gpus_.push_back(
           static_cast<int32_t>(node_of(at(l)) * gpus_per_node_ + lanes_[local(at(l))].gpus[i]));
-  blocks_.push_back({nullptr, nullptr, nullptr, static_cast<int>(family.bins.size()),
-                     static_cast<int>(lanes.size())});
+  blocks_.push_back(
+      {nullptr, nullptr, nullptr, static_cast<int>(gpus), static_cast<int>(lanes.size())});
 }
 
 /// Only when all blocks are there does nothing move any more.
@@ -157,8 +167,8 @@ const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
   const auto known = coupled.steps.find(dt_s);
   if (known != coupled.steps.end()) return known->second;
   if (steps_ >= kMostSteps) {
-    for (Family& family : families_)
-      for (auto& [flow, other] : family.at_flow) other.steps.clear();
+    for (Kind& kind : kinds_)
+      for (auto& [flow, other] : kind.at_flow) other.steps.clear();
     steps_ = 0;
   }
   ++steps_;

@@ -12,9 +12,9 @@
 
 namespace ergometer::physics {
 
-/// Factors on resistance are rounded to 1/32 and flows to 1/128, so that propagators are shared:
-/// 1/256 of flow is 0.3 % of the film's resistance, below 0.1 K.
-inline constexpr double kResistanceBins = 32, kFlowBins = 128;
+/// Factors on resistance are rounded to 1/32 and flows to 1/64, so that propagators are shared:
+/// at most 1/128 of flow off is 0.8 % of preheat, 0.1 K of an air-cooled node's 15 K.
+inline constexpr double kResistanceBins = 32, kFlowBins = 64;
 /// The bin of a value above zero, at least the first.
 int bin_of(double value, double bins);
 
@@ -31,8 +31,10 @@ struct Group {
   size_t first = 0, count = 0;
 };
 
-/// Which lanes of a cluster are advanced side by side. Lanes of one shape with the same resistance
-/// bins form a family; its lanes at one flow share a network, and fill blocks of eight.
+/// Which lanes of a cluster are advanced side by side. Lanes of one kind at one flow share a
+/// network; those that are close in the cluster too fill blocks of eight, neighbouring nodes first:
+/// a step touches the cluster's arrays piece by piece, each small enough for the second-level
+/// cache.
 class HeatLayout {
  public:
   HeatLayout(const CoolingParameters& cooling, const spec::Node& node, int64_t nodes,
@@ -54,18 +56,23 @@ class HeatLayout {
   Coupled& coupled(int64_t gpu, int flow_bin, int& place);
 
  private:
-  struct Family {
+  /// Lanes of one shape with the same resistance bins.
+  struct Kind {
     size_t lane = 0;        ///< one of the node's lanes that has this shape
     std::vector<int> bins;  ///< of resistance, one a GPU of the lane
-    std::vector<int64_t> lanes;
     std::map<int, Coupled> at_flow;
+  };
+  /// Those of them that are close in the cluster.
+  struct Family {
+    size_t kind = 0;
+    std::vector<int64_t> lanes;
   };
 
   void find_families(std::span<const double> die_resistance);
   void arrange(Family& family, std::span<const int> flow_bins);
-  void add_block(const Family& family, std::span<const int64_t> lanes);
+  void add_block(size_t gpus, std::span<const int64_t> lanes);
   void point_blocks();
-  Coupled& coupled(Family& family, int flow_bin);
+  Coupled& coupled(Kind& kind, int flow_bin);
 
   int64_t node_of(int64_t lane) const { return lane / static_cast<int64_t>(lanes_.size()); }
   size_t local(int64_t lane) const { return static_cast<size_t>(lane) % lanes_.size(); }
@@ -74,9 +81,10 @@ class HeatLayout {
   int64_t nodes_;
   int gpus_per_node_;
   std::vector<Lane> lanes_;  ///< of every node
+  std::vector<Kind> kinds_;
+  std::vector<size_t> kind_of_;  ///< one a lane of the cluster
   std::vector<Family> families_;
-  std::vector<size_t> family_of_;  ///< one a lane of the cluster
-  size_t steps_ = 0;               ///< kept in all networks together
+  size_t steps_ = 0;  ///< kept in all networks together
 
   std::vector<Group> groups_;
   std::vector<Block> blocks_;

@@ -2,83 +2,113 @@
 
 #include "base/check.h"
 
-#if defined(__x86_64__) && !defined(ERGOMETER_SANITIZED)
-#define ERGOMETER_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ERGOMETER_WIDTHS
-#endif
-
 namespace ergometer::physics {
 namespace {
 
 constexpr int kPlaces = HeatNetwork::kPlaces, kColumns = StepTable::kColumns;
+static_assert(kPlaces == 4, "multiply is written for four states a GPU");
 
-/// Eight doubles; the compiler uses the widest instructions there are. Every operation is element
-/// by element, so the width does not change a bit of the result.
-typedef double Eight __attribute__((vector_size(kSideBySide * sizeof(double))));
-static_assert(kPlaces == 4, "step_rows is written for four states a GPU");
+/// What one step works on, eight lanes side by side.
+struct alignas(kSideBySide * sizeof(double)) Desk {
+  double inlet[kSideBySide];
+  double columns[kMostGpusInLane * kColumns * kSideBySide];  ///< excess temperatures and powers
+  double coolant[kMostGpusInLane * kSideBySide];
+  double carried[kSideBySide];
+};
 
-/// `column[c]` for the six columns of GPU `gpu`: excess temperatures, powers.
-inline void load(const Block& block, const StepArrays& arrays, const double* inlet, int gpu,
-                 double* column) {
-  const double* values = block.values + gpu * kPlaces * kSideBySide;
-  for (int place = 0; place < kPlaces; ++place)
-    for (int l = 0; l < kSideBySide; ++l)
-      column[place * kSideBySide + l] = values[place * kSideBySide + l] - inlet[l];
-  const int32_t* number = block.gpus + gpu * kSideBySide;
-  for (int l = 0; l < kSideBySide; ++l) {
-    column[kPlaces * kSideBySide + l] = arrays.die_w[number[l]];
-    column[(kPlaces + 1) * kSideBySide + l] = arrays.memory_w[number[l]];
+/// Powers and inlet: lanes lie far apart in the cluster's arrays.
+void gather(const Block& block, const StepArrays& arrays, Desk& desk) {
+  for (int l = 0; l < kSideBySide; ++l) desk.inlet[l] = arrays.inlet_c[block.nodes[l]];
+  for (int i = 0; i < block.gpus_in_lane; ++i) {
+    const int32_t* __restrict number = block.gpus + i * kSideBySide;
+    double* __restrict die = desk.columns + (i * kColumns + kPlaces) * kSideBySide;
+    double* __restrict memory = die + kSideBySide;
+    for (int l = 0; l < kSideBySide; ++l) {
+      die[l] = arrays.die_w[number[l]];
+      memory[l] = arrays.memory_w[number[l]];
+    }
   }
 }
 
-ERGOMETER_WIDTHS double step(const StepTable& table, const Block& block, const StepArrays& arrays) {
-  alignas(64) double columns[kMostGpusInLane * kColumns * kSideBySide];
-  alignas(64) double inlet[kSideBySide];
-  for (int l = 0; l < kSideBySide; ++l) inlet[l] = arrays.inlet_c[block.nodes[l]];
-  for (int i = 0; i < table.gpus; ++i)
-    load(block, arrays, inlet, i, columns + i * kColumns * kSideBySide);
-
-  const auto* x = reinterpret_cast<const Eight*>(columns);
-  const Eight in = *reinterpret_cast<const Eight*>(inlet);
-  const double* rows = table.rows.data();
-  Eight sinks[kMostGpusInLane];
-  for (int i = 0; i < table.gpus; ++i) {
-    Eight die = {}, spreader = {}, sink = {}, memory = {};
-    for (int c = 0; c < table.used[static_cast<size_t>(i)]; ++c, rows += kPlaces) {
-      const Eight value = x[c];
-      die += rows[0] * value;
-      spreader += rows[1] * value;
-      sink += rows[2] * value;
-      memory += rows[3] * value;
-    }
-    auto* out = reinterpret_cast<Eight*>(block.values + i * kPlaces * kSideBySide);
-    out[0] = die + in;
-    out[1] = spreader + in;
-    out[2] = sink + in;
-    out[3] = memory + in;
-    sinks[i] = sink;
-  }
-  Eight carried = {};
-  for (int c = 0; c < table.gpus * kColumns; ++c)
-    carried += table.carried[static_cast<size_t>(c)] * x[c];
-
-  for (int i = 0; i < table.gpus; ++i) {
-    Eight coolant = in;
-    for (int j = 0; j < i; ++j)
-      coolant += table.coolant[static_cast<size_t>(i * table.gpus + j)] * sinks[j];
-    const double* values = block.values + i * kPlaces * kSideBySide;
+void scatter(const Block& block, const StepArrays& arrays, const Desk& desk) {
+  for (int i = 0; i < block.gpus_in_lane; ++i) {
+    const double* die = block.values + (i * kPlaces + HeatNetwork::kDie) * kSideBySide;
+    const double* memory = block.values + (i * kPlaces + HeatNetwork::kMemory) * kSideBySide;
+    const double* coolant = desk.coolant + i * kSideBySide;
     const int32_t* number = block.gpus + i * kSideBySide;
     for (int l = 0; l < kSideBySide; ++l) {
-      arrays.coolant_c[number[l]] = coolant[l];
-      arrays.die_c[number[l]] = values[HeatNetwork::kDie * kSideBySide + l];
-      arrays.memory_c[number[l]] = values[HeatNetwork::kMemory * kSideBySide + l];
+      const int32_t gpu = number[l];
+      arrays.die_c[gpu] = die[l];
+      arrays.memory_c[gpu] = memory[l];
+      arrays.coolant_c[gpu] = coolant[l];
     }
   }
-  double sum = 0;
-  for (int l = 0; l < block.lanes; ++l) sum += carried[l];
-  return sum;
 }
+
+/// The step's arithmetic for lanes `first` to `first + Width`. Every operation is one lane's own,
+/// so that the width does not change a bit of the result.
+template <int Width>
+[[gnu::always_inline]] inline void multiply(const StepTable& table, const Block& block, Desk& desk,
+                                            int first) {
+  typedef double Lanes __attribute__((vector_size(Width * sizeof(double)), may_alias));
+  const auto at = [&](double* rows, int row) -> Lanes& {
+    return *reinterpret_cast<Lanes*>(rows + row * kSideBySide + first);
+  };
+  const Lanes inlet = at(desk.inlet, 0);
+  for (int i = 0; i < table.gpus; ++i)
+    for (int place = 0; place < kPlaces; ++place)
+      at(desk.columns, i * kColumns + place) = at(block.values, i * kPlaces + place) - inlet;
+
+  const double* factor = table.rows.data();
+  Lanes sinks[kMostGpusInLane];
+  for (int i = 0; i < table.gpus; ++i) {
+    Lanes die = {}, spreader = {}, sink = {}, memory = {};
+    for (int c = 0; c < table.used[static_cast<size_t>(i)]; ++c, factor += kPlaces) {
+      const Lanes value = at(desk.columns, c);
+      die += factor[0] * value;
+      spreader += factor[1] * value;
+      sink += factor[2] * value;
+      memory += factor[3] * value;
+    }
+    at(block.values, i * kPlaces) = die + inlet;
+    at(block.values, i * kPlaces + 1) = spreader + inlet;
+    at(block.values, i * kPlaces + 2) = sink + inlet;
+    at(block.values, i * kPlaces + 3) = memory + inlet;
+    sinks[i] = sink;
+    Lanes coolant = inlet;
+    for (int j = 0; j < i; ++j)
+      coolant += table.coolant[static_cast<size_t>(i * table.gpus + j)] * sinks[j];
+    at(desk.coolant, i) = coolant;
+  }
+  Lanes carried = {};
+  for (int c = 0; c < table.gpus * kColumns; ++c)
+    carried += table.carried[static_cast<size_t>(c)] * at(desk.columns, c);
+  at(desk.carried, 0) = carried;
+}
+
+using Multiply = void (*)(const StepTable&, const Block&, Desk&);
+
+void multiply_pairs(const StepTable& table, const Block& block, Desk& desk) {
+  for (int first = 0; first < kSideBySide; first += 2) multiply<2>(table, block, desk, first);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void multiply_fours(const StepTable& table, const Block& block,
+                                            Desk& desk) {
+  for (int first = 0; first < kSideBySide; first += 4) multiply<4>(table, block, desk, first);
+}
+[[gnu::target("avx512f")]] void multiply_eights(const StepTable& table, const Block& block,
+                                                Desk& desk) {
+  multiply<8>(table, block, desk, 0);
+}
+Multiply widest() {
+  if (__builtin_cpu_supports("avx512f")) return multiply_eights;
+  if (__builtin_cpu_supports("avx2")) return multiply_fours;
+  return multiply_pairs;
+}
+#else
+Multiply widest() { return multiply_pairs; }
+#endif
 
 }  // namespace
 
@@ -111,7 +141,14 @@ StepTable::StepTable(const HeatNetwork& network, const Propagator& propagator)
 }
 
 double step_block(const StepTable& table, const Block& block, const StepArrays& arrays) {
-  return step(table, block, arrays);
+  static const Multiply multiply = widest();
+  Desk desk;
+  gather(block, arrays, desk);
+  multiply(table, block, desk);
+  scatter(block, arrays, desk);
+  double carried_j = 0;
+  for (int l = 0; l < block.lanes; ++l) carried_j += desk.carried[l];
+  return carried_j;
 }
 
 }  // namespace ergometer::physics
