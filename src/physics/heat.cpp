@@ -64,6 +64,8 @@ void Heat::State::warm(size_t first, size_t count, double celsius) {
               count * HeatNetwork::kPlaces, celsius);
   std::fill_n(die_c.begin() + static_cast<int64_t>(first), count, celsius);
   std::fill_n(memory_c.begin() + static_cast<int64_t>(first), count, celsius);
+  for (size_t gpu = first; gpu < first + count; ++gpu)
+    coolant_c[gpu] = inlet_c[gpu / gpus_per_node];
 }
 
 /// Brings blocks into the order that the flows ask for.
@@ -108,10 +110,7 @@ int64_t Heat::gpus() const { return static_cast<int64_t>(state_->gpus); }
 void Heat::set_inlet(int64_t node, double inlet_c) {
   const auto index = static_cast<size_t>(node);
   state_->inlet_c[index] = inlet_c;
-  if (state_->begun) return;
-  state_->warm(index * state_->gpus_per_node, state_->gpus_per_node, inlet_c);
-  std::fill_n(state_->coolant_c.begin() + static_cast<int64_t>(index * state_->gpus_per_node),
-              state_->gpus_per_node, inlet_c);
+  if (!state_->begun) state_->warm(index * state_->gpus_per_node, state_->gpus_per_node, inlet_c);
 }
 
 void Heat::set_flow(int64_t node, double flow) {

@@ -185,9 +185,10 @@ TEST(Heat, StartsAtTheInletOrWhereItIsTold) {
   EXPECT_NEAR(heat.die_c()[8], 35, 1e-12);
   heat.start_at(60);
   EXPECT_EQ(heat.die_c()[0], 60);
+  EXPECT_EQ(heat.coolant_c()[9], 35);
   heat.advance(1e6, watts(heat, 0), watts(heat, 0));
   EXPECT_NEAR(heat.die_c()[0], 25, 1e-8);
-  // Eight GPUs give off 782 J/K x 35 K each, eight 782 J/K x 25 K.
+  // Eight GPUs of 782 J/K fall from 60 to 25 C, eight to 35 C: 35 + 25 = 60 K for each pair.
   EXPECT_NEAR(heat.stored_j(), -782.0 * 8 * 60, 1e-6);
   EXPECT_NEAR(heat.carried_j(), 782.0 * 8 * 60, 1e-6);
 }
