@@ -210,9 +210,8 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name) {
   gpu.rates = {peak * parameters.value_or("gemm.efficiency", 1), kGemmCacheBytesPerFlop,
                kGemmMemoryBytesPerFlop,
                node.gpu.memory_bytes_per_s * parameters.value_or("memory.efficiency", 1)};
-  // Hopper's readings, arXiv 2312.02741: every 100 ms the mean of 25 ms, and of 1 s.
-  gpu.instant.window_s = 0.025;
-  gpu.average.window_s = 1;
+  gpu.instant = physics::instant_sensor(node.gpu.architecture);
+  gpu.average = physics::average_sensor(node.gpu.architecture);
   return gpu;
 }
 
