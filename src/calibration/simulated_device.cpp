@@ -195,10 +195,9 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name) {
   const auto node_name = validation::node_of_gpu(name);
   const auto read = spec::read_cluster(node_name ? std::string(*node_name) : name);
   if (!read)
-    return base::input_error(fmt::format(
-        "--device simulated:{}: neither a GPU nor a node of the catalog; see `ergometer catalog "
-        "list nodes`",
-        name));
+    return base::input_error(
+        "the catalog has neither a GPU nor a node of this name; see `ergometer catalog list "
+        "nodes`");
   const spec::Node& node = read->node;
   SimulatedGpu gpu;
   gpu.name = node.gpu.name;
