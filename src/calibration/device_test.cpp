@@ -193,6 +193,53 @@ TEST(DeviceFit, FindsTheSimulatedGpusParameters) {
   EXPECT_NEAR(rest_w(found->model) / rest_w(expected), 1, 0.03);
 }
 
+TEST(DeviceFit, GainOfTheSensorGoesIntoEveryPower) {
+  SimulatedGpu board = near_h100();
+  board.silicon.sensor_gain = 1.04;
+  const auto found = fit_device(record_of(board), model_of(board));
+  ASSERT_TRUE(found);
+  // The cache's energy, 0.0121 B/FLOP x 30 pJ/B, is not fitted: matrix products show its sum with
+  // the FLOPs' own. (0.5 + 0.363) x 1.04 - 0.363 pJ/FLOP.
+  EXPECT_NEAR(number(found->power, "power.tensor_fp16").value, 0.5345e-12, 0.008e-12);
+  EXPECT_NEAR(number(found->power, "power.memory").value, 1.04 * 90e-12, 2e-12);
+  // More watts for the same warmth: less resistance.
+  EXPECT_NEAR(number(found->heat, "die_resistance").value, 0.016 / 1.04, 0.0003);
+}
+
+/// A driver that lets nobody set anything.
+class Unprivileged : public Device {
+ public:
+  explicit Unprivileged(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  const DeviceLimits& limits() const override { return device_->limits(); }
+  base::Result<void> set_cap(double watts) override { return refuse(watts); }
+  base::Result<void> lock_clock(double hertz) override { return refuse(hertz); }
+  base::Result<void> start(const DeviceLoad& load) override { return device_->start(load); }
+  base::Result<DeviceSample> sample_at(double time_s) override {
+    return device_->sample_at(time_s);
+  }
+
+ private:
+  static base::Result<void> refuse(double value) {
+    if (value == 0) return {};
+    return tl::unexpected(base::Error{base::ErrorKind::kMissing, "not allowed"});
+  }
+  std::unique_ptr<Device> device_;
+};
+
+TEST(DeviceFit, WithoutPermissionKeepsThePriorOfWhatItCannotSee) {
+  const SimulatedGpu gpu = near_h100();
+  Unprivileged device(simulate_device(gpu));
+  const auto measured = record(device, measuring_plan(device.limits()), 0.02, {});
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(measured->notes.size(), 17u);  // 7 caps, 7 clocks, copies, random and zero operands
+  const auto found = fit_device(*measured, model_of(gpu));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_TRUE(number(found->power, "power.voltage_knee").kept);
+  EXPECT_TRUE(number(found->power, "power.data_share").kept);
+  EXPECT_FALSE(number(found->heat, "die_resistance").kept);
+  EXPECT_TRUE(found->within_limits());
+}
+
 /// Every line of a written file holds a parameter that its owner knows, in its unit and range.
 void expect_catalog_file(const std::string& text, spec::ParameterOwner owner) {
   size_t lines = 0;

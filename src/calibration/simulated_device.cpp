@@ -195,10 +195,9 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name) {
   const auto node_name = validation::node_of_gpu(name);
   const auto read = spec::read_cluster(node_name ? std::string(*node_name) : name);
   if (!read)
-    return base::input_error(fmt::format(
-        "--device simulated:{}: neither a GPU nor a node of the catalog; see `ergometer catalog "
-        "list nodes`",
-        name));
+    return base::input_error(
+        "the catalog has neither a GPU nor a node of this name; see `ergometer catalog list "
+        "nodes`");
   const spec::Node& node = read->node;
   SimulatedGpu gpu;
   gpu.name = node.gpu.name;
@@ -210,9 +209,8 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name) {
   gpu.rates = {peak * parameters.value_or("gemm.efficiency", 1), kGemmCacheBytesPerFlop,
                kGemmMemoryBytesPerFlop,
                node.gpu.memory_bytes_per_s * parameters.value_or("memory.efficiency", 1)};
-  // Hopper's readings, arXiv 2312.02741: every 100 ms the mean of 25 ms, and of 1 s.
-  gpu.instant.window_s = 0.025;
-  gpu.average.window_s = 1;
+  gpu.instant = physics::instant_sensor(node.gpu.architecture);
+  gpu.average = physics::average_sensor(node.gpu.architecture);
   return gpu;
 }
 

@@ -53,10 +53,17 @@ calibration::DeviceLimits limits_of(const SimulatedGpu& gpu) {
           power.cap_w, power.lowest_cap_w,     power.highest_cap_w};
 }
 
+/// The GPU behind "simulated:".
+Result<SimulatedGpu> named_gpu(const std::string& name) {
+  auto gpu = calibration::simulated_gpu(name);
+  if (gpu) return gpu;
+  return base::input_error(fmt::format("--device {}{}: {}", kSimulated, name, gpu.error().message));
+}
+
 /// Without the GPU there are no limits to plan for: those of an H200 stand in.
 Result<calibration::DeviceLimits> planned_limits(const Source& source, const Console& console) {
   if (!source.simulated.empty()) {
-    ERGOMETER_ASSIGN(const SimulatedGpu gpu, calibration::simulated_gpu(source.simulated));
+    ERGOMETER_ASSIGN(const SimulatedGpu gpu, named_gpu(source.simulated));
     return limits_of(gpu);
   }
   const auto nvml = calibration::Nvml::open(calibration::NvidiaLibraries{}.nvml, source.index);
@@ -144,7 +151,7 @@ struct Opened {
 };
 
 Result<Opened> open_simulated(const std::string& name) {
-  ERGOMETER_ASSIGN(SimulatedGpu gpu, calibration::simulated_gpu(name));
+  ERGOMETER_ASSIGN(SimulatedGpu gpu, named_gpu(name));
   Opened opened;
   opened.prior = {gpu.power, gpu.energy, gpu.cooling};
   // No board is the catalog's: the fit has to find this one's numbers.

@@ -70,6 +70,18 @@ std::string system_of(std::string_view where) {
   return end == where.npos ? "" : std::string(where.substr(at, end + 1 - at));
 }
 
+/// "mean over nodes; ...; run 1694.5 s incl. evaluation": 1694.5; 0 without it.
+double run_seconds(std::string_view notes) {
+  constexpr std::string_view kRun = "run ";
+  for (size_t at = notes.find(kRun); at != notes.npos; at = notes.find(kRun, at + 1)) {
+    const std::string_view rest = notes.substr(at + kRun.size());
+    const size_t end = rest.find(" s");
+    const auto seconds = base::parse_number(rest.substr(0, std::min(end, rest.size())));
+    if (end != rest.npos && seconds && *seconds > 0) return *seconds;
+  }
+  return 0;
+}
+
 Result<Identity> mlperf_identity(const PowerRow& row) {
   constexpr std::string_view kTraining = "MLPerf Training ";
   const std::string_view source = row.cell("source");
@@ -239,6 +251,7 @@ Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> run
   result.scope = *scope;
   result.statistic = *statistic;
   result.watts = *watts;
+  result.run_s = run_seconds(row.cell("notes"));
   result.from = found.run->cell("id");
   return result;
 }

@@ -34,6 +34,8 @@ struct PowerJob {
   PowerScope scope = PowerScope::kNodeAc;
   PowerStatistic statistic = PowerStatistic::kMean;
   double watts = 0;
+  double run_s = 0;  ///< how long the run was that a mean goes over, evaluation and pauses
+                     ///< included; 0: not stated
   std::string from;  ///< id of the run whose row gave the layout
 };
 

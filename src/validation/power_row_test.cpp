@@ -6,10 +6,10 @@ namespace ergometer::validation {
 namespace {
 
 constexpr const char* kColumns =
-    "id,device,system,workload,config,metric,value,unit,year,source,where\n";
+    "id,device,system,workload,config,metric,value,unit,year,source,where,notes\n";
 
-PowerRow power_row(const std::string& cells) {
-  const auto rows = parse_power_rows(kColumns + cells + "\n", "p.csv");
+PowerRow power_row(const std::string& cells, bool noted = false) {
+  const auto rows = parse_power_rows(kColumns + cells + (noted ? "" : ",") + "\n", "p.csv");
   EXPECT_TRUE(rows) << rows.error().message;
   return rows->front();
 }
@@ -26,13 +26,16 @@ TEST(PowerRow, SingleNodeOfLoraTakesItsSubmissionsLayout) {
       power_row("pw-0001,H100-SXM5-80GB,1xSMC-H100-SXM-80GB,Llama 2 70B LoRA,1 nodes x 8 GPU,"
                 "mean node power over run_start..run_stop,7144.5,W/node (node AC),2024,"
                 "MLPerf Training v4.0 power logs,github mlcommons/training_results_v4.0 "
-                "smc-ac-power/results/1xSMC-H100-SXM-80GB/llama2_70b_lora/power/result_4951_1"),
+                "smc-ac-power/results/1xSMC-H100-SXM-80GB/llama2_70b_lora/power/result_4951_1,"
+                "mean over nodes; run 1694.5 s incl. evaluation",
+                true),
       published_runs());
   ASSERT_TRUE(found) << found.error().message;
   const spec::Job& job = found->run.job;
   EXPECT_EQ(found->scope, PowerScope::kNodeAc);
   EXPECT_EQ(found->statistic, PowerStatistic::kMean);
   EXPECT_EQ(found->watts, 7144.5);
+  EXPECT_EQ(found->run_s, 1694.5);
   EXPECT_EQ(found->from, "mlperf-4.0-038");  // smc's run on the same system, without power
   EXPECT_EQ(job.cluster.name, "hgx-h100");
   EXPECT_EQ(job.gpus, 8);
@@ -56,6 +59,7 @@ TEST(PowerRow, SixtyFourNodesAreFiveHundredTwelveGpus) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->scope, PowerScope::kNodeDc);
   EXPECT_EQ(found->statistic, PowerStatistic::kMax);
+  EXPECT_EQ(found->run_s, 0);
   EXPECT_EQ(found->run.job.gpus, 512);
   // No run of the round on as many H100: the layout is that of 8 nodes, 512 / (4 x 2) replicas of
   // one sequence.
