@@ -99,8 +99,8 @@ StepActivities step_activities(const EngineInput& input, const cost::EnergyTable
   run_representatives(input, durations(input), times);
   const double step_s = last_end_s(times);
   const int coarse = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
-  const int factor =
-      pieces(step_s / coarse, slicing.fine_s, std::max(1, slicing.most_fine / coarse));
+  const double fine_s = std::min(slicing.fine_s, step_s / slicing.least_fine);
+  const int factor = pieces(step_s / coarse, fine_s, std::max(1, slicing.most_fine / coarse));
   StepActivities result;
   result.fine = fine_activity(input, energies, times, coarse * factor);
   result.coarse = coarser(result.fine, factor);

@@ -145,6 +145,13 @@ void FleetHeat::advance(double dt_s, std::span<const double> watts,
   heat_.advance(dt_s, die_w_, memory_w_);
 }
 
+void FleetHeat::start_at(double celsius) {
+  const std::vector<double> nothing(die_w_.size(), 0.0);
+  for (int64_t node = 0; node < fleet_.nodes; ++node) heat_.set_inlet(node, celsius);
+  heat_.settle(nothing, nothing);
+  set_coolant(1);
+}
+
 void FleetHeat::cool_down() {
   FleetStep idle;
   idle.gpus.resize(static_cast<size_t>(fleet_.gpus()));

@@ -31,8 +31,10 @@ class FleetHeat {
   void advance(double dt_s, const FleetStep& step);
   /// Only the temperatures, of a part of a step.
   void advance(double dt_s, std::span<const double> watts, std::span<const double> memory_w);
-  /// All GPUs idle for so long that nothing changes any more; or all at one temperature.
+  /// All GPUs idle for so long that nothing changes any more.
   void cool_down();
+  /// Everything at one temperature.
+  void start_at(double celsius);
   /// The largest change of a temperature, K, and of a ceiling relative to the highest clock, in the
   /// last call of settle or advance.
   double moved_k() const { return moved_k_; }

@@ -11,16 +11,23 @@ using physics::Energy;
 using physics::Load;
 using physics::Response;
 
-double power_of(const Energy& energy) { return energy.total_j(); }
+/// Power is called a peak when it lasts as long as a sensor averages over.
+constexpr double kPeakS = 0.025;
 
-/// By coarse slice, the fine slice that takes most, scaled to the length of the coarse one.
-std::vector<Energy> busiest_slices(const RoleActivity& fine, size_t coarse_slices) {
+/// By coarse slice, the fine slices side by side that take most for the length of a peak, as energy
+/// over the coarse slice.
+std::vector<Energy> busiest_parts(const RoleActivity& fine, size_t coarse_slices, double fine_s) {
   const size_t factor = fine.slices.size() / coarse_slices;
+  const auto wanted = static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / fine_s)));
+  const size_t length = std::min(factor, wanted);
   std::vector<Energy> result(coarse_slices);
-  for (size_t i = 0; i < fine.slices.size(); ++i)
-    if (power_of(fine.slices[i]) > power_of(result[i / factor]))
-      result[i / factor] = fine.slices[i];
-  for (Energy& energy : result) energy = static_cast<double>(factor) * energy;
+  for (size_t slice = 0; slice < coarse_slices; ++slice)
+    for (size_t first = slice * factor; first + length <= (slice + 1) * factor; first += length) {
+      Energy sum;
+      for (size_t i = first; i < first + length; ++i) sum += fine.slices[i];
+      const double scale = static_cast<double>(factor) / static_cast<double>(length);
+      if (scale * sum.total_j() > result[slice].total_j()) result[slice] = scale * sum;
+    }
   return result;
 }
 
@@ -39,7 +46,7 @@ GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity,
   const auto slices = static_cast<size_t>(activity.slices);
   clocked_share_.assign(slices, 0.0);
   for (size_t role = 0; role < activity.roles.size(); ++role) {
-    busiest_.push_back(busiest_slices(fine.roles[role], slices));
+    busiest_.push_back(busiest_parts(fine.roles[role], slices, fine.slice_s()));
     for (size_t i = 0; i < slices; ++i)
       clocked_share_[i] = std::clamp(activity.roles[role].clocked_s[i] / activity.slice_s(),
                                      clocked_share_[i], 1.0);
@@ -118,7 +125,7 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
     const Load now = load(gpu, slice, slice_s);
     const double die_c = surroundings.die_c[gpu];
     const double watts = fleet_.kind.power_w(decision.clock_hz, die_c, now, silicon);
-    sum.mean_w += share * watts;
+    sum.mean_w += share * (watts + fleet_.burn_w[gpu]);
     sum.memory_w += share * fleet_.kind.memory_heat_w(now);
     const double v = fleet_.kind.relative_voltage(decision.clock_hz, silicon);
     sum.core_w += share * now.core_w * v * v;

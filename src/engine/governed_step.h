@@ -86,7 +86,7 @@ class GovernedStep {
   const Fleet& fleet_;
   const StepActivity& activity_;
   const StepActivity& fine_;
-  /// [role][slice]: the busiest fine slice within, as energy over a coarse slice.
+  /// [role][slice]: the busiest part within, as energy over the whole slice.
   std::vector<std::vector<physics::Energy>> busiest_;
   std::vector<double> clocked_share_;  ///< by slice, of the role that has most
 };

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 namespace ergometer::engine {
 namespace {
 
 constexpr int kMostRounds = 60, kMostPlays = 6, kUndampedRounds = 6;
+constexpr int kMostReferenceRounds = 4;
+constexpr double kSameLength = 5e-4;    ///< relative
 constexpr double kSettledK = 0.02;      ///< largest change of a temperature that counts as none
 constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 constexpr double kPlayAgain = 5e-4;     ///< change of a clock after which the step is played anew
@@ -46,8 +49,29 @@ void PowerLoop::find_reference(const Fleet& nominal) {
     heat.settle(step_, weight_of(round));
     if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) break;
   }
-  const std::vector<double> clocks_hz = effective_clocks(step_, nominal);
-  reference_hz_ = *std::min_element(clocks_hz.begin(), clocks_hz.end());
+  set_reference(nominal);
+}
+
+/// The slowest rank's clock would be the reference if that rank set the pace of every part of the
+/// step. Where it does not, the step would come out shorter than its prices say: the reference is
+/// the clock at which it comes out as long.
+void PowerLoop::set_reference(const Fleet& nominal) {
+  clocks_hz_ = effective_clocks(step_, nominal);
+  const double slowest_hz = *std::min_element(clocks_hz_.begin(), clocks_hz_.end());
+  double low_hz = 0, low_s = 0;  // of the round before
+  reference_hz_ = slowest_hz;
+  for (int round = 0; round < kMostReferenceRounds; ++round) {
+    costs_.reference_clock_hz = reference_hz_;
+    const double step_s = play_step({}, false).step_s;
+    const double missing_s = activity_.step_s - step_s;
+    if (std::abs(missing_s) < kSameLength * activity_.step_s) return;
+    const double s_per_hz =
+        low_hz > 0 ? (step_s - low_s) / (reference_hz_ - low_hz) : step_s / reference_hz_;
+    if (!(s_per_hz > 0)) return;  // nothing in it follows the clock
+    low_hz = std::exchange(reference_hz_, reference_hz_ + missing_s / s_per_hz);
+    low_s = step_s;
+    reference_hz_ = std::clamp(reference_hz_, slowest_hz / 2, 2 * slowest_hz);
+  }
   costs_.reference_clock_hz = reference_hz_;
 }
 

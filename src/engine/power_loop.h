@@ -25,7 +25,7 @@ class PowerLoop {
   PowerLoop(const EngineInput& input, const StepActivity& activity, const StepActivity& fine,
             const Fleet& nominal);
 
-  /// The clock that nominal conditions settle at, the slowest rank's.
+  /// The clock that nominal conditions settle at, of the ranks that set the pace.
   double reference_hz() const { return reference_hz_; }
 
   /// From here on with this fleet: straight to where clocks and temperatures no longer change.
@@ -44,6 +44,7 @@ class PowerLoop {
 
  private:
   void find_reference(const Fleet& nominal);
+  void set_reference(const Fleet& nominal);
   void decide(FleetHeat& heat);
   bool settle_heat(FleetHeat& heat);
   double clock_change() const;

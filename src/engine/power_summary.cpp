@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/summary.h"
+#include "run/event_reasons.h"
 
 namespace ergometer::engine {
 namespace {
@@ -14,9 +15,12 @@ constexpr double kMegahertz = 1e6;
 constexpr size_t kMostSeriesSamples = 65536;
 constexpr double kSeriesInterval = 0.1;
 
-constexpr std::array<const char*, kCountedReasons.size()> kReasonNames = {
-    "applications_clocks_setting", "sw_power_cap", "sw_thermal_slowdown", "hw_thermal_slowdown",
-    "hw_power_brake"};
+/// nvidia-smi's name.
+std::string reason_name(uint32_t reason) {
+  for (const run::EventReasonName& it : run::kEventReasons)
+    if (it.bit == static_cast<int64_t>(reason)) return std::string(it.name);
+  return "unknown";
+}
 
 /// Mean over ranks of a column of the record.
 template <class Get>
@@ -83,25 +87,45 @@ std::vector<run::PowerPart> node_parts(const PowerContext& context,
   return parts;
 }
 
+/// Energy of a step that repeats, from its start on.
+class RepeatedStep {
+ public:
+  explicit RepeatedStep(const physics::PowerSeries& step) : interval_s_(step.interval_s) {
+    sums_j_.push_back(0);
+    for (const double watts : step.watts) sums_j_.push_back(sums_j_.back() + watts * interval_s_);
+    length_s_ = interval_s_ * static_cast<double>(step.watts.size());
+  }
+  double energy_j(double until_s) const {
+    const double steps = std::floor(until_s / length_s_);
+    const double at = (until_s - steps * length_s_) / interval_s_;
+    const auto whole = std::min(static_cast<size_t>(at), sums_j_.size() - 2);
+    const double part = std::min(1.0, at - static_cast<double>(whole));
+    return steps * sums_j_.back() + sums_j_[whole] + part * (sums_j_[whole + 1] - sums_j_[whole]);
+  }
+  double mean_w() const { return sums_j_.back() / length_s_; }
+
+ private:
+  double interval_s_ = 0, length_s_ = 0;
+  std::vector<double> sums_j_;
+};
+
 /// The cluster over the whole time: the shape of one step on top of each period's mean.
 physics::PowerSeries whole_series(const PowerContext& context, const physics::PowerSeries& step) {
   const double duration_s = context.record.duration_s();
   physics::PowerSeries series;
   series.interval_s =
       std::max(kSeriesInterval, duration_s / static_cast<double>(kMostSeriesSamples));
-  double step_mean_w = 0;
-  for (const double watts : step.watts)
-    step_mean_w += watts / static_cast<double>(step.watts.size());
-  const double step_s = step.interval_s * static_cast<double>(step.watts.size());
-  size_t period = 0;
+  const RepeatedStep shape(step);
   const std::vector<Period>& periods = context.record.periods();
   const auto samples = static_cast<size_t>(duration_s / series.interval_s);
+  size_t period = 0;
   for (size_t i = 0; i < samples; ++i) {
-    const double now_s = (static_cast<double>(i) + 0.5) * series.interval_s;
-    while (period + 1 < periods.size() && periods[period + 1].start_s <= now_s) ++period;
-    const double phase_s = now_s - step_s * std::floor(now_s / step_s);
-    const auto at = std::min(step.watts.size() - 1, static_cast<size_t>(phase_s / step.interval_s));
-    series.watts.push_back(periods[period].cluster_w * step.watts[at] / step_mean_w);
+    const double from_s = static_cast<double>(i) * series.interval_s;
+    const double to_s = from_s + series.interval_s;
+    while (period + 1 < periods.size() && periods[period + 1].start_s <= (from_s + to_s) / 2)
+      ++period;
+    const double shape_w = (shape.energy_j(to_s) - shape.energy_j(from_s)) / series.interval_s;
+    series.watts.push_back(periods[period].cluster_w * shape_w / shape.mean_w());
   }
   return series;
 }
@@ -122,6 +146,10 @@ void fill_cluster_power(const PowerContext& context, const StepProfile& profile,
     result.bands.push_back({band.low_hz, band.high_hz, band.rms_w});
   result.dominant_hz = summary.dominant_hz;
   result.dominant_rms_w = summary.dominant_rms_w;
+  double burn_w = 0;
+  for (size_t gpu = 0; gpu < context.fleet.burn_w.size(); ++gpu)
+    burn_w += context.fleet.weight_of(gpu) * context.fleet.burn_w[gpu];
+  result.smoothing_burnt_w = burn_w;
   peak_w = summary.peak_w;
 }
 
@@ -204,7 +232,7 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
   thermal.fan_fraction = context.record.fan();
   for (size_t i = 0; i < kCountedReasons.size(); ++i)
     thermal.event_shares.push_back(
-        {kReasonNames[i],
+        {reason_name(kCountedReasons[i]),
          mean_over_ranks(context, gpus, [&](const auto& it) { return it.reasons[i]; })});
   thermal.limit = thermal_limit(context, thermal);
 }

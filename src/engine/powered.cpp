@@ -64,6 +64,17 @@ void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, c
   }
 }
 
+bool burns(const spec::Job& job) {
+  return job.conditions.smoothing_floor > 0 || job.conditions.smoothing_down_w_per_s > 0;
+}
+
+/// What smoothing burns heats the GPUs too.
+void burn(const StepProfile& profile, Fleet& fleet) {
+  for (size_t gpu = 0; gpu < fleet.burn_w.size(); ++gpu)
+    if (fleet.role[gpu] >= 0)
+      fleet.burn_w[gpu] = profile.role_burn_w[static_cast<size_t>(fleet.role[gpu])];
+}
+
 run::Interval around(double value, const run::Interval& factors) {
   return {.low = value * factors.low, .high = value * factors.high};
 }
@@ -103,13 +114,20 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   Powered result;
   std::vector<run::Telemetry> readings;
   if (job.conditions.duration_s > 0) {
-    heat.cool_down();
+    if (job.conditions.start_c > 0)
+      heat.start_at(job.conditions.start_c);
+    else
+      heat.cool_down();
     loop.run(fleet, heat, job.conditions.duration_s, [&](double start_s, double length_s) {
       record.add(start_s, length_s, loop.step(), heat);
       add_readings(start_s + length_s, loop.step(), heat, fleet, options.sampled_ranks, readings);
     });
   } else {
     loop.settle(fleet, heat);
+    if (burns(job)) {
+      burn(step_profile(loop, fleet, job, heat, {}), fleet);
+      loop.settle(fleet, heat);
+    }
     record.add(0, loop.step().step_s, loop.step(), heat);
   }
   result.reference_hz = loop.reference_hz();

@@ -40,8 +40,10 @@ class Profile {
     for (int slice = 0; slice < slices; ++slice) {
       play(slice);
       take_samples(slice);
-      add_cluster_power(slice);
+      add_role_power(slice);
     }
+    smooth_roles();
+    add_cluster_power();
     for (size_t i = 0; i < sampled_.size(); ++i) read_sensors(i);
     return std::move(result_);
   }
@@ -82,27 +84,82 @@ class Profile {
     start_s_ += length_s(slice);
   }
 
-  /// The cluster in the fine slices of `slice`: each role's fine work at the mean clock and die of
-  /// its ranks, in proportion to what the GPUs one by one draw in the whole slice.
-  void add_cluster_power(int slice) {
+  /// A GPU of each role in the fine slices of `slice`: the role's fine work at the mean clock and
+  /// die of its ranks.
+  void add_role_power(int slice) {
     const StepActivity& fine = loop_.governed().fine();
     const auto factor = static_cast<size_t>(fine.slices / loop_.governed().slices());
     const size_t first = static_cast<size_t>(slice) * factor;
-    std::vector<double> gpus_w(factor, 0.0);
     const double fine_s = length_s(slice) / static_cast<double>(factor);
     const std::vector<RoleMean> means = role_means(fine.roles.size());
-    for (size_t role = 0; role < fine.roles.size(); ++role)
-      for (size_t i = 0; i < factor; ++i) {
-        const physics::Energy& energy = fine.roles[role].slices[first + i];
+    role_gpus_.clear();
+    roles_w_.resize(means.size());
+    for (size_t role = 0; role < means.size(); ++role) {
+      role_gpus_.push_back(means[role].gpus);
+      for (size_t i = first; i < first + factor; ++i) {
+        const physics::Energy& energy = fine.roles[role].slices[i];
         const physics::Load load{.core_w = energy.core_j() / fine_s,
                                  .memory_w = energy.memory_j / fine_s,
                                  .link_w = energy.link_j / fine_s};
-        const double watts =
+        roles_w_[role].push_back(
             std::min(fleet_.kind.power_w(means[role].clock_hz, means[role].die_c, load, {}),
-                     fleet_.kind.excursion * fleet_.kind.cap_w);
-        gpus_w[i] += means[role].gpus * watts;
+                     fleet_.kind.excursion * fleet_.kind.cap_w));
       }
-    add_nodes(gpus_w);
+    }
+    add_exact(slice, factor);
+  }
+
+  /// What the GPUs one by one draw in the whole slice, for each of its fine slices.
+  void add_exact(int slice, size_t factor) {
+    double exact_j = 0;
+    for (size_t gpu = 0; gpu < now_.watts.size(); ++gpu)
+      exact_j += fleet_.weight_of(gpu) * (now_.watts[gpu] - fleet_.burn_w[gpu]);
+    exact_j *= length_s(slice);
+    double roles_j = 0;
+    for (size_t role = 0; role < roles_w_.size(); ++role)
+      for (size_t i = roles_w_[role].size() - factor; i < roles_w_[role].size(); ++i)
+        roles_j +=
+            role_gpus_[role] * roles_w_[role][i] * length_s(slice) / static_cast<double>(factor);
+    for (size_t i = 0; i < factor; ++i) exact_.push_back(roles_j > 0 ? exact_j / roles_j : 1);
+  }
+
+  /// Power smoothing, of each role's GPU; the step repeats, so the second of two is looked at.
+  void smooth_roles() {
+    const spec::Conditions& conditions = job_.conditions;
+    const physics::Smoothing smoothing{
+        .floor_w = conditions.smoothing_floor * fleet_.limits.front().cap_w,
+        .up_w_per_s = conditions.smoothing_up_w_per_s,
+        .down_w_per_s = conditions.smoothing_down_w_per_s,
+        .hysteresis_s = conditions.smoothing_hysteresis_s};
+    result_.role_burn_w.assign(roles_w_.size(), 0.0);
+    if (smoothing.floor_w <= 0 && smoothing.up_w_per_s <= 0 && smoothing.down_w_per_s <= 0) return;
+    for (size_t role = 0; role < roles_w_.size(); ++role) {
+      std::vector<double>& watts = roles_w_[role];
+      physics::PowerSeries twice{.interval_s = result_.cluster.interval_s, .watts = watts};
+      twice.watts.insert(twice.watts.end(), watts.begin(), watts.end());
+      const physics::Smoothed smoothed = physics::smooth(twice, smoothing);
+      const auto count = static_cast<double>(watts.size());
+      for (size_t i = 0; i < watts.size(); ++i) {
+        const double now_w = smoothed.series.watts[watts.size() + i];
+        result_.role_burn_w[role] += std::max(0.0, now_w - watts[i]) / count;
+        watts[i] = now_w;
+      }
+    }
+  }
+
+  /// The cluster at its plugs.
+  void add_cluster_power() {
+    double fans_w = 0;
+    for (int64_t node = 0; node < fleet_.nodes; ++node)
+      fans_w += fleet_.weight[static_cast<size_t>(node)] * heat_.fans_w(node);
+    const auto nodes = static_cast<double>(fleet_.all_nodes);
+    for (size_t i = 0; i < exact_.size(); ++i) {
+      double gpus_w = 0;
+      for (size_t role = 0; role < roles_w_.size(); ++role)
+        gpus_w += role_gpus_[role] * roles_w_[role][i];
+      result_.cluster.watts.push_back(nodes *
+                                      fleet_.node.ac_w(gpus_w * exact_[i] / nodes, fans_w / nodes));
+    }
   }
 
   /// The GPUs of a role: how many, and their mean clock and die temperature.
@@ -125,19 +182,6 @@ class Profile {
       mean.die_c /= mean.gpus;
     }
     return means;
-  }
-
-  void add_nodes(const std::vector<double>& roles_w) {
-    double exact_w = 0, mean_w = 0, fans_w = 0;
-    for (size_t gpu = 0; gpu < now_.watts.size(); ++gpu)
-      exact_w += fleet_.weight_of(gpu) * now_.watts[gpu];
-    for (const double watts : roles_w) mean_w += watts / static_cast<double>(roles_w.size());
-    for (int64_t node = 0; node < fleet_.nodes; ++node)
-      fans_w += fleet_.weight[static_cast<size_t>(node)] * heat_.fans_w(node);
-    const auto nodes = static_cast<double>(fleet_.all_nodes);
-    for (const double watts : roles_w)
-      result_.cluster.watts.push_back(
-          nodes * fleet_.node.ac_w(watts * exact_w / mean_w / nodes, fans_w / nodes));
   }
 
   /// A rank's readings through one step that the same step went before.
@@ -182,6 +226,9 @@ class Profile {
   std::span<const int64_t> sampled_;
   Slice now_;
   double start_s_ = 0;
+  std::vector<double> role_gpus_;             ///< GPUs of each role
+  std::vector<std::vector<double>> roles_w_;  ///< [role][fine slice]: one of its GPUs
+  std::vector<double> exact_;  ///< by fine slice: all GPUs one by one over all by their roles
   std::vector<std::vector<SampledSlice>> sampled_slices_;
   StepProfile result_;
 };
