@@ -13,7 +13,8 @@ namespace ergometer::engine {
 namespace {
 
 constexpr int kDraws = 64;
-constexpr int kRounds = 8;      ///< clocks against heat: within a tenth of a degree
+constexpr int kMostRounds = 24;  ///< clocks against heat, as a rule 8
+constexpr double kSettledK = 0.1;
 constexpr int kMostSlices = 8;  ///< of a step: enough for where the power cap bites
 constexpr double kInletDeviationK = 2;
 constexpr double kLargestDraw = 2.5;  ///< standard deviations
@@ -142,9 +143,10 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
     FleetHeat heat(varied, job.cluster.node);
     FleetStep step;
     const double length_s = step_s * base::exponential(step_sigma * draw.normal("step"));
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kMostRounds; ++round) {
       governed.at_length(length_s, heat.surroundings(), step);
       heat.settle(step);
+      if (heat.moved_k() < kSettledK) break;
     }
     double ranks = 0, sum_w = 0, largest_w = 0, hottest_c = -1e9;
     for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {

@@ -123,7 +123,8 @@ class Profile {
     for (size_t i = 0; i < factor; ++i) exact_.push_back(roles_j > 0 ? exact_j / roles_j : 1);
   }
 
-  /// Power smoothing, of each role's GPU; the step repeats, so the second of two is looked at.
+  /// Power smoothing of each role's GPU, which sees power over the governor's window; the step
+  /// repeats, so the second of two is looked at.
   void smooth_roles() {
     const spec::Conditions& conditions = job_.conditions;
     const physics::Smoothing smoothing{
@@ -133,18 +134,44 @@ class Profile {
         .hysteresis_s = conditions.smoothing_hysteresis_s};
     result_.role_burn_w.assign(roles_w_.size(), 0.0);
     if (smoothing.floor_w <= 0 && smoothing.up_w_per_s <= 0 && smoothing.down_w_per_s <= 0) return;
+    const auto slices = static_cast<size_t>(loop_.governed().slices());
     for (size_t role = 0; role < roles_w_.size(); ++role) {
       std::vector<double>& watts = roles_w_[role];
-      physics::PowerSeries twice{.interval_s = result_.cluster.interval_s, .watts = watts};
-      twice.watts.insert(twice.watts.end(), watts.begin(), watts.end());
+      const size_t factor = watts.size() / slices;
+      std::vector<double> coarse(slices, 0.0);
+      for (size_t i = 0; i < watts.size(); ++i)
+        coarse[i / factor] += watts[i] / static_cast<double>(factor);
+      physics::PowerSeries twice{.interval_s = loop_.step().step_s / static_cast<double>(slices),
+                                 .watts = coarse};
+      twice.watts.insert(twice.watts.end(), coarse.begin(), coarse.end());
       const physics::Smoothed smoothed = physics::smooth(twice, smoothing);
-      const auto count = static_cast<double>(watts.size());
-      for (size_t i = 0; i < watts.size(); ++i) {
-        const double now_w = smoothed.series.watts[watts.size() + i];
-        result_.role_burn_w[role] += std::max(0.0, now_w - watts[i]) / count;
-        watts[i] = now_w;
+      for (size_t slice = 0; slice < slices; ++slice) {
+        const double target_w = smoothed.series.watts[slices + slice];
+        fill_troughs(std::span(watts).subspan(slice * factor, factor), target_w);
+        result_.role_burn_w[role] +=
+            std::max(0.0, target_w - coarse[slice]) / static_cast<double>(slices);
       }
     }
+  }
+
+  /// Raises what lies lowest, or scales all down, until the mean is `target_w`.
+  static void fill_troughs(std::span<double> watts, double target_w) {
+    double mean_w = 0;
+    for (const double w : watts) mean_w += w / static_cast<double>(watts.size());
+    if (mean_w >= target_w) {
+      for (double& w : watts) w *= target_w / mean_w;
+      return;
+    }
+    double low_w = *std::min_element(watts.begin(), watts.end());
+    double high_w = std::max(target_w, *std::max_element(watts.begin(), watts.end()));
+    for (int round = 0; round < 60; ++round) {
+      const double level_w = (low_w + high_w) / 2;
+      double filled_w = 0;
+      for (const double w : watts)
+        filled_w += std::max(w, level_w) / static_cast<double>(watts.size());
+      (filled_w < target_w ? low_w : high_w) = level_w;
+    }
+    for (double& w : watts) w = std::max(w, high_w);
   }
 
   /// The cluster at its plugs.

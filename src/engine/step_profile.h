@@ -20,6 +20,7 @@ struct StepProfile {
   std::vector<PowerSample> samples;         ///< every rank in every slice
   std::vector<double> max_c, max_memory_c;  ///< one a GPU
   physics::PowerSeries cluster;             ///< at the plugs, in fine slices
+  std::vector<double> role_burn_w;          ///< what smoothing burns, mean of a GPU of each role
   std::vector<run::Telemetry> telemetry;    ///< of the sampled ranks, as their sensors would read
 };
 
