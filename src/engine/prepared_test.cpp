@@ -12,7 +12,7 @@ namespace {
 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-/// Short names are allowed.
+/// Short names are allowed. Clocks are those that the prices hold for.
 std::string find_name(const std::string& word) {
   const spec::SettingInfo* info = spec::find_setting(word);
   return info == nullptr ? word : std::string(info->name);
@@ -23,6 +23,7 @@ spec::Job make_job(const Values& values) {
   for (const auto& [name, value] : values) settings.set(find_name(name), value, {});
   auto job = spec::resolve(settings);
   EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
+  if (job) job->conditions.constant_clocks = true;
   return job ? *std::move(job) : spec::Job{};
 }
 
