@@ -62,4 +62,19 @@ void heat_ten_minutes(benchmark::State& state) {
 }
 BENCHMARK(heat_ten_minutes)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
+/// The same cluster straight to where it ends, every node at a flow of its own.
+void heat_settled(benchmark::State& state) {
+  const ergometer::base::Random random(1, 0, "flow");
+  const std::vector<double> die(kNodes * 8, 560), memory(kNodes * 8, 90);
+  Heat heat(cooling(), node(), kNodes, {});
+  for (int64_t n = 0; n < kNodes; ++n)
+    heat.set_flow(n, random.uniform(static_cast<uint64_t>(n), 0.5, 1));
+  for (auto _ : state) {
+    heat.settle(die, memory);
+    benchmark::DoNotOptimize(heat.die_c().data());
+  }
+  state.SetItemsProcessed(state.iterations() * kNodes * 8);
+}
+BENCHMARK(heat_settled)->Unit(benchmark::kMillisecond);
+
 }  // namespace

@@ -35,7 +35,8 @@ struct Heat::State {
   HeatLayout layout;
   size_t gpus_per_node, gpus;
   std::vector<double> inlet_c;  ///< one a node
-  std::vector<int> flow_bins;   ///< one a node
+  std::vector<double> flow;     ///< one a node, as set
+  std::vector<int> flow_bins;   ///< and as steps take it
   std::vector<double> places;   ///< four a GPU; in force while the layout has no blocks
   std::vector<double> die_c, memory_c, coolant_c;
   bool begun = false, flow_changed = true;
@@ -50,6 +51,7 @@ Heat::State::State(const CoolingParameters& parameters, const spec::Node& node, 
       gpus_per_node(static_cast<size_t>(node.gpus)),
       gpus(static_cast<size_t>(nodes) * gpus_per_node),
       inlet_c(static_cast<size_t>(nodes), parameters.inlet_c),
+      flow(static_cast<size_t>(nodes), 1),
       flow_bins(static_cast<size_t>(nodes), bin_of(1, kFlowBins)),
       places(gpus * HeatNetwork::kPlaces),
       die_c(gpus),
@@ -115,6 +117,7 @@ void Heat::set_inlet(int64_t node, double inlet_c) {
 
 void Heat::set_flow(int64_t node, double flow) {
   const int bin = bin_of(flow, kFlowBins);
+  state_->flow[static_cast<size_t>(node)] = std::max(flow, 1 / kFlowBins);
   int& now = state_->flow_bins[static_cast<size_t>(node)];
   if (now != bin) state_->flow_changed = true;
   now = bin;
@@ -139,15 +142,21 @@ void Heat::advance(double dt_s, std::span<const double> die_w, std::span<const d
 }
 
 void Heat::settle(std::span<const double> die_w, std::span<const double> memory_w) {
-  const StepArrays arrays = state_->arrays(die_w, memory_w);
-  state_->begin();
-  for (const Group& group : state_->layout.groups()) {
-    const StepTable table(group.coupled->network, state_->layout.steady(*group.coupled));
-    for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
-      step_block(table, block, arrays);
+  State& state = *state_;
+  ERGOMETER_CHECK(die_w.size() == state.gpus && memory_w.size() == state.gpus, "one power a GPU");
+  state.begin();
+  state.layout.settle(state.flow, die_w, memory_w, state.places, state.coolant_c);
+  for (size_t gpu = 0; gpu < state.gpus; ++gpu) {
+    const double inlet_c = state.inlet_c[gpu / state.gpus_per_node];
+    double* places = &state.places[gpu * HeatNetwork::kPlaces];
+    for (int place = 0; place < HeatNetwork::kPlaces; ++place) places[place] += inlet_c;
+    state.die_c[gpu] = places[HeatNetwork::kDie];
+    state.memory_c[gpu] = places[HeatNetwork::kMemory];
+    state.coolant_c[gpu] += inlet_c;
   }
-  state_->carried = {};
-  state_->content_at_start_j = state_->heat_content_j();
+  state.layout.write(state.places);
+  state.carried = {};
+  state.content_at_start_j = state.heat_content_j();
 }
 
 std::span<const double> Heat::die_c() const { return state_->die_c; }
@@ -155,10 +164,8 @@ std::span<const double> Heat::memory_c() const { return state_->memory_c; }
 std::span<const double> Heat::coolant_c() const { return state_->coolant_c; }
 
 double Heat::die_k_per_w(int64_t gpu) const {
-  int place = 0;
-  const size_t node = static_cast<size_t>(gpu) / state_->gpus_per_node;
-  Coupled& coupled = state_->layout.coupled(gpu, state_->flow_bins[node], place);
-  return state_->layout.steady(coupled).input.at(place * HeatNetwork::kPlaces, 2 * place);
+  return state_->layout.die_k_per_w(gpu,
+                                    state_->flow[static_cast<size_t>(gpu) / state_->gpus_per_node]);
 }
 
 double Heat::stored_j() const {

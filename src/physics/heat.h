@@ -55,8 +55,8 @@ class Heat {
 
   int64_t gpus() const;
   /// Temperature of the coolant that enters a node, and its flow as a share of the nominal one,
-  /// rounded to 1/64. An inlet set before the first `advance` or `settle` is also where the node's
-  /// parts start from. Both take effect with the next step.
+  /// which `advance` rounds to 1/128 and `settle` does not. An inlet set before the first `advance`
+  /// or `settle` is also where the node's parts start from. Both take effect with the next step.
   void set_inlet(int64_t node, double inlet_c);
   void set_flow(int64_t node, double flow);
   /// Every part at this temperature, and the energy account at zero.

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "physics/propagator.h"
+#include "physics/settled_lane.h"
 
 namespace ergometer::physics {
 namespace {
@@ -65,26 +67,63 @@ void HeatLayout::find_families(std::span<const double> die_resistance) {
 Coupled& HeatLayout::coupled(Kind& kind, int flow_bin) {
   const auto [entry, fresh] = kind.at_flow.try_emplace(flow_bin);
   if (fresh) {
-    std::vector<double> factors;
-    for (const int bin : kind.bins) factors.push_back(bin / kResistanceBins);
     entry->second.network =
-        heat_network(cooling_, lanes_[kind.lane], factors, flow_bin / kFlowBins);
+        heat_network(cooling_, lanes_[kind.lane], factors(kind), flow_bin / kFlowBins);
   }
   return entry->second;
 }
 
-Coupled& HeatLayout::coupled(int64_t gpu, int flow_bin, int& place) {
+std::vector<double> HeatLayout::factors(const Kind& kind) const {
+  std::vector<double> result;
+  for (const int bin : kind.bins) result.push_back(bin / kResistanceBins);
+  return result;
+}
+
+void HeatLayout::settle(std::span<const double> flow, std::span<const double> die_w,
+                        std::span<const double> memory_w, std::span<double> places,
+                        std::span<double> coolant) const {
+  std::vector<SettledLane> settled;
+  for (const Lane& lane : lanes_) settled.emplace_back(cooling_, lane);
+  std::vector<std::vector<double>> resistance;
+  for (const Kind& kind : kinds_) resistance.push_back(factors(kind));
+  std::vector<double> die, memory;
+  for (size_t l = 0; l < kind_of_.size(); ++l) {
+    const size_t node = l / lanes_.size(), first = node * static_cast<size_t>(gpus_per_node_);
+    const Lane& lane = lanes_[l % lanes_.size()];
+    SettledLane& result = settled[l % lanes_.size()];
+    die.clear();
+    memory.clear();
+    for (const int gpu : lane.gpus) {
+      die.push_back(die_w[first + static_cast<size_t>(gpu)]);
+      memory.push_back(memory_w[first + static_cast<size_t>(gpu)]);
+    }
+    result.solve(flow[node], resistance[kind_of_[l]], die, memory);
+    for (size_t i = 0; i < lane.gpus.size(); ++i) {
+      const size_t gpu = first + static_cast<size_t>(lane.gpus[i]);
+      coolant[gpu] = result.coolant()[i];
+      for (size_t place = 0; place < HeatNetwork::kPlaces; ++place)
+        places[gpu * HeatNetwork::kPlaces + place] =
+            result.places()[i * HeatNetwork::kPlaces + place];
+    }
+  }
+}
+
+double HeatLayout::die_k_per_w(int64_t gpu, double flow) const {
   const auto index = static_cast<int>(gpu % gpus_per_node_);
   const auto holds = [&](const Lane& lane) {
     return std::find(lane.gpus.begin(), lane.gpus.end(), index) != lane.gpus.end();
   };
   const auto lane = std::find_if(lanes_.begin(), lanes_.end(), holds);
   ERGOMETER_CHECK(lane != lanes_.end(), "every GPU is in a lane");
-  place =
-      static_cast<int>(std::find(lane->gpus.begin(), lane->gpus.end(), index) - lane->gpus.begin());
+  const auto place = static_cast<size_t>(std::find(lane->gpus.begin(), lane->gpus.end(), index) -
+                                         lane->gpus.begin());
   const auto number = static_cast<size_t>(gpu / gpus_per_node_) * lanes_.size() +
                       static_cast<size_t>(lane - lanes_.begin());
-  return coupled(kinds_[kind_of_[number]], flow_bin);
+  std::vector<double> die(lane->gpus.size()), memory(lane->gpus.size());
+  die[place] = 1;
+  SettledLane settled(cooling_, *lane);
+  settled.solve(flow, factors(kinds_[kind_of_[number]]), die, memory);
+  return settled.places()[place * HeatNetwork::kPlaces + HeatNetwork::kDie];
 }
 
 void HeatLayout::arrange(std::span<const int> flow_bins) {
@@ -174,11 +213,6 @@ const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
   ++steps_;
   return coupled.steps.emplace(dt_s, StepTable(coupled.network, propagate(coupled.network, dt_s)))
       .first->second;
-}
-
-const Propagator& HeatLayout::steady(Coupled& coupled) {
-  if (!coupled.steady) coupled.steady = settled(coupled.network);
-  return *coupled.steady;
 }
 
 }  // namespace ergometer::physics

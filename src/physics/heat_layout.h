@@ -2,26 +2,23 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "physics/heat_network.h"
 #include "physics/heat_step.h"
-#include "physics/propagator.h"
 
 namespace ergometer::physics {
 
-/// Factors on resistance are rounded to 1/32 and flows to 1/64, so that propagators are shared:
-/// at most 1/128 of flow off is 0.8 % of preheat, 0.1 K of an air-cooled node's 15 K.
-inline constexpr double kResistanceBins = 32, kFlowBins = 64;
+/// Factors on resistance are rounded to 1/32 and flows to 1/128, so that propagators are shared:
+/// at most 1/256 of flow off is 0.4 % of preheat, 0.06 K of an air-cooled node's 15 K.
+inline constexpr double kResistanceBins = 32, kFlowBins = 128;
 /// The bin of a value above zero, at least the first.
 int bin_of(double value, double bins);
 
 /// A lane's network at one flow, with the steps that have been asked for.
 struct Coupled {
   HeatNetwork network;
-  std::optional<Propagator> steady;
   std::map<double, StepTable> steps;  ///< by seconds
 };
 
@@ -50,10 +47,14 @@ class HeatLayout {
   void write(std::span<const double> places);
 
   const StepTable& step(Coupled& coupled, double dt_s);
-  /// The rise of each state for each watt, settled.
-  const Propagator& steady(Coupled& coupled);
-  /// Where a GPU is: its lane's network at a flow, and its place in the lane.
-  Coupled& coupled(int64_t gpu, int flow_bin, int& place);
+
+  /// Settled excess temperatures over the inlet, four places a GPU, and of each GPU's coolant.
+  /// `flow` as it is, not rounded, one a node.
+  void settle(std::span<const double> flow, std::span<const double> die_w,
+              std::span<const double> memory_w, std::span<double> places,
+              std::span<double> coolant) const;
+  /// Settled rise of a GPU's die for each watt on it.
+  double die_k_per_w(int64_t gpu, double flow) const;
 
  private:
   /// Lanes of one shape with the same resistance bins.
@@ -73,6 +74,8 @@ class HeatLayout {
   void add_block(size_t gpus, std::span<const int64_t> lanes);
   void point_blocks();
   Coupled& coupled(Kind& kind, int flow_bin);
+  /// Factors on the die's resistance of a lane's GPUs.
+  std::vector<double> factors(const Kind& kind) const;
 
   int64_t node_of(int64_t lane) const { return lane / static_cast<int64_t>(lanes_.size()); }
   size_t local(int64_t lane) const { return static_cast<size_t>(lane) % lanes_.size(); }

@@ -107,6 +107,44 @@ TEST(Heat, StepsEndWhereItSettles) {
   }
 }
 
+/// The same for twins along a lane, across lanes, and three rows of them, at three quarters of the
+/// flow: the sinks' linear equations against 1e6 s of steps.
+TEST(Heat, TwinsSettleWhereStepsTakeThem) {
+  CoolingParameters cooling = round_numbers();
+  cooling.twin_w_per_k = 14;
+  const std::vector<spec::Slot> nodes[] = {{{0, 0}, {1, 0}, {0, 1}, {1, 1}},
+                                           {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}},
+                                           {{1, 0}, {0, 1}, {0, 0}, {2, 1}}};
+  for (const auto& slots : nodes) {
+    Heat stepped(cooling, node_of(slots, 2), 1, {}), settled(cooling, node_of(slots, 2), 1, {});
+    std::vector<double> die, memory;
+    for (size_t gpu = 0; gpu < slots.size(); ++gpu) {
+      die.push_back(150 + 40 * static_cast<double>(gpu));
+      memory.push_back(50 - 5 * static_cast<double>(gpu));
+    }
+    for (Heat* heat : {&stepped, &settled}) heat->set_flow(0, 0.75);
+    stepped.advance(1e6, die, memory);
+    settled.settle(die, memory);
+    for (size_t gpu = 0; gpu < slots.size(); ++gpu) {
+      EXPECT_NEAR(stepped.die_c()[gpu], settled.die_c()[gpu], 1e-8);
+      EXPECT_NEAR(stepped.memory_c()[gpu], settled.memory_c()[gpu], 1e-8);
+      EXPECT_NEAR(stepped.coolant_c()[gpu], settled.coolant_c()[gpu], 1e-8);
+    }
+  }
+}
+
+/// Steps round the flow to 1/128: 0.7 becomes 90 / 128 = 0.703.
+TEST(Heat, RoundingTheFlowMovesLittle) {
+  Heat stepped(round_numbers(), two_rows(), 1, {}), settled(round_numbers(), two_rows(), 1, {});
+  for (Heat* heat : {&stepped, &settled}) heat->set_flow(0, 0.7);
+  settled.settle(watts(settled, 600), watts(settled, 50));
+  stepped.advance(1e6, watts(stepped, 600), watts(stepped, 50));
+  for (size_t gpu = 0; gpu < 8; ++gpu) {
+    EXPECT_NEAR(stepped.die_c()[gpu], settled.die_c()[gpu], 0.15);
+    EXPECT_NE(stepped.die_c()[gpu], settled.die_c()[gpu]);
+  }
+}
+
 TEST(Heat, OneLongStepIsManyShortOnes) {
   Heat long_step(round_numbers(), two_rows(), 1, {}),
       short_steps(round_numbers(), two_rows(), 1, {});

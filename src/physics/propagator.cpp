@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
-
 namespace ergometer::physics {
 namespace {
 
@@ -99,26 +97,6 @@ std::vector<double> times_row(const std::vector<double>& row, const Matrix& a) {
   return result;
 }
 
-/// Subtracts `factor` times row `from` of both matrices from their row `to`.
-void eliminate(Matrix& a, Matrix& b, int from, int to, double factor) {
-  if (factor == 0) return;
-  for (int j = 0; j < a.columns; ++j) a.at(to, j) -= factor * a.at(from, j);
-  for (int j = 0; j < b.columns; ++j) b.at(to, j) -= factor * b.at(from, j);
-}
-
-/// The x of a x = b by Gauss-Jordan elimination. Without pivoting: the parts of one GPU exchange
-/// heat, so that its diagonal dominates, and what it does to GPUs behind it stands below.
-Matrix solve(Matrix a, Matrix b) {
-  for (int k = 0; k < a.rows; ++k) {
-    ERGOMETER_CHECK(a.at(k, k) != 0, "every part of a heat network reaches the coolant");
-    for (int i = 0; i < a.rows; ++i)
-      if (i != k) eliminate(a, b, k, i, a.at(i, k) / a.at(k, k));
-  }
-  for (int i = 0; i < b.rows; ++i)
-    for (int j = 0; j < b.columns; ++j) b.at(i, j) /= a.at(i, i);
-  return b;
-}
-
 }  // namespace
 
 Propagator propagate(const HeatNetwork& network, double dt_s) {
@@ -133,16 +111,6 @@ Propagator propagate(const HeatNetwork& network, double dt_s) {
   result.carried_state = times_row(network.out_w_per_k, flow.s);
   result.carried_input = times_row(network.out_w_per_k, times_inputs(network, flow.r));
   result.state = std::move(flow.e);
-  return result;
-}
-
-Propagator settled(const HeatNetwork& network) {
-  const int states = network.rate.rows;
-  Propagator result;
-  result.state = Matrix(states, states);
-  result.input = solve(scaled(network.rate, -1), times_inputs(network, identity(states, 1)));
-  result.carried_state.assign(static_cast<size_t>(states), 0);
-  result.carried_input.assign(static_cast<size_t>(2 * network.gpus()), 0);
   return result;
 }
 

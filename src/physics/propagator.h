@@ -22,8 +22,4 @@ struct Propagator {
 /// constant.
 Propagator propagate(const HeatNetwork& network, double dt_s);
 
-/// The limit for long times: `state` is zero, `input` the steady rise of every state for each watt;
-/// what is carried is left at zero.
-Propagator settled(const HeatNetwork& network);
-
 }  // namespace ergometer::physics
