@@ -130,7 +130,8 @@ double relative_deviation(base::Grade grade) {
 }
 
 PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
-                               const StepActivity& activity, double step_s, double step_sigma) {
+                               const StepActivity& activity, double reference_hz,
+                               double step_sigma) {
   std::vector<double> mean_w, peak_w, max_c;
   const StepActivity coarse = coarser(activity, coarsening(activity.slices, kMostSlices));
   for (int number = 0; number < kDraws; ++number) {
@@ -142,9 +143,9 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
     const GovernedStep governed(varied, drawn, drawn);
     FleetHeat heat(varied, job.cluster.node);
     FleetStep step;
-    const double length_s = step_s * base::exponential(step_sigma * draw.normal("step"));
+    const double longer = base::exponential(step_sigma * draw.normal("step"));
     for (int round = 0; round < kMostRounds; ++round) {
-      governed.at_length(length_s, heat.surroundings(), step);
+      governed.at_pace(reference_hz, longer, heat.surroundings(), step);
       heat.settle(step);
       if (heat.moved_k() < kSettledK) break;
     }

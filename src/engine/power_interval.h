@@ -19,8 +19,10 @@ double relative_deviation(base::Grade grade);
 /// as its grade says, and the step's length as wide as its own interval; settles clocks and heat
 /// for each of 64 draws, and takes the 5th and 95th percentile. Draws depend on the job's seed
 /// alone. Differences between single GPUs are left out: `fleet` is of nominal silicon.
-/// `step_s`: predicted; `step_sigma`: deviation of its logarithm.
+/// `reference_hz`: the clock at which the activity's length holds; `step_sigma`: deviation of the
+/// step time's logarithm.
 PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
-                               const StepActivity& activity, double step_s, double step_sigma);
+                               const StepActivity& activity, double reference_hz,
+                               double step_sigma);
 
 }  // namespace ergometer::engine

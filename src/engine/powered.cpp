@@ -85,13 +85,12 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
   add_interval(predicted, job, result.timeline);
   const double sigma =
       base::logarithm(predicted.step_time_s_high / predicted.step_time_s) / kNormal90;
-  const PowerIntervals found = power_intervals(job, fleet, activity, predicted.step_time_s, sigma);
+  const PowerIntervals found = power_intervals(job, fleet, activity, result.reference_hz, sigma);
   result.power.mean_interval_w = around(result.power.mean_w_per_gpu, found.mean);
   result.power.peak_interval_w = around(result.power.peak_w_per_gpu, found.peak);
   // The driver holds dies at their limit, whatever the parameters are.
-  const double held_c = fleet.kind.target_c > 0
-                            ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c)
-                            : INFINITY;
+  const double held_c =
+      fleet.kind.target_c > 0 ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c) : INFINITY;
   result.thermal.max_interval_c = {
       .low = result.thermal.max_gpu_c + found.max_c.low,
       .high = std::min(held_c, result.thermal.max_gpu_c + found.max_c.high)};
