@@ -89,6 +89,13 @@ void vary(const Draw& draw, Fleet& fleet) {
   for (double& inlet_c : fleet.inlet_c) inlet_c += kInletDeviationK * draw.normal("inlet");
 }
 
+/// The same work in `factor` times the time.
+void stretch(double factor, StepActivity& activity) {
+  activity.step_s *= factor;
+  for (RoleActivity& role : activity.roles)
+    for (double& clocked_s : role.clocked_s) clocked_s *= factor;
+}
+
 /// The smallest factor that leaves at most `most` slices and divides their number.
 int coarsening(int slices, int most) {
   for (int factor = 1;; ++factor)
@@ -143,9 +150,9 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
     const GovernedStep governed(varied, drawn, drawn);
     FleetHeat heat(varied, job.cluster.node);
     FleetStep step;
-    const double longer = base::exponential(step_sigma * draw.normal("step"));
+    stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
     for (int round = 0; round < kMostRounds; ++round) {
-      governed.at_pace(reference_hz, longer, heat.surroundings(), step);
+      governed.at_pace(reference_hz, 1, heat.surroundings(), step);
       heat.settle(step);
       if (heat.moved_k() < kSettledK) break;
     }
