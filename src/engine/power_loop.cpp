@@ -14,9 +14,9 @@ constexpr double kSameLength = 5e-4;    ///< relative
 constexpr double kSettledK = 0.02;      ///< largest change of a temperature that counts as none
 constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 constexpr double kPlayAgain = 5e-4;     ///< change of a clock after which the step is played anew
-/// While temperatures move, this much in one stretch of equal steps.
+/// While temperatures move, this much in one stretch of constant power.
 constexpr double kLargestMoveK = 1.0;
-constexpr double kFirstStretchS = 0.5, kLongestStretchS = 30;
+constexpr double kFirstStretchS = 0.5, kLongestStretchS = 10, kMostStretches = 1000;
 
 /// Clocks that ranks have at work, one a rank.
 std::vector<double> effective_clocks(const FleetStep& step, const Fleet& fleet) {
@@ -126,14 +126,13 @@ void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s,
   for (double now_s = 0; now_s < duration_s;) {
     decide(heat);
     if (clock_change() > kPlayAgain) play(fleet);
-    const double steps = std::max(1.0, std::round(stretch_s / step_.step_s));
-    const double length_s = std::min(steps * step_.step_s, duration_s - now_s);
+    const double length_s = std::min(stretch_s, duration_s - now_s);
     heat.advance(length_s, step_);
     watch(now_s, length_s);
     now_s += length_s;
     const double moved_k = std::max(heat.moved_k(), 1e-3);
     stretch_s = std::clamp(length_s * std::min(2.0, kLargestMoveK / moved_k), kFirstStretchS,
-                           kLongestStretchS);
+                           std::max(kLongestStretchS, duration_s / kMostStretches));
     if (heat.moved_clock() > kSettledClock) stretch_s = std::min(stretch_s, 2.0);
   }
 }

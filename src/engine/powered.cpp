@@ -52,14 +52,14 @@ void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, c
     uint32_t reasons = 0;
     for (size_t i = 0; i < kCountedReasons.size(); ++i)
       if (now.reasons[i] > 0.5f) reasons |= kCountedReasons[i];
-    const double watts = now.mean_w * fleet.silicon[gpu].sensor_gain;
+    const double watts = std::round(now.mean_w * fleet.silicon[gpu].sensor_gain * 1e3) / 1e3;
     telemetry.push_back({.time_ns = static_cast<int64_t>(std::llround(time_s * 1e9)),
                          .rank = rank,
                          .power_w = watts,
                          .average_power_w = watts,
                          .gpu_c = std::floor(heat.surroundings().die_c[gpu]),
                          .memory_c = std::floor(heat.memory_c()[gpu]),
-                         .sm_clock_mhz = now.clock_hz / 1e6,
+                         .sm_clock_mhz = std::round(now.clock_hz / 1e3) / 1e3,
                          .event_reasons = reasons});
   }
 }

@@ -241,7 +241,7 @@ class Profile {
                                    .average_power_w = averages[i].watts,
                                    .gpu_c = physics::reported_c(slice.die_c),
                                    .memory_c = physics::reported_c(slice.memory_c),
-                                   .sm_clock_mhz = slice.clock_hz / 1e6,
+                                   .sm_clock_mhz = std::round(slice.clock_hz / 1e3) / 1e3,
                                    .event_reasons = static_cast<int64_t>(slice.reasons)});
     }
   }
