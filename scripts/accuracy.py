@@ -250,6 +250,30 @@ def memory_section(rows):
     return text
 
 
+def power_section(rows):
+    """Rows of one job, quantity and round make one line: submissions repeat their runs ten times."""
+    described = read_by_id(TRUTH / "power_thermal.csv")
+    lines, parts = [], {}
+    for row in rows:
+        if row["predicted"] is None:
+            continue
+        about = described[row["id"]]
+        kind = "maximum" if about["metric"].lower().startswith("max") or about["metric"].lower().endswith("max") else "mean"
+        key = (about["workload"], about["system"] or about["device"], about["config"], about["unit"], kind)
+        parts.setdefault(key, []).append(row)
+    for key, part in parts.items():
+        measured = sum(row["measured"] for row in part) / len(part)
+        predicted = sum(row["predicted"] for row in part) / len(part)
+        lines.append([cell(f"{key[0]}, {key[1]}"), cell(key[2]), f"{key[4]} {cell(key[3])}", len(part), f"{measured:.0f}",
+                      f"{predicted:.0f}", f"{100 * (predicted / measured - 1):+.1f} %"])
+    skipped = sum(row["predicted"] is None for row in rows)
+    return (f"`ergometer validate tests/validation/truth/power_thermal.csv`: power predicted from the job; nothing is fitted to "
+            f"these rows. The measured means cover the whole run, evaluation and its pauses included, which weighs most on the "
+            f"shortest runs (64 nodes: under two minutes); predictions are of training alone. {skipped} rows are no power of a "
+            f"language model's training or do not say enough about it.\n\n" +
+            markdown(["job", "size", "what, W", "rows", "measured", "predicted", "error"], lines, right=(3, 4, 5, 6)))
+
+
 def interval_line(rows, folds):
     """How many measured step times lie in the interval, put around the cross-validated prediction."""
     scored = [row for row in rows if row["error_pct"] is not None and row["id"] in folds]
@@ -343,6 +367,7 @@ def main():
 
     text += "## Parameters\n\n" + parameter_section(calibration)
     text += "## Memory\n\n" + memory_section(runs + bulk)
+    text += "## Power\n\n" + power_section(validate(options.ergometer, "power_thermal.csv"))
 
     pictures = options.out / "accuracy"
     pictures.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "engine/summary.h"
 #include "run/event_reasons.h"
@@ -188,6 +189,32 @@ double largest_spread_k(const PowerContext& context, const std::vector<GpuRecord
   return spread;
 }
 
+/// Ranks by the row of their slot.
+std::vector<run::SlotRow> slot_rows(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                                    const StepProfile& profile) {
+  std::map<int, run::SlotRow> rows;
+  std::map<int, double> weights;
+  const std::vector<spec::Slot>& slots = context.job.cluster.node.slots;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    if (context.fleet.role[gpu] < 0) continue;
+    const int number = slots[gpu % slots.size()].row;
+    run::SlotRow& row = rows[number];
+    const double weight = context.fleet.weight_of(gpu);
+    weights[number] += weight;
+    row.row = number;
+    row.mean_gpu_c += weight * gpus[gpu].mean_c;
+    row.mean_clock_mhz += weight * gpus[gpu].clock_hz / kMegahertz;
+    row.max_gpu_c = std::max({row.max_gpu_c, gpus[gpu].max_c, profile.max_c[gpu]});
+  }
+  std::vector<run::SlotRow> result;
+  for (auto& [number, row] : rows) {
+    row.mean_gpu_c /= weights[number];
+    row.mean_clock_mhz /= weights[number];
+    result.push_back(row);
+  }
+  return result;
+}
+
 /// What holds the clocks where they are, as a sentence.
 std::string thermal_limit(const PowerContext& context, const run::Thermal& thermal) {
   const physics::GpuPower& gpu = context.fleet.kind;
@@ -227,6 +254,7 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
         std::max({thermal.max_memory_c, gpus[gpu].max_memory_c, profile.max_memory_c[gpu]});
     thermal.lowest_clock_mhz = std::min(thermal.lowest_clock_mhz, gpus[gpu].clock_hz / kMegahertz);
   }
+  thermal.rows = slot_rows(context, gpus, profile);
   thermal.spread_c = largest_spread_k(context, gpus);
   thermal.inlet_c = context.record.inlet_c();
   thermal.fan_fraction = context.record.fan();

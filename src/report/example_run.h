@@ -40,6 +40,7 @@ inline void add_example_power(run::Run& run) {
                  .inlet_c = 25,
                  .fan_fraction = 0.75,
                  .max_interval_c = {75, 84},
+                 .rows = {{0, 57.25, 60.5, 1790.0}, {1, 73.0, 79.5, 1690.0}},
                  .event_shares = {{"sw_power_cap", 0.25}, {"sw_thermal_slowdown", 0.125}},
                  .limit = "power: the cap holds clocks below 1980 MHz 25.0 % of the time"};
   run.ranks[0].mean_power_w = 600;

@@ -18,6 +18,15 @@ void write_parts(JsonWriter& json, const char* name, const std::vector<run::Powe
 void write_thermal(JsonWriter& json, const run::Run& run) {
   json.key("thermal").begin_object();
   write_fields(json, run, "thermal.");
+  json.key("rows").begin_array();
+  for (const run::SlotRow& row : run.thermal.rows)
+    json.begin_object(JsonWriter::Layout::kOneLine)
+        .member("row", row.row)
+        .member("mean_gpu_c", row.mean_gpu_c)
+        .member("max_gpu_c", row.max_gpu_c)
+        .member("mean_clock_mhz", row.mean_clock_mhz)
+        .end_object();
+  json.end_array();
   json.key("event_shares").begin_object(JsonWriter::Layout::kOneLine);
   for (const run::EventShare& share : run.thermal.event_shares)
     json.member(share.reason, share.fraction);

@@ -56,8 +56,8 @@ TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
   at the plug  1.60 kW a node, 3.20 kW the cluster, 3.60 kW at its peak, 3.84 kW
                with the building
   energy       3.20 kJ a step, 20.5 tokens/J
-  temperature  65.2 C mean, 79.5 C hottest (75 to 84 C, 90 %), 15.8 C apart in
-               one node; HBM 84.0 C; inlet 25.0 C, fans 75 %
+  temperature  65.2 C mean, 79.5 C hottest (75 to 84 C, 90 %); front row 57.2 C,
+               rear 73.0 C; HBM 84.0 C; inlet 25.0 C, fans 75 %
   clock        1,740 MHz mean, 1,650 MHz the slowest GPU
   limit        power: the cap holds clocks below 1980 MHz 25.0 % of the time
 )");

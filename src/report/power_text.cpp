@@ -47,7 +47,11 @@ std::string temperature_line(const run::Thermal& thermal) {
   if (thermal.max_interval_c.high > thermal.max_interval_c.low)
     line += fmt::format(" ({:.0f} to {:.0f} C, 90 %)", thermal.max_interval_c.low,
                         thermal.max_interval_c.high);
-  line += fmt::format(", {:.1f} C apart in one node", thermal.spread_c);
+  if (thermal.rows.size() == 2)
+    line += fmt::format("; front row {:.1f} C, rear {:.1f} C", thermal.rows[0].mean_gpu_c,
+                        thermal.rows[1].mean_gpu_c);
+  else
+    line += fmt::format("; {:.1f} C apart in one node", thermal.spread_c);
   if (thermal.max_memory_c > 0) line += fmt::format("; HBM {:.1f} C", thermal.max_memory_c);
   return line + fmt::format("; inlet {:.1f} C, fans {:.0f} %", thermal.inlet_c,
                             100 * thermal.fan_fraction);

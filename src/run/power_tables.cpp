@@ -7,6 +7,8 @@ constexpr const char* kSchema = R"sql(
 CREATE TABLE power_parts (
   scope TEXT NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, watts REAL NOT NULL,
   PRIMARY KEY (scope, position)) WITHOUT ROWID;
+CREATE TABLE slot_rows (slot_row INTEGER PRIMARY KEY, mean_gpu_c REAL NOT NULL, max_gpu_c REAL NOT NULL,
+  mean_clock_mhz REAL NOT NULL);
 CREATE TABLE event_shares (position INTEGER PRIMARY KEY, reason TEXT NOT NULL, fraction REAL NOT NULL);
 CREATE TABLE cluster_power (position INTEGER PRIMARY KEY, watts REAL NOT NULL);
 CREATE TABLE cluster_ramps (
@@ -29,6 +31,9 @@ void insert_parts(Database& db, std::string_view scope, const std::vector<PowerP
 void insert_thermal(Database& db, const Thermal& thermal) {
   Statement limit(db, "INSERT INTO run VALUES ('thermal_limit', ?)");
   limit.run(thermal.limit);
+  Statement insert_row(db, "INSERT INTO slot_rows VALUES (?, ?, ?, ?)");
+  for (const SlotRow& row : thermal.rows)
+    insert_row.run(row.row, row.mean_gpu_c, row.max_gpu_c, row.mean_clock_mhz);
   Statement insert(db, "INSERT INTO event_shares VALUES (?, ?, ?)");
   int64_t position = 0;
   for (const EventShare& share : thermal.event_shares)
@@ -63,6 +68,12 @@ void select_parts(Database& db, std::string_view scope, std::vector<PowerPart>& 
 void select_thermal(Database& db, Thermal& thermal) {
   Statement limit(db, "SELECT value FROM run WHERE key = 'thermal_limit'");
   if (limit.step()) thermal.limit = limit.text(0);
+  if (db.has_table("slot_rows")) {
+    Statement rows(
+        db, "SELECT slot_row, mean_gpu_c, max_gpu_c, mean_clock_mhz FROM slot_rows ORDER BY 1");
+    while (rows.step())
+      thermal.rows.push_back({rows.integer(0), rows.real(1), rows.real(2), rows.real(3)});
+  }
   Statement shares(db, "SELECT reason, fraction FROM event_shares ORDER BY position");
   while (shares.step()) thermal.event_shares.push_back({shares.text(0), shares.real(1)});
 }

@@ -108,6 +108,12 @@ struct EventShare {
   double fraction = 0;  ///< of GPU time
 };
 
+/// The GPUs of one row of slots, counted from the coolant's inlet; means over nodes.
+struct SlotRow {
+  int64_t row = 0;
+  double mean_gpu_c = 0, max_gpu_c = 0, mean_clock_mhz = 0;
+};
+
 struct Thermal {
   double mean_gpu_c = 0, max_gpu_c = 0;
   double spread_c = 0;  ///< hottest minus coolest GPU of the node where that is largest
@@ -116,6 +122,7 @@ struct Thermal {
   double mean_clock_mhz = 0, lowest_clock_mhz = 0;
   double inlet_c = 0, fan_fraction = 0;  ///< mean over nodes
   Interval max_interval_c;
+  std::vector<SlotRow> rows;  ///< front to rear; one where no GPU heats another's coolant
   std::vector<EventShare> event_shares;
   std::string limit;  ///< what limits the clocks, a sentence
 };
