@@ -114,11 +114,12 @@ class RepeatedStep {
 physics::PowerSeries whole_series(const PowerContext& context, const physics::PowerSeries& step) {
   const double duration_s = context.record.duration_s();
   physics::PowerSeries series;
-  series.interval_s =
-      std::max(kSeriesInterval, duration_s / static_cast<double>(kMostSeriesSamples));
+  series.interval_s = std::max(std::min(kSeriesInterval, duration_s),
+                               duration_s / static_cast<double>(kMostSeriesSamples));
   const RepeatedStep shape(step);
   const std::vector<Period>& periods = context.record.periods();
-  const auto samples = static_cast<size_t>(duration_s / series.interval_s);
+  const auto samples =
+      std::max<size_t>(1, static_cast<size_t>(duration_s / series.interval_s + 1e-9));
   size_t period = 0;
   for (size_t i = 0; i < samples; ++i) {
     const double from_s = static_cast<double>(i) * series.interval_s;

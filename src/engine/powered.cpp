@@ -36,12 +36,22 @@ spec::Job at_nominal_conditions(const spec::Job& job) {
 }
 
 /// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
-void cap_cluster(double cluster_w, Fleet& fleet) {
-  const auto nodes = static_cast<double>(fleet.all_nodes);
-  const double node_w = cluster_w / nodes * fleet.node.supply_efficiency - fleet.node.overhead_w() -
-                        fleet.node.supply_fixed_w - fleet.cooling.fan_w;
-  const double gpu_w = node_w / static_cast<double>(fleet.gpus_per_node);
+base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
+  const auto nodes = static_cast<double>(fleet.all_nodes),
+             gpus = static_cast<double>(fleet.gpus_per_node);
+  const physics::NodePower& node = fleet.node;
+  const double node_w = cluster_w / nodes * node.supply_efficiency - node.overhead_w() -
+                        node.supply_fixed_w - fleet.cooling.fan_w;
+  const double gpu_w = node_w / gpus;
+  if (gpu_w < fleet.kind.lowest_cap_w)
+    return base::input_error(fmt::format(
+        "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets {:.0f} "
+        "W, "
+        "the lowest cap it takes",
+        cluster_w, nodes * node.ac_w(gpus * fleet.kind.lowest_cap_w, fleet.cooling.fan_w),
+        fleet.kind.lowest_cap_w));
   for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+  return {};
 }
 
 void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, const Fleet& fleet,
@@ -109,7 +119,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   const cost::EnergyTable energies = cost::price_energy(energy_model, input.plan);
   ERGOMETER_ASSIGN(const Fleet nominal, make_fleet(at_nominal_conditions(job)));
   ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
-  if (job.conditions.cluster_cap_w > 0) cap_cluster(job.conditions.cluster_cap_w, fleet);
+  if (job.conditions.cluster_cap_w > 0)
+    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
 
   const StepActivities activity = step_activities(input, energies, slicing(job));
   PowerLoop loop(input, activity.coarse, activity.fine, nominal);
