@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace ergometer::analysis {
@@ -115,7 +116,10 @@ std::vector<CollectiveRow> collective_table(const std::vector<run::RankTrace>& r
 
 ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks) {
   ArrivalTable table;
-  if (ranks.size() < 2) return table;
+  std::set<int64_t> numbers;
+  for (const run::RankTrace& trace : ranks) numbers.insert(trace.rank);
+  // Two files of one rank are two stretches of time, not two sides of a collective.
+  if (ranks.size() < 2 || numbers.size() < ranks.size()) return table;
   std::vector<Sequences> sequences;
   std::map<Key, int64_t> counts;
   for (const run::RankTrace& trace : ranks) {

@@ -43,8 +43,8 @@ struct ArrivalTable {
   int64_t transfer_ns = 0;  ///< sum of the time from the last start to the first end behind it
   std::vector<Arrival> ranks;
 };
-/// Empty with fewer than two ranks. Clocks of several nodes may differ, and the table with them: it
-/// says nothing about that.
+/// Empty with fewer than two ranks, or two files of one. Clocks of several nodes may differ, and
+/// the table with them: it says nothing about that.
 ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks);
 
 }  // namespace ergometer::analysis

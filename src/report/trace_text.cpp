@@ -57,8 +57,8 @@ std::string ranks_table(const analysis::TraceSummary& summary, const TextStyle& 
   }
   return out + more_line(summary.ranks.size(), kRanksShown, "ranks") +
          paint(style, kDim,
-               "  shares of the span, unions of time; exposed: nothing of what matters more beside "
-               "it") +
+               "  shares of the span; exposed: communication without compute, copies without "
+               "either") +
          '\n';
 }
 
@@ -70,7 +70,7 @@ std::string step_text(const analysis::TraceSummary& summary, const TextStyle& st
       heading(style, fmt::format("Step  {} (mean over ranks)", base::format_seconds(step)));
   const auto row = [&](std::string_view name, double seconds) {
     if (step <= 0 || seconds / step < 0.0005) return;
-    out += fmt::format("  {:<18}{:>12}{:>9}\n", name, base::format_seconds(seconds),
+    out += fmt::format("  {:<22}{:>12}{:>9}\n", name, base::format_seconds(seconds),
                        format_share(seconds / step));
   };
   row("compute", b.compute);
@@ -79,7 +79,7 @@ std::string step_text(const analysis::TraceSummary& summary, const TextStyle& st
   row("all-gather", b.exposed_all_gather);
   row("reduce-scatter", b.exposed_reduce_scatter);
   row("all-to-all", b.exposed_all_to_all);
-  row("send/recv", b.exposed_send_recv);
+  row("send/recv, other", b.exposed_send_recv);
   row("idle", b.idle);
   return out;
 }
@@ -147,10 +147,12 @@ std::string findings_text(const analysis::TraceSummary& summary, const TextStyle
   int number = 0;
   for (const analysis::Finding& f : summary.findings) {
     out += fmt::format("{:>2}  {}\n", ++number, wrap(f.what, 80, 4));
-    out += fmt::format("    Try: {}\n", wrap(f.try_next, 80, 4));
-    out += fmt::format("    Check: {}\n", wrap(f.check, 80, 4));
-    if (f.confidence != "measured")
-      out += fmt::format("    Rests on: {}\n", wrap(f.confidence, 80, 4));
+    const auto line = [&](std::string_view label, const std::string& text) {
+      out += fmt::format("    {}\n", wrap(fmt::format("{}: {}", label, text), 80, 4));
+    };
+    line("Try", f.try_next);
+    line("Check", f.check);
+    if (f.confidence != "measured") line("Rests on", f.confidence);
   }
   return out;
 }
