@@ -3,12 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown.h"
+#include "analysis/trace_summary.h"
 
 namespace ergometer::report {
 
-/// The summary of traces in the contract's form: `trace` with ranks and what was dropped.
-std::string trace_json(const std::vector<analysis::RankBreakdown>& ranks,
+/// The summary of traces in the contract's form: `source` "imported", `performance` as far as the
+/// traces tell it, `trace` with ranks, tables and what was dropped, and `findings`.
+std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped);
 
 }  // namespace ergometer::report

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -68,5 +69,15 @@ struct RankTrace {
   std::vector<Dropped> dropped;  ///< by reason, in the order in which they came up
   bool truncated = false;        ///< the file ends in the middle
 };
+
+/// The call that put an event on the GPU; null where the trace does not have it.
+inline const Launch* launch_of(const RankTrace& trace, const GpuEvent& event) {
+  const auto found = std::lower_bound(
+      trace.launches.begin(), trace.launches.end(), event.correlation,
+      [](const Launch& launch, int64_t wanted) { return launch.correlation < wanted; });
+  const bool is_it = event.correlation >= 0 && found != trace.launches.end() &&
+                     found->correlation == event.correlation;
+  return is_it ? &*found : nullptr;
+}
 
 }  // namespace ergometer::run

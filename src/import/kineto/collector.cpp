@@ -188,13 +188,6 @@ void Collector::add_named(const EventText& event) {
 void Collector::join_collectives() {
   std::stable_sort(comm_ops_.begin(), comm_ops_.end(),
                    [](const CommOp& a, const CommOp& b) { return a.external_id < b.external_id; });
-  const auto launch_of = [&](int64_t correlation) {
-    const auto found = std::lower_bound(
-        trace_.launches.begin(), trace_.launches.end(), correlation,
-        [](const run::Launch& launch, int64_t wanted) { return launch.correlation < wanted; });
-    return found != trace_.launches.end() && found->correlation == correlation ? found->external_id
-                                                                               : -1;
-  };
   const auto op_of = [&](int64_t external_id) {
     const auto found =
         std::lower_bound(comm_ops_.begin(), comm_ops_.end(), external_id,
@@ -207,8 +200,9 @@ void Collector::join_collectives() {
     if (event.kind != run::GpuClass::kCommunication || event.collective != run::GpuEvent::kNone)
       continue;
     if (external_ids_[i] >= 0) event.collective = op_of(external_ids_[i]);
-    if (event.collective == run::GpuEvent::kNone && event.correlation >= 0)
-      event.collective = op_of(launch_of(event.correlation));
+    const run::Launch* launch = run::launch_of(trace_, event);
+    if (event.collective == run::GpuEvent::kNone && launch != nullptr)
+      event.collective = op_of(launch->external_id);
   }
 }
 

@@ -14,6 +14,12 @@
 namespace ergometer::importer {
 namespace {
 
+/// A character for a message, whatever it is.
+std::string shown(char c) {
+  return c >= ' ' && c <= '~' ? fmt::format("'{}'", c)
+                              : fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c));
+}
+
 /// Goes through one file from its first byte to its last.
 class KinetoReader {
  public:
@@ -89,8 +95,8 @@ base::Result<bool> KinetoReader::read_key(std::string& key) {
   if (!any) end_early();
   if (!any || c == '}') return false;
   if (c != '"')
-    return base::input_error(fmt::format("{}: byte {}: a key in quotes is expected, found '{}'",
-                                         file_, window_.offset(), c));
+    return base::input_error(fmt::format("{}: byte {}: a key in quotes is expected, found {}",
+                                         file_, window_.offset(), shown(c)));
   size_t bytes = 0;
   ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
   if (!whole) {
@@ -105,9 +111,8 @@ base::Result<bool> KinetoReader::read_key(std::string& key) {
     return false;
   }
   if (c != ':')
-    return base::input_error(
-        fmt::format("{}: byte {}: a colon is expected behind \"{}\", found '{}'", file_,
-                    window_.offset(), key, c));
+    return base::input_error(fmt::format("{}: byte {}: a colon is expected behind \"{}\", found {}",
+                                         file_, window_.offset(), key, shown(c)));
   window_.consume(1);
   return true;
 }
@@ -246,12 +251,18 @@ base::Result<void> KinetoReader::check_kind() const {
       fmt::format("{}: is JSON, but not a trace: it has no list \"traceEvents\"", file_));
 }
 
+/// The process group's number counts most. Without one every process calls itself rank 0, and the
+/// file's name knows better.
+int64_t rank_of(const Metadata& metadata, std::string_view file) {
+  if (metadata.rank >= 0 && metadata.distributed) return metadata.rank;
+  if (const auto rank = rank_in_name(file)) return *rank;
+  if (const auto rank = rank_in_name(metadata.trace_name)) return *rank;
+  return metadata.rank;
+}
+
 run::RankTrace KinetoReader::finish() {
   run::RankTrace trace = collector_.finish(file_);
-  trace.rank = metadata_.rank;
-  for (const std::string_view name :
-       {std::string_view(file_), std::string_view(metadata_.trace_name)})
-    if (trace.rank < 0) trace.rank = rank_in_name(name).value_or(-1);
+  trace.rank = rank_of(metadata_, file_);
   trace.world_size = metadata_.world_size;
   trace.base_time_ns = metadata_.base_time_ns;
   trace.gpu = metadata_.gpu;
@@ -273,7 +284,7 @@ base::Result<run::RankTrace> KinetoReader::read() {
   } else if (c == '{') {
     ERGOMETER_TRY(read_members());
   } else {
-    return base::input_error(fmt::format("{}: is not JSON: it begins with '{}'", file_, c));
+    return base::input_error(fmt::format("{}: is not JSON: it begins with {}", file_, shown(c)));
   }
   ERGOMETER_TRY(check_kind());
   return finish();

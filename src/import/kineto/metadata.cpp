@@ -16,6 +16,7 @@ void read_distributed(ondemand::object object, Metadata& metadata) {
     ondemand::field field;
     if (std::move(result).get(field)) return;
     const bool rank = field.key() == "rank", world = field.key() == "world_size";
+    metadata.distributed = metadata.distributed || world || field.key() == "backend";
     if (!rank && !world) continue;
     const auto number = whole_number(unquoted(field.value().raw_json_token()));
     if (!number || *number < 0 || *number > kMostRanks) continue;

@@ -10,6 +10,7 @@ namespace ergometer::importer {
 /// What stands beside a trace's events; -1, 0 and empty where nothing does.
 struct Metadata {
   int64_t rank = -1, world_size = -1, base_time_ns = 0;
+  bool distributed = false;  ///< there is a process group: the rank means something
   std::string gpu, trace_name;
 };
 
