@@ -7,6 +7,8 @@
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
+#include "import/telemetry/telemetry.h"
+#include "report/telemetry_json.h"
 #include "report/trace_json.h"
 #include "report/trace_text.h"
 
@@ -32,6 +34,14 @@ void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& con
           fmt::format("{}: ends in the middle; what it holds up to there is analysed", trace.file));
 }
 
+/// A folder may hold both: what was read as telemetry is not lost for being no trace.
+void leave_out_telemetry(const std::vector<std::string>& files,
+                         std::vector<run::Dropped>& dropped) {
+  std::erase_if(dropped, [&](const run::Dropped& d) {
+    return std::find(files.begin(), files.end(), d.file) != files.end();
+  });
+}
+
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
@@ -45,19 +55,41 @@ std::vector<Flag> analyze_flags() {
        "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
        "default whole files",
        {}},
+      {"repair",
+       "",
+       Takes::kNothing,
+       "",
+       "input",
+       "go on counting where CharLLM-PPT's files kept 32 bits of a counter",
+       {}},
       threads_flag(),
   };
 }
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(arguments.words, threads));
+  ERGOMETER_ASSIGN(const importer::Telemetry telemetry,
+                   importer::read_telemetry(arguments.words, {arguments.has("repair")}));
+  const analysis::TelemetryReport power = analysis::analyze_telemetry(telemetry.log);
+  const bool as_json = arguments.has("json");
+  const report::TextStyle style = terminal_style(console.out);
+  if (telemetry.any && telemetry.rest.empty()) {
+    console.answer(as_json ? report::telemetry_json(telemetry.log, power)
+                           : report::telemetry_text(telemetry.log, power, style));
+    return 0;
+  }
+  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(telemetry.rest, threads));
+  leave_out_telemetry(telemetry.files, traces.dropped);
   note_truncated(traces.ranks, console);
   ERGOMETER_TRY(select_steps(arguments, traces.ranks));
   const analysis::TraceSummary summary = analysis::summarize(traces.ranks);
-  console.answer(arguments.has("json")
-                     ? report::trace_json(summary, traces.dropped)
-                     : report::trace_text(summary, traces.dropped, terminal_style(console.out)));
+  const auto more = [&](base::JsonWriter& json) {
+    if (telemetry.any) report::write_telemetry(json, telemetry.log, power);
+  };
+  console.answer(as_json ? report::trace_json(summary, traces.dropped, more)
+                         : report::trace_text(summary, traces.dropped, style));
+  if (!as_json && telemetry.any)
+    console.answer('\n' + report::telemetry_text(telemetry.log, power, style));
   return 0;
 }
 

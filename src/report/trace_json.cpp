@@ -123,7 +123,8 @@ void write_findings(JsonWriter& json, const std::vector<analysis::Finding>& find
 }  // namespace
 
 std::string trace_json(const analysis::TraceSummary& summary,
-                       const std::vector<run::Dropped>& dropped) {
+                       const std::vector<run::Dropped>& dropped,
+                       const std::function<void(JsonWriter&)>& more) {
   JsonWriter json;
   json.begin_object();
   json.member("schema_version", run::kSchemaVersion).member("source", "imported");
@@ -137,6 +138,7 @@ std::string trace_json(const analysis::TraceSummary& summary,
   write_collectives(json, summary.collectives);
   write_arrivals(json, summary.arrivals);
   json.end_object();
+  if (more) more(json);
   write_findings(json, summary.findings);
   json.end_object();
   return json.take();
