@@ -100,12 +100,12 @@ void report_idle(const run::Device& device, DeviceReport& report) {
 }
 
 void report_traffic(const run::Device& device, DeviceReport& report) {
-  for (const Metric metric : {Metric::kPcieSent, Metric::kPcieReceived, Metric::kNvlinkSent,
-                              Metric::kNvlinkReceived}) {
+  for (const Metric metric :
+       {Metric::kPcieSent, Metric::kPcieReceived, Metric::kNvlinkSent, Metric::kNvlinkReceived}) {
     const run::Series* series = device.find(metric);
     if (series == nullptr || series->samples.size() < 2) continue;
-    const double bytes = counted(series->samples, series->samples.front().time_ns,
-                                 series->samples.back().time_ns);
+    const double bytes =
+        counted(series->samples, series->samples.front().time_ns, series->samples.back().time_ns);
     report.traffic.push_back({run::metric_info(metric).name, bytes, series->partial});
   }
 }
@@ -151,6 +151,21 @@ void report_disagreement(DeviceReport& report) {
         kPercent * (highest - lowest) * static_cast<double>(report.energies.size()) / sum;
 }
 
+/// A sensor that is read more often than it updates may look at a part of each period only.
+void report_whole_beats(const std::vector<Known>& ways, int64_t from, int64_t to, double efficiency,
+                        DeviceReport& report) {
+  if (ways.empty() || ways.back().way->metric == Metric::kEnergy) return;
+  const Known& way = ways.back();
+  constexpr double kOften = 2;
+  if (way.updates.period_s < kOften * way.updates.reading_interval_s) return;
+  report.repeating = repeating_stretches(way.updates.points, way.updates.period_s);
+  if (report.repeating.empty()) return;
+  report.energies.push_back(
+      {"instant_power_whole_beats",
+       (energy_j(way.updates.points, from, to) + correction_j(report.repeating, from, to)) /
+           efficiency});
+}
+
 /// All ways over the time that all of them cover.
 void report_energies(const std::vector<Known>& ways, double efficiency, DeviceReport& report) {
   int64_t from = INT64_MIN, to = INT64_MAX;
@@ -172,6 +187,7 @@ void report_energies(const std::vector<Known>& ways, double efficiency, DeviceRe
     report.start_ns = from;
     report.end_ns = to;
   }
+  report_whole_beats(ways, from, to, efficiency, report);
   report_disagreement(report);
 }
 
@@ -180,6 +196,25 @@ std::vector<double> update_values(const SensorUpdates& updates, double efficienc
   std::vector<double> values;
   for (const run::Sample& point : updates.points) values.push_back(point.value / efficiency);
   return values;
+}
+
+/// Changes within a stretch that repeats are its beat; what counts is where it begins and ends.
+void leave_out_beats(DeviceReport& report) {
+  const auto& points = report.updates.points;
+  for (const RepeatingStretch& stretch : report.repeating) {
+    const int64_t edge = (stretch.to_ns - stretch.from_ns) / 20;
+    std::erase_if(report.changes, [&](const ChangePoint& change) {
+      return change.time_ns > stretch.from_ns - edge && change.time_ns < stretch.to_ns + edge;
+    });
+    const double before = value_at(points, stretch.from_ns - edge),
+                 after = value_at(points, stretch.to_ns + edge);
+    if (stretch.from_ns > points.front().time_ns)
+      report.changes.push_back({stretch.from_ns, before, stretch.mean_w});
+    if (stretch.to_ns < points.back().time_ns)
+      report.changes.push_back({stretch.to_ns, stretch.mean_w, after});
+  }
+  std::sort(report.changes.begin(), report.changes.end(),
+            [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
 }
 
 void report_power(const run::Device& device, DeviceReport& report) {
@@ -201,6 +236,7 @@ void report_power(const run::Device& device, DeviceReport& report) {
   report.peak_w = values.back();
   if (report.energies.empty()) report.mean_w = values.front();
   report.changes = change_points(report.updates.points);
+  leave_out_beats(report);
 }
 
 void report_windows(const run::Device& device, DeviceReport& report) {
@@ -316,8 +352,7 @@ double largest_spread(const std::vector<DeviceReport>& devices) {
     if (!device.gpu_c) continue;
     const double c = device.gpu_c->mean;
     const auto [at, is_new] = hosts.emplace(device.host, std::make_pair(c, c));
-    if (!is_new)
-      at->second = {std::min(at->second.first, c), std::max(at->second.second, c)};
+    if (!is_new) at->second = {std::min(at->second.first, c), std::max(at->second.second, c)};
   }
   double spread = 0;
   for (const auto& [host, ends] : hosts) spread = std::max(spread, ends.second - ends.first);
@@ -330,26 +365,27 @@ void summarize_heat(TelemetryReport& report) {
   ThermalSummary& thermal = report.thermal;
   for (const DeviceReport& device : report.devices) {
     if (device.gpu_c) {
-      thermal.max_gpu_c =
-          gpu.count == 0 ? device.gpu_c->highest : std::max(thermal.max_gpu_c, device.gpu_c->highest);
+      thermal.max_gpu_c = gpu.count == 0 ? device.gpu_c->highest
+                                         : std::max(thermal.max_gpu_c, device.gpu_c->highest);
       gpu.add(device.gpu_c->mean);
     }
     if (device.memory_c) {
       memory.add(device.memory_c->mean);
-      thermal.max_memory_c =
-          std::max(thermal.max_memory_c.value_or(device.memory_c->highest), device.memory_c->highest);
+      thermal.max_memory_c = std::max(thermal.max_memory_c.value_or(device.memory_c->highest),
+                                      device.memory_c->highest);
     }
     if (device.sm_clock_mhz) {
       clock.add(device.sm_clock_mhz->mean);
-      thermal.lowest_clock_mhz = std::min(
-          thermal.lowest_clock_mhz.value_or(device.sm_clock_mhz->lowest), device.sm_clock_mhz->lowest);
+      thermal.lowest_clock_mhz =
+          std::min(thermal.lowest_clock_mhz.value_or(device.sm_clock_mhz->lowest),
+                   device.sm_clock_mhz->lowest);
     }
     if (device.throttled_fraction) throttled.add(*device.throttled_fraction);
     for (const DeviceReport::Share& share : device.reasons) shares[share.reason] += share.fraction;
   }
-  const auto gpus = static_cast<double>(std::count_if(
-      report.devices.begin(), report.devices.end(),
-      [](const DeviceReport& d) { return d.kind == run::DeviceKind::kGpu; }));
+  const auto gpus = static_cast<double>(
+      std::count_if(report.devices.begin(), report.devices.end(),
+                    [](const DeviceReport& d) { return d.kind == run::DeviceKind::kGpu; }));
   for (const auto& [reason, sum] : shares) thermal.event_shares.push_back({reason, sum / gpus});
   thermal.known = gpu.count > 0 || clock.count > 0 || throttled.count > 0;
   thermal.mean_gpu_c = gpu.get().value_or(0);
@@ -385,6 +421,7 @@ TelemetryReport analyze_telemetry(const run::DeviceLog& log) {
   summarize_cluster(log, report);
   summarize_heat(report);
   summarize_gauges(log, report);
+  report.meters = compare_meters(log);
   for (const run::TrainingLog& training : log.training)
     report.training.push_back(report_training(log, training));
   return report;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/telemetry_duty.h"
+#include "analysis/telemetry_meter.h"
 #include "analysis/telemetry_updates.h"
 #include "run/device_log.h"
 
@@ -12,7 +14,8 @@ namespace ergometer::analysis {
 
 /// Energy by one way of knowing it, over the time that all ways of the device cover.
 struct EnergyWay {
-  std::string way;  ///< "counter", "average_power", "power", "instant_power", "windows"
+  std::string way;  ///< "counter", "average_power", "power", "instant_power",
+  /// "instant_power_whole_beats" (analysis/telemetry_duty.h), "windows"
   double energy_j = 0;
 };
 
@@ -33,6 +36,7 @@ struct DeviceReport {
   double mean_w = 0, p5_w = 0, median_w = 0, p95_w = 0, p99_w = 0, peak_w = 0;
   SensorUpdates updates;  ///< of that series, its points among them
   std::vector<ChangePoint> changes;
+  std::vector<RepeatingStretch> repeating;
 
   std::vector<EnergyWay> energies;  ///< the one that counts first
   double energy_j = 0;              ///< of the first way
@@ -103,6 +107,7 @@ struct TelemetryReport {
   std::vector<DeviceReport> devices;
   std::vector<TrainingReport> training;
   std::vector<GaugeReport> gauges;
+  std::vector<MeterReport> meters;
 };
 
 /// The part of it about one training log.

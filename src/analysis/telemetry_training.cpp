@@ -59,8 +59,8 @@ void finish(const run::TrainingLog& training, TrainingReport& report) {
     report.covered_fraction /= nodes;
     report.training_node_w /= nodes;
     report.mean_node_w = report.node_energy_j / nodes / report.run_s;
-    report.disagreement_pct = 100 * std::abs(report.node_energy_j - report.mean_times_time_j) /
-                              report.node_energy_j;
+    report.disagreement_pct =
+        100 * std::abs(report.node_energy_j - report.mean_times_time_j) / report.node_energy_j;
   }
   std::vector<double> rates = training.samples_per_s;
   report.samples_per_s = percentile(rates, 0.5);

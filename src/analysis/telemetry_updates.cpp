@@ -126,9 +126,9 @@ std::vector<ChangePoint> ChangeSearch::take() {
   for (size_t i = 0; i < cuts_.size(); ++i) {
     const size_t from = i == 0 ? 0 : cuts_[i - 1];
     const size_t to = i + 1 == cuts_.size() ? kBins : cuts_[i + 1];
-    const auto time = start_ + static_cast<int64_t>(static_cast<double>(length_) *
-                                                    static_cast<double>(cuts_[i]) /
-                                                    static_cast<double>(kBins));
+    const auto time =
+        start_ + static_cast<int64_t>(static_cast<double>(length_) * static_cast<double>(cuts_[i]) /
+                                      static_cast<double>(kBins));
     changes.push_back({time, mean(from, cuts_[i]), mean(cuts_[i], to)});
   }
   return changes;
@@ -161,8 +161,8 @@ SensorUpdates find_updates(std::span<const run::Sample> samples) {
     }
   }
   if (updates.period_s > 0)
-    updates.unchanged += static_cast<int64_t>(
-        seconds(samples.back().time_ns - changed_at) / updates.period_s);
+    updates.unchanged +=
+        static_cast<int64_t>(seconds(samples.back().time_ns - changed_at) / updates.period_s);
   if (updates.points.back().time_ns < samples.back().time_ns)
     updates.points.push_back(samples.back());
   return updates;
@@ -174,8 +174,8 @@ double value_at(std::span<const run::Sample> points, int64_t time_ns) {
   if (after == points.begin()) return points.front().value;
   const run::Sample& a = *(after - 1);
   if (after == points.end()) return a.value;
-  const double share = static_cast<double>(time_ns - a.time_ns) /
-                       static_cast<double>(after->time_ns - a.time_ns);
+  const double share =
+      static_cast<double>(time_ns - a.time_ns) / static_cast<double>(after->time_ns - a.time_ns);
   return a.value + (after->value - a.value) * share;
 }
 

@@ -15,8 +15,8 @@ namespace ergometer::analysis {
 /// took.
 struct SensorUpdates {
   int64_t readings = 0;
-  int64_t distinct = 0;   ///< updates that changed the value, the first reading among them
-  int64_t unchanged = 0;  ///< further updates, by time
+  int64_t distinct = 0;           ///< updates that changed the value, the first reading among them
+  int64_t unchanged = 0;          ///< further updates, by time
   double reading_interval_s = 0;  ///< median
   /// Mean of the times between changes that are near their median; 0 below three changes. Where
   /// readings are as far apart as updates it is the readings' interval, not the sensor's.

@@ -171,6 +171,24 @@ void write_gauges(JsonWriter& json, const std::vector<analysis::GaugeReport>& ga
   json.end_array();
 }
 
+void write_meters(JsonWriter& json, const std::vector<analysis::MeterReport>& meters) {
+  json.key("meters").begin_array();
+  for (const analysis::MeterReport& m : meters) {
+    json.begin_object();
+    json.member("meter", m.meter).member("rank", m.rank).member("file", m.gpu_file);
+    json.member("clock_offset_s", m.clock_offset_s).member("start_s", m.start_s);
+    json.member("common_s", m.common_s).member("meter_energy_j", m.meter_energy_j);
+    json.member("sensor_energy_j", m.sensor_energy_j);
+    json.member("sensor_error_pct", m.sensor_error_pct);
+    if (m.gain > 0) {
+      json.member("gain", m.gain).member("corrected_energy_j", m.corrected_energy_j);
+      json.member("corrected_error_pct", m.corrected_error_pct);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_windows(JsonWriter& json, const run::DeviceLog& log) {
   json.key("windows").begin_array();
   for (const run::Device& device : log.devices) {
@@ -215,6 +233,7 @@ void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
   json.key("telemetry").begin_object();
   write_devices(json, "gpus", run::DeviceKind::kGpu, report.devices);
   write_devices(json, "nodes", run::DeviceKind::kNode, report.devices);
+  write_meters(json, report.meters);
   write_training(json, report.training);
   write_windows(json, log);
   write_limits(json, log);

@@ -47,14 +47,14 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
   for (size_t i = 0; i < std::min(devices.size(), kMostRows); ++i) {
     const DeviceReport& d = *devices[i];
     const bool series = d.has_power && d.updates.readings > 0;
-    out += fmt::format(
-        "{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
-        d.has_power ? watts(d.mean_w) : "-", series ? watts(d.p95_w) : "-",
-        d.has_power ? watts(d.peak_w) : "-",
-        d.energies.empty() ? "-" : format_quantity(d.energy_j, "J"), mean_of(d.gpu_c, "C"),
-        highest_of(d.gpu_c, "C"), mean_of(d.sm_clock_mhz, "MHz"),
-        d.idle_fraction ? format_share(*d.idle_fraction) : "-",
-        d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
+    out +=
+        fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
+                    d.has_power ? watts(d.mean_w) : "-", series ? watts(d.p95_w) : "-",
+                    d.has_power ? watts(d.peak_w) : "-",
+                    d.energies.empty() ? "-" : format_quantity(d.energy_j, "J"),
+                    mean_of(d.gpu_c, "C"), highest_of(d.gpu_c, "C"), mean_of(d.sm_clock_mhz, "MHz"),
+                    d.idle_fraction ? format_share(*d.idle_fraction) : "-",
+                    d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
   }
   return out + more(devices.size(), kMostRows);
 }
@@ -120,11 +120,28 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
   return out;
 }
 
+std::string meters_text(const std::vector<analysis::MeterReport>& meters, const TextStyle& style) {
+  std::string out;
+  for (const analysis::MeterReport& m : meters) {
+    out += heading(style, fmt::format("GPU {} beside the meter {}", m.rank, m.meter));
+    out += fmt::format("  both cover            {} (meter's clock {:+.3f} s)\n",
+                       base::format_seconds(m.common_s), m.clock_offset_s);
+    out += fmt::format("  meter                 {}\n", format_quantity(m.meter_energy_j, "J"));
+    out += fmt::format("  sensor                {}, {:+.2f} %\n",
+                       format_quantity(m.sensor_energy_j, "J"), m.sensor_error_pct);
+    if (m.gain > 0)
+      out += fmt::format(
+          "  sensor, corrected     {}, {:+.2f} %: over whole beats, and by {:.4f}, "
+          "what it shows of the meter when quiet\n",
+          format_quantity(m.corrected_energy_j, "J"), m.corrected_error_pct, m.gain);
+  }
+  return out;
+}
+
 std::string gauges_text(const std::vector<analysis::GaugeReport>& gauges, const TextStyle& style) {
   if (gauges.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("{:<58}{:>6}{:>12}{:>12}{:>12}{:>6}", "Metric", "count", "lowest",
-                                 "mean", "highest", "rank"));
+  std::string out = heading(style, fmt::format("{:<58}{:>6}{:>12}{:>12}{:>12}{:>6}", "Metric",
+                                               "count", "lowest", "mean", "highest", "rank"));
   for (size_t i = 0; i < std::min(gauges.size(), kMostRows); ++i) {
     const analysis::GaugeReport& g = gauges[i];
     out += fmt::format("{:<58}{:>6}{:>12.5g}{:>12.5g}{:>12.5g}{:>6}\n", g.name.substr(0, 57),
@@ -172,8 +189,9 @@ std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryR
   if (gpus.size() > 1 && report.thermal.known)
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);
-  return out + reasons_line(report.thermal) + training_text(report.training, style) +
-         limits_text(log) + gauges_text(report.gauges, style) + read_text(log, style);
+  return out + reasons_line(report.thermal) + meters_text(report.meters, style) +
+         training_text(report.training, style) + limits_text(log) +
+         gauges_text(report.gauges, style) + read_text(log, style);
 }
 
 }  // namespace ergometer::report

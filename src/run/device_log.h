@@ -10,13 +10,13 @@ namespace ergometer::run {
 
 /// What a sensor or a counter reads. The unit of each is in `kMetrics`.
 enum class Metric : uint8_t {
-  kPower,          ///< nvidia-smi's power.draw and the like: by architecture instant or a mean
-  kInstantPower,   ///< the sensor's latest value
-  kAveragePower,   ///< a mean over the last second, or what the driver takes for one
-  kMemoryPower,    ///< part of the GPU's power
-  kModulePower,    ///< GPU and CPU of one module
+  kPower,         ///< nvidia-smi's power.draw and the like: by architecture instant or a mean
+  kInstantPower,  ///< the sensor's latest value
+  kAveragePower,  ///< a mean over the last second, or what the driver takes for one
+  kMemoryPower,   ///< part of the GPU's power
+  kModulePower,   ///< GPU and CPU of one module
   kPowerLimit,
-  kEnergy,         ///< counter
+  kEnergy,  ///< counter
   kGpuTemperature,
   kMemoryTemperature,
   kSmClock,

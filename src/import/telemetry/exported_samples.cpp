@@ -109,8 +109,8 @@ void ExportedSamples::add(std::string_view name, const std::vector<Label>& label
                           double value) {
   if (name.starts_with("XPU_TIMER_")) {
     if (!std::isfinite(value)) return log_.drop(fmt::format("{}: not a number", name));
-    log_.log().gauges.push_back({std::string(name), kind_labels(labels),
-                                 index_of(label(labels, {"rank"})), value});
+    log_.log().gauges.push_back(
+        {std::string(name), kind_labels(labels), index_of(label(labels, {"rank"})), value});
     ++taken_;
     return;
   }
@@ -147,7 +147,8 @@ void ExportedSamples::add(std::string_view name, const std::vector<Label>& label
 void ExportedSamples::finish() {
   for (const auto& [name, count] : unknown_) log_.drop(name + " is no telemetry of a GPU", count);
   if (untimed_ > 0)
-    log_.note(fmt::format("{}: samples without a time; nothing can be said over time", log_.file()));
+    log_.note(
+        fmt::format("{}: samples without a time; nothing can be said over time", log_.file()));
 }
 
 }  // namespace ergometer::importer

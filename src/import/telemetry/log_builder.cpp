@@ -63,8 +63,8 @@ void LogBuilder::add(size_t device, run::Metric metric, int64_t time_ns, double 
   const run::MetricInfo& info = run::metric_info(metric);
   if (std::isnan(value)) return drop(fmt::format("{}: not a number", info.name));
   if (value < info.lowest || value > info.highest)
-    return drop(fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name,
-                            info.lowest, info.highest, info.unit));
+    return drop(fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name, info.lowest,
+                            info.highest, info.unit));
   std::vector<run::Series>& all = log_.devices[device].series;
   auto at = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.metric == metric; });
   if (at == all.end()) {

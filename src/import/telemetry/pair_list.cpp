@@ -54,7 +54,8 @@ FileName read_name(std::string_view path) {
   if (!rank || *rank < 0 || name.starts_with("system_")) return {};
   FileName found{nullptr, *rank};
   for (const KnownFile& file : kFiles) {
-    const bool fits = name == file.name || name.ends_with(std::string("_") + std::string(file.name));
+    const bool fits =
+        name == file.name || name.ends_with(std::string("_") + std::string(file.name));
     if (fits && (found.file == nullptr || file.name.size() > found.file->name.size()))
       found.file = &file;
   }
@@ -127,11 +128,10 @@ base::Result<void> read_pair_list(std::string_view text, bool repair, LogBuilder
   }
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const Pair& a, const Pair& b) { return a.time_ns < b.time_ns; });
-  const bool link_0 = name.file->metric == Metric::kNvlinkSent ||
-                      name.file->metric == Metric::kNvlinkReceived;
-  const size_t device =
-      log.device_number(run::DeviceKind::kGpu, std::string(folder_of(log.file())),
-                        fmt::format("rank {}", name.rank));
+  const bool link_0 =
+      name.file->metric == Metric::kNvlinkSent || name.file->metric == Metric::kNvlinkReceived;
+  const size_t device = log.device_number(run::DeviceKind::kGpu, std::string(folder_of(log.file())),
+                                          fmt::format("rank {}", name.rank));
   log.device_at(device).rank = name.rank;
   Unwrap unwrap(name.file->wraps);
   int64_t failed = 0, unrepaired = 0;
@@ -146,13 +146,15 @@ base::Result<void> read_pair_list(std::string_view text, bool repair, LogBuilder
   }
   log.drop("a failed reading (-1)", failed);
   if (repair && unwrap.turns() > 0)
-    log.note(fmt::format("{}: the counter went over 32 bits {} times; at least one turn each was "
-                         "added, there may have been more",
-                         log.file(), unwrap.turns()));
+    log.note(
+        fmt::format("{}: the counter went over 32 bits {} times; at least one turn each was "
+                    "added, there may have been more",
+                    log.file(), unwrap.turns()));
   log.drop("the counter went over 32 bits (--repair goes on counting)", unrepaired);
   if (link_0)
-    log.note("NVLink counters of CharLLM-PPT are those of link 0 alone: times the number of links "
-             "they are an estimate of the GPU's traffic, never the traffic");
+    log.note(
+        "NVLink counters of CharLLM-PPT are those of link 0 alone: times the number of links "
+        "they are an estimate of the GPU's traffic, never the traffic");
   return {};
 }
 

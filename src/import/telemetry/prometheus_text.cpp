@@ -110,16 +110,16 @@ base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) 
         continue;
       }
       if (samples.taken() == 0 && ++bad > 0)
-        return base::input_error(fmt::format(
-            "{}:{}: found '{}', allowed: NAME{{LABEL=\"TEXT\",...}} VALUE [TIME]", log.file(),
-            lines.number(), trim(lines.line()).substr(0, 80)));
+        return base::input_error(
+            fmt::format("{}:{}: found '{}', allowed: NAME{{LABEL=\"TEXT\",...}} VALUE [TIME]",
+                        log.file(), lines.number(), trim(lines.line()).substr(0, 80)));
       log.drop("a line that is no sample");
       continue;
     }
     int64_t time_ns = -1;
     if (!line.time.empty()) {
-      const auto time = seconds ? seconds_to_ns(line.time)
-                                : seconds_to_ns(fmt::format("{}e-3", line.time));
+      const auto time =
+          seconds ? seconds_to_ns(line.time) : seconds_to_ns(fmt::format("{}e-3", line.time));
       if (!time || *time < 0) {
         log.drop("a time out of range");
         continue;

@@ -14,7 +14,8 @@ namespace ergometer::importer {
 // error with file and line.
 
 /// Tables with a header: nvidia-smi's CSV in all its spellings, Zeus's power monitor, our own.
-bool is_sensor_table(std::string_view header);
+/// `rows`: something stands below the header.
+bool is_sensor_table(std::string_view header, bool rows);
 base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
 
 /// Zeus's windows with each GPU's energy, and tables of time and power by power limit.
@@ -36,6 +37,10 @@ base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
 /// What Prometheus answers to a query, in JSON.
 bool is_prometheus_json(std::string_view head);
 base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
+
+/// Recordings of an external meter in binary; the time of their start stands in a file beside them.
+bool is_shunt_meter(std::string_view bytes);
+base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
 
 // Shared by them.
 

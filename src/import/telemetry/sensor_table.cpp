@@ -173,8 +173,7 @@ Header read_header(std::string_view line) {
     header.own_metrics = header.own_metrics || (metric && !column.plain);
   }
   // Zeus's first monitor wrote milliwatts under this header.
-  if (cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power")
-    header.columns[1].unit = "mW";
+  if (cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power") header.columns[1].unit = "mW";
   return header;
 }
 
@@ -191,7 +190,7 @@ class TableReader {
 
   base::Result<void> check_header() const;
   base::Result<void> read_row(std::string_view line, int64_t number, bool cut_off);
-  void finish();
+  base::Result<void> finish();
 
  private:
   struct Value {
@@ -252,9 +251,9 @@ base::Result<void> TableReader::read_value(std::string_view cell, int64_t line,
   const std::string_view unit = read.unit.empty() ? column.unit : read.unit;
   const auto factor = unit_factor(unit, own);
   if (read.kind == Cell::Kind::kBad || !factor)
-    return error(line, column, cell,
-                 reason ? "'Active' or 'Not Active'"
-                        : fmt::format("a number in {}, or [N/A]", own));
+    return error(
+        line, column, cell,
+        reason ? "'Active' or 'Not Active'" : fmt::format("a number in {}, or [N/A]", own));
   if (reason) {
     if (read.value != 0) bits |= column.bit;
     return {};
@@ -369,11 +368,15 @@ size_t TableReader::device_of(const Row& row, int64_t gpu, size_t turn) {
   return number;
 }
 
-void TableReader::finish() {
+base::Result<void> TableReader::finish() {
+  if (rows_.empty())
+    return base::input_error(
+        fmt::format("{}:1: found a header, allowed: a header and rows below it", log_.file()));
   const size_t length = has_identity() ? 1 : loop_length();
   if (length > 1)
-    log_.note(fmt::format("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
-                          log_.file(), length, length));
+    log_.note(
+        fmt::format("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
+                    log_.file(), length, length));
   for (const Value& value : values_) {
     const Row& row = rows_[value.row];
     log_.add(device_of(row, value.gpu, value.row % length), value.metric, row.time_ns, value.value);
@@ -382,14 +385,15 @@ void TableReader::finish() {
     if (column.role == Role::kUnknown)
       log_.drop(fmt::format("column '{}' is not used", column.title),
                 static_cast<int64_t>(rows_.size()));
+  return {};
 }
 
 }  // namespace
 
-bool is_sensor_table(std::string_view line) {
+bool is_sensor_table(std::string_view line, bool rows) {
   const Header header = read_header(line);
   return header.columns.size() > 1 &&
-         (header.own_metrics || (header.metrics && header.time != Header::kNone));
+         (header.own_metrics || (header.metrics && header.time != Header::kNone && rows));
 }
 
 base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log) {
@@ -398,8 +402,7 @@ base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log) {
   TableReader table(read_header(lines.line()), trim(lines.line()), log);
   ERGOMETER_TRY(table.check_header());
   while (lines.next()) ERGOMETER_TRY(table.read_row(lines.line(), lines.number(), lines.cut_off()));
-  table.finish();
-  return {};
+  return table.finish();
 }
 
 }  // namespace ergometer::importer

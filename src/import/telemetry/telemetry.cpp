@@ -24,7 +24,8 @@ enum class Kind : uint8_t {
   kPairList,
   kMlLog,
   kPrometheusText,
-  kPrometheusJson
+  kPrometheusJson,
+  kShuntMeter
 };
 
 constexpr size_t kHeadBytes = size_t{1} << 16;
@@ -46,8 +47,10 @@ Kind kind_of(std::string_view text, bool whole) {
   if (text.substr(0, kHeadBytes).find('\0') != std::string_view::npos) return Kind::kOther;
   Lines lines(text);
   lines.next();
+  const bool rows =
+      !lines.cut_off() && trim(text).size() > trim(text.substr(0, text.find('\n', first))).size();
   if (is_zeus_table(lines.line())) return Kind::kZeusTable;
-  if (is_sensor_table(lines.line())) return Kind::kSensorTable;
+  if (is_sensor_table(lines.line(), rows)) return Kind::kSensorTable;
   if (is_pair_list(lines.line())) return Kind::kPairList;
   const std::string_view searched = whole ? text : text.substr(0, kHeadBytes);
   if (searched.find(":::MLLOG {") != std::string_view::npos) return Kind::kMlLog;
@@ -64,6 +67,7 @@ base::Result<void> read_text(std::string_view text, Kind kind, const TelemetryOp
     case Kind::kPairList: return read_pair_list(text, options.repair, log);
     case Kind::kMlLog: return read_mllog(text, log);
     case Kind::kPrometheusText: return read_prometheus_text(text, log);
+    case Kind::kShuntMeter: return read_shunt_meter(text, log);
     case Kind::kPrometheusJson: return read_prometheus_json(text, log);
     default: return {};
   }
@@ -80,6 +84,7 @@ class Reader {
   /// Whether something may be a trace.
   base::Result<bool> read(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_archive(ByteSource& source, const std::string& name, int layer);
+  bool read_or_drop(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_folder(const std::string& folder);
   void note_twins(const std::string& name, const std::string& text);
 
@@ -115,6 +120,12 @@ void Reader::note_twins(const std::string& name, const std::string& text) {
         fmt::format("{} is equal to {}: one recording, not two", name, at->second));
 }
 
+/// The head without a record that it cuts in two.
+std::string_view whole_records(std::string_view head) {
+  constexpr size_t kRecordBytes = 18;
+  return head.substr(0, head.size() / kRecordBytes * kRecordBytes);
+}
+
 base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int layer) {
   PeekSource peeked(source);
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
@@ -125,8 +136,10 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   Kind kind = kind_of(head, false);
   if (kind == Kind::kJson) return true;
-  if (head.substr(0, kHeadBytes).find('\0') != std::string_view::npos) return false;
+  const bool binary = head.find('\0') != std::string_view::npos;
+  if (binary && !is_shunt_meter(whole_records(head))) return false;
   ERGOMETER_ASSIGN(const std::string text, read_whole(peeked, name));
+  if (binary && is_shunt_meter(text)) kind = Kind::kShuntMeter;
   if (kind == Kind::kOther) kind = kind_of(text, true);
   if (kind == Kind::kOther) return false;
   result_.any = true;
@@ -138,6 +151,16 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   return false;
 }
 
+/// A broken file among others does not keep them from being read.
+bool Reader::read_or_drop(ByteSource& source, const std::string& name, int layer) {
+  const auto json = read(source, name, layer);
+  if (json) return *json;
+  const std::string& message = json.error().message;
+  if (log_.file() != name) log_.begin_file(name);
+  log_.drop(message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message);
+  return false;
+}
+
 base::Result<bool> Reader::read_archive(ByteSource& source, const std::string& name, int layer) {
   TarReader tar(source, name);
   bool other = false;
@@ -145,8 +168,7 @@ base::Result<bool> Reader::read_archive(ByteSource& source, const std::string& n
     ERGOMETER_ASSIGN(const auto entry, tar.next());
     if (!entry) break;
     if (entry->substr(entry->rfind('/') + 1).starts_with('.')) continue;
-    ERGOMETER_ASSIGN(const bool json, read(tar.content(), name + "/" + *entry, layer));
-    other = other || json;
+    other = read_or_drop(tar.content(), name + "/" + *entry, layer) || other;
   }
   return other;
 }
@@ -164,9 +186,9 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
   std::sort(files.begin(), files.end());
   bool other = false;
   for (const std::string& path : files) {
-    ERGOMETER_ASSIGN(const auto file, open_file(path));
-    ERGOMETER_ASSIGN(const bool json, read(*file, path, 0));
-    other = other || json;
+    const auto file = open_file(path);
+    if (!file) continue;
+    other = read_or_drop(**file, path, 0) || other;
   }
   return other;
 }

@@ -20,8 +20,7 @@ int64_t days_since_1970(int64_t year, int64_t month, int64_t day) {
   const int64_t era = year / 400;
   const int64_t year_of_era = year - era * 400;
   const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  const int64_t day_of_era =
-      year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+  const int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
   return era * 146097 + day_of_era - 719468;
 }
 
@@ -111,15 +110,42 @@ struct UnitName {
 };
 constexpr double kKi = 1024, kMi = kKi * kKi, kGi = kMi * kKi;
 constexpr std::array kUnits = std::to_array<UnitName>({
-    {"W", "W", 1},        {"mW", "W", 1e-3},      {"kW", "W", 1e3},        {"uW", "W", 1e-6},
-    {"watts", "W", 1},    {"J", "J", 1},          {"mJ", "J", 1e-3},       {"uJ", "J", 1e-6},
-    {"kJ", "J", 1e3},     {"Wh", "J", 3600},      {"C", "C", 1},           {"c", "C", 1},
-    {"\xc2\xb0" "C", "C", 1}, {"MHz", "MHz", 1},  {"GHz", "MHz", 1e3},     {"kHz", "MHz", 1e-3},
-    {"Hz", "MHz", 1e-6},  {"%", "%", 1},          {"B", "B", 1},           {"KiB", "B", kKi},
-    {"MiB", "B", kMi},    {"GiB", "B", kGi},      {"KB", "B", 1e3},        {"kB", "B", 1e3},
-    {"MB", "B", 1e6},     {"GB", "B", 1e9},       {"B/s", "B/s", 1},       {"KB/s", "B/s", 1e3},
-    {"MB/s", "B/s", 1e6}, {"GB/s", "B/s", 1e9},   {"s", "s", 1},           {"ms", "s", 1e-3},
-    {"us", "s", 1e-6},    {"ns", "s", 1e-9},
+    {"W", "W", 1},
+    {"mW", "W", 1e-3},
+    {"kW", "W", 1e3},
+    {"uW", "W", 1e-6},
+    {"watts", "W", 1},
+    {"J", "J", 1},
+    {"mJ", "J", 1e-3},
+    {"uJ", "J", 1e-6},
+    {"kJ", "J", 1e3},
+    {"Wh", "J", 3600},
+    {"C", "C", 1},
+    {"c", "C", 1},
+    {"\xc2\xb0"
+     "C",
+     "C", 1},
+    {"MHz", "MHz", 1},
+    {"GHz", "MHz", 1e3},
+    {"kHz", "MHz", 1e-3},
+    {"Hz", "MHz", 1e-6},
+    {"%", "%", 1},
+    {"B", "B", 1},
+    {"KiB", "B", kKi},
+    {"MiB", "B", kMi},
+    {"GiB", "B", kGi},
+    {"KB", "B", 1e3},
+    {"kB", "B", 1e3},
+    {"MB", "B", 1e6},
+    {"GB", "B", 1e9},
+    {"B/s", "B/s", 1},
+    {"KB/s", "B/s", 1e3},
+    {"MB/s", "B/s", 1e6},
+    {"GB/s", "B/s", 1e9},
+    {"s", "s", 1},
+    {"ms", "s", 1e-3},
+    {"us", "s", 1e-6},
+    {"ns", "s", 1e-9},
 });
 
 bool is_missing(std::string_view text) {

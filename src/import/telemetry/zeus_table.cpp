@@ -71,7 +71,8 @@ base::Result<void> read_windows(Table& table, LogBuilder& log) {
     if (!more) return {};
     ERGOMETER_TRY(table.number_at(start));
     ERGOMETER_TRY(table.number_at(elapsed));
-    const auto begin = seconds_to_ns(table.cell(start)), length = seconds_to_ns(table.cell(elapsed));
+    const auto begin = seconds_to_ns(table.cell(start)),
+               length = seconds_to_ns(table.cell(elapsed));
     if (!begin || !length)
       return base::input_error(
           fmt::format("{}:{}: column 'start_time' or 'elapsed_time': found '{}' and '{}', allowed: "
@@ -83,8 +84,8 @@ base::Result<void> read_windows(Table& table, LogBuilder& log) {
       ERGOMETER_ASSIGN(const double joules, table.number_at(i));
       run::Device& device = log.device(run::DeviceKind::kGpu, log.file(), fmt::format("{}", gpu));
       device.index = gpu;
-      device.windows.push_back({name == kNone ? "" : std::string(table.cell(name)), *begin, *length,
-                                joules});
+      device.windows.push_back(
+          {name == kNone ? "" : std::string(table.cell(name)), *begin, *length, joules});
     }
   }
 }
