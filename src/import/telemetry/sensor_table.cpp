@@ -231,7 +231,9 @@ base::Result<void> TableReader::check_header() const {
   return {};
 }
 
+/// Never below zero, so that no difference of two overflows.
 std::optional<int64_t> column_time(std::string_view cell, std::string_view unit) {
+  if (cell.starts_with('-')) return std::nullopt;
   if (unit == "ns") return nanoseconds(std::string(cell) + "e-3");
   if (unit == "us") return nanoseconds(cell);
   if (unit == "ms") return nanoseconds(std::string(cell) + "e3");
@@ -389,6 +391,14 @@ base::Result<void> TableReader::finish() {
 }
 
 }  // namespace
+
+bool is_headerless_table(std::string_view line) {
+  std::vector<std::string_view> cells;
+  split_cells(line, cells);
+  return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](std::string_view cell) {
+           return cell.find(':') != std::string_view::npos && time_to_ns(cell).has_value();
+         });
+}
 
 bool is_sensor_table(std::string_view line, bool rows) {
   const Header header = read_header(line);
