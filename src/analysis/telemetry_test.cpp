@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "run/run.h"
+
 namespace ergometer::analysis {
 namespace {
 
@@ -107,6 +109,24 @@ TEST(Heat, SpreadWithinAHost) {
   EXPECT_DOUBLE_EQ(report.thermal.spread_c, 5);
   EXPECT_DOUBLE_EQ(report.thermal.mean_gpu_c, 67.5);
   EXPECT_DOUBLE_EQ(report.thermal.max_gpu_c, 75);
+}
+
+TEST(SimulatedRuns, AreLookedAtTheSameWay) {
+  run::Run run;
+  for (int64_t i = 0; i < 3; ++i) {
+    run::Telemetry row;
+    row.time_ns = i * kSecond;
+    row.rank = 5;
+    row.power_w = row.average_power_w = 100;
+    row.gpu_c = 60;
+    row.event_reasons = 0x4;
+    run.telemetry.push_back(row);
+  }
+  const TelemetryReport report = analyze_telemetry(run::device_log(run));
+  EXPECT_EQ(report.devices.at(0).rank, 5);
+  EXPECT_DOUBLE_EQ(report.power.gpu_energy_j, 200);
+  EXPECT_DOUBLE_EQ(*report.thermal.throttled_time_fraction, 1);
+  EXPECT_FALSE(report.devices[0].memory_c);
 }
 
 TEST(Changes, AStepIsFoundAndNoiseIsNot) {

@@ -47,7 +47,7 @@ simdjson::error_code ResultReader::read_labels(ondemand::object metric) {
 }
 
 simdjson::error_code ResultReader::read_pair(ondemand::array pair) {
-  std::string_view time, text;
+  std::string_view text;
   std::string own_time;
   size_t at = 0;
   for (auto element : pair) {
