@@ -1,5 +1,6 @@
 #include "run/device_log.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -53,6 +54,10 @@ const char* kind_name(DeviceKind kind) {
 
 DeviceLog device_log(const Run& run) {
   std::map<int64_t, std::map<Metric, std::vector<Sample>>> ranks;
+  // Imported files may not have had them.
+  const bool reasons = run.source != "imported" ||
+                       std::any_of(run.telemetry.begin(), run.telemetry.end(),
+                                   [](const Telemetry& row) { return row.event_reasons != 0; });
   for (const Telemetry& row : run.telemetry) {
     auto& series = ranks[row.rank];
     const auto add = [&](Metric metric, double value) {
@@ -63,7 +68,9 @@ DeviceLog device_log(const Run& run) {
     add(Metric::kGpuTemperature, row.gpu_c);
     add(Metric::kMemoryTemperature, row.memory_c);
     add(Metric::kSmClock, row.sm_clock_mhz);
-    series[Metric::kEventReasons].push_back({row.time_ns, static_cast<double>(row.event_reasons)});
+    if (reasons)
+      series[Metric::kEventReasons].push_back(
+          {row.time_ns, static_cast<double>(row.event_reasons)});
   }
   DeviceLog log;
   for (auto& [rank, series] : ranks) {

@@ -37,6 +37,16 @@ std::string_view without_mark(std::string_view text) {
   return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
 }
 
+/// Text as Windows' shell writes it into a file: 16 bits a character. What is not ASCII becomes
+/// '?'.
+std::string narrow(std::string_view wide) {
+  std::string text;
+  for (size_t at = 2; at + 1 < wide.size(); at += 2)
+    text += wide[at + 1] == 0 && static_cast<unsigned char>(wide[at]) < 0x80 ? wide[at] : '?';
+  return text;
+}
+bool is_wide(std::string_view text) { return text.starts_with("\xff\xfe"); }
+
 /// What a text is; `whole`: it is all there, so that a mark far down is found.
 Kind kind_of(std::string_view text, bool whole) {
   text = without_mark(text);
@@ -141,11 +151,13 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
     return read(*unpacked, name, layer + 1);
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
-  Kind kind = kind_of(head, false);
+  const bool wide = is_wide(head);
+  Kind kind = wide ? Kind::kOther : kind_of(head, false);
   if (kind == Kind::kJson) return true;
-  const bool binary = head.find('\0') != std::string_view::npos;
+  const bool binary = !wide && head.find('\0') != std::string_view::npos;
   if (binary && !is_shunt_meter(whole_records(head))) return false;
-  ERGOMETER_ASSIGN(const std::string text, read_whole(peeked, name));
+  ERGOMETER_ASSIGN(std::string text, read_whole(peeked, name));
+  if (wide) text = narrow(text);
   if (binary && is_shunt_meter(text)) kind = Kind::kShuntMeter;
   if (kind == Kind::kOther) kind = kind_of(text, true);
   if (kind == Kind::kOther) return false;

@@ -261,6 +261,11 @@ TEST(Telemetry, GzipFoldersAndWhatIsLeft) {
   gzclose(packed);
   std::ofstream(folder / "trace.json") << "{\"traceEvents\": []}";
   std::ofstream(folder / "broken.csv") << "timestamp, power.draw [W]\nx, 5\n";
+  std::ofstream wide(folder / "wide.csv");
+  wide << "\xff\xfe";
+  for (const char c : text) wide << c << '\0';
+  wide.close();
+  EXPECT_EQ(values(read({(folder / "wide.csv").string()}).log, 0, Metric::kPower), Values{5});
   const Telemetry telemetry = read({folder.string(), (folder / "trace.json").string()});
   EXPECT_TRUE(telemetry.any);
   EXPECT_EQ(telemetry.files.at(0), (folder / "a" / "smi.csv.gz").string());
