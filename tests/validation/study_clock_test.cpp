@@ -148,8 +148,8 @@ TEST(Study, RecomputationAndThrottling) {
        fmt::format("time below the top clock {} to {} % (PP 2, 4, 8, 16); slowest GPU {} to {} MHz",
                    text(llama.share_before, "{:.0f}"), text(llama.share_after, "{:.0f}"),
                    text(llama.lowest_before, "{:.0f}"), text(llama.lowest_after, "{:.0f}")),
-       "longer in the mean and with 8 and 16 stages, but less deep, for the same reason"},
-      mean(llama.share_after) > mean(llama.share_before));
+       "longer with 8 and 16 stages, but less deep, for the same reason"},
+      llama.share_after[2] > llama.share_before[2] && llama.share_after[3] > llama.share_before[3]);
 }
 
 TEST(Study, PowerFaultOfANode) {
