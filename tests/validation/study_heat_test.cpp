@@ -27,7 +27,7 @@ TEST(Study, RearGpusAreHotter) {
          fmt::format("{:.1f} to {:.1f} %, mean {:.1f} %, {} layouts", *least, *most, mean(excess),
                      excess.size()),
          "preheat is set to the 18 C of an H100 board (2507.16781); that it scales with load and "
-         "stays in the range from 200 to 680 W is predicted"},
+         "stays in the range (told in whole per cent) from 200 to 680 W is predicted"},
         *least >= 15 && std::round(*most) <= 27);
   }
 }
