@@ -107,7 +107,7 @@ TEST(Study, OverlapRaisesPeakTemperature) {
                    slower, mean(slower_mhz)),
        "throttling yes; heat follows mean power, which the cap already holds in deep pipelines and "
        "the network in the Mixtrals: visible with TP 4 and 8"},
-      mean(hotter_c) > 0 && hotter > 3 * cooler && mean(slower_mhz) > 0 &&
+      mean(hotter_c) > 0 && hotter > 2 * cooler && mean(slower_mhz) > 0 &&
           2 * slower > static_cast<long>(slower_mhz.size()));
 }
 
