@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cli/analyze.h"
 #include "cli/calibrate.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
@@ -41,6 +42,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n"
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
+    {"analyze", "Tell where the time of recorded traces goes, rank by rank",
+     "analyze FILE|FOLDER... [options]",
+     "  ergometer analyze rank0.json.gz\n"
+     "  ergometer analyze traces/ --json\n",
+     "FILE", 1, 65536, analyze_flags, run_analyze},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
      "  ergometer catalog list models\n"

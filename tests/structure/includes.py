@@ -15,6 +15,11 @@ ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
 ALLOWED["run"] = {"base"}
 # One GPU, one node, one building: physics knows what they are made of and nothing of jobs' work.
 ALLOWED["physics"] = {"base", "spec"}
+# Files of other tools, and what they tell: they end in the same types as a Run of our own.
+ALLOWED["import"] = {"base", "run"}
+ALLOWED["analysis"] = {"base", "run"}
+ALLOWED["report"].add("analysis")
+ALLOWED["cli"] |= {"import", "analysis"}
 for user in ("engine", "validation", "calibration", "report", "cli"):
     ALLOWED[user].add("run")
 
@@ -25,6 +30,8 @@ HEAVY = {
     "yaml-cpp/": {"spec"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},
+    "simdjson": {"import"},
+    "zlib.h": {"import"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

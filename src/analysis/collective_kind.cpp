@@ -1,0 +1,102 @@
+#include "analysis/collective_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <utility>
+
+namespace ergometer::analysis {
+namespace {
+
+/// Lower case without underscores, so that all spellings are one.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Longer words before the words they hold.
+constexpr std::array kWords = std::to_array<std::pair<std::string_view, CollectiveKind>>({
+    {"allreduce", CollectiveKind::kAllReduce},
+    {"allgather", CollectiveKind::kAllGather},
+    {"reducescatter", CollectiveKind::kReduceScatter},
+    {"alltoall", CollectiveKind::kAllToAll},
+    {"send", CollectiveKind::kSendRecv},
+    {"recv", CollectiveKind::kSendRecv},
+    {"broadcast", CollectiveKind::kBroadcast},
+    {"barrier", CollectiveKind::kBarrier},
+    {"reduce", CollectiveKind::kReduce},
+});
+
+constexpr std::array kBytesOf = std::to_array<std::pair<std::string_view, int>>({
+    {"float", 4},
+    {"half", 2},
+    {"bfloat16", 2},
+    {"double", 8},
+    {"long", 8},
+    {"int", 4},
+    {"short", 2},
+    {"byte", 1},
+    {"char", 1},
+    {"bool", 1},
+    {"complexfloat", 8},
+    {"complexdouble", 16},
+});
+
+std::optional<int> bytes_of(std::string_view dtype) {
+  const std::string name = plain(dtype);
+  if (name.starts_with("float8")) return 1;
+  for (const auto& [known, bytes] : kBytesOf)
+    if (name == known) return bytes;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_word(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return "all_reduce";
+    case CollectiveKind::kAllGather: return "all_gather";
+    case CollectiveKind::kReduceScatter: return "reduce_scatter";
+    case CollectiveKind::kAllToAll: return "all_to_all";
+    case CollectiveKind::kSendRecv: return "send_recv";
+    case CollectiveKind::kBroadcast: return "broadcast";
+    case CollectiveKind::kReduce: return "reduce";
+    case CollectiveKind::kBarrier: return "barrier";
+    case CollectiveKind::kUnknown: break;
+  }
+  return "unknown";
+}
+
+CollectiveKind collective_kind(std::string_view name) {
+  // What stands in parentheses are a kernel's argument types.
+  const std::string text = plain(name.substr(0, name.find('(')));
+  for (const auto& [word, kind] : kWords)
+    if (text.find(word) != std::string::npos) return kind;
+  return CollectiveKind::kUnknown;
+}
+
+std::optional<double> collective_bytes(const run::Collective& collective, CollectiveKind kind) {
+  const auto size = bytes_of(collective.dtype);
+  const int64_t in = collective.in_elements, out = collective.out_elements;
+  int64_t elements = std::max(in, out);
+  if (kind == CollectiveKind::kAllGather) elements = out;
+  if (kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllToAll) elements = in;
+  if (!size || elements < 0) return std::nullopt;
+  return static_cast<double>(elements) * *size;
+}
+
+double bus_factor(CollectiveKind kind, int64_t group_size) {
+  const auto n = static_cast<double>(std::max<int64_t>(group_size, 1));
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return 2 * (n - 1) / n;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll: return (n - 1) / n;
+    default: return 1;
+  }
+}
+
+}  // namespace ergometer::analysis

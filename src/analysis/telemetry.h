@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/telemetry_duty.h"
+#include "analysis/telemetry_meter.h"
+#include "analysis/telemetry_updates.h"
+#include "run/device_log.h"
+
+namespace ergometer::analysis {
+
+/// Energy by one way of knowing it, over the time that all ways of the device cover.
+struct EnergyWay {
+  std::string way;  ///< "counter", "average_power", "power", "instant_power",
+  /// "instant_power_whole_beats" (analysis/telemetry_duty.h), "windows"
+  double energy_j = 0;
+};
+
+/// Levels of a series over time: each value stands until the next reading.
+struct Levels {
+  double mean = 0, lowest = 0, highest = 0;
+};
+
+/// What the telemetry of one GPU, node or meter says. What was not read is not there.
+struct DeviceReport {
+  run::DeviceKind kind = run::DeviceKind::kGpu;
+  int64_t rank = -1;
+  std::string host, name, uuid, file;
+  int64_t start_ns = 0, end_ns = 0;
+
+  bool has_power = false;
+  std::string power_metric;  ///< which series the numbers of power are of
+  double mean_w = 0, p5_w = 0, median_w = 0, p95_w = 0, p99_w = 0, peak_w = 0;
+  SensorUpdates updates;  ///< of that series, its points among them
+  std::vector<ChangePoint> changes;
+  std::vector<RepeatingStretch> repeating;
+
+  std::vector<EnergyWay> energies;  ///< the one that counts first
+  double energy_j = 0;              ///< of the first way
+  double disagreement_pct = 0;      ///< largest minus smallest way, of their mean
+
+  std::optional<Levels> gpu_c, memory_c, sm_clock_mhz, memory_clock_mhz, utilization_pct,
+      memory_utilization_pct, fan_pct, power_limit_w;
+  std::optional<double> idle_fraction;  ///< time without a kernel, by utilization
+  std::optional<double> throttled_fraction;
+  struct Share {
+    std::string reason;
+    double fraction = 0;
+  };
+  std::vector<Share> reasons;
+  struct Traffic {
+    std::string metric;
+    double bytes = 0;
+    bool partial = false;  ///< of NVLink's first link alone
+  };
+  std::vector<Traffic> traffic;
+};
+
+/// A training log with the power of its nodes.
+struct TrainingReport {
+  std::string file, benchmark, platform;
+  int64_t nodes = 0;
+  double run_s = 0;
+  /// Of all nodes from run_start to run_stop: the trapezoidal rule, with readings on either side
+  /// interpolated to the marks.
+  double node_energy_j = 0;
+  double mean_times_time_j = 0;  ///< mean of the readings between the marks times the run's length
+  double disagreement_pct = 0;
+  double interconnect_energy_j = 0;  ///< of switches, by the power that is stated of them
+  double mean_node_w = 0, peak_node_w = 0;
+  double training_node_w = 0;   ///< mean within blocks
+  double covered_fraction = 0;  ///< share of the run within the nodes' readings
+  double samples_per_s = 0, energy_per_sample_j = 0;
+};
+
+struct GaugeReport {
+  std::string name;
+  int64_t count = 0;
+  double lowest = 0, mean = 0, highest = 0;
+  int64_t highest_rank = -1;
+};
+
+struct PowerSummary {
+  bool known = false;
+  double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
+  double gpu_energy_j = 0;
+};
+struct ClusterSummary {
+  bool known = false;  ///< nodes were measured at their plugs
+  double mean_w = 0, peak_w = 0, energy_j = 0;
+};
+struct ThermalSummary {
+  bool known = false;
+  double mean_gpu_c = 0, max_gpu_c = 0, spread_c = 0;
+  std::optional<double> mean_memory_c, max_memory_c, throttled_time_fraction, mean_clock_mhz,
+      lowest_clock_mhz;
+  std::vector<DeviceReport::Share> event_shares;
+};
+
+struct TelemetryReport {
+  PowerSummary power;
+  ClusterSummary cluster;
+  ThermalSummary thermal;
+  std::vector<DeviceReport> devices;
+  std::vector<TrainingReport> training;
+  std::vector<GaugeReport> gauges;
+  std::vector<MeterReport> meters;
+};
+
+/// The part of it about one training log.
+TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog& training);
+TelemetryReport analyze_telemetry(const run::DeviceLog& log);
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,96 @@
+#include "cli/analyze.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+#include "cli/threads.h"
+#include "import/import.h"
+#include "import/telemetry/telemetry.h"
+#include "report/telemetry_json.h"
+#include "report/trace_json.h"
+#include "report/trace_text.h"
+
+namespace ergometer::cli {
+namespace {
+
+/// Only the steps that --steps asks for.
+base::Result<void> select_steps(const Arguments& arguments, std::vector<run::RankTrace>& ranks) {
+  const std::string steps = arguments.value("steps", "all");
+  if (steps == "all") return {};
+  ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
+  for (run::RankTrace& trace : ranks) {
+    ERGOMETER_ASSIGN(run::RankTrace chosen, analysis::select_steps(trace, range));
+    trace = std::move(chosen);
+  }
+  return {};
+}
+
+void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& console) {
+  for (const run::RankTrace& trace : ranks)
+    if (trace.truncated)
+      console.note(
+          fmt::format("{}: ends in the middle; what it holds up to there is analysed", trace.file));
+}
+
+/// A folder may hold both: what was read as telemetry is not lost for being no trace.
+void leave_out_telemetry(const std::vector<std::string>& files,
+                         std::vector<run::Dropped>& dropped) {
+  std::erase_if(dropped, [&](const run::Dropped& d) {
+    return std::find(files.begin(), files.end(), d.file) != files.end();
+  });
+}
+
+}  // namespace
+
+std::vector<Flag> analyze_flags() {
+  using Takes = Flag::Takes;
+  return {
+      {"steps",
+       "",
+       Takes::kValue,
+       "all|N..M",
+       "input",
+       "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
+       "default whole files",
+       {}},
+      {"repair",
+       "",
+       Takes::kNothing,
+       "",
+       "input",
+       "go on counting where CharLLM-PPT's files kept 32 bits of a counter",
+       {}},
+      threads_flag(),
+  };
+}
+
+base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(const importer::Telemetry telemetry,
+                   importer::read_telemetry(arguments.words, {arguments.has("repair")}));
+  const analysis::TelemetryReport power = analysis::analyze_telemetry(telemetry.log);
+  const bool as_json = arguments.has("json");
+  const report::TextStyle style = terminal_style(console.out);
+  if (telemetry.any && telemetry.rest.empty()) {
+    console.answer(as_json ? report::telemetry_json(telemetry.log, power)
+                           : report::telemetry_text(telemetry.log, power, style));
+    return 0;
+  }
+  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(telemetry.rest, threads));
+  leave_out_telemetry(telemetry.files, traces.dropped);
+  note_truncated(traces.ranks, console);
+  ERGOMETER_TRY(select_steps(arguments, traces.ranks));
+  const analysis::TraceSummary summary = analysis::summarize(traces.ranks);
+  const auto more = [&](base::JsonWriter& json) {
+    if (telemetry.any) report::write_telemetry(json, telemetry.log, power);
+  };
+  console.answer(as_json ? report::trace_json(summary, traces.dropped, more)
+                         : report::trace_text(summary, traces.dropped, style));
+  if (!as_json && telemetry.any)
+    console.answer('\n' + report::telemetry_text(telemetry.log, power, style));
+  return 0;
+}
+
+}  // namespace ergometer::cli

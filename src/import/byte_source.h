@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace ergometer::importer {
+
+/// Bytes one after the other, from a file, through gzip, or out of an archive.
+class ByteSource {
+ public:
+  ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+  virtual ~ByteSource() = default;
+
+  /// Up to `bytes` bytes; 0 only at the end.
+  virtual base::Result<size_t> read(char* to, size_t bytes) = 0;
+  /// Whether the source ended before what it announced (a gzip stream cut off).
+  virtual bool cut_off() const { return false; }
+};
+
+/// A file, a pipe or a device; `path` begins every message.
+base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
+
+/// Looks at the first bytes of a source and gives them again to who reads.
+class PeekSource : public ByteSource {
+ public:
+  explicit PeekSource(ByteSource& source) : source_(source) {}
+
+  /// The first `bytes` bytes, fewer at the end of the source. Call it before `read`.
+  base::Result<std::string_view> peek(size_t bytes);
+  base::Result<size_t> read(char* to, size_t bytes) override;
+  bool cut_off() const override { return source_.cut_off(); }
+
+ private:
+  ByteSource& source_;
+  std::string head_;
+  size_t given_ = 0;
+};
+
+/// What gzip packed, one member or several. A stream that ends too early is cut off; one that is
+/// damaged is an error. So is one that grows more than 300-fold beyond 256 MiB: traces shrink 10 to
+/// 40-fold, and deflate can do at most 1,032-fold.
+std::unique_ptr<ByteSource> unpack_gzip(ByteSource& packed, std::string name);
+
+}  // namespace ergometer::importer

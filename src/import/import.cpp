@@ -1,0 +1,212 @@
+#include "import/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#include "base/parallel.h"
+#include "import/byte_source.h"
+#include "import/kineto/kineto.h"
+#include "import/tar.h"
+
+namespace ergometer::importer {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file to be read, and whether the user named it or it was found in a folder.
+struct Input {
+  std::string path;
+  bool named = true;
+};
+
+/// Gzip in tar in gzip is read; what is packed deeper than this is no trace.
+constexpr int kMostLayers = 4;
+constexpr size_t kHeadBytes = 512;
+
+class FileReader {
+ public:
+  explicit FileReader(bool named) : named_(named) {}
+  base::Result<void> read(ByteSource& source, const std::string& name, int layer = 0);
+  Traces take() { return std::move(traces_); }
+
+ private:
+  base::Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
+  base::Result<void> read_trace(ByteSource& source, const std::string& name);
+
+  bool named_;
+  Traces traces_;
+};
+
+std::string printable(std::string_view head) {
+  std::string text;
+  for (const char c : head.substr(0, 16)) text += c >= ' ' && c <= '~' ? c : '.';
+  return text;
+}
+
+/// What a file is that is no trace, by its first bytes; empty when it may be JSON.
+std::string foreign_kind(std::string_view head) {
+  if (head.starts_with("SQLite format 3")) return "an SQLite file";
+  if (head.starts_with("\x28\xb5\x2f\xfd")) return "packed by zstd; unpack it first (zstd -d)";
+  if (head.starts_with("PK\x03\x04")) return "a zip archive; unpack it first";
+  if (head.starts_with("BZh")) return "packed by bzip2; unpack it first";
+  if (head.starts_with("\xfd"
+                       "7zXZ"))
+    return "packed by xz; unpack it first";
+  const size_t first = head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (first == std::string_view::npos || head[first] == '{' || head[first] == '[') return "";
+  return fmt::format("not a trace: it begins with '{}'", printable(head));
+}
+
+base::Result<void> FileReader::read(ByteSource& source, const std::string& name, int layer) {
+  PeekSource peeked(source);
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  if (head.empty()) {
+    return base::input_error(
+        fmt::format("{}: {}", name, source.cut_off() ? "the gzip data ends at once" : "is empty"));
+  }
+  if (head.starts_with("\x1f\x8b") && layer < kMostLayers) {
+    const auto unpacked = unpack_gzip(peeked, name);
+    return read(*unpacked, name, layer + 1);
+  }
+  if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
+  if (const std::string kind = foreign_kind(head); !kind.empty())
+    return base::input_error(fmt::format("{}: is {}", name, kind));
+  return read_trace(peeked, name);
+}
+
+base::Result<void> FileReader::read_trace(ByteSource& source, const std::string& name) {
+  ERGOMETER_ASSIGN(run::RankTrace trace, read_kineto(source, name));
+  traces_.ranks.push_back(std::move(trace));
+  return {};
+}
+
+/// What begins with a dot is macOS's or an editor's.
+bool is_hidden(const std::string& path) {
+  return path.substr(path.rfind('/') + 1).starts_with('.');
+}
+
+std::string without_name(const std::string& message, const std::string& name) {
+  return message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message;
+}
+
+base::Result<void> FileReader::read_archive(ByteSource& source, const std::string& name,
+                                            int layer) {
+  TarReader tar(source, name);
+  std::string reason;
+  for (;;) {
+    ERGOMETER_ASSIGN(const std::optional<std::string> entry, tar.next());
+    if (!entry) break;
+    if (is_hidden(*entry)) continue;
+    const std::string path = name + "/" + *entry;
+    if (const auto done = read(tar.content(), path, layer); !done) {
+      reason = without_name(done.error().message, path);
+      traces_.dropped.push_back({path, reason, 1});
+    }
+  }
+  if (tar.cut_off()) traces_.dropped.push_back({name, "the archive is cut off", 1});
+  if (!traces_.ranks.empty() || !named_) return {};
+  return base::input_error(fmt::format("{}: holds no trace{}", name,
+                                       reason.empty() ? "" : fmt::format(" ({})", reason)));
+}
+
+base::Result<void> list_folder(const std::string& folder, std::vector<Input>& inputs) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    std::error_code ignored;
+    if (at->is_regular_file(ignored) && !name.starts_with('.'))
+      paths.push_back(at->path().string());
+  }
+  if (error)
+    return base::input_error(fmt::format("{}: cannot be read: {}", folder, error.message()));
+  if (paths.empty()) return base::input_error(fmt::format("{}: the folder holds no files", folder));
+  std::sort(paths.begin(), paths.end());
+  for (std::string& path : paths) inputs.push_back({std::move(path), false});
+  return {};
+}
+
+base::Result<std::vector<Input>> list_inputs(const std::vector<std::string>& paths) {
+  std::vector<Input> inputs;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (path.empty()) return base::input_error("an empty text is no file name");
+    if (fs::is_directory(path, error)) {
+      ERGOMETER_TRY(list_folder(path, inputs));
+    } else {
+      inputs.push_back({path, true});
+    }
+  }
+  return inputs;
+}
+
+base::Result<Traces> read_input(const Input& input) {
+  ERGOMETER_ASSIGN(const auto file, open_file(input.path));
+  FileReader reader(input.named);
+  ERGOMETER_TRY(reader.read(*file, input.path));
+  return reader.take();
+}
+
+/// Ranks that files do not state: the lowest free ones, in the order of the files.
+void number_ranks(std::vector<run::RankTrace>& ranks) {
+  std::set<int64_t> taken;
+  for (const run::RankTrace& trace : ranks) taken.insert(trace.rank);
+  int64_t next = 0;
+  for (run::RankTrace& trace : ranks) {
+    if (trace.rank >= 0) continue;
+    while (taken.count(next) > 0) ++next;
+    taken.insert(next);
+    trace.rank = next;
+  }
+}
+
+void add(Traces more, Traces& all) {
+  std::move(more.ranks.begin(), more.ranks.end(), std::back_inserter(all.ranks));
+  std::move(more.dropped.begin(), more.dropped.end(), std::back_inserter(all.dropped));
+}
+
+void put_in_order(Traces& traces) {
+  number_ranks(traces.ranks);
+  std::stable_sort(traces.ranks.begin(), traces.ranks.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.rank, a.file) < std::tie(b.rank, b.file);
+  });
+  std::vector<run::Dropped> dropped;
+  for (run::RankTrace& trace : traces.ranks)
+    std::move(trace.dropped.begin(), trace.dropped.end(), std::back_inserter(dropped));
+  std::move(traces.dropped.begin(), traces.dropped.end(), std::back_inserter(dropped));
+  traces.dropped = std::move(dropped);
+}
+
+}  // namespace
+
+base::Result<Traces> read_traces(const std::vector<std::string>& paths, size_t threads) {
+  ERGOMETER_ASSIGN(const std::vector<Input> inputs, list_inputs(paths));
+  std::vector<base::Result<Traces>> results(inputs.size());
+  base::parallel_for(inputs.size(), threads, [&](size_t i) { results[i] = read_input(inputs[i]); });
+  Traces all;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (results[i]) {
+      add(std::move(*results[i]), all);
+    } else if (inputs[i].named) {
+      return tl::unexpected(results[i].error());
+    } else {
+      all.dropped.push_back(
+          {inputs[i].path, without_name(results[i].error().message, inputs[i].path), 1});
+    }
+  }
+  if (all.ranks.empty())
+    return base::input_error(fmt::format(
+        "{}: holds no trace{}", paths.front(),
+        all.dropped.empty()
+            ? ""
+            : fmt::format("; {}: {}", all.dropped.front().file, all.dropped.front().reason)));
+  put_in_order(all);
+  return all;
+}
+
+}  // namespace ergometer::importer

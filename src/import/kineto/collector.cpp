@@ -1,0 +1,230 @@
+#include "import/kineto/collector.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "import/decimal.h"
+#include "import/kineto/json_text.h"
+
+namespace ergometer::importer {
+namespace {
+
+constexpr std::string_view kStepMark = "ProfilerStep#", kCommOp = "record_param_comms";
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool contains_ignoring_case(std::string_view text, std::string_view word) {
+  return std::search(text.begin(), text.end(), word.begin(), word.end(),
+                     [](char x, char y) { return lower(x) == y; }) != text.end();
+}
+
+bool is_memory(std::string_view category) {
+  for (const std::string_view known : {"gpu_memcpy", "gpu_memset", "memcpy", "memset"})
+    if (equal_ignoring_case(category, known)) return true;
+  return false;
+}
+
+run::GpuClass class_of(std::string_view category, std::string_view name) {
+  if (is_memory(category)) return run::GpuClass::kMemory;
+  const bool collective =
+      contains_ignoring_case(name, "nccl") || contains_ignoring_case(name, "rccl");
+  return collective ? run::GpuClass::kCommunication : run::GpuClass::kCompute;
+}
+
+int64_t whole_or(std::string_view text, int64_t fallback) {
+  return text.empty() ? fallback : whole_number(text).value_or(fallback);
+}
+
+/// "7" and "stream 7" alike.
+int32_t stream_number(std::string_view text) {
+  const size_t digits = text.find_last_not_of("0123456789");
+  const std::string_view number = digits == std::string_view::npos ? text : text.substr(digits + 1);
+  const int64_t value = whole_or(number, -1);
+  return value >= 0 && value <= INT32_MAX ? static_cast<int32_t>(value) : -1;
+}
+
+}  // namespace
+
+std::string_view describe(DropReason reason) {
+  switch (reason) {
+    case DropReason::kNotGpu: return "not a GPU event";
+    case DropReason::kNotAnObject: return "not an object";
+    case DropReason::kMalformed: return "malformed JSON";
+    case DropReason::kTooLarge: return "larger than 16 MiB";
+    case DropReason::kNotComplete: return "GPU event that is no complete event (ph X)";
+    case DropReason::kNoStart: return "GPU event without ts";
+    case DropReason::kBadStart: return "GPU event whose ts is no number in range";
+    case DropReason::kNoDuration: return "GPU event without dur";
+    case DropReason::kBadDuration: return "GPU event whose dur is no number in range";
+    case DropReason::kNegativeDuration: return "GPU event with a negative dur";
+    case DropReason::kNoName: return "GPU event without a name";
+    case DropReason::kCutOff: return "cut off where the file ends";
+    case DropReason::kCount: break;
+  }
+  return "";
+}
+
+EventUse use_of_category(std::string_view category) {
+  if (category.empty()) return EventUse::kNone;
+  // The most frequent first: a trace has a hundred CPU events for a kernel.
+  if (category == "python_function" || category == "ac2g") return EventUse::kNone;
+  if (category == "cpu_op" || category == "user_annotation" || category == "Operator")
+    return EventUse::kNamed;
+  if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime" ||
+      category == "hip_runtime")
+    return EventUse::kLaunch;
+  if (equal_ignoring_case(category, "kernel") || is_memory(category)) return EventUse::kGpu;
+  return EventUse::kNone;
+}
+
+bool is_wanted_name(std::string_view name) {
+  return name.starts_with(kStepMark) || name == kCommOp;
+}
+
+void Collector::add(const EventText& event, EventUse use) {
+  switch (use) {
+    case EventUse::kGpu: return add_gpu(event);
+    case EventUse::kLaunch: add_launch(event); break;
+    case EventUse::kNamed: add_named(event); break;
+    default: break;
+  }
+  drop(DropReason::kNotGpu);
+}
+
+bool Collector::read_times(const EventText& event, int64_t& start_ns, int64_t& duration_ns) {
+  const auto refuse = [&](DropReason reason) {
+    drop(reason);
+    return false;
+  };
+  if (event.start.empty()) return refuse(DropReason::kNoStart);
+  if (event.duration.empty()) return refuse(DropReason::kNoDuration);
+  const auto start = nanoseconds(event.start);
+  if (!start) return refuse(DropReason::kBadStart);
+  const auto duration = nanoseconds(event.duration);
+  if (!duration) return refuse(DropReason::kBadDuration);
+  if (*duration < 0) return refuse(DropReason::kNegativeDuration);
+  if (*duration > kLargestTime - *start) return refuse(DropReason::kBadDuration);
+  start_ns = *start;
+  duration_ns = *duration;
+  return true;
+}
+
+uint32_t Collector::name_index(std::string_view escaped) {
+  const std::string_view name = unescaped(escaped, scratch_);
+  if (const auto found = names_.find(name); found != names_.end()) return found->second;
+  const auto index = static_cast<uint32_t>(trace_.names.size());
+  trace_.names.emplace_back(name);
+  names_.emplace(name, index);
+  return index;
+}
+
+uint32_t Collector::add_collective(const EventText& event) {
+  const auto text = [&](std::string_view escaped) {
+    return std::string(unescaped(escaped, scratch_));
+  };
+  run::Collective c;
+  c.name = text(event.collective);
+  c.group = text(event.group);
+  c.description = text(event.description);
+  c.dtype = text(event.dtype);
+  c.in_elements = whole_or(event.in_elements, -1);
+  c.out_elements = whole_or(event.out_elements, -1);
+  c.group_size = whole_or(event.group_size, -1);
+  c.sequence = whole_or(event.sequence, -1);
+  trace_.collectives.push_back(std::move(c));
+  return static_cast<uint32_t>(trace_.collectives.size() - 1);
+}
+
+void Collector::add_gpu(const EventText& event) {
+  if (event.phase != "X") return drop(DropReason::kNotComplete);
+  if (event.name.empty()) return drop(DropReason::kNoName);
+  run::GpuEvent gpu;
+  if (!read_times(event, gpu.start_ns, gpu.duration_ns)) return;
+  gpu.name = name_index(event.name);
+  gpu.kind = class_of(event.category, trace_.names[gpu.name]);
+  gpu.correlation = whole_or(event.correlation, -1);
+  gpu.device = stream_number(event.device.empty() ? event.process : event.device);
+  gpu.stream = stream_number(event.stream.empty() ? event.thread : event.stream);
+  if (gpu.kind == run::GpuClass::kCommunication && !event.collective.empty())
+    gpu.collective = add_collective(event);
+  trace_.events.push_back(gpu);
+  external_ids_.push_back(whole_or(event.external_id, -1));
+}
+
+void Collector::add_launch(const EventText& event) {
+  run::Launch launch;
+  launch.correlation = whole_or(event.correlation, -1);
+  launch.external_id = whole_or(event.external_id, -1);
+  const auto start = nanoseconds(event.start);
+  const auto duration = nanoseconds(event.duration);
+  if (launch.correlation < 0 || !start || !duration || *duration < 0 ||
+      *duration > kLargestTime - *start)
+    return;
+  launch.start_ns = *start;
+  launch.duration_ns = *duration;
+  trace_.launches.push_back(launch);
+}
+
+void Collector::add_named(const EventText& event) {
+  if (event.name == kCommOp && !event.collective.empty()) {
+    const int64_t id = whole_or(event.external_id, -1);
+    if (id >= 0) comm_ops_.push_back({id, add_collective(event)});
+  }
+  if (!event.name.starts_with(kStepMark) || event.phase != "X") return;
+  const auto number = whole_number(event.name.substr(kStepMark.size()));
+  const auto start = nanoseconds(event.start);
+  const auto duration = nanoseconds(event.duration);
+  if (number && start && duration && *duration >= 0 && *duration <= kLargestTime - *start)
+    trace_.steps.push_back({*number, *start, *start + *duration});
+}
+
+/// RCCL's kernels, and NCCL's in older traces, do not carry what they move: the call that launched
+/// them leads to the operator that does.
+void Collector::join_collectives() {
+  std::stable_sort(comm_ops_.begin(), comm_ops_.end(),
+                   [](const CommOp& a, const CommOp& b) { return a.external_id < b.external_id; });
+  const auto op_of = [&](int64_t external_id) {
+    const auto found =
+        std::lower_bound(comm_ops_.begin(), comm_ops_.end(), external_id,
+                         [](const CommOp& op, int64_t wanted) { return op.external_id < wanted; });
+    return found != comm_ops_.end() && found->external_id == external_id ? found->collective
+                                                                         : run::GpuEvent::kNone;
+  };
+  for (size_t i = 0; i < trace_.events.size(); ++i) {
+    run::GpuEvent& event = trace_.events[i];
+    if (event.kind != run::GpuClass::kCommunication || event.collective != run::GpuEvent::kNone)
+      continue;
+    if (external_ids_[i] >= 0) event.collective = op_of(external_ids_[i]);
+    const run::Launch* launch = run::launch_of(trace_, event);
+    if (event.collective == run::GpuEvent::kNone && launch != nullptr)
+      event.collective = op_of(launch->external_id);
+  }
+}
+
+int64_t Collector::entries() const {
+  auto count = static_cast<int64_t>(trace_.events.size());
+  for (const int64_t dropped : dropped_) count += dropped;
+  return count;
+}
+
+run::RankTrace Collector::finish(const std::string& file) {
+  std::stable_sort(trace_.launches.begin(), trace_.launches.end(),
+                   [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+  std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
+                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  join_collectives();
+  for (size_t i = 0; i < dropped_.size(); ++i) {
+    if (dropped_[i] == 0) continue;
+    trace_.dropped.push_back(
+        {file, std::string(describe(static_cast<DropReason>(i))), dropped_[i]});
+  }
+  trace_.file = file;
+  return std::move(trace_);
+}
+
+}  // namespace ergometer::importer

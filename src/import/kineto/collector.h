@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "run/gpu_trace.h"
+
+namespace ergometer::importer {
+
+/// Why an entry of a trace is not part of what is analysed.
+enum class DropReason : uint8_t {
+  kNotGpu,
+  kNotAnObject,
+  kMalformed,
+  kTooLarge,
+  kNotComplete,
+  kNoStart,
+  kBadStart,
+  kNoDuration,
+  kBadDuration,
+  kNegativeDuration,
+  kNoName,
+  kCutOff,
+  kCount
+};
+std::string_view describe(DropReason reason);
+
+/// What an event is good for, by its category; the name decides about some.
+enum class EventUse : uint8_t { kUnknown, kNone, kGpu, kLaunch, kNamed };
+EventUse use_of_category(std::string_view category);
+
+/// One event's values as they stand in the file, strings without quotes; empty where missing.
+struct EventText {
+  std::string_view phase, category, name, start, duration, process, thread;
+  // of "args"
+  std::string_view device, stream, correlation, external_id;
+  std::string_view collective, in_elements, out_elements, group_size, dtype, group, description,
+      sequence;
+};
+
+/// Whether an event of EventUse::kNamed is a step's mark or tells about a collective.
+bool is_wanted_name(std::string_view name);
+
+/// Builds a RankTrace event by event.
+class Collector {
+ public:
+  void add(const EventText& event, EventUse use);
+  void drop(DropReason reason) { ++dropped_[static_cast<size_t>(reason)]; }
+  /// An object with a "ph" was seen: the file is a trace.
+  void note_phase() { ++phases_; }
+  int64_t phases() const { return phases_; }
+  int64_t entries() const;
+
+  /// Joins kernels to their launches and collectives, sorts, and gives the trace away.
+  run::RankTrace finish(const std::string& file);
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  using Index = std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>>;
+  struct CommOp {
+    int64_t external_id = -1;
+    uint32_t collective = 0;
+  };
+
+  void add_gpu(const EventText& event);
+  void add_launch(const EventText& event);
+  void add_named(const EventText& event);
+  bool read_times(const EventText& event, int64_t& start_ns, int64_t& duration_ns);
+  uint32_t name_index(std::string_view escaped);
+  uint32_t add_collective(const EventText& event);
+  void join_collectives();
+
+  run::RankTrace trace_;
+  Index names_;
+  std::vector<CommOp> comm_ops_;
+  std::vector<int64_t> external_ids_;  ///< of the GPU events
+  std::array<int64_t, static_cast<size_t>(DropReason::kCount)> dropped_{};
+  int64_t phases_ = 0;
+  std::string scratch_;
+};
+
+}  // namespace ergometer::importer

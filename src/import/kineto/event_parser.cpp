@@ -1,0 +1,213 @@
+#include "import/kineto/event_parser.h"
+
+#include <simdjson.h>
+
+#include "import/kineto/json_scan.h"
+#include "import/kineto/json_text.h"
+
+// The stretch is made a list of its own by a bracket on either side, and simdjson's On-Demand
+// reader walks over it: it looks for structure in the whole stretch at once with vector
+// instructions and then reads only the values that are asked for. A stretch may be cut within a
+// nested list; then its last element does not close, simdjson says so, and the caller goes on from
+// there with more text.
+
+namespace ergometer::importer {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+/// A view that is known to be a literal's length long is compared in one go.
+bool is_key(std::string_view key, std::string_view literal) { return key == literal; }
+
+std::string_view key_of(ondemand::field& field) {
+  // Keys with escapes are none of ours, so the first quote ends it.
+  const char* first = field.key().raw();
+  const char* last = first;
+  while (*last != '"' && last - first < 64) ++last;
+  return {first, static_cast<size_t>(last - first)};
+}
+
+std::string_view text_of(ondemand::field& field) {
+  return unquoted(field.value().raw_json_token());
+}
+
+std::string_view* argument(EventText& event, std::string_view key) {
+  if (key.empty()) return nullptr;
+  switch (key[0]) {
+    case 'c': return is_key(key, "correlation") ? &event.correlation : nullptr;
+    case 'd':
+      if (is_key(key, "device")) return &event.device;
+      return is_key(key, "dtype") ? &event.dtype : nullptr;
+    case 's': return is_key(key, "stream") ? &event.stream : nullptr;
+    case 'E': return is_key(key, "External id") ? &event.external_id : nullptr;
+    case 'e': return is_key(key, "external id") ? &event.external_id : nullptr;
+    case 'C': return is_key(key, "Collective name") ? &event.collective : nullptr;
+    case 'I': return is_key(key, "In msg nelems") ? &event.in_elements : nullptr;
+    case 'O': return is_key(key, "Out msg nelems") ? &event.out_elements : nullptr;
+    case 'G': return is_key(key, "Group size") ? &event.group_size : nullptr;
+    case 'S': return is_key(key, "Seq") ? &event.sequence : nullptr;
+    case 'P':
+      if (is_key(key, "Process Group Name")) return &event.group;
+      return is_key(key, "Process Group Description") ? &event.description : nullptr;
+    default: return nullptr;
+  }
+}
+
+simdjson::error_code read_arguments(ondemand::value value, EventText& event) {
+  ondemand::object arguments;
+  if (value.get_object().get(arguments) != simdjson::SUCCESS) {
+    // Not an object: nothing to read, and what it is does not matter.
+    return simdjson::SUCCESS;
+  }
+  for (auto result : arguments) {
+    ondemand::field field;
+    if (const auto error = std::move(result).get(field)) return error;
+    if (std::string_view* text = argument(event, key_of(field))) *text = text_of(field);
+  }
+  return simdjson::SUCCESS;
+}
+
+/// One event on its way from the file to the collector.
+struct Reading {
+  EventText text;
+  EventUse use = EventUse::kUnknown;
+  bool has_phase = false, arguments_wait = false;
+
+  /// Whether the event is of no use, whatever else it holds.
+  bool is_settled() const {
+    return has_phase && (use == EventUse::kNone || (use == EventUse::kNamed && is_unwanted()));
+  }
+  bool is_unwanted() const { return !text.name.empty() && !is_wanted_name(text.name); }
+  /// Whether "args" must be read now; before category and name are known that is not said yet.
+  bool wants_arguments() const {
+    return use == EventUse::kGpu || use == EventUse::kLaunch ||
+           (use == EventUse::kNamed && !text.name.empty());
+  }
+};
+
+simdjson::error_code read_field(ondemand::field& field, Reading& event) {
+  const std::string_view key = key_of(field);
+  EventText& text = event.text;
+  if (is_key(key, "ph")) {
+    text.phase = text_of(field);
+    event.has_phase = true;
+  } else if (is_key(key, "cat")) {
+    text.category = text_of(field);
+    event.use = use_of_category(text.category);
+  } else if (is_key(key, "name")) {
+    text.name = text_of(field);
+  } else if (is_key(key, "ts")) {
+    text.start = text_of(field);
+  } else if (is_key(key, "dur")) {
+    text.duration = text_of(field);
+  } else if (is_key(key, "pid")) {
+    text.process = text_of(field);
+  } else if (is_key(key, "tid")) {
+    text.thread = text_of(field);
+  } else if (is_key(key, "args")) {
+    if (event.wants_arguments()) return read_arguments(field.value(), text);
+    event.arguments_wait = true;
+  }
+  return simdjson::SUCCESS;
+}
+
+simdjson::error_code read_waiting_arguments(ondemand::object& object, EventText& text) {
+  if (const auto error = object.reset().error()) return error;
+  for (auto result : object) {
+    ondemand::field field;
+    if (const auto error = std::move(result).get(field)) return error;
+    if (!is_key(key_of(field), "args")) continue;
+    if (const auto error = read_arguments(field.value(), text)) return error;
+  }
+  return simdjson::SUCCESS;
+}
+
+/// What became of an element. One that was passed over has not been read to its end: it counts only
+/// when the list is found to go on behind it, so that no element counts twice.
+enum class Taken : uint8_t { kNothing, kWhole, kNotGpu, kNotAnObject };
+
+simdjson::error_code read_event(ondemand::object object, Collector& collector, Taken& taken) {
+  Reading event;
+  for (auto result : object) {
+    ondemand::field field;
+    if (const auto error = std::move(result).get(field)) return error;
+    if (const auto error = read_field(field, event)) return error;
+    if (event.is_settled()) break;
+  }
+  if (event.has_phase) collector.note_phase();
+  if (event.is_settled() || event.use == EventUse::kUnknown ||
+      (event.use == EventUse::kNamed && !is_wanted_name(event.text.name))) {
+    taken = Taken::kNotGpu;
+    return simdjson::SUCCESS;
+  }
+  if (event.arguments_wait) {
+    if (const auto error = read_waiting_arguments(object, event.text)) return error;
+  }
+  collector.add(event.text, event.use);
+  taken = Taken::kWhole;
+  return simdjson::SUCCESS;
+}
+
+void count(Taken taken, Collector& collector) {
+  if (taken == Taken::kNotGpu) collector.drop(DropReason::kNotGpu);
+  if (taken == Taken::kNotAnObject) collector.drop(DropReason::kNotAnObject);
+}
+
+}  // namespace
+
+struct EventParser::Parser {
+  ondemand::parser reader;
+};
+
+EventParser::EventParser() : parser_(std::make_unique<Parser>()) {}
+EventParser::~EventParser() = default;
+
+EventParser::Outcome EventParser::parse(char* text, size_t bytes, size_t readable,
+                                        Collector& collector) {
+  using End = Outcome::End;
+  const char before = text[-1], behind = text[bytes], second = text[bytes + 1];
+  text[-1] = '[';
+  text[bytes] = ']';
+  text[bytes + 1] = ' ';
+  const auto finish = [&](End end, size_t taken) {
+    text[-1] = before;
+    text[bytes] = behind;
+    text[bytes + 1] = second;
+    return Outcome{end, taken};
+  };
+
+  ondemand::document document;
+  ondemand::array list;
+  if (parser_->reader.iterate(text - 1, bytes + 2, readable + 1).get(document) ||
+      document.get_array().get(list))
+    return finish(End::kStuck, 0);
+  size_t at = 0;
+  Taken taken = Taken::kNothing;
+  for (auto element : list) {
+    ondemand::value value;
+    if (std::move(element).get(value)) {
+      if (taken == Taken::kWhole) at += ValueScan().scan({text + at, bytes - at});
+      return finish(End::kStuck, at);
+    }
+    count(taken, collector);
+    taken = Taken::kNothing;
+    const std::string_view token = value.raw_json_token();
+    at = static_cast<size_t>(token.data() - text);
+    if (token.empty() || token[0] != '{') {
+      taken = Taken::kNotAnObject;
+      continue;
+    }
+    ondemand::object object;
+    if (value.get_object().get(object) || read_event(object, collector, taken))
+      return finish(End::kStuck, at);
+  }
+  count(taken, collector);
+  const char* behind_list = nullptr;
+  if (document.current_location().get(behind_list)) return finish(End::kText, bytes);
+  // The list's own bracket is the last thing before what follows it.
+  size_t end = static_cast<size_t>(behind_list - text);
+  while (end > 0 && text[end - 1] != ']') --end;
+  return finish(End::kList, end);
+}
+
+}  // namespace ergometer::importer

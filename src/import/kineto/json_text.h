@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ergometer::importer {
+
+/// A token as it stands in the file, without the space behind it: `"kernel"`, `12.5`.
+std::string_view trimmed(std::string_view token);
+/// What is between the quotes of a string, escapes as they are; any other token unchanged. Numbers
+/// stand in quotes now and then.
+std::string_view unquoted(std::string_view token);
+/// Escapes resolved, into `scratch` when there are any. What is no valid escape stays as it is, a
+/// lone surrogate becomes U+FFFD.
+std::string_view unescaped(std::string_view text, std::string& scratch);
+
+}  // namespace ergometer::importer

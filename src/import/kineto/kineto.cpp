@@ -1,0 +1,299 @@
+#include "import/kineto/kineto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "import/kineto/event_parser.h"
+#include "import/kineto/json_scan.h"
+#include "import/kineto/json_text.h"
+#include "import/kineto/metadata.h"
+#include "import/kineto/window.h"
+#include "import/rank_name.h"
+
+namespace ergometer::importer {
+namespace {
+
+/// A character for a message, whatever it is.
+std::string shown(char c) {
+  return c >= ' ' && c <= '~' ? fmt::format("'{}'", c)
+                              : fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c));
+}
+
+/// Goes through one file from its first byte to its last.
+class KinetoReader {
+ public:
+  KinetoReader(ByteSource& source, const std::string& file) : window_(source), file_(file) {}
+  base::Result<run::RankTrace> read();
+
+ private:
+  base::Result<bool> next_char(char also, char& c);
+  base::Result<bool> whole_value(size_t& bytes);
+  base::Result<void> skip_value();
+  base::Result<void> read_members();
+  base::Result<bool> read_key(std::string& key);
+  base::Result<void> read_value(const std::string& key);
+  base::Result<void> read_events();
+  base::Result<void> read_one_event();
+  void read_whole_event(size_t bytes);
+  void read_repaired(std::string_view text);
+  void end_early() { truncated_ = true; }
+  base::Result<void> check_kind() const;
+  run::RankTrace finish();
+
+  Window window_;
+  const std::string& file_;
+  EventParser parser_;
+  Collector collector_;
+  Metadata metadata_;
+  std::vector<std::string> keys_;  ///< of the top object
+  bool has_events_ = false, is_list_ = false, truncated_ = false;
+};
+
+/// Goes to the first character that is neither space nor `also`; false at the end.
+base::Result<bool> KinetoReader::next_char(char also, char& c) {
+  for (;;) {
+    window_.consume(skip_space(window_.text(), 0, also));
+    if (window_.size() > 0) {
+      c = window_.text().front();
+      return true;
+    }
+    ERGOMETER_ASSIGN(const bool more, window_.more());
+    if (!more) return false;
+  }
+}
+
+/// Has the whole of the value at the start of the window in it, if it fits. `bytes` is its length;
+/// false when the file ends before it, or it is too large.
+base::Result<bool> KinetoReader::whole_value(size_t& bytes) {
+  ValueScan scan;
+  bytes = 0;
+  for (;;) {
+    bytes += scan.scan(window_.text().substr(bytes));
+    if (scan.done()) return true;
+    ERGOMETER_ASSIGN(const bool more, window_.more());
+    if (!more) return false;
+  }
+}
+
+base::Result<void> KinetoReader::skip_value() {
+  ValueScan scan;
+  for (;;) {
+    window_.consume(scan.scan(window_.text()));
+    if (scan.done()) return {};
+    ERGOMETER_ASSIGN(const bool more, window_.more());
+    if (more) continue;
+    end_early();
+    return {};
+  }
+}
+
+/// False at the object's end, or where no key stands.
+base::Result<bool> KinetoReader::read_key(std::string& key) {
+  char c = 0;
+  ERGOMETER_ASSIGN(const bool any, next_char(',', c));
+  if (!any) end_early();
+  if (!any || c == '}') return false;
+  if (c != '"')
+    return base::input_error(fmt::format("{}: byte {}: a key in quotes is expected, found {}",
+                                         file_, window_.offset(), shown(c)));
+  size_t bytes = 0;
+  ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
+  if (!whole) {
+    end_early();
+    return false;
+  }
+  key = unquoted(window_.text().substr(0, bytes));
+  window_.consume(bytes);
+  ERGOMETER_ASSIGN(const bool behind, next_char(' ', c));
+  if (!behind) {
+    end_early();
+    return false;
+  }
+  if (c != ':')
+    return base::input_error(fmt::format("{}: byte {}: a colon is expected behind \"{}\", found {}",
+                                         file_, window_.offset(), key, shown(c)));
+  window_.consume(1);
+  return true;
+}
+
+base::Result<void> KinetoReader::read_value(const std::string& key) {
+  char c = 0;
+  ERGOMETER_ASSIGN(const bool any, next_char(' ', c));
+  if (!any) {
+    end_early();
+    return {};
+  }
+  if (key == "traceEvents" && c == '[') {
+    window_.consume(1);
+    has_events_ = true;
+    return read_events();
+  }
+  if (!is_metadata(key)) return skip_value();
+  size_t bytes = 0;
+  ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
+  if (!whole) return skip_value();
+  read_member(key, window_.text().substr(0, bytes), metadata_);
+  window_.consume(bytes);
+  return {};
+}
+
+base::Result<void> KinetoReader::read_members() {
+  window_.consume(1);
+  std::string key;
+  for (;;) {
+    ERGOMETER_ASSIGN(const bool any, read_key(key));
+    if (!any || truncated_) return {};
+    constexpr size_t kKeysKept = 64;
+    if (keys_.size() < kKeysKept) keys_.push_back(key);
+    ERGOMETER_TRY(read_value(key));
+    if (truncated_) return {};
+  }
+}
+
+/// The element at the start of the window alone: it does not end within the window, or simdjson
+/// refused it.
+base::Result<void> KinetoReader::read_one_event() {
+  size_t bytes = 0;
+  ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
+  if (whole) {
+    read_whole_event(bytes);
+    // A stray bracket or colon is no value: step over it.
+    window_.consume(std::max<size_t>(bytes, 1));
+    return {};
+  }
+  if (window_.at_end()) {
+    collector_.drop(DropReason::kCutOff);
+    end_early();
+    return {};
+  }
+  collector_.drop(DropReason::kTooLarge);
+  return skip_value();
+}
+
+void KinetoReader::read_whole_event(size_t bytes) {
+  using End = EventParser::Outcome::End;
+  if (bytes == 0) return collector_.drop(DropReason::kMalformed);
+  if (window_.text().front() != '{') return collector_.drop(DropReason::kNotAnObject);
+  const auto outcome = parser_.parse(window_.data(), bytes, window_.capacity_behind(0), collector_);
+  if (outcome.end != End::kText) read_repaired(window_.text().substr(0, bytes));
+}
+
+/// Bytes that JSON does not allow (text that is not UTF-8, control characters) become question
+/// marks and spaces, and the event is tried again.
+void KinetoReader::read_repaired(std::string_view text) {
+  std::vector<char> copy(1 + text.size() + Window::kPadding);
+  std::transform(text.begin(), text.end(), copy.begin() + 1, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 ? ' ' : byte > 0x7f ? '?' : c;
+  });
+  const auto outcome = parser_.parse(copy.data() + 1, text.size(), copy.size() - 1, collector_);
+  if (outcome.end != EventParser::Outcome::End::kText) collector_.drop(DropReason::kMalformed);
+}
+
+/// The list of events, from behind its opening bracket to behind its closing one.
+base::Result<void> KinetoReader::read_events() {
+  using End = EventParser::Outcome::End;
+  uint64_t one_by_one_until = 0;  ///< simdjson refused the text up to here
+  for (;;) {
+    char c = 0;
+    ERGOMETER_ASSIGN(const bool any, next_char(',', c));
+    if (!any) {
+      end_early();
+      return {};
+    }
+    if (c == ']') {
+      window_.consume(1);
+      return {};
+    }
+    if (window_.offset() < one_by_one_until) {
+      ERGOMETER_TRY(read_one_event());
+      if (truncated_) return {};
+      continue;
+    }
+    if (window_.size() < Window::kFirstBytes / 2) ERGOMETER_TRY(window_.more());
+    const size_t cut = last_boundary(window_.text());
+    EventParser::Outcome outcome{End::kStuck, 0};
+    if (cut > 0)
+      outcome = parser_.parse(window_.data(), cut, window_.capacity_behind(0), collector_);
+    window_.consume(outcome.taken);
+    if (outcome.end == End::kList) return {};
+    if (outcome.end == End::kStuck && outcome.taken == 0)
+      one_by_one_until = window_.offset() + std::max<size_t>(cut, 1);
+  }
+}
+
+std::string_view kind_of(const std::vector<std::string>& keys) {
+  const auto has = [&](std::string_view key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  if (has("nodes") && (has("schema") || has("start_ts"))) return "a PyTorch execution trace";
+  if (has("rocprofiler-sdk-tool")) return "a rocprofv3 result";
+  if (has("nodes")) return "a graph";
+  return "";
+}
+
+/// An input error for JSON that is no trace.
+base::Result<void> KinetoReader::check_kind() const {
+  if (has_events_) return {};
+  if (is_list_) {
+    if (collector_.phases() > 0 || collector_.entries() == 0) return {};
+    return base::input_error(fmt::format(
+        "{}: is a list, but not of trace events: none of its entries has a \"ph\"", file_));
+  }
+  if (const std::string_view kind = kind_of(keys_); !kind.empty())
+    return base::input_error(
+        fmt::format("{}: is {}, not a Kineto trace: it has no \"traceEvents\"", file_, kind));
+  if (truncated_)
+    return base::input_error(fmt::format("{}: ends after {} bytes, before any \"traceEvents\"",
+                                         file_, window_.offset()));
+  return base::input_error(
+      fmt::format("{}: is JSON, but not a trace: it has no list \"traceEvents\"", file_));
+}
+
+/// The process group's number counts most. Without one every process calls itself rank 0, and the
+/// file's name knows better.
+int64_t rank_of(const Metadata& metadata, std::string_view file) {
+  if (metadata.rank >= 0 && metadata.distributed) return metadata.rank;
+  if (const auto rank = rank_in_name(file)) return *rank;
+  if (const auto rank = rank_in_name(metadata.trace_name)) return *rank;
+  return metadata.rank;
+}
+
+run::RankTrace KinetoReader::finish() {
+  run::RankTrace trace = collector_.finish(file_);
+  trace.rank = rank_of(metadata_, file_);
+  trace.world_size = metadata_.world_size;
+  trace.base_time_ns = metadata_.base_time_ns;
+  trace.gpu = metadata_.gpu;
+  trace.truncated = truncated_;
+  return trace;
+}
+
+base::Result<run::RankTrace> KinetoReader::read() {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  ERGOMETER_TRY(window_.more());
+  if (window_.text().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
+  char c = 0;
+  ERGOMETER_ASSIGN(const bool any, next_char(' ', c));
+  if (!any) return base::input_error(fmt::format("{}: is empty", file_));
+  if (c == '[') {
+    is_list_ = true;
+    window_.consume(1);
+    ERGOMETER_TRY(read_events());
+  } else if (c == '{') {
+    ERGOMETER_TRY(read_members());
+  } else {
+    return base::input_error(fmt::format("{}: is not JSON: it begins with {}", file_, shown(c)));
+  }
+  ERGOMETER_TRY(check_kind());
+  return finish();
+}
+
+}  // namespace
+
+base::Result<run::RankTrace> read_kineto(ByteSource& source, const std::string& file) {
+  return KinetoReader(source, file).read();
+}
+
+}  // namespace ergometer::importer

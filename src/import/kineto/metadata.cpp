@@ -1,0 +1,63 @@
+#include "import/kineto/metadata.h"
+
+#include <simdjson.h>
+
+#include "import/decimal.h"
+#include "import/kineto/json_text.h"
+
+namespace ergometer::importer {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+void read_distributed(ondemand::object object, Metadata& metadata) {
+  constexpr int64_t kMostRanks = 100'000'000;
+  for (auto result : object) {
+    ondemand::field field;
+    if (std::move(result).get(field)) return;
+    const bool rank = field.key() == "rank", world = field.key() == "world_size";
+    metadata.distributed = metadata.distributed || world || field.key() == "backend";
+    if (!rank && !world) continue;
+    const auto number = whole_number(unquoted(field.value().raw_json_token()));
+    if (!number || *number < 0 || *number > kMostRanks) continue;
+    (rank ? metadata.rank : metadata.world_size) = *number;
+  }
+}
+
+void read_device(ondemand::array devices, Metadata& metadata) {
+  for (auto device : devices) {
+    std::string_view name;
+    if (device["name"].get_string().get(name) == simdjson::SUCCESS) metadata.gpu = name;
+    return;
+  }
+}
+
+}  // namespace
+
+bool is_metadata(std::string_view key) {
+  return key == "distributedInfo" || key == "deviceProperties" || key == "baseTimeNanoseconds" ||
+         key == "traceName";
+}
+
+void read_member(std::string_view key, std::string_view json, Metadata& metadata) {
+  if (key == "baseTimeNanoseconds") {
+    metadata.base_time_ns = whole_number(unquoted(json)).value_or(0);
+    return;
+  }
+  if (key == "traceName") {
+    std::string scratch;
+    metadata.trace_name = unescaped(unquoted(json), scratch);
+    return;
+  }
+  const simdjson::padded_string text(json);
+  ondemand::parser parser;
+  ondemand::document document;
+  if (parser.iterate(text).get(document)) return;
+  ondemand::object object;
+  ondemand::array list;
+  if (key == "distributedInfo" && !document.get_object().get(object))
+    read_distributed(object, metadata);
+  if (key == "deviceProperties" && !document.get_array().get(list)) read_device(list, metadata);
+}
+
+}  // namespace ergometer::importer

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "import/decimal.h"
+#include "import/telemetry/readers.h"
+#include "import/telemetry/value.h"
+
+namespace ergometer::importer {
+namespace {
+
+using run::Metric;
+
+/// An exporter's name, and what one unit of it is in the metric's own.
+struct Exported {
+  std::string_view name;
+  Metric metric;
+  double factor = 1;
+};
+constexpr double kMilli = 1e-3, kMicro = 1e-6, kNano = 1e-9, kMi = 1048576;
+constexpr std::array kExported = std::to_array<Exported>({
+    // DCGM, names before and since version 5
+    {"DCGM_FI_DEV_POWER_USAGE", Metric::kPower},
+    {"DCGM_FI_DEV_BOARD_POWER_WATTS", Metric::kPower},
+    {"DCGM_FI_DEV_POWER_USAGE_INSTANT", Metric::kInstantPower},
+    {"DCGM_FI_DEV_BOARD_POWER_RAW_WATTS", Metric::kInstantPower},
+    {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", Metric::kEnergy, kMilli},
+    {"DCGM_FI_DEV_ENFORCED_POWER_LIMIT", Metric::kPowerLimit},
+    {"DCGM_FI_DEV_POWER_MGMT_LIMIT", Metric::kPowerLimit},
+    {"DCGM_FI_DEV_GPU_TEMP", Metric::kGpuTemperature},
+    {"DCGM_FI_DEV_GPU_TEMP_CELSIUS", Metric::kGpuTemperature},
+    {"DCGM_FI_DEV_MEMORY_TEMP", Metric::kMemoryTemperature},
+    {"DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", Metric::kMemoryTemperature},
+    {"DCGM_FI_DEV_SM_CLOCK", Metric::kSmClock},
+    {"DCGM_FI_DEV_MEM_CLOCK", Metric::kMemoryClock},
+    {"DCGM_FI_DEV_GPU_UTIL", Metric::kGpuUtilization},
+    {"DCGM_FI_DEV_MEM_COPY_UTIL", Metric::kMemoryUtilization},
+    {"DCGM_FI_DEV_FB_USED", Metric::kMemoryUsed, kMi},
+    {"DCGM_FI_DEV_FAN_SPEED", Metric::kFan},
+    {"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", Metric::kEventReasons},
+    {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", Metric::kEventReasons},
+    {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS", Metric::kSwPowerCapTime, kNano},
+    {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS", Metric::kSyncBoostTime, kNano},
+    {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS", Metric::kSwThermalTime, kNano},
+    {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS", Metric::kHwThermalTime, kNano},
+    {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_NS", Metric::kHwPowerBrakeTime, kNano},
+    {"DCGM_FI_PROF_PCIE_TX_BYTES", Metric::kPcieSentRate},
+    {"DCGM_FI_PROF_PCIE_RX_BYTES", Metric::kPcieReceivedRate},
+    // omnistat
+    {"rocm_average_socket_power_watts", Metric::kAveragePower},
+    {"rocm_current_socket_power_watts", Metric::kInstantPower},
+    {"rocm_energy_joules", Metric::kEnergy},
+    {"rocm_power_cap_watts", Metric::kPowerLimit},
+    {"rocm_temperature_celsius", Metric::kGpuTemperature},
+    {"rocm_temperature_memory_celsius", Metric::kMemoryTemperature},
+    {"rocm_sclk_clock_mhz", Metric::kSmClock},
+    {"rocm_mclk_clock_mhz", Metric::kMemoryClock},
+    {"rocm_utilization_percentage", Metric::kGpuUtilization},
+    // nvidia_gpu_exporter, which names nvidia-smi's fields
+    {"nvidia_smi_power_draw_watts", Metric::kPower},
+    {"nvidia_smi_power_draw_instant_watts", Metric::kInstantPower},
+    {"nvidia_smi_power_draw_average_watts", Metric::kAveragePower},
+    {"nvidia_smi_temperature_gpu", Metric::kGpuTemperature},
+    {"nvidia_smi_temperature_memory", Metric::kMemoryTemperature},
+    {"nvidia_smi_clocks_current_sm_clock_hz", Metric::kSmClock, kMicro},
+    {"nvidia_smi_clocks_sm_hz", Metric::kSmClock, kMicro},
+    {"nvidia_smi_utilization_gpu_ratio", Metric::kGpuUtilization, 100},
+});
+
+std::string_view label(const std::vector<Label>& labels,
+                       std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (const Label& l : labels)
+      if (l.name == name && !l.value.empty()) return l.value;
+  return {};
+}
+
+/// Labels that say what is measured, not where.
+std::string kind_labels(const std::vector<Label>& labels) {
+  std::string text;
+  for (const Label& l : labels) {
+    if (l.name == "ip" || l.name == "job_name" || l.name == "pod_name" || l.name == "rank" ||
+        l.name == "local_rank")
+      continue;
+    text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", l.name, l.value);
+  }
+  return text;
+}
+
+int64_t index_of(std::string_view text) {
+  const auto index = whole_number(text);
+  return index && *index >= 0 ? *index : -1;
+}
+
+/// DCGM's and others' way to say that there is no value.
+constexpr double kNoData = 9223372036854775792.0;
+
+/// Where GPUs have several sensors under one name, the one that stands for the GPU: an MI250's edge
+/// and an MI300's junction, whichever comes.
+bool is_other_sensor(std::string_view name, const std::vector<Label>& labels) {
+  const std::string_view location = label(labels, {"location", "sensor"});
+  return name == "rocm_temperature_celsius" && location == "memory";
+}
+
+}  // namespace
+
+void ExportedSamples::add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns,
+                          double value) {
+  if (name.starts_with("XPU_TIMER_")) {
+    if (!std::isfinite(value)) return log_.drop(fmt::format("{}: not a number", name));
+    log_.log().gauges.push_back(
+        {std::string(name), kind_labels(labels), index_of(label(labels, {"rank"})), value});
+    ++taken_;
+    return;
+  }
+  const Exported* known = nullptr;
+  for (const Exported& e : kExported)
+    if (e.name == name) known = &e;
+  if (known == nullptr || is_other_sensor(name, labels)) {
+    const auto at = unknown_.find(name);
+    if (at != unknown_.end()) {
+      ++at->second;
+    } else {
+      unknown_.emplace(name, 1);
+    }
+    return;
+  }
+  if (std::abs(value) >= kNoData)
+    return log_.drop(fmt::format("{}: the exporter's sign for no data", name));
+  const std::string host(label(labels, {"Hostname", "hostname", "host", "node", "instance"}));
+  const std::string uuid(label(labels, {"UUID", "uuid"}));
+  const std::string_view index = label(labels, {"gpu", "card", "gpu_id", "index", "device"});
+  const std::string part(label(labels, {"GPU_I_ID"}));
+  const std::string id = fmt::format("{} {}", index.empty() ? uuid : index, part);
+  const size_t device = log_.device_number(run::DeviceKind::kGpu, host, id);
+  run::Device& d = log_.device_at(device);
+  d.index = index_of(index);
+  if (!uuid.empty()) d.uuid = uuid;
+  const std::string_view model = label(labels, {"modelName", "name"});
+  if (!model.empty()) d.name = model;
+  if (time_ns < 0) ++untimed_;
+  log_.add(device, known->metric, time_ns < 0 ? 0 : time_ns, value * known->factor);
+  ++taken_;
+}
+
+void ExportedSamples::finish() {
+  for (const auto& [name, count] : unknown_) log_.drop(name + " is no telemetry of a GPU", count);
+  if (untimed_ > 0)
+    log_.note(
+        fmt::format("{}: samples without a time; nothing can be said over time", log_.file()));
+}
+
+}  // namespace ergometer::importer

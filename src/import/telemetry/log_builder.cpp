@@ -1,0 +1,144 @@
+#include "import/telemetry/log_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+namespace ergometer::importer {
+namespace {
+
+/// Text with its numbers padded, so that "node10" comes behind "node9".
+std::string natural(const std::string& text) {
+  std::string key;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    if (end == at) {
+      key += text[at++];
+      continue;
+    }
+    constexpr size_t kWidth = 20;
+    key.append(end - at < kWidth ? kWidth - (end - at) : 0, '0');
+    key.append(text, at, end - at);
+    at = end;
+  }
+  return key;
+}
+
+auto order_of(const run::Device& d) {
+  return std::make_tuple(d.kind, natural(d.host), d.index, d.uuid, natural(d.file));
+}
+
+}  // namespace
+
+void LogBuilder::begin_file(std::string name) {
+  file_ = std::move(name);
+  reasons_.clear();
+}
+
+size_t LogBuilder::device_number(run::DeviceKind kind, const std::string& host,
+                                 const std::string& id) {
+  const std::string key = fmt::format("{}\n{}\n{}", run::kind_name(kind), host, id);
+  const auto [at, is_new] = devices_.emplace(key, log_.devices.size());
+  if (is_new) {
+    run::Device device;
+    device.kind = kind;
+    device.host = host;
+    device.file = file_;
+    log_.devices.push_back(std::move(device));
+  }
+  return at->second;
+}
+
+run::Device& LogBuilder::device(run::DeviceKind kind, const std::string& host,
+                                const std::string& id) {
+  return log_.devices[device_number(kind, host, id)];
+}
+
+void LogBuilder::add(size_t device, run::Metric metric, int64_t time_ns, double value,
+                     bool partial) {
+  const run::MetricInfo& info = run::metric_info(metric);
+  if (std::isnan(value)) return drop(fmt::format("{}: not a number", info.name));
+  if (value < info.lowest || value > info.highest)
+    return drop(fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name, info.lowest,
+                            info.highest, info.unit));
+  std::vector<run::Series>& all = log_.devices[device].series;
+  auto at = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.metric == metric; });
+  if (at == all.end()) {
+    all.push_back({metric, partial, {}});
+    at = all.end() - 1;
+  }
+  at->samples.push_back({time_ns, value});
+}
+
+void LogBuilder::drop(std::string_view reason, int64_t count) {
+  if (count == 0) return;
+  const auto found = reasons_.find(reason);
+  if (found != reasons_.end()) {
+    log_.dropped[found->second].count += count;
+    return;
+  }
+  reasons_.emplace(reason, log_.dropped.size());
+  log_.dropped.push_back({file_, std::string(reason), count});
+}
+
+void LogBuilder::note(std::string text) {
+  auto& notes = log_.notes;
+  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(std::move(text));
+}
+
+void LogBuilder::sort_samples() {
+  const auto earlier = [](const run::Sample& a, const run::Sample& b) {
+    return a.time_ns < b.time_ns;
+  };
+  for (run::Device& device : log_.devices) {
+    for (run::Series& series : device.series) {
+      if (std::is_sorted(series.samples.begin(), series.samples.end(), earlier)) continue;
+      std::stable_sort(series.samples.begin(), series.samples.end(), earlier);
+      note(fmt::format("{}: readings of {} are not in order of time; they are sorted", device.file,
+                       run::metric_info(series.metric).name));
+    }
+    std::sort(device.series.begin(), device.series.end(),
+              [](const auto& a, const auto& b) { return a.metric < b.metric; });
+  }
+}
+
+void LogBuilder::number_ranks() {
+  std::set<int64_t> taken;
+  std::set<std::string> hosts;
+  bool indexed = true;
+  for (const run::Device& d : log_.devices) {
+    if (d.kind != run::DeviceKind::kGpu) continue;
+    hosts.insert(d.host);
+    indexed = indexed && d.index >= 0 && d.rank < 0;
+    if (d.rank >= 0) taken.insert(d.rank);
+  }
+  int64_t next = 0;
+  for (run::Device& d : log_.devices) {
+    if (d.kind != run::DeviceKind::kGpu || d.rank >= 0) continue;
+    if (indexed && hosts.size() == 1) {
+      d.rank = d.index;
+      continue;
+    }
+    while (taken.count(next) > 0) ++next;
+    taken.insert(next);
+    d.rank = next;
+  }
+}
+
+run::DeviceLog LogBuilder::finish() {
+  sort_samples();
+  std::stable_sort(log_.devices.begin(), log_.devices.end(),
+                   [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  number_ranks();
+  std::stable_sort(log_.devices.begin(), log_.devices.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.kind, a.rank) < std::tie(b.kind, b.rank);
+  });
+  devices_.clear();
+  return std::move(log_);
+}
+
+}  // namespace ergometer::importer

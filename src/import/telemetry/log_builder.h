@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "run/device_log.h"
+
+namespace ergometer::importer {
+
+/// Puts a DeviceLog together from files of any kind: readings of one device may stand in several.
+class LogBuilder {
+ public:
+  /// What is dropped and noted from here on is this file's.
+  void begin_file(std::string name);
+  const std::string& file() const { return file_; }
+
+  /// The device that `id` names on `host`; made when it is new. The reference holds until the next
+  /// call.
+  run::Device& device(run::DeviceKind kind, const std::string& host, const std::string& id);
+  size_t device_number(run::DeviceKind kind, const std::string& host, const std::string& id);
+  run::Device& device_at(size_t number) { return log_.devices[number]; }
+
+  /// Adds a reading, or drops one that no sensor gives.
+  void add(size_t device, run::Metric metric, int64_t time_ns, double value, bool partial = false);
+  void drop(std::string_view reason, int64_t count = 1);
+  void note(std::string text);
+  run::DeviceLog& log() { return log_; }
+
+  /// Puts everything in order and gives it away; ranks that no file states are counted.
+  run::DeviceLog finish();
+
+ private:
+  void sort_samples();
+  void number_ranks();
+
+  run::DeviceLog log_;
+  std::map<std::string, size_t> devices_;
+  std::map<std::string, size_t, std::less<>> reasons_;  ///< of this file, into log_.dropped
+  std::string file_;
+};
+
+}  // namespace ergometer::importer

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "import/telemetry/readers.h"
+#include "import/telemetry/value.h"
+
+namespace ergometer::importer {
+namespace {
+
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == ':';
+}
+
+struct Line {
+  std::string_view name, value, time;
+  std::vector<Label> labels;
+};
+
+std::string_view take_name(std::string_view& rest) {
+  size_t end = 0;
+  while (end < rest.size() && is_name(rest[end])) ++end;
+  const std::string_view name = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return name;
+}
+
+void skip_space(std::string_view& rest) {
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+}
+
+/// The text up to the closing quote, escapes resolved.
+bool take_quoted(std::string_view& rest, std::string& text) {
+  if (rest.empty() || rest.front() != '"') return false;
+  for (size_t at = 1; at < rest.size(); ++at) {
+    if (rest[at] == '"') {
+      rest.remove_prefix(at + 1);
+      return true;
+    }
+    if (rest[at] == '\\' && at + 1 < rest.size()) {
+      ++at;
+      text += rest[at] == 'n' ? '\n' : rest[at];
+    } else {
+      text += rest[at];
+    }
+  }
+  return false;
+}
+
+bool take_labels(std::string_view& rest, std::vector<Label>& labels) {
+  rest.remove_prefix(1);
+  for (;;) {
+    skip_space(rest);
+    if (rest.empty()) return false;
+    if (rest.front() == '}') {
+      rest.remove_prefix(1);
+      return true;
+    }
+    Label label;
+    label.name = take_name(rest);
+    skip_space(rest);
+    if (label.name.empty() || rest.empty() || rest.front() != '=') return false;
+    rest.remove_prefix(1);
+    skip_space(rest);
+    if (!take_quoted(rest, label.value)) return false;
+    labels.push_back(std::move(label));
+    skip_space(rest);
+    if (!rest.empty() && rest.front() == ',') rest.remove_prefix(1);
+  }
+}
+
+bool parse(std::string_view text, Line& line) {
+  line.labels.clear();
+  skip_space(text);
+  line.name = take_name(text);
+  if (line.name.empty()) return false;
+  skip_space(text);
+  if (!text.empty() && text.front() == '{' && !take_labels(text, line.labels)) return false;
+  text = trim(text.substr(0, text.find(" # ")));  // an exemplar
+  const size_t space = text.find_first_of(" \t");
+  line.value = text.substr(0, space);
+  line.time = space == std::string_view::npos ? std::string_view() : trim(text.substr(space));
+  return !line.value.empty() && number(line.value).has_value() &&
+         (line.time.empty() || number(line.time).has_value());
+}
+
+}  // namespace
+
+bool is_prometheus_text(std::string_view text) {
+  Lines lines(text);
+  if (!lines.next()) return false;
+  if (lines.line().starts_with("# HELP ") || lines.line().starts_with("# TYPE ")) return true;
+  Line line;
+  return parse(lines.line(), line) && !(line.name[0] >= '0' && line.name[0] <= '9');
+}
+
+base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) {
+  ExportedSamples samples(log);
+  // OpenMetrics ends with # EOF and states seconds, the older format milliseconds.
+  const std::string_view end = trim(text.substr(text.size() - std::min<size_t>(text.size(), 16)));
+  const bool seconds = end.find("# EOF") != std::string_view::npos;
+  Line line;
+  int64_t bad = 0;
+  for (Lines lines(text); lines.next();) {
+    if (trim(lines.line()).front() == '#') continue;
+    if (!parse(trim(lines.line()), line)) {
+      if (lines.cut_off()) {
+        log.drop("a line that is cut off at the end of the file");
+        continue;
+      }
+      if (samples.taken() == 0 && ++bad > 0)
+        return base::input_error(
+            fmt::format("{}:{}: found '{}', allowed: NAME{{LABEL=\"TEXT\",...}} VALUE [TIME]",
+                        log.file(), lines.number(), trim(lines.line()).substr(0, 80)));
+      log.drop("a line that is no sample");
+      continue;
+    }
+    int64_t time_ns = -1;
+    if (!line.time.empty()) {
+      const auto time =
+          seconds ? seconds_to_ns(line.time) : seconds_to_ns(fmt::format("{}e-3", line.time));
+      if (!time || *time < 0) {
+        log.drop("a time out of range");
+        continue;
+      }
+      time_ns = *time;
+    }
+    samples.add(line.name, line.labels, time_ns, *number(line.value));
+  }
+  samples.finish();
+  return {};
+}
+
+}  // namespace ergometer::importer

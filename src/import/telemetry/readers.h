@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "import/telemetry/log_builder.h"
+
+namespace ergometer::importer {
+
+// One reader a format. `text` is a whole file, which `log.file()` names; wrong input is an input
+// error with file and line.
+
+/// Tables with a header: nvidia-smi's CSV in all its spellings, Zeus's power monitor, our own.
+/// `rows`: something stands below the header.
+bool is_sensor_table(std::string_view header, bool rows);
+base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
+
+/// Zeus's windows with each GPU's energy, and tables of time and power by power limit.
+bool is_zeus_table(std::string_view header);
+base::Result<void> read_zeus_table(std::string_view text, LogBuilder& log);
+
+/// CharLLM-PPT's METRIC_RANK.csv: `unix_seconds,value` without a header. `repair`: counters that
+/// went over 32 bits go on.
+bool is_pair_list(std::string_view first_line);
+base::Result<void> read_pair_list(std::string_view text, bool repair, LogBuilder& log);
+
+/// MLPerf's logs: node power, and the training log beside it.
+base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
+
+/// Prometheus' text format and OpenMetrics: DCGM, omnistat, XPUTimer and others.
+bool is_prometheus_text(std::string_view first_lines);
+base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
+
+/// What Prometheus answers to a query, in JSON.
+bool is_prometheus_json(std::string_view head);
+base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
+
+/// Recordings of an external meter in binary; the time of their start stands in a file beside them.
+bool is_shunt_meter(std::string_view bytes);
+base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
+
+// Shared by them.
+
+/// A file's lines, without their ends, and their numbers.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  /// The next line that holds more than space; false at the end.
+  bool next();
+  std::string_view line() const { return line_; }
+  int64_t number() const { return number_; }
+  /// Whether the line is the last one and no line end stands behind it.
+  bool cut_off() const { return cut_off_; }
+
+ private:
+  std::string_view rest_, line_;
+  int64_t number_ = 0;
+  bool cut_off_ = false;
+};
+
+/// A line of a CSV: cells between commas, in quotes or not, trimmed.
+void split_cells(std::string_view line, std::vector<std::string_view>& cells);
+
+/// "folder/gpu_power_3.csv.gz" is "gpu_power_3".
+std::string_view stem_of(std::string_view path);
+/// "a/b/c.txt" is "a/b".
+std::string_view folder_of(std::string_view path);
+
+/// A sample in the names of an exporter, told to the log; what it is, is in the table of names.
+struct Label {
+  std::string name, value;
+};
+class ExportedSamples {
+ public:
+  explicit ExportedSamples(LogBuilder& log) : log_(log) {}
+  /// `time_ns` < 0: without a time.
+  void add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns, double value);
+  /// Drops what was no telemetry, by name.
+  void finish();
+  int64_t taken() const { return taken_; }
+
+ private:
+  LogBuilder& log_;
+  int64_t taken_ = 0, untimed_ = 0;
+  std::map<std::string, int64_t, std::less<>> unknown_;
+};
+
+}  // namespace ergometer::importer

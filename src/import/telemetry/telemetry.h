@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "run/device_log.h"
+#include "run/run.h"
+
+namespace ergometer::importer {
+
+struct TelemetryOptions {
+  bool repair = false;  ///< counters of which 32 bits were kept go on
+};
+
+/// Telemetry, and the paths that hold, or may hold, something else.
+struct Telemetry {
+  run::DeviceLog log;
+  bool any = false;  ///< at least one file was telemetry
+  std::vector<std::string> rest;
+  std::vector<std::string> files;  ///< those that were read
+};
+
+/// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by gzip
+/// or not, tar archives and folders. What a file is, its content says:
+///  - nvidia-smi's CSV and tables like it; Zeus's monitor, windows and power-limit tables;
+///  - MLPerf's power logs and training logs;
+///  - DCGM's, omnistat's and XPUTimer's metrics as Prometheus' text or as its answer to a query;
+///  - CharLLM-PPT's `unix_seconds,value`, whose metric and rank stand in the name alone.
+///
+/// Times are whole nanoseconds since 1970; a time without zone counts as UTC. Input errors: a file
+/// of one of these kinds that is broken (file, line, column, found, allowed); a path that cannot be
+/// read. A file of no such kind stays in `rest`, a folder does while it holds JSON.
+base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
+                                       const TelemetryOptions& options);
+
+/// The same for one text: what the fuzzer calls.
+base::Result<run::DeviceLog> parse_telemetry(std::string_view text, const std::string& file,
+                                             const TelemetryOptions& options);
+
+/// A Run with source "imported": a row for every point of time at which a GPU was read.
+run::Run telemetry_run(const run::DeviceLog& log);
+
+}  // namespace ergometer::importer

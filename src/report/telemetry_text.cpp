@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/telemetry_json.h"
+
+namespace ergometer::report {
+namespace {
+
+using analysis::DeviceReport;
+
+constexpr std::string_view kBold = "1", kDim = "2";
+constexpr size_t kMostRows = 64, kMostLines = 12;
+
+std::string heading(const TextStyle& style, std::string_view text) {
+  return paint(style, kBold, text) + '\n';
+}
+
+std::string more(size_t all, size_t shown) {
+  if (all <= shown) return "";
+  return fmt::format("  ... and {} more (all of them: --json)\n", all - shown);
+}
+
+std::string watts(double value) { return fmt::format("{:.1f} W", value); }
+
+std::string mean_of(const std::optional<analysis::Levels>& levels, std::string_view unit) {
+  return levels ? fmt::format("{:.0f} {}", levels->mean, unit) : "-";
+}
+
+std::string highest_of(const std::optional<analysis::Levels>& levels, std::string_view unit) {
+  return levels ? fmt::format("{:.0f} {}", levels->highest, unit) : "-";
+}
+
+std::string label_of(const DeviceReport& device) {
+  return device.kind == run::DeviceKind::kGpu ? fmt::format("{}", device.rank)
+                                              : device.name.substr(0, 8);
+}
+
+std::string devices_table(const std::vector<const DeviceReport*>& devices, std::string_view title,
+                          const TextStyle& style) {
+  if (devices.empty()) return "";
+  std::string out = heading(
+      style, fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}", title, "mean",
+                         "p95", "peak", "energy", "mean", "max", "clock", "idle", "throttled"));
+  for (size_t i = 0; i < std::min(devices.size(), kMostRows); ++i) {
+    const DeviceReport& d = *devices[i];
+    const bool series = d.has_power && d.updates.readings > 0;
+    out +=
+        fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
+                    d.has_power ? watts(d.mean_w) : "-", series ? watts(d.p95_w) : "-",
+                    d.has_power ? watts(d.peak_w) : "-",
+                    d.energies.empty() ? "-" : format_quantity(d.energy_j, "J"),
+                    mean_of(d.gpu_c, "C"), highest_of(d.gpu_c, "C"), mean_of(d.sm_clock_mhz, "MHz"),
+                    d.idle_fraction ? format_share(*d.idle_fraction) : "-",
+                    d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
+  }
+  return out + more(devices.size(), kMostRows);
+}
+
+std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
+  std::string out;
+  size_t shown = 0;
+  for (const DeviceReport* d : devices) {
+    if (!d->has_power || d->updates.readings == 0) continue;
+    if (++shown > kMostLines) break;
+    out += fmt::format("  {}: {}: {} readings every {}, {} sensor updates", label_of(*d),
+                       d->power_metric, base::format_count(d->updates.readings),
+                       base::format_seconds(d->updates.reading_interval_s),
+                       base::format_count(d->updates.distinct));
+    if (d->updates.period_s > 0)
+      out += fmt::format(", {} apart", base::format_seconds(d->updates.period_s));
+    if (d->energies.size() > 1) {
+      out += "; energy";
+      for (const analysis::EnergyWay& way : d->energies)
+        out += fmt::format(" {} {},", way.way, format_quantity(way.energy_j, "J"));
+      out += fmt::format(" {:.2f} % apart", d->disagreement_pct);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string reasons_line(const analysis::ThermalSummary& thermal) {
+  if (thermal.event_shares.empty()) return "";
+  std::string line = "Clock event reasons, share of GPU time:";
+  for (const DeviceReport::Share& share : thermal.event_shares)
+    line += fmt::format(" {} {};", share.reason, format_share(share.fraction));
+  line.back() = '\n';
+  return line;
+}
+
+std::string training_text(const std::vector<analysis::TrainingReport>& all,
+                          const TextStyle& style) {
+  std::string out;
+  for (const analysis::TrainingReport& t : all) {
+    out += heading(style, fmt::format("{} ({}), {}", t.benchmark, t.platform, t.file));
+    out += fmt::format("  run_start to run_stop  {}\n", base::format_seconds(t.run_s));
+    if (t.nodes == 0) {
+      out += "  no node's power readings lie within it\n";
+      continue;
+    }
+    out += fmt::format("  node energy            {} of {} {} (mean times time: {:.3f} % apart)\n",
+                       format_quantity(t.node_energy_j, "J"), t.nodes,
+                       t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
+    if (t.interconnect_energy_j > 0)
+      out += fmt::format("  interconnect           {}, from the power stated of the switches\n",
+                         format_quantity(t.interconnect_energy_j, "J"));
+    out += fmt::format("  a node                 {} mean, {} in training blocks, {} peak\n",
+                       watts(t.mean_node_w), watts(t.training_node_w), watts(t.peak_node_w));
+    if (t.samples_per_s > 0)
+      out += fmt::format("  throughput             {:.3f} samples/s, {} a sample\n",
+                         t.samples_per_s, format_quantity(t.energy_per_sample_j, "J"));
+    constexpr double kAll = 0.99;
+    if (t.covered_fraction < kAll)
+      out += fmt::format("  readings cover only {} of the run; the nearest are held\n",
+                         format_share(t.covered_fraction));
+  }
+  return out;
+}
+
+std::string meters_text(const std::vector<analysis::MeterReport>& meters, const TextStyle& style) {
+  std::string out;
+  for (const analysis::MeterReport& m : meters) {
+    out += heading(style, fmt::format("GPU {} beside the meter {}", m.rank, m.meter));
+    out += fmt::format("  both cover            {} (meter's clock {:+.3f} s)\n",
+                       base::format_seconds(m.common_s), m.clock_offset_s);
+    out += fmt::format("  meter                 {}\n", format_quantity(m.meter_energy_j, "J"));
+    out += fmt::format("  sensor                {}, {:+.2f} %\n",
+                       format_quantity(m.sensor_energy_j, "J"), m.sensor_error_pct);
+    if (m.gain > 0)
+      out += fmt::format(
+          "  sensor, corrected     {}, {:+.2f} %: over whole beats, and by {:.4f}, "
+          "what it shows of the meter when quiet\n",
+          format_quantity(m.corrected_energy_j, "J"), m.corrected_error_pct, m.gain);
+  }
+  return out;
+}
+
+std::string gauges_text(const std::vector<analysis::GaugeReport>& gauges, const TextStyle& style) {
+  if (gauges.empty()) return "";
+  std::string out = heading(style, fmt::format("{:<58}{:>6}{:>12}{:>12}{:>12}{:>6}", "Metric",
+                                               "count", "lowest", "mean", "highest", "rank"));
+  for (size_t i = 0; i < std::min(gauges.size(), kMostRows); ++i) {
+    const analysis::GaugeReport& g = gauges[i];
+    out += fmt::format("{:<58}{:>6}{:>12.5g}{:>12.5g}{:>12.5g}{:>6}\n", g.name.substr(0, 57),
+                       g.count, g.lowest, g.mean, g.highest, g.highest_rank);
+  }
+  return out + more(gauges.size(), kMostRows);
+}
+
+std::string limits_text(const run::DeviceLog& log) {
+  if (log.power_limits.empty()) return "";
+  double low = log.power_limits.front().limit_w, high = low;
+  for (const run::PowerLimitRow& row : log.power_limits) {
+    low = std::min(low, row.limit_w);
+    high = std::max(high, row.limit_w);
+  }
+  return fmt::format("Power limits: {} measured rows, {:.0f} to {:.0f} W (all of them: --json)\n",
+                     base::format_count(static_cast<int64_t>(log.power_limits.size())), low, high);
+}
+
+std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
+  std::string out;
+  for (size_t i = 0; i < std::min(log.notes.size(), kMostLines); ++i)
+    out += paint(style, kDim, wrap("Note: " + log.notes[i], 98, 2)) + '\n';
+  out += more(log.notes.size(), kMostLines);
+  if (log.dropped.empty()) return out;
+  out += heading(style, "Left out");
+  for (size_t i = 0; i < std::min(log.dropped.size(), kMostLines); ++i) {
+    const run::Dropped& d = log.dropped[i];
+    out += fmt::format("  {:>9}  {}: {}\n", base::format_count(d.count), d.file, d.reason);
+  }
+  return out + more(log.dropped.size(), kMostLines);
+}
+
+}  // namespace
+
+std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
+                           const TextStyle& style) {
+  std::vector<const DeviceReport*> gpus, nodes;
+  for (const DeviceReport& device : report.devices) {
+    if (device.kind == run::DeviceKind::kGpu) gpus.push_back(&device);
+    if (device.kind == run::DeviceKind::kNode) nodes.push_back(&device);
+  }
+  std::string out = devices_table(gpus, "GPU", style) + updates_lines(gpus) +
+                    devices_table(nodes, "Node", style) + updates_lines(nodes);
+  if (gpus.size() > 1 && report.thermal.known)
+    out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
+                       report.thermal.spread_c);
+  return out + reasons_line(report.thermal) + meters_text(report.meters, style) +
+         training_text(report.training, style) + limits_text(log) +
+         gauges_text(report.gauges, style) + read_text(log, style);
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/trace_summary.h"
+#include "base/json_writer.h"
+
+namespace ergometer::report {
+
+/// The summary of traces in the contract's form: `source` "imported", `performance` as far as the
+/// traces tell it, `trace` with ranks, tables and what was dropped, and `findings`.
+/// `more` writes further members of the document, where other files stand beside the traces.
+std::string trace_json(const analysis::TraceSummary& summary,
+                       const std::vector<run::Dropped>& dropped,
+                       const std::function<void(base::JsonWriter&)>& more = {});
+
+}  // namespace ergometer::report

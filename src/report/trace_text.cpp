@@ -1,0 +1,186 @@
+#include "report/trace_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "report/format.h"
+
+namespace ergometer::report {
+namespace {
+
+constexpr std::string_view kBold = "1", kDim = "2";
+constexpr size_t kRanksShown = 64, kKernelsShown = 10, kCollectivesShown = 12, kNameWidth = 47;
+
+std::string time_text(int64_t nanoseconds) {
+  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
+}
+
+std::string share_of(int64_t part, int64_t whole) {
+  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
+}
+
+std::string heading(const TextStyle& style, std::string_view text) {
+  return paint(style, kBold, text) + '\n';
+}
+
+std::string more_line(size_t all, size_t shown, std::string_view what) {
+  if (all <= shown) return "";
+  return fmt::format("  ... and {} more {} (all of them: --json)\n", all - shown, what);
+}
+
+std::string header(const analysis::TraceSummary& summary, const TextStyle& style) {
+  std::set<std::string> gpus;
+  for (const analysis::RankSummary& rank : summary.ranks)
+    if (!rank.gpu.empty()) gpus.insert(rank.gpu);
+  const size_t ranks = summary.ranks.size();
+  std::string line = fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks");
+  if (!gpus.empty()) line += fmt::format(" of {}", fmt::join(gpus, ", "));
+  return paint(style, kBold, wrap(line, 80, 0)) + '\n';
+}
+
+std::string ranks_table(const analysis::TraceSummary& summary, const TextStyle& style) {
+  std::string out = heading(
+      style, fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}", "Rank", "events",
+                         "span", "compute", "comm", "exposed", "copies", "exposed", "idle"));
+  for (size_t i = 0; i < std::min(summary.ranks.size(), kRanksShown); ++i) {
+    const analysis::RankBreakdown& b = summary.ranks[i].breakdown;
+    const auto share = [&](int64_t part) { return share_of(part, b.span_ns); };
+    out += fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}{}\n", b.rank, b.gpu_events,
+                       time_text(b.span_ns), share(b.compute_ns), share(b.communication_ns),
+                       share(b.exposed_communication_ns), share(b.memory_ns),
+                       share(b.exposed_memory_ns), share(b.idle_ns),
+                       summary.ranks[i].truncated ? "  cut off" : "");
+  }
+  return out + more_line(summary.ranks.size(), kRanksShown, "ranks") +
+         paint(style, kDim,
+               "  shares of the span; exposed: communication without compute, copies without "
+               "either") +
+         '\n';
+}
+
+std::string step_text(const analysis::TraceSummary& summary, const TextStyle& style) {
+  if (!summary.performance) return "";
+  const run::Breakdown& b = summary.performance->breakdown_s;
+  const double step = summary.performance->step_time_s;
+  std::string out =
+      heading(style, fmt::format("Step  {} (mean over ranks)", base::format_seconds(step)));
+  const auto row = [&](std::string_view name, double seconds) {
+    if (step <= 0 || seconds / step < 0.0005) return;
+    out += fmt::format("  {:<22}{:>12}{:>9}\n", name, base::format_seconds(seconds),
+                       format_share(seconds / step));
+  };
+  row("compute", b.compute);
+  row("optimizer", b.optimizer);
+  row("all-reduce", b.exposed_all_reduce);
+  row("all-gather", b.exposed_all_gather);
+  row("reduce-scatter", b.exposed_reduce_scatter);
+  row("all-to-all", b.exposed_all_to_all);
+  row("send/recv, other", b.exposed_send_recv);
+  row("idle", b.idle);
+  return out;
+}
+
+/// The start of a name, which tells a kernel from the next better than its end.
+std::string shortened(std::string_view name) {
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  std::string line;
+  for (const char c : name) line += c >= ' ' && c <= '~' ? c : '?';
+  return line.size() <= kNameWidth ? line : line.substr(0, kNameWidth - 3) + "...";
+}
+
+int64_t total_of(const std::vector<analysis::KernelRow>& rows) {
+  int64_t total = 0;
+  for (const analysis::KernelRow& row : rows) total += row.total_ns;
+  return total;
+}
+
+std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle& style) {
+  if (summary.kernels.empty()) return "";
+  const int64_t total = total_of(summary.kernels);
+  const auto line = [&](const analysis::KernelRow& row, std::string_view name) {
+    return fmt::format("  {:<{}}{:>9}{:>12}{:>9}\n", name, kNameWidth, row.count,
+                       time_text(row.total_ns), share_of(row.total_ns, total));
+  };
+  const auto head = [&](std::string_view what) {
+    return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kNameWidth + 2, "count",
+                                      "time", "share"));
+  };
+  std::string out = head("GPU time by class");
+  for (const analysis::KernelRow& row : summary.classes) out += line(row, row.name);
+  out += '\n' + head("by name");
+  for (size_t i = 0; i < std::min(summary.kernels.size(), kKernelsShown); ++i)
+    out += line(summary.kernels[i], shortened(summary.kernels[i].name));
+  return out + more_line(summary.kernels.size(), kKernelsShown, "names");
+}
+
+std::string bandwidth(const analysis::CollectiveRow& row) {
+  if (row.known == 0) return fmt::format("{:>11}{:>10}{:>10}", "-", "-", "-");
+  return fmt::format("{:>11}{:>10.1f}{:>10.1f}", base::format_bytes(row.bytes),
+                     row.mean_bus_gb_per_s, row.best_bus_gb_per_s);
+}
+
+std::string collectives_table(const analysis::TraceSummary& summary, const TextStyle& style) {
+  if (summary.collectives.empty()) return "";
+  std::string out =
+      heading(style, fmt::format("{:<26}{:>5}{:>7}{:>11}{:>11}{:>10}{:>10}", "Collectives (group)",
+                                 "GPUs", "count", "time", "bytes", "GB/s bus", "best"));
+  for (size_t i = 0; i < std::min(summary.collectives.size(), kCollectivesShown); ++i) {
+    const analysis::CollectiveRow& row = summary.collectives[i];
+    std::string name(analysis::to_word(row.kind));
+    const std::string& group = row.description.empty() ? row.group : row.description;
+    if (!group.empty()) name += fmt::format(" ({})", group);
+    constexpr size_t kWidth = 24;
+    out += fmt::format("  {:<{}}{:>5}{:>7}{:>11}{}\n", name.substr(0, kWidth), kWidth,
+                       row.group_size > 0 ? fmt::format("{}", row.group_size) : "-", row.count,
+                       time_text(row.total_ns), bandwidth(row));
+  }
+  return out + more_line(summary.collectives.size(), kCollectivesShown, "rows");
+}
+
+std::string findings_text(const analysis::TraceSummary& summary, const TextStyle& style) {
+  if (summary.findings.empty()) return "";
+  std::string out = heading(style, "Findings, the dearest first");
+  int number = 0;
+  for (const analysis::Finding& f : summary.findings) {
+    out += fmt::format("{:>2}  {}\n", ++number, wrap(f.what, 80, 4));
+    const auto line = [&](std::string_view label, const std::string& text) {
+      out += fmt::format("    {}\n", wrap(fmt::format("{}: {}", label, text), 80, 4));
+    };
+    line("Try", f.try_next);
+    line("Check", f.check);
+    if (f.confidence != "measured") line("Rests on", f.confidence);
+  }
+  return out;
+}
+
+/// By reason over all files: a job of a thousand ranks has a thousand of each.
+std::string dropped_text(const std::vector<run::Dropped>& dropped) {
+  std::map<std::string, std::pair<int64_t, size_t>> by_reason;
+  for (const run::Dropped& d : dropped) {
+    by_reason[d.reason].first += d.count;
+    ++by_reason[d.reason].second;
+  }
+  std::string out;
+  for (const auto& [reason, count] : by_reason)
+    out += fmt::format("  {:>12}  {}{}\n", base::format_count(count.first), reason,
+                       count.second > 1 ? fmt::format(" ({} files)", count.second) : "");
+  return out.empty() ? out : "Left out\n" + out;
+}
+
+}  // namespace
+
+std::string trace_text(const analysis::TraceSummary& summary,
+                       const std::vector<run::Dropped>& dropped, const TextStyle& style) {
+  std::string out = header(summary, style);
+  for (const std::string& part :
+       {ranks_table(summary, style), step_text(summary, style), kernels_table(summary, style),
+        collectives_table(summary, style), findings_text(summary, style), dropped_text(dropped)})
+    if (!part.empty()) out += '\n' + part;
+  return out;
+}
+
+}  // namespace ergometer::report

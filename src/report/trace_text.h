@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/trace_summary.h"
+#include "report/summary_text.h"
+
+namespace ergometer::report {
+
+/// What traces tell, for a terminal of 80 columns: ranks, a step, kernels by class and by name,
+/// collectives, what was dropped, and what to do about it. Of long lists the top.
+std::string trace_text(const analysis::TraceSummary& summary,
+                       const std::vector<run::Dropped>& dropped, const TextStyle& style);
+
+}  // namespace ergometer::report

@@ -1,0 +1,51 @@
+#include "run/device_log.h"
+
+#include <array>
+#include <cstddef>
+
+namespace ergometer::run {
+namespace {
+
+constexpr double kMostWatts = 1e8, kMostBytes = 1.8446744073709552e19, kMostSeconds = 1e10;
+
+constexpr std::array kMetrics = std::to_array<MetricInfo>({
+    {"power", "W", 0, kMostWatts, false},
+    {"instant_power", "W", 0, kMostWatts, false},
+    {"average_power", "W", 0, kMostWatts, false},
+    {"memory_power", "W", 0, kMostWatts, false},
+    {"module_power", "W", 0, kMostWatts, false},
+    {"power_limit", "W", 0, kMostWatts, false},
+    {"energy", "J", 0, 1e16, true},
+    {"gpu_temperature", "C", -100, 300, false},
+    {"memory_temperature", "C", -100, 300, false},
+    {"sm_clock", "MHz", 0, 1e5, false},
+    {"memory_clock", "MHz", 0, 1e5, false},
+    {"gpu_utilization", "%", 0, 100, false},
+    {"memory_utilization", "%", 0, 100, false},
+    {"memory_used", "B", 0, kMostBytes, false},
+    {"fan", "%", 0, 200, false},
+    {"event_reasons", "bits", 0, 9007199254740992.0, false},
+    {"pcie_sent", "B", 0, kMostBytes, true},
+    {"pcie_received", "B", 0, kMostBytes, true},
+    {"nvlink_sent", "B", 0, kMostBytes, true},
+    {"nvlink_received", "B", 0, kMostBytes, true},
+    {"pcie_sent_rate", "B/s", 0, 1e15, false},
+    {"pcie_received_rate", "B/s", 0, 1e15, false},
+    {"sw_power_cap_time", "s", 0, kMostSeconds, true},
+    {"sync_boost_time", "s", 0, kMostSeconds, true},
+    {"sw_thermal_time", "s", 0, kMostSeconds, true},
+    {"hw_thermal_time", "s", 0, kMostSeconds, true},
+    {"hw_power_brake_time", "s", 0, kMostSeconds, true},
+});
+static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
+
+}  // namespace
+
+const MetricInfo& metric_info(Metric metric) { return kMetrics[static_cast<size_t>(metric)]; }
+
+const char* kind_name(DeviceKind kind) {
+  constexpr std::array kNames = {"gpu", "node", "switch", "meter"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+}  // namespace ergometer::run

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "run/gpu_trace.h"
+
+namespace ergometer::run {
+
+/// What a sensor or a counter reads. The unit of each is in `kMetrics`.
+enum class Metric : uint8_t {
+  kPower,         ///< nvidia-smi's power.draw and the like: by architecture instant or a mean
+  kInstantPower,  ///< the sensor's latest value
+  kAveragePower,  ///< a mean over the last second, or what the driver takes for one
+  kMemoryPower,   ///< part of the GPU's power
+  kModulePower,   ///< GPU and CPU of one module
+  kPowerLimit,
+  kEnergy,  ///< counter
+  kGpuTemperature,
+  kMemoryTemperature,
+  kSmClock,
+  kMemoryClock,
+  kGpuUtilization,     ///< share of time with a kernel on the GPU
+  kMemoryUtilization,  ///< share of time the memory is read or written
+  kMemoryUsed,
+  kFan,
+  kEventReasons,  ///< NVML's bits (run/event_reasons.h)
+  kPcieSent,      ///< counters of bytes
+  kPcieReceived,
+  kNvlinkSent,
+  kNvlinkReceived,
+  kPcieSentRate,
+  kPcieReceivedRate,
+  kSwPowerCapTime,  ///< counters of time, by clock event reason
+  kSyncBoostTime,
+  kSwThermalTime,
+  kHwThermalTime,
+  kHwPowerBrakeTime,
+  kCount
+};
+
+/// What is known of a metric: readings outside lowest .. highest are no readings.
+struct MetricInfo {
+  const char* name;  ///< as in JSON
+  const char* unit;
+  double lowest, highest;
+  bool counter;
+};
+const MetricInfo& metric_info(Metric metric);
+
+struct Sample {
+  int64_t time_ns = 0;
+  double value = 0;
+};
+
+/// Readings of one metric of one device, in order of time.
+struct Series {
+  Metric metric = Metric::kPower;
+  /// Not what its name says, but what comes nearest: NVLink bytes of link 0 alone.
+  bool partial = false;
+  std::vector<Sample> samples;
+};
+
+enum class DeviceKind : uint8_t { kGpu, kNode, kSwitch, kMeter };
+/// "gpu", "node", "switch", "meter"
+const char* kind_name(DeviceKind kind);
+
+/// A stretch of time with the energy that a device used in it, as the file states it.
+struct EnergyWindow {
+  std::string name;
+  int64_t start_ns = 0, duration_ns = 0;
+  double energy_j = 0;
+};
+
+/// A GPU, a node at its plug, a switch, or a meter.
+struct Device {
+  DeviceKind kind = DeviceKind::kGpu;
+  int64_t rank = -1;  ///< of a GPU: as stated, else counted by host and index
+  int64_t index = -1;
+  std::string host, uuid, name, file;
+  std::string job;  ///< of a node: the training log it belongs to, by the folder it lies in
+  std::vector<Series> series;
+  std::vector<EnergyWindow> windows;
+  double conversion_efficiency = 1;  ///< what DC readings are divided by
+  double stated_power_w = 0;         ///< of a switch: an estimate instead of readings
+
+  const Series* find(Metric metric) const {
+    for (const Series& s : series)
+      if (s.metric == metric) return &s;
+    return nullptr;
+  }
+};
+
+/// A stretch of time that a log marks: "run", "block", "evaluation".
+struct Phase {
+  std::string name;
+  int64_t start_ns = 0, end_ns = 0;
+};
+
+/// One training job as its log tells: what power logs are held against.
+struct TrainingLog {
+  std::string file, job, benchmark, platform;  ///< job: the file's name without extension
+  double global_batch = 0;
+  std::vector<Phase> phases;
+  std::vector<double> samples_per_s;
+};
+
+/// A measured row of time and power at a power limit.
+struct PowerLimitRow {
+  std::string job;  ///< the row's other columns
+  double limit_w = 0, time_s = 0, mean_w = 0, energy_j = 0;
+};
+
+/// A number beside a name, such as a monitor's own mean over kernels.
+struct Gauge {
+  std::string name, labels;  ///< labels as `operation="Matmul"`, without rank and place
+  int64_t rank = -1;
+  double value = 0;
+};
+
+/// What telemetry files hold, from any tool.
+struct DeviceLog {
+  std::vector<Device> devices;  ///< by kind, then rank
+  std::vector<TrainingLog> training;
+  std::vector<PowerLimitRow> power_limits;
+  std::vector<Gauge> gauges;
+  std::vector<Dropped> dropped;
+  std::vector<std::string> notes;  ///< what the reader has to assume, one sentence each
+};
+
+}  // namespace ergometer::run
