@@ -61,4 +61,24 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   return 0;
 }
 
+std::vector<Flag> import_flags() {
+  using Takes = Flag::Takes;
+  return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
+          threads_flag()};
+}
+
+base::Result<int> run_import(const Arguments& arguments, const Console& console) {
+  if (!arguments.has("out"))
+    return base::input_error(
+        "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(arguments.words, threads));
+  note_truncated(traces.ranks, console);
+  const run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
+  ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
+  console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
+                                       : report::import_text(run, arguments.value("out")));
+  return 0;
+}
+
 }  // namespace ergometer::cli

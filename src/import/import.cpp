@@ -11,6 +11,7 @@
 #include "import/byte_source.h"
 #include "import/kineto/kineto.h"
 #include "import/tar.h"
+#include "run/run.h"
 
 namespace ergometer::importer {
 namespace {
@@ -145,7 +146,29 @@ base::Result<std::vector<Input>> list_inputs(const std::vector<std::string>& pat
   return inputs;
 }
 
+/// A Run holds traces that were imported before.
+base::Result<Traces> read_run_file(const std::string& path) {
+  ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
+  if (run.traces.empty())
+    return base::input_error(
+        fmt::format("{}: is a {} Run, which holds no traces", path, run.source));
+  return Traces{std::move(run.traces), std::move(run.dropped)};
+}
+
+base::Result<bool> is_sqlite(const std::string& path) {
+  ERGOMETER_ASSIGN(const auto file, open_file(path));
+  PeekSource peeked(*file);
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  return head.starts_with("SQLite format 3");
+}
+
 base::Result<Traces> read_input(const Input& input) {
+  std::error_code error;
+  // A pipe can be read only once.
+  if (fs::is_regular_file(input.path, error)) {
+    ERGOMETER_ASSIGN(const bool sqlite, is_sqlite(input.path));
+    if (sqlite) return read_run_file(input.path);
+  }
   ERGOMETER_ASSIGN(const auto file, open_file(input.path));
   FileReader reader(input.named);
   ERGOMETER_TRY(reader.read(*file, input.path));

@@ -12,4 +12,7 @@ namespace ergometer::report {
 std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped);
 
+/// What was imported into the Run file `path`.
+std::string import_json(const run::Run& run, const std::string& path);
+
 }  // namespace ergometer::report
