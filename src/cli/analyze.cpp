@@ -32,6 +32,12 @@ void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& con
           fmt::format("{}: ends in the middle; what it holds up to there is analysed", trace.file));
 }
 
+Flag files_at_a_time() {
+  Flag flag = threads_flag();
+  flag.help = "files at a time; by default one a processor";
+  return flag;
+}
+
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
@@ -45,7 +51,7 @@ std::vector<Flag> analyze_flags() {
        "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
        "default whole files",
        {}},
-      threads_flag(),
+      files_at_a_time(),
   };
 }
 
@@ -64,7 +70,7 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
 std::vector<Flag> import_flags() {
   using Takes = Flag::Takes;
   return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
-          threads_flag()};
+          files_at_a_time()};
 }
 
 base::Result<int> run_import(const Arguments& arguments, const Console& console) {

@@ -61,7 +61,7 @@ class TraceTables : public testing::Test {
 };
 
 TEST_F(TraceTables, GiveBackWhatWasWritten) {
-  const Run run = imported_run();
+  const auto run = imported_run();
   ASSERT_TRUE(write_run(run, path_));
   const auto back = read_run(path_);
   ASSERT_TRUE(back) << back.error().message;
