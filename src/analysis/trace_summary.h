@@ -43,6 +43,9 @@ struct TraceSummary {
   std::vector<Finding> findings;  ///< the dearest first
 };
 
+/// A Run that holds these traces, with a row of `kernels` for every event.
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped);
+
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks);
 
 /// Findings of a summary without them.

@@ -144,4 +144,20 @@ std::string trace_json(const analysis::TraceSummary& summary,
   return json.take();
 }
 
+std::string import_json(const run::Run& run, const std::string& path) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema_version", run::kSchemaVersion).member("source", run.source);
+  json.member("run", path).key("files").begin_array();
+  for (const run::RankTrace& trace : run.traces) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("rank", trace.rank);
+    json.member("file", trace.file).member("gpu_events", trace.events.size());
+    json.member("truncated", trace.truncated).end_object();
+  }
+  json.end_array();
+  write_dropped(json, run.dropped);
+  json.end_object();
+  return json.take();
+}
+
 }  // namespace ergometer::report

@@ -183,4 +183,11 @@ std::string trace_text(const analysis::TraceSummary& summary,
   return out;
 }
 
+std::string import_text(const run::Run& run, const std::string& path) {
+  const size_t files = run.traces.size();
+  return fmt::format("{}: {} GPU events of {} {}\n{}", path,
+                     base::format_count(static_cast<int64_t>(run.kernels.size())), files,
+                     files == 1 ? "trace" : "traces", dropped_text(run.dropped));
+}
+
 }  // namespace ergometer::report

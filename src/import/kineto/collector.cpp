@@ -206,6 +206,17 @@ void Collector::join_collectives() {
   }
 }
 
+/// Calls that put nothing on a GPU (synchronisation, queries) are no launches.
+void Collector::keep_launches_of_events() {
+  std::vector<int64_t> wanted;
+  wanted.reserve(trace_.events.size());
+  for (const run::GpuEvent& event : trace_.events) wanted.push_back(event.correlation);
+  std::sort(wanted.begin(), wanted.end());
+  std::erase_if(trace_.launches, [&](const run::Launch& launch) {
+    return !std::binary_search(wanted.begin(), wanted.end(), launch.correlation);
+  });
+}
+
 int64_t Collector::entries() const {
   auto count = static_cast<int64_t>(trace_.events.size());
   for (const int64_t dropped : dropped_) count += dropped;
@@ -218,6 +229,7 @@ run::RankTrace Collector::finish(const std::string& file) {
   std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
                    [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   join_collectives();
+  keep_launches_of_events();
   for (size_t i = 0; i < dropped_.size(); ++i) {
     if (dropped_[i] == 0) continue;
     trace_.dropped.push_back(

@@ -76,6 +76,7 @@ class Collector {
   uint32_t name_index(std::string_view escaped);
   uint32_t add_collective(const EventText& event);
   void join_collectives();
+  void keep_launches_of_events();
 
   run::RankTrace trace_;
   Index names_;
