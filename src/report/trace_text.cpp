@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/sum.h"
 #include "base/text.h"
 #include "report/format.h"
 
@@ -94,7 +95,7 @@ std::string shortened(std::string_view name) {
 
 int64_t total_of(const std::vector<analysis::KernelRow>& rows) {
   int64_t total = 0;
-  for (const analysis::KernelRow& row : rows) total += row.total_ns;
+  for (const analysis::KernelRow& row : rows) analysis::add_time(total, row.total_ns);
   return total;
 }
 

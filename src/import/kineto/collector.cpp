@@ -76,7 +76,7 @@ EventUse use_of_category(std::string_view category) {
   if (category == "cpu_op" || category == "user_annotation" || category == "Operator")
     return EventUse::kNamed;
   if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime" ||
-      category == "hip_runtime")
+      category == "hip_runtime" || category == "xpu_runtime" || category == "privateuse1_runtime")
     return EventUse::kLaunch;
   if (equal_ignoring_case(category, "kernel") || is_memory(category)) return EventUse::kGpu;
   return EventUse::kNone;
