@@ -13,7 +13,7 @@ struct Arrival {
   int64_t last = 0;         ///< collectives that it was the last to join
   int64_t lateness_ns = 0;  ///< sum of its start minus the first rank's start
   int64_t waiting_ns = 0;   ///< sum of the last rank's start minus its own: time in the kernel
-                           ///< before anything can move
+                            ///< before anything can move
 };
 
 /// Collectives of several ranks put side by side. Of one kind in one process group, those with the

@@ -198,6 +198,22 @@ TEST(Collectives, AreKnownByEitherName) {
             CollectiveKind::kUnknown);
 }
 
+TEST(Collectives, ServeTheParallelismThatTheirGroupIsNamedFor) {
+  EXPECT_EQ(parallelism_of("default_pg"), "world");
+  EXPECT_EQ(parallelism_of("TENSOR_MODEL_PARALLEL_GROUP"), "tp");
+  EXPECT_EQ(parallelism_of("PIPELINE_MODEL_PARALLEL_GROUP"), "pp");
+  EXPECT_EQ(parallelism_of("DATA_PARALLEL_GROUP_WITH_CP"), "dp");
+  EXPECT_EQ(parallelism_of("CONTEXT_PARALLEL_GROUP"), "cp");
+  EXPECT_EQ(parallelism_of("TENSOR_AND_CONTEXT_PARALLEL_GROUP"), "tp-cp");
+  EXPECT_EQ(parallelism_of("EXPERT_MODEL_PARALLEL_GROUP"), "ep");
+  EXPECT_EQ(parallelism_of("EXPERT_TENSOR_PARALLEL_GROUP"), "etp");
+  EXPECT_EQ(parallelism_of("EXPERT_DATA_PARALLEL_GROUP"), "edp");
+  EXPECT_EQ(parallelism_of("mesh_tp"), "tp");
+  EXPECT_EQ(parallelism_of("mesh_dp_shard"), "dp");
+  EXPECT_EQ(parallelism_of("undefined"), "");
+  EXPECT_EQ(parallelism_of(""), "");
+}
+
 TEST(KernelClass, GoesByTheNameAndNotByItsTemplateArguments) {
   const auto of = [](const char* name) { return kernel_class(name, GpuClass::kCompute); };
   EXPECT_EQ(of("void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, cutlass::half_t>>()"),
