@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/arrivals.h"
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
 #include "analysis/idle.h"

@@ -70,7 +70,9 @@ void write_collectives(JsonWriter& json, const std::vector<analysis::CollectiveR
   for (const analysis::CollectiveRow& row : rows) {
     json.begin_object(JsonWriter::Layout::kOneLine);
     json.member("name", analysis::to_word(row.kind)).member("group", row.group);
-    json.member("description", row.description).member("dtype", row.dtype);
+    json.member("description", row.description);
+    json.member("parallelism", analysis::parallelism_of(row.description))
+        .member("dtype", row.dtype);
     json.member("group_size", row.group_size).member("count", row.count);
     json.member("total_ns", row.total_ns);
     if (row.known > 0) {
