@@ -313,6 +313,15 @@ void summarize_cluster(const run::DeviceLog& log, TelemetryReport& report) {
     from = std::max(from, power->samples.front().time_ns);
     to = std::min(to, power->samples.back().time_ns);
   }
+  // Of one training run what lies between its marks counts.
+  if (log.training.size() == 1) {
+    for (const run::Phase& phase : log.training[0].phases) {
+      if (phase.name != "run") continue;
+      from = phase.start_ns;
+      to = phase.end_ns;
+      break;
+    }
+  }
   if (nodes.empty() || to <= from) return;
   std::vector<int64_t> times;
   for (const run::Device* node : nodes) {

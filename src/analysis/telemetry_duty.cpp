@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kSecond = 1e9;
 /// Correlating a stretch takes the square of its points.
-constexpr size_t kMost = 20000;
+constexpr size_t kMost = 8000;
 
 double seconds(int64_t ns) { return static_cast<double>(ns) / kSecond; }
 
@@ -97,8 +97,11 @@ double mean_over_beats(std::span<const run::Sample> points, double beat_s) {
 
 std::vector<Quiet> quiet_stretches(std::span<const run::Sample> points, double period_s) {
   constexpr double kWithin = 0.025, kLeastS = 1.5;
-  const auto fewest = static_cast<size_t>(std::max(4.0, std::ceil(kLeastS / period_s)));
+  constexpr double kFewest = 4, kEnough = 2000;
+  const auto fewest =
+      static_cast<size_t>(std::clamp(std::ceil(kLeastS / period_s), kFewest, kEnough));
   std::vector<Quiet> quiet;
+  if (!(period_s > 0)) return quiet;
   for (size_t from = 0; from < points.size();) {
     double lowest = points[from].value, highest = lowest, sum = 0;
     size_t to = from;

@@ -4,7 +4,8 @@
 
 namespace ergometer::cli {
 
-/// `ergometer analyze FILE|FOLDER...`: where the time of recorded traces goes, rank by rank.
+/// `ergometer analyze FILE|FOLDER...`: where the time of recorded traces goes, rank by rank, and what
+/// telemetry says of power and heat.
 std::vector<Flag> analyze_flags();
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console);
 

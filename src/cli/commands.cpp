@@ -42,10 +42,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n"
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
-    {"analyze", "Tell where the time of recorded traces goes, rank by rank",
+    {"analyze", "Tell where recorded time and power go: traces rank by rank, telemetry GPU by GPU",
      "analyze FILE|FOLDER... [options]",
      "  ergometer analyze rank0.json.gz\n"
-     "  ergometer analyze traces/ --json\n",
+     "  ergometer analyze traces/ --json\n"
+     "  ergometer analyze nvidia-smi.csv\n"
+     "  ergometer analyze result_0.txt power/result_0/\n",
      "FILE", 1, 65536, analyze_flags, run_analyze},
     {"import", "Keep recorded traces as a Run file", "import FILE|FOLDER... --out FILE",
      "  ergometer import traces/ --out job.run\n"

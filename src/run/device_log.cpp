@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
+
+#include "run/run.h"
 
 namespace ergometer::run {
 namespace {
@@ -46,6 +49,31 @@ const MetricInfo& metric_info(Metric metric) { return kMetrics[static_cast<size_
 const char* kind_name(DeviceKind kind) {
   constexpr std::array kNames = {"gpu", "node", "switch", "meter"};
   return kNames[static_cast<size_t>(kind)];
+}
+
+DeviceLog device_log(const Run& run) {
+  std::map<int64_t, std::map<Metric, std::vector<Sample>>> ranks;
+  for (const Telemetry& row : run.telemetry) {
+    auto& series = ranks[row.rank];
+    const auto add = [&](Metric metric, double value) {
+      if (value != 0) series[metric].push_back({row.time_ns, value});
+    };
+    add(Metric::kInstantPower, row.power_w);
+    add(Metric::kAveragePower, row.average_power_w);
+    add(Metric::kGpuTemperature, row.gpu_c);
+    add(Metric::kMemoryTemperature, row.memory_c);
+    add(Metric::kSmClock, row.sm_clock_mhz);
+    series[Metric::kEventReasons].push_back({row.time_ns, static_cast<double>(row.event_reasons)});
+  }
+  DeviceLog log;
+  for (auto& [rank, series] : ranks) {
+    Device device;
+    device.rank = device.index = rank;
+    for (auto& [metric, samples] : series)
+      device.series.push_back({metric, false, std::move(samples)});
+    log.devices.push_back(std::move(device));
+  }
+  return log;
 }
 
 }  // namespace ergometer::run

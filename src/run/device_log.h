@@ -129,4 +129,9 @@ struct DeviceLog {
   std::vector<std::string> notes;  ///< what the reader has to assume, one sentence each
 };
 
+struct Run;
+/// A Run's telemetry rows as series by rank, so that a simulated, a recorded and an imported job
+/// are looked at by the same analysis. A zero is no reading.
+DeviceLog device_log(const Run& run);
+
 }  // namespace ergometer::run

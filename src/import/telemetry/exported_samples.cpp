@@ -108,7 +108,9 @@ bool is_other_sensor(std::string_view name, const std::vector<Label>& labels) {
 void ExportedSamples::add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns,
                           double value) {
   if (name.starts_with("XPU_TIMER_")) {
-    if (!std::isfinite(value)) return log_.drop(fmt::format("{}: not a number", name));
+    constexpr double kMostValue = 1e18;
+    if (!(std::abs(value) <= kMostValue))
+      return log_.drop(fmt::format("{}: not a number, or too large for one", name));
     log_.log().gauges.push_back(
         {std::string(name), kind_labels(labels), index_of(label(labels, {"rank"})), value});
     ++taken_;

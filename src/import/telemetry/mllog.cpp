@@ -66,9 +66,9 @@ bool MlLogReader::parse(std::string_view json, Event& event) {
   double real = 0;
   constexpr int64_t kNsPerMs = 1'000'000;
   constexpr double kMostMs = 4e12;
-  if (all["time_ms"].get(ms) == simdjson::SUCCESS && std::abs(static_cast<double>(ms)) < kMostMs) {
+  if (all["time_ms"].get(ms) == simdjson::SUCCESS && ms >= 0 && static_cast<double>(ms) < kMostMs) {
     event.time_ns = ms * kNsPerMs;
-  } else if (all["time_ms"].get(real) == simdjson::SUCCESS && std::abs(real) < kMostMs) {
+  } else if (all["time_ms"].get(real) == simdjson::SUCCESS && real >= 0 && real < kMostMs) {
     event.time_ns = std::llround(real * 1e6);
   } else {
     return false;

@@ -47,7 +47,7 @@ simdjson::error_code ResultReader::read_labels(ondemand::object metric) {
 }
 
 simdjson::error_code ResultReader::read_pair(ondemand::array pair) {
-  std::string_view time, text;
+  std::string_view text;
   std::string own_time;
   size_t at = 0;
   for (auto element : pair) {
@@ -64,7 +64,7 @@ simdjson::error_code ResultReader::read_pair(ondemand::array pair) {
   }
   const auto time_ns = seconds_to_ns(own_time);
   const auto value = number(text);
-  if (at != 2 || !time_ns || !value) {
+  if (at != 2 || !time_ns || *time_ns < 0 || !value) {
     log_.drop("a value that is not [seconds, \"number\"]");
   } else {
     samples_.add(name_, labels_, *time_ns, *value);

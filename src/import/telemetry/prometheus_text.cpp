@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "import/decimal.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 
@@ -119,7 +120,7 @@ base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) 
     int64_t time_ns = -1;
     if (!line.time.empty()) {
       const auto time =
-          seconds ? seconds_to_ns(line.time) : seconds_to_ns(fmt::format("{}e-3", line.time));
+          seconds ? seconds_to_ns(line.time) : nanoseconds(std::string(line.time) + "e3");
       if (!time || *time < 0) {
         log.drop("a time out of range");
         continue;

@@ -16,6 +16,8 @@ namespace ergometer::importer {
 /// Tables with a header: nvidia-smi's CSV in all its spellings, Zeus's power monitor, our own.
 /// `rows`: something stands below the header.
 bool is_sensor_table(std::string_view header, bool rows);
+/// A row with a time where the header should be.
+bool is_headerless_table(std::string_view line);
 base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
 
 /// Zeus's windows with each GPU's energy, and tables of time and power by power limit.

@@ -177,16 +177,16 @@ Header read_header(std::string_view line) {
   return header;
 }
 
-/// One row as it is read: where it belongs and what it says.
-struct Row {
-  int64_t time_ns = 0, index = -1, rank = -1;
-  std::string uuid, name, host;
+/// Where a row belongs.
+struct Place {
+  int64_t index = -1, rank = -1;
+  std::string_view uuid, name, host;
 };
 
 class TableReader {
  public:
   TableReader(Header header, std::string_view title, LogBuilder& log)
-      : header_(std::move(header)), title_(title), log_(log) {}
+      : header_(std::move(header)), title_(title), log_(log), names_gpus_(names_gpus()) {}
 
   base::Result<void> check_header() const;
   base::Result<void> read_row(std::string_view line, int64_t number, bool cut_off);
@@ -195,17 +195,25 @@ class TableReader {
  private:
   struct Value {
     size_t row;
-    Metric metric;
-    int64_t gpu;
     double value;
+    int32_t gpu;  ///< of a column that is one GPU's power
+    Metric metric;
   };
+  struct Row {
+    int64_t time_ns;
+    size_t device;  ///< kNone: counted once all rows are there
+  };
+  static constexpr size_t kNone = Header::kNone;
   tl::unexpected<base::Error> error(int64_t line, const Column& column, std::string_view found,
                                     std::string_view allowed) const;
   base::Result<void> read_value(std::string_view cell, int64_t line, const Column& column,
                                 int64_t& bits);
-  bool has_identity() const;
+  bool names_gpus() const;
+  base::Result<void> read_cells(int64_t line);
+  base::Result<void> read_place(std::string_view cell, int64_t line, const Column& column,
+                                Place& place);
   size_t loop_length() const;
-  size_t device_of(const Row& row, int64_t gpu, size_t turn);
+  size_t device_of(const Place& place, size_t turn);
 
   Header header_;
   std::string_view title_;
@@ -213,6 +221,8 @@ class TableReader {
   std::vector<Row> rows_;
   std::vector<Value> values_;
   std::vector<std::string_view> cells_;
+  std::string name_;
+  bool names_gpus_ = false;
 };
 
 tl::unexpected<base::Error> TableReader::error(int64_t line, const Column& column,
@@ -231,7 +241,9 @@ base::Result<void> TableReader::check_header() const {
   return {};
 }
 
+/// Never below zero, so that no difference of two overflows.
 std::optional<int64_t> column_time(std::string_view cell, std::string_view unit) {
+  if (cell.starts_with('-')) return std::nullopt;
   if (unit == "ns") return nanoseconds(std::string(cell) + "e-3");
   if (unit == "us") return nanoseconds(cell);
   if (unit == "ms") return nanoseconds(std::string(cell) + "e3");
@@ -258,77 +270,78 @@ base::Result<void> TableReader::read_value(std::string_view cell, int64_t line,
     if (read.value != 0) bits |= column.bit;
     return {};
   }
-  values_.push_back({rows_.size(), column.metric, column.gpu, read.value * *factor});
+  values_.push_back(
+      {rows_.size(), read.value * *factor, static_cast<int32_t>(column.gpu), column.metric});
+  return {};
+}
+
+base::Result<void> TableReader::read_place(std::string_view cell, int64_t line,
+                                           const Column& column, Place& place) {
+  if (column.role == Role::kUuid && place.uuid.empty()) place.uuid = cell;
+  if (column.role == Role::kName) place.name = cell;
+  if (column.role == Role::kHost) place.host = cell;
+  if (column.role != Role::kIndex && column.role != Role::kRank) return {};
+  const auto index = whole_number(cell);
+  if (!index || *index < 0 || *index >= kMostGpus)
+    return error(line, column, cell, "a whole number from 0");
+  (column.role == Role::kIndex ? place.index : place.rank) = *index;
+  return {};
+}
+
+base::Result<void> TableReader::read_cells(int64_t line) {
+  const Column& time_column = header_.columns[header_.time];
+  const std::string_view time_cell = cells_[header_.time];
+  const auto time = column_time(time_cell, time_column.unit);
+  if (!time)
+    return error(line, time_column, time_cell,
+                 "a time such as 2023/07/14 10:12:46.483, 2023-07-14T10:12:46.483Z or seconds "
+                 "since 1970");
+  Place place;
+  int64_t bits = -1;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Column& column = header_.columns[i];
+    if (column.role == Role::kReason && bits < 0) bits = 0;
+    if (column.role == Role::kMetric || column.role == Role::kReason) {
+      ERGOMETER_TRY(read_value(cells_[i], line, column, bits));
+    } else {
+      ERGOMETER_TRY(read_place(cells_[i], line, column, place));
+    }
+  }
+  if (bits >= 0)
+    values_.push_back({rows_.size(), static_cast<double>(bits), -1, Metric::kEventReasons});
+  if (!place.name.empty()) name_ = place.name;
+  rows_.push_back({*time, names_gpus_ ? device_of(place, 0) : kNone});
   return {};
 }
 
 base::Result<void> TableReader::read_row(std::string_view line, int64_t number, bool cut_off) {
-  const size_t columns = header_.columns.size();
   if (trim(line) == title_) {
     log_.drop("the header once more");
     return {};
   }
   split_cells(line, cells_);
-  if (cells_.size() != columns) {
-    if (cut_off) {
-      log_.drop("a row that is cut off at the end of the file");
-      return {};
-    }
-    if (cells_.size() == 1) {
-      log_.drop("a line of text between the rows");
-      return {};
-    }
-    return base::input_error(fmt::format("{}:{}: found {} cells, allowed: {}, as in the header",
-                                         log_.file(), number, cells_.size(), columns));
-  }
-  const size_t first_value = values_.size();
-  const auto time = column_time(cells_[header_.time], header_.columns[header_.time].unit);
-  if (!time && cut_off) {
-    log_.drop("a row that is cut off at the end of the file");
+  const size_t columns = header_.columns.size(), first_value = values_.size();
+  if (cells_.size() == 1 && columns > 1 && !cut_off) {
+    log_.drop("a line of text between the rows");
     return {};
   }
-  if (!time)
-    return error(number, header_.columns[header_.time], cells_[header_.time],
-                 "a time such as 2023/07/14 10:12:46.483, 2023-07-14T10:12:46.483Z or seconds "
-                 "since 1970");
-  Row row;
-  row.time_ns = *time;
-  int64_t bits = -1;
-  for (size_t i = 0; i < columns; ++i) {
-    const Column& column = header_.columns[i];
-    const std::string_view cell = cells_[i];
-    if (column.role == Role::kReason && bits < 0) bits = 0;
-    if (column.role == Role::kMetric || column.role == Role::kReason) {
-      const auto done = read_value(cell, number, column, bits);
-      if (!done && cut_off) {
-        values_.resize(first_value);
-        log_.drop("a row that is cut off at the end of the file");
-        return {};
-      }
-      if (!done) return done;
-    } else if (column.role == Role::kUuid && row.uuid.empty()) {
-      row.uuid = cell;
-    } else if (column.role == Role::kName) {
-      row.name = cell;
-    } else if (column.role == Role::kHost) {
-      row.host = cell;
-    } else if (column.role == Role::kIndex || column.role == Role::kRank) {
-      const auto index = whole_number(cell);
-      if (!index || *index < 0 || *index >= kMostGpus)
-        return error(number, column, cell, "a whole number from 0");
-      (column.role == Role::kIndex ? row.index : row.rank) = *index;
-    }
+  base::Result<void> done;
+  if (cells_.size() != columns) {
+    done = base::input_error(fmt::format("{}:{}: found {} cells, allowed: {}, as in the header",
+                                         log_.file(), number, cells_.size(), columns));
+  } else {
+    done = read_cells(number);
   }
-  if (bits >= 0)
-    values_.push_back({rows_.size(), Metric::kEventReasons, -1, static_cast<double>(bits)});
-  rows_.push_back(std::move(row));
+  if (done || !cut_off) return done;
+  values_.resize(first_value);
+  log_.drop("a row that is cut off at the end of the file");
   return {};
 }
 
-bool TableReader::has_identity() const {
+bool TableReader::names_gpus() const {
   return std::any_of(header_.columns.begin(), header_.columns.end(), [](const Column& c) {
     return c.role == Role::kIndex || c.role == Role::kUuid || c.role == Role::kRank ||
-           (c.gpu >= 0 && c.role == Role::kMetric);
+           c.role == Role::kHost;
   });
 }
 
@@ -353,18 +366,20 @@ size_t TableReader::loop_length() const {
   return 1;
 }
 
-size_t TableReader::device_of(const Row& row, int64_t gpu, size_t turn) {
-  const int64_t index = gpu >= 0 ? gpu : row.index;
-  const std::string host = row.rank >= 0 ? "" : row.host.empty() ? log_.file() : row.host;
-  const std::string id = row.rank >= 0       ? fmt::format("rank {}", row.rank)
-                         : !row.uuid.empty() ? row.uuid
-                                             : fmt::format("{} {}", index, turn);
+size_t TableReader::device_of(const Place& place, size_t turn) {
+  const std::string host = place.rank >= 0      ? ""
+                           : place.host.empty() ? log_.file()
+                                                : std::string(place.host);
+  const std::string id = place.rank >= 0       ? fmt::format("rank {}", place.rank)
+                         : !place.uuid.empty() ? std::string(place.uuid)
+                                               : fmt::format("{} {}", place.index, turn);
   const size_t number = log_.device_number(run::DeviceKind::kGpu, host, id);
   run::Device& device = log_.device_at(number);
-  device.rank = row.rank;
-  device.index = index >= 0 ? index : row.uuid.empty() ? static_cast<int64_t>(turn) : -1;
-  device.uuid = row.uuid;
-  if (!row.name.empty()) device.name = row.name;
+  device.rank = place.rank;
+  device.uuid = place.uuid;
+  device.index = place.index;
+  if (place.index < 0 && place.uuid.empty()) device.index = static_cast<int64_t>(turn);
+  if (!place.name.empty()) device.name = place.name;
   return number;
 }
 
@@ -372,14 +387,21 @@ base::Result<void> TableReader::finish() {
   if (rows_.empty())
     return base::input_error(
         fmt::format("{}:1: found a header, allowed: a header and rows below it", log_.file()));
-  const size_t length = has_identity() ? 1 : loop_length();
+  const bool by_column = std::any_of(values_.begin(), values_.end(),
+                                     [](const Value& value) { return value.gpu >= 0; });
+  const size_t length = names_gpus_ || by_column ? 1 : loop_length();
   if (length > 1)
     log_.note(
         fmt::format("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
                     log_.file(), length, length));
   for (const Value& value : values_) {
     const Row& row = rows_[value.row];
-    log_.add(device_of(row, value.gpu, value.row % length), value.metric, row.time_ns, value.value);
+    Place place;
+    place.index = value.gpu;
+    place.name = name_;
+    const size_t device =
+        value.gpu >= 0 || row.device == kNone ? device_of(place, value.row % length) : row.device;
+    log_.add(device, value.metric, row.time_ns, value.value);
   }
   for (const Column& column : header_.columns)
     if (column.role == Role::kUnknown)
@@ -389,6 +411,14 @@ base::Result<void> TableReader::finish() {
 }
 
 }  // namespace
+
+bool is_headerless_table(std::string_view line) {
+  std::vector<std::string_view> cells;
+  split_cells(line, cells);
+  return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](std::string_view cell) {
+           return cell.find(':') != std::string_view::npos && time_to_ns(cell).has_value();
+         });
+}
 
 bool is_sensor_table(std::string_view line, bool rows) {
   const Header header = read_header(line);

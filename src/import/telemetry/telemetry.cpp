@@ -25,7 +25,8 @@ enum class Kind : uint8_t {
   kMlLog,
   kPrometheusText,
   kPrometheusJson,
-  kShuntMeter
+  kShuntMeter,
+  kHeaderless
 };
 
 constexpr size_t kHeadBytes = size_t{1} << 16;
@@ -51,6 +52,7 @@ Kind kind_of(std::string_view text, bool whole) {
       !lines.cut_off() && trim(text).size() > trim(text.substr(0, text.find('\n', first))).size();
   if (is_zeus_table(lines.line())) return Kind::kZeusTable;
   if (is_sensor_table(lines.line(), rows)) return Kind::kSensorTable;
+  if (is_headerless_table(lines.line())) return Kind::kHeaderless;
   if (is_pair_list(lines.line())) return Kind::kPairList;
   const std::string_view searched = whole ? text : text.substr(0, kHeadBytes);
   if (searched.find(":::MLLOG {") != std::string_view::npos) return Kind::kMlLog;
@@ -68,6 +70,11 @@ base::Result<void> read_text(std::string_view text, Kind kind, const TelemetryOp
     case Kind::kMlLog: return read_mllog(text, log);
     case Kind::kPrometheusText: return read_prometheus_text(text, log);
     case Kind::kShuntMeter: return read_shunt_meter(text, log);
+    case Kind::kHeaderless:
+      return base::input_error(
+          fmt::format("{}:1: found a row of readings, allowed: the header first (nvidia-smi writes "
+                      "it unless told noheader)",
+                      log.file()));
     case Kind::kPrometheusJson: return read_prometheus_json(text, log);
     default: return {};
   }

@@ -1,0 +1,54 @@
+// A file of telemetry of any kind, and what is said of it.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "analysis/telemetry.h"
+#include "import/telemetry/telemetry.h"
+
+namespace {
+
+using namespace ergometer;
+
+void check(double value) {
+  if (!std::isfinite(value)) std::abort();
+}
+
+void check(const analysis::TelemetryReport& report) {
+  for (const analysis::DeviceReport& device : report.devices) {
+    for (const double value : {device.mean_w, device.p95_w, device.peak_w, device.energy_j,
+                               device.disagreement_pct, device.updates.period_s})
+      check(value);
+    for (const analysis::EnergyWay& way : device.energies) check(way.energy_j);
+    for (const analysis::ChangePoint& change : device.changes) check(change.before + change.after);
+  }
+  for (const analysis::TrainingReport& training : report.training)
+    check(training.node_energy_j + training.energy_per_sample_j + training.disagreement_pct);
+  for (const analysis::GaugeReport& gauge : report.gauges) check(gauge.mean);
+  check(report.power.mean_w_per_gpu + report.cluster.mean_w + report.thermal.mean_gpu_c);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // The first byte chooses the name, since a pair list's meaning stands there.
+  constexpr const char* kNames[] = {"t.csv", "gpu_power_0.csv", "pcie_tx_bytes_3.csv",
+                                    "nvlink_rx_throughput_1.csv"};
+  const size_t choice = size > 0 ? data[0] % 8 : 0;
+  const size_t skipped = size > 0 && data[0] < 8 ? 1 : 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + skipped, size - skipped);
+  const auto log = importer::parse_telemetry(text, kNames[choice % 4], {choice >= 4});
+  if (!log) {
+    if (log.error().message.empty()) std::abort();
+    return 0;
+  }
+  for (const run::Device& device : log->devices)
+    for (const run::Series& series : device.series)
+      for (size_t i = 1; i < series.samples.size(); ++i)
+        if (series.samples[i].time_ns < series.samples[i - 1].time_ns) std::abort();
+  check(analysis::analyze_telemetry(*log));
+  (void)importer::telemetry_run(*log);
+  return 0;
+}

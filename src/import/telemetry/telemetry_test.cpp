@@ -1,0 +1,285 @@
+#include "import/telemetry/telemetry.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace ergometer::importer {
+namespace {
+
+using run::Metric;
+
+const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/telemetry/";
+
+run::DeviceLog parse(const std::string& text, const std::string& file = "t.csv",
+                     bool repair = false) {
+  auto log = parse_telemetry(text, file, {repair});
+  EXPECT_TRUE(log) << (log ? "" : log.error().message);
+  return log ? *std::move(log) : run::DeviceLog{};
+}
+
+std::string error_of(const std::string& text, const std::string& file = "t.csv") {
+  const auto log = parse_telemetry(text, file, {});
+  return log ? "" : log.error().message;
+}
+
+Telemetry read(const std::vector<std::string>& paths) {
+  auto telemetry = read_telemetry(paths, {});
+  EXPECT_TRUE(telemetry) << (telemetry ? "" : telemetry.error().message);
+  return telemetry ? *std::move(telemetry) : Telemetry{};
+}
+
+std::vector<double> values(const run::DeviceLog& log, size_t device, Metric metric) {
+  std::vector<double> result;
+  if (device >= log.devices.size()) return result;
+  const run::Series* series = log.devices[device].find(metric);
+  if (series == nullptr) return result;
+  for (const run::Sample& sample : series->samples) result.push_back(sample.value);
+  return result;
+}
+
+int64_t dropped(const run::DeviceLog& log, std::string_view reason) {
+  for (const run::Dropped& d : log.dropped)
+    if (d.reason.find(reason) != std::string::npos) return d.count;
+  return 0;
+}
+
+using Values = std::vector<double>;
+
+TEST(NvidiaSmi, UnitsInCellsOrHeaderOrNowhere) {
+  for (const char* text :
+       {"timestamp, power.draw [W], temperature.gpu\n2023/07/14 10:12:46.483, 69.32 W, 37\n",
+        "timestamp, power.draw [W], temperature.gpu\n2023/07/14 10:12:46.483, 69.32, 37\n",
+        "timestamp,power.draw [mW],temperature.gpu\n2023/07/14 10:12:46.483,69320,37\n",
+        "\xef\xbb\xbf"
+        "timestamp,power.draw,temperature.gpu\r\n2023-07-14T10:12:46.483Z,69.32,37\r\n"}) {
+    const run::DeviceLog log = parse(text);
+    ASSERT_EQ(log.devices.size(), 1U) << text;
+    EXPECT_DOUBLE_EQ(values(log, 0, Metric::kPower).at(0), 69.32) << text;
+    EXPECT_EQ(values(log, 0, Metric::kGpuTemperature), Values{37});
+    EXPECT_EQ(log.devices[0].series[0].samples[0].time_ns, 1689329566483000000);
+    EXPECT_EQ(log.devices[0].rank, 0);
+  }
+}
+
+TEST(NvidiaSmi, MissingReadingsAreCounted) {
+  const run::DeviceLog log = parse(
+      "timestamp, index, power.draw [W], fan.speed [%], temperature.memory\n"
+      "2023/07/14 10:12:46.483, 0, 69.32 W, [N/A], N/A\n"
+      "2023/07/14 10:12:47.483, 0, [Not Supported], [N/A], 40\n");
+  EXPECT_EQ(values(log, 0, Metric::kPower), Values{69.32});
+  EXPECT_EQ(values(log, 0, Metric::kMemoryTemperature), Values{40});
+  EXPECT_EQ(dropped(log, "fan.speed [%]: [N/A]"), 2);
+  EXPECT_EQ(dropped(log, "power.draw [W]: [Not Supported]"), 1);
+}
+
+TEST(NvidiaSmi, GpusByIndexAndByUuid) {
+  const run::DeviceLog log = parse(
+      "timestamp, index, uuid, name, power.draw [W]\n"
+      "2023/07/14 10:12:46.483, 1, GPU-b, NVIDIA H100, 200\n"
+      "2023/07/14 10:12:46.484, 0, GPU-a, NVIDIA H100, 100\n");
+  ASSERT_EQ(log.devices.size(), 2U);
+  EXPECT_EQ(log.devices[0].rank, 0);
+  EXPECT_EQ(log.devices[0].uuid, "GPU-a");
+  EXPECT_EQ(log.devices[0].name, "NVIDIA H100");
+  EXPECT_EQ(values(log, 1, Metric::kPower), Values{200});
+}
+
+TEST(NvidiaSmi, ALoopOverGpusWithoutTheirIndex) {
+  std::string text = "timestamp, power.draw [W]\n";
+  for (int round = 0; round < 5; ++round)
+    for (int gpu = 0; gpu < 4; ++gpu)
+      text += "2023/07/14 10:12:4" + std::to_string(round) + ".48" + std::to_string(gpu) + ", " +
+              std::to_string(100 * (gpu + 1)) + "\n";
+  const run::DeviceLog log = parse(text);
+  ASSERT_EQ(log.devices.size(), 4U);
+  EXPECT_EQ(values(log, 3, Metric::kPower), (Values{400, 400, 400, 400, 400}));
+  EXPECT_NE(log.notes.at(0).find("taken as 4 GPUs"), std::string::npos);
+}
+
+TEST(NvidiaSmi, EventReasonsAsBitsAndAsColumns) {
+  const run::DeviceLog bits = parse(
+      "timestamp, clocks_throttle_reasons.active\n2023/07/14 10:12:46.483, 0x0000000000000024\n");
+  EXPECT_EQ(values(bits, 0, Metric::kEventReasons), Values{0x24});
+  const run::DeviceLog columns = parse(
+      "timestamp, clocks_event_reasons.sw_power_cap, clocks_event_reasons.hw_thermal_slowdown\n"
+      "2023/07/14 10:12:46.483, Active, Not Active\n2023/07/14 10:12:47.483, Active, Active\n");
+  EXPECT_EQ(values(columns, 0, Metric::kEventReasons), (Values{0x4, 0x44}));
+}
+
+TEST(NvidiaSmi, WrongInputNamesLineColumnFoundAndAllowed) {
+  const std::string header = "timestamp, power.draw [W]\n";
+  EXPECT_EQ(error_of(header + "2023/07/14 10:12:46.483, 1, 2\n2023/07/14 10:12:46.483, 1\n"),
+            "t.csv:2: found 3 cells, allowed: 2, as in the header");
+  EXPECT_EQ(error_of(header + "2023/07/14 10:12:46.483, lots\n"),
+            "t.csv:2: column 'power.draw [W]': found 'lots', allowed: a number in W, or [N/A]");
+  EXPECT_EQ(error_of(header + "2023/07/14 10:12:46.483, 5 MHz\n"),
+            "t.csv:2: column 'power.draw [W]': found '5 MHz', allowed: a number in W, or [N/A]");
+  EXPECT_NE(error_of(header + "yesterday, 5\n").find("t.csv:2: column 'timestamp': found 'yester"),
+            std::string::npos);
+  EXPECT_NE(error_of(header).find("allowed: a header and rows"), std::string::npos);
+  EXPECT_NE(error_of("index, power.draw [W]\n0, 5\n").find("no column of time"), std::string::npos);
+}
+
+TEST(NvidiaSmi, WhatNoSensorReadsIsDropped) {
+  const run::DeviceLog log = parse(
+      "timestamp, power.draw [W]\n2023/07/14 10:12:46.483, nan\n2023/07/14 10:12:47, 1e300\n"
+      "2023/07/14 10:12:48, -1\n2023/07/14 10:12:49, 50\ntimestamp, power.draw [W]\n"
+      "Unable to determine the device handle for GPU 0\n2023/07/14 10:12:5");
+  EXPECT_EQ(values(log, 0, Metric::kPower), Values{50});
+  EXPECT_EQ(dropped(log, "not a number"), 1);
+  EXPECT_EQ(dropped(log, "outside what a sensor reads"), 2);
+  EXPECT_EQ(dropped(log, "the header once more"), 1);
+  EXPECT_EQ(dropped(log, "a line of text"), 1);
+  EXPECT_EQ(dropped(log, "cut off"), 1);
+}
+
+TEST(Zeus, MonitorWindowsAndLimits) {
+  const Telemetry monitor = read({kData + "zeus/zeus_monitor_sample.csv"});
+  EXPECT_EQ(values(monitor.log, 0, Metric::kPower).size(), 19U);
+  EXPECT_DOUBLE_EQ(values(monitor.log, 0, Metric::kPower).at(0), 32.402);
+  const Telemetry windows = read({kData + "zeus/windows.csv"});
+  ASSERT_EQ(windows.log.devices.size(), 4U);
+  EXPECT_EQ(windows.log.devices[3].windows.size(), 9U);
+  EXPECT_EQ(windows.log.devices[0].windows[0].start_ns, 13586410'284991832);
+  EXPECT_EQ(windows.log.devices[0].windows[0].energy_j, 1067.512999996543);
+  const Telemetry limits = read({kData + "zeus/power_limits.csv"});
+  ASSERT_EQ(limits.log.power_limits.size(), 11U);
+  EXPECT_EQ(limits.log.power_limits[0].limit_w, 300);
+  EXPECT_EQ(limits.log.power_limits[0].energy_j, 6819.0174444439235);
+  EXPECT_EQ(limits.log.power_limits[0].job.substr(0, 34), "model_name=bert-huge-uncased parti");
+}
+
+TEST(MlLog, NodesSwitchesPhases) {
+  const Telemetry telemetry = read({kData + "mlperf/power", kData + "mlperf/result_10.txt"});
+  EXPECT_TRUE(telemetry.rest.empty());
+  const run::DeviceLog& log = telemetry.log;
+  ASSERT_EQ(log.devices.size(), 3U);
+  EXPECT_EQ(log.devices[0].name, "node_1");
+  EXPECT_EQ(log.devices[0].job, "result_10");
+  EXPECT_EQ(values(log, 0, Metric::kPower).size(), 159U);
+  EXPECT_EQ(log.devices[2].stated_power_w, 16100);
+  ASSERT_EQ(log.training.size(), 1U);
+  EXPECT_EQ(log.training[0].job, "result_10");
+  EXPECT_EQ(log.training[0].global_batch, 8);
+}
+
+TEST(MlLog, WrongReadings) {
+  const std::string start = ":::MLLOG {\"key\": \"power_reading\", \"time_ms\": 1715898650602, ";
+  EXPECT_EQ(error_of(start + "\"value\": \"much\"}\n", "n.txt"),
+            "n.txt:1: power_reading: found '\"much\"', allowed: a number of watts");
+  EXPECT_EQ(dropped(parse(start + "\"value\": 5}\n" + start + "\n", "n.txt"), "no JSON object"), 1);
+  EXPECT_EQ(dropped(parse(start + "\"value\": 1e300}\n", "n.txt"), "outside"), 1);
+}
+
+TEST(Prometheus, DcgmOldAndNewNames) {
+  const run::DeviceLog log = parse(
+      "# HELP DCGM_FI_DEV_POWER_USAGE Power draw (in W).\n"
+      "# TYPE DCGM_FI_DEV_POWER_USAGE gauge\n"
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"1\",UUID=\"GPU-b\",modelName=\"H100\",Hostname=\"n1\"} "
+      "70.5 1689329566483\n"
+      "DCGM_FI_DEV_BOARD_POWER_WATTS{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"n1\"} 80 1689329566483\n"
+      "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"n1\"} 5000 "
+      "1689329566483\n"
+      "DCGM_FI_DEV_MEMORY_TEMP{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"n1\"} 9223372036854775794\n"
+      "DCGM_FI_DEV_ENC_UTIL{gpu=\"0\",text=\"a \\\"quoted\\\" one\"} 0\n",
+      "t.prom");
+  ASSERT_EQ(log.devices.size(), 2U);
+  EXPECT_EQ(values(log, 0, Metric::kPower), Values{80});
+  EXPECT_EQ(values(log, 0, Metric::kEnergy), Values{5});
+  EXPECT_EQ(values(log, 1, Metric::kPower), Values{70.5});
+  EXPECT_EQ(log.devices[1].series[0].samples[0].time_ns, 1689329566483000000);
+  EXPECT_EQ(log.devices[1].name, "H100");
+  EXPECT_EQ(dropped(log, "no data"), 1);
+  EXPECT_EQ(dropped(log, "DCGM_FI_DEV_ENC_UTIL is no telemetry"), 1);
+}
+
+TEST(Prometheus, OpenMetricsStatesSeconds) {
+  const run::DeviceLog log =
+      parse("rocm_average_socket_power_watts{card=\"2\"} 300 1689329566.483\n# EOF\n", "t.prom");
+  EXPECT_EQ(log.devices.at(0).series.at(0).samples.at(0).time_ns, 1689329566483000000);
+  EXPECT_EQ(log.devices.at(0).rank, 2);
+}
+
+TEST(Prometheus, AnswersToQueries) {
+  const std::string result =
+      "[{\"metric\":{\"__name__\":\"DCGM_FI_DEV_POWER_USAGE\",\"gpu\":\"0\"},"
+      "\"values\":[[1689329566.483,\"70.5\"],[1689329567,\"NaN\"],[1689329568,\"71\"]]}]";
+  for (const std::string& text :
+       {"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":" + result + "}}",
+        result}) {
+    const run::DeviceLog log = parse(text, "q.json");
+    EXPECT_EQ(values(log, 0, Metric::kPower), (Values{70.5, 71}));
+    EXPECT_EQ(log.devices[0].series[0].samples[0].time_ns, 1689329566483000000);
+    EXPECT_EQ(dropped(log, "not a number"), 1);
+    EXPECT_NE(error_of(text.substr(0, text.size() - 9), "q.json"), "");
+  }
+}
+
+TEST(Prometheus, XpuTimer) {
+  const Telemetry telemetry = read({kData + "xputimer/normal_metric_0.prom"});
+  EXPECT_EQ(telemetry.log.gauges.size(), 170U);
+  EXPECT_EQ(telemetry.log.gauges[0].rank, 2);
+  EXPECT_EQ(telemetry.log.gauges[0].labels, "dtype=\"bf16\",level=\"7\",operation=\"Matmul\"");
+}
+
+TEST(CharLlm, MetricAndRankByName) {
+  const run::DeviceLog log =
+      parse("1689329566.5,52.0\n1689329566.55,-1\n1689329566.6,54\n", "run/gpu_power_12.csv");
+  EXPECT_EQ(log.devices.at(0).rank, 12);
+  EXPECT_EQ(values(log, 0, Metric::kInstantPower), (Values{52, 54}));
+  EXPECT_EQ(dropped(log, "(-1)"), 1);
+}
+
+TEST(CharLlm, CountersOver32Bits) {
+  const std::string text = "1689329566,4294967000\n1689329567,704\n1689329568,1704\n";
+  const run::DeviceLog kept = parse(text, "pcie_tx_bytes_0.csv");
+  EXPECT_EQ(values(kept, 0, Metric::kPcieSent), (Values{4294967000, 704, 1704}));
+  EXPECT_EQ(dropped(kept, "went over 32 bits"), 1);
+  const run::DeviceLog repaired = parse(text, "pcie_tx_bytes_0.csv", true);
+  EXPECT_EQ(values(repaired, 0, Metric::kPcieSent), (Values{4294967000, 4294968000, 4294969000}));
+}
+
+TEST(CharLlm, NvlinkIsLink0) {
+  const run::DeviceLog log =
+      parse("1689329566,1\n1689329567,3\n", "nvlink_rx_throughput_3.csv", true);
+  EXPECT_TRUE(log.devices.at(0).find(Metric::kNvlinkReceived)->partial);
+  EXPECT_EQ(values(log, 0, Metric::kNvlinkReceived), (Values{1024, 3072}));
+  EXPECT_NE(log.notes.at(0).find("link 0"), std::string::npos);
+}
+
+TEST(Telemetry, GzipFoldersAndWhatIsLeft) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "telemetry_test";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "a");
+  const std::string text = "timestamp, power.draw [W]\n2023/07/14 10:12:46.483, 5\n";
+  gzFile packed = gzopen((folder / "a" / "smi.csv.gz").c_str(), "wb");
+  gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(packed);
+  std::ofstream(folder / "trace.json") << "{\"traceEvents\": []}";
+  std::ofstream(folder / "broken.csv") << "timestamp, power.draw [W]\nx, 5\n";
+  const Telemetry telemetry = read({folder.string(), (folder / "trace.json").string()});
+  EXPECT_TRUE(telemetry.any);
+  EXPECT_EQ(telemetry.files.at(0), (folder / "a" / "smi.csv.gz").string());
+  EXPECT_EQ(values(telemetry.log, 0, Metric::kPower), Values{5});
+  EXPECT_EQ(telemetry.rest.size(), 2U);  // the folder holds JSON, and the JSON itself
+  EXPECT_EQ(dropped(telemetry.log, "column 'timestamp': found 'x'"), 1);
+  fs::remove_all(folder);
+}
+
+TEST(Telemetry, ARunWithARowForEveryTime) {
+  const run::Run run = telemetry_run(
+      parse("timestamp, power.draw [W], temperature.gpu\n2023/07/14 10:12:46.483, 5, 30\n"
+            "2023/07/14 10:12:47.483, 6, 31\n"));
+  EXPECT_EQ(run.source, "imported");
+  ASSERT_EQ(run.telemetry.size(), 2U);
+  EXPECT_EQ(run.telemetry[1].time_ns, 1689329567483000000);
+  EXPECT_EQ(run.telemetry[1].power_w, 6);
+  EXPECT_EQ(run.telemetry[1].gpu_c, 31);
+}
+
+}  // namespace
+}  // namespace ergometer::importer
