@@ -78,6 +78,33 @@ CollectiveKind collective_kind(std::string_view name) {
   return CollectiveKind::kUnknown;
 }
 
+std::string parallelism_of(std::string_view group_description) {
+  std::string text;
+  for (const char c : group_description)
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (text == "default_pg" || text == "world") return "world";
+  // DeviceMesh names its dimensions: mesh_tp, mesh_dp_shard.
+  if (text.starts_with("mesh_")) {
+    const std::string dimension = text.substr(5);
+    return dimension.starts_with("default") ? "" : dimension.starts_with("dp") ? "dp" : dimension;
+  }
+  // What is shared "with" another dimension is still the first one's.
+  text = text.substr(0, text.find("_with_"));
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  const bool experts = has("expert");
+  std::string found;
+  const auto add = [&](bool is, std::string_view name) {
+    if (is) found += (found.empty() ? "" : "-") + std::string(name);
+  };
+  add(has("tensor"), experts && !has("tensor_and_expert") ? "etp" : "tp");
+  add(has("context"), "cp");
+  add(experts && !has("tensor") && !has("data"), "ep");
+  add(has("tensor_and_expert"), "ep");
+  add(has("data") || has("fsdp"), experts ? "edp" : "dp");
+  add(has("pipeline"), "pp");
+  return found;
+}
+
 std::optional<double> collective_bytes(const run::Collective& collective, CollectiveKind kind) {
   const auto size = bytes_of(collective.dtype);
   const int64_t in = collective.in_elements, out = collective.out_elements;

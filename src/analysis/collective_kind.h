@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "run/gpu_trace.h"
@@ -24,6 +25,11 @@ std::string_view to_word(CollectiveKind kind);
 /// By PyTorch's name of the collective ("allreduce", "_allgather_base", "all_to_allv") or, without
 /// one, by the kernel's ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL").
 CollectiveKind collective_kind(std::string_view name);
+
+/// Which parallelism a process group serves, by the description that Megatron-Core, DeviceMesh and
+/// others give it: "tp", "dp", "pp", "cp", "ep", "tp-cp", ..., those of experts as "etp" and "edp";
+/// "world" for the default group. Empty when the description does not say.
+std::string parallelism_of(std::string_view group_description);
 
 /// The bytes that count for bandwidth: what every rank ends with (all-gather), begins with
 /// (reduce-scatter, all-to-all) or both; nothing where elements or type are not known.

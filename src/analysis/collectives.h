@@ -26,25 +26,9 @@ struct CollectiveRow {
 /// The one with the most time first.
 std::vector<CollectiveRow> collective_table(const std::vector<run::RankTrace>& ranks);
 
-/// One rank's part in the collectives that were found on all ranks.
-struct Arrival {
-  int64_t rank = 0;
-  int64_t last = 0;         ///< collectives that it was the last to join
-  int64_t lateness_ns = 0;  ///< sum of its start minus the first rank's start
-  int64_t waiting_ns = 0;   ///< sum of the last rank's start minus its own: time in the kernel
-                            ///< before anything can move
-};
-
-/// Collectives of several ranks put side by side: the same kind, group and place in the order.
-struct ArrivalTable {
-  int64_t matched = 0;      ///< collectives found on all ranks
-  int64_t unmatched = 0;    ///< kernels whose partners were not found
-  int64_t skew_ns = 0;      ///< sum of last start minus first start
-  int64_t transfer_ns = 0;  ///< sum of the time from the last start to the first end behind it
-  std::vector<Arrival> ranks;
-};
-/// Empty with fewer than two ranks, or two files of one. Clocks of several nodes may differ, and
-/// the table with them: it says nothing about that.
-ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks);
+/// What is known of the collective behind a communication kernel; nothing, when nothing is.
+const run::Collective& collective_of(const run::RankTrace& trace, const run::GpuEvent& event);
+/// Its kind, by PyTorch's name or else by the kernel's.
+CollectiveKind kind_of(const run::RankTrace& trace, const run::GpuEvent& event);
 
 }  // namespace ergometer::analysis

@@ -119,15 +119,15 @@ Finding device_communication(const TraceSummary& summary) {
   Finding f;
   f.name = "device_communication";
   f.confidence = "by kernel name";
-  int64_t total = 0;
+  double total = 0;
   for (const KernelRow& row : summary.classes)
-    if (row.kernel_class == "device_communication") total += row.total_ns;
+    if (row.kernel_class == "device_communication") total += static_cast<double>(row.total_ns);
   double span = 0;
   for (const RankSummary& rank : summary.ranks)
     span += static_cast<double>(rank.breakdown.span_ns) * 1e-9;
   if (span <= 0) return f;
-  f.cost_s = static_cast<double>(total) * 1e-9 / static_cast<double>(summary.ranks.size());
-  f.fraction = static_cast<double>(total) * 1e-9 / span;
+  f.cost_s = total * 1e-9 / static_cast<double>(summary.ranks.size());
+  f.fraction = total * 1e-9 / span;
   f.what = fmt::format(
       "Kernels that communicate by themselves (DeepEP, NVSHMEM, user buffers) take {} of the span; "
       "they count as compute here, as they do wherever NCCL's names decide.",

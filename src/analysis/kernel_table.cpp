@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/kernel_class.h"
+#include "analysis/sum.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -14,7 +15,7 @@ void add(KernelRow& row, int64_t count, int64_t total, int64_t shortest, int64_t
   row.shortest_ns = row.count == 0 ? shortest : std::min(row.shortest_ns, shortest);
   row.longest_ns = std::max(row.longest_ns, longest);
   row.count += count;
-  row.total_ns += total;
+  add_time(row.total_ns, total);
 }
 
 /// The rows of one rank: by name and kind, in the order of the names' numbers.

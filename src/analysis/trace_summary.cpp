@@ -1,8 +1,19 @@
 #include "analysis/trace_summary.h"
 
+#include "analysis/kernel_class.h"
 #include "analysis/step_breakdown.h"
 
 namespace ergometer::analysis {
+namespace {
+
+std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
+  std::vector<std::string_view> classes;
+  for (const std::string& name : trace.names)
+    classes.push_back(kernel_class(name, run::GpuClass::kCompute));
+  return classes;
+}
+
+}  // namespace
 
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks) {
   TraceSummary summary;
@@ -19,6 +30,30 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks) {
   summary.performance = step_breakdown(ranks);
   summary.findings = find(summary);
   return summary;
+}
+
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped) {
+  run::Run run;
+  run.source = "imported";
+  if (const auto performance = step_breakdown(traces)) run.performance = *performance;
+  for (const run::RankTrace& trace : traces) {
+    const std::vector<std::string_view> classes = classes_of_names(trace);
+    for (const run::GpuEvent& event : trace.events) {
+      run::Kernel kernel;
+      kernel.rank = trace.rank;
+      kernel.stream = event.stream;
+      kernel.name = trace.names[event.name];
+      kernel.category = event.kind == run::GpuClass::kCompute
+                            ? classes[event.name]
+                            : kernel_class(kernel.name, event.kind);
+      kernel.start_ns = event.start_ns;
+      kernel.duration_ns = event.duration_ns;
+      run.kernels.push_back(std::move(kernel));
+    }
+  }
+  run.traces = std::move(traces);
+  run.dropped = std::move(dropped);
+  return run;
 }
 
 }  // namespace ergometer::analysis

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/arrivals.h"
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
 #include "analysis/idle.h"
@@ -42,6 +43,9 @@ struct TraceSummary {
   std::optional<run::Performance> performance;
   std::vector<Finding> findings;  ///< the dearest first
 };
+
+/// A Run that holds these traces, with a row of `kernels` for every event.
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped);
 
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks);
 

@@ -125,6 +125,47 @@ TEST(Arrivals, DoNotGuessWhereCountsDiffer) {
   EXPECT_EQ(table.unmatched, 3);
 }
 
+// Two groups of two among four ranks; in the first the profiler of rank 1 missed number 4.
+TEST(Arrivals, GoByGroupAndSequenceNumber) {
+  const auto rank = [](int64_t number, const std::string& group,
+                       const std::vector<std::pair<int64_t, int64_t>>& calls) {
+    Trace t(number);
+    for (const auto& [sequence, start] : calls) {
+      t.add(GpuClass::kCommunication, "ncclDevKernel_Generic", start, 50);
+      run::Collective collective;
+      collective.name = "allreduce";
+      collective.group = group;
+      collective.sequence = sequence;
+      t.trace.collectives.push_back(collective);
+      t.trace.events.back().collective = static_cast<uint32_t>(t.trace.collectives.size() - 1);
+    }
+    return t.trace;
+  };
+  const ArrivalTable table =
+      arrival_table({rank(0, "a", {{4, 0}, {5, 100}}), rank(1, "a", {{5, 130}}),
+                     rank(2, "b", {{1, 0}}), rank(3, "b", {{1, 7}})});
+  EXPECT_EQ(table.matched, 2);
+  EXPECT_EQ(table.unmatched, 1);
+  EXPECT_EQ(table.skew_ns, 30 + 7);
+  EXPECT_EQ(table.transfer_ns, 20 + 43);
+  EXPECT_EQ(table.ranks[1].last, 1);
+  EXPECT_EQ(table.ranks[3].lateness_ns, 7);
+}
+
+// The clock of rank 1 counts from 100 later.
+TEST(Arrivals, PutClocksOnOneEpoch) {
+  Trace one(0), two(1);
+  one.add(GpuClass::kCommunication, "ncclKernel_AllGather", 110, 10).trace.base_time_ns = 1000;
+  two.add(GpuClass::kCommunication, "ncclKernel_AllGather", 12, 8).trace.base_time_ns = 1100;
+  EXPECT_EQ(arrival_table({one.trace, two.trace}).skew_ns, 2);
+}
+
+TEST(Sums, StopAtTheLargestTime) {
+  Trace t;
+  for (int i = 0; i < 4; ++i) t.add(GpuClass::kCompute, "k", -(int64_t{1} << 61), int64_t{1} << 62);
+  EXPECT_EQ(class_table(kernel_table({t.trace}))[0].total_ns, INT64_MAX);
+}
+
 // 8 ranks all-reduce 1000 BF16 elements in 1000 ns: 2000 B x 2 x 7/8 / 1000 ns = 3.5 GB/s on the
 // bus.
 TEST(Collectives, CountBusBandwidthAsNcclTestsDo) {
@@ -155,6 +196,22 @@ TEST(Collectives, AreKnownByEitherName) {
             CollectiveKind::kReduceScatter);
   EXPECT_EQ(collective_kind("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"),
             CollectiveKind::kUnknown);
+}
+
+TEST(Collectives, ServeTheParallelismThatTheirGroupIsNamedFor) {
+  EXPECT_EQ(parallelism_of("default_pg"), "world");
+  EXPECT_EQ(parallelism_of("TENSOR_MODEL_PARALLEL_GROUP"), "tp");
+  EXPECT_EQ(parallelism_of("PIPELINE_MODEL_PARALLEL_GROUP"), "pp");
+  EXPECT_EQ(parallelism_of("DATA_PARALLEL_GROUP_WITH_CP"), "dp");
+  EXPECT_EQ(parallelism_of("CONTEXT_PARALLEL_GROUP"), "cp");
+  EXPECT_EQ(parallelism_of("TENSOR_AND_CONTEXT_PARALLEL_GROUP"), "tp-cp");
+  EXPECT_EQ(parallelism_of("EXPERT_MODEL_PARALLEL_GROUP"), "ep");
+  EXPECT_EQ(parallelism_of("EXPERT_TENSOR_PARALLEL_GROUP"), "etp");
+  EXPECT_EQ(parallelism_of("EXPERT_DATA_PARALLEL_GROUP"), "edp");
+  EXPECT_EQ(parallelism_of("mesh_tp"), "tp");
+  EXPECT_EQ(parallelism_of("mesh_dp_shard"), "dp");
+  EXPECT_EQ(parallelism_of("undefined"), "");
+  EXPECT_EQ(parallelism_of(""), "");
 }
 
 TEST(KernelClass, GoesByTheNameAndNotByItsTemplateArguments) {

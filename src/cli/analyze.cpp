@@ -42,6 +42,12 @@ void leave_out_telemetry(const std::vector<std::string>& files,
   });
 }
 
+Flag files_at_a_time() {
+  Flag flag = threads_flag();
+  flag.help = "files at a time; by default one a processor";
+  return flag;
+}
+
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
@@ -62,7 +68,7 @@ std::vector<Flag> analyze_flags() {
        "input",
        "go on counting where CharLLM-PPT's files kept 32 bits of a counter",
        {}},
-      threads_flag(),
+      files_at_a_time(),
   };
 }
 
@@ -90,6 +96,26 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
                          : report::trace_text(summary, traces.dropped, style));
   if (!as_json && telemetry.any)
     console.answer('\n' + report::telemetry_text(telemetry.log, power, style));
+  return 0;
+}
+
+std::vector<Flag> import_flags() {
+  using Takes = Flag::Takes;
+  return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
+          files_at_a_time()};
+}
+
+base::Result<int> run_import(const Arguments& arguments, const Console& console) {
+  if (!arguments.has("out"))
+    return base::input_error(
+        "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(arguments.words, threads));
+  note_truncated(traces.ranks, console);
+  const run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
+  ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
+  console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
+                                       : report::import_text(run, arguments.value("out")));
   return 0;
 }
 

@@ -42,7 +42,7 @@ TEST(OperatorEnergy, AGemmPaysForItsMultiplicationsItsOperandsAndItsBytes) {
   op.bytes = 3.0 * 8192 * 8192 * 2;
   const physics::Energy energy = energy_of(round_job(), op);
   EXPECT_NEAR(energy.tensor_j, 0.549756, 1e-6);  // 1.099512e12 * 0.5e-12
-  EXPECT_NEAR(energy.cache_j, 0.398630, 1e-6);   // (1.099512e12 * 0.01171875 + 402.65e6) * 30e-12
+  EXPECT_NEAR(energy.cache_j, 0.398627, 1e-6);   // (1.099512e12 * 0.01171875 + 402.65e6) * 30e-12
   EXPECT_NEAR(energy.memory_j, 0.036239, 1e-6);  // 402.65e6 * 90e-12
   EXPECT_EQ(energy.vector_j + energy.link_j, 0);
 }

@@ -32,7 +32,7 @@ StepActivity coarser(const StepActivity& fine, int factor);
 /// for peaks and the spectrum.
 struct Slicing {
   double coarse_s = 0.1, fine_s = 0.025;
-  int most_coarse = 32, least_fine = 64, most_fine = 4096;
+  int most_coarse = 256, least_fine = 64, most_fine = 4096;
 };
 struct StepActivities {
   StepActivity fine, coarse;  ///< the same work

@@ -42,15 +42,13 @@ Load to_load(const Energy& energy, double seconds) {
 
 GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity,
                            const StepActivity& fine)
-    : fleet_(fleet), activity_(activity), fine_(fine) {
+    : fleet_(fleet),
+      activity_(activity),
+      fine_(fine),
+      knee_hz_(fleet.kind.clocks.floor(fleet.kind.voltage.knee_hz)) {
   const auto slices = static_cast<size_t>(activity.slices);
-  clocked_share_.assign(slices, 0.0);
-  for (size_t role = 0; role < activity.roles.size(); ++role) {
+  for (size_t role = 0; role < activity.roles.size(); ++role)
     busiest_.push_back(busiest_parts(fine.roles[role], slices, fine.slice_s()));
-    for (size_t i = 0; i < slices; ++i)
-      clocked_share_[i] = std::clamp(activity.roles[role].clocked_s[i] / activity.slice_s(),
-                                     clocked_share_[i], 1.0);
-  }
 }
 
 Load GovernedStep::load(size_t gpu, size_t slice, double slice_s) const {
@@ -66,13 +64,40 @@ ClockDecision GovernedStep::decide(size_t gpu, size_t slice, double slice_s,
   ClockDecision decision = physics::decide_clock(
       fleet_.kind, fleet_.silicon[gpu], fleet_.limits[gpu], surroundings.die_c[gpu],
       load(gpu, slice, slice_s), response, surroundings.ceiling_hz[gpu]);
+  if (decision.reasons == physics::kSwPowerCap)
+    decision.clock_hz = std::max(decision.clock_hz, knee_hz_);
   decision.clock_hz *= fleet_.speed[gpu];
   return decision;
+}
+
+/// The clock at which a GPU's clocked work would take as long as all its work does under its cap.
+/// Above the voltage's knee that is the clock decided. Below it a lower clock saves nothing but by
+/// slowing everything down, memory too: the slice lasts until its joules fit under the cap.
+double GovernedStep::pace_of(size_t gpu, size_t slice, double reference_hz,
+                             const Surroundings& surroundings) const {
+  const double base_s = activity_.slice_s();
+  const double share = std::min(1.0, activity_.roles[role_of(gpu)].clocked_s[slice] / base_s);
+  const Response response{.clocked_share = share, .at_hz = reference_hz};
+  const ClockDecision decision = decide(gpu, slice, base_s, response, surroundings);
+  const double clock_hz = decision.clock_hz;
+  if (decision.reasons != physics::kSwPowerCap || clock_hz > knee_hz_ * fleet_.speed[gpu])
+    return clock_hz;
+  const double longer = 1 - share + share * reference_hz / clock_hz;
+  const physics::Silicon& silicon = fleet_.silicon[gpu];
+  const double die_c = surroundings.die_c[gpu];
+  const double watts =
+      fleet_.kind.power_w(clock_hz, die_c, load(gpu, slice, base_s * longer), silicon);
+  const double waiting_w = fleet_.kind.power_w(clock_hz, die_c, {}, silicon);
+  const double left_w = fleet_.limits[gpu].cap_w - waiting_w;
+  if (left_w <= 0) return fleet_.kind.clocks.lowest_hz;
+  const double stretch = std::max(1.0, (watts - waiting_w) / left_w);
+  return share * reference_hz / (longer * stretch - (1 - share));
 }
 
 void GovernedStep::at_length(double step_s, const Surroundings& surroundings,
                              FleetStep& step) const {
   const auto slices = static_cast<size_t>(activity_.slices);
+  step.pace_hz.clear();
   step.slice_s.assign(slices, step_s / activity_.slices);
   step.step_s = step_s;
   fill(surroundings, step);
@@ -84,20 +109,19 @@ void GovernedStep::find_pace(double reference_hz, const Surroundings& surroundin
   step.pace_hz.assign(slices, 0.0);
   step.slice_s.assign(slices, 0.0);
   for (size_t slice = 0; slice < slices; ++slice) {
-    double pace_hz = INFINITY;
+    double pace_hz = INFINITY, longer = 1;
     for (size_t gpu = 0; gpu < fleet_.role.size(); ++gpu) {
       if (!has_rank(gpu)) continue;
-      const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
-      if (clocked_s <= 0) continue;  // it waits whatever its clock
-      const Response response{.clocked_share = std::min(1.0, clocked_s / activity_.slice_s()),
-                              .at_hz = reference_hz};
-      pace_hz = std::min(pace_hz,
-                         decide(gpu, slice, activity_.slice_s(), response, surroundings).clock_hz);
+      const double share =
+          std::min(1.0, activity_.roles[role_of(gpu)].clocked_s[slice] / activity_.slice_s());
+      if (share <= 0) continue;  // it waits whatever its clock
+      const double clock_hz = pace_of(gpu, slice, reference_hz, surroundings);
+      const double own = 1 - share + share * reference_hz / clock_hz;
+      longer = std::isinf(pace_hz) ? own : std::max(longer, own);
+      pace_hz = std::min(pace_hz, clock_hz);
     }
-    if (std::isinf(pace_hz)) pace_hz = reference_hz;
-    const double share = clocked_share_[slice];
-    step.pace_hz[slice] = pace_hz;
-    step.slice_s[slice] = activity_.slice_s() * (1 - share + share * reference_hz / pace_hz);
+    step.pace_hz[slice] = std::isinf(pace_hz) ? reference_hz : pace_hz;
+    step.slice_s[slice] = activity_.slice_s() * longer;
   }
 }
 
@@ -112,6 +136,15 @@ void GovernedStep::at_pace(double reference_hz, double length_factor,
 void GovernedStep::fill(const Surroundings& surroundings, FleetStep& step) const {
   step.gpus.resize(static_cast<size_t>(fleet_.gpus()));
   for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) fill_gpu(gpu, surroundings, step);
+}
+
+/// The clock of a GPU's work in a slice: its own, but where only slowing everything down holds the
+/// cap, the pace; and never below the pace, which was found for the slowest.
+double GovernedStep::working_clock(const ClockDecision& decision, size_t slice,
+                                   const FleetStep& step) const {
+  if (step.pace_hz.empty() || decision.reasons != physics::kSwPowerCap) return decision.clock_hz;
+  const double pace_hz = step.pace_hz[slice];
+  return decision.clock_hz <= knee_hz_ ? pace_hz : std::max(decision.clock_hz, pace_hz);
 }
 
 void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetStep& step) const {
@@ -132,7 +165,8 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
     if (now.awake)
       sum.active_w +=
           share * fleet_.kind.active_w * v * v * decision.clock_hz / fleet_.kind.clocks.highest_hz;
-    sum.clock_hz += share * decision.clock_hz;
+    sum.clock_hz +=
+        share * std::max(working_clock(decision, slice, step), fleet_.kind.clocks.lowest_hz);
     if ((decision.reasons & physics::kThrottleReasons) != 0) sum.throttled += share;
     for (size_t i = 0; i < kCountedReasons.size(); ++i)
       if ((decision.reasons & kCountedReasons[i]) != 0) sum.reasons[i] += static_cast<float>(share);
@@ -140,7 +174,7 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
     if (has_rank(gpu)) {
       const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
       work_s += clocked_s;
-      stretched_s += clocked_s / decision.clock_hz;
+      stretched_s += clocked_s / working_clock(decision, slice, step);
       peak_w = fleet_.kind.power_w(decision.clock_hz, die_c,
                                    to_load(busiest_[role_of(gpu)][slice], slice_s), silicon);
     }

@@ -45,9 +45,10 @@ struct Surroundings {
 /// Decides the clock of every GPU in every slice of a step, and what it draws.
 ///
 /// Work is synchronous: a slice lasts as long as the slowest GPU at work in it needs,
-///   d = d0 (1 - g + g f0 / f_slow),
-/// g the clocked share of the role that has most of it. A GPU faster than the slowest waits: its
+///   d = d0 max (1 - g + g f0 / f),
+/// g the share of the slice that follows the GPU's clock. A GPU faster than the slowest waits: its
 /// work, hence its joules but for the voltage, are the same, so it runs as high as its cap allows.
+/// A cap below what the knee of the voltage curve draws lengthens the slice until its joules fit.
 /// Therefore two rounds: what could each GPU run at if all went along with it; the lowest of that
 /// sets the pace; then what each runs at, given the pace.
 class GovernedStep {
@@ -77,6 +78,10 @@ class GovernedStep {
   physics::ClockDecision decide(size_t gpu, size_t slice, double slice_s,
                                 const physics::Response& response,
                                 const Surroundings& surroundings) const;
+  double pace_of(size_t gpu, size_t slice, double reference_hz,
+                 const Surroundings& surroundings) const;
+  double working_clock(const physics::ClockDecision& decision, size_t slice,
+                       const FleetStep& step) const;
   void find_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
   void fill(const Surroundings& surroundings, FleetStep& step) const;
   void fill_gpu(size_t gpu, const Surroundings& surroundings, FleetStep& step) const;
@@ -86,9 +91,9 @@ class GovernedStep {
   const Fleet& fleet_;
   const StepActivity& activity_;
   const StepActivity& fine_;
+  double knee_hz_ = 0;  ///< below it a lower clock does not lower the voltage
   /// [role][slice]: the busiest part within, as energy over the whole slice.
   std::vector<std::vector<physics::Energy>> busiest_;
-  std::vector<double> clocked_share_;  ///< by slice, of the role that has most
 };
 
 }  // namespace ergometer::engine

@@ -18,12 +18,13 @@
 namespace ergometer::engine {
 namespace {
 
-constexpr int64_t kLargeJob = 2048;
+/// Slices times GPUs that are looked at one by one, at most, as far as 16 slices allow.
+constexpr int64_t kMostDecisions = 8192;
 
-/// Many GPUs are alike: fewer slices then.
-Slicing slicing(const spec::Job& job) {
+Slicing slicing(const Fleet& fleet) {
   Slicing result;
-  if (job.gpus > kLargeJob) result.most_coarse = 16;
+  result.most_coarse =
+      static_cast<int>(std::clamp<int64_t>(kMostDecisions / fleet.gpus(), 16, result.most_coarse));
   return result;
 }
 
@@ -122,7 +123,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   if (job.conditions.cluster_cap_w > 0)
     ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
 
-  const StepActivities activity = step_activities(input, energies, slicing(job));
+  const StepActivities activity = step_activities(input, energies, slicing(fleet));
   PowerLoop loop(input, activity.coarse, activity.fine, nominal);
   FleetHeat heat(fleet, job.cluster.node);
   PowerRecord record(fleet);

@@ -8,7 +8,7 @@ namespace ergometer::importer {
 
 /// The largest time in nanoseconds that is read, either side of zero, 146 years: sums and
 /// differences of two stay within 64 bits.
-inline constexpr int64_t kLargestTime = int64_t{1} << 62;
+inline constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;
 
 /// A JSON number of microseconds as whole nanoseconds, from its digits and never through a double,
 /// which has steps of 0.25 us at today's epoch time: "1428625731622.25" gives 1428625731622250.

@@ -10,7 +10,9 @@
 #include "base/parallel.h"
 #include "import/byte_source.h"
 #include "import/kineto/kineto.h"
+#include "import/read_ahead.h"
 #include "import/tar.h"
+#include "run/run.h"
 
 namespace ergometer::importer {
 namespace {
@@ -29,7 +31,8 @@ constexpr size_t kHeadBytes = 512;
 
 class FileReader {
  public:
-  explicit FileReader(bool named) : named_(named) {}
+  /// `ahead`: there is a processor to spare for unpacking.
+  FileReader(bool named, bool ahead) : named_(named), ahead_(ahead) {}
   base::Result<void> read(ByteSource& source, const std::string& name, int layer = 0);
   Traces take() { return std::move(traces_); }
 
@@ -37,7 +40,7 @@ class FileReader {
   base::Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
   base::Result<void> read_trace(ByteSource& source, const std::string& name);
 
-  bool named_;
+  bool named_, ahead_;
   Traces traces_;
 };
 
@@ -70,7 +73,9 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   }
   if (head.starts_with("\x1f\x8b") && layer < kMostLayers) {
     const auto unpacked = unpack_gzip(peeked, name);
-    return read(*unpacked, name, layer + 1);
+    if (!ahead_ || layer > 0) return read(*unpacked, name, layer + 1);
+    const auto ahead = read_ahead(*unpacked);
+    return read(*ahead, name, layer + 1);
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   if (const std::string kind = foreign_kind(head); !kind.empty())
@@ -145,9 +150,31 @@ base::Result<std::vector<Input>> list_inputs(const std::vector<std::string>& pat
   return inputs;
 }
 
-base::Result<Traces> read_input(const Input& input) {
+/// A Run holds traces that were imported before.
+base::Result<Traces> read_run_file(const std::string& path) {
+  ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
+  if (run.traces.empty())
+    return base::input_error(
+        fmt::format("{}: is a {} Run, which holds no traces", path, run.source));
+  return Traces{std::move(run.traces), std::move(run.dropped)};
+}
+
+base::Result<bool> is_sqlite(const std::string& path) {
+  ERGOMETER_ASSIGN(const auto file, open_file(path));
+  PeekSource peeked(*file);
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  return head.starts_with("SQLite format 3");
+}
+
+base::Result<Traces> read_input(const Input& input, bool ahead) {
+  std::error_code error;
+  // A pipe can be read only once.
+  if (fs::is_regular_file(input.path, error)) {
+    ERGOMETER_ASSIGN(const bool sqlite, is_sqlite(input.path));
+    if (sqlite) return read_run_file(input.path);
+  }
   ERGOMETER_ASSIGN(const auto file, open_file(input.path));
-  FileReader reader(input.named);
+  FileReader reader(input.named, ahead);
   ERGOMETER_TRY(reader.read(*file, input.path));
   return reader.take();
 }
@@ -187,7 +214,9 @@ void put_in_order(Traces& traces) {
 base::Result<Traces> read_traces(const std::vector<std::string>& paths, size_t threads) {
   ERGOMETER_ASSIGN(const std::vector<Input> inputs, list_inputs(paths));
   std::vector<base::Result<Traces>> results(inputs.size());
-  base::parallel_for(inputs.size(), threads, [&](size_t i) { results[i] = read_input(inputs[i]); });
+  base::parallel_for(inputs.size(), threads, [&](size_t i) {
+    results[i] = read_input(inputs[i], inputs.size() < threads);
+  });
   Traces all;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (results[i]) {

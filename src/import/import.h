@@ -15,12 +15,13 @@ struct Traces {
 };
 
 /// Reads whatever stands at `paths`: traces, packed by gzip or not, tar archives of them, and
-/// folders (searched to the bottom) of all these. What a file is, its first bytes say, not its
-/// name. In a folder or an archive a file of another kind is passed over and counted; a path given
-/// by itself must be a trace. Files are read on `threads` threads; the result does not depend on
-/// them.
+/// folders (searched to the bottom) of all these; Runs into which such were imported. What a file
+/// is, its first bytes say, not its name. In a folder or an archive a file of another kind is
+/// passed over and counted; a path given by itself must be a trace. Files are read on `threads`
+/// threads; the result does not depend on them.
 ///
-/// A trace that does not say its rank gets the lowest that no other has.
+/// What a Run's traces left out is kept. A trace that does not say its rank gets the lowest that no
+/// other has.
 base::Result<Traces> read_traces(const std::vector<std::string>& paths, size_t threads);
 
 }  // namespace ergometer::importer

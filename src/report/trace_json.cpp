@@ -70,7 +70,9 @@ void write_collectives(JsonWriter& json, const std::vector<analysis::CollectiveR
   for (const analysis::CollectiveRow& row : rows) {
     json.begin_object(JsonWriter::Layout::kOneLine);
     json.member("name", analysis::to_word(row.kind)).member("group", row.group);
-    json.member("description", row.description).member("dtype", row.dtype);
+    json.member("description", row.description);
+    json.member("parallelism", analysis::parallelism_of(row.description))
+        .member("dtype", row.dtype);
     json.member("group_size", row.group_size).member("count", row.count);
     json.member("total_ns", row.total_ns);
     if (row.known > 0) {
@@ -140,6 +142,22 @@ std::string trace_json(const analysis::TraceSummary& summary,
   json.end_object();
   if (more) more(json);
   write_findings(json, summary.findings);
+  json.end_object();
+  return json.take();
+}
+
+std::string import_json(const run::Run& run, const std::string& path) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema_version", run::kSchemaVersion).member("source", run.source);
+  json.member("run", path).key("files").begin_array();
+  for (const run::RankTrace& trace : run.traces) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("rank", trace.rank);
+    json.member("file", trace.file).member("gpu_events", trace.events.size());
+    json.member("truncated", trace.truncated).end_object();
+  }
+  json.end_array();
+  write_dropped(json, run.dropped);
   json.end_object();
   return json.take();
 }

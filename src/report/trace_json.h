@@ -16,4 +16,7 @@ std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped,
                        const std::function<void(base::JsonWriter&)>& more = {});
 
+/// What was imported into the Run file `path`.
+std::string import_json(const run::Run& run, const std::string& path);
+
 }  // namespace ergometer::report

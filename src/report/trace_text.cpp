@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/sum.h"
 #include "base/text.h"
 #include "report/format.h"
 
@@ -94,7 +95,7 @@ std::string shortened(std::string_view name) {
 
 int64_t total_of(const std::vector<analysis::KernelRow>& rows) {
   int64_t total = 0;
-  for (const analysis::KernelRow& row : rows) total += row.total_ns;
+  for (const analysis::KernelRow& row : rows) analysis::add_time(total, row.total_ns);
   return total;
 }
 
@@ -131,7 +132,8 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
   for (size_t i = 0; i < std::min(summary.collectives.size(), kCollectivesShown); ++i) {
     const analysis::CollectiveRow& row = summary.collectives[i];
     std::string name(analysis::to_word(row.kind));
-    const std::string& group = row.description.empty() ? row.group : row.description;
+    std::string group = analysis::parallelism_of(row.description);
+    if (group.empty()) group = row.description.empty() ? row.group : row.description;
     if (!group.empty()) name += fmt::format(" ({})", group);
     constexpr size_t kWidth = 24;
     out += fmt::format("  {:<{}}{:>5}{:>7}{:>11}{}\n", name.substr(0, kWidth), kWidth,
@@ -181,6 +183,13 @@ std::string trace_text(const analysis::TraceSummary& summary,
         collectives_table(summary, style), findings_text(summary, style), dropped_text(dropped)})
     if (!part.empty()) out += '\n' + part;
   return out;
+}
+
+std::string import_text(const run::Run& run, const std::string& path) {
+  const size_t files = run.traces.size();
+  return fmt::format("{}: {} GPU events of {} {}\n{}", path,
+                     base::format_count(static_cast<int64_t>(run.kernels.size())), files,
+                     files == 1 ? "trace" : "traces", dropped_text(run.dropped));
 }
 
 }  // namespace ergometer::report

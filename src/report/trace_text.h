@@ -13,4 +13,7 @@ namespace ergometer::report {
 std::string trace_text(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped, const TextStyle& style);
 
+/// What was imported into the Run file `path`.
+std::string import_text(const run::Run& run, const std::string& path);
+
 }  // namespace ergometer::report

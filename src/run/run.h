@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "run/gpu_trace.h"
 
 namespace ergometer::run {
 
@@ -168,7 +169,9 @@ struct Run {
   std::vector<Link> links;
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none
-  std::vector<Kernel> kernels;       ///< of sampled ranks
+  std::vector<Kernel> kernels;       ///< of sampled ranks; of an imported Run its traces' events
+  std::vector<RankTrace> traces;     ///< what was imported, a trace a file
+  std::vector<Dropped> dropped;      ///< what was left out on import
   std::string limiter;               ///< the one thing that limits the job, a sentence
   std::string job_json;
 };

@@ -13,6 +13,7 @@
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "run/summary_fields.h"
+#include "run/trace_tables.h"
 
 // A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
 // complete, so a reader never sees half a Run. The schema is described in docs/run-file.md: change
@@ -123,6 +124,7 @@ void fill(Database& db, const Run& run) {
   db.execute("BEGIN");
   db.execute(kSchema);
   create_power_tables(db);
+  if (!run.traces.empty()) create_trace_tables(db);
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
@@ -130,6 +132,7 @@ void fill(Database& db, const Run& run) {
   insert_ranks(db, run);
   insert_kernels(db, run);
   insert_power(db, run);
+  if (!run.traces.empty()) insert_traces(db, run);
   db.execute("COMMIT");
 }
 
@@ -327,8 +330,12 @@ base::Result<Run> read_run(const std::string& path) {
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
+  const bool whole = select_traces(db, run);
   if (!db.ok())
     return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (!whole)
+    return base::input_error(
+        fmt::format("{}: the Run is damaged: rows of its traces refer to what is not there", path));
   return run;
 }
 

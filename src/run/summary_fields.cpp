@@ -91,6 +91,10 @@ constexpr std::array kFields = std::to_array<SummaryField>({
 std::span<const SummaryField> summary_fields() { return kFields; }
 
 bool is_known(const SummaryField& field, const Run& run) {
+  // Traces tell how long a step took and where it went, and nothing else of the summary.
+  if (!run.traces.empty())
+    return field.name == "performance.step_time_s" ||
+           field.name.starts_with("performance.breakdown_s.");
   if (run.has_power) return true;
   for (const std::string_view group : {"power.", "thermal.", "cluster_power."})
     if (field.name.starts_with(group)) return false;

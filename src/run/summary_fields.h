@@ -16,7 +16,8 @@ struct SummaryField {
   void (*set)(Run&, double);
 };
 
-/// Whether the Run says anything about it: power and heat only where `has_power`.
+/// Whether the Run says anything about it: power and heat only where `has_power`, of
+/// traces only steps.
 bool is_known(const SummaryField& field, const Run& run);
 
 /// In the contract's order. `memory.fits` is 0 or 1 here; strings, lists, links, stages and ranks

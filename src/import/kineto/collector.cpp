@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 #include "import/decimal.h"
 #include "import/kineto/json_text.h"
@@ -76,7 +77,7 @@ EventUse use_of_category(std::string_view category) {
   if (category == "cpu_op" || category == "user_annotation" || category == "Operator")
     return EventUse::kNamed;
   if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime" ||
-      category == "hip_runtime")
+      category == "hip_runtime" || category == "xpu_runtime" || category == "privateuse1_runtime")
     return EventUse::kLaunch;
   if (equal_ignoring_case(category, "kernel") || is_memory(category)) return EventUse::kGpu;
   return EventUse::kNone;
@@ -150,10 +151,12 @@ void Collector::add_gpu(const EventText& event) {
   gpu.correlation = whole_or(event.correlation, -1);
   gpu.device = stream_number(event.device.empty() ? event.process : event.device);
   gpu.stream = stream_number(event.stream.empty() ? event.thread : event.stream);
-  if (gpu.kind == run::GpuClass::kCommunication && !event.collective.empty())
-    gpu.collective = add_collective(event);
+  if (gpu.kind == run::GpuClass::kCommunication) {
+    if (!event.collective.empty()) gpu.collective = add_collective(event);
+    if (event.collective.empty())
+      unnamed_.emplace_back(trace_.events.size(), whole_or(event.external_id, -1));
+  }
   trace_.events.push_back(gpu);
-  external_ids_.push_back(whole_or(event.external_id, -1));
 }
 
 void Collector::add_launch(const EventText& event) {
@@ -195,15 +198,24 @@ void Collector::join_collectives() {
     return found != comm_ops_.end() && found->external_id == external_id ? found->collective
                                                                          : run::GpuEvent::kNone;
   };
-  for (size_t i = 0; i < trace_.events.size(); ++i) {
-    run::GpuEvent& event = trace_.events[i];
-    if (event.kind != run::GpuClass::kCommunication || event.collective != run::GpuEvent::kNone)
-      continue;
-    if (external_ids_[i] >= 0) event.collective = op_of(external_ids_[i]);
+  for (const auto& [index, external_id] : unnamed_) {
+    run::GpuEvent& event = trace_.events[index];
+    if (external_id >= 0) event.collective = op_of(external_id);
     const run::Launch* launch = run::launch_of(trace_, event);
     if (event.collective == run::GpuEvent::kNone && launch != nullptr)
       event.collective = op_of(launch->external_id);
   }
+}
+
+/// Calls that put nothing on a GPU (synchronisation, queries) are no launches.
+void Collector::keep_launches_of_events() {
+  std::vector<int64_t> wanted;
+  wanted.reserve(trace_.events.size());
+  for (const run::GpuEvent& event : trace_.events) wanted.push_back(event.correlation);
+  std::sort(wanted.begin(), wanted.end());
+  std::erase_if(trace_.launches, [&](const run::Launch& launch) {
+    return !std::binary_search(wanted.begin(), wanted.end(), launch.correlation);
+  });
 }
 
 int64_t Collector::entries() const {
@@ -213,11 +225,15 @@ int64_t Collector::entries() const {
 }
 
 run::RankTrace Collector::finish(const std::string& file) {
-  std::stable_sort(trace_.launches.begin(), trace_.launches.end(),
-                   [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+  // Not a stable sort: that takes as much memory again as the launches have.
+  std::sort(trace_.launches.begin(), trace_.launches.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.correlation, a.start_ns, a.duration_ns, a.external_id) <
+           std::tie(b.correlation, b.start_ns, b.duration_ns, b.external_id);
+  });
   std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
                    [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   join_collectives();
+  keep_launches_of_events();
   for (size_t i = 0; i < dropped_.size(); ++i) {
     if (dropped_[i] == 0) continue;
     trace_.dropped.push_back(

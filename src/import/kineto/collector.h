@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "run/gpu_trace.h"
@@ -76,11 +77,13 @@ class Collector {
   uint32_t name_index(std::string_view escaped);
   uint32_t add_collective(const EventText& event);
   void join_collectives();
+  void keep_launches_of_events();
 
   run::RankTrace trace_;
   Index names_;
   std::vector<CommOp> comm_ops_;
-  std::vector<int64_t> external_ids_;  ///< of the GPU events
+  /// GPU events that communicate and do not say what, with their external id.
+  std::vector<std::pair<size_t, int64_t>> unnamed_;
   std::array<int64_t, static_cast<size_t>(DropReason::kCount)> dropped_{};
   int64_t phases_ = 0;
   std::string scratch_;

@@ -194,7 +194,7 @@ void KinetoReader::read_repaired(std::string_view text) {
 /// The list of events, from behind its opening bracket to behind its closing one.
 base::Result<void> KinetoReader::read_events() {
   using End = EventParser::Outcome::End;
-  uint64_t one_by_one_until = 0;  ///< simdjson refused the text up to here
+  uint64_t one_by_one_until = 0;  ///< simdjson can do nothing with the text up to here
   for (;;) {
     char c = 0;
     ERGOMETER_ASSIGN(const bool any, next_char(',', c));
@@ -212,14 +212,17 @@ base::Result<void> KinetoReader::read_events() {
       continue;
     }
     if (window_.size() < Window::kFirstBytes / 2) ERGOMETER_TRY(window_.more());
-    const size_t cut = last_boundary(window_.text());
+    // No more at once than a window's first size: it may have grown for one large value, and damage
+    // makes us begin again behind it.
+    const std::string_view stretch = window_.text().substr(0, Window::kFirstBytes);
+    const size_t cut = last_boundary(stretch);
     EventParser::Outcome outcome{End::kStuck, 0};
     if (cut > 0)
       outcome = parser_.parse(window_.data(), cut, window_.capacity_behind(0), collector_);
     window_.consume(outcome.taken);
     if (outcome.end == End::kList) return {};
     if (outcome.end == End::kStuck && outcome.taken == 0)
-      one_by_one_until = window_.offset() + std::max<size_t>(cut, 1);
+      one_by_one_until = window_.offset() + (cut > 0 ? cut : stretch.size());
   }
 }
 

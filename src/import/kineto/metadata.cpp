@@ -41,7 +41,9 @@ bool is_metadata(std::string_view key) {
 
 void read_member(std::string_view key, std::string_view json, Metadata& metadata) {
   if (key == "baseTimeNanoseconds") {
-    metadata.base_time_ns = whole_number(unquoted(json)).value_or(0);
+    // Half of what a time may be: times on the common clock still fit.
+    const int64_t base = whole_number(unquoted(json)).value_or(0);
+    if (base >= 0 && base <= kLargestTime / 2) metadata.base_time_ns = base;
     return;
   }
   if (key == "traceName") {
