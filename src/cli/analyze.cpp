@@ -110,9 +110,22 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
     return base::input_error(
         "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(arguments.words, threads));
+  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(arguments.words, {}));
+  importer::Traces traces;
+  if (!telemetry.any || !telemetry.rest.empty()) {
+    ERGOMETER_ASSIGN(traces, importer::read_traces(telemetry.rest, threads));
+  }
+  leave_out_telemetry(telemetry.files, traces.dropped);
   note_truncated(traces.ranks, console);
-  const run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
+  std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
+            std::back_inserter(traces.dropped));
+  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
+  run.telemetry = importer::telemetry_run(telemetry.log).telemetry;
+  if (telemetry.any)
+    console.note(
+        fmt::format("{} rows of telemetry are kept; nodes', windows' and other series "
+                    "than power, temperature, clock and event reasons are not",
+                    run.telemetry.size()));
   ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
   console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
                                        : report::import_text(run, arguments.value("out")));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "run/gpu_trace.h"
 
 namespace ergometer::run {
@@ -133,5 +134,9 @@ struct Run;
 /// A Run's telemetry rows as series by rank, so that a simulated, a recorded and an imported job
 /// are looked at by the same analysis. A zero is no reading.
 DeviceLog device_log(const Run& run);
+/// The same of a Run file, without reading what else it holds.
+base::Result<DeviceLog> read_device_log(const std::string& path);
+/// Whether a Run file holds imported traces; false of what is no Run.
+bool has_traces(const std::string& path);
 
 }  // namespace ergometer::run

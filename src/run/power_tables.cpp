@@ -88,7 +88,10 @@ void select_cluster(Database& db, ClusterPower& cluster) {
   while (bands.step()) cluster.bands.push_back({bands.real(0), bands.real(1), bands.real(2)});
 }
 
+}  // namespace
+
 void select_telemetry(Database& db, std::vector<Telemetry>& telemetry) {
+  if (!db.has_table("telemetry")) return;
   Statement select(db, "SELECT * FROM telemetry ORDER BY rowid");
   while (select.step())
     telemetry.push_back({.time_ns = select.integer(0),
@@ -100,8 +103,6 @@ void select_telemetry(Database& db, std::vector<Telemetry>& telemetry) {
                          .sm_clock_mhz = select.real(6),
                          .event_reasons = select.integer(7)});
 }
-
-}  // namespace
 
 void create_power_tables(Database& db) { db.execute(kSchema); }
 
@@ -116,7 +117,7 @@ void insert_power(Database& db, const Run& run) {
 
 void select_power(Database& db, Run& run) {
   run.has_power = db.number("SELECT count(*) FROM summary WHERE name = 'power.mean_w_per_gpu'") > 0;
-  if (db.has_table("telemetry")) select_telemetry(db, run.telemetry);
+  select_telemetry(db, run.telemetry);
   if (!run.has_power) return;
   select_parts(db, kGpuScope, run.power.gpu_parts);
   select_parts(db, kNodeScope, run.power.node_parts);

@@ -13,4 +13,7 @@ void insert_power(Database& db, const Run& run);
 /// Reads what there is: a file may be older than these tables.
 void select_power(Database& db, Run& run);
 
+/// Its telemetry rows alone.
+void select_telemetry(Database& db, std::vector<Telemetry>& telemetry);
+
 }  // namespace ergometer::run

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "run/device_log.h"
 #include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
@@ -337,6 +338,25 @@ base::Result<Run> read_run(const std::string& path) {
     return base::input_error(
         fmt::format("{}: the Run is damaged: rows of its traces refer to what is not there", path));
   return run;
+}
+
+base::Result<DeviceLog> read_device_log(const std::string& path) {
+  Database db(path, Database::Access::kRead);
+  ERGOMETER_TRY(check_is_run(db, path));
+  Run run;
+  select_run(db, run);
+  select_telemetry(db, run.telemetry);
+  if (!db.ok())
+    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  DeviceLog log = device_log(run);
+  for (Device& device : log.devices) device.file = path;
+  return log;
+}
+
+bool has_traces(const std::string& path) {
+  Database db(path, Database::Access::kRead);
+  if (!check_is_run(db, path) || !db.has_table("trace_files")) return false;
+  return db.number("SELECT count(*) FROM trace_files") > 0;
 }
 
 }  // namespace ergometer::run

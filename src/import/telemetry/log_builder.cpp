@@ -74,6 +74,10 @@ void LogBuilder::add(size_t device, run::Metric metric, int64_t time_ns, double 
   at->samples.push_back({time_ns, value});
 }
 
+void LogBuilder::add_devices(std::vector<run::Device> devices) {
+  for (run::Device& device : devices) log_.devices.push_back(std::move(device));
+}
+
 void LogBuilder::drop(std::string_view reason, int64_t count) {
   if (count == 0) return;
   const auto found = reasons_.find(reason);

@@ -101,6 +101,7 @@ class Reader {
   /// Whether something may be a trace.
   base::Result<bool> read(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_archive(ByteSource& source, const std::string& name, int layer);
+  bool read_run(const std::string& path);
   bool read_or_drop(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_folder(const std::string& folder);
   void note_twins(const std::string& name, const std::string& text);
@@ -212,6 +213,22 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
   return other;
 }
 
+/// A Run's rows of telemetry; its traces, if it has any, are read by who reads traces.
+bool Reader::read_run(const std::string& path) {
+  const auto file = open_file(path);
+  if (!file) return false;
+  PeekSource peeked(**file);
+  const auto head = peeked.peek(16);
+  if (!head || !head->starts_with("SQLite format 3")) return false;
+  auto log = run::read_device_log(path);
+  if (!log || log->devices.empty()) return true;
+  result_.any = true;
+  result_.files.push_back(path);
+  log_.begin_file(path);
+  log_.add_devices(std::move(log->devices));
+  return true;
+}
+
 base::Result<void> Reader::read_path(const std::string& path) {
   std::error_code error;
   const size_t before = result_.files.size();
@@ -221,6 +238,8 @@ base::Result<void> Reader::read_path(const std::string& path) {
     other = true;
   } else if (fs::is_directory(path, error)) {
     ERGOMETER_ASSIGN(other, read_folder(path));
+  } else if (read_run(path)) {
+    other = run::has_traces(path);
   } else if (const auto file = open_file(path)) {
     ERGOMETER_ASSIGN(other, read(**file, path, 0));
   }
