@@ -42,6 +42,19 @@ void leave_out_telemetry(const std::vector<std::string>& files,
   });
 }
 
+/// The traces beside telemetry. A folder that held telemetry need not hold one.
+base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t threads) {
+  if (telemetry.any && telemetry.rest.empty()) return importer::Traces{};
+  auto traces = importer::read_traces(telemetry.rest, threads);
+  if (!traces && telemetry.any && telemetry.rest_may_be_empty) {
+    telemetry.log.dropped.push_back(
+        {telemetry.rest.front(), "holds other files, none of which is a trace", 1});
+    return importer::Traces{};
+  }
+  if (traces) leave_out_telemetry(telemetry.files, traces->dropped);
+  return traces;
+}
+
 Flag files_at_a_time() {
   Flag flag = threads_flag();
   flag.help = "files at a time; by default one a processor";
@@ -74,18 +87,17 @@ std::vector<Flag> analyze_flags() {
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(const importer::Telemetry telemetry,
+  ERGOMETER_ASSIGN(importer::Telemetry telemetry,
                    importer::read_telemetry(arguments.words, {arguments.has("repair")}));
+  ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   const analysis::TelemetryReport power = analysis::analyze_telemetry(telemetry.log);
   const bool as_json = arguments.has("json");
   const report::TextStyle style = terminal_style(console.out);
-  if (telemetry.any && telemetry.rest.empty()) {
+  if (telemetry.any && traces.ranks.empty()) {
     console.answer(as_json ? report::telemetry_json(telemetry.log, power)
                            : report::telemetry_text(telemetry.log, power, style));
     return 0;
   }
-  ERGOMETER_ASSIGN(importer::Traces traces, importer::read_traces(telemetry.rest, threads));
-  leave_out_telemetry(telemetry.files, traces.dropped);
   note_truncated(traces.ranks, console);
   ERGOMETER_TRY(select_steps(arguments, traces.ranks));
   const analysis::TraceSummary summary = analysis::summarize(traces.ranks);
@@ -111,11 +123,7 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
         "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(arguments.words, {}));
-  importer::Traces traces;
-  if (!telemetry.any || !telemetry.rest.empty()) {
-    ERGOMETER_ASSIGN(traces, importer::read_traces(telemetry.rest, threads));
-  }
-  leave_out_telemetry(telemetry.files, traces.dropped);
+  ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
   std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
             std::back_inserter(traces.dropped));

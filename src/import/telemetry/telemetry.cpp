@@ -243,7 +243,9 @@ base::Result<void> Reader::read_path(const std::string& path) {
   } else if (const auto file = open_file(path)) {
     ERGOMETER_ASSIGN(other, read(**file, path, 0));
   }
-  if (other || result_.files.size() == before) result_.rest.push_back(path);
+  const bool none = result_.files.size() == before;
+  if (other || none) result_.rest.push_back(path);
+  if (none) result_.rest_may_be_empty = false;
   return {};
 }
 

@@ -19,6 +19,8 @@ struct Telemetry {
   run::DeviceLog log;
   bool any = false;  ///< at least one file was telemetry
   std::vector<std::string> rest;
+  /// All of `rest` held telemetry too: it need not hold a trace.
+  bool rest_may_be_empty = true;
   std::vector<std::string> files;  ///< those that were read
 };
 
