@@ -14,7 +14,7 @@ import tempfile
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 ROOT = GOLDEN.parents[1]
-TIMEOUT_S = 60
+TIMEOUT_S = 240  # a hang, not slowness: sanitized programs take minutes for a study
 
 
 def text_block(raw, scratch, root):
