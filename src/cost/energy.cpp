@@ -26,7 +26,6 @@
 #include "cost/energy.h"
 
 #include "cost/cost.h"
-#include "physics/gpu_power.h"
 
 namespace ergometer::cost {
 namespace {
@@ -52,20 +51,20 @@ double bytes_of(spec::Precision precision) {
 
 double tensor_j_per_flop(const EnergyModel::Parameters& p, spec::Precision precision) {
   switch (precision) {
-    case spec::Precision::kFp32: return p.tensor_fp32;
+    case spec::Precision::kFp32: return p.work.tensor_fp32;
     case spec::Precision::kFp16:
-    case spec::Precision::kBf16: return p.tensor_fp16;
-    case spec::Precision::kFp8: return p.tensor_fp8;
-    case spec::Precision::kNvfp4: return p.tensor_fp4;
+    case spec::Precision::kBf16: return p.work.tensor_fp16;
+    case spec::Precision::kFp8: return p.work.tensor_fp8;
+    case spec::Precision::kNvfp4: return p.work.tensor_fp4;
   }
-  return p.tensor_fp16;
+  return p.work.tensor_fp16;
 }
 
 physics::Energy gemm_energy(const EnergyModel::Parameters& p, const Operator& op) {
   const double cache_bytes_per_flop = bytes_of(op.precision) * (1 / p.tile_m + 1 / p.tile_n) / 2;
   return {.tensor_j = op.flops * tensor_j_per_flop(p, op.precision),
-          .cache_j = (op.flops * cache_bytes_per_flop + op.bytes) * p.cache,
-          .memory_j = op.bytes * p.memory};
+          .cache_j = (op.flops * cache_bytes_per_flop + op.bytes) * p.work.cache,
+          .memory_j = op.bytes * p.work.memory};
 }
 
 physics::Energy attention_energy(const EnergyModel::Parameters& p, const Operator& op) {
@@ -73,45 +72,40 @@ physics::Energy attention_energy(const EnergyModel::Parameters& p, const Operato
   const double scores = channels > 0 ? op.flops / (2 * channels) : 0;
   const double cache_bytes = op.flops * bytes_of(op.precision) / (2 * kQueriesPerPass) + op.bytes;
   return {.tensor_j = op.flops * tensor_j_per_flop(p, op.precision),
-          .vector_j = kScoreFlops * scores * p.vector,
-          .cache_j = cache_bytes * p.cache,
-          .memory_j = op.bytes * p.memory};
+          .vector_j = kScoreFlops * scores * p.work.vector,
+          .cache_j = cache_bytes * p.work.cache,
+          .memory_j = op.bytes * p.work.memory};
 }
 
 physics::Energy memory_energy(const EnergyModel::Parameters& p, const Operator& op) {
   // The state-space scan is the one memory-bound kernel whose FLOPs are matrix work.
-  return {.tensor_j = op.flops * p.tensor_fp16,
-          .vector_j = kVectorFlopsPerByte * op.bytes * p.vector,
-          .cache_j = op.bytes * p.cache,
-          .memory_j = op.bytes * p.memory};
+  return {.tensor_j = op.flops * p.work.tensor_fp16,
+          .vector_j = kVectorFlopsPerByte * op.bytes * p.work.vector,
+          .cache_j = op.bytes * p.work.cache,
+          .memory_j = op.bytes * p.work.memory};
 }
 
 physics::Energy collective_energy(const EnergyModel::Parameters& p, const Operator& op,
                                   const plan::GroupPlacement& where) {
   const Traffic sent = traffic(op, where);
   const double bytes = sent.intra_bytes + sent.nic_bytes;
-  return {.cache_j = p.wire_memory_bytes * bytes * p.cache,
-          .memory_j = p.wire_memory_bytes * bytes * p.memory,
-          .link_j = 2 * bytes * p.link};
+  return {.cache_j = kWireMemoryBytes * bytes * p.work.cache,
+          .memory_j = kWireMemoryBytes * bytes * p.work.memory,
+          .link_j = 2 * bytes * p.work.link};
 }
 
 }  // namespace
 
 base::Result<EnergyModel> EnergyModel::make(const spec::Job& job) {
   const spec::Gpu& gpu = job.cluster.node.gpu;
-  ERGOMETER_ASSIGN(const physics::EnergyPerWork work, physics::energy_per_work(gpu));
+  ERGOMETER_ASSIGN(physics::EnergyPerWork work, physics::energy_per_work(gpu));
   const double activity = 1 - work.data_share * (1 - job.conditions.operand_activity);
-  return EnergyModel({.tensor_fp32 = work.tensor_fp32 * activity,
-                      .tensor_fp16 = work.tensor_fp16 * activity,
-                      .tensor_fp8 = work.tensor_fp8 * activity,
-                      .tensor_fp4 = work.tensor_fp4 * activity,
-                      .vector = work.vector * activity,
-                      .cache = work.cache * activity,
-                      .memory = work.memory * activity,
-                      .link = work.link,
+  for (double* energy : {&work.tensor_fp32, &work.tensor_fp16, &work.tensor_fp8, &work.tensor_fp4,
+                         &work.vector, &work.cache, &work.memory})
+    *energy *= activity;
+  return EnergyModel({.work = work,
                       .tile_m = gpu.parameters.at("gemm.tile_m"),
-                      .tile_n = gpu.parameters.at("gemm.tile_n"),
-                      .wire_memory_bytes = kWireMemoryBytes});
+                      .tile_n = gpu.parameters.at("gemm.tile_n")});
 }
 
 physics::Energy EnergyModel::energy(const Operator& op, const plan::GroupPlacement& where) const {

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "physics/energy.h"
+#include "physics/gpu_power.h"
 #include "plan/plan.h"
 #include "spec/job.h"
 
@@ -20,11 +21,8 @@ class EnergyModel {
 
   /// What the model reads from the catalog and the job.
   struct Parameters {
-    double tensor_fp32 = 0, tensor_fp16 = 0, tensor_fp8 = 0, tensor_fp4 = 0;  ///< J/FLOP
-    double vector = 0;                                                        ///< J/FLOP
-    double cache = 0, memory = 0, link = 0;                                   ///< J/B
-    double tile_m = 0, tile_n = 0;                                            ///< of GEMMs' output
-    double wire_memory_bytes = 0;  ///< HBM traffic of a collective for each byte it sends
+    physics::EnergyPerWork work;    ///< at the job's operand activity
+    double tile_m = 0, tile_n = 0;  ///< of GEMMs' output
   };
 
  private:

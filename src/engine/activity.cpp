@@ -98,7 +98,9 @@ StepActivities step_activities(const EngineInput& input, const cost::EnergyTable
   std::vector<Activities> times;
   run_representatives(input, durations(input), times);
   const double step_s = last_end_s(times);
-  const int coarse = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
+  // Many slices come in eights, so that intervals can look at eight sums of them.
+  const int wanted = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
+  const int coarse = wanted > 8 ? wanted / 8 * 8 : wanted;
   const double fine_s = std::min(slicing.fine_s, step_s / slicing.least_fine);
   const int factor = pieces(step_s / coarse, fine_s, std::max(1, slicing.most_fine / coarse));
   StepActivities result;

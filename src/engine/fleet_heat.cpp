@@ -8,10 +8,11 @@ namespace {
 
 /// The thermal governor holds the die this far below its limit, between two lattice steps.
 constexpr double kMarginC = 0.25;
-/// How steeply power falls with the clock, near the top: d ln P / d ln f of dynamic power.
+/// How steeply power falls with the clock, near the top: d ln P / d ln f of dynamic power. Assumed;
+/// it sets how fast the ceiling is found, not where.
 constexpr double kPowerExponent = 2.2;
 constexpr double kLeastFlow = 0.05;
-/// Time in which the thermal governor's steps catch up with the die.
+/// Time in which the thermal governor's steps catch up with the die, assumed.
 constexpr double kCeilingLagS = 2;
 
 std::vector<double> resistances(const Fleet& fleet) {
@@ -145,12 +146,7 @@ void FleetHeat::advance(double dt_s, std::span<const double> watts,
   heat_.advance(dt_s, die_w_, memory_w_);
 }
 
-void FleetHeat::start_at(double celsius) {
-  const std::vector<double> nothing(die_w_.size(), 0.0);
-  for (int64_t node = 0; node < fleet_.nodes; ++node) heat_.set_inlet(node, celsius);
-  heat_.settle(nothing, nothing);
-  set_coolant(1);
-}
+void FleetHeat::start_at(double celsius) { heat_.start_at(celsius); }
 
 void FleetHeat::cool_down() {
   FleetStep idle;

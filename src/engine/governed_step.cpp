@@ -31,13 +31,6 @@ std::vector<Energy> busiest_parts(const RoleActivity& fine, size_t coarse_slices
   return result;
 }
 
-Load to_load(const Energy& energy, double seconds) {
-  return {.core_w = energy.core_j() / seconds,
-          .memory_w = energy.memory_j / seconds,
-          .link_w = energy.link_j / seconds,
-          .awake = true};
-}
-
 }  // namespace
 
 GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity,
@@ -53,7 +46,7 @@ GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity,
 
 Load GovernedStep::load(size_t gpu, size_t slice, double slice_s) const {
   if (!has_rank(gpu)) return {.core_w = 0, .memory_w = 0, .link_w = 0, .awake = false};
-  return to_load(activity_.roles[role_of(gpu)].slices[slice], slice_s);
+  return physics::load_of(activity_.roles[role_of(gpu)].slices[slice], slice_s);
 }
 
 ClockDecision GovernedStep::decide(size_t gpu, size_t slice, double slice_s,
@@ -140,11 +133,12 @@ void GovernedStep::fill(const Surroundings& surroundings, FleetStep& step) const
 
 /// The clock of a GPU's work in a slice: its own, but where only slowing everything down holds the
 /// cap, the pace; and never below the pace, which was found for the slowest.
-double GovernedStep::working_clock(const ClockDecision& decision, size_t slice,
+double GovernedStep::working_clock(size_t gpu, const ClockDecision& decision, size_t slice,
                                    const FleetStep& step) const {
   if (step.pace_hz.empty() || decision.reasons != physics::kSwPowerCap) return decision.clock_hz;
   const double pace_hz = step.pace_hz[slice];
-  return decision.clock_hz <= knee_hz_ ? pace_hz : std::max(decision.clock_hz, pace_hz);
+  return decision.clock_hz <= knee_hz_ * fleet_.speed[gpu] ? pace_hz
+                                                           : std::max(decision.clock_hz, pace_hz);
 }
 
 void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetStep& step) const {
@@ -166,7 +160,7 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
       sum.active_w +=
           share * fleet_.kind.active_w * v * v * decision.clock_hz / fleet_.kind.clocks.highest_hz;
     sum.clock_hz +=
-        share * std::max(working_clock(decision, slice, step), fleet_.kind.clocks.lowest_hz);
+        share * std::max(working_clock(gpu, decision, slice, step), fleet_.kind.clocks.lowest_hz);
     if ((decision.reasons & physics::kThrottleReasons) != 0) sum.throttled += share;
     for (size_t i = 0; i < kCountedReasons.size(); ++i)
       if ((decision.reasons & kCountedReasons[i]) != 0) sum.reasons[i] += static_cast<float>(share);
@@ -174,9 +168,10 @@ void GovernedStep::fill_gpu(size_t gpu, const Surroundings& surroundings, FleetS
     if (has_rank(gpu)) {
       const double clocked_s = activity_.roles[role_of(gpu)].clocked_s[slice];
       work_s += clocked_s;
-      stretched_s += clocked_s / working_clock(decision, slice, step);
-      peak_w = fleet_.kind.power_w(decision.clock_hz, die_c,
-                                   to_load(busiest_[role_of(gpu)][slice], slice_s), silicon);
+      stretched_s += clocked_s / working_clock(gpu, decision, slice, step);
+      peak_w =
+          fleet_.kind.power_w(decision.clock_hz, die_c,
+                              physics::load_of(busiest_[role_of(gpu)][slice], slice_s), silicon);
     }
     sum.peak_w = std::max(sum.peak_w, peak_w);
   }
@@ -194,7 +189,8 @@ void GovernedStep::slice_power(int slice, const FleetStep& step, const Surroundi
     const ClockDecision decision = decide(gpu, at, slice_s, {}, surroundings);
     const Load now = load(gpu, at, slice_s);
     watts[gpu] =
-        fleet_.kind.power_w(decision.clock_hz, surroundings.die_c[gpu], now, fleet_.silicon[gpu]);
+        fleet_.kind.power_w(decision.clock_hz, surroundings.die_c[gpu], now, fleet_.silicon[gpu]) +
+        fleet_.burn_w[gpu];
     memory_w[gpu] = fleet_.kind.memory_heat_w(now);
     clock_hz[gpu] = decision.clock_hz;
     reasons[gpu] = decision.reasons;

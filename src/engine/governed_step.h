@@ -80,7 +80,7 @@ class GovernedStep {
                                 const Surroundings& surroundings) const;
   double pace_of(size_t gpu, size_t slice, double reference_hz,
                  const Surroundings& surroundings) const;
-  double working_clock(const physics::ClockDecision& decision, size_t slice,
+  double working_clock(size_t gpu, const physics::ClockDecision& decision, size_t slice,
                        const FleetStep& step) const;
   void find_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
   void fill(const Surroundings& surroundings, FleetStep& step) const;

@@ -33,7 +33,8 @@ class PowerLoop {
   bool settle(const Fleet& fleet, FleetHeat& heat);
 
   /// Steps from the state of `heat` on, for `duration_s` seconds, in stretches of constant power,
-  /// parts of a step or many, as fast as temperatures move. `watch` sees every stretch: its start and its length, after the heat moved.
+  /// parts of a step or many, as fast as temperatures move. `watch` sees every stretch: its start
+  /// and its length, after the heat moved.
   void run(const Fleet& fleet, FleetHeat& heat, double duration_s,
            const std::function<void(double start_s, double length_s)>& watch);
 

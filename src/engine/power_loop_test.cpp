@@ -6,12 +6,13 @@
 
 #include "engine/powered.h"
 #include "engine/simulate.h"
-#include "spec/settings.h"
+#include "engine/test_job.h"
 
 namespace ergometer::engine {
 namespace {
 
-using Values = std::vector<std::pair<std::string, std::string>>;
+using test::job_of;
+using test::Values;
 
 /// Llama-3-8B on two air-cooled nodes of eight H100: TP 2, PP 2, DP 4, 8 micro batches.
 spec::Job job_with(const Values& more = {}) {
@@ -24,11 +25,7 @@ spec::Job job_with(const Values& more = {}) {
                    {"global_batch_size", "32"},
                    {"seq_length", "4096"}};
   values.insert(values.end(), more.begin(), more.end());
-  spec::Settings settings;
-  for (const auto& [name, value] : values) settings.set(name, value, {});
-  auto job = spec::resolve(settings);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  return job ? *std::move(job) : spec::Job{};
+  return job_of(values);
 }
 
 run::Run run_of(const Values& more = {}, bool ranks = false) {
@@ -41,6 +38,12 @@ double sum(const std::vector<run::PowerPart>& parts) {
   double watts = 0;
   for (const run::PowerPart& part : parts) watts += part.watts;
   return watts;
+}
+
+double mean(const std::vector<double>& values) {
+  double all = 0;
+  for (const double value : values) all += value / static_cast<double>(values.size());
+  return all;
 }
 
 /// The loop and all it needs, for tests that look inside.
@@ -130,10 +133,8 @@ TEST(PowerLoop, PartsAddUp) {
   EXPECT_NEAR(sum(run.power.node_parts), run.power.cluster_mean_w / 2, 1e-6);
   EXPECT_NEAR(run.power.energy_j_per_step, run.power.cluster_mean_w * run.performance.step_time_s,
               0.005 * run.power.energy_j_per_step);
-  double series_w = 0;
-  for (const double watts : run.cluster_power.watts)
-    series_w += watts / static_cast<double>(run.cluster_power.watts.size());
-  EXPECT_NEAR(series_w, run.power.cluster_mean_w, 0.01 * run.power.cluster_mean_w);
+  EXPECT_NEAR(mean(run.cluster_power.watts), run.power.cluster_mean_w,
+              0.01 * run.power.cluster_mean_w);
   EXPECT_LE(run.power.mean_w_per_gpu, run.power.p95_w_per_gpu);
   EXPECT_LE(run.power.p95_w_per_gpu, run.power.peak_w_per_gpu);
 }
@@ -173,6 +174,12 @@ TEST(PowerLoop, ADegradedNetworkCardSlowsTheJob) {
   EXPECT_GT(run_of({{"override", "node1.gpu3.nic=5%"}}).performance.step_time_s, 1.01 * nominal_s);
   EXPECT_GT(run_of({{"override", "node1.gpu3.link=10%"}}).performance.step_time_s,
             1.05 * nominal_s);
+}
+
+TEST(PowerLoop, ARunStartsAtTheTemperatureAskedFor) {
+  const run::Run warm = run_of({{"duration", "0.2"}, {"start_c", "80"}}),
+                 cold = run_of({{"duration", "0.2"}, {"start_c", "30"}});
+  EXPECT_NEAR(warm.thermal.mean_gpu_c - cold.thermal.mean_gpu_c, 50, 10);
 }
 
 TEST(PowerLoop, AHotterRoomIsSlowerOrHotter) {

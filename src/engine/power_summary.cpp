@@ -43,6 +43,14 @@ double percentile_95(std::vector<PowerSample> samples) {
   return 0;
 }
 
+/// What smoothing burns in all GPUs.
+double cluster_burn_w(const PowerContext& context) {
+  double burn_w = 0;
+  for (size_t gpu = 0; gpu < context.fleet.burn_w.size(); ++gpu)
+    burn_w += context.fleet.weight_of(gpu) * context.fleet.burn_w[gpu];
+  return burn_w;
+}
+
 /// A GPU's mean power by what takes it. Core work is told apart in the proportions of its energies.
 std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
                                       const std::vector<GpuRecord>& gpus, double step_s) {
@@ -62,6 +70,8 @@ std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
                                        {"links", work.link_j / step_s},
                                        {"clock_tree", active_w},
                                        {"constant", context.fleet.kind.constant_w}};
+  const double burn_w = cluster_burn_w(context) / static_cast<double>(context.fleet.ranks);
+  if (burn_w > 0) parts.push_back({"smoothing", burn_w});
   double leakage_w = total_w;
   for (const run::PowerPart& part : parts) leakage_w -= part.watts;
   parts.push_back({"leakage", leakage_w});
@@ -148,10 +158,7 @@ void fill_cluster_power(const PowerContext& context, const StepProfile& profile,
     result.bands.push_back({band.low_hz, band.high_hz, band.rms_w});
   result.dominant_hz = summary.dominant_hz;
   result.dominant_rms_w = summary.dominant_rms_w;
-  double burn_w = 0;
-  for (size_t gpu = 0; gpu < context.fleet.burn_w.size(); ++gpu)
-    burn_w += context.fleet.weight_of(gpu) * context.fleet.burn_w[gpu];
-  result.smoothing_burnt_w = burn_w;
+  result.smoothing_burnt_w = cluster_burn_w(context);
   peak_w = summary.peak_w;
 }
 
@@ -223,18 +230,26 @@ std::string thermal_limit(const PowerContext& context, const run::Thermal& therm
     return fmt::format(
         "{} GPUs reach {:.0f} C, where hardware turns them off: the job would not run",
         context.shut_down, gpu.shutdown_c);
-  const auto share = [&](size_t reason) { return thermal.event_shares[reason].fraction; };
+  const auto share = [&](uint32_t reason) {
+    for (size_t i = 0; i < kCountedReasons.size(); ++i)
+      if (kCountedReasons[i] == reason) return thermal.event_shares[i].fraction;
+    return 0.0;
+  };
+  constexpr double kWorthSaying = 0.001;
   const double top_mhz = gpu.clocks.highest_hz / kMegahertz;
-  if (share(4) > 0.001)
+  const double braked = share(physics::kHwPowerBrake), capped = share(physics::kSwPowerCap),
+               hot = share(physics::kSwThermalSlowdown) + share(physics::kHwThermalSlowdown);
+  if (braked > kWorthSaying)
     return fmt::format("the power brake holds GPUs at {:.0f} MHz {:.1f} % of the time",
-                       gpu.clocks.lowest_hz / kMegahertz, 100 * share(4));
-  if (share(2) + share(3) > 0.001)
+                       gpu.clocks.lowest_hz / kMegahertz, 100 * braked);
+  if (hot > kWorthSaying)
     return fmt::format("temperature: GPUs are held at {:.0f} C, their limit, {:.1f} % of the time",
-                       gpu.target_c, 100 * (share(2) + share(3)));
-  if (share(1) > 0.001)
+                       gpu.target_c, 100 * hot);
+  if (capped > kWorthSaying)
     return fmt::format("power: the cap holds clocks below {:.0f} MHz {:.1f} % of the time", top_mhz,
-                       100 * share(1));
-  if (share(0) > 0.001) return "nothing but the clock that was asked for";
+                       100 * capped);
+  if (share(physics::kApplicationsClocksSetting) > kWorthSaying)
+    return "nothing but the clock that was asked for";
   return fmt::format("nothing: GPUs run at their highest clock, {:.0f} MHz", top_mhz);
 }
 
@@ -264,6 +279,7 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
         {reason_name(kCountedReasons[i]),
          mean_over_ranks(context, gpus, [&](const auto& it) { return it.reasons[i]; })});
   thermal.limit = thermal_limit(context, thermal);
+  if (!context.settled) thermal.limit += "; clocks and temperatures did not come to rest";
 }
 
 void fill_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus,
@@ -288,7 +304,7 @@ void summarise_power(const PowerContext& context, const FleetStep& step, const S
   const std::vector<GpuRecord> gpus = context.record.gpus();
   fill_power(context, gpus, step, profile, result);
   fill_thermal(context, gpus, profile, result.thermal);
-  fill_ranks(context, gpus, profile, result.ranks);
+  if (context.ranks) fill_ranks(context, gpus, profile, result.ranks);
 }
 
 }  // namespace ergometer::engine

@@ -13,6 +13,8 @@ struct PowerContext {
   const StepActivity& activity;
   const PowerRecord& record;
   double shut_down = 0;  ///< GPUs at the temperature where hardware turns them off
+  bool settled = true;   ///< clocks and temperatures came to rest
+  bool ranks = false;    ///< fill the columns of every rank
 };
 
 /// Fills power, cluster_power, thermal and the ranks' columns of `result`. `step`: the last one.

@@ -63,15 +63,15 @@ void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, c
     uint32_t reasons = 0;
     for (size_t i = 0; i < kCountedReasons.size(); ++i)
       if (now.reasons[i] > 0.5f) reasons |= kCountedReasons[i];
-    const double watts = std::round(now.mean_w * fleet.silicon[gpu].sensor_gain * 1e3) / 1e3;
-    telemetry.push_back({.time_ns = static_cast<int64_t>(std::llround(time_s * 1e9)),
-                         .rank = rank,
-                         .power_w = watts,
-                         .average_power_w = watts,
-                         .gpu_c = std::floor(heat.surroundings().die_c[gpu]),
-                         .memory_c = std::floor(heat.memory_c()[gpu]),
-                         .sm_clock_mhz = std::round(now.clock_hz / 1e3) / 1e3,
-                         .event_reasons = reasons});
+    const double watts = now.mean_w * fleet.silicon[gpu].sensor_gain;
+    telemetry.push_back(sensor_reading({.time_s = time_s,
+                                        .rank = rank,
+                                        .instant_w = watts,
+                                        .average_w = watts,
+                                        .die_c = heat.surroundings().die_c[gpu],
+                                        .memory_c = heat.memory_c()[gpu],
+                                        .clock_hz = now.clock_hz,
+                                        .reasons = reasons}));
   }
 }
 
@@ -110,7 +110,9 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
 }  // namespace
 
 bool has_power_data(const spec::Job& job) {
-  return make_fleet(at_nominal_conditions(job)).has_value() &&
+  const spec::Node& node = job.cluster.node;
+  return physics::gpu_power(node.gpu).has_value() && physics::node_power(node).has_value() &&
+         physics::cooling_parameters(node, node.cooling).has_value() &&
          cost::EnergyModel::make(job).has_value();
 }
 
@@ -129,6 +131,11 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   PowerRecord record(fleet);
   Powered result;
   std::vector<run::Telemetry> readings;
+  bool settled = true;
+  if (burns(job)) {
+    loop.settle(fleet, heat);
+    burn(step_profile(loop, fleet, job, heat, {}), fleet);
+  }
   if (job.conditions.duration_s > 0) {
     if (job.conditions.start_c > 0)
       heat.start_at(job.conditions.start_c);
@@ -139,11 +146,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
       add_readings(start_s + length_s, loop.step(), heat, fleet, options.sampled_ranks, readings);
     });
   } else {
-    loop.settle(fleet, heat);
-    if (burns(job)) {
-      burn(step_profile(loop, fleet, job, heat, {}), fleet);
-      loop.settle(fleet, heat);
-    }
+    settled = loop.settle(fleet, heat);
     record.add(0, loop.step().step_s, loop.step(), heat);
   }
   result.reference_hz = loop.reference_hz();
@@ -152,7 +155,9 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
                              .fleet = fleet,
                              .activity = activity.coarse,
                              .record = record,
-                             .shut_down = heat.shut_down()};
+                             .shut_down = heat.shut_down(),
+                             .settled = settled,
+                             .ranks = options.ranks};
   const StepProfile profile = step_profile(loop, fleet, job, heat, options.sampled_ranks);
   summarise_power(context, loop.step(), profile, result);
   if (options.intervals) {

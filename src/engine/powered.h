@@ -14,6 +14,7 @@ struct PoweredOptions {
   std::span<const int64_t> sampled_ranks;  ///< whose spans and telemetry to keep
   bool events = false;                     ///< the reference engine plays the last step
   bool intervals = true;                   ///< of power and temperature
+  bool ranks = false;                      ///< fill the columns of every rank
 };
 
 /// A job's time, power and heat together: the loop of engine/power_loop.h under the job's
@@ -24,7 +25,7 @@ struct Powered {
   run::Power power;
   run::ClusterPower cluster_power;
   run::Thermal thermal;
-  std::vector<run::Rank> ranks;  ///< the power and heat columns, by rank
+  std::vector<run::Rank> ranks;  ///< the power and heat columns, by rank, if asked for
   std::vector<run::Telemetry> telemetry;
 };
 

@@ -5,26 +5,18 @@
 #include <cmath>
 
 #include "engine/simulate.h"
-#include "spec/settings.h"
+#include "engine/test_job.h"
 
 namespace ergometer::engine {
 namespace {
 
-using Values = std::vector<std::pair<std::string, std::string>>;
+using test::Values;
 
-/// Short names are allowed. Clocks are those that the prices hold for.
-std::string find_name(const std::string& word) {
-  const spec::SettingInfo* info = spec::find_setting(word);
-  return info == nullptr ? word : std::string(info->name);
-}
-
+/// Clocks are those that the prices hold for.
 spec::Job make_job(const Values& values) {
-  spec::Settings settings;
-  for (const auto& [name, value] : values) settings.set(find_name(name), value, {});
-  auto job = spec::resolve(settings);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  if (job) job->conditions.constant_clocks = true;
-  return job ? *std::move(job) : spec::Job{};
+  spec::Job job = test::job_of(values);
+  job.conditions.constant_clocks = true;
+  return job;
 }
 
 /// The step that is played in part against the whole one.

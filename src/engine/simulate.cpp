@@ -63,7 +63,8 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
       options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
   if (with_power) {
     ERGOMETER_ASSIGN(Powered powered, power_and_heat(input, {.sampled_ranks = options.sampled_ranks,
-                                                             .events = events}));
+                                                             .events = events,
+                                                             .ranks = options.all_ranks}));
     take(std::move(powered), result);
   } else {
     result.timeline = events ? simulate_events(input) : sweep(input);
@@ -75,8 +76,6 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   result.run.links = link_use(input, result.timeline.step_s);
   if (options.all_ranks)
     result.run.ranks = with_power_columns(rank_table(job, result.timeline), result.run.ranks);
-  else
-    result.run.ranks.clear();
   result.run.kernels = kernel_list(input, result.timeline.spans);
   result.run.limiter = limiter(input, result.timeline, result.run.performance);
   return result;

@@ -6,22 +6,15 @@
 #include <set>
 
 #include "engine/kernel_list.h"
+#include "engine/test_job.h"
 #include "spec/read.h"
-#include "spec/settings.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
 namespace {
 
-using Values = std::vector<std::pair<std::string, std::string>>;
-
-spec::Job make_job(const Values& values) {
-  spec::Settings settings;
-  for (const auto& [name, value] : values) settings.set(name, value, {});
-  auto job = spec::resolve(settings);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  return job ? *std::move(job) : spec::Job{};
-}
+using test::job_of;
+using test::Values;
 
 /// Llama-3-8B on two nodes of eight H100: TP 2, PP 2, DP 4, 8 micro batches.
 spec::Job small_job(const Values& more = {}) {
@@ -34,7 +27,7 @@ spec::Job small_job(const Values& more = {}) {
                    {"global_batch_size", "32"},
                    {"seq_length", "4096"}};
   values.insert(values.end(), more.begin(), more.end());
-  return make_job(values);
+  return job_of(values);
 }
 
 Simulation simulated(const spec::Job& job, const SimulateOptions& options = {}) {
@@ -171,13 +164,13 @@ TEST(LinkUse, NicBytesAreThePipelines) {
 // Many stages and few micro batches: the bubble is (p - 1) / (m + p - 1) = 3 / 7 of the step and
 // more than anything.
 TEST(Limiter, NamesTheBubble) {
-  const spec::Job job = make_job({{"model", "llama3-8b"},
-                                  {"cluster", "hgx-h100"},
-                                  {"gpus", "4"},
-                                  {"pipeline_model_parallel_size", "4"},
-                                  {"micro_batch_size", "1"},
-                                  {"global_batch_size", "4"},
-                                  {"seq_length", "8192"}});
+  const spec::Job job = job_of({{"model", "llama3-8b"},
+                                {"cluster", "hgx-h100"},
+                                {"gpus", "4"},
+                                {"pipeline_model_parallel_size", "4"},
+                                {"micro_batch_size", "1"},
+                                {"global_batch_size", "4"},
+                                {"seq_length", "8192"}});
   const run::Run run = simulated(job).run;
   EXPECT_NEAR(run.performance.pipeline_bubble_fraction, 3.0 / 7,
               0.06);  // the last stage also has the head
@@ -186,27 +179,27 @@ TEST(Limiter, NamesTheBubble) {
 
 // Tensor parallelism over the network costs more than anything else can.
 TEST(Limiter, NamesExposedCommunication) {
-  const spec::Job job = make_job({{"model", "llama3-8b"},
-                                  {"cluster", "charllm-h100"},
-                                  {"gpus", "16"},
-                                  {"tensor_model_parallel_size", "8"},
-                                  {"micro_batch_size", "1"},
-                                  {"global_batch_size", "2"},
-                                  {"seq_length", "1024"}});
+  const spec::Job job = job_of({{"model", "llama3-8b"},
+                                {"cluster", "charllm-h100"},
+                                {"gpus", "16"},
+                                {"tensor_model_parallel_size", "8"},
+                                {"micro_batch_size", "1"},
+                                {"global_batch_size", "2"},
+                                {"seq_length", "1024"}});
   const run::Run run = simulated(job).run;
   EXPECT_NE(run.limiter.find("exposed"), std::string::npos) << run.limiter;
   EXPECT_NE(run.limiter.find("network"), std::string::npos) << run.limiter;
 }
 
 TEST(Simulate, DecodeCountsOneTokenASequence) {
-  const spec::Job job = make_job({{"model", "llama3-8b"},
-                                  {"cluster", "hgx-h100"},
-                                  {"gpus", "8"},
-                                  {"tensor_model_parallel_size", "8"},
-                                  {"mode", "decode"},
-                                  {"micro_batch_size", "16"},
-                                  {"global_batch_size", "16"},
-                                  {"seq_length", "2048"}});
+  const spec::Job job = job_of({{"model", "llama3-8b"},
+                                {"cluster", "hgx-h100"},
+                                {"gpus", "8"},
+                                {"tensor_model_parallel_size", "8"},
+                                {"mode", "decode"},
+                                {"micro_batch_size", "16"},
+                                {"global_batch_size", "16"},
+                                {"seq_length", "2048"}});
   const run::Performance performance = simulated(job).run.performance;
   EXPECT_DOUBLE_EQ(performance.tokens_per_s, 16 / performance.step_time_s);
 }

@@ -13,7 +13,7 @@ constexpr double kMostReadings = 4096;
 
 /// One slice of a step over all GPUs.
 struct Slice {
-  std::vector<double> watts, memory_w, clock_hz, die_c, memory_c;
+  std::vector<double> watts, memory_w, clock_hz;
   std::vector<uint32_t> reasons;
 };
 
@@ -97,10 +97,7 @@ class Profile {
     for (size_t role = 0; role < means.size(); ++role) {
       role_gpus_.push_back(means[role].gpus);
       for (size_t i = first; i < first + factor; ++i) {
-        const physics::Energy& energy = fine.roles[role].slices[i];
-        const physics::Load load{.core_w = energy.core_j() / fine_s,
-                                 .memory_w = energy.memory_j / fine_s,
-                                 .link_w = energy.link_j / fine_s};
+        const physics::Load load = physics::load_of(fine.roles[role].slices[i], fine_s);
         roles_w_[role].push_back(
             std::min(fleet_.kind.power_w(means[role].clock_hz, means[role].die_c, load, {}),
                      fleet_.kind.excursion * fleet_.kind.cap_w));
@@ -127,11 +124,10 @@ class Profile {
   /// repeats, so the second of two is looked at.
   void smooth_roles() {
     const spec::Conditions& conditions = job_.conditions;
-    const physics::Smoothing smoothing{
-        .floor_w = conditions.smoothing_floor * fleet_.limits.front().cap_w,
-        .up_w_per_s = conditions.smoothing_up_w_per_s,
-        .down_w_per_s = conditions.smoothing_down_w_per_s,
-        .hysteresis_s = conditions.smoothing_hysteresis_s};
+    const physics::Smoothing smoothing{.floor_w = conditions.smoothing_floor * highest_cap_w(),
+                                       .up_w_per_s = conditions.smoothing_up_w_per_s,
+                                       .down_w_per_s = conditions.smoothing_down_w_per_s,
+                                       .hysteresis_s = conditions.smoothing_hysteresis_s};
     result_.role_burn_w.assign(roles_w_.size(), 0.0);
     if (smoothing.floor_w <= 0 && smoothing.up_w_per_s <= 0 && smoothing.down_w_per_s <= 0) return;
     const auto slices = static_cast<size_t>(loop_.governed().slices());
@@ -152,6 +148,13 @@ class Profile {
             std::max(0.0, target_w - coarse[slice]) / static_cast<double>(slices);
       }
     }
+  }
+
+  /// The floor is a share of the cap in force; single GPUs with a lower one are faults.
+  double highest_cap_w() const {
+    double cap_w = 0;
+    for (const physics::ClockLimits& limits : fleet_.limits) cap_w = std::max(cap_w, limits.cap_w);
+    return cap_w;
   }
 
   /// Raises what lies lowest, or scales all down, until the mean is `target_w`.
@@ -235,14 +238,14 @@ class Profile {
       if (time_s < 0) continue;
       while (at + 1 < slices.size() && slices[at + 1].start_s <= time_s) ++at;
       const SampledSlice& slice = slices[at];
-      result_.telemetry.push_back({.time_ns = static_cast<int64_t>(std::llround(time_s * 1e9)),
-                                   .rank = sampled_[sample],
-                                   .power_w = instants[i].watts,
-                                   .average_power_w = averages[i].watts,
-                                   .gpu_c = physics::reported_c(slice.die_c),
-                                   .memory_c = physics::reported_c(slice.memory_c),
-                                   .sm_clock_mhz = std::round(slice.clock_hz / 1e3) / 1e3,
-                                   .event_reasons = static_cast<int64_t>(slice.reasons)});
+      result_.telemetry.push_back(sensor_reading({.time_s = time_s,
+                                                  .rank = sampled_[sample],
+                                                  .instant_w = instants[i].watts,
+                                                  .average_w = averages[i].watts,
+                                                  .die_c = slice.die_c,
+                                                  .memory_c = slice.memory_c,
+                                                  .clock_hz = slice.clock_hz,
+                                                  .reasons = slice.reasons}));
     }
   }
 
@@ -261,6 +264,17 @@ class Profile {
 };
 
 }  // namespace
+
+run::Telemetry sensor_reading(const GpuMoment& moment) {
+  return {.time_ns = static_cast<int64_t>(std::llround(moment.time_s * 1e9)),
+          .rank = moment.rank,
+          .power_w = std::round(moment.instant_w * 1e3) / 1e3,
+          .average_power_w = std::round(moment.average_w * 1e3) / 1e3,
+          .gpu_c = physics::reported_c(moment.die_c),
+          .memory_c = physics::reported_c(moment.memory_c),
+          .sm_clock_mhz = std::round(moment.clock_hz / 1e3) / 1e3,
+          .event_reasons = static_cast<int64_t>(moment.reasons)};
+}
 
 StepProfile step_profile(const PowerLoop& loop, const Fleet& fleet, const spec::Job& job,
                          FleetHeat& heat, std::span<const int64_t> sampled) {

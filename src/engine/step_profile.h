@@ -14,6 +14,16 @@ struct PowerSample {
   double watts = 0, weight = 0;
 };
 
+/// A GPU at one moment, with what its power sensors see.
+struct GpuMoment {
+  double time_s = 0;
+  int64_t rank = 0;
+  double instant_w = 0, average_w = 0, die_c = 0, memory_c = 0, clock_hz = 0;
+  uint32_t reasons = 0;
+};
+/// The same in the steps in which a driver reports it: milliwatts, whole degrees, kilohertz.
+run::Telemetry sensor_reading(const GpuMoment& moment);
+
 /// What happens inside one step, slice by slice: power, clocks, and the ripple of temperatures that
 /// means over a step hide.
 struct StepProfile {

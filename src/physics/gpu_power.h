@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "physics/energy.h"
 #include "spec/cluster.h"
 
 namespace ergometer::physics {
@@ -41,6 +42,14 @@ struct Load {
   double link_w = 0;
   bool awake = true;  ///< kernels resident: the clock tree runs
 };
+
+/// Work whose joules are spread evenly over `seconds`.
+inline Load load_of(const Energy& energy, double seconds) {
+  return {.core_w = energy.core_j() / seconds,
+          .memory_w = energy.memory_j / seconds,
+          .link_w = energy.link_j / seconds,
+          .awake = true};
+}
 
 /// Power of one GPU (a die of a two-die module by itself):
 ///

@@ -111,8 +111,11 @@ Prediction predict(const MeasuredRun& row) {
   out.memory = std::move(estimate->memory);
   out.memory_bytes = out.measured.memory_between_steps ? estimate->allocated_after_step_bytes
                                                        : out.memory.peak_bytes;
-  // A power that cannot be predicted takes nothing from what can.
-  if (auto power = power_of_run(row, job)) out.power = *std::move(power);
+  auto power = power_of_run(row, job);
+  if (power)
+    out.power = *std::move(power);
+  else
+    out.power_skipped_reason = power.error().message;
   return out;
 }
 

@@ -33,6 +33,7 @@ struct Prediction {
   double memory_bytes =
       0;  ///< what the row's memory is held to: the peak, or what lies between steps
   std::optional<PowerQuantity> power;  ///< of a row that gives one
+  std::string power_skipped_reason;    ///< why a power that the row gives was not predicted
   engine::EvidenceKey kind;            ///< of the job; empty when there is none
   int64_t gpus = 0;
   /// Where the row belongs in a table, by dimension ("gpu", "parallelism", ...): of the job as

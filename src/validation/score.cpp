@@ -71,12 +71,16 @@ void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction
     score.rows.back().skipped_reason = prediction.skipped_reason;
     return;
   }
+  if (!prediction.power_skipped_reason.empty()) {
+    score.rows.push_back(scored(id, group, kPower, index));
+    score.rows.back().skipped_reason = prediction.power_skipped_reason;
+  }
   if (prediction.power) {
     const PowerQuantity& power = *prediction.power;
     ScoredRow row = scored(id, group, power.name, index);
     compare(row, power.measured, power.predicted, power.low, power.high);
     score.rows.push_back(std::move(row));
-    if (is_power_row(run)) {
+    if (!measured.step_time_s && !measured.memory_bytes) {
       ++score.accepted;
       return;
     }
@@ -85,7 +89,8 @@ void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction
   ScoredRow time = scored(id, group, kStepTime, index);
   compare(time, measured.step_time_s, p.step_time_s, p.step_time_s_low, p.step_time_s_high);
   if (!measured.step_time_s && !measured.memory_bytes)
-    time.skipped_reason = "the row gives no step time, no throughput and no memory to compare with";
+    time.skipped_reason =
+        "the row gives no step time, no throughput, no memory and no power to compare with";
   if (measured.step_time_s || !time.skipped_reason.empty()) score.rows.push_back(std::move(time));
   if (!measured.step_time_s && !measured.memory_bytes) return;
   ++score.accepted;
