@@ -48,7 +48,4 @@ struct Smoothed {
 /// `load`: what the work asks for, without smoothing.
 Smoothed smooth(const PowerSeries& load, const Smoothing& smoothing);
 
-/// What a supply's or a battery's storage does to what the grid sees: a first-order lag.
-PowerSeries behind_storage(const PowerSeries& load, double time_constant_s);
-
 }  // namespace ergometer::physics
