@@ -11,9 +11,6 @@ using physics::Energy;
 using physics::Load;
 using physics::Response;
 
-/// Power is called a peak when it lasts as long as a sensor averages over.
-constexpr double kPeakS = 0.025;
-
 /// By coarse slice, the fine slices side by side that take most for the length of a peak, as energy
 /// over the coarse slice.
 std::vector<Energy> busiest_parts(const RoleActivity& fine, size_t coarse_slices, double fine_s) {

@@ -15,6 +15,10 @@ inline constexpr std::array<uint32_t, 5> kCountedReasons = {
     physics::kApplicationsClocksSetting, physics::kSwPowerCap, physics::kSwThermalSlowdown,
     physics::kHwThermalSlowdown, physics::kHwPowerBrake};
 
+/// Power is called a peak when it lasts as long as a sensor averages over: 25 ms on A100 and H100
+/// (arXiv 2312.02741).
+inline constexpr double kPeakS = 0.025;
+
 /// One GPU over one step.
 struct GpuStep {
   double mean_w = 0;

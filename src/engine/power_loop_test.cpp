@@ -139,6 +139,17 @@ TEST(PowerLoop, PartsAddUp) {
   EXPECT_LE(run.power.p95_w_per_gpu, run.power.peak_w_per_gpu);
 }
 
+// A token takes a few milliseconds: nothing lasts 25 ms but the mean.
+TEST(PowerLoop, AShortStepHasNoPeak) {
+  const run::Run run = run_of({{"mode", "decode"},
+                               {"generate_tokens", "8"},
+                               {"pipeline_model_parallel_size", "1"},
+                               {"global_batch_size", "8"}});
+  ASSERT_LT(run.performance.step_time_s, 0.025);
+  EXPECT_NEAR(run.power.cluster_peak_w, run.power.cluster_mean_w, 0.01 * run.power.cluster_mean_w);
+  EXPECT_NEAR(run.power.peak_w_per_gpu, run.power.mean_w_per_gpu, 5);
+}
+
 TEST(PowerLoop, IntervalsHoldThePrediction) {
   const run::Run run = run_of();
   EXPECT_LT(run.power.mean_interval_w.low, run.power.mean_w_per_gpu);

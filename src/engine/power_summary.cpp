@@ -142,6 +142,22 @@ physics::PowerSeries whole_series(const PowerContext& context, const physics::Po
   return series;
 }
 
+/// The highest mean over as long as a GPU's peak lasts; a step shorter than that repeats.
+double sustained_peak_w(const physics::PowerSeries& series, bool repeats) {
+  const size_t count = series.watts.size();
+  const auto wanted =
+      static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / series.interval_s - 1e-9)));
+  const size_t length = std::min(count, wanted);
+  double window_j = 0, highest_j = 0;
+  const size_t end = repeats ? count + length - 1 : count;
+  for (size_t i = 0; i < end; ++i) {
+    window_j += series.watts[i % count];
+    if (i >= length) window_j -= series.watts[i - length];
+    if (i + 1 >= length) highest_j = std::max(highest_j, window_j);
+  }
+  return highest_j / static_cast<double>(length);
+}
+
 void fill_cluster_power(const PowerContext& context, const StepProfile& profile,
                         run::ClusterPower& result, double& peak_w) {
   const bool steady = context.job.conditions.duration_s <= 0;
@@ -159,7 +175,7 @@ void fill_cluster_power(const PowerContext& context, const StepProfile& profile,
   result.dominant_hz = summary.dominant_hz;
   result.dominant_rms_w = summary.dominant_rms_w;
   result.smoothing_burnt_w = cluster_burn_w(context);
-  peak_w = summary.peak_w;
+  peak_w = sustained_peak_w(series, steady);
 }
 
 void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
