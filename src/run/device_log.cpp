@@ -40,6 +40,25 @@ constexpr std::array kMetrics = std::to_array<MetricInfo>({
     {"sw_thermal_time", "s", 0, kMostSeconds, true},
     {"hw_thermal_time", "s", 0, kMostSeconds, true},
     {"hw_power_brake_time", "s", 0, kMostSeconds, true},
+    {"hotspot_temperature", "C", -100, 300, false},
+    {"temperature_margin", "C", -300, 300, false},
+    {"fabric_clock", "MHz", 0, 1e5, false},
+    {"pcie_replays", "1", 0, kMostBytes, true},
+    {"ecc_corrected", "1", 0, kMostBytes, true},
+    {"ecc_uncorrected", "1", 0, kMostBytes, true},
+    {"nvlink_errors", "1", 0, kMostBytes, true},
+    {"xid", "1", 0, 1e6, false},
+    {"memory_energy", "J", 0, 1e16, true},
+    {"cpu_utilization", "%", 0, 100, false},
+    {"load", "1", 0, 1e7, false},
+    {"inlet_temperature", "C", -100, 300, false},
+    {"outlet_temperature", "C", -100, 300, false},
+    {"fan_speed", "1/min", 0, 1e6, false},
+    {"net_sent", "B", 0, kMostBytes, true},
+    {"net_received", "B", 0, kMostBytes, true},
+    {"net_errors", "1", 0, kMostBytes, true},
+    {"net_wait", "1", 0, kMostBytes, true},
+    {"line_rate", "B/s", 0, 1e15, false},
 });
 static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
 
@@ -48,7 +67,7 @@ static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
 const MetricInfo& metric_info(Metric metric) { return kMetrics[static_cast<size_t>(metric)]; }
 
 const char* kind_name(DeviceKind kind) {
-  constexpr std::array kNames = {"gpu", "node", "switch", "meter"};
+  constexpr std::array kNames = {"gpu", "node", "switch", "meter", "cpu", "port"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -38,6 +38,25 @@ enum class Metric : uint8_t {
   kSwThermalTime,
   kHwThermalTime,
   kHwPowerBrakeTime,
+  kHotspotTemperature,  ///< the hottest place of the die
+  kTemperatureMargin,   ///< degrees below the temperature at which the GPU slows itself down
+  kFabricClock,
+  kPcieReplays,  ///< counters of events
+  kEccCorrected,
+  kEccUncorrected,
+  kNvlinkErrors,
+  kXid,             ///< number of the driver's latest error message
+  kMemoryEnergy,    ///< counter; of a CPU: its DRAM's
+  kCpuUtilization,  ///< share of time in which processors do not idle
+  kLoad,            ///< processes that run or wait to
+  kInletTemperature,
+  kOutletTemperature,
+  kFanSpeed,
+  kNetSent,  ///< counters of a network port
+  kNetReceived,
+  kNetErrors,
+  kNetWait,  ///< counter of times in which there was data and no credit to send it
+  kLineRate,
   kCount
 };
 
@@ -63,8 +82,8 @@ struct Series {
   std::vector<Sample> samples;
 };
 
-enum class DeviceKind : uint8_t { kGpu, kNode, kSwitch, kMeter };
-/// "gpu", "node", "switch", "meter"
+enum class DeviceKind : uint8_t { kGpu, kNode, kSwitch, kMeter, kCpu, kPort };
+/// "gpu", "node", "switch", "meter", "cpu" (a package), "port" (of a network card)
 const char* kind_name(DeviceKind kind);
 
 /// A stretch of time with the energy that a device used in it, as the file states it.
@@ -74,7 +93,7 @@ struct EnergyWindow {
   double energy_j = 0;
 };
 
-/// A GPU, a node at its plug, a switch, or a meter.
+/// A GPU, a node at its plug, a switch, a meter, a CPU package or a network port.
 struct Device {
   DeviceKind kind = DeviceKind::kGpu;
   int64_t rank = -1;  ///< of a GPU: as stated, else counted by host and index
@@ -131,8 +150,8 @@ struct DeviceLog {
 };
 
 struct Run;
-/// A Run's telemetry rows as series by rank, so that a simulated, a recorded and an imported job
-/// are looked at by the same analysis. A zero is no reading.
+/// A Run's log, or, where it has none, its telemetry rows as series by rank, so that a simulated, a
+/// recorded and an imported job are looked at by the same analysis. In a row a zero is no reading.
 DeviceLog device_log(const Run& run);
 /// The same of a Run file, without reading what else it holds.
 base::Result<DeviceLog> read_device_log(const std::string& path);

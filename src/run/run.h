@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "run/device_log.h"
 #include "run/gpu_trace.h"
+#include "run/host_clock.h"
 
 namespace ergometer::run {
 
@@ -172,6 +174,8 @@ struct Run {
   std::vector<Kernel> kernels;       ///< of sampled ranks; of an imported Run its traces' events
   std::vector<RankTrace> traces;     ///< what was imported, a trace a file
   std::vector<Dropped> dropped;      ///< what was left out on import
+  DeviceLog log;                     ///< recorded or imported telemetry, whole
+  std::vector<HostClock> clocks;     ///< of a recorded Run, a host each
   std::string limiter;               ///< the one thing that limits the job, a sentence
   std::string job_json;
 };

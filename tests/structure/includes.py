@@ -18,8 +18,11 @@ ALLOWED["physics"] = {"base", "spec"}
 # Files of other tools, and what they tell: they end in the same types as a Run of our own.
 ALLOWED["import"] = {"base", "run"}
 ALLOWED["analysis"] = {"base", "run"}
+# This machine's sensors; calibration measures through the same.
+ALLOWED["record"] = {"base", "run"}
+ALLOWED["calibration"].add("record")
 ALLOWED["report"].add("analysis")
-ALLOWED["cli"] |= {"import", "analysis"}
+ALLOWED["cli"] |= {"import", "record", "analysis"}
 for user in ("engine", "validation", "calibration", "report", "cli"):
     ALLOWED[user].add("run")
 
