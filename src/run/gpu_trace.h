@@ -48,6 +48,44 @@ struct StepMark {
   int64_t number = 0, start_ns = 0, end_ns = 0;
 };
 
+/// An operator of the framework on the CPU, whose launches carry its external id.
+struct Operator {
+  uint32_t name = 0;                  ///< into `RankTrace::names`: "aten::mm"
+  uint32_t shapes = GpuEvent::kNone;  ///< the same: "[[4096, 1024], [1024, 4096]]"
+  uint32_t dtypes = GpuEvent::kNone;  ///< the same: "[\"c10::BFloat16\", \"c10::BFloat16\"]"
+  int64_t external_id = -1;           ///< joins `Launch::external_id`
+  int64_t record_function_id = -1;    ///< joins an execution trace's `rf_id`
+  int64_t sequence = -1;              ///< joins forward and backward
+  int64_t forward_thread = -1;        ///< set in backward: where its forward ran
+  int64_t thread = -1;
+  int64_t start_ns = 0, duration_ns = 0;
+};
+
+/// A stretch that the program named: an NVTX range, a user annotation, its twin on a GPU's stream.
+struct Range {
+  uint32_t name = 0;  ///< into `RankTrace::names`
+  bool gpu = false;   ///< `thread` is a stream
+  int64_t thread = -1;
+  int64_t start_ns = 0, duration_ns = 0;
+};
+
+/// A piece of a pipeline stage's work, where a file tells it as such.
+struct PipelineTask {
+  enum class Kind : uint8_t {
+    kForward,
+    kBackward,  ///< of inputs and weights together
+    kBackwardInput,
+    kBackwardWeight,
+    kSend,
+    kReceive,
+    kOptimizer,
+    kOther,
+  };
+  Kind kind = Kind::kOther;
+  int64_t step = -1, micro_batch = -1, chunk = -1;
+  int64_t start_ns = 0, duration_ns = 0;
+};
+
 /// Entries of a file that are not part of the trace, and why.
 struct Dropped {
   std::string file, reason;
@@ -64,10 +102,14 @@ struct RankTrace {
   std::vector<std::string> names;
   std::vector<GpuEvent> events;
   std::vector<Collective> collectives;
-  std::vector<Launch> launches;  ///< in order of correlation
-  std::vector<StepMark> steps;   ///< in order of time
-  std::vector<Dropped> dropped;  ///< by reason, in the order in which they came up
-  bool truncated = false;        ///< the file ends in the middle
+  std::vector<Launch> launches;     ///< in order of correlation
+  std::vector<StepMark> steps;      ///< in order of time
+  std::vector<Operator> operators;  ///< those that launched GPU events and those around them
+  std::vector<Range> ranges;        ///< in order of time
+  std::vector<PipelineTask> tasks;  ///< in order of time
+  int64_t stage = -1, stages = -1;  ///< of the pipeline, where the file says
+  std::vector<Dropped> dropped;     ///< by reason, in the order in which they came up
+  bool truncated = false;           ///< the file ends in the middle
 };
 
 /// The call that put an event on the GPU; null where the trace does not have it.
