@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 
+#include "run/log_tables.h"
 #include "run/run.h"
 
 namespace ergometer::run {
@@ -72,6 +73,7 @@ const char* kind_name(DeviceKind kind) {
 }
 
 DeviceLog device_log(const Run& run) {
+  if (has_log(run.log)) return run.log;
   std::map<int64_t, std::map<Metric, std::vector<Sample>>> ranks;
   // Imported files may not have had them.
   const bool reasons = run.source != "imported" ||

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -176,6 +177,7 @@ struct Run {
   std::vector<Dropped> dropped;      ///< what was left out on import
   DeviceLog log;                     ///< recorded or imported telemetry, whole
   std::vector<HostClock> clocks;     ///< of a recorded Run, a host each
+  std::map<std::string, std::string> facts;  ///< of a recorded Run: "command", "host", ...
   std::string limiter;               ///< the one thing that limits the job, a sentence
   std::string job_json;
 };

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "run/device_log.h"
+#include "run/log_tables.h"
 #include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
@@ -64,6 +65,7 @@ void insert_run(Database& db, const Run& run) {
   insert.run("interval_reasons",
              fmt::format("{}", fmt::join(run.performance.interval_reasons, "\n")));
   insert.run("job", run.job_json);
+  for (const auto& [key, value] : run.facts) insert.run(key, value);
 }
 
 void insert_summary(Database& db, const Run& run) {
@@ -126,6 +128,8 @@ void fill(Database& db, const Run& run) {
   db.execute(kSchema);
   create_power_tables(db);
   if (!run.traces.empty()) create_trace_tables(db);
+  const bool log = has_log(run.log) || !run.clocks.empty() || run.source == "recorded";
+  if (log) create_log_tables(db);
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
@@ -134,6 +138,7 @@ void fill(Database& db, const Run& run) {
   insert_kernels(db, run);
   insert_power(db, run);
   if (!run.traces.empty()) insert_traces(db, run);
+  if (log) insert_log(db, run);
   db.execute("COMMIT");
 }
 
@@ -208,11 +213,19 @@ void select_run(Database& db, Run& run) {
   Statement select(db, "SELECT key, value FROM run");
   while (select.step()) {
     const std::string key = select.text(0);
-    if (key == "source") run.source = select.text(1);
-    if (key == "limiter") run.limiter = select.text(1);
-    if (key == "memory_advice") run.memory.advice = select.text(1);
-    if (key == "job") run.job_json = select.text(1);
-    if (key == "interval_reasons") run.performance.interval_reasons = lines_of(select.text(1));
+    if (key == "source") {
+      run.source = select.text(1);
+    } else if (key == "limiter") {
+      run.limiter = select.text(1);
+    } else if (key == "memory_advice") {
+      run.memory.advice = select.text(1);
+    } else if (key == "job") {
+      run.job_json = select.text(1);
+    } else if (key == "interval_reasons") {
+      run.performance.interval_reasons = lines_of(select.text(1));
+    } else if (key != "thermal_limit") {
+      run.facts[key] = select.text(1);
+    }
   }
 }
 
@@ -293,6 +306,23 @@ void select_kernels(Database& db, Run& run) {
   }
 }
 
+constexpr const char* kDamagedLog =
+    "its telemetry refer to what is not there or hold what no sensor reads";
+
+base::Result<void> check_read(const Database& db, const std::string& path, bool whole,
+                              const char* damage) {
+  if (!db.ok())
+    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (!whole)
+    return base::input_error(fmt::format("{}: the Run is damaged: rows of {}", path, damage));
+  return {};
+}
+
+/// Journals of a former file at this name: SQLite would take them for the new file's.
+void remove_journals(const std::string& path) {
+  for (const char* suffix : {"-journal", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+}
+
 }  // namespace
 
 base::Result<void> write_run(const Run& run, const std::string& path) {
@@ -305,6 +335,7 @@ base::Result<void> write_run(const Run& run, const std::string& path) {
     if (db.ok()) fill(db, run);
     if (!db.ok()) problem = db.problem();
   }
+  if (problem.empty()) remove_journals(path);
   if (problem.empty() && std::rename(partial.c_str(), path.c_str()) != 0)
     problem = "it cannot be renamed into place";
   if (problem.empty()) return {};
@@ -331,12 +362,11 @@ base::Result<Run> read_run(const std::string& path) {
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
-  const bool whole = select_traces(db, run);
-  if (!db.ok())
-    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
-  if (!whole)
-    return base::input_error(
-        fmt::format("{}: the Run is damaged: rows of its traces refer to what is not there", path));
+  const bool traces_whole = select_traces(db, run);
+  const bool log_whole = select_log(db, run.log);
+  select_clocks(db, run.clocks);
+  ERGOMETER_TRY(check_read(db, path, traces_whole, "its traces refer to what is not there"));
+  ERGOMETER_TRY(check_read(db, path, log_whole, kDamagedLog));
   return run;
 }
 
@@ -345,11 +375,12 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
   ERGOMETER_TRY(check_is_run(db, path));
   Run run;
   select_run(db, run);
-  select_telemetry(db, run.telemetry);
-  if (!db.ok())
-    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  const bool whole = select_log(db, run.log);
+  if (!has_log(run.log)) select_telemetry(db, run.telemetry);
+  ERGOMETER_TRY(check_read(db, path, whole, kDamagedLog));
   DeviceLog log = device_log(run);
-  for (Device& device : log.devices) device.file = path;
+  for (Device& device : log.devices)
+    if (device.file.empty()) device.file = path;
   return log;
 }
 
