@@ -48,9 +48,9 @@ std::vector<ReadingCell> cells_of(size_t number, const Device& device) {
   for (const Series& series : device.series)
     for (const Sample& sample : series.samples)
       cells.push_back({sample.time_ns, number, series.metric, sample.value});
-  std::stable_sort(
-      cells.begin(), cells.end(),
-      [](const ReadingCell& a, const ReadingCell& b) { return a.time_ns < b.time_ns; });
+  std::stable_sort(cells.begin(), cells.end(), [](const ReadingCell& a, const ReadingCell& b) {
+    return a.time_ns < b.time_ns;
+  });
   return cells;
 }
 
@@ -144,7 +144,8 @@ bool select_partial(Database& db, std::vector<Device>& devices) {
 
 bool select_windows(Database& db, std::vector<Device>& devices) {
   Statement select(
-      db, "SELECT device, name, start_ns, duration_ns, energy_j FROM energy_windows ORDER BY rowid");
+      db,
+      "SELECT device, name, start_ns, duration_ns, energy_j FROM energy_windows ORDER BY rowid");
   while (select.step()) {
     const int64_t number = select.integer(0);
     if (number < 0 || number >= static_cast<int64_t>(devices.size())) return false;
@@ -156,13 +157,14 @@ bool select_windows(Database& db, std::vector<Device>& devices) {
 
 void select_training(Database& db, std::vector<TrainingLog>& logs) {
   Statement select(
-      db, "SELECT log, file, job, benchmark, platform, global_batch FROM training_logs ORDER BY log");
+      db,
+      "SELECT log, file, job, benchmark, platform, global_batch FROM training_logs ORDER BY log");
   Statement phases(
       db, "SELECT name, start_ns, end_ns FROM training_phases WHERE log = ? ORDER BY rowid");
   Statement rates(db, "SELECT samples_per_s FROM training_rates WHERE log = ? ORDER BY rowid");
   while (select.step()) {
-    TrainingLog log{select.text(1), select.text(2), select.text(3), select.text(4), select.real(5),
-                    {},             {}};
+    TrainingLog log{
+        select.text(1), select.text(2), select.text(3), select.text(4), select.real(5), {}, {}};
     phases.bind_all(select.integer(0));
     while (phases.step())
       log.phases.push_back({phases.text(0), phases.integer(1), phases.integer(2)});

@@ -26,9 +26,8 @@ class LogTables : public testing::Test {
     return result ? "" : result.error().message;
   }
 
-  std::string path_ = (fs::temp_directory_path() /
-                       ("ergometer-log-" + std::to_string(getpid()) + ".run"))
-                          .string();
+  std::string path_ =
+      (fs::temp_directory_path() / ("ergometer-log-" + std::to_string(getpid()) + ".run")).string();
 };
 
 Run example() {
@@ -52,7 +51,8 @@ Run example() {
   node.conversion_efficiency = 0.94;
   node.stated_power_w = 12;
   run.log.devices = {gpu, node};
-  run.log.training = {{"r.txt", "r", "bert", "dgx", 64, {{"run", 1, 2}, {"block", 3, 4}}, {7.5, 8}}};
+  run.log.training = {
+      {"r.txt", "r", "bert", "dgx", 64, {{"run", 1, 2}, {"block", 3, 4}}, {7.5, 8}}};
   run.log.power_limits = {{"resnet", 300, 1.5, 280, 420}};
   run.log.gauges = {{"flops", "op=\"x\"", 5, 0.5}, {"plain", "", -1, 2}};
   run.log.dropped = {{"a.csv", "not a number", 3}};
@@ -170,10 +170,10 @@ TEST_F(LogTables, AMetricOfAnotherVersionIsPassedOver) {
 TEST_F(LogTables, DamagedRowsAreAnError) {
   for (const char* damage :
        {"UPDATE readings SET device = 9", "UPDATE readings SET power = 9e99",
-        "UPDATE readings SET time_ns = 9223372036854775807", "UPDATE devices SET device = 7 WHERE device = 1",
-        "UPDATE devices SET kind = 'toaster'", "UPDATE devices SET conversion_efficiency = 0",
-        "UPDATE energy_windows SET device = -1", "UPDATE partial_metrics SET device = 99",
-        "UPDATE gauges SET value = 9e999"}) {
+        "UPDATE readings SET time_ns = 9223372036854775807",
+        "UPDATE devices SET device = 7 WHERE device = 1", "UPDATE devices SET kind = 'toaster'",
+        "UPDATE devices SET conversion_efficiency = 0", "UPDATE energy_windows SET device = -1",
+        "UPDATE partial_metrics SET device = 99", "UPDATE gauges SET value = 9e999"}) {
     ASSERT_TRUE(write_run(example(), path_));
     sql(damage);
     EXPECT_NE(read_error().find("the Run is damaged"), std::string::npos) << damage;

@@ -218,9 +218,7 @@ void Recording::add(const ClockReading& reading) {
   push(state_->pending.clocks, kMostOthers, reading);
 }
 
-void Recording::add(const ClockProbe& probe) {
-  push(state_->pending.probes, kMostOthers, probe);
-}
+void Recording::add(const ClockProbe& probe) { push(state_->pending.probes, kMostOthers, probe); }
 
 void Recording::note(int64_t time_ns, const std::string& text) {
   push(state_->pending.notes, kMostOthers, Note{time_ns, text});

@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 class RecordingFile : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              (std::string("ergometer-recording-") +
-               testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
-               std::to_string(getpid()));
+    folder_ =
+        fs::temp_directory_path() / (std::string("ergometer-recording-") +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name() +
+                                     "-" + std::to_string(getpid()));
     fs::create_directories(folder_);
     path_ = (folder_ / "a.run").string();
   }
@@ -240,13 +240,17 @@ TEST_F(RecordingFile, AnotherFileInItsPlaceIsLeftAlone) {
 TEST_F(RecordingFile, ALongBacklogIsBounded) {
   Recording recording = create();
   constexpr int kMost = (64 << 20) / 32;
-  for (int i = 0; i < kMost + 100; ++i) recording.add(0, Metric::kPower, {i, 1});
+  constexpr int kMetrics = static_cast<int>(Metric::kCount);
+  for (int i = 0; i < kMost + 10 * kMetrics; ++i)
+    recording.add(0, static_cast<Metric>(i % kMetrics), {i / kMetrics, 1});
   ASSERT_TRUE(recording.finish());
-  EXPECT_EQ(found(), static_cast<size_t>(kMost));
   const auto log = read_device_log(path_);
   ASSERT_EQ(log->dropped.size(), 1u);
-  EXPECT_EQ(log->dropped[0].count, 100);
-  EXPECT_EQ(log->devices[0].series[0].samples.front().time_ns, 100);
+  EXPECT_EQ(log->dropped[0].count, 10 * kMetrics);
+  size_t kept = 0;
+  for (const Series& series : log->devices[0].series) kept += series.samples.size();
+  EXPECT_EQ(kept, static_cast<size_t>(kMost));
+  EXPECT_EQ(log->devices[0].series[0].samples.front().time_ns, 10);
 }
 
 int no_locks(int, int command, void*) {

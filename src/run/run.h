@@ -178,7 +178,7 @@ struct Run {
   DeviceLog log;                     ///< recorded or imported telemetry, whole
   std::vector<HostClock> clocks;     ///< of a recorded Run, a host each
   std::map<std::string, std::string> facts;  ///< of a recorded Run: "command", "host", ...
-  std::string limiter;               ///< the one thing that limits the job, a sentence
+  std::string limiter;                       ///< the one thing that limits the job, a sentence
   std::string job_json;
 };
 
