@@ -18,6 +18,8 @@ struct SourceOptions {
   std::vector<std::string> rocm_smi_libraries = {"librocm_smi64.so.7", "librocm_smi64.so"};
   std::string redfish;                ///< "https://bmc/": asked when not empty
   std::string redfish_credentials;    ///< a file with "user:password"; never on the command line
+  std::string redfish_certificate;    ///< a file in PEM form: trusted besides the system's
+  bool redfish_insecure = false;      ///< any certificate will do
   std::string ipmitool = "ipmitool";  ///< the program; empty: not asked
   std::string replay;                 ///< a Run: the only source then
   double replay_speed = 1;            ///< recorded seconds in a second; 0: a row a read, no waiting

@@ -57,6 +57,7 @@ enum class Metric : uint8_t {
   kNetErrors,
   kNetWait,  ///< counter of times in which there was data and no credit to send it
   kLineRate,
+  kCpuTemperature,  ///< of a package
   kCount
 };
 
@@ -99,6 +100,7 @@ struct Device {
   int64_t rank = -1;  ///< of a GPU: as stated, else counted by host and index
   int64_t index = -1;
   std::string host, uuid, name, file;
+  std::string pci_bus_id;  ///< of a GPU, "00000000:17:00.0", where known
   std::string job;  ///< of a node: the training log it belongs to, by the folder it lies in
   std::vector<Series> series;
   std::vector<EnergyWindow> windows;
