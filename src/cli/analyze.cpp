@@ -125,15 +125,11 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
   ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(arguments.words, {}));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
-  std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
-            std::back_inserter(traces.dropped));
+  if (!telemetry.any)
+    std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
+              std::back_inserter(traces.dropped));
   run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
-  run.telemetry = importer::telemetry_run(telemetry.log).telemetry;
-  if (telemetry.any)
-    console.note(
-        fmt::format("{} rows of telemetry are kept; nodes', windows' and other series "
-                    "than power, temperature, clock and event reasons are not",
-                    run.telemetry.size()));
+  if (telemetry.any) run.log = std::move(telemetry.log);
   ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
   console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
                                        : report::import_text(run, arguments.value("out")));

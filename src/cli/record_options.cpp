@@ -140,6 +140,8 @@ base::Result<void> check_together(const Arguments& arguments, const RecordOption
     return base::input_error("--repeats: goes with --self-test and a command");
   if (arguments.has("replay-speed") && options.sources.replay.empty())
     return base::input_error("--replay-speed: goes with --replay");
+  if (options.dcgm_names && options.listen.empty())
+    return base::input_error("--dcgm-names: goes with --listen");
   if (!options.sources.redfish_credentials.empty() && options.sources.redfish.empty())
     return base::input_error("--redfish-credentials: goes with --redfish");
   return {};
@@ -245,6 +247,20 @@ std::vector<Flag> record_flags() {
        "when it ends",
        "after this time: 90s, 10m, 2h. A command goes on",
        {}},
+      {"listen",
+       "",
+       Takes::kValue,
+       "ADDRESS:PORT",
+       "output",
+       "serve the latest readings to Prometheus meanwhile: 127.0.0.1:9400, or :9400 for everybody",
+       {}},
+      {"dcgm-names",
+       "",
+       Takes::kNothing,
+       "",
+       "output",
+       "serve GPUs under the DCGM exporter's names",
+       {}},
       {"live",
        "",
        Takes::kNothing,
@@ -274,6 +290,8 @@ base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
   RecordOptions options;
   options.out = arguments.value("out");
   options.json = arguments.has("json");
+  options.listen = arguments.value("listen");
+  options.dcgm_names = arguments.has("dcgm-names");
   options.live = arguments.has("live");
   options.self_test = arguments.has("self-test");
   options.command = arguments.command;

@@ -22,6 +22,8 @@ struct RecordOptions {
   std::optional<pid_t> attach;
   std::optional<double> duration_s;
   std::vector<run::Recording::Fact> tags;
+  std::string listen;  ///< ADDRESS:PORT for Prometheus; empty: nobody is served
+  bool dcgm_names = false;
   bool live = false, json = false, self_test = false;
   int64_t repeats = 5;
   std::vector<std::string> command;

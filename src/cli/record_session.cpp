@@ -11,6 +11,7 @@
 #include "cli/record_live.h"
 #include "cli/terminal.h"
 #include "record/host.h"
+#include "record/metrics_server.h"
 
 namespace ergometer::cli {
 namespace {
@@ -89,6 +90,27 @@ bool shows_table(const RecordOptions& options, const Console& console) {
   return !console.quiet && is_terminal(console.err) && (options.command.empty() || options.live);
 }
 
+/// Serves the latest readings to Prometheus, where that was asked for.
+base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& options,
+                                                         const record::Recorder& recorder,
+                                                         const record::Snapshot& snapshot,
+                                                         const Console& console) {
+  if (options.listen.empty()) return std::nullopt;
+  const auto page = [&, dcgm = options.dcgm_names](std::string_view accept) {
+    const record::RecorderProgress progress = recorder.progress();
+    record::RecorderHealth health{progress.ticks, progress.missed, {}};
+    for (const record::SourceCosts& costs : progress.costs)
+      health.sources.push_back({costs.source, costs.calls});
+    record::MetricsOptions how;
+    if (dcgm) how.names = record::NameSet::kDcgm;
+    return record::metrics_page(snapshot.look(), health, how, record::now_ns(), accept);
+  };
+  ERGOMETER_ASSIGN(record::MetricsServer server,
+                   record::MetricsServer::start(options.listen, page));
+  console.note(fmt::format("serving http://{}/metrics", server.address()));
+  return std::optional(std::move(server));
+}
+
 class Waiting {
  public:
   Waiting(const RecordOptions& options, const record::Signals& signals,
@@ -143,6 +165,7 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
                             });
   for (const record::Snapshot::Latest& latest : snapshot.look())
     session.devices.push_back(latest.device);
+  ERGOMETER_ASSIGN(const auto server, serve(options, recorder, snapshot, console));
   recorder.start();
   std::optional<record::Child> child;
   const auto start = Clock::now();

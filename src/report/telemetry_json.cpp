@@ -245,7 +245,7 @@ void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
 std::string telemetry_json(const run::DeviceLog& log, const analysis::TelemetryReport& report) {
   JsonWriter json;
   json.begin_object();
-  json.member("schema_version", run::kSchemaVersion).member("source", "imported");
+  json.member("schema_version", run::kSchemaVersion).member("source", log.source);
   write_telemetry(json, log, report);
   json.end_object();
   return json.take();

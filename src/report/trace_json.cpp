@@ -156,8 +156,18 @@ std::string import_json(const run::Run& run, const std::string& path) {
     json.member("file", trace.file).member("gpu_events", trace.events.size());
     json.member("truncated", trace.truncated).end_object();
   }
+  json.end_array().key("devices").begin_array();
+  for (const run::Device& device : run.log.devices) {
+    size_t readings = 0;
+    for (const run::Series& series : device.series) readings += series.samples.size();
+    json.begin_object(JsonWriter::Layout::kOneLine).member("kind", run::kind_name(device.kind));
+    json.member("rank", device.rank).member("host", device.host).member("file", device.file);
+    json.member("readings", readings).end_object();
+  }
   json.end_array();
-  write_dropped(json, run.dropped);
+  std::vector<run::Dropped> dropped = run.dropped;
+  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
+  write_dropped(json, dropped);
   json.end_object();
   return json.take();
 }

@@ -1,6 +1,7 @@
 #include "report/trace_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -186,10 +187,24 @@ std::string trace_text(const analysis::TraceSummary& summary,
 }
 
 std::string import_text(const run::Run& run, const std::string& path) {
-  const size_t files = run.traces.size();
-  return fmt::format("{}: {} GPU events of {} {}\n{}", path,
-                     base::format_count(static_cast<int64_t>(run.kernels.size())), files,
-                     files == 1 ? "trace" : "traces", dropped_text(run.dropped));
+  const auto count = [](size_t number, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", base::format_count(static_cast<int64_t>(number)),
+                       number == 1 ? one : many);
+  };
+  std::vector<std::string> parts;
+  if (!run.traces.empty())
+    parts.push_back(fmt::format("{} of {}", count(run.kernels.size(), "GPU event", "GPU events"),
+                                count(run.traces.size(), "trace", "traces")));
+  if (run::has_log(run.log)) {
+    size_t readings = 0;
+    for (const run::Device& device : run.log.devices)
+      for (const run::Series& series : device.series) readings += series.samples.size();
+    parts.push_back(fmt::format("{} of {}", count(readings, "reading", "readings"),
+                                count(run.log.devices.size(), "device", "devices")));
+  }
+  std::vector<run::Dropped> dropped = run.dropped;
+  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
+  return fmt::format("{}: {}\n{}", path, fmt::join(parts, "; "), dropped_text(dropped));
 }
 
 }  // namespace ergometer::report

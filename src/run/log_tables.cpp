@@ -12,7 +12,7 @@ constexpr const char* kSchema = R"sql(
 CREATE TABLE devices (
   device INTEGER PRIMARY KEY, kind TEXT NOT NULL, rank INTEGER, device_index INTEGER, host TEXT NOT NULL,
   uuid TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, job TEXT NOT NULL,
-  conversion_efficiency REAL NOT NULL, stated_power_w REAL NOT NULL);
+  conversion_efficiency REAL NOT NULL, stated_power_w REAL NOT NULL, pci_bus_id TEXT NOT NULL);
 CREATE TABLE partial_metrics (device INTEGER NOT NULL, metric TEXT NOT NULL);
 CREATE TABLE energy_windows (
   device INTEGER NOT NULL, name TEXT NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,
@@ -107,9 +107,10 @@ void insert_clocks(Database& db, const std::vector<HostClock>& clocks) {
 
 /// Numbers its devices from 0 on; false when the file numbers them otherwise or a kind is unknown.
 bool select_devices(Database& db, std::vector<Device>& devices) {
-  Statement select(db,
-                   "SELECT device, kind, rank, device_index, host, uuid, name, file, job, "
-                   "conversion_efficiency, stated_power_w FROM devices ORDER BY device");
+  Statement select(
+      db,
+      "SELECT device, kind, rank, device_index, host, uuid, name, file, job, "
+      "conversion_efficiency, stated_power_w, pci_bus_id FROM devices ORDER BY device");
   while (select.step()) {
     if (select.integer(0) != static_cast<int64_t>(devices.size())) return false;
     int kind = 0;
@@ -126,6 +127,7 @@ bool select_devices(Database& db, std::vector<Device>& devices) {
     device.job = select.text(8);
     device.conversion_efficiency = select.real(9);
     device.stated_power_w = select.real(10);
+    device.pci_bus_id = select.text(11);
     devices.push_back(std::move(device));
   }
   return true;
@@ -218,21 +220,17 @@ bool finite(const DeviceLog& log) {
 
 }  // namespace
 
-bool has_log(const DeviceLog& log) {
-  return !log.devices.empty() || !log.training.empty() || !log.power_limits.empty() ||
-         !log.gauges.empty() || !log.dropped.empty() || !log.notes.empty();
-}
-
 void create_log_tables(Database& db) {
   db.execute(kSchema);
   create_readings(db);
 }
 
 void insert_device(Database& db, size_t number, const Device& device) {
-  Statement insert(db, "INSERT INTO devices VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(db, "INSERT INTO devices VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.run(static_cast<int64_t>(number), std::string_view(kind_name(device.kind)),
              known(device.rank), known(device.index), device.host, device.uuid, device.name,
-             device.file, device.job, device.conversion_efficiency, device.stated_power_w);
+             device.file, device.job, device.conversion_efficiency, device.stated_power_w,
+             device.pci_bus_id);
 }
 
 void insert_log(Database& db, const Run& run) {

@@ -7,9 +7,6 @@ namespace ergometer::run {
 
 // The tables of a device log and of hosts' clocks in a Run file; docs/run-file.md describes them.
 
-/// Whether a log holds anything.
-bool has_log(const DeviceLog& log);
-
 /// Makes the tables, of a Run that was recorded or imported.
 void create_log_tables(Database& db);
 void insert_log(Database& db, const Run& run);

@@ -40,6 +40,7 @@ Run example() {
   gpu.host = "node1";
   gpu.uuid = "GPU-1";
   gpu.name = "H200";
+  gpu.pci_bus_id = "00000000:17:00.0";
   gpu.file = "a.csv";
   gpu.series = {{Metric::kPower, false, {{100, 612.125}, {200, 618}}},
                 {Metric::kEnergy, false, {{100, 9.5}, {150, 10}, {150, 11}}},
@@ -85,6 +86,7 @@ TEST_F(LogTables, DevicesAreReadBackToTheLastBit) {
   EXPECT_EQ(gpu.host, "node1");
   EXPECT_EQ(gpu.uuid, "GPU-1");
   EXPECT_EQ(gpu.name, "H200");
+  EXPECT_EQ(gpu.pci_bus_id, "00000000:17:00.0");
   EXPECT_EQ(gpu.file, "a.csv");
   ASSERT_EQ(gpu.series.size(), 3u);
   for (size_t i = 0; i < 3; ++i) expect_series(gpu.series[i], run.log.devices[0].series[i]);

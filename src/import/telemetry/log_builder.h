@@ -25,8 +25,8 @@ class LogBuilder {
   void add(size_t device, run::Metric metric, int64_t time_ns, double value, bool partial = false);
   void drop(std::string_view reason, int64_t count = 1);
   void note(std::string text);
-  /// Devices that are known as a whole; one of the same rank that is known already stays another.
-  void add_devices(std::vector<run::Device> devices);
+  /// A log that is known as a whole: a device of a rank that is known already stays another.
+  void add_log(run::DeviceLog log);
   run::DeviceLog& log() { return log_; }
 
   /// Puts everything in order and gives it away; ranks that no file states are counted.

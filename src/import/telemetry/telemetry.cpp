@@ -221,11 +221,11 @@ bool Reader::read_run(const std::string& path) {
   const auto head = peeked.peek(16);
   if (!head || !head->starts_with("SQLite format 3")) return false;
   auto log = run::read_device_log(path);
-  if (!log || log->devices.empty()) return true;
+  if (!log || !run::has_log(*log)) return true;
   result_.any = true;
   result_.files.push_back(path);
   log_.begin_file(path);
-  log_.add_devices(std::move(log->devices));
+  log_.add_log(std::move(*log));
   return true;
 }
 
@@ -253,6 +253,7 @@ base::Result<Telemetry> Reader::finish() {
   std::vector<std::string> notes = std::move(result_.log.notes);
   result_.log = log_.finish();
   for (std::string& note : notes) result_.log.notes.push_back(std::move(note));
+  if (result_.files.size() != 1) result_.log.source = "imported";
   return std::move(result_);
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/result.h"
 #include "run/device_log.h"
-#include "run/run.h"
 
 namespace ergometer::importer {
 
@@ -40,8 +39,5 @@ base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
 /// The same for one text: what the fuzzer calls.
 base::Result<run::DeviceLog> parse_telemetry(std::string_view text, const std::string& file,
                                              const TelemetryOptions& options);
-
-/// A Run with source "imported": a row for every point of time at which a GPU was read.
-run::Run telemetry_run(const run::DeviceLog& log);
 
 }  // namespace ergometer::importer
