@@ -12,6 +12,7 @@
 #include "import/kineto/kineto.h"
 #include "import/read_ahead.h"
 #include "import/tar.h"
+#include "import/unpack.h"
 #include "run/run.h"
 
 namespace ergometer::importer {
@@ -25,7 +26,7 @@ struct Input {
   bool named = true;
 };
 
-/// Gzip in tar in gzip is read; what is packed deeper than this is no trace.
+/// Zstd in tar in gzip is read; what is packed deeper than this is no trace.
 constexpr int kMostLayers = 4;
 constexpr size_t kHeadBytes = 512;
 
@@ -53,7 +54,6 @@ std::string printable(std::string_view head) {
 /// What a file is that is no trace, by its first bytes; empty when it may be JSON.
 std::string foreign_kind(std::string_view head) {
   if (head.starts_with("SQLite format 3")) return "an SQLite file";
-  if (head.starts_with("\x28\xb5\x2f\xfd")) return "packed by zstd; unpack it first (zstd -d)";
   if (head.starts_with("PK\x03\x04")) return "a zip archive; unpack it first";
   if (head.starts_with("BZh")) return "packed by bzip2; unpack it first";
   if (head.starts_with("\xfd"
@@ -69,10 +69,10 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
   if (head.empty()) {
     return base::input_error(
-        fmt::format("{}: {}", name, source.cut_off() ? "the gzip data ends at once" : "is empty"));
+        fmt::format("{}: {}", name, source.cut_off() ? "the packed data ends at once" : "is empty"));
   }
-  if (head.starts_with("\x1f\x8b") && layer < kMostLayers) {
-    const auto unpacked = unpack_gzip(peeked, name);
+  if (is_packed(head) && layer < kMostLayers) {
+    const auto unpacked = unpack(head, peeked, name);
     if (!ahead_ || layer > 0) return read(*unpacked, name, layer + 1);
     const auto ahead = read_ahead(*unpacked);
     return read(*ahead, name, layer + 1);

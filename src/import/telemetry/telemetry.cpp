@@ -10,6 +10,7 @@
 #include "import/tar.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
+#include "import/unpack.h"
 
 namespace ergometer::importer {
 namespace {
@@ -147,8 +148,8 @@ std::string_view whole_records(std::string_view head) {
 base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int layer) {
   PeekSource peeked(source);
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
-  if (head.starts_with("\x1f\x8b") && layer < kMostLayers) {
-    const auto unpacked = unpack_gzip(peeked, name);
+  if (is_packed(head) && layer < kMostLayers) {
+    const auto unpacked = unpack(head, peeked, name);
     return read(*unpacked, name, layer + 1);
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
@@ -165,7 +166,7 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   result_.any = true;
   result_.files.push_back(name);
   log_.begin_file(name);
-  if (source.cut_off()) log_.drop("the gzip data is cut off");
+  if (source.cut_off()) log_.drop("the packed data is cut off");
   if (kind == Kind::kMlLog) note_twins(name, text);
   ERGOMETER_TRY(read_text(text, kind, options_, log_));
   return false;
