@@ -12,6 +12,7 @@
 #include "import/kineto/kineto.h"
 #include "import/nsys/nsys.h"
 #include "import/read_ahead.h"
+#include "import/rocprof/rocprof.h"
 #include "import/tar.h"
 #include "import/temporary_file.h"
 #include "import/unpack.h"
@@ -65,7 +66,7 @@ class FileReader {
 
  private:
   base::Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
-  base::Result<void> read_trace(ByteSource& source, const std::string& name);
+  base::Result<void> read_trace(ByteSource& source, const std::string& name, std::string_view head);
   base::Result<void> read_packed_database(ByteSource& source, const std::string& name);
 
   bool named_, ahead_;
@@ -107,10 +108,16 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   if (is_sqlite(head)) return read_packed_database(peeked, name);
   if (const std::string kind = foreign_kind(head); !kind.empty())
     return base::input_error(fmt::format("{}: is {}", name, kind));
-  return read_trace(peeked, name);
+  return read_trace(peeked, name, head);
 }
 
-base::Result<void> FileReader::read_trace(ByteSource& source, const std::string& name) {
+base::Result<void> FileReader::read_trace(ByteSource& source, const std::string& name,
+                                          std::string_view head) {
+  if (is_rocprof(head)) {
+    ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_rocprof(source, name));
+    add({std::move(ranks), {}}, traces_);
+    return {};
+  }
   ERGOMETER_ASSIGN(run::RankTrace trace, read_kineto(source, name));
   traces_.ranks.push_back(std::move(trace));
   return {};
