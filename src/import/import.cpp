@@ -10,9 +10,14 @@
 #include "base/parallel.h"
 #include "import/byte_source.h"
 #include "import/kineto/kineto.h"
+#include "import/nsys/nsys.h"
 #include "import/read_ahead.h"
+#include "import/rocprof/rocprof.h"
 #include "import/tar.h"
+#include "import/temporary_file.h"
+#include "import/unpack.h"
 #include "run/run.h"
+#include "run/sqlite.h"
 
 namespace ergometer::importer {
 namespace {
@@ -25,9 +30,32 @@ struct Input {
   bool named = true;
 };
 
-/// Gzip in tar in gzip is read; what is packed deeper than this is no trace.
+/// Zstd in tar in gzip is read; what is packed deeper than this is no trace.
 constexpr int kMostLayers = 4;
 constexpr size_t kHeadBytes = 512;
+
+bool is_sqlite(std::string_view head) { return head.starts_with("SQLite format 3"); }
+
+void add(Traces more, Traces& all) {
+  std::move(more.ranks.begin(), more.ranks.end(), std::back_inserter(all.ranks));
+  std::move(more.dropped.begin(), more.dropped.end(), std::back_inserter(all.dropped));
+}
+
+/// A Run holds traces that were imported before; other databases are Nsight Systems'. `name` is
+/// what messages call the file.
+base::Result<Traces> read_database(const std::string& path, const std::string& name) {
+  if (!run::is_run_file(path)) {
+    run::Database db(path, run::Database::Access::kRead);
+    ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_nsys(db, name));
+    return Traces{std::move(ranks), {}};
+  }
+  auto run = run::read_run(path);
+  if (!run) return base::input_error(name + run.error().message.substr(path.size()));
+  if (run->traces.empty())
+    return base::input_error(
+        fmt::format("{}: is a {} Run, which holds no traces", name, run->source));
+  return Traces{std::move(run->traces), std::move(run->dropped)};
+}
 
 class FileReader {
  public:
@@ -38,7 +66,8 @@ class FileReader {
 
  private:
   base::Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
-  base::Result<void> read_trace(ByteSource& source, const std::string& name);
+  base::Result<void> read_trace(ByteSource& source, const std::string& name, std::string_view head);
+  base::Result<void> read_packed_database(ByteSource& source, const std::string& name);
 
   bool named_, ahead_;
   Traces traces_;
@@ -52,8 +81,6 @@ std::string printable(std::string_view head) {
 
 /// What a file is that is no trace, by its first bytes; empty when it may be JSON.
 std::string foreign_kind(std::string_view head) {
-  if (head.starts_with("SQLite format 3")) return "an SQLite file";
-  if (head.starts_with("\x28\xb5\x2f\xfd")) return "packed by zstd; unpack it first (zstd -d)";
   if (head.starts_with("PK\x03\x04")) return "a zip archive; unpack it first";
   if (head.starts_with("BZh")) return "packed by bzip2; unpack it first";
   if (head.starts_with("\xfd"
@@ -69,23 +96,41 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
   if (head.empty()) {
     return base::input_error(
-        fmt::format("{}: {}", name, source.cut_off() ? "the gzip data ends at once" : "is empty"));
+        fmt::format("{}: {}", name, source.cut_off() ? "the packed data ends at once" : "is empty"));
   }
-  if (head.starts_with("\x1f\x8b") && layer < kMostLayers) {
-    const auto unpacked = unpack_gzip(peeked, name);
+  if (is_packed(head) && layer < kMostLayers) {
+    const auto unpacked = unpack(head, peeked, name);
     if (!ahead_ || layer > 0) return read(*unpacked, name, layer + 1);
     const auto ahead = read_ahead(*unpacked);
     return read(*ahead, name, layer + 1);
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
+  if (is_sqlite(head)) return read_packed_database(peeked, name);
   if (const std::string kind = foreign_kind(head); !kind.empty())
     return base::input_error(fmt::format("{}: is {}", name, kind));
-  return read_trace(peeked, name);
+  return read_trace(peeked, name, head);
 }
 
-base::Result<void> FileReader::read_trace(ByteSource& source, const std::string& name) {
+base::Result<void> FileReader::read_trace(ByteSource& source, const std::string& name,
+                                          std::string_view head) {
+  if (is_rocprof(head)) {
+    ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_rocprof(source, name));
+    add({std::move(ranks), {}}, traces_);
+    return {};
+  }
   ERGOMETER_ASSIGN(run::RankTrace trace, read_kineto(source, name));
   traces_.ranks.push_back(std::move(trace));
+  return {};
+}
+
+/// SQLite reads here and there in its file: what is packed must become one first.
+base::Result<void> FileReader::read_packed_database(ByteSource& source, const std::string& name) {
+  ERGOMETER_ASSIGN(const TemporaryFile file, TemporaryFile::of(source, name));
+  if (source.cut_off())
+    return base::input_error(
+        fmt::format("{}: the packed data is cut off; half an SQLite file cannot be read", name));
+  ERGOMETER_ASSIGN(Traces traces, read_database(file.path(), name));
+  add(std::move(traces), traces_);
   return {};
 }
 
@@ -150,28 +195,19 @@ base::Result<std::vector<Input>> list_inputs(const std::vector<std::string>& pat
   return inputs;
 }
 
-/// A Run holds traces that were imported before.
-base::Result<Traces> read_run_file(const std::string& path) {
-  ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
-  if (run.traces.empty())
-    return base::input_error(
-        fmt::format("{}: is a {} Run, which holds no traces", path, run.source));
-  return Traces{std::move(run.traces), std::move(run.dropped)};
-}
-
-base::Result<bool> is_sqlite(const std::string& path) {
+base::Result<bool> starts_like_sqlite(const std::string& path) {
   ERGOMETER_ASSIGN(const auto file, open_file(path));
   PeekSource peeked(*file);
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
-  return head.starts_with("SQLite format 3");
+  return is_sqlite(head);
 }
 
 base::Result<Traces> read_input(const Input& input, bool ahead) {
   std::error_code error;
   // A pipe can be read only once.
   if (fs::is_regular_file(input.path, error)) {
-    ERGOMETER_ASSIGN(const bool sqlite, is_sqlite(input.path));
-    if (sqlite) return read_run_file(input.path);
+    ERGOMETER_ASSIGN(const bool sqlite, starts_like_sqlite(input.path));
+    if (sqlite) return read_database(input.path, input.path);
   }
   ERGOMETER_ASSIGN(const auto file, open_file(input.path));
   FileReader reader(input.named, ahead);
@@ -190,11 +226,6 @@ void number_ranks(std::vector<run::RankTrace>& ranks) {
     taken.insert(next);
     trace.rank = next;
   }
-}
-
-void add(Traces more, Traces& all) {
-  std::move(more.ranks.begin(), more.ranks.end(), std::back_inserter(all.ranks));
-  std::move(more.dropped.begin(), more.dropped.end(), std::back_inserter(all.dropped));
 }
 
 void put_in_order(Traces& traces) {

@@ -149,17 +149,6 @@ bool starts_like_sqlite(const std::string& path) {
   return file.gcount() == 16 && std::string_view(head.data(), 16) == kSqliteHeader;
 }
 
-/// SQLite keeps the application id big-endian at byte 68 of the header.
-bool is_run_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<unsigned char, 72> head{};
-  if (!starts_like_sqlite(path) || !file.read(reinterpret_cast<char*>(head.data()), head.size()))
-    return false;
-  uint32_t id = 0;
-  for (size_t i = 68; i < head.size(); ++i) id = id << 8 | head[i];
-  return id == uint32_t{kApplicationId};
-}
-
 /// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
 /// target.
 base::Result<void> check_target(const std::string& path) {
@@ -324,6 +313,17 @@ void remove_journals(const std::string& path) {
 }
 
 }  // namespace
+
+/// SQLite keeps the application id big-endian at byte 68 of the header.
+bool is_run_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 72> head{};
+  if (!starts_like_sqlite(path) || !file.read(reinterpret_cast<char*>(head.data()), head.size()))
+    return false;
+  uint32_t id = 0;
+  for (size_t i = 68; i < head.size(); ++i) id = id << 8 | head[i];
+  return id == uint32_t{kApplicationId};
+}
 
 base::Result<void> write_run(const Run& run, const std::string& path) {
   ERGOMETER_TRY(check_target(path));

@@ -98,6 +98,14 @@ bool Database::has_table(std::string_view name) {
   return query.step();
 }
 
+std::vector<std::string> Database::columns(std::string_view table) {
+  std::vector<std::string> names;
+  Statement query(*this, "SELECT name FROM pragma_table_info(?)");
+  query.bind_all(table);
+  while (query.step()) names.push_back(query.text(0));
+  return names;
+}
+
 Statement::Statement(Database& db, const char* sql) : db_(db) {
   if (db_.ok()) db_.check(sqlite3_prepare_v2(db_.handle_, sql, -1, &handle_, nullptr), SQLITE_OK);
 }
@@ -156,6 +164,13 @@ int64_t Statement::integer(int column) const { return sqlite3_column_int64(handl
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+bool Statement::is_integer(int column) const {
+  return sqlite3_column_type(handle_, column) == SQLITE_INTEGER;
+}
+bool Statement::is_text(int column) const {
+  return sqlite3_column_type(handle_, column) == SQLITE_TEXT;
 }
 
 std::string Statement::text(int column) const {

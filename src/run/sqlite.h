@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -34,6 +35,8 @@ class Database {
   /// The one number a query gives; 0 when it gives none.
   int64_t number(const char* sql);
   bool has_table(std::string_view name);
+  /// The names of a table's columns; none where there is no such table.
+  std::vector<std::string> columns(std::string_view table);
 
  private:
   friend class Statement;
@@ -87,6 +90,8 @@ class Statement {
   double real(int column) const;
   std::string text(int column) const;
   bool is_null(int column) const;
+  bool is_integer(int column) const;
+  bool is_text(int column) const;
 
  private:
   void reset();

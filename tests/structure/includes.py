@@ -36,6 +36,7 @@ HEAVY = {
     "simdjson": {"import"},
     "zlib.h": {"import"},
     "httplib.h": {"record"},
+    "zstd": {"import"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

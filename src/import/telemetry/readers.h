@@ -42,7 +42,10 @@ base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
 
 /// Recordings of an external meter in binary; the time of their start stands in a file beside them.
 bool is_shunt_meter(std::string_view bytes);
-base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
+std::string shunt_meter_start_file(std::string_view path);
+/// Nanoseconds since 1970, from that file's text.
+base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string& file);
+void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log);
 
 // Shared by them.
 

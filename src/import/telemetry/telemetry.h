@@ -23,8 +23,8 @@ struct Telemetry {
   std::vector<std::string> files;  ///< those that were read
 };
 
-/// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by gzip
-/// or not, tar archives and folders. What a file is, its content says:
+/// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by
+/// gzip, zstd or not at all, tar archives and folders. What a file is, its content says:
 ///  - nvidia-smi's CSV and tables like it; Zeus's monitor, windows and power-limit tables;
 ///  - MLPerf's power logs and training logs;
 ///  - DCGM's, omnistat's and XPUTimer's metrics as Prometheus' text or as its answer to a query;
