@@ -35,6 +35,7 @@ HEAVY = {
     "Eigen/": {"calibration"},
     "simdjson": {"import"},
     "zlib.h": {"import"},
+    "google/protobuf": {"import"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
