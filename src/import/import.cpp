@@ -9,8 +9,14 @@
 
 #include "base/parallel.h"
 #include "import/byte_source.h"
+#include "import/chakra/chakra.h"
+#include "import/graph_files.h"
+#include "import/graph_trace.h"
 #include "import/kineto/kineto.h"
 #include "import/nsys/nsys.h"
+#include "import/link_operators.h"
+#include "import/pipeline/pipeline_files.h"
+#include "import/pytorch_et/execution_trace.h"
 #include "import/read_ahead.h"
 #include "import/rocprof/rocprof.h"
 #include "import/tar.h"
@@ -38,6 +44,7 @@ bool is_sqlite(std::string_view head) { return head.starts_with("SQLite format 3
 
 void add(Traces more, Traces& all) {
   std::move(more.ranks.begin(), more.ranks.end(), std::back_inserter(all.ranks));
+  std::move(more.graphs.begin(), more.graphs.end(), std::back_inserter(all.graphs));
   std::move(more.dropped.begin(), more.dropped.end(), std::back_inserter(all.dropped));
 }
 
@@ -47,15 +54,16 @@ base::Result<Traces> read_database(const std::string& path, const std::string& n
   if (!run::is_run_file(path)) {
     run::Database db(path, run::Database::Access::kRead);
     ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_nsys(db, name));
-    return Traces{std::move(ranks), {}};
+    return Traces{std::move(ranks), {}, {}};
   }
   auto run = run::read_run(path);
   if (!run) return base::input_error(name + run.error().message.substr(path.size()));
-  if (run->traces.empty())
+  if (run->traces.empty() && run->graphs.empty())
     return base::input_error(
         fmt::format("{}: is a {} Run, which holds no traces", name, run->source));
-  return Traces{std::move(run->traces), std::move(run->dropped)};
+  return Traces{std::move(run->traces), std::move(run->graphs), std::move(run->dropped)};
 }
+bool is_empty(const Traces& traces) { return traces.ranks.empty() && traces.graphs.empty(); }
 
 class FileReader {
  public:
@@ -68,6 +76,8 @@ class FileReader {
   base::Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
   base::Result<void> read_trace(ByteSource& source, const std::string& name, std::string_view head);
   base::Result<void> read_packed_database(ByteSource& source, const std::string& name);
+  base::Result<void> read_graph_file(GraphFile kind, ByteSource& source, const std::string& name);
+  void add_graph(run::WorkGraph graph);
 
   bool named_, ahead_;
   Traces traces_;
@@ -106,6 +116,9 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   if (is_sqlite(head)) return read_packed_database(peeked, name);
+  ERGOMETER_ASSIGN(const std::string_view graph_head, peeked.peek(kGraphHeadBytes));
+  if (const GraphFile kind = graph_file(graph_head); kind != GraphFile::kNone)
+    return read_graph_file(kind, peeked, name);
   if (const std::string kind = foreign_kind(head); !kind.empty())
     return base::input_error(fmt::format("{}: is {}", name, kind));
   return read_trace(peeked, name, head);
@@ -115,7 +128,7 @@ base::Result<void> FileReader::read_trace(ByteSource& source, const std::string&
                                           std::string_view head) {
   if (is_rocprof(head)) {
     ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_rocprof(source, name));
-    add({std::move(ranks), {}}, traces_);
+    add({std::move(ranks), {}, {}}, traces_);
     return {};
   }
   ERGOMETER_ASSIGN(run::RankTrace trace, read_kineto(source, name));
@@ -131,6 +144,29 @@ base::Result<void> FileReader::read_packed_database(ByteSource& source, const st
         fmt::format("{}: the packed data is cut off; half an SQLite file cannot be read", name));
   ERGOMETER_ASSIGN(Traces traces, read_database(file.path(), name));
   add(std::move(traces), traces_);
+  return {};
+}
+
+void FileReader::add_graph(run::WorkGraph graph) {
+  if (auto trace = trace_of(graph)) traces_.ranks.push_back(*std::move(trace));
+  traces_.graphs.push_back(std::move(graph));
+}
+
+base::Result<void> FileReader::read_graph_file(GraphFile kind, ByteSource& source,
+                                               const std::string& name) {
+  if (kind == GraphFile::kMegascan) {
+    ERGOMETER_ASSIGN(auto ranks, read_megascan(source, name));
+    std::move(ranks.begin(), ranks.end(), std::back_inserter(traces_.ranks));
+  } else if (kind == GraphFile::kPrimus) {
+    ERGOMETER_ASSIGN(run::RankTrace trace, read_primus(source, name));
+    traces_.ranks.push_back(std::move(trace));
+  } else {
+    auto* const read = kind == GraphFile::kChakra       ? read_chakra
+                       : kind == GraphFile::kChakraJson ? read_chakra_json
+                                                        : read_execution_trace;
+    ERGOMETER_ASSIGN(run::WorkGraph graph, read(source, name));
+    add_graph(std::move(graph));
+  }
   return {};
 }
 
@@ -158,7 +194,7 @@ base::Result<void> FileReader::read_archive(ByteSource& source, const std::strin
     }
   }
   if (tar.cut_off()) traces_.dropped.push_back({name, "the archive is cut off", 1});
-  if (!traces_.ranks.empty() || !named_) return {};
+  if (!is_empty(traces_) || !named_) return {};
   return base::input_error(fmt::format("{}: holds no trace{}", name,
                                        reason.empty() ? "" : fmt::format(" ({})", reason)));
 }
@@ -216,11 +252,12 @@ base::Result<Traces> read_input(const Input& input, bool ahead) {
 }
 
 /// Ranks that files do not state: the lowest free ones, in the order of the files.
-void number_ranks(std::vector<run::RankTrace>& ranks) {
+template <class Of>
+void number_ranks(std::vector<Of>& ranks) {
   std::set<int64_t> taken;
-  for (const run::RankTrace& trace : ranks) taken.insert(trace.rank);
+  for (const Of& trace : ranks) taken.insert(trace.rank);
   int64_t next = 0;
-  for (run::RankTrace& trace : ranks) {
+  for (Of& trace : ranks) {
     if (trace.rank >= 0) continue;
     while (taken.count(next) > 0) ++next;
     taken.insert(next);
@@ -228,16 +265,24 @@ void number_ranks(std::vector<run::RankTrace>& ranks) {
   }
 }
 
-void put_in_order(Traces& traces) {
-  number_ranks(traces.ranks);
-  std::stable_sort(traces.ranks.begin(), traces.ranks.end(), [](const auto& a, const auto& b) {
+/// In order of rank, then of file; what each left out goes behind `dropped`.
+template <class Of>
+void put_in_order(std::vector<Of>& ranks, std::vector<run::Dropped>& dropped) {
+  number_ranks(ranks);
+  std::stable_sort(ranks.begin(), ranks.end(), [](const Of& a, const Of& b) {
     return std::tie(a.rank, a.file) < std::tie(b.rank, b.file);
   });
+  for (Of& of : ranks) std::move(of.dropped.begin(), of.dropped.end(), std::back_inserter(dropped));
+}
+
+void put_in_order(Traces& traces) {
   std::vector<run::Dropped> dropped;
-  for (run::RankTrace& trace : traces.ranks)
-    std::move(trace.dropped.begin(), trace.dropped.end(), std::back_inserter(dropped));
+  put_in_order(traces.ranks, dropped);
+  put_in_order(traces.graphs, dropped);
   std::move(traces.dropped.begin(), traces.dropped.end(), std::back_inserter(dropped));
   traces.dropped = std::move(dropped);
+  join_step_clocks(traces.ranks);
+  link_operators(traces.ranks, traces.graphs);
 }
 
 }  // namespace
@@ -259,7 +304,7 @@ base::Result<Traces> read_traces(const std::vector<std::string>& paths, size_t t
           {inputs[i].path, without_name(results[i].error().message, inputs[i].path), 1});
     }
   }
-  if (all.ranks.empty())
+  if (is_empty(all))
     return base::input_error(fmt::format(
         "{}: holds no trace{}", paths.front(),
         all.dropped.empty()

@@ -5,13 +5,15 @@
 
 #include "base/result.h"
 #include "run/gpu_trace.h"
+#include "run/work_graph.h"
 
 namespace ergometer::importer {
 
 /// Traces of one job: a file or several, and what was found beside them.
 struct Traces {
-  std::vector<run::RankTrace> ranks;  ///< in order of rank, then of file
-  std::vector<run::Dropped> dropped;  ///< of all files; whole files that are no traces among them
+  std::vector<run::RankTrace> ranks;   ///< in order of rank, then of file
+  std::vector<run::WorkGraph> graphs;  ///< the same
+  std::vector<run::Dropped> dropped;   ///< of all files; whole files that are no traces among them
 };
 
 /// Reads whatever stands at `paths`: traces, packed by gzip, zstd or not at all, tar archives of them, and

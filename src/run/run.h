@@ -9,6 +9,7 @@
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
 #include "run/host_clock.h"
+#include "run/work_graph.h"
 
 namespace ergometer::run {
 
@@ -174,6 +175,7 @@ struct Run {
   std::vector<Rank> ranks;           ///< all of them when asked for, else none
   std::vector<Kernel> kernels;       ///< of sampled ranks; of an imported Run its traces' events
   std::vector<RankTrace> traces;     ///< what was imported, a trace a file
+  std::vector<WorkGraph> graphs;     ///< what was imported, a graph a file
   std::vector<Dropped> dropped;      ///< what was left out on import
   DeviceLog log;                     ///< recorded or imported telemetry, whole
   std::vector<HostClock> clocks;     ///< of a recorded Run, a host each

@@ -37,6 +37,7 @@ HEAVY = {
     "zlib.h": {"import"},
     "httplib.h": {"record"},
     "zstd": {"import"},
+    "google/protobuf": {"import"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
