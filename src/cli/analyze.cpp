@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
@@ -55,6 +56,13 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
   return traces;
 }
 
+/// Of whole traces: between chosen steps the GPU would seem idle.
+std::vector<analysis::RankEnergy> energy_of(const std::vector<run::RankTrace>& ranks,
+                                            const run::DeviceLog& log) {
+  const std::vector<analysis::Attribution> attributions(ranks.begin(), ranks.end());
+  return analysis::kernel_energy(ranks, attributions, log);
+}
+
 Flag files_at_a_time() {
   Flag flag = threads_flag();
   flag.help = "files at a time; by default one a processor";
@@ -74,6 +82,14 @@ std::vector<Flag> analyze_flags() {
        "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
        "default whole files",
        {}},
+      {"classes",
+       "",
+       Takes::kValue,
+       "name|study",
+       "output",
+       "how kernels are put into classes: by what their names tell, or as the CharLLM-PPT study did",
+       {"name", "study"},
+       true},
       {"repair",
        "",
        Takes::kNothing,
@@ -99,8 +115,14 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
     return 0;
   }
   note_truncated(traces.ranks, console);
+  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
+  if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
   ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  const analysis::TraceSummary summary = analysis::summarize(traces.ranks);
+  analysis::TraceSummary summary = analysis::summarize(traces.ranks, std::move(beside));
+  if (arguments.value("classes") == "study") {
+    summary.classes = analysis::study_table(summary.kernels);
+    summary.study_classes = true;
+  }
   const auto more = [&](base::JsonWriter& json) {
     if (telemetry.any) report::write_telemetry(json, telemetry.log, power);
   };
