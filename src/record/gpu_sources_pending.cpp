@@ -3,9 +3,8 @@
 
 namespace ergometer::record {
 
-Opened open_nvml(const SourceOptions&) {
+Opened open_amd(const SourceOptions&) {
   return tl::unexpected(base::Error{base::ErrorKind::kMissing, "not built in"});
 }
-Opened open_amd(const SourceOptions& options) { return open_nvml(options); }
 
 }  // namespace ergometer::record

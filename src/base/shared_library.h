@@ -6,17 +6,17 @@
 
 #include "base/result.h"
 
-namespace ergometer::calibration {
+namespace ergometer::base {
 
 /// A library that is opened at run time, so that the program runs where it is missing.
 class SharedLibrary {
  public:
-  /// The first of `names` that opens. An error of kind kMissing names them.
-  static base::Result<SharedLibrary> open(const std::vector<std::string>& names);
+  /// The first of `names` that opens. An error of kind kMissing names them and says `hint`.
+  static Result<SharedLibrary> open(const std::vector<std::string>& names, const char* hint);
 
   /// Sets `function` to the symbol; an error of kind kMissing when the library lacks it.
   template <class Function>
-  base::Result<void> find(const char* symbol, Function*& function) const {
+  Result<void> find(const char* symbol, Function*& function) const {
     ERGOMETER_ASSIGN(void* const found, address(symbol));
     function = reinterpret_cast<Function*>(found);
     return {};
@@ -29,10 +29,10 @@ class SharedLibrary {
   }
 
  private:
-  base::Result<void*> address(const char* symbol) const;
+  Result<void*> address(const char* symbol) const;
 
   std::string name_;
   std::shared_ptr<void> handle_;
 };
 
-}  // namespace ergometer::calibration
+}  // namespace ergometer::base
