@@ -16,8 +16,9 @@ namespace ergometer::analysis {
 //   - its launch on the CPU;
 //   - for a collective that was matched across ranks: the rank that joined last. From there on the
 //     kernel moves data; what other ranks waited before is not on the path;
-//   - another stream's event, where a kernel was launched, its stream was free, and that event
-//     ended within 50 us before it started: an inferred wait, for traces do not hold stream waits.
+//   - another stream's event that ended within 50 us before it started, while its own stream was
+//     free and its launch, where that is recorded, done: an inferred wait, for traces do not hold
+//     stream waits.
 // On the CPU it goes back to the last point at which the CPU verifiably waited for the GPU (a copy
 // to the host whose call, or the operator around it, lasted until the copy's end), else to the
 // beginning: traces do not hold other synchronizations.

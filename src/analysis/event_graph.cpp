@@ -179,12 +179,8 @@ void GraphBuilder::add_waits(size_t rank) {
   std::sort(by_end.begin(), by_end.end(), [&](size_t a, size_t b) {
     return std::tie(graph_.nodes[a].end_ns, a) < std::tie(graph_.nodes[b].end_ns, b);
   });
-  for (const size_t node : node_of_[rank]) {
-    // Without its launch an event may have started late for the CPU's sake, unless the trace
-    // (a simulated one) knows no CPU.
-    if (graph_.nodes[node].launched || ranks_[rank].launches.empty())
-      graph_.nodes[node].waits_for = inferred_wait(node, by_end);
-  }
+  for (const size_t node : node_of_[rank])
+    graph_.nodes[node].waits_for = inferred_wait(node, by_end);
 }
 
 void GraphBuilder::add_meeting(const CollectiveInstance& one) {

@@ -116,10 +116,12 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
             std::max(1.0, static_cast<double>(skew.members.size()) - 1))));
   f.what += cause_text(skew) + condition_text(skew);
   f.try_next = straggler_advice(skew);
-  f.check = skew.condition
+  const bool slower = skew.condition && skew.condition->sm_clock_mhz.value_or(0) <
+                                            0.98 * skew.condition->others_clock_mhz.value_or(0);
+  f.check = slower
                 ? fmt::format("ergometer simulate MODEL --cluster CLUSTER --override "
                               "nodeN.gpuM.lock_clock={:.0f}MHz",
-                              skew.condition->sm_clock_mhz.value_or(0))
+                              *skew.condition->sm_clock_mhz)
                 : "ergometer analyze TRACES TELEMETRY: clocks and temperatures beside the traces";
   f.confidence = clock_confidence(report);
   return f;
@@ -135,7 +137,7 @@ Finding moving(const JobReport& report, const GroupSkew& skew, double span_s, si
   f.try_next =
       "work that varies from batch to batch: sequence lengths, expert load, host jitter (garbage "
       "collection at fixed steps on all ranks at once, CPU pinning).";
-  f.check = "ergometer analyze TRACES --json: trace.process_groups, step by step with --steps";
+  f.check = "ergometer analyze TRACES --json: process_groups, step by step with --steps";
   f.confidence = clock_confidence(report);
   return f;
 }
@@ -174,28 +176,32 @@ bool add_waiting(const JobReport& report, double span_s, size_t ranks,
 
 // --- the critical path
 
-Finding path_finding(const JobReport& report, double span_s) {
+/// Matrix products are what a job is for: they are on the path of a good one too.
+bool is_overhead(const std::string& kind) {
+  return kind != "gemm" && kind != "attention" && kind != "convolution";
+}
+
+Finding path_finding(const JobReport& report, size_t ranks) {
   const PathShare* best = nullptr;
   for (const PathShare& kind : report.path.kinds)
-    if (best == nullptr || kind.saved_if_free_ns > best->saved_if_free_ns) best = &kind;
-  if (best == nullptr || best->saved_if_free_ns <= 0) return {};
-  Finding f = priced("critical_path", seconds(best->saved_if_free_ns), span_s);
-  const PathShare& most = report.path.kinds.front();
+    if (is_overhead(kind.kind) && (best == nullptr || kind.saved_if_free_ns > best->saved_if_free_ns))
+      best = &kind;
+  // On one rank the late launches are the same thing.
+  if (best == nullptr || best->saved_if_free_ns <= 0 || (ranks == 1 && best->kind == "cpu"))
+    return {};
+  Finding f = priced("critical_path", seconds(best->saved_if_free_ns), seconds(report.path.span_ns));
   f.what = fmt::format(
-      "{} is {} of the critical path through all ranks{}. If {} took no time, the span of {} would "
-      "shrink by {}.",
-      best->kind, share(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
-      &most == best ? ""
-                    : fmt::format(" ({} is {})", most.kind,
-                                  share(seconds(most.on_path_ns) / seconds(report.path.span_ns))),
-      best->kind, time(seconds(report.path.span_ns)), time(f.cost_s));
+      "Of the critical path{}, {} is {}. If that took no time, the {} would shrink by {}.",
+      ranks == 1 ? "" : " through all ranks",
+      share(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
+      best->kind == "cpu" ? "the CPU, late with launches" : best->kind,
+      time(seconds(report.path.span_ns)), time(f.cost_s));
   f.try_next = best->kind == "cpu"
                    ? "CUDA graphs or torch.compile; fewer and larger kernels; nothing that makes "
                      "the CPU wait for the GPU within a step."
                    : "what shortens it shortens the job, up to that; what is not on the path does "
                      "not.";
-  f.check = "ergometer analyze TRACES --json: trace.critical_path.segments says where and on which "
-            "rank";
+  f.check = "ergometer analyze TRACES --json: critical_path.segments says where and on which rank";
   f.confidence = report.path.inferred_waits > 0
                      ? "a replay; waits between streams are inferred from times"
                      : "a replay of what is recorded";
@@ -351,7 +357,7 @@ void add_job_findings(const JobReport& report, const TelemetryReport& power,
   std::vector<Finding> more;
   if (add_waiting(report, span_s, ranks, more))
     std::erase_if(findings, [](const Finding& f) { return f.name == "late_arrival"; });
-  more.push_back(path_finding(report, seconds(report.path.span_ns)));
+  more.push_back(path_finding(report, ranks));
   more.push_back(bubble(report, span_s));
   add_over_time(report, span_s, steps, more);
   // A GPU that differs is told of whether or not its readings say that time is lost.

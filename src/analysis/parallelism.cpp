@@ -54,7 +54,7 @@ GroupLabels label_groups(const std::vector<run::RankTrace>& ranks) {
   for (const auto& [key, facts] : gather(ranks)) {
     const std::string stated = parallelism_of(key.second);
     // The default group says nothing of what a program uses it for, but what it does may.
-    if (!stated.empty() && stated != "world") {
+    if (!stated.empty() && key.second != "default_pg") {
       labels[key] = {stated, true};
     } else {
       labels[key] = {infer(facts, world), false};

@@ -254,6 +254,8 @@ std::map<GroupKey, std::vector<Met>> by_group(const std::vector<run::RankTrace>&
     const CollectiveCall& call = one.calls.front();
     const run::Collective& known =
         collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
+    // A message's receiver waits by the nature of a pipeline, whose bubbles are told elsewhere.
+    if (one.kind == CollectiveKind::kSendRecv && !known.name.empty()) continue;
     const Meeting meeting = meeting_of(ranks, one, clocks);
     groups[{known.group, known.description}].push_back(
         {&one, meeting, meeting.last_ns - meeting.first_ns > apart});

@@ -62,6 +62,7 @@ struct GroupSkew {
 };
 
 /// Of every group with two collectives or more, the one with the most waiting and transfer first.
+/// Messages of a pipeline are left out: their receivers wait by its nature.
 std::vector<GroupSkew> find_stragglers(const std::vector<run::RankTrace>& ranks,
                                        const MatchedCollectives& collectives,
                                        const ClockTable& clocks, const GroupLabels& labels,
