@@ -50,7 +50,7 @@ std::string make_trace() {
           "\"tid\": 2910249,\n    \"ts\": {:.3f}, \"dur\": 5.207,\n    \"args\": {{\n      "
           "\"External id\": {}, \"cbid\": "
           "211, \"correlation\": {}\n    }}\n  }}",
-          ts - 20, i, i + i % 10);
+          ts - 20, i - i % 10 + 4, i + i % 10);
     } else {
       text += fmt::format(
           "\n  {{\n    \"ph\": \"X\", \"cat\": \"{}\", \"name\": \"aten::convolution_backward\", "

@@ -19,9 +19,10 @@ namespace ergometer::analysis {
 //   - another stream's event that ended within 50 us before it started, while its own stream was
 //     free and its launch, where that is recorded, done: an inferred wait, for traces do not hold
 //     stream waits.
-// On the CPU it goes back to the last point at which the CPU verifiably waited for the GPU (a copy
-// to the host whose call, or the operator around it, lasted until the copy's end), else to the
-// beginning: traces do not hold other synchronizations.
+// On the CPU it goes back to the last point at which the CPU waited for the GPU: a call that waits
+// for a stream, an event or the device, during which something launched before it ended; or a copy
+// to the host whose call, or the operator around it, lasted until the copy's end. Without one it
+// goes to the beginning. All threads of a rank's CPU are taken as one.
 //
 // Every nanosecond of the span is in one segment, so the totals add up to the span exactly.
 

@@ -28,9 +28,12 @@ class GraphBuilder {
   void add_nodes();
   void add_kinds(size_t rank);
   void add_streams();
+  std::vector<size_t> by_end(size_t rank) const;
   std::vector<Synchronization> add_launches(size_t rank);
-  void add_synchronizations(size_t rank, const std::vector<Synchronization>& all);
-  void add_waits(size_t rank);
+  void add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
+                     std::vector<Synchronization>& all) const;
+  void add_synchronizations(size_t rank, std::vector<Synchronization> all);
+  void add_waits(size_t rank, const std::vector<size_t>& by_end);
   void add_meeting(const CollectiveInstance& one);
   uint32_t kind(const std::string& name);
   size_t inferred_wait(size_t node, const std::vector<size_t>& by_end) const;
@@ -140,8 +143,36 @@ std::vector<Synchronization> GraphBuilder::add_launches(size_t rank) {
   return synchronizations;
 }
 
-void GraphBuilder::add_synchronizations(size_t rank, const std::vector<Synchronization>& all) {
-  std::vector<Synchronization> sorted = all;
+/// The rank's nodes in order of their ends.
+std::vector<size_t> GraphBuilder::by_end(size_t rank) const {
+  std::vector<size_t> nodes = node_of_[rank];
+  std::sort(nodes.begin(), nodes.end(), [&](size_t a, size_t b) {
+    return std::tie(graph_.nodes[a].end_ns, a) < std::tie(graph_.nodes[b].end_ns, b);
+  });
+  return nodes;
+}
+
+/// Calls that wait for a stream, an event or the device: what was launched before and ended last
+/// during the call is what it waited for.
+void GraphBuilder::add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
+                                 std::vector<Synchronization>& all) const {
+  for (const run::Launch& wait : ranks_[rank].waits) {
+    const int64_t from = clocks_.common_ns(rank, wait.start_ns),
+                  to = clocks_.common_ns(rank, wait.start_ns + wait.duration_ns);
+    auto at = std::upper_bound(by_end.begin(), by_end.end(), to, [&](int64_t t, size_t n) {
+      return t < graph_.nodes[n].end_ns;
+    });
+    while (at != by_end.begin()) {
+      const EventNode& node = graph_.nodes[*--at];
+      if (node.end_ns <= from) break;
+      if (!node.launched || node.launch_ns > from) continue;
+      all.push_back({to, *at});
+      break;
+    }
+  }
+}
+
+void GraphBuilder::add_synchronizations(size_t rank, std::vector<Synchronization> sorted) {
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return std::tie(a.cpu_ns, a.node) < std::tie(b.cpu_ns, b.node);
   });
@@ -154,8 +185,7 @@ void GraphBuilder::add_synchronizations(size_t rank, const std::vector<Synchroni
   }
 }
 
-/// What ended last on another stream while this one was free and the launch done. `by_end`: the
-/// rank's nodes in order of their ends.
+/// What ended last on another stream while this one was free and the launch done.
 size_t GraphBuilder::inferred_wait(size_t node, const std::vector<size_t>& by_end) const {
   constexpr int64_t kLongestReaction = 50'000;  // ns, assumed: a stream wait resolves in 1 to 10 us
   const EventNode& of = graph_.nodes[node];
@@ -174,11 +204,7 @@ size_t GraphBuilder::inferred_wait(size_t node, const std::vector<size_t>& by_en
   return EventNode::kNone;
 }
 
-void GraphBuilder::add_waits(size_t rank) {
-  std::vector<size_t> by_end = node_of_[rank];
-  std::sort(by_end.begin(), by_end.end(), [&](size_t a, size_t b) {
-    return std::tie(graph_.nodes[a].end_ns, a) < std::tie(graph_.nodes[b].end_ns, b);
-  });
+void GraphBuilder::add_waits(size_t rank, const std::vector<size_t>& by_end) {
   for (const size_t node : node_of_[rank])
     graph_.nodes[node].waits_for = inferred_wait(node, by_end);
 }
@@ -202,9 +228,12 @@ EventGraph GraphBuilder::build(const MatchedCollectives& collectives) {
   add_nodes();
   add_streams();
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const std::vector<size_t> ends = by_end(rank);
     add_kinds(rank);
-    add_synchronizations(rank, add_launches(rank));
-    add_waits(rank);
+    std::vector<Synchronization> synchronizations = add_launches(rank);
+    add_cpu_waits(rank, ends, synchronizations);
+    add_synchronizations(rank, std::move(synchronizations));
+    add_waits(rank, ends);
   }
   for (const CollectiveInstance& one : collectives.instances) add_meeting(one);
   return std::move(graph_);

@@ -143,6 +143,7 @@ std::vector<Finding> find(const TraceSummary& summary) {
   std::vector<Finding> findings = {
       late_launch(summary),    queued_idle(summary), exposed_communication(summary),
       exposed_memory(summary), arrival(summary),     device_communication(summary)};
+  for (Finding& finding : find_in_work(summary)) findings.push_back(std::move(finding));
   std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.cost_s > b.cost_s; });

@@ -160,4 +160,24 @@ std::string_view kernel_class(std::string_view name, run::GpuClass kind) {
   return found.empty() ? "other" : found;
 }
 
+std::string_view study_class(std::string_view name, run::GpuClass kind) {
+  if (kind == run::GpuClass::kMemory) return {};
+  const std::string text = lower(name);
+  const auto has = [&](auto... words) {
+    return ((text.find(words) != std::string::npos) || ...);
+  };
+  constexpr std::string_view kMemory = "Memory/Elementwise", kMatMul = "Compute (MatMul)";
+  if (has("nccl", "communication")) {
+    if (has("allreduce")) return "AllReduce";
+    if (has("reducescatter")) return "ReduceScatter";
+    if (has("allgather")) return "AllGather";
+    if (has("sendrecv", "broadcast")) return "SendRecv";
+  }
+  if (has("pushsend", "pushrecv", "buffer")) return kMemory;
+  if (has("triton_") && has("sum", "add", "mul", "div")) return kMemory;
+  if (has("gemm", "sdpa", "matmul")) return kMatMul;
+  if (has("elementwise", "kernel")) return kMemory;
+  return has("norm") ? "Layer Norm" : "Other";
+}
+
 }  // namespace ergometer::analysis

@@ -43,6 +43,22 @@ std::vector<KernelRow> sorted(Rows&& by_key) {
   return table;
 }
 
+/// Rows of equal class as one; those without a class are left out.
+template <class ClassOf>
+std::vector<KernelRow> summed_by(const std::vector<KernelRow>& kernels, ClassOf&& class_of) {
+  std::map<std::string_view, KernelRow> rows;
+  for (const KernelRow& kernel : kernels) {
+    const std::string_view kernel_class = class_of(kernel);
+    if (kernel_class.empty()) continue;
+    KernelRow& sum = rows[kernel_class];
+    sum.name = kernel_class;
+    sum.kernel_class = kernel_class;
+    sum.kind = kernel.kind;
+    add(sum, kernel.count, kernel.total_ns, kernel.shortest_ns, kernel.longest_ns);
+  }
+  return sorted(std::move(rows));
+}
+
 }  // namespace
 
 std::vector<KernelRow> kernel_table(const std::vector<run::RankTrace>& ranks) {
@@ -60,15 +76,12 @@ std::vector<KernelRow> kernel_table(const std::vector<run::RankTrace>& ranks) {
 }
 
 std::vector<KernelRow> class_table(const std::vector<KernelRow>& kernels) {
-  std::map<std::string_view, KernelRow> rows;
-  for (const KernelRow& kernel : kernels) {
-    KernelRow& sum = rows[kernel.kernel_class];
-    sum.name = kernel.kernel_class;
-    sum.kernel_class = kernel.kernel_class;
-    sum.kind = kernel.kind;
-    add(sum, kernel.count, kernel.total_ns, kernel.shortest_ns, kernel.longest_ns);
-  }
-  return sorted(std::move(rows));
+  return summed_by(kernels, [](const KernelRow& kernel) { return kernel.kernel_class; });
+}
+
+std::vector<KernelRow> study_table(const std::vector<KernelRow>& kernels) {
+  return summed_by(kernels,
+                   [](const KernelRow& kernel) { return study_class(kernel.name, kernel.kind); });
 }
 
 }  // namespace ergometer::analysis

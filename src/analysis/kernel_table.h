@@ -23,5 +23,7 @@ std::vector<KernelRow> kernel_table(const std::vector<run::RankTrace>& ranks);
 
 /// The same rows summed by class; `name` is the class.
 std::vector<KernelRow> class_table(const std::vector<KernelRow>& kernels);
+/// The same by the study's classes (`study_class`), without copies and sets.
+std::vector<KernelRow> study_table(const std::vector<KernelRow>& kernels);
 
 }  // namespace ergometer::analysis

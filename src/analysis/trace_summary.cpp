@@ -15,18 +15,31 @@ std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
 
 }  // namespace
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks) {
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside) {
   TraceSummary summary;
-  for (const run::RankTrace& trace : ranks)
+  std::vector<Attribution> attributions;
+  std::vector<RankTaxes> taxes;
+  for (const run::RankTrace& trace : ranks) {
+    const Attribution& attribution = attributions.emplace_back(trace);
     summary.ranks.push_back({.breakdown = break_down(trace),
                              .idle = idle_causes(trace),
+                             .launches = launch_overhead(trace),
                              .steps = step_times(trace),
                              .gpu = trace.gpu,
                              .truncated = trace.truncated});
+    const RankSummary& rank = summary.ranks.back();
+    add_phases(trace, phases_of(trace, attribution), summary.phases);
+    taxes.push_back({rank.breakdown.span_ns, rank.idle, rank.launches,
+                     round_trips(trace, attribution)});
+  }
   summary.kernels = kernel_table(ranks);
   summary.classes = class_table(summary.kernels);
+  summary.shapes = shape_table(ranks, attributions);
+  summary.peak = std::move(beside.peak);
   summary.collectives = collective_table(ranks);
   summary.arrivals = arrival_table(ranks);
+  summary.taxes = add_up(taxes, summary.arrivals);
+  summary.energy = std::move(beside.energy);
   summary.performance = step_breakdown(ranks);
   summary.findings = find(summary);
   return summary;

@@ -8,8 +8,13 @@
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
 #include "analysis/idle.h"
+#include "analysis/kernel_energy.h"
 #include "analysis/kernel_table.h"
+#include "analysis/launch_overhead.h"
+#include "analysis/phases.h"
+#include "analysis/shape_table.h"
 #include "analysis/steps.h"
+#include "analysis/taxes.h"
 #include "run/run.h"
 
 namespace ergometer::analysis {
@@ -29,6 +34,7 @@ struct Finding {
 struct RankSummary {
   RankBreakdown breakdown;
   IdleCauses idle;
+  LaunchOverhead launches;
   StepTimes steps;
   std::string gpu;
   bool truncated = false;
@@ -38,8 +44,14 @@ struct RankSummary {
 struct TraceSummary {
   std::vector<RankSummary> ranks;
   std::vector<KernelRow> kernels, classes;
+  bool study_classes = false;  ///< `classes` are the study's (analysis/kernel_class.h)
+  PhaseTable phases;
+  ShapeTable shapes;
+  std::optional<DevicePeak> peak;  ///< of the GPU that all ranks have, where the caller knows it
   std::vector<CollectiveRow> collectives;
   ArrivalTable arrivals;
+  Taxes taxes;
+  std::vector<RankEnergy> energy;  ///< where telemetry was read beside the traces
   /// A step and where it goes, mean over ranks, where every rank marks its steps. Of `breakdown_s`,
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
@@ -49,9 +61,16 @@ struct TraceSummary {
 /// A Run that holds these traces, with a row of `kernels` for every event.
 run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped);
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks);
+/// What is known beside the traces.
+struct Beside {
+  std::optional<DevicePeak> peak;
+  std::vector<RankEnergy> energy;
+};
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {});
 
 /// Findings of a summary without them.
 std::vector<Finding> find(const TraceSummary& summary);
+/// The part of them about phases, operators, launches and energy.
+std::vector<Finding> find_in_work(const TraceSummary& summary);
 
 }  // namespace ergometer::analysis

@@ -8,6 +8,7 @@
 
 #include "analysis/job_findings.h"
 #include "analysis/simulated_traces.h"
+#include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
@@ -63,6 +64,13 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
   return traces;
 }
 
+/// Of whole traces: between chosen steps the GPU would seem idle.
+std::vector<analysis::RankEnergy> energy_of(const std::vector<run::RankTrace>& ranks,
+                                            const run::DeviceLog& log) {
+  const std::vector<analysis::Attribution> attributions(ranks.begin(), ranks.end());
+  return analysis::kernel_energy(ranks, attributions, log);
+}
+
 /// All that is told of traces and telemetry of one job.
 struct Told {
   analysis::TelemetryReport power;
@@ -70,13 +78,20 @@ struct Told {
   analysis::TraceSummary summary;
 };
 
-Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log) {
+Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+          analysis::Beside beside = {}) {
   Told told;
   told.power = analysis::analyze_telemetry(log);
   told.job = analysis::report_job(ranks, log);
-  told.summary = analysis::summarize(ranks);
+  told.summary = analysis::summarize(ranks, std::move(beside));
   analysis::add_job_findings(told.job, told.power, told.summary);
   return told;
+}
+
+void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary) {
+  if (arguments.value("classes") != "study") return;
+  summary.classes = analysis::study_table(summary.kernels);
+  summary.study_classes = true;
 }
 
 void answer_parts(const std::vector<std::string>& parts, const Console& console) {
@@ -105,6 +120,7 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
       run, {one(view.tp), one(view.cp), one(view.dp), one(view.pp), one(view.ep)});
   const run::DeviceLog log = run::device_log(run);
   Told told = tell(ranks, log);
+  choose_classes(arguments, told.summary);
   told.summary.performance.reset();  // the Run's own stands above
   if (arguments.has("json")) {
     const auto more = [&](base::JsonWriter& json) {
@@ -148,6 +164,14 @@ std::vector<Flag> analyze_flags() {
        "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
        "default whole files",
        {}},
+      {"classes",
+       "",
+       Takes::kValue,
+       "name|study",
+       "output",
+       "how kernels are put into classes: by what their names tell, or as the CharLLM-PPT study did",
+       {"name", "study"},
+       true},
       {"repair",
        "",
        Takes::kNothing,
@@ -166,8 +190,11 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
                    importer::read_telemetry(arguments.words, {arguments.has("repair")}));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
+  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
+  if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  const Told told = tell(traces.ranks, telemetry.log);
+  Told told = tell(traces.ranks, telemetry.log, std::move(beside));
+  choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {
     if (telemetry.any && !traces.ranks.empty())
       report::write_telemetry(json, telemetry.log, told.power);

@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "report/findings.h"
 #include "report/summary_json.h"
+#include "report/work_report.h"
 #include "run/run.h"
 
 namespace ergometer::report {
@@ -42,6 +43,7 @@ void write_rank(JsonWriter& json, const analysis::RankSummary& rank) {
     json.member("last", rank.steps.last).member("mean_s", rank.steps.mean_s).end_object();
   }
   if (!rank.gpu.empty()) json.member("gpu", rank.gpu);
+  write_launches(json, rank);
   json.member("truncated", rank.truncated);
   json.end_object();
 }
@@ -133,6 +135,7 @@ std::string trace_json(const analysis::TraceSummary& summary,
   write_kernels(json, summary.kernels);
   write_collectives(json, summary.collectives);
   write_arrivals(json, summary.arrivals);
+  write_work(json, summary);
   json.end_object();
   if (more) more(json);
   write_findings(json, summary.findings);

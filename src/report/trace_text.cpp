@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/findings.h"
 #include "report/format.h"
+#include "report/work_report.h"
 
 namespace ergometer::report {
 namespace {
@@ -111,7 +112,8 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
     return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kNameWidth + 2, "count",
                                       "time", "share"));
   };
-  std::string out = head("GPU time by class");
+  std::string out = head(summary.study_classes ? "GPU time by the study's classes"
+                                               : "GPU time by class");
   for (const analysis::KernelRow& row : summary.classes) out += line(row, row.name);
   out += '\n' + head("by name");
   for (size_t i = 0; i < std::min(summary.kernels.size(), kKernelsShown); ++i)
@@ -165,9 +167,11 @@ std::string trace_text(const analysis::TraceSummary& summary,
                        const std::string& more) {
   std::string out = header(summary, style);
   for (const std::string& part :
-       {ranks_table(summary, style), step_text(summary, style), kernels_table(summary, style),
-        collectives_table(summary, style), more, findings_text(summary.findings, style),
-        dropped_text(dropped)})
+       {ranks_table(summary, style), step_text(summary, style), phases_text(summary, style),
+        kernels_table(summary, style), operators_text(summary, style),
+        collectives_table(summary, style), taxes_text(summary, style), energy_text(summary, style),
+        more,
+        findings_text(summary.findings, style), dropped_text(dropped)})
     if (!part.empty()) out += '\n' + part;
   return out;
 }

@@ -41,6 +41,8 @@ struct Collective {
 struct Launch {
   int64_t correlation = -1, external_id = -1;
   int64_t start_ns = 0, duration_ns = 0;
+  int64_t thread = -1;
+  uint32_t name = GpuEvent::kNone;  ///< into `RankTrace::names`: "cudaLaunchKernel"
 };
 
 /// A training step as the CPU marked it (`ProfilerStep#N`).
@@ -53,6 +55,7 @@ struct Operator {
   uint32_t name = 0;                  ///< into `RankTrace::names`: "aten::mm"
   uint32_t shapes = GpuEvent::kNone;  ///< the same: "[[4096, 1024], [1024, 4096]]"
   uint32_t dtypes = GpuEvent::kNone;  ///< the same: "[\"c10::BFloat16\", \"c10::BFloat16\"]"
+  uint32_t values = GpuEvent::kNone;  ///< the same, of those that need it: "[\"\", \"[1, 1]\"]"
   int64_t external_id = -1;           ///< joins `Launch::external_id`
   int64_t record_function_id = -1;    ///< joins an execution trace's `rf_id`
   int64_t sequence = -1;              ///< joins forward and backward
@@ -103,8 +106,9 @@ struct RankTrace {
   std::vector<GpuEvent> events;
   std::vector<Collective> collectives;
   std::vector<Launch> launches;     ///< in order of correlation
+  std::vector<Launch> waits;        ///< calls in which the CPU waits for a GPU, in order of time
   std::vector<StepMark> steps;      ///< in order of time
-  std::vector<Operator> operators;  ///< those that launched GPU events and those around them
+  std::vector<Operator> operators;  ///< that launched GPU events and those around, in order of time
   std::vector<Range> ranges;        ///< in order of time
   std::vector<PipelineTask> tasks;  ///< in order of time
   int64_t stage = -1, stages = -1;  ///< of the pipeline, where the file says

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "run/operator_tables.h"
 
 namespace ergometer::run {
 namespace {
@@ -113,8 +114,10 @@ bool select_launches(Database& db, Run& run) {
   while (select.step()) {
     RankTrace* trace = trace_of(select, run);
     if (trace == nullptr) return false;
-    trace->launches.push_back(
-        {select.integer(1), known(select, 2), select.integer(3), select.integer(4)});
+    trace->launches.push_back({.correlation = select.integer(1),
+                               .external_id = known(select, 2),
+                               .start_ns = select.integer(3),
+                               .duration_ns = select.integer(4)});
   }
   return true;
 }
@@ -166,7 +169,10 @@ void select_dropped(Database& db, Run& run) {
 
 }  // namespace
 
-void create_trace_tables(Database& db) { db.execute(kSchema); }
+void create_trace_tables(Database& db) {
+  db.execute(kSchema);
+  create_operator_tables(db);
+}
 
 void insert_traces(Database& db, const Run& run) {
   Statement file(db, "INSERT INTO trace_files VALUES (?, ?, ?, ?, ?, ?, ?)");
@@ -178,6 +184,7 @@ void insert_traces(Database& db, const Run& run) {
   insert_collectives(db, run);
   insert_launches(db, run);
   insert_steps(db, run);
+  insert_operators(db, run);
   Statement dropped(db, "INSERT INTO trace_dropped VALUES (?, ?, ?, ?)");
   position = 0;
   for (const Dropped& d : run.dropped) dropped.run(position++, d.file, d.reason, d.count);
@@ -191,7 +198,7 @@ bool select_traces(Database& db, Run& run) {
   select_files(db, run);
   select_dropped(db, run);
   return select_collectives(db, run) && select_launches(db, run) && select_steps(db, run) &&
-         select_events(db, run);
+         select_events(db, run) && select_operators(db, run);
 }
 
 }  // namespace ergometer::run

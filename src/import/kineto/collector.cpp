@@ -6,6 +6,7 @@
 
 #include "import/decimal.h"
 #include "import/kineto/json_text.h"
+#include "run/operator_tree.h"
 
 namespace ergometer::importer {
 namespace {
@@ -74,24 +75,30 @@ EventUse use_of_category(std::string_view category) {
   if (category.empty()) return EventUse::kNone;
   // The most frequent first: a trace has a hundred CPU events for a kernel.
   if (category == "python_function" || category == "ac2g") return EventUse::kNone;
-  if (category == "cpu_op" || category == "user_annotation" || category == "Operator")
-    return EventUse::kNamed;
+  if (category == "cpu_op" || category == "Operator") return EventUse::kOperator;
   if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime" ||
       category == "hip_runtime" || category == "xpu_runtime" || category == "privateuse1_runtime")
     return EventUse::kLaunch;
+  if (category == "user_annotation") return EventUse::kRange;
+  if (category == "gpu_user_annotation") return EventUse::kGpuRange;
   if (equal_ignoring_case(category, "kernel") || is_memory(category)) return EventUse::kGpu;
   return EventUse::kNone;
 }
 
-bool is_wanted_name(std::string_view name) {
-  return name.starts_with(kStepMark) || name == kCommOp;
+bool needs_values(std::string_view operator_name) {
+  // A convolution's stride, an attention's mask.
+  return operator_name.find("conv") != std::string_view::npos ||
+         operator_name.find("attention") != std::string_view::npos ||
+         operator_name.find("attn") != std::string_view::npos;
 }
 
 void Collector::add(const EventText& event, EventUse use) {
   switch (use) {
     case EventUse::kGpu: return add_gpu(event);
     case EventUse::kLaunch: add_launch(event); break;
-    case EventUse::kNamed: add_named(event); break;
+    case EventUse::kOperator: add_operator(event); break;
+    case EventUse::kRange: add_range(event, false); break;
+    case EventUse::kGpuRange: add_range(event, true); break;
     default: break;
   }
   drop(DropReason::kNotGpu);
@@ -117,10 +124,20 @@ bool Collector::read_times(const EventText& event, int64_t& start_ns, int64_t& d
 
 uint32_t Collector::name_index(std::string_view escaped) {
   const std::string_view name = unescaped(escaped, scratch_);
-  if (const auto found = names_.find(name); found != names_.end()) return found->second;
-  const auto index = static_cast<uint32_t>(trace_.names.size());
-  trace_.names.emplace_back(name);
-  names_.emplace(name, index);
+  if (const auto found = indices_.find(name); found != indices_.end()) return found->second;
+  const auto index = static_cast<uint32_t>(texts_.size());
+  indices_.emplace(texts_.emplace_back(name), index);
+  return index;
+}
+
+/// A list of shapes or types as JSON. Those of hundreds of tensors at once are left out.
+uint32_t Collector::list_index(std::string_view list) {
+  constexpr size_t kLongest = 2048;
+  const bool says_something = list.size() > 2 && list.size() <= kLongest && list.front() == '[';
+  if (!says_something) return run::GpuEvent::kNone;
+  if (const auto found = indices_.find(list); found != indices_.end()) return found->second;
+  const auto index = static_cast<uint32_t>(texts_.size());
+  indices_.emplace(texts_.emplace_back(list), index);
   return index;
 }
 
@@ -147,7 +164,7 @@ void Collector::add_gpu(const EventText& event) {
   run::GpuEvent gpu;
   if (!read_times(event, gpu.start_ns, gpu.duration_ns)) return;
   gpu.name = name_index(event.name);
-  gpu.kind = class_of(event.category, trace_.names[gpu.name]);
+  gpu.kind = class_of(event.category, texts_[gpu.name]);
   gpu.correlation = whole_or(event.correlation, -1);
   gpu.device = stream_number(event.device.empty() ? event.process : event.device);
   gpu.stream = stream_number(event.stream.empty() ? event.thread : event.stream);
@@ -170,20 +187,55 @@ void Collector::add_launch(const EventText& event) {
     return;
   launch.start_ns = *start;
   launch.duration_ns = *duration;
-  trace_.launches.push_back(launch);
+  launch.thread = whole_or(event.thread, -1);
+  launch.name = name_index(event.name);
+  const bool waits = texts_[launch.name].find("Synchronize") != std::string::npos;
+  (waits ? trace_.waits : trace_.launches).push_back(launch);
 }
 
-void Collector::add_named(const EventText& event) {
+void Collector::add_step(const EventText& event, int64_t start_ns, int64_t duration_ns) {
+  if (!event.name.starts_with(kStepMark)) return;
+  if (const auto number = whole_number(event.name.substr(kStepMark.size())))
+    trace_.steps.push_back({*number, start_ns, start_ns + duration_ns});
+}
+
+void Collector::add_operator(const EventText& event) {
   if (event.name == kCommOp && !event.collective.empty()) {
     const int64_t id = whole_or(event.external_id, -1);
     if (id >= 0) comm_ops_.push_back({id, add_collective(event)});
   }
-  if (!event.name.starts_with(kStepMark) || event.phase != "X") return;
-  const auto number = whole_number(event.name.substr(kStepMark.size()));
+  // Until 2022 ranges stood among the operators, whose names have no such sign.
+  if (event.name.find('#') != std::string_view::npos) return add_range(event, false);
   const auto start = nanoseconds(event.start);
   const auto duration = nanoseconds(event.duration);
-  if (number && start && duration && *duration >= 0 && *duration <= kLargestTime - *start)
-    trace_.steps.push_back({*number, *start, *start + *duration});
+  const bool whole = event.phase == "X" && start && duration && *duration >= 0 &&
+                     *duration <= kLargestTime - *start;
+  if (!whole || event.name.empty()) return;
+  run::Operator op;
+  op.name = name_index(event.name);
+  op.shapes = list_index(event.shapes);
+  op.dtypes = list_index(event.dtypes);
+  if (needs_values(event.name)) op.values = list_index(event.values);
+  op.external_id = whole_or(event.external_id, -1);
+  op.record_function_id = whole_or(event.record_function_id, -1);
+  op.sequence = whole_or(event.sequence_number, -1);
+  const int64_t forward = whole_or(event.forward_thread, -1);
+  if (forward > 0) op.forward_thread = forward;
+  op.thread = whole_or(event.thread, -1);
+  op.start_ns = *start;
+  op.duration_ns = *duration;
+  trace_.operators.push_back(op);
+}
+
+void Collector::add_range(const EventText& event, bool gpu) {
+  const auto start = nanoseconds(event.start);
+  const auto duration = nanoseconds(event.duration);
+  const bool whole = event.phase == "X" && start && duration && *duration >= 0 &&
+                     *duration <= kLargestTime - *start;
+  if (!whole || event.name.empty()) return;
+  if (!gpu) add_step(event, *start, *duration);
+  const int64_t thread = gpu ? stream_number(event.thread) : whole_or(event.thread, -1);
+  trace_.ranges.push_back({name_index(event.name), gpu, thread, *start, *duration});
 }
 
 /// RCCL's kernels, and NCCL's in older traces, do not carry what they move: the call that launched
@@ -218,6 +270,48 @@ void Collector::keep_launches_of_events() {
   });
 }
 
+/// An operator that launched nothing, neither itself nor within, tells nothing of the GPU.
+void Collector::keep_operators_of_launches() {
+  std::sort(trace_.operators.begin(), trace_.operators.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.start_ns, b.duration_ns, a.thread, a.external_id) <
+           std::tie(b.start_ns, a.duration_ns, b.thread, b.external_id);
+  });
+  std::vector<bool> kept(trace_.operators.size());
+  const run::OperatorTree tree(trace_.operators);
+  for (const run::Launch& launch : trace_.launches)
+    for (uint32_t op = tree.of(launch); op != run::OperatorTree::kNone && !kept[op];
+         op = tree.parent(op))
+      kept[op] = true;
+  size_t position = 0;
+  std::erase_if(trace_.operators, [&](const run::Operator&) { return !kept[position++]; });
+  trace_.operators.shrink_to_fit();
+}
+
+void Collector::keep_names_in_use() {
+  constexpr uint32_t kNone = run::GpuEvent::kNone;
+  std::vector<uint32_t> renamed(texts_.size(), kNone);
+  const auto for_each_name = [&](auto&& use) {
+    for (run::GpuEvent& event : trace_.events) use(event.name);
+    for (run::Launch& launch : trace_.launches) use(launch.name);
+    for (run::Launch& wait : trace_.waits) use(wait.name);
+    for (run::Range& range : trace_.ranges) use(range.name);
+    for (run::Operator& op : trace_.operators)
+      for (uint32_t* name : {&op.name, &op.shapes, &op.dtypes, &op.values}) use(*name);
+  };
+  for_each_name([&](uint32_t name) {
+    if (name != kNone) renamed[name] = 0;
+  });
+  for (uint32_t& name : renamed) {
+    if (name == kNone) continue;
+    const auto old = static_cast<size_t>(&name - renamed.data());
+    name = static_cast<uint32_t>(trace_.names.size());
+    trace_.names.push_back(std::move(texts_[old]));
+  }
+  for_each_name([&](uint32_t& name) {
+    if (name != kNone) name = renamed[name];
+  });
+}
+
 int64_t Collector::entries() const {
   auto count = static_cast<int64_t>(trace_.events.size());
   for (const int64_t dropped : dropped_) count += dropped;
@@ -230,10 +324,15 @@ run::RankTrace Collector::finish(const std::string& file) {
     return std::tie(a.correlation, a.start_ns, a.duration_ns, a.external_id) <
            std::tie(b.correlation, b.start_ns, b.duration_ns, b.external_id);
   });
-  std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
+  std::stable_sort(trace_.steps.begin(), trace_.steps.end(), earlier);
+  std::stable_sort(trace_.ranges.begin(), trace_.ranges.end(), earlier);
+  std::stable_sort(trace_.waits.begin(), trace_.waits.end(), earlier);
   join_collectives();
   keep_launches_of_events();
+  keep_operators_of_launches();
+  indices_.clear();
+  keep_names_in_use();
   for (size_t i = 0; i < dropped_.size(); ++i) {
     if (dropped_[i] == 0) continue;
     trace_.dropped.push_back(

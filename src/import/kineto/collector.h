@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,8 +30,8 @@ enum class DropReason : uint8_t {
 };
 std::string_view describe(DropReason reason);
 
-/// What an event is good for, by its category; the name decides about some.
-enum class EventUse : uint8_t { kUnknown, kNone, kGpu, kLaunch, kNamed };
+/// What an event is good for, by its category.
+enum class EventUse : uint8_t { kUnknown, kNone, kGpu, kLaunch, kOperator, kRange, kGpuRange };
 EventUse use_of_category(std::string_view category);
 
 /// One event's values as they stand in the file, strings without quotes; empty where missing.
@@ -41,10 +41,12 @@ struct EventText {
   std::string_view device, stream, correlation, external_id;
   std::string_view collective, in_elements, out_elements, group_size, dtype, group, description,
       sequence;
+  // of an operator's "args"; lists as they stand in the file
+  std::string_view shapes, dtypes, values, record_function_id, sequence_number, forward_thread;
 };
 
-/// Whether an event of EventUse::kNamed is a step's mark or tells about a collective.
-bool is_wanted_name(std::string_view name);
+/// Whether an operator's work depends on more than its inputs' shapes ("Concrete Inputs").
+bool needs_values(std::string_view operator_name);
 
 /// Builds a RankTrace event by event.
 class Collector {
@@ -60,11 +62,6 @@ class Collector {
   run::RankTrace finish(const std::string& file);
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-  using Index = std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>>;
   struct CommOp {
     int64_t external_id = -1;
     uint32_t collective = 0;
@@ -72,15 +69,21 @@ class Collector {
 
   void add_gpu(const EventText& event);
   void add_launch(const EventText& event);
-  void add_named(const EventText& event);
+  void add_operator(const EventText& event);
+  void add_range(const EventText& event, bool gpu);
+  void add_step(const EventText& event, int64_t start_ns, int64_t duration_ns);
   bool read_times(const EventText& event, int64_t& start_ns, int64_t& duration_ns);
   uint32_t name_index(std::string_view escaped);
+  uint32_t list_index(std::string_view list);
   uint32_t add_collective(const EventText& event);
   void join_collectives();
   void keep_launches_of_events();
+  void keep_operators_of_launches();
+  void keep_names_in_use();
 
   run::RankTrace trace_;
-  Index names_;
+  std::deque<std::string> texts_;  ///< what `trace_` names, before those in use are known
+  std::unordered_map<std::string_view, uint32_t> indices_;  ///< of `texts_`
   std::vector<CommOp> comm_ops_;
   /// GPU events that communicate and do not say what, with their external id.
   std::vector<std::pair<size_t, int64_t>> unnamed_;

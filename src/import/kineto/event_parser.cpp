@@ -41,16 +41,40 @@ std::string_view* argument(EventText& event, std::string_view key) {
     case 's': return is_key(key, "stream") ? &event.stream : nullptr;
     case 'E': return is_key(key, "External id") ? &event.external_id : nullptr;
     case 'e': return is_key(key, "external id") ? &event.external_id : nullptr;
-    case 'C': return is_key(key, "Collective name") ? &event.collective : nullptr;
-    case 'I': return is_key(key, "In msg nelems") ? &event.in_elements : nullptr;
+    case 'C':
+      if (is_key(key, "Concrete Inputs"))
+        return needs_values(event.name) ? &event.values : nullptr;
+      return is_key(key, "Collective name") ? &event.collective : nullptr;
+    case 'F': return is_key(key, "Fwd thread id") ? &event.forward_thread : nullptr;
+    case 'I':
+      if (is_key(key, "Input Dims") || is_key(key, "Input dims")) return &event.shapes;
+      if (is_key(key, "Input type")) return &event.dtypes;
+      return is_key(key, "In msg nelems") ? &event.in_elements : nullptr;
     case 'O': return is_key(key, "Out msg nelems") ? &event.out_elements : nullptr;
     case 'G': return is_key(key, "Group size") ? &event.group_size : nullptr;
-    case 'S': return is_key(key, "Seq") ? &event.sequence : nullptr;
+    case 'R': return is_key(key, "Record function id") ? &event.record_function_id : nullptr;
+    case 'S':
+      if (is_key(key, "Sequence number")) return &event.sequence_number;
+      return is_key(key, "Seq") ? &event.sequence : nullptr;
     case 'P':
       if (is_key(key, "Process Group Name")) return &event.group;
       return is_key(key, "Process Group Description") ? &event.description : nullptr;
     default: return nullptr;
   }
+}
+
+/// The value's text; of a list all of it.
+simdjson::error_code read_text(ondemand::value value, std::string_view& text) {
+  text = value.raw_json_token();
+  if (!text.starts_with('[')) {
+    text = unquoted(text);
+    return simdjson::SUCCESS;
+  }
+  ondemand::array list;
+  if (const auto error = value.get_array().get(list)) return error;
+  if (const auto error = list.raw_json().get(text)) return error;
+  text = trimmed(text);
+  return simdjson::SUCCESS;
 }
 
 simdjson::error_code read_arguments(ondemand::value value, EventText& event) {
@@ -62,7 +86,9 @@ simdjson::error_code read_arguments(ondemand::value value, EventText& event) {
   for (auto result : arguments) {
     ondemand::field field;
     if (const auto error = std::move(result).get(field)) return error;
-    if (std::string_view* text = argument(event, key_of(field))) *text = text_of(field);
+    std::string_view* text = argument(event, key_of(field));
+    if (text == nullptr) continue;
+    if (const auto error = read_text(field.value(), *text)) return error;
   }
   return simdjson::SUCCESS;
 }
@@ -74,15 +100,12 @@ struct Reading {
   bool has_phase = false, arguments_wait = false;
 
   /// Whether the event is of no use, whatever else it holds.
-  bool is_settled() const {
-    return has_phase && (use == EventUse::kNone || (use == EventUse::kNamed && is_unwanted()));
+  bool is_settled() const { return has_phase && use == EventUse::kNone; }
+  bool uses_arguments() const {
+    return use == EventUse::kGpu || use == EventUse::kLaunch || use == EventUse::kOperator;
   }
-  bool is_unwanted() const { return !text.name.empty() && !is_wanted_name(text.name); }
-  /// Whether "args" must be read now; before category and name are known that is not said yet.
-  bool wants_arguments() const {
-    return use == EventUse::kGpu || use == EventUse::kLaunch ||
-           (use == EventUse::kNamed && !text.name.empty());
-  }
+  /// Whether "args" can be read now: what of them is needed depends on category and name.
+  bool is_ready() const { return use != EventUse::kUnknown && !text.name.empty(); }
 };
 
 simdjson::error_code read_field(ondemand::field& field, Reading& event) {
@@ -105,8 +128,8 @@ simdjson::error_code read_field(ondemand::field& field, Reading& event) {
   } else if (is_key(key, "tid")) {
     text.thread = text_of(field);
   } else if (is_key(key, "args")) {
-    if (event.wants_arguments()) return read_arguments(field.value(), text);
-    event.arguments_wait = true;
+    if (event.is_ready() && event.uses_arguments()) return read_arguments(field.value(), text);
+    event.arguments_wait = !event.is_ready();
   }
   return simdjson::SUCCESS;
 }
@@ -135,12 +158,11 @@ simdjson::error_code read_event(ondemand::object object, Collector& collector, T
     if (event.is_settled()) break;
   }
   if (event.has_phase) collector.note_phase();
-  if (event.is_settled() || event.use == EventUse::kUnknown ||
-      (event.use == EventUse::kNamed && !is_wanted_name(event.text.name))) {
+  if (event.use == EventUse::kNone || event.use == EventUse::kUnknown) {
     taken = Taken::kNotGpu;
     return simdjson::SUCCESS;
   }
-  if (event.arguments_wait) {
+  if (event.arguments_wait && event.uses_arguments()) {
     if (const auto error = read_waiting_arguments(object, event.text)) return error;
   }
   collector.add(event.text, event.use);

@@ -1,0 +1,263 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/work_report.h"
+
+namespace ergometer::report {
+namespace {
+
+constexpr std::string_view kBold = "1", kDim = "2";
+constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 38;
+
+std::string time_text(int64_t nanoseconds) {
+  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
+}
+
+std::string share_of(int64_t part, int64_t whole) {
+  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
+}
+
+std::string heading(const TextStyle& style, std::string_view text) {
+  return paint(style, kBold, text) + '\n';
+}
+
+std::string note(const TextStyle& style, std::string_view text) {
+  return paint(style, kDim, "  " + wrap(std::string(text), 80, 2)) + '\n';
+}
+
+std::string shortened(std::string_view text, size_t width) {
+  std::string line;
+  for (const char c : text) line += c >= ' ' && c <= '~' ? c : '?';
+  return line.size() <= width ? line : line.substr(0, width - 3) + "...";
+}
+
+/// "[[16, 559], [], [559]]" as "16x559 559".
+std::string short_shapes(std::string_view shapes) {
+  std::string text;
+  for (size_t at = 0; at < shapes.size(); ++at) {
+    const char c = shapes[at];
+    if (c >= '0' && c <= '9') {
+      text += c;
+    } else if (c == ',' && !text.empty() && text.back() != ' ') {
+      text += 'x';
+    } else if (c == ']' && !text.empty() && text.back() != ' ') {
+      text += ' ';
+    }
+  }
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+/// The first tensor's type, as people write it.
+std::string short_type(std::string_view dtypes) {
+  const size_t open = dtypes.find('"');
+  if (open == std::string_view::npos) return "";
+  std::string_view type = dtypes.substr(open + 1);
+  type = type.substr(0, type.find('"'));
+  if (type == "c10::BFloat16") return "bf16";
+  if (type == "c10::Half") return "fp16";
+  if (type == "float") return "fp32";
+  return type.starts_with("c10::") ? std::string(type.substr(5)) : std::string(type);
+}
+
+std::string label_of(const analysis::ShapeRow& row) {
+  std::string label = row.name.starts_with("aten::") ? row.name.substr(6) : row.name;
+  for (const std::string& part : {short_type(row.dtypes), short_shapes(row.shapes)})
+    if (!part.empty()) label += ' ' + part;
+  return shortened(label, kLabelWidth);
+}
+
+/// Three digits of a number that may be large or small; "-" for one that is not known.
+std::string figure(double value) {
+  if (value <= 0) return "-";
+  return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
+std::string rate_text(const analysis::ShapeRow& row) {
+  const double low = row.tflops_low(), high = row.tflops_high();
+  return low == high ? figure(high) : fmt::format("{}..{}", figure(low), figure(high));
+}
+
+std::string roof_text(const analysis::ShapeRow& row, const analysis::TraceSummary& summary) {
+  if (!summary.peak) return "";
+  const double flops = row.flops_fraction(*summary.peak),
+               bytes = row.bytes_fraction(*summary.peak);
+  if (flops <= 0 && bytes <= 0) return "-";
+  return fmt::format("{:.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
+}
+
+std::string launches_line(const analysis::TraceSummary& summary) {
+  int64_t calls = 0, graphs = 0, graph_events = 0, late = 0, events = 0;
+  std::vector<int64_t> call, delay;
+  for (const analysis::RankSummary& rank : summary.ranks) {
+    calls += rank.launches.calls;
+    graphs += rank.launches.graph_calls;
+    graph_events += rank.launches.graph_events;
+    late += rank.idle.late_events;
+    events += rank.breakdown.gpu_events;
+    if (rank.launches.events == 0) continue;
+    call.push_back(rank.launches.median_call_ns);
+    delay.push_back(rank.launches.median_delay_ns);
+  }
+  if (calls + graphs == 0) return "";
+  std::sort(call.begin(), call.end());
+  std::sort(delay.begin(), delay.end());
+  std::string text = fmt::format("{} launches", base::format_count(calls));
+  if (!call.empty())
+    text += fmt::format(": a call takes {} (median), its kernel starts {} after it began",
+                        time_text(call[call.size() / 2]), time_text(delay[delay.size() / 2]));
+  text += fmt::format("; {} of all events found the GPU idle when launched", share_of(late, events));
+  if (graphs > 0)
+    text += fmt::format("; {} graph launches of {} events", base::format_count(graphs),
+                        base::format_count(graph_events));
+  return text;
+}
+
+std::string energy_rows(const std::vector<analysis::EnergyRow>& rows, double measured_j,
+                        std::string_view title, const TextStyle& style) {
+  std::string out = heading(style, fmt::format("  {:<34}{:>10}{:>9}{:>8}{:>10}{:>7}", title, "time",
+                                               "W", "+-", "J", "share"));
+  for (const analysis::EnergyRow& row : rows)
+    out += fmt::format("  {:<34}{:>10}{:>9.1f}{:>8.1f}{:>10.1f}{:>7}\n", shortened(row.name, 33),
+                       base::format_seconds(row.seconds), row.watts, row.watts_error, row.joules,
+                       measured_j > 0 ? format_share(row.joules / measured_j) : "-");
+  return out;
+}
+
+std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& style) {
+  std::string out = heading(style, fmt::format("Energy, rank {}", energy.rank));
+  if (!energy.device.empty())
+    out += note(style, fmt::format("telemetry {} (matched by: {})", energy.device,
+                                   energy.matched_by));
+  if (energy.windows > 0)
+    out += "  " + wrap(fmt::format("{:.1f} J over {}: {:.1f} W; {}, {} windows of {}, lag {}",
+                                   energy.measured_j, base::format_seconds(energy.covered_s),
+                                   energy.mean_w, energy.metric, energy.windows,
+                                   base::format_seconds(energy.window_s),
+                                   base::format_seconds(energy.lag_s)),
+                       80, 2) + '\n';
+  if (energy.steps > 0)
+    out += fmt::format("  {:.1f} J a step, mean of {}\n", energy.step_j, energy.steps);
+  if (!energy.refused.empty())
+    return out + "  " + wrap("No watts by kernel: " + energy.refused + ".", 80, 2) + '\n';
+  out += energy_rows(energy.classes, energy.measured_j, "by class", style);
+  out += fmt::format("  {:<61}{:>10.1f}{:>7}\n", "not explained", energy.residual_j,
+                     format_share(energy.residual_j / energy.measured_j));
+  out += energy_rows(energy.phases, energy.measured_j, "by phase, at its classes' watts", style);
+  out += note(style,
+              "W: the whole GPU while it runs; +-: standard error of the regression, to which the "
+              "sensor's own error (5 % and more) comes");
+  return out;
+}
+
+std::string shape_power(const analysis::RankEnergy& energy, const TextStyle& style) {
+  if (energy.shapes.empty()) return "";
+  std::string out = heading(style, fmt::format("  {:<52}{:>9}{:>9}{:>8}",
+                                               "operators that filled whole windows", "windows",
+                                               "W", "+-"));
+  for (size_t i = 0; i < std::min(energy.shapes.size(), kShapesShown); ++i) {
+    const analysis::ShapePower& row = energy.shapes[i];
+    out += fmt::format("  {:<52}{:>9}{:>9.1f}{:>8.1f}\n",
+                       shortened(row.name + ' ' + short_shapes(row.shapes), 51), row.windows,
+                       row.watts, row.watts_error);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& style) {
+  const analysis::PhaseTable& table = summary.phases;
+  if (table.total_ns <= 0) return "";
+  const double assigned = table.assigned_fraction();
+  if (assigned == 0)
+    return heading(style, "Phases") +
+           note(style, table.without_autograd
+                           ? "not told apart: operators ran without autograd (inference), and no "
+                             "range names a phase"
+                           : "not told apart: no operators, ranges or kernel names say which");
+  std::string out = heading(style, fmt::format("{:<22}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}", "Phases",
+                                               "count", "GPU time", "share", "compute", "comm",
+                                               "copies"));
+  for (const analysis::PhaseRow& row : table.rows)
+    out += fmt::format("  {:<20}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}\n", to_word(row.phase), row.count,
+                       time_text(row.total_ns), share_of(row.total_ns, table.total_ns),
+                       share_of(row.compute_ns, row.total_ns),
+                       share_of(row.communication_ns, row.total_ns),
+                       share_of(row.memory_ns, row.total_ns));
+  const auto by = [&](analysis::Evidence evidence) {
+    return share_of(table.by_evidence_ns[static_cast<size_t>(evidence)], table.total_ns);
+  };
+  return out + note(style, fmt::format("{} of the GPU time has a phase: {} by operators, {} by "
+                                       "ranges, {} by kernel names",
+                                       format_share(assigned), by(analysis::Evidence::kOperator),
+                                       by(analysis::Evidence::kRange),
+                                       by(analysis::Evidence::kName)));
+}
+
+std::string operators_text(const analysis::TraceSummary& summary, const TextStyle& style) {
+  const analysis::ShapeTable& table = summary.shapes;
+  if (table.rows.empty()) return "";
+  std::string out = heading(style, fmt::format("{:<40}{:>6}{:>11}{:>10}{:>7}{:>6}", "Operators",
+                                               "calls", "GPU time", "TFLOP/s", "GB/s",
+                                               summary.peak ? "roof" : ""));
+  for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
+    const analysis::ShapeRow& row = table.rows[i];
+    out += fmt::format("  {:<{}}{:>6}{:>11}{:>10}{:>7}{:>6}\n", label_of(row), kLabelWidth,
+                       row.calls, time_text(row.total_ns), rate_text(row),
+                       figure(row.gb_per_s()), roof_text(row, summary));
+  }
+  if (table.rows.size() > kOperatorsShown)
+    out += fmt::format("  ... and {} more shapes (all of them: --json)\n",
+                       table.rows.size() - kOperatorsShown);
+  std::string text =
+      fmt::format("operators are known for {} of the GPU time, their FLOPs for {}",
+                  share_of(table.operator_ns, table.total_ns),
+                  share_of(table.flops_ns, table.total_ns));
+  if (summary.peak)
+    text += fmt::format("; roof: of the {}'s peak FLOPs (F) or bandwidth (B)", summary.peak->gpu);
+  return out + note(style, text);
+}
+
+std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& style) {
+  const analysis::Taxes& taxes = summary.taxes;
+  if (taxes.span_ns <= 0) return "";
+  const auto share = [&](int64_t part) { return share_of(part, taxes.span_ns); };
+  const analysis::RoundTrips& trips = taxes.round_trips;
+  std::string out = heading(style, "Taxes, shares of the span");
+  const auto line = [&](std::string_view name, const std::string& value, const std::string& text) {
+    out += fmt::format("  {:<20}{:>9}  {}\n", name, value, wrap(text, 80, 33));
+  };
+  line("bulk synchrony", share(taxes.collective_waiting_ns + taxes.host_sync_ns),
+       fmt::format("{} in collectives before the last rank came, {} the CPU had waited for the GPU",
+                   taxes.ranks_compared ? share(taxes.collective_waiting_ns) : "(one rank) -",
+                   share(taxes.host_sync_ns)));
+  line("memory round trips", trips.known_ns > 0 ? "<" + share(trips.saved_ns) : "-",
+       trips.known_ns > 0
+           ? fmt::format("upper bound: {} written and read back between {} pairs of kernels",
+                         base::format_bytes(trips.bytes), base::format_count(trips.pairs))
+           : "no shapes of memory-bound operators recorded");
+  line("launch", share(taxes.launch_idle_ns),
+       fmt::format("idle until a late launch took effect; {} kernels are over sooner than a launch",
+                   base::format_count(taxes.short_kernels)));
+  out += note(style, "they overlap each other and do not add up");
+  const std::string launches = launches_line(summary);
+  return launches.empty() ? out : out + "  " + wrap(launches, 80, 2) + '\n';
+}
+
+std::string energy_text(const analysis::TraceSummary& summary, const TextStyle& style) {
+  std::string out;
+  for (size_t i = 0; i < std::min(summary.energy.size(), kRanksShown); ++i)
+    out += (i > 0 ? "\n" : "") + rank_energy(summary.energy[i], style) +
+           shape_power(summary.energy[i], style);
+  if (summary.energy.size() > kRanksShown)
+    out += fmt::format("  ... and {} more ranks (all of them: --json)\n",
+                       summary.energy.size() - kRanksShown);
+  return out;
+}
+
+}  // namespace ergometer::report
