@@ -28,6 +28,7 @@ ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
   if (collectives.instances.empty() && collectives.unmatched == 0) return table;
   for (const run::RankTrace& trace : ranks) table.ranks.push_back({.rank = trace.rank});
   for (const CollectiveInstance& one : collectives.instances) {
+    if (one.message) continue;
     const Meeting meeting = meeting_of(ranks, one, clocks);
     ++table.matched;
     add_time(table.skew_ns, meeting.last_ns - meeting.first_ns);

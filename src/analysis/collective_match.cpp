@@ -80,7 +80,7 @@ void Matcher::leave(const std::vector<Side>& sides) {
 void Matcher::add(const Key& key, std::vector<CollectiveCall> calls) {
   std::sort(calls.begin(), calls.end(),
             [](const auto& a, const auto& b) { return a.trace < b.trace; });
-  found_.instances.push_back({key.kind, key.group, std::move(calls)});
+  found_.instances.push_back({key.kind, key.group, key.message, std::move(calls)});
 }
 
 /// False, and nothing done, when a call has no number.

@@ -39,7 +39,9 @@ struct PathShare {
   std::string kind;
   int64_t on_path_ns = 0;
   /// By how much the span shrinks if this takes no time and all else is played again: less than its
-  /// time on the path where another chain is nearly as long. -1: not computed.
+  /// time on the path where another chain is nearly as long. Kernels whose partners on other ranks
+  /// are not recorded keep their length, waiting included: then it is a lower bound. -1: not
+  /// computed.
   int64_t saved_if_free_ns = -1;
 };
 struct PathRank {

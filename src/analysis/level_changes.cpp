@@ -6,7 +6,7 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr double kPenalty = 5;  // chosen for the false-alarm rate that the header states
+constexpr double kPenalty = 6;  // chosen for the false-alarm rate that the header states
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;

@@ -251,11 +251,11 @@ std::map<GroupKey, std::vector<Met>> by_group(const std::vector<run::RankTrace>&
   const int64_t apart = std::max(kTogether, 2 * clocks.worst_uncertainty_ns);
   std::map<GroupKey, std::vector<Met>> groups;
   for (const CollectiveInstance& one : collectives.instances) {
+    // A message's receiver waits by the nature of a pipeline, whose bubbles are told elsewhere.
+    if (one.message) continue;
     const CollectiveCall& call = one.calls.front();
     const run::Collective& known =
         collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
-    // A message's receiver waits by the nature of a pipeline, whose bubbles are told elsewhere.
-    if (one.kind == CollectiveKind::kSendRecv && !known.name.empty()) continue;
     const Meeting meeting = meeting_of(ranks, one, clocks);
     groups[{known.group, known.description}].push_back(
         {&one, meeting, meeting.last_ns - meeting.first_ns > apart});
