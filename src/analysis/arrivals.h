@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/clock_offset.h"
+#include "analysis/collective_match.h"
 #include "run/gpu_trace.h"
 
 namespace ergometer::analysis {
@@ -16,10 +18,8 @@ struct Arrival {
                             ///< before anything can move
 };
 
-/// Collectives of several ranks put side by side. Of one kind in one process group, those with the
-/// same sequence number are one collective; without numbers, the i-th on every rank, provided that
-/// all have equally many. Without a group's name the group is taken for all ranks. Sends and
-/// receives between two ranks are left out where the trace tells them from all-to-all.
+/// Collectives of several ranks put side by side, on clocks that their ends bring together where
+/// they are apart (analysis/clock_offset.h).
 struct ArrivalTable {
   int64_t matched = 0;      ///< collectives found on several ranks
   int64_t unmatched = 0;    ///< kernels whose partners were not found
@@ -27,8 +27,18 @@ struct ArrivalTable {
   int64_t transfer_ns = 0;  ///< sum of the time from the last start to the first end behind it
   std::vector<Arrival> ranks;
 };
-/// Empty with fewer than two ranks, or two files of one. Clocks of several nodes may differ, and
-/// the table with them: it says nothing about that.
+/// Empty with fewer than two ranks, or two files of one.
 ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks);
+ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
+                           const MatchedCollectives& collectives, const ClockTable& clocks);
+
+/// When the ranks of one collective came and when the first of them could go on.
+struct Meeting {
+  int64_t first_ns = 0, last_ns = 0;  ///< starts
+  int64_t end_ns = 0;                 ///< the first end
+  size_t latest = 0;                  ///< position in `calls` of who came last
+};
+Meeting meeting_of(const std::vector<run::RankTrace>& ranks, const CollectiveInstance& one,
+                   const ClockTable& clocks);
 
 }  // namespace ergometer::analysis

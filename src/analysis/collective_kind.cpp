@@ -78,16 +78,49 @@ CollectiveKind collective_kind(std::string_view name) {
   return CollectiveKind::kUnknown;
 }
 
+namespace {
+
+/// Names that stand for a dimension by themselves: of DeviceMesh as torchtitan and FSDP name them,
+/// of DeepSpeed and of torch.distributed.pipelining.
+constexpr std::array kDimensions = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"tp", "tp"},
+    {"cp", "cp"},
+    {"pp", "pp"},
+    {"ep", "ep"},
+    {"etp", "etp"},
+    {"sp", "sp"},
+    {"fsdp", "dp"},
+    {"hsdp", "dp"},
+    {"replicate", "dp"},
+    {"shard", "dp"},
+    {"data_parallel", "dp"},
+    {"model_parallel", "tp"},
+    {"expert_parallel", "ep"},
+    {"sequence_parallel", "sp"},
+});
+
+/// Of one dimension of a mesh: "tp", "dp_shard", "dp_shard_cp", "dp_shard_mod_ep".
+std::string mesh_dimension(std::string_view name) {
+  if (name.starts_with("default") || name.empty()) return "";
+  // What is sharded over experts' ranks as well is data parallelism of the experts.
+  if (name.starts_with("dp_shard_mod_ep") || name == "edp" || name == "efsdp") return "edp";
+  if (name.starts_with("dp")) return "dp";
+  for (const auto& [known, parallelism] : kDimensions)
+    if (name == known) return std::string(parallelism);
+  return std::string(name);
+}
+
+}  // namespace
+
 std::string parallelism_of(std::string_view group_description) {
   std::string text;
   for (const char c : group_description)
     text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (text == "default_pg" || text == "world") return "world";
-  // DeviceMesh names its dimensions: mesh_tp, mesh_dp_shard.
-  if (text.starts_with("mesh_")) {
-    const std::string dimension = text.substr(5);
-    return dimension.starts_with("default") ? "" : dimension.starts_with("dp") ? "dp" : dimension;
-  }
+  if (text.starts_with("mesh_")) return mesh_dimension(std::string_view(text).substr(5));
+  if (text.starts_with("dp_")) return mesh_dimension(text);
+  for (const auto& [known, parallelism] : kDimensions)
+    if (text == known || text == std::string(known) + "_group") return std::string(parallelism);
   // What is shared "with" another dimension is still the first one's.
   text = text.substr(0, text.find("_with_"));
   const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
@@ -101,7 +134,7 @@ std::string parallelism_of(std::string_view group_description) {
   add(experts && !has("tensor") && !has("data"), "ep");
   add(has("tensor_and_expert"), "ep");
   add(has("data") || has("fsdp"), experts ? "edp" : "dp");
-  add(has("pipeline"), "pp");
+  add(has("pipeline") || text == "embedding_group" || text == "position_embedding_group", "pp");
   return found;
 }
 

@@ -86,7 +86,7 @@ Finding arrival(const TraceSummary& summary) {
   const ArrivalTable& table = summary.arrivals;
   Finding f;
   f.name = "late_arrival";
-  f.confidence = "clocks of all ranks taken as one: on several nodes an offset looks the same";
+  f.confidence = "clocks of ranks brought together by the ends of their collectives";
   if (table.matched == 0 || table.ranks.empty()) return f;
   double waiting = 0;
   for (const Arrival& rank : table.ranks) waiting += static_cast<double>(rank.waiting_ns) * 1e-9;

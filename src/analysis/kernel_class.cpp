@@ -57,8 +57,8 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"groupnorm", "norm"},
     {"ln_fwd", "norm"},
     {"ln_bwd", "norm"},
-    {"_norm_fwd", "norm"},
-    {"_norm_bwd", "norm"},
+    {"norm_fwd", "norm"},
+    {"norm_bwd", "norm"},
     {"softmax", "softmax"},
     {"cross_entropy", "softmax"},
     {"nll_loss", "softmax"},
@@ -134,10 +134,11 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// The part that names the kernel: template arguments name other things.
+/// The part that names the kernel: template arguments name other things, and so does the operator
+/// that a simulated Run puts behind it, " [fc1_dgrad]".
 std::string_view head(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
-  const size_t end = name.find_first_of("<(");
+  const size_t end = std::min(name.find_first_of("<("), name.find(" ["));
   return end == std::string_view::npos || end == 0 ? name : name.substr(0, end);
 }
 

@@ -27,6 +27,8 @@ struct Finding {
   std::string name;     ///< "exposed_communication", "late_launch", "straggler", ...
   std::string what, try_next, check;
   std::string confidence;  ///< "measured", or what the number rests on
+  /// Of one training step, where steps are marked: the time, and what all GPUs draw in it.
+  std::optional<double> step_s, step_j;
 };
 
 struct RankSummary {

@@ -3,12 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
+#include "analysis/job_findings.h"
+#include "analysis/simulated_traces.h"
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
 #include "import/telemetry/telemetry.h"
+#include "report/findings.h"
+#include "report/job_report_json.h"
+#include "report/job_report_text.h"
+#include "report/job_view.h"
 #include "report/telemetry_json.h"
 #include "report/trace_json.h"
 #include "report/trace_text.h"
@@ -63,6 +71,80 @@ std::vector<analysis::RankEnergy> energy_of(const std::vector<run::RankTrace>& r
   return analysis::kernel_energy(ranks, attributions, log);
 }
 
+/// All that is told of traces and telemetry of one job.
+struct Told {
+  analysis::TelemetryReport power;
+  analysis::JobReport job;
+  analysis::TraceSummary summary;
+};
+
+Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+          analysis::Beside beside = {}) {
+  Told told;
+  told.power = analysis::analyze_telemetry(log);
+  told.job = analysis::report_job(ranks, log);
+  told.summary = analysis::summarize(ranks, std::move(beside));
+  analysis::add_job_findings(told.job, told.power, told.summary);
+  return told;
+}
+
+void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary) {
+  if (arguments.value("classes") != "study") return;
+  summary.classes = analysis::study_table(summary.kernels);
+  summary.study_classes = true;
+}
+
+void answer_parts(const std::vector<std::string>& parts, const Console& console) {
+  for (const std::string& part : parts)
+    if (!part.empty()) console.answer('\n' + part);
+}
+
+/// The Run, when the user named one file and it is a simulated Run.
+std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
+  std::error_code error;
+  if (words.size() != 1 || !std::filesystem::is_regular_file(words[0], error) ||
+      run::has_traces(words[0]))
+    return std::nullopt;
+  auto run = run::read_run(words[0]);
+  if (!run || run->source != "simulated") return std::nullopt;
+  return std::move(*run);
+}
+
+/// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the sampled
+/// ranks' kernels and sensors tell.
+base::Result<int> analyze_simulated(const run::Run& run, const Arguments& arguments,
+                                    const Console& console) {
+  const report::JobView view = report::view_job(run.job_json);
+  const auto one = [](int64_t degree) { return std::max<int64_t>(degree, 1); };
+  std::vector<run::RankTrace> ranks = analysis::simulated_traces(
+      run, {one(view.tp), one(view.cp), one(view.dp), one(view.pp), one(view.ep)});
+  const run::DeviceLog log = run::device_log(run);
+  Told told = tell(ranks, log);
+  choose_classes(arguments, told.summary);
+  told.summary.performance.reset();  // the Run's own stands above
+  if (arguments.has("json")) {
+    const auto more = [&](base::JsonWriter& json) {
+      report::write_readings(json, log, told.power);
+      report::write_job_report(json, told.job);
+    };
+    console.answer(report::trace_json(told.summary, run.dropped, more, &run));
+    return 0;
+  }
+  const report::TextStyle style = terminal_style(console.out);
+  console.answer(report::summary_text(run, style));
+  if (!log.devices.empty())
+    answer_parts({report::telemetry_text(log, told.power, style)}, console);
+  if (ranks.empty())
+    answer_parts({report::job_report_text(told.job, style),
+                  report::findings_text(told.summary.findings, style)},
+                 console);
+  else
+    answer_parts({report::trace_text(told.summary, run.dropped, style,
+                                     report::job_report_text(told.job, style))},
+                 console);
+  return 0;
+}
+
 Flag files_at_a_time() {
   Flag flag = threads_flag();
   flag.help = "files at a time; by default one a processor";
@@ -103,33 +185,37 @@ std::vector<Flag> analyze_flags() {
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  if (auto run = simulated_run(arguments.words)) return analyze_simulated(*run, arguments, console);
   ERGOMETER_ASSIGN(importer::Telemetry telemetry,
                    importer::read_telemetry(arguments.words, {arguments.has("repair")}));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
-  const analysis::TelemetryReport power = analysis::analyze_telemetry(telemetry.log);
-  const bool as_json = arguments.has("json");
-  const report::TextStyle style = terminal_style(console.out);
-  if (telemetry.any && traces.ranks.empty()) {
-    console.answer(as_json ? report::telemetry_json(telemetry.log, power)
-                           : report::telemetry_text(telemetry.log, power, style));
-    return 0;
-  }
   note_truncated(traces.ranks, console);
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
   if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
-  ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  analysis::TraceSummary summary = analysis::summarize(traces.ranks, std::move(beside));
-  if (arguments.value("classes") == "study") {
-    summary.classes = analysis::study_table(summary.kernels);
-    summary.study_classes = true;
-  }
+  if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
+  Told told = tell(traces.ranks, telemetry.log, std::move(beside));
+  choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {
-    if (telemetry.any) report::write_telemetry(json, telemetry.log, power);
+    if (telemetry.any && !traces.ranks.empty())
+      report::write_telemetry(json, telemetry.log, told.power);
+    report::write_job_report(json, told.job);
+    if (traces.ranks.empty()) report::write_findings(json, told.summary.findings);
   };
-  console.answer(as_json ? report::trace_json(summary, traces.dropped, more)
-                         : report::trace_text(summary, traces.dropped, style));
-  if (!as_json && telemetry.any)
-    console.answer('\n' + report::telemetry_text(telemetry.log, power, style));
+  if (arguments.has("json")) {
+    console.answer(traces.ranks.empty()
+                       ? report::telemetry_json(telemetry.log, told.power, more)
+                       : report::trace_json(told.summary, traces.dropped, more));
+    return 0;
+  }
+  const report::TextStyle style = terminal_style(console.out);
+  const std::string job = report::job_report_text(told.job, style);
+  if (!traces.ranks.empty())
+    console.answer(report::trace_text(told.summary, traces.dropped, style, job));
+  if (!telemetry.any) return 0;
+  if (!traces.ranks.empty()) console.answer("\n");
+  console.answer(report::telemetry_text(telemetry.log, told.power, style));
+  if (traces.ranks.empty())
+    answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
   return 0;
 }
 

@@ -93,9 +93,7 @@ void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix
   }
 }
 
-std::string summary_json(const run::Run& run, bool ranks, const std::string& explanation) {
-  JsonWriter json;
-  json.begin_object();
+void write_summary(JsonWriter& json, const run::Run& run) {
   json.member("schema_version", run::kSchemaVersion).member("source", run.source);
   write_performance(json, run);
   write_memory(json, run);
@@ -103,6 +101,12 @@ std::string summary_json(const run::Run& run, bool ranks, const std::string& exp
   write_links(json, run);
   json.member("limiter", run.limiter);
   json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);
+}
+
+std::string summary_json(const run::Run& run, bool ranks, const std::string& explanation) {
+  JsonWriter json;
+  json.begin_object();
+  write_summary(json, run);
   if (ranks) {
     json.key("ranks").begin_array();
     for (const run::Rank& rank : run.ranks) write_rank(json, rank, run.has_power);

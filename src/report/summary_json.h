@@ -2,9 +2,14 @@
 
 #include <string>
 
+#include "base/json_writer.h"
 #include "run/run.h"
 
 namespace ergometer::report {
+
+/// The members that every document of a Run begins with: `schema_version`, `source`, `performance`,
+/// `memory`, power and heat, `links`, `limiter`, `job`.
+void write_summary(base::JsonWriter& json, const run::Run& run);
 
 /// The summary document of a Run: names and units of the interface contract, `schema_version`
 /// first. `ranks` adds the table of ranks, `explanation` (JSON text, may be empty) a last member

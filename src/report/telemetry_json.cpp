@@ -230,6 +230,11 @@ void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
                      const analysis::TelemetryReport& report) {
   write_power(json, report);
   write_thermal(json, report.thermal, report.devices);
+  write_readings(json, log, report);
+}
+
+void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
+                    const analysis::TelemetryReport& report) {
   json.key("telemetry").begin_object();
   write_devices(json, "gpus", run::DeviceKind::kGpu, report.devices);
   write_devices(json, "nodes", run::DeviceKind::kNode, report.devices);
@@ -242,11 +247,13 @@ void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
   json.end_object();
 }
 
-std::string telemetry_json(const run::DeviceLog& log, const analysis::TelemetryReport& report) {
+std::string telemetry_json(const run::DeviceLog& log, const analysis::TelemetryReport& report,
+                           const std::function<void(base::JsonWriter&)>& more) {
   JsonWriter json;
   json.begin_object();
   json.member("schema_version", run::kSchemaVersion).member("source", log.source);
   write_telemetry(json, log, report);
+  if (more) more(json);
   json.end_object();
   return json.take();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "analysis/telemetry.h"
@@ -13,8 +14,12 @@ namespace ergometer::report {
 /// and `telemetry` with each GPU, node and training log, and what was dropped.
 void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
                      const analysis::TelemetryReport& report);
-/// The whole document where there is telemetry alone.
-std::string telemetry_json(const run::DeviceLog& log, const analysis::TelemetryReport& report);
+/// `telemetry` alone, beside a Run's own `power` and `thermal`.
+void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
+                    const analysis::TelemetryReport& report);
+/// The whole document where there is telemetry alone. `more` writes further members.
+std::string telemetry_json(const run::DeviceLog& log, const analysis::TelemetryReport& report,
+                           const std::function<void(base::JsonWriter&)>& more = {});
 /// The same for people.
 std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
                            const TextStyle& style);

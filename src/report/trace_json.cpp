@@ -1,6 +1,8 @@
 #include "report/trace_json.h"
 
 #include "base/json_writer.h"
+#include "report/findings.h"
+#include "report/summary_json.h"
 #include "report/work_report.h"
 #include "run/run.h"
 
@@ -112,27 +114,19 @@ void write_dropped(JsonWriter& json, const std::vector<run::Dropped>& dropped) {
   json.end_array();
 }
 
-void write_findings(JsonWriter& json, const std::vector<analysis::Finding>& findings) {
-  json.key("findings").begin_array();
-  for (const analysis::Finding& f : findings) {
-    json.begin_object();
-    json.member("name", f.name).member("cost_s", f.cost_s).member("fraction", f.fraction);
-    json.member("what", f.what).member("confidence", f.confidence);
-    json.member("try", f.try_next).member("check", f.check);
-    json.end_object();
-  }
-  json.end_array();
-}
-
 }  // namespace
 
 std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped,
-                       const std::function<void(JsonWriter&)>& more) {
+                       const std::function<void(JsonWriter&)>& more, const run::Run* run) {
   JsonWriter json;
   json.begin_object();
-  json.member("schema_version", run::kSchemaVersion).member("source", "imported");
-  if (summary.performance) write_performance(json, *summary.performance);
+  if (run != nullptr) {
+    write_summary(json, *run);
+  } else {
+    json.member("schema_version", run::kSchemaVersion).member("source", "imported");
+    if (summary.performance) write_performance(json, *summary.performance);
+  }
   json.key("trace").begin_object();
   json.key("ranks").begin_array();
   for (const analysis::RankSummary& rank : summary.ranks) write_rank(json, rank);

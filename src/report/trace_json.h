@@ -11,10 +11,12 @@ namespace ergometer::report {
 
 /// The summary of traces in the contract's form: `source` "imported", `performance` as far as the
 /// traces tell it, `trace` with ranks, tables and what was dropped, and `findings`.
-/// `more` writes further members of the document, where other files stand beside the traces.
+/// `more` writes further members of the document, where other files stand beside the traces. With a
+/// `run` the document begins with its summary: what was simulated is known of all ranks.
 std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped,
-                       const std::function<void(base::JsonWriter&)>& more = {});
+                       const std::function<void(base::JsonWriter&)>& more = {},
+                       const run::Run* run = nullptr);
 
 /// What was imported into the Run file `path`.
 std::string import_json(const run::Run& run, const std::string& path);

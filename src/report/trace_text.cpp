@@ -9,6 +9,7 @@
 
 #include "analysis/sum.h"
 #include "base/text.h"
+#include "report/findings.h"
 #include "report/format.h"
 #include "report/work_report.h"
 
@@ -146,22 +147,6 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
   return out + more_line(summary.collectives.size(), kCollectivesShown, "rows");
 }
 
-std::string findings_text(const analysis::TraceSummary& summary, const TextStyle& style) {
-  if (summary.findings.empty()) return "";
-  std::string out = heading(style, "Findings, the dearest first");
-  int number = 0;
-  for (const analysis::Finding& f : summary.findings) {
-    out += fmt::format("{:>2}  {}\n", ++number, wrap(f.what, 80, 4));
-    const auto line = [&](std::string_view label, const std::string& text) {
-      out += fmt::format("    {}\n", wrap(fmt::format("{}: {}", label, text), 80, 4));
-    };
-    line("Try", f.try_next);
-    line("Check", f.check);
-    if (f.confidence != "measured") line("Rests on", f.confidence);
-  }
-  return out;
-}
-
 /// By reason over all files: a job of a thousand ranks has a thousand of each.
 std::string dropped_text(const std::vector<run::Dropped>& dropped) {
   std::map<std::string, std::pair<int64_t, size_t>> by_reason;
@@ -179,13 +164,15 @@ std::string dropped_text(const std::vector<run::Dropped>& dropped) {
 }  // namespace
 
 std::string trace_text(const analysis::TraceSummary& summary,
-                       const std::vector<run::Dropped>& dropped, const TextStyle& style) {
+                       const std::vector<run::Dropped>& dropped, const TextStyle& style,
+                       const std::string& more) {
   std::string out = header(summary, style);
   for (const std::string& part :
        {ranks_table(summary, style), step_text(summary, style), phases_text(summary, style),
         kernels_table(summary, style), operators_text(summary, style),
         collectives_table(summary, style), taxes_text(summary, style), energy_text(summary, style),
-        findings_text(summary, style), dropped_text(dropped)})
+        more,
+        findings_text(summary.findings, style), dropped_text(dropped)})
     if (!part.empty()) out += '\n' + part;
   return out;
 }

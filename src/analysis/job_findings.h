@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "analysis/job_report.h"
+#include "analysis/telemetry.h"
+#include "analysis/trace_summary.h"
+
+namespace ergometer::analysis {
+
+/// Adds what ranks and GPUs tell together to a summary's findings, says of each what it costs a
+/// training step where steps are marked (in joules too where power was read), and puts the dearest
+/// first, by the share of time. A group's straggler takes the place of the plain "late_arrival".
+/// The summary of no traces is allowed: telemetry has findings of its own.
+void add_job_findings(const JobReport& report, const TelemetryReport& power,
+                      TraceSummary& summary);
+
+}  // namespace ergometer::analysis

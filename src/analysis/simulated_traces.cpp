@@ -1,0 +1,242 @@
+#include "analysis/simulated_traces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace ergometer::analysis {
+namespace {
+
+using Kind = run::PipelineTask::Kind;
+
+/// "ncclDevKernel_SendRecv [recv_forward]": what the operator is called.
+std::string_view operator_of(std::string_view kernel_name) {
+  const size_t from = kernel_name.rfind('[');
+  return from == std::string_view::npos || !kernel_name.ends_with(']')
+             ? kernel_name
+             : kernel_name.substr(from + 1, kernel_name.size() - from - 2);
+}
+
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+bool is_communication(const run::Kernel& kernel) {
+  return kernel.category == "collective" || kernel.category == "send_recv";
+}
+
+// --- who takes part
+
+struct Members {
+  std::string parallelism, group;
+  int64_t size = 0;
+};
+
+/// The operators' names begin with what they serve.
+Members members_of(const run::Kernel& kernel, const RankLayout& layout) {
+  const std::string_view op = operator_of(kernel.name);
+  const int64_t tp = layout.tp, cp = layout.cp, rank = kernel.rank;
+  const int64_t in_stage = rank % layout.stage_ranks(), stage = rank / layout.stage_ranks();
+  const auto members = [](std::string parallelism, int64_t index, int64_t size) {
+    return Members{parallelism, fmt::format("{} {}", parallelism, index), size};
+  };
+  if (op.starts_with("tp_") || op.starts_with("loss_") || op.starts_with("norm_grad_"))
+    return members("tp", rank / tp, tp);
+  if (op.starts_with("cp_")) return members("cp", rank / (tp * cp) * tp + rank % tp, cp);
+  if (op.starts_with("ep_"))
+    return members("ep", rank / std::max<int64_t>(layout.ep, 1), layout.ep);
+  if (op.starts_with("etp_")) return members("etp", rank / tp, -1);
+  if (has(op, "expert")) return members("edp", in_stage + stage * layout.stage_ranks(), -1);
+  if (op.starts_with("grad_norm")) return members("world", 0, layout.stage_ranks() * layout.pp);
+  // Gradients and weights are shared by data and context parallel ranks.
+  return members("dp", stage * tp + rank % tp, cp * layout.dp);
+}
+
+/// A message's two ends. The last stage's forward output goes on to the first stage's next chunk,
+/// and its gradient comes back the same way.
+Members pair_of(const run::Kernel& kernel, const RankLayout& layout) {
+  const std::string_view op = operator_of(kernel.name);
+  const bool forward = has(op, "forward"), sends = has(op, "send");
+  const int64_t ranks = layout.stage_ranks(), all = ranks * layout.pp;
+  const int64_t step = forward == sends ? ranks : -ranks;
+  const int64_t other = ((kernel.rank + step) % all + all) % all;
+  const int64_t from = sends ? kernel.rank : other, to = sends ? other : kernel.rank;
+  return {"pp", fmt::format("pp {}>{} {}", from, to, forward ? "forward" : "backward"), 2};
+}
+
+run::Collective collective_of(const run::Kernel& kernel, const RankLayout& layout) {
+  const std::string_view op = operator_of(kernel.name);
+  const bool message = op.starts_with("send_") || op.starts_with("recv_");
+  const Members members = message ? pair_of(kernel, layout) : members_of(kernel, layout);
+  run::Collective known;
+  known.name = message ? std::string(op.substr(0, 4)) : std::string(op);
+  known.group = members.group;
+  known.description = members.parallelism;
+  known.dtype = "Byte";
+  known.in_elements = known.out_elements = std::llround(kernel.comm_bytes);
+  known.group_size = members.size;
+  return known;
+}
+
+// --- pipeline tasks
+
+/// Whether a kernel belongs to a backward; nothing where its name fits both.
+std::optional<Kind> direction_of(const run::Kernel& kernel) {
+  const std::string_view op = operator_of(kernel.name);
+  if (has(op, "wgrad") || has(op, "weight_grad")) return Kind::kBackwardWeight;
+  if (has(op, "backward") || has(op, "dgrad") || has(op, "_grad")) return Kind::kBackward;
+  if (is_communication(kernel)) return std::nullopt;
+  return Kind::kForward;
+}
+
+/// Cuts a rank's compute stream into tasks.
+class TaskCutter {
+ public:
+  void add(const run::Kernel& kernel);
+  std::vector<run::PipelineTask> take();
+
+ private:
+  struct Task {
+    run::PipelineTask task;
+    bool inputs = false, weights = false;  ///< which gradients it makes
+  };
+  void begin(const run::Kernel& kernel, Kind kind);
+  bool repeats(const run::Kernel& kernel);
+
+  std::vector<Task> tasks_;
+  std::set<std::pair<std::string, int64_t>> seen_;  ///< of the current forward
+};
+
+void TaskCutter::begin(const run::Kernel& kernel, Kind kind) {
+  Task next;
+  next.task.kind = kind;
+  next.task.step = 0;
+  next.task.micro_batch = kernel.micro_batch;
+  next.task.chunk = std::max<int64_t>(kernel.chunk, 0);
+  next.task.start_ns = kernel.start_ns;
+  tasks_.push_back(next);
+  seen_.clear();
+}
+
+/// A layer that is computed again belongs to the backward that needs it.
+bool TaskCutter::repeats(const run::Kernel& kernel) {
+  if (kernel.category != "gemm" && kernel.category != "attention") return false;
+  return !seen_.emplace(kernel.name, kernel.layer).second;
+}
+
+void TaskCutter::add(const run::Kernel& kernel) {
+  std::optional<Kind> kind = direction_of(kernel);
+  const bool weights = kind == Kind::kBackwardWeight;
+  if (weights) kind = Kind::kBackward;
+  const run::PipelineTask* last = tasks_.empty() ? nullptr : &tasks_.back().task;
+  const bool same = last != nullptr && last->micro_batch == kernel.micro_batch &&
+                    last->chunk == std::max<int64_t>(kernel.chunk, 0);
+  if (!same) {
+    begin(kernel, kind.value_or(Kind::kForward));
+    repeats(kernel);
+  } else if (last->kind == Kind::kForward && (kind == Kind::kBackward || repeats(kernel))) {
+    begin(kernel, Kind::kBackward);
+  }
+  Task& task = tasks_.back();
+  // A task that begins with a collective shows by its first kernel what it is.
+  if (kind == Kind::kBackward && task.task.kind == Kind::kForward) task.task.kind = *kind;
+  task.weights = task.weights || weights;
+  task.inputs = task.inputs || (kind == Kind::kBackward && !weights);
+  task.task.duration_ns = kernel.start_ns + kernel.duration_ns - task.task.start_ns;
+}
+
+/// Where gradients of weights are tasks of their own, the others are of inputs alone.
+std::vector<run::PipelineTask> TaskCutter::take() {
+  const auto weights_alone = [](const Task& t) {
+    return t.task.kind == Kind::kBackward && t.weights && !t.inputs;
+  };
+  const bool apart = std::any_of(tasks_.begin(), tasks_.end(), weights_alone);
+  std::vector<run::PipelineTask> all;
+  for (Task& task : tasks_) {
+    if (apart && weights_alone(task)) task.task.kind = Kind::kBackwardWeight;
+    if (apart && task.task.kind == Kind::kBackward && !task.weights)
+      task.task.kind = Kind::kBackwardInput;
+    all.push_back(task.task);
+  }
+  return all;
+}
+
+run::PipelineTask task_of(const run::Kernel& kernel, Kind kind) {
+  return {kind,           0, kernel.micro_batch, std::max<int64_t>(kernel.chunk, 0),
+          kernel.start_ns, kernel.duration_ns};
+}
+
+std::vector<run::PipelineTask> tasks_of(const std::vector<const run::Kernel*>& kernels) {
+  constexpr int32_t kComputeStream = 0;
+  TaskCutter cutter;
+  std::vector<run::PipelineTask> others;
+  for (const run::Kernel* kernel : kernels) {
+    const std::string_view op = operator_of(kernel->name);
+    if (op.starts_with("send_")) others.push_back(task_of(*kernel, Kind::kSend));
+    if (op.starts_with("recv_")) others.push_back(task_of(*kernel, Kind::kReceive));
+    if (kernel->category == "optimizer") others.push_back(task_of(*kernel, Kind::kOptimizer));
+    if (kernel->micro_batch >= 0 && kernel->stream == kComputeStream &&
+        kernel->category != "send_recv")
+      cutter.add(*kernel);
+  }
+  std::vector<run::PipelineTask> all = cutter.take();
+  all.insert(all.end(), others.begin(), others.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  return all;
+}
+
+// --- a rank
+
+run::RankTrace trace_of(int64_t rank, const std::vector<const run::Kernel*>& kernels,
+                        const RankLayout& layout, double step_s) {
+  run::RankTrace trace;
+  trace.rank = rank;
+  trace.file = fmt::format("rank {}", rank);
+  trace.world_size = layout.stage_ranks() * layout.pp;
+  trace.stage = rank / layout.stage_ranks();
+  trace.stages = layout.pp;
+  trace.steps = {{0, 0, std::llround(step_s * 1e9)}};
+  std::map<std::string_view, uint32_t> names;
+  for (const run::Kernel* kernel : kernels) {
+    const auto [name, is_new] =
+        names.emplace(kernel->name, static_cast<uint32_t>(trace.names.size()));
+    if (is_new) trace.names.push_back(kernel->name);
+    run::GpuEvent event;
+    event.start_ns = kernel->start_ns;
+    event.duration_ns = kernel->duration_ns;
+    event.name = name->second;
+    event.device = 0;
+    event.stream = kernel->stream;
+    if (is_communication(*kernel)) {
+      event.kind = run::GpuClass::kCommunication;
+      event.collective = static_cast<uint32_t>(trace.collectives.size());
+      trace.collectives.push_back(collective_of(*kernel, layout));
+    }
+    trace.events.push_back(event);
+  }
+  if (layout.pp > 1) trace.tasks = tasks_of(kernels);
+  return trace;
+}
+
+}  // namespace
+
+std::vector<run::RankTrace> simulated_traces(const run::Run& run, const RankLayout& layout) {
+  if (layout.stage_ranks() <= 0 || layout.pp <= 0) return {};
+  std::map<int64_t, std::vector<const run::Kernel*>> ranks;
+  for (const run::Kernel& kernel : run.kernels)
+    if (kernel.category != "wait") ranks[kernel.rank].push_back(&kernel);
+  std::vector<run::RankTrace> traces;
+  for (const auto& [rank, kernels] : ranks)
+    traces.push_back(trace_of(rank, kernels, layout, run.performance.step_time_s));
+  return traces;
+}
+
+}  // namespace ergometer::analysis

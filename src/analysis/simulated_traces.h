@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "run/run.h"
+
+namespace ergometer::analysis {
+
+/// How a simulated job's ranks are divided: numbered tensor parallel fastest, then context, then
+/// data, stages last, as Megatron-LM does.
+struct RankLayout {
+  int64_t tp = 1, cp = 1, dp = 1, pp = 1, ep = 1;
+  int64_t stage_ranks() const { return tp * cp * dp; }
+};
+
+/// The kernels of a simulated Run as traces of its sampled ranks, so that the same analysis tells
+/// of them as of recorded ones: a stream each, one step as long as the Run's, collectives with
+/// their group, size and bytes, messages with their partner, and the pipeline's tasks with their
+/// micro batch and chunk. There is no CPU: launches are not known.
+std::vector<run::RankTrace> simulated_traces(const run::Run& run, const RankLayout& layout);
+
+}  // namespace ergometer::analysis
