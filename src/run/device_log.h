@@ -57,6 +57,8 @@ enum class Metric : uint8_t {
   kNetErrors,
   kNetWait,  ///< counter of times in which there was data and no credit to send it
   kLineRate,
+  kXgmiSent,  ///< counters of bytes that a GPU wrote to, and read from, others over xGMI
+  kXgmiReceived,
   kCount
 };
 

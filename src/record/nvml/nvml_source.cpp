@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "record/nvml/reader.h"
+#include "record/pace.h"
 
 namespace ergometer::record {
 namespace {
@@ -18,21 +19,6 @@ using nvml::Handle;
 using nvml::Library;
 using run::Metric;
 using Clock = std::chrono::steady_clock;
-/// Says when it is time again; the first time at once.
-class Pace {
- public:
-  explicit Pace(Clock::duration every) : every_(every) {}
-  bool due(Clock::time_point now) {
-    if (now < next_) return false;
-    next_ = std::max(next_ + every_, now + every_ / 2);  // no drift, no rush to catch up
-    return true;
-  }
-
- private:
-  Clock::duration every_;
-  Clock::time_point next_;
-};
-
 struct Gpu {
   Handle handle = nullptr;
   std::string pci;

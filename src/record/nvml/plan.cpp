@@ -268,8 +268,9 @@ class Planner {
     samples.resize(std::min<size_t>(count, size));
     unsigned long long newest = 0;
     for (const Sample& sample : samples) newest = std::max(newest, sample.timestamp_us);
-    constexpr int64_t kStaleNs = 10'000'000'000;
-    if (std::abs(now_ns() - static_cast<int64_t>(newest) * 1000) > kStaleNs) return;
+    constexpr unsigned long long kStaleUs = 10'000'000;
+    const auto host_us = static_cast<unsigned long long>(now_ns() / 1000);
+    if (newest + kStaleUs < host_us || newest > host_us + kStaleUs) return;
     plan_.rings.push_back({kind, metric, newest});
     plan_.ring_size = std::max(plan_.ring_size, size);
   }
