@@ -160,16 +160,15 @@ class AmdSource : public Source {
 
  private:
   base::Result<std::vector<Gpu>> find_gpus() {
-    auto smi = open_amd_smi(options_.amd_smi_libraries, costs_);
-    if (smi) return smi;
-    auto rocm = open_rocm_smi(options_.rocm_smi_libraries, costs_);
-    if (rocm) return rocm;
-    std::vector<Gpu> gpus = find_sysfs_gpus(options_.sys, costs_);
-    if (!gpus.empty()) return gpus;
-    return tl::unexpected(
-        base::Error{base::ErrorKind::kMissing,
-                    fmt::format("{}; {}; no GPU of AMD's under {}/class/drm", smi.error().message,
-                                rocm.error().message, options_.sys)});
+    std::vector<Gpu> files = find_sysfs_gpus(options_.sys, costs_);
+    // The libraries look there too, and where it is empty they complain on standard output.
+    if (files.empty())
+      return tl::unexpected(
+          base::Error{base::ErrorKind::kMissing,
+                      fmt::format("no GPU of AMD's under {}/class/drm", options_.sys)});
+    if (auto smi = open_amd_smi(options_.amd_smi_libraries, costs_)) return smi;
+    if (auto rocm = open_rocm_smi(options_.rocm_smi_libraries, costs_)) return rocm;
+    return files;
   }
 
   void add(Gpu gpu) {

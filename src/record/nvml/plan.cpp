@@ -279,11 +279,17 @@ class Planner {
   template <class Call>
   int probe(Call&& ask, int64_t& cost_ns) {
     const size_t slot = costs_.slot("probing");
-    int status = costs_.timed(slot, ask);
-    cost_ns = costs_.last_ns();
-    if (status != kSuccess || cost_ns < kTooSlowNs) return status;
-    status = costs_.timed(slot, ask);
-    cost_ns = std::min(cost_ns, costs_.last_ns());
+    int status = kSuccess;
+    const auto timed = [&] {
+      // An answer of "not supported" is what probing is for, not a failure.
+      costs_.timed(slot, [&] {
+        status = ask();
+        return kSuccess;
+      });
+      return costs_.last_ns();
+    };
+    cost_ns = timed();
+    if (status == kSuccess && cost_ns >= kTooSlowNs) cost_ns = std::min(cost_ns, timed());
     return status;
   }
   /// Asks for the fields together; the first failure.
