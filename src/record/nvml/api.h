@@ -5,7 +5,7 @@
 
 /// NVIDIA's management library (NVML), as far as it is used here: declared anew from its reference,
 /// so that the program builds without NVIDIA's headers and runs without its driver. Numbers and
-/// layouts are those of nvml.h 11.8 to 12.8; the fields 269 .. 271 came with 12.9.
+/// layouts were compared with nvml.h 11.8, 12.4 and 12.8; the fields 269 .. 271 are newer.
 namespace ergometer::record::nvml {
 
 struct DeviceHandle;

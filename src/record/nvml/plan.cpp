@@ -238,15 +238,9 @@ class Planner {
       refused.push_back(metric);
   }
 
-  double field_now(unsigned field) {
-    FieldValue value{};
-    value.field = field;
-    if (call_.field_values(gpu_, 1, &value) != kSuccess || value.status != kSuccess) return NAN;
-    return number(value.value, value.type);
-  }
   void find_limits() {
     // A threshold in T.Limit's own terms: 0 where the GPU does not say otherwise.
-    const double margin = field_now(field::kMaxMargin);
+    const double margin = value_of(field::kMaxMargin, kGpuScope);
     if (!std::isnan(margin)) plan_.limits.margin_c = margin;
     unsigned celsius = 0;
     for (const int kind : {kGpuMaxThreshold, kSlowdownThreshold}) {
