@@ -35,7 +35,12 @@ class CallCosts {
     return status;
   }
   int64_t last_ns() const { return last_ns_; }  ///< of the latest call
-  const std::vector<CallCost>& all() const { return costs_; }
+  /// Of what was called at all.
+  std::vector<CallCost> all() const {
+    std::vector<CallCost> called = costs_;
+    std::erase_if(called, [](const CallCost& cost) { return cost.count == 0; });
+    return called;
+  }
 
  private:
   std::vector<CallCost> costs_;

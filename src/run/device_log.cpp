@@ -60,6 +60,8 @@ constexpr std::array kMetrics = std::to_array<MetricInfo>({
     {"net_wait", "1", 0, kMostBytes, true},
     {"line_rate", "B/s", 0, 1e15, false},
     {"cpu_temperature", "C", -100, 300, false},
+    {"xgmi_sent", "B", 0, kMostBytes, true},
+    {"xgmi_received", "B", 0, kMostBytes, true},
 });
 static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
 

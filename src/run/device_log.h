@@ -58,6 +58,8 @@ enum class Metric : uint8_t {
   kNetWait,  ///< counter of times in which there was data and no credit to send it
   kLineRate,
   kCpuTemperature,  ///< of a package
+  kXgmiSent,  ///< counters of bytes that a GPU wrote to, and read from, others over xGMI
+  kXgmiReceived,
   kCount
 };
 

@@ -5,7 +5,7 @@
 
 /// NVIDIA's management library (NVML), as far as it is used here: declared anew from its reference,
 /// so that the program builds without NVIDIA's headers and runs without its driver. Numbers and
-/// layouts are those of nvml.h 11.8 to 12.8; the fields 269 .. 271 came with 12.9.
+/// layouts were compared with nvml.h 11.8, 12.4 and 12.8; the fields 269 .. 271 are newer.
 namespace ergometer::record::nvml {
 
 struct DeviceHandle;
@@ -19,7 +19,7 @@ inline constexpr int kSuccess = 0, kUninitialized = 1, kNotSupported = 3, kNoPer
                      kGpuIsLost = 15, kResetRequired = 16;
 
 // nvmlDeviceArchitecture_t: newer ones have higher numbers.
-inline constexpr unsigned kAmpere = 7, kHopper = 9, kUnknownArchitecture = 0xffffffff;
+inline constexpr unsigned kAmpere = 7;
 
 // nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t, nvmlClockType_t
 inline constexpr int kGpuSensor = 0, kSlowdownThreshold = 1, kGpuMaxThreshold = 3;
@@ -44,10 +44,9 @@ inline constexpr unsigned kEccCorrected = 3, kEccUncorrected = 4, kCrcFlits = 38
                           kLinkDataReceived = 139, kLinkRawSent = 140, kLinkRawReceived = 141,
                           kLinkReplays = 161, kLinkRecoveries = 162, kLinkCrcs = 163,
                           kPowerAverage = 185, kPowerInstant = 186, kPowerLimit = 190,
-                          kSlowdownMargin = 194, kMaxMargin = 196, kPcieSent = 197,
-                          kPcieReceived = 198, kLinkBytesSent = 202, kLinkBytesReceived = 204,
-                          kLinkReceiveErrors = 208, kSwThermalTime = 269, kHwThermalTime = 270,
-                          kPowerBrakeTime = 271;
+                          kMaxMargin = 196, kPcieSent = 197, kPcieReceived = 198,
+                          kLinkBytesSent = 202, kLinkBytesReceived = 204, kLinkReceiveErrors = 208,
+                          kSwThermalTime = 269, kHwThermalTime = 270, kPowerBrakeTime = 271;
 }  // namespace field
 
 // What a field's scope says of power, and of links: UINT_MAX is the sum over all of them.

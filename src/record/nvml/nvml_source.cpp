@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "record/nvml/reader.h"
+#include "record/every.h"
 
 namespace ergometer::record {
 namespace {
@@ -18,21 +19,6 @@ using nvml::Handle;
 using nvml::Library;
 using run::Metric;
 using Clock = std::chrono::steady_clock;
-/// Says when it is time again; the first time at once.
-class Pace {
- public:
-  explicit Pace(Clock::duration every) : every_(every) {}
-  bool due(Clock::time_point now) {
-    if (now < next_) return false;
-    next_ = std::max(next_ + every_, now + every_ / 2);  // no drift, no rush to catch up
-    return true;
-  }
-
- private:
-  Clock::duration every_;
-  Clock::time_point next_;
-};
-
 struct Gpu {
   Handle handle = nullptr;
   std::string pci;
@@ -224,7 +210,7 @@ class NvmlSource : public Source {
   std::vector<Metric> metrics_;
   std::vector<std::string> notes_;  ///< until the next read
   Clock::duration retry_;
-  Pace slow_, rings_;
+  Every slow_, rings_;
   nvml::EventSet events_ = nullptr;
   bool listens_ = false, may_not_listen_ = false, noted_clock_ = false;
   std::set<std::pair<size_t, unsigned long long>> noted_errors_;

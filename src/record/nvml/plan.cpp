@@ -238,15 +238,9 @@ class Planner {
       refused.push_back(metric);
   }
 
-  double field_now(unsigned field) {
-    FieldValue value{};
-    value.field = field;
-    if (call_.field_values(gpu_, 1, &value) != kSuccess || value.status != kSuccess) return NAN;
-    return number(value.value, value.type);
-  }
   void find_limits() {
     // A threshold in T.Limit's own terms: 0 where the GPU does not say otherwise.
-    const double margin = field_now(field::kMaxMargin);
+    const double margin = value_of(field::kMaxMargin, kGpuScope);
     if (!std::isnan(margin)) plan_.limits.margin_c = margin;
     unsigned celsius = 0;
     for (const int kind : {kGpuMaxThreshold, kSlowdownThreshold}) {
@@ -268,8 +262,9 @@ class Planner {
     samples.resize(std::min<size_t>(count, size));
     unsigned long long newest = 0;
     for (const Sample& sample : samples) newest = std::max(newest, sample.timestamp_us);
-    constexpr int64_t kStaleNs = 10'000'000'000;
-    if (std::abs(now_ns() - static_cast<int64_t>(newest) * 1000) > kStaleNs) return;
+    constexpr unsigned long long kStaleUs = 10'000'000;
+    const auto host_us = static_cast<unsigned long long>(now_ns() / 1000);
+    if (newest + kStaleUs < host_us || newest > host_us + kStaleUs) return;
     plan_.rings.push_back({kind, metric, newest});
     plan_.ring_size = std::max(plan_.ring_size, size);
   }
@@ -278,11 +273,17 @@ class Planner {
   template <class Call>
   int probe(Call&& ask, int64_t& cost_ns) {
     const size_t slot = costs_.slot("probing");
-    int status = costs_.timed(slot, ask);
-    cost_ns = costs_.last_ns();
-    if (status != kSuccess || cost_ns < kTooSlowNs) return status;
-    status = costs_.timed(slot, ask);
-    cost_ns = std::min(cost_ns, costs_.last_ns());
+    int status = kSuccess;
+    const auto timed = [&] {
+      // An answer of "not supported" is what probing is for, not a failure.
+      costs_.timed(slot, [&] {
+        status = ask();
+        return kSuccess;
+      });
+      return costs_.last_ns();
+    };
+    cost_ns = timed();
+    if (status == kSuccess && cost_ns >= kTooSlowNs) cost_ns = std::min(cost_ns, timed());
     return status;
   }
   /// Asks for the fields together; the first failure.

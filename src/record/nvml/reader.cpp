@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace ergometer::record::nvml {
 namespace {
@@ -12,9 +11,14 @@ using run::Metric;
 constexpr int64_t kMicro = 1000;
 constexpr double kMilli = 1e-3, kWrap = 4294967296.0;
 // A field's time further than this from the host's own is another clock's.
-constexpr int64_t kOtherClockNs = 5'000'000'000;
+constexpr int64_t kOtherClockUs = 5'000'000;
 // A buffer without news for so long has stopped: the getters stand in.
 constexpr int64_t kRingStopsNs = 2'000'000'000;
+
+bool of_this_clock(int64_t driver_us, int64_t host_ns) {
+  const int64_t host_us = host_ns / kMicro;
+  return driver_us > host_us - kOtherClockUs && driver_us < host_us + kOtherClockUs;
+}
 
 }  // namespace
 
@@ -75,11 +79,9 @@ void Reader::emit_field(const FieldBatch& fields, PlannedField& planned, int64_t
   const double value = planned.factor * sum;
   Last& before = last(planned.metric);
   if (driver_us != 0 && driver_us == before.driver_us && value == before.value) return;
-  int64_t time_ns = driver_us * kMicro;
-  if (std::abs(host_ns - time_ns) > kOtherClockNs) {
-    foreign_clock_ |= driver_us != 0;
-    time_ns = host_ns;
-  }
+  const bool timed = of_this_clock(driver_us, host_ns);
+  foreign_clock_ |= driver_us != 0 && !timed;
+  int64_t time_ns = timed ? driver_us * kMicro : host_ns;
   // A time that stands still while the number moves is no time.
   if (time_ns <= before.time_ns) time_ns = host_ns;
   before.driver_us = driver_us;
@@ -119,7 +121,8 @@ int Reader::read_ring(Ring& ring) {
   std::sort(samples_.begin(), end,
             [](const Sample& a, const Sample& b) { return a.timestamp_us < b.timestamp_us; });
   for (auto sample = samples_.begin(); sample != end; ++sample) {
-    if (sample->timestamp_us <= ring.last_seen_us) continue;
+    const auto host_us = static_cast<unsigned long long>(now_ns() / kMicro) + kOtherClockUs;
+    if (sample->timestamp_us <= ring.last_seen_us || sample->timestamp_us > host_us) continue;
     ring.last_seen_us = sample->timestamp_us;
     const int64_t time_ns = static_cast<int64_t>(sample->timestamp_us) * kMicro;
     last(ring.metric).ring_ns = time_ns;

@@ -1,0 +1,79 @@
+// What recording costs beside the vendor's calls: eight GPUs, 20 metrics each, read through a fake
+// of NVIDIA's library that answers at once. `own_us` is a read's time outside of the library.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "record/sources.h"
+
+namespace {
+
+using namespace ergometer;
+
+constexpr const char* kScript = R"(
+gpus 8
+name NVIDIA H200
+update_us 1
+value architecture 9
+value capability_major 9
+value capability_minor 0
+value 186 612345 700000
+value 185 600000
+counter 83 5000000 60
+value 82 64
+counter 197 1000000 500
+counter 198 2000000 700
+counter 138.all 1000 1
+counter 139.all 2000 1
+counter 74 1500000000 1
+counter 76 0 1
+counter 269 2500000000 1
+counter 270 0 1
+counter 271 40000000 1
+value temperature 61
+value margin 26
+value sm_clock 1755
+value memory_clock 3201
+value reasons 4
+value gpu_util 97
+value memory_util 41
+)";
+
+int64_t library_ns(const record::Source& source) {
+  int64_t total = 0;
+  for (const record::CallCost& cost : source.costs()) total += cost.total_ns;
+  return total;
+}
+
+void read_eight_gpus(benchmark::State& state) {
+  const auto path = std::filesystem::temp_directory_path() / ("nvml_" + std::to_string(getpid()));
+  std::ofstream(path) << kScript;
+  setenv("ERGOMETER_FAKE_NVML", path.c_str(), 1);
+  record::SourceOptions options;
+  options.nvml_libraries = {ERGOMETER_FAKE_NVML};
+  const auto source = record::open_nvml(options);
+  std::filesystem::remove(path);
+  if (!source) return state.SkipWithError(source.error().message.c_str());
+  record::Batch batch;
+  (*source)->read(batch);
+  const int64_t before_ns = library_ns(**source);
+  const int64_t start_ns = record::now_ns();
+  int64_t readings = 0;
+  for ([[maybe_unused]] const auto _ : state) {
+    batch.clear();
+    (*source)->read(batch);
+    readings += static_cast<int64_t>(batch.readings.size());
+  }
+  const double reads = static_cast<double>(state.iterations());
+  const auto all_ns = static_cast<double>(record::now_ns() - start_ns);
+  const auto there_ns = static_cast<double>(library_ns(**source) - before_ns);
+  state.counters["readings"] = static_cast<double>(readings) / reads;
+  state.counters["own_us"] = 1e-3 * (all_ns - there_ns) / reads;
+  state.counters["share_of_a_core_at_10_Hz"] = 10 * 1e-9 * (all_ns - there_ns) / reads;
+}
+BENCHMARK(read_eight_gpus)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
