@@ -101,7 +101,7 @@ struct Device {
   int64_t index = -1;
   std::string host, uuid, name, file;
   std::string pci_bus_id;  ///< of a GPU, "00000000:17:00.0", where known
-  std::string job;  ///< of a node: the training log it belongs to, by the folder it lies in
+  std::string job;         ///< of a node: the training log it belongs to, by the folder it lies in
   std::vector<Series> series;
   std::vector<EnergyWindow> windows;
   double conversion_efficiency = 1;  ///< what DC readings are divided by
