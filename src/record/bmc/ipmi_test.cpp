@@ -58,8 +58,8 @@ class Ipmitool : public ::testing::Test {
  protected:
   /// A program that answers by its first word.
   SourceOptions program(const std::string& dcmi, const std::string& sdr) {
-    tree_.write("ipmitool", "#!/bin/sh\ncase \"$1\" in\ndcmi) " + dcmi + ";;\n-c) " + sdr +
-                                ";;\nesac\n");
+    tree_.write("ipmitool",
+                "#!/bin/sh\ncase \"$1\" in\ndcmi) " + dcmi + ";;\n-c) " + sdr + ";;\nesac\n");
     std::filesystem::permissions(tree_.path("ipmitool"), std::filesystem::perms::owner_all);
     SourceOptions options = tree_.options();
     options.ipmitool = tree_.path("ipmitool");
@@ -118,8 +118,8 @@ TEST(Program, ThatTakesTooLongIsEndedWithWhatItStarted) {
 }
 
 TEST(Program, WithMuchToSayOnBothSides) {
-  const auto text = run_program(
-      {"/bin/sh", "-c", "head -c 200000 /dev/zero >&2; head -c 300000 /dev/zero"}, 30);
+  const auto text =
+      run_program({"/bin/sh", "-c", "head -c 200000 /dev/zero >&2; head -c 300000 /dev/zero"}, 30);
   ASSERT_TRUE(text);
   EXPECT_EQ(text->size(), 300000U);
 }

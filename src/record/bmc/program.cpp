@@ -50,7 +50,8 @@ struct Pipe {
 base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe& out,
                           const Pipe& problems) {
   std::vector<char*> words;
-  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : arguments)
+    words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -61,8 +62,7 @@ base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe&
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t process = -1;
-  const int failed =
-      posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ);
+  const int failed = posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) return missing(fmt::format("{}: {}", arguments[0], ::strerror(failed)));
@@ -95,8 +95,7 @@ bool read_both(Pipe& out, std::string& text, Pipe& problems, std::string& proble
 
 int wait_for(pid_t process) {
   int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {}
   return status;
 }
 

@@ -17,8 +17,8 @@ struct RedfishClient::State {
   std::string url;
   httplib::Client http;
   std::string user, password;
-  httplib::Headers login;       ///< what every request carries
-  std::string session;          ///< where it is ended
+  httplib::Headers login;  ///< what every request carries
+  std::string session;     ///< where it is ended
   bool logged_in = false;
 
   base::Result<void> log_in();
@@ -51,8 +51,8 @@ base::Result<std::string> origin_of(const std::string& url) {
   if (origin.find('@') != std::string::npos)
     return wrong("a password belongs into a file, not into the URL");
   const std::string_view name = std::string_view(origin).substr(host);
-  const bool here = name.starts_with("127.") || name.starts_with("localhost") ||
-                    name.starts_with("[::1]");
+  const bool here =
+      name.starts_with("127.") || name.starts_with("localhost") || name.starts_with("[::1]");
   if (!tls && !here) return wrong("over plain HTTP everyone on the way reads the password");
   return origin;
 }
