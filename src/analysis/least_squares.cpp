@@ -165,7 +165,11 @@ NonNegativeFit fit_non_negative(const Matrix& a, const std::vector<double>& b) {
 }
 
 std::vector<double> variance_inflation(const Matrix& a) {
-  return inverse_diagonal(gram(a, column_norms(a)));
+  // A little more on the diagonal keeps columns that depend on each other from spoiling the rest.
+  constexpr double kRidge = 1e-9;
+  Matrix g = gram(a, column_norms(a));
+  for (size_t c = 0; c < g.columns; ++c) g.at(c, c) += kRidge;
+  return inverse_diagonal(g);
 }
 
 }  // namespace ergometer::analysis

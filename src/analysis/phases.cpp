@@ -91,6 +91,10 @@ class PhaseFinder {
       of_kernel_.push_back(phase_of_kernel(name));
       is_backward_.push_back(is_backward_node(name));
     }
+    for (const run::Operator& op : trace.operators) {
+      numbered_ = numbered_ || op.sequence >= 0;
+      trains_ = trains_ || is_backward_[op.name];
+    }
   }
 
   PhaseOfEvent of(size_t index) const {
@@ -110,13 +114,16 @@ class PhaseFinder {
  private:
   Phase by_autograd(uint32_t op) const {
     bool recorded = false;
+    const bool any = op != Attribution::kNone;
     for (; op != Attribution::kNone; op = attribution_.tree.parent(op)) {
       const run::Operator& o = trace_.operators[op];
       if (is_backward_[o.name] || o.forward_thread > 0)
         return recorded ? Phase::kRecomputation : Phase::kBackward;
       recorded = recorded || o.sequence >= 0;
     }
-    return recorded ? Phase::kForward : Phase::kUnknown;
+    // Before 2021's end no operator had a number; what runs outside backward then is forward.
+    const bool forward = recorded || (any && trains_ && !numbered_);
+    return forward ? Phase::kForward : Phase::kUnknown;
   }
 
   PhaseOfEvent without_operator(const run::GpuEvent& event, const run::Launch* launch) const {
@@ -136,6 +143,8 @@ class PhaseFinder {
   PhaseRanges cpu_, cpu_of_any_thread_, gpu_;
   std::vector<Phase> of_kernel_;   ///< of every name
   std::vector<bool> is_backward_;  ///< the same
+  bool numbered_ = false;          ///< operators carry sequence numbers
+  bool trains_ = false;            ///< there are operators of autograd's backward pass
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ std::map<Key, Sum> sums_of(const run::RankTrace& trace, const Attribution& attri
   std::map<Key, Sum> sums;
   std::vector<bool> called(trace.operators.size());
   for (size_t i = 0; i < trace.events.size(); ++i) {
+    if (trace.events[i].kind == run::GpuClass::kCommunication) continue;
     const int64_t duration = trace.events[i].duration_ns;
     add_time(table.total_ns, duration);
     const uint32_t index = attribution.operators[i];

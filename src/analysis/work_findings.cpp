@@ -69,6 +69,13 @@ Finding recomputation(const TraceSummary& summary) {
   return f;
 }
 
+/// Shapes without the empty places of scalars behind them.
+std::string tensors(std::string_view shapes) {
+  std::string text(shapes);
+  while (text.ends_with(", []]")) text.replace(text.size() - 5, 5, "]");
+  return text;
+}
+
 /// The operator far from its roof that takes the most time.
 Finding slow_operator(const TraceSummary& summary) {
   constexpr double kFarBelow = 0.4;  // of the nearer roof: assumed; good kernels reach 0.6 to 0.9
@@ -84,7 +91,7 @@ Finding slow_operator(const TraceSummary& summary) {
     f.what = fmt::format(
         "{} on {} reaches {} of the {}'s peak in FLOPs and {} in bandwidth; at {} of either its {} "
         "would save {} of the span.",
-        row.name, row.shapes, share(flops), summary.peak->gpu,
+        row.name, tensors(row.shapes), share(flops), summary.peak->gpu,
         share(row.bytes_fraction(*summary.peak)), share(kFarBelow), seconds(row.total_ns),
         share(f.fraction));
     f.try_next =

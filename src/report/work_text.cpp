@@ -11,7 +11,7 @@ namespace ergometer::report {
 namespace {
 
 constexpr std::string_view kBold = "1", kDim = "2";
-constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 38;
+constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 42;
 
 std::string time_text(int64_t nanoseconds) {
   return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
@@ -86,8 +86,8 @@ std::string roof_text(const analysis::ShapeRow& row, const analysis::TraceSummar
   if (!summary.peak) return "";
   const double flops = row.flops_fraction(*summary.peak),
                bytes = row.bytes_fraction(*summary.peak);
-  if (flops <= 0 && bytes <= 0) return "-";
-  return fmt::format("{:.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
+  if (flops <= 0 && bytes <= 0) return "    -";
+  return fmt::format("{:>3.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
 }
 
 std::string launches_line(const analysis::TraceSummary& summary) {
@@ -192,8 +192,8 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
   const auto by = [&](analysis::Evidence evidence) {
     return share_of(table.by_evidence_ns[static_cast<size_t>(evidence)], table.total_ns);
   };
-  return out + note(style, fmt::format("{} of the GPU time has a phase: {} by operators, {} by "
-                                       "ranges, {} by kernel names",
+  return out + note(style, fmt::format("{} of the GPU time has a phase ({} by operators, {} by "
+                                       "ranges, {} by kernel names)",
                                        format_share(assigned), by(analysis::Evidence::kOperator),
                                        by(analysis::Evidence::kRange),
                                        by(analysis::Evidence::kName)));
@@ -202,12 +202,12 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
 std::string operators_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   const analysis::ShapeTable& table = summary.shapes;
   if (table.rows.empty()) return "";
-  std::string out = heading(style, fmt::format("{:<40}{:>6}{:>11}{:>10}{:>7}{:>6}", "Operators",
+  std::string out = heading(style, fmt::format("{:<44}{:>6}{:>10}{:>9}{:>6}{}", "Operators",
                                                "calls", "GPU time", "TFLOP/s", "GB/s",
-                                               summary.peak ? "roof" : ""));
+                                               summary.peak ? " roof" : ""));
   for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
     const analysis::ShapeRow& row = table.rows[i];
-    out += fmt::format("  {:<{}}{:>6}{:>11}{:>10}{:>7}{:>6}\n", label_of(row), kLabelWidth,
+    out += fmt::format("  {:<{}}{:>6}{:>10}{:>9}{:>6}{}\n", label_of(row), kLabelWidth,
                        row.calls, time_text(row.total_ns), rate_text(row),
                        figure(row.gb_per_s()), roof_text(row, summary));
   }
@@ -233,9 +233,11 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
     out += fmt::format("  {:<20}{:>9}  {}\n", name, value, wrap(text, 80, 33));
   };
   line("bulk synchrony", share(taxes.collective_waiting_ns + taxes.host_sync_ns),
-       fmt::format("{} in collectives before the last rank came, {} the CPU had waited for the GPU",
-                   taxes.ranks_compared ? share(taxes.collective_waiting_ns) : "(one rank) -",
-                   share(taxes.host_sync_ns)));
+       fmt::format("{} the CPU had waited for the GPU; {}", share(taxes.host_sync_ns),
+                   taxes.ranks_compared
+                       ? share(taxes.collective_waiting_ns) +
+                             " in collectives before the last rank came"
+                       : "waiting in collectives needs traces of several ranks"));
   line("memory round trips", trips.known_ns > 0 ? "<" + share(trips.saved_ns) : "-",
        trips.known_ns > 0
            ? fmt::format("upper bound: {} written and read back between {} pairs of kernels",
