@@ -18,10 +18,8 @@ class ExampleTrace {
   }
   /// On thread 1 unless said otherwise.
   run::Operator& op(const std::string& text, int64_t start, int64_t end, int64_t thread = 1) {
-    trace.operators.push_back({.name = name(text),
-                               .thread = thread,
-                               .start_ns = start,
-                               .duration_ns = end - start});
+    trace.operators.push_back(
+        {.name = name(text), .thread = thread, .start_ns = start, .duration_ns = end - start});
     return trace.operators.back();
   }
   /// With shapes and types as Kineto writes them.

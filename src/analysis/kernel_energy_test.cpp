@@ -109,8 +109,7 @@ TEST(KernelEnergy, ErrorsCoverTheTruth) {
   int covered = 0, stated = 0;
   for (uint64_t seed = 10; seed < 70; ++seed) {
     const Truth truth = mixed(seed, 20);
-    const RankEnergy energy =
-        energy_of(truth.t.trace, log_of(run::Metric::kEnergy, truth.counter));
+    const RankEnergy energy = energy_of(truth.t.trace, log_of(run::Metric::kEnergy, truth.counter));
     for (const auto& [name, watts] : {std::pair("gemm", 700.0), std::pair("elementwise", 450.0),
                                       std::pair("collective", 250.0), std::pair("idle", 100.0)}) {
       const EnergyRow* r = row(energy.classes, name);
@@ -135,11 +134,10 @@ TEST(KernelEnergy, FollowsASensorThatLags) {
   std::vector<run::Sample> readings;
   for (int i = 4; i < 60; ++i) {
     const double end = 0.1 * i - 0.04;  // multiples of 20 ms, where the counter is exact
-    readings.push_back({static_cast<int64_t>((end + 0.04) * 1e9),
-                        (joules_at(end) - joules_at(end - 0.1)) / 0.1});
+    readings.push_back(
+        {static_cast<int64_t>((end + 0.04) * 1e9), (joules_at(end) - joules_at(end - 0.1)) / 0.1});
   }
-  const RankEnergy energy =
-      energy_of(truth.t.trace, log_of(run::Metric::kInstantPower, readings));
+  const RankEnergy energy = energy_of(truth.t.trace, log_of(run::Metric::kInstantPower, readings));
   EXPECT_EQ(energy.refused, "");
   EXPECT_NEAR(energy.lag_s, 0.04, 1e-3);
   EXPECT_NEAR(energy.window_s, 0.1, 1e-3);

@@ -79,8 +79,7 @@ class ActiveSets {
   std::vector<double> solve_all() {
     // Each round adds a column or drops one; a bound in case rounding makes two take turns.
     for (size_t round = 0; round < 10 * h_.size() && add_steepest(); ++round) {
-      while (!step()) {
-      }
+      while (!step()) {}
     }
     return x_;
   }
@@ -118,8 +117,7 @@ class ActiveSets {
     const std::vector<double> wanted = solve(*l, std::move(h));
     double reach = 1;
     for (size_t i = 0; i < passive_.size(); ++i)
-      if (wanted[i] <= 0)
-        reach = std::min(reach, x_[passive_[i]] / (x_[passive_[i]] - wanted[i]));
+      if (wanted[i] <= 0) reach = std::min(reach, x_[passive_[i]] / (x_[passive_[i]] - wanted[i]));
     for (size_t i = 0; i < passive_.size(); ++i)
       x_[passive_[i]] += reach * (wanted[i] - x_[passive_[i]]);
     if (reach == 1) return true;

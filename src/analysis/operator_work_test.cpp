@@ -36,8 +36,9 @@ TEST(OperatorWork, Gemm) {
   EXPECT_DOUBLE_EQ(*addmm.bytes, 2 * (16 + 32 + 128 + 64));
   expect_flops(work_of("aten::linear", {tensor({2, 2, 8}), tensor({16, 8})}), 1024, 1024);
   expect_flops(work_of("aten::bmm", {tensor({3, 4, 8}), tensor({3, 8, 16})}), 3072, 3072);
-  expect_flops(work_of("aten::baddbmm", {tensor({3, 4, 16}), tensor({3, 4, 8}), tensor({3, 8, 16})}),
-               3072, 3072);
+  expect_flops(
+      work_of("aten::baddbmm", {tensor({3, 4, 16}), tensor({3, 4, 8}), tensor({3, 8, 16})}), 3072,
+      3072);
   EXPECT_FALSE(work_of("aten::mm", {tensor({4, 8}), tensor({9, 16})}).flops);
   EXPECT_FALSE(work_of("aten::mm", {}).flops);
 }
@@ -56,16 +57,16 @@ TEST(OperatorWork, GemmInAnyLayout) {
 // 2 x (1 x 5 x 16) x 18 = 2880.
 TEST(OperatorWork, Convolution) {
   const std::vector<OperatorInput> inputs = {
-      tensor({1, 2, 6, 6}), tensor({5, 2, 3, 3}), value(""),       value("[1, 1]"),
-      value("[0, 0]"),      value("[1, 1]"),      value("False"), value("[0, 0]"), value("1")};
+      tensor({1, 2, 6, 6}), tensor({5, 2, 3, 3}), value(""),       value("[1, 1]"), value("[0, 0]"),
+      value("[1, 1]"),      value("False"),       value("[0, 0]"), value("1")};
   const OperatorWork forward = work_of("aten::convolution", inputs);
   expect_flops(forward, 2880, 2880);
   EXPECT_EQ(forward.output, (std::vector<int64_t>{1, 5, 4, 4}));
   EXPECT_DOUBLE_EQ(*forward.bytes, 2 * (72 + 90 + 80));
   // Stride 2, padding 1: (6 + 2 - 3) / 2 + 1 = 3 positions each way; cuDNN's order of arguments.
-  const OperatorWork strided = work_of(
-      "aten::cudnn_convolution", {tensor({1, 2, 6, 6}), tensor({5, 2, 3, 3}), value("[1, 1]"),
-                                  value("[2, 2]"), value("[1, 1]"), value("1")});
+  const OperatorWork strided = work_of("aten::cudnn_convolution",
+                                       {tensor({1, 2, 6, 6}), tensor({5, 2, 3, 3}), value("[1, 1]"),
+                                        value("[2, 2]"), value("[1, 1]"), value("1")});
   expect_flops(strided, 2.0 * 45 * 18, 2.0 * 45 * 18);
   // Without the arguments nothing tells the stride.
   EXPECT_FALSE(
@@ -99,10 +100,10 @@ TEST(OperatorWork, Attention) {
   expect_flops(full, 3072, 3072);
   EXPECT_DOUBLE_EQ(*full.bytes, 4 * 2 * 192);
   // Heads before the sequence: H 4, S 3 here, and grouped queries: keys of 1 head.
-  expect_flops(work_of("aten::_scaled_dot_product_flash_attention",
-                       {qkv(), tensor({2, 1, 3, 8}), tensor({2, 1, 3, 8}), value("0."),
-                        value("False")}),
-               2.0 * 2 * 4 * 9 * 16, 2.0 * 2 * 4 * 9 * 16);
+  expect_flops(
+      work_of("aten::_scaled_dot_product_flash_attention",
+              {qkv(), tensor({2, 1, 3, 8}), tensor({2, 1, 3, 8}), value("0."), value("False")}),
+      2.0 * 2 * 4 * 9 * 16, 2.0 * 2 * 4 * 9 * 16);
   // Backward: 2.5 times as much.
   std::vector<OperatorInput> backward(12, value(""));
   for (size_t i = 0; i < 5; ++i) backward[i] = qkv();
@@ -143,7 +144,8 @@ TEST(OperatorInputs, AreReadAsKinetoWritesThem) {
   EXPECT_DOUBLE_EQ(inputs[3].bytes(), 8);
   EXPECT_TRUE(inputs_of(trace, {.shapes = 4}).empty());
   EXPECT_TRUE(inputs_of(trace, {}).empty());
-  for (const OperatorInput& input : inputs_of(trace, {.shapes = 3})) EXPECT_TRUE(input.dims.empty());
+  for (const OperatorInput& input : inputs_of(trace, {.shapes = 3}))
+    EXPECT_TRUE(input.dims.empty());
 }
 
 // Two calls of one shape in 2 us of three kernels: 2 x 1024 FLOPs / 2 us = 1.024 GFLOP/s; 448 bytes
@@ -153,7 +155,9 @@ TEST(ShapeTable, SumsCallsOfOneShape) {
   const std::string shapes = "[[4, 8], [8, 16]]", dtypes = R"(["c10::BFloat16", "c10::BFloat16"])";
   t.shaped("aten::mm", 0, 10, shapes, dtypes);
   t.shaped("aten::mm", 20, 30, shapes, dtypes);
-  t.kernel("gemm", 5, 1000, 1500).kernel("splitKreduce", 6, 1500, 2000).kernel("gemm", 25, 3000, 4000);
+  t.kernel("gemm", 5, 1000, 1500)
+      .kernel("splitKreduce", 6, 1500, 2000)
+      .kernel("gemm", 25, 3000, 4000);
   t.alone("other", 5000, 5500);
   // Names are interned by the reader; here each call has its own copy.
   for (run::Operator& op : t.trace.operators) {

@@ -20,9 +20,8 @@ std::string lower(std::string_view text) {
 }
 
 bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.find(word) != std::string::npos;
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 /// "AddmmBackward0", "CheckpointFunctionBackward", "torch::autograd::AccumulateGrad".
@@ -101,8 +100,8 @@ class PhaseFinder {
     const run::GpuEvent& event = trace_.events[index];
     const run::Launch* launch = attribution_.launches[index];
     const Phase autograd = by_autograd(attribution_.operators[index]);
-    const Phase range = launch == nullptr ? Phase::kUnknown
-                                          : cpu_.at(launch->thread, launch->start_ns);
+    const Phase range =
+        launch == nullptr ? Phase::kUnknown : cpu_.at(launch->thread, launch->start_ns);
     if (range == Phase::kOptimizer) return {range, Evidence::kRange};
     if (autograd != Phase::kUnknown && autograd != Phase::kForward)
       return {autograd, Evidence::kOperator};
@@ -134,7 +133,8 @@ class PhaseFinder {
     phase = of_kernel_[event.name];
     if (phase != Phase::kUnknown && event.kind == run::GpuClass::kCompute)
       return {phase, Evidence::kName};
-    if (event.kind == run::GpuClass::kCommunication) return {Phase::kCommunication, Evidence::kNone};
+    if (event.kind == run::GpuClass::kCommunication)
+      return {Phase::kCommunication, Evidence::kNone};
     return {};
   }
 
@@ -219,9 +219,8 @@ void add_phases(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& ph
   table.rows.assign(rows.begin(), rows.end());
   std::erase_if(table.rows, [](const PhaseRow& row) { return row.count == 0; });
   const bool recorded = std::any_of(
-      trace.operators.begin(), trace.operators.end(), [](const run::Operator& op) {
-        return op.sequence >= 0 || op.forward_thread > 0;
-      });
+      trace.operators.begin(), trace.operators.end(),
+      [](const run::Operator& op) { return op.sequence >= 0 || op.forward_thread > 0; });
   table.without_autograd = !trace.operators.empty() && !recorded;
 }
 

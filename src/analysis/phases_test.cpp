@@ -73,7 +73,8 @@ TEST(Phases, RangesSpeakWhereOperatorsDoNot) {
   gpu.range("## backward ##", 90, 120, 7, true).alone("a", 100, 110);
   expect(gpu, Phase::kBackward, Evidence::kRange);
 
-  ExampleTrace other_thread;  // the main thread waits in backward() while autograd's thread launches
+  ExampleTrace
+      other_thread;  // the main thread waits in backward() while autograd's thread launches
   other_thread.range("backward-compute", 0, 50, 1).kernel("a", 30, 100, 110, 2);
   expect(other_thread, Phase::kBackward, Evidence::kRange);
 }

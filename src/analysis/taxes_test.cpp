@@ -24,7 +24,8 @@ TEST(Taxes, TellSynchronisationFromLateLaunches) {
   EXPECT_EQ(idle.queued_ns, 15);
   EXPECT_EQ(idle.latency_ns, 15);
   EXPECT_EQ(idle.late_events, 2);
-  const Taxes taxes = add_up({{.span_ns = 80, .idle = idle, .launches = {}, .round_trips = {}}}, {});
+  const Taxes taxes =
+      add_up({{.span_ns = 80, .idle = idle, .launches = {}, .round_trips = {}}}, {});
   EXPECT_EQ(taxes.host_sync_ns, 15);
   EXPECT_EQ(taxes.launch_idle_ns, 35 - 15 + 15);
   EXPECT_FALSE(taxes.ranks_compared);

@@ -50,7 +50,8 @@ Finding round_trip(const TraceSummary& summary) {
       "{} times a memory-bound kernel reads back what the one before it has just written, {} in "
       "all: fused, they would save up to {} of the span.",
       base::format_count(trips.pairs), base::format_bytes(trips.bytes), share(f.fraction));
-  f.try_next = "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
+  f.try_next =
+      "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
   f.check = "trace.operators lists the operators and their bytes (ergometer analyze --json)";
   return f;
 }
@@ -86,8 +87,7 @@ Finding slow_operator(const TraceSummary& summary) {
     const double reached = std::max(flops, row.bytes_fraction(*summary.peak));
     if (!row.work.flops || flops <= 0 || reached >= kFarBelow) continue;
     f = cost(summary, "slow_operator", "data-sheet peak; FLOPs and bytes by shapes",
-             static_cast<int64_t>((1 - reached / kFarBelow) *
-                                  static_cast<double>(row.total_ns)));
+             static_cast<int64_t>((1 - reached / kFarBelow) * static_cast<double>(row.total_ns)));
     f.what = fmt::format(
         "{} on {} reaches {} of the {}'s peak in FLOPs and {} in bandwidth; at {} of either its {} "
         "would save {} of the span.",
@@ -141,9 +141,10 @@ Finding unproductive_energy(const TraceSummary& summary) {
   f.name = "energy_without_work";
   f.cost_s = lost_s / static_cast<double>(summary.energy.size());
   f.fraction = lost_s / covered;
-  f.confidence = fmt::format("watts by regression, +- {:.0f} J (standard error); the sensor's own "
-                             "error comes on top",
-                             error);
+  f.confidence = fmt::format(
+      "watts by regression, +- {:.0f} J (standard error); the sensor's own "
+      "error comes on top",
+      error);
   f.what = fmt::format(
       "Idle GPUs and collectives with nothing beside them take {} of the time and {} of the energy "
       "({:.0f} of {:.0f} J).",
