@@ -327,12 +327,16 @@ std::vector<ShapePower> by_shape(const run::RankTrace& trace, const Attribution&
   return rows;
 }
 
-/// Joules between two times of the trace's clock.
-double joules_between(const PowerWindows& power, double lag_s, int64_t start_ns, int64_t end_ns) {
-  const int64_t lag = std::llround(lag_s * 1e9);
-  if (!power.lengths_s.empty()) return energy_j(power.updates, start_ns + lag, end_ns + lag);
+/// Joules between two times of the trace's clock. A reading is a mean over its window, so it stands
+/// for the window's middle.
+double joules_between(const PowerWindows& power, const RankEnergy& energy, int64_t start_ns,
+                      int64_t end_ns) {
+  if (!power.lengths_s.empty()) {
+    const int64_t later = std::llround((energy.lag_s + energy.window_s / 2) * 1e9);
+    return energy_j(power.updates, start_ns + later, end_ns + later);
+  }
   double joules = 0;
-  for (const PowerWindow& window : power.windows(0, lag_s)) {
+  for (const PowerWindow& window : power.windows(0, energy.lag_s)) {
     const int64_t common = std::min(window.end_ns, end_ns) - std::max(window.start_ns, start_ns);
     if (common > 0) joules += window.watts * seconds(common);
   }
@@ -342,11 +346,16 @@ double joules_between(const PowerWindows& power, double lag_s, int64_t start_ns,
 void add_steps(const run::RankTrace& trace, const PowerWindows& power, RankEnergy& energy) {
   const int64_t first = power.updates.front().time_ns, last = power.updates.back().time_ns;
   double joules = 0;
+  int64_t steps_ns = 0;
   for (const run::StepMark& step : trace.steps) {
     if (step.start_ns < first || step.end_ns > last || step.end_ns <= step.start_ns) continue;
     ++energy.steps;
-    joules += joules_between(power, energy.lag_s, step.start_ns, step.end_ns);
+    steps_ns += step.end_ns - step.start_ns;
+    joules += joules_between(power, energy, step.start_ns, step.end_ns);
   }
+  // A mean over few windows is more of what came before and after than of the steps.
+  constexpr double kFewestStepWindows = 5;
+  if (seconds(steps_ns) < kFewestStepWindows * energy.window_s) energy.steps = 0;
   if (energy.steps > 0) energy.step_j = joules / static_cast<double>(energy.steps);
 }
 
@@ -363,7 +372,7 @@ void analyze_rank(const run::RankTrace& trace, const Attribution& attribution, P
   energy.metric = power.metric;
   energy.period_s = power.period_s;
   if (power.metric.empty()) {
-    energy.refused = "its telemetry has no power and no energy";
+    energy.refused = "its telemetry has no readings of power or energy, or hardly any";
     return;
   }
   if (trace.events.empty()) {
@@ -389,7 +398,7 @@ void analyze_rank(const run::RankTrace& trace, const Attribution& attribution, P
   if (!windows.empty()) {
     const int64_t from = windows.front().start_ns, until = windows.back().end_ns;
     energy.covered_s = seconds(until - from);
-    energy.measured_j = joules_between(power, energy.lag_s, from, until);
+    energy.measured_j = joules_between(power, energy, from, until);
     energy.mean_w = energy.measured_j / energy.covered_s;
   }
   if (windows.size() < kFewestUpdates) {
@@ -443,7 +452,7 @@ class Devices {
       return found;
     };
     if (traces == 1 && gpus_.size() == 1) {
-      how = "only one";
+      how = "only one of each";
       return gpus_.front();
     }
     how = "rank";

@@ -49,7 +49,7 @@ struct ShapePower {
 struct RankEnergy {
   int64_t rank = 0;
   std::string device;      ///< host and UUID or file of the telemetry
-  std::string matched_by;  ///< "rank", "device index", "only one"
+  std::string matched_by;  ///< "rank", "device index", "only one of each"
   std::string refused;     ///< why no watts are stated, a sentence; empty where they are
   std::string metric;      ///< the series used
   double period_s = 0, window_s = 0, lag_s = 0;

@@ -84,7 +84,7 @@ TEST(KernelEnergy, FindsTheWattsThatWereThere) {
   const Truth truth = mixed(1, 0);
   const RankEnergy energy = energy_of(truth.t.trace, log_of(run::Metric::kEnergy, truth.counter));
   EXPECT_EQ(energy.refused, "");
-  EXPECT_EQ(energy.matched_by, "only one");
+  EXPECT_EQ(energy.matched_by, "only one of each");
   ASSERT_EQ(energy.classes.size(), 4u);
   EXPECT_NEAR(row(energy.classes, "gemm")->watts, 700, 0.01);
   EXPECT_NEAR(row(energy.classes, "elementwise")->watts, 450, 0.01);

@@ -103,25 +103,6 @@ Finding slow_operator(const TraceSummary& summary) {
   return f;
 }
 
-/// Small kernels that only a CUDA graph can feed fast enough.
-Finding short_kernels(const TraceSummary& summary) {
-  const Taxes& taxes = summary.taxes;
-  int64_t events = 0;
-  for (const RankSummary& rank : summary.ranks) events += rank.launches.events;
-  const double of_events =
-      events > 0 ? static_cast<double>(taxes.short_kernels) / static_cast<double>(events) : 0;
-  constexpr double kMany = 0.2;
-  Finding f = cost(summary, "short_kernels", "measured", taxes.launch_idle_ns);
-  if (of_events < kMany) return {};
-  f.what = fmt::format(
-      "{} of the kernels launched one by one are over before the CPU can launch the next; gaps "
-      "that a launch ended, its latency included, take {} of the span.",
-      share(of_events), share(f.fraction));
-  f.try_next = "CUDA graphs; torch.compile to fuse small kernels; foreach or fused optimizers.";
-  f.check = "taxes.launch of ergometer analyze --json, after the change";
-  return f;
-}
-
 /// Energy that did no work: what the GPU drew while idle or in collectives.
 Finding unproductive_energy(const TraceSummary& summary) {
   double joules = 0, lost = 0, lost_s = 0, covered = 0, error = 0;
@@ -159,8 +140,8 @@ Finding unproductive_energy(const TraceSummary& summary) {
 }  // namespace
 
 std::vector<Finding> find_in_work(const TraceSummary& summary) {
-  return {host_sync(summary),     round_trip(summary),    recomputation(summary),
-          slow_operator(summary), short_kernels(summary), unproductive_energy(summary)};
+  return {host_sync(summary), round_trip(summary), recomputation(summary), slow_operator(summary),
+          unproductive_energy(summary)};
 }
 
 }  // namespace ergometer::analysis

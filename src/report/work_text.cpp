@@ -74,6 +74,7 @@ std::string label_of(const analysis::ShapeRow& row) {
 /// Three digits of a number that may be large or small; "-" for one that is not known.
 std::string figure(double value) {
   if (value <= 0) return "-";
+  if (value < 0.01) return "<0.01";
   return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
@@ -147,8 +148,10 @@ std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& sty
   if (!energy.refused.empty())
     return out + "  " + wrap("No watts by kernel: " + energy.refused + ".", 80, 2) + '\n';
   out += energy_rows(energy.classes, energy.measured_j, "by class", style);
-  out += fmt::format("  {:<61}{:>10.1f}{:>7}\n", "not explained", energy.residual_j,
-                     format_share(energy.residual_j / energy.measured_j));
+  constexpr double kShown = 0.05;  // J: less would be "-0.0"
+  const double residual = std::abs(energy.residual_j) < kShown ? 0 : energy.residual_j;
+  out += fmt::format("  {:<61}{:>10.1f}{:>7}\n", "not explained", residual,
+                     energy.measured_j > 0 ? format_share(residual / energy.measured_j) : "-");
   out += energy_rows(energy.phases, energy.measured_j, "by phase, at its classes' watts", style);
   out += note(style,
               "W: the whole GPU while it runs; +-: standard error of the regression, to which the "
@@ -238,7 +241,7 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
                    taxes.ranks_compared ? share(taxes.collective_waiting_ns) +
                                               " in collectives before the last rank came"
                                         : "waiting in collectives needs traces of several ranks"));
-  line("memory round trips", trips.known_ns > 0 ? "<" + share(trips.saved_ns) : "-",
+  line("memory round trips", trips.known_ns == 0 ? "-" : (trips.pairs > 0 ? "<" : "") + share(trips.saved_ns),
        trips.known_ns > 0
            ? fmt::format("upper bound: {} written and read back between {} pairs of kernels",
                          base::format_bytes(trips.bytes), base::format_count(trips.pairs))
