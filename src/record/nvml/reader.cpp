@@ -79,8 +79,8 @@ void Reader::emit_field(const FieldBatch& fields, PlannedField& planned, int64_t
   }
   const double value = planned.factor * sum;
   Last& before = last(planned.metric);
-  if (driver_us != 0 && driver_us == before.driver_us && value == before.value) return;
   const bool timed = of_this_clock(driver_us, host_ns);
+  if (timed && driver_us == before.driver_us && value == before.value) return;
   foreign_clock_ |= driver_us != 0 && !timed;
   int64_t time_ns = timed ? driver_us * kMicro : host_ns;
   // A time that stands still while the number moves is no time.
