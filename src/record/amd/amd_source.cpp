@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <ctime>
 #include <optional>
@@ -102,21 +101,27 @@ class LimitTimes {
   Seconds seconds_;
 };
 
+/// What a running GPU never reads: the second of two dies in a module does.
+bool never_zero(Metric metric) {
+  return metric == Metric::kInstantPower || metric == Metric::kAveragePower ||
+         metric == Metric::kEnergy;
+}
+
 struct Card {
   Gpu gpu;
   GpuMetricsFile table;
   std::unique_ptr<Sensors> files;
-  std::set<Metric> by_table;
+  std::set<Metric> by_table = {};
   struct Way {
     Sensors* sensors;
     Metric metric;
   };
-  std::vector<Way> fast, slow;
-  std::array<int64_t, static_cast<size_t>(Metric::kCount)> last_ns{};
-  LimitTimes limits;
+  std::vector<Way> fast = {}, slow = {};
   int64_t last_table_ns = 0;
+  std::pair<int64_t, double> last_energy = {};  ///< of a library: its time and the counter
+  LimitTimes limits = {};
   bool lost = false;
-  Clock::time_point retry;
+  Clock::time_point retry = {};
 };
 
 class AmdSource : public Source {
@@ -178,17 +183,8 @@ class AmdSource : public Source {
     device.name = gpu.name;
     device.uuid = gpu.uuid;
     devices_.push_back(std::move(device));
-    cards_.push_back({std::move(gpu),
-                      GpuMetricsFile(folder, costs_),
-                      sysfs_sensors(folder, costs_),
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      0,
-                      false,
-                      {}});
+    cards_.push_back(
+        {std::move(gpu), GpuMetricsFile(folder, costs_), sysfs_sensors(folder, costs_)});
     plan(cards_.size() - 1);
   }
 
@@ -197,9 +193,9 @@ class AmdSource : public Source {
     Card& card = cards_[index];
     bool no_power = false;
     const auto useful = [&](Metric metric, double value) {
-      const bool power = metric == Metric::kInstantPower || metric == Metric::kAveragePower;
-      no_power |= power && value == 0;
-      return value != 0 || !(power || metric == Metric::kEnergy);
+      const bool zero = value == 0 && never_zero(metric);
+      no_power |= zero && metric != Metric::kEnergy;
+      return !zero;
     };
     if (const auto table = card.table.read())
       for_each(card, *table, 0, [&](Metric metric, double value) {
@@ -257,12 +253,7 @@ class AmdSource : public Source {
     Card& card = cards_[index];
     bool answered = card.by_table.empty() && card.fast.empty();
     const auto emit = [&](Metric metric, int64_t time_ns, double value) {
-      const bool never_zero = metric == Metric::kInstantPower || metric == Metric::kAveragePower ||
-                              metric == Metric::kEnergy;
-      int64_t& last_ns = card.last_ns[static_cast<size_t>(metric)];
-      if ((never_zero && value == 0) || time_ns <= last_ns) return;
-      last_ns = time_ns;
-      batch.add(index, metric, time_ns, value);
+      if (value != 0 || !never_zero(metric)) batch.add(index, metric, time_ns, value);
     };
     if (!card.by_table.empty())
       if (const auto table = card.table.read()) {
@@ -280,6 +271,10 @@ class AmdSource : public Source {
         Value value;
         if (way.sensors->read(way.metric, value) != Status::kGood) continue;
         answered = true;
+        if (value.boot_time_ns != 0 &&
+            std::exchange(card.last_energy, {value.boot_time_ns, value.value}) ==
+                std::pair(value.boot_time_ns, value.value))
+          continue;
         emit(way.metric, since_1970(value.boot_time_ns), value.value);
       }
     };

@@ -227,7 +227,7 @@ TEST_F(Amd, RocmSmiStandsInForAmdSmi) {
   script(R"(
 name Instinct MI210
 value power 287000000
-counter energy 131072 65536
+value energy 131072
 value temperature.0 51000
 value temperature.1 66000
 value temperature.2 60000
@@ -268,6 +268,10 @@ set average 1
   });
   // The library's time is none of this host's.
   EXPECT_GE(samples(Metric::kEnergy)[0].time_ns, before);
+  // The same count with the same time is the same reading.
+  read();
+  EXPECT_THAT(values(Metric::kEnergy), IsEmpty());
+  EXPECT_THAT(values(Metric::kAveragePower), SizeIs(1));
 }
 
 TEST_F(Amd, RocmSmiBeforeTheFlagHasTheSameClocks) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace ergometer::record::nvml {
 namespace {
@@ -78,8 +79,8 @@ void Reader::emit_field(const FieldBatch& fields, PlannedField& planned, int64_t
   }
   const double value = planned.factor * sum;
   Last& before = last(planned.metric);
-  if (driver_us != 0 && driver_us == before.driver_us && value == before.value) return;
   const bool timed = of_this_clock(driver_us, host_ns);
+  if (timed && driver_us == before.driver_us && value == before.value) return;
   foreign_clock_ |= driver_us != 0 && !timed;
   int64_t time_ns = timed ? driver_us * kMicro : host_ns;
   // A time that stands still while the number moves is no time.
@@ -126,6 +127,7 @@ int Reader::read_ring(Ring& ring) {
     ring.last_seen_us = sample->timestamp_us;
     const int64_t time_ns = static_cast<int64_t>(sample->timestamp_us) * kMicro;
     last(ring.metric).ring_ns = time_ns;
+    if (time_ns <= last(ring.metric).time_ns) continue;  // the getter stood in meanwhile
     emit(ring.metric, time_ns,
          (ring.kind == kPowerSamples ? kMilli : 1) * number(sample->value, type));
   }
@@ -133,15 +135,15 @@ int Reader::read_ring(Ring& ring) {
 }
 
 void Reader::emit(Metric metric, int64_t time_ns, double value) {
-  Last& before = last(metric);
-  if (std::isnan(value) || time_ns <= before.time_ns) return;
-  before.time_ns = time_ns;
-  before.value = value;
+  if (std::isnan(value)) return;
+  last(metric).time_ns = time_ns;
+  last(metric).value = value;
   batch_->add(device_, metric, time_ns, value);
 }
 
 bool Reader::ring_gives(Metric metric, int64_t host_ns) {
-  return metric != Metric::kCount && host_ns - last(metric).ring_ns < kRingStopsNs;
+  // Also where someone set the clock back: the buffer has no news then.
+  return metric != Metric::kCount && std::abs(host_ns - last(metric).ring_ns) < kRingStopsNs;
 }
 
 }  // namespace ergometer::record::nvml
