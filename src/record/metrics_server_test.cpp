@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <signal.h>
 
 #include <thread>
 
@@ -50,6 +51,23 @@ TEST(MetricsServer, ClientsThatKeepTheirConnectionLeaveRoomForOthers) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 200);
   }
+}
+
+TEST(MetricsServer, AClientThatLeavesEndsNothing) {
+  constexpr size_t kMuch = 16 << 20;
+  const auto server = MetricsServer::start("127.0.0.1:0", [](std::string_view) {
+    return MetricsPage{"application/octet-stream", std::string(kMuch, 'x')};
+  });
+  ASSERT_TRUE(server);
+  for (int i = 0; i < 5; ++i) {
+    auto http = client(*server);
+    EXPECT_FALSE(http.Get("/metrics", [](const char*, size_t) { return false; }));
+  }
+  EXPECT_TRUE(client(*server).Get("/healthz"));
+  // Programs that this one starts get the signal as ever.
+  struct sigaction now = {};
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
 TEST(MetricsServer, AnAddressInUse) {
