@@ -9,7 +9,8 @@ namespace {
 
 using run::Metric;
 
-constexpr double kPercent = 0.01, kMega = 1e6, kMilli = 1e-3, kNano = 1e-9, kMi = 1048576;
+constexpr double kPercent = 0.01, kMega = 1e6;
+constexpr double kToMilli = 1e3, kToNano = 1e9, kToMi = 1.0 / 1048576;
 
 constexpr std::array kOwn = std::to_array<ExportedName>({
     {"power_watts", "watts", 1,
@@ -86,7 +87,7 @@ constexpr std::array kDcgm = std::to_array<DcgmName>({
     {Metric::kPowerLimit,
      {"DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "W", 1, "Power limit in force (in W)."}},
     {Metric::kEnergy,
-     {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "mJ", 1 / kMilli,
+     {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "mJ", kToMilli,
       "Total energy consumption since boot (in mJ)."}},
     {Metric::kGpuTemperature, {"DCGM_FI_DEV_GPU_TEMP", "C", 1, "GPU temperature (in C)."}},
     {Metric::kMemoryTemperature, {"DCGM_FI_DEV_MEMORY_TEMP", "C", 1, "Memory temperature (in C)."}},
@@ -96,24 +97,24 @@ constexpr std::array kDcgm = std::to_array<DcgmName>({
     {Metric::kMemoryUtilization,
      {"DCGM_FI_DEV_MEM_COPY_UTIL", "%", 1, "Memory utilization (in %)."}},
     {Metric::kMemoryUsed,
-     {"DCGM_FI_DEV_FB_USED", "MiB", 1 / kMi, "Framebuffer memory used (in MiB)."}},
+     {"DCGM_FI_DEV_FB_USED", "MiB", kToMi, "Framebuffer memory used (in MiB)."}},
     {Metric::kFan, {"DCGM_FI_DEV_FAN_SPEED", "%", 1, "Fan speed (in %)."}},
     {Metric::kEventReasons,
      {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "bits", 1, "Clock event reasons (bits of NVML)."}},
     {Metric::kSwPowerCapTime,
-     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS", "ns", 1 / kNano,
+     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS", "ns", kToNano,
       "Time throttled by the power cap (in ns)."}},
     {Metric::kSyncBoostTime,
-     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS", "ns", 1 / kNano,
+     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS", "ns", kToNano,
       "Time throttled by a sync boost group (in ns)."}},
     {Metric::kSwThermalTime,
-     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS", "ns", 1 / kNano,
+     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS", "ns", kToNano,
       "Time throttled by the driver's temperature limit (in ns)."}},
     {Metric::kHwThermalTime,
-     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS", "ns", 1 / kNano,
+     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS", "ns", kToNano,
       "Time throttled by the hardware's temperature limit (in ns)."}},
     {Metric::kHwPowerBrakeTime,
-     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_NS", "ns", 1 / kNano,
+     {"DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_NS", "ns", kToNano,
       "Time throttled by an external brake signal (in ns)."}},
     {Metric::kPcieSentRate,
      {"DCGM_FI_PROF_PCIE_TX_BYTES", "B/s", 1, "Rate of PCIe data sent (in B/s)."}},

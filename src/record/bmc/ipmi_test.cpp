@@ -117,6 +117,12 @@ TEST(Program, ThatTakesTooLongIsEndedWithWhatItStarted) {
   EXPECT_NE(text.error().message.find("no answer within 0.2 s"), std::string::npos);
 }
 
+TEST(Program, ThatClosesItsOutputAndStaysIsEndedToo) {
+  const auto text = run_program({"/bin/sh", "-c", "exec >&- 2>&-; sleep 30"}, 0.2);
+  ASSERT_FALSE(text);
+  EXPECT_NE(text.error().message.find("no answer within 0.2 s"), std::string::npos);
+}
+
 TEST(Program, WithMuchToSayOnBothSides) {
   const auto text =
       run_program({"/bin/sh", "-c", "head -c 200000 /dev/zero >&2; head -c 300000 /dev/zero"}, 30);
