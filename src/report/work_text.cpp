@@ -241,7 +241,8 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
                    taxes.ranks_compared ? share(taxes.collective_waiting_ns) +
                                               " in collectives before the last rank came"
                                         : "waiting in collectives needs traces of several ranks"));
-  line("memory round trips", trips.known_ns == 0 ? "-" : (trips.pairs > 0 ? "<" : "") + share(trips.saved_ns),
+  line("memory round trips",
+       trips.known_ns == 0 ? "-" : (trips.pairs > 0 ? "<" : "") + share(trips.saved_ns),
        trips.known_ns > 0
            ? fmt::format("upper bound: {} written and read back between {} pairs of kernels",
                          base::format_bytes(trips.bytes), base::format_count(trips.pairs))
