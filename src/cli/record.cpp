@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 
 #include "cli/record_options.h"
 #include "cli/record_report.h"
@@ -26,12 +25,6 @@ void show(const Session& session, const RecordOptions& options, const Console& c
   fmt::print(stream, "{}", recording_text(session, *recorded, terminal_style(stream)));
 }
 
-/// Of a recording that did not begin.
-void remove_empty(const std::string& file) {
-  std::error_code error;
-  if (std::filesystem::file_size(file, error) == 0 && !error) std::filesystem::remove(file, error);
-}
-
 base::Result<int> record_to_file(const RecordOptions& options, const record::Signals& signals,
                                  const Console& console) {
   std::string file = options.out;
@@ -40,7 +33,8 @@ base::Result<int> record_to_file(const RecordOptions& options, const record::Sig
                                                              record::environment_variable));
   const auto session = record_session(options, file, signals, console);
   if (!session) {
-    if (options.out.empty()) remove_empty(file);
+    // It did not begin, and nobody knows the name.
+    if (options.out.empty()) std::remove(file.c_str());
     return tl::unexpected(session.error());
   }
   show(*session, options, console);

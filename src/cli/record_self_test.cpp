@@ -104,6 +104,16 @@ base::Result<record::ExitStatus> compare(const RecordOptions& options, const std
   return record::ExitStatus{};
 }
 
+/// How the command ended, or as if it had ended well where there is none.
+base::Result<record::ExitStatus> measure(RecordOptions options, const record::Signals& signals,
+                                         const Console& console, Result& result) {
+  const ScratchFile file(options);
+  if (!options.command.empty()) return compare(options, file.path(), signals, console, result);
+  if (!options.duration_s && !options.attach) options.duration_s = kDefault_s;
+  ERGOMETER_TRY(record_once(options, file.path(), signals, console, result));
+  return record::ExitStatus{};
+}
+
 std::string calls_text(const std::vector<record::SourceCosts>& all) {
   std::string out;
   for (const record::SourceCosts& costs : all) {
@@ -190,21 +200,13 @@ Change change_of(const std::vector<double>& without_s, const std::vector<double>
   return change;
 }
 
-base::Result<int> run_self_test(const RecordOptions& asked, const record::Signals& signals,
+base::Result<int> run_self_test(const RecordOptions& options, const record::Signals& signals,
                                 const Console& console) {
-  RecordOptions options = asked;
-  const ScratchFile file(options);
   Result result;
-  if (options.command.empty()) {
-    if (!options.duration_s && !options.attach) options.duration_s = kDefault_s;
-    ERGOMETER_TRY(record_once(options, file.path(), signals, console, result));
-  } else {
-    ERGOMETER_ASSIGN(const record::ExitStatus status,
-                     compare(options, file.path(), signals, console, result));
-    if (failed(status)) {
-      console.note("the command failed: nothing to compare");
-      return status.signal != 0 ? record::die_by(status.signal) : status.code;
-    }
+  ERGOMETER_ASSIGN(const record::ExitStatus status, measure(options, signals, console, result));
+  if (failed(status)) {
+    console.note("the command failed: nothing to compare");
+    return status.signal != 0 ? record::die_by(status.signal) : status.code;
   }
   console.answer(options.json ? to_json(result) : to_text(result));
   return 0;

@@ -22,14 +22,24 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+tl::unexpected<base::Error> missing_error(std::string message) {
+  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(message)});
+}
+
+std::string why_missing(const record::Sources& sources, const std::string& name) {
+  for (const record::Sources::Missing& missing : sources.missing)
+    if (missing.name == name) return missing.why;
+  return "is not read here";
+}
+
 /// The sources that were asked for, or all.
 base::Result<record::Sources> open_wanted(const RecordOptions& options) {
   ERGOMETER_ASSIGN(record::Sources sources, record::open_sources(options.sources));
   for (const std::string& name : options.wanted) {
-    for (const record::Sources::Missing& missing : sources.missing)
-      if (missing.name == name)
-        return tl::unexpected(base::Error{base::ErrorKind::kMissing,
-                                          fmt::format("--source {}: {}", name, missing.why)});
+    const bool open = std::any_of(sources.open.begin(), sources.open.end(),
+                                  [&](const auto& source) { return source->name() == name; });
+    if (!open)
+      return missing_error(fmt::format("--source {}: {}", name, why_missing(sources, name)));
   }
   const auto unwanted = [&](std::string_view name) {
     return !options.wanted.empty() &&
@@ -41,8 +51,7 @@ base::Result<record::Sources> open_wanted(const RecordOptions& options) {
   std::string why;
   for (const record::Sources::Missing& missing : sources.missing)
     why += fmt::format("; {}: {}", missing.name, missing.why);
-  return tl::unexpected(
-      base::Error{base::ErrorKind::kMissing, "record: no sensor can be read" + why});
+  return missing_error("record: no sensor can be read" + why);
 }
 
 std::vector<run::Recording::Fact> facts_of(const RecordOptions& options,

@@ -50,6 +50,8 @@ Signals::Signals(bool forwarding) {
   for (const int signal : kEnding)
     if (!is_ignored(signal)) sigaddset(&taken_, signal);
   if (forwarding) {
+    // Whoever ignores it is not told how a command ended.
+    if (is_ignored(SIGCHLD)) std::signal(SIGCHLD, SIG_DFL);
     sigaddset(&taken_, SIGCHLD);
     for (const int signal : kForwarded)
       if (!is_ignored(signal)) sigaddset(&taken_, signal);

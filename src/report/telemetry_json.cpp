@@ -1,5 +1,7 @@
 #include "report/telemetry_json.h"
 
+#include <algorithm>
+
 #include "run/run.h"
 
 namespace ergometer::report {
@@ -238,6 +240,9 @@ void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
   json.key("telemetry").begin_object();
   write_devices(json, "gpus", run::DeviceKind::kGpu, report.devices);
   write_devices(json, "nodes", run::DeviceKind::kNode, report.devices);
+  if (std::any_of(report.devices.begin(), report.devices.end(),
+                  [](const DeviceReport& d) { return d.kind == run::DeviceKind::kCpu; }))
+    write_devices(json, "cpus", run::DeviceKind::kCpu, report.devices);
   write_meters(json, report.meters);
   write_training(json, report.training);
   write_windows(json, log);

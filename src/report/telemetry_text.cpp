@@ -34,8 +34,8 @@ std::string highest_of(const std::optional<analysis::Levels>& levels, std::strin
 }
 
 std::string label_of(const DeviceReport& device) {
-  return device.kind == run::DeviceKind::kGpu ? fmt::format("{}", device.rank)
-                                              : device.name.substr(0, 8);
+  if (device.kind == run::DeviceKind::kGpu) return fmt::format("{}", device.rank);
+  return device.name.empty() ? device.host.substr(0, 8) : device.name.substr(0, 8);
 }
 
 std::string devices_table(const std::vector<const DeviceReport*>& devices, std::string_view title,
@@ -49,8 +49,8 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
     const bool series = d.has_power && d.updates.readings > 0;
     out +=
         fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
-                    d.has_power ? watts(d.mean_w) : "-", series ? watts(d.p95_w) : "-",
-                    d.has_power ? watts(d.peak_w) : "-",
+                    d.has_power || !d.energies.empty() ? watts(d.mean_w) : "-",
+                    series ? watts(d.p95_w) : "-", d.has_power ? watts(d.peak_w) : "-",
                     d.energies.empty() ? "-" : format_quantity(d.energy_j, "J"),
                     mean_of(d.gpu_c, "C"), highest_of(d.gpu_c, "C"), mean_of(d.sm_clock_mhz, "MHz"),
                     d.idle_fraction ? format_share(*d.idle_fraction) : "-",
@@ -179,13 +179,16 @@ std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
 
 std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
                            const TextStyle& style) {
-  std::vector<const DeviceReport*> gpus, nodes;
+  std::vector<const DeviceReport*> gpus, nodes, cpus;
   for (const DeviceReport& device : report.devices) {
     if (device.kind == run::DeviceKind::kGpu) gpus.push_back(&device);
-    if (device.kind == run::DeviceKind::kNode) nodes.push_back(&device);
+    const bool known = device.has_power || !device.energies.empty();
+    if (device.kind == run::DeviceKind::kNode && known) nodes.push_back(&device);
+    if (device.kind == run::DeviceKind::kCpu && known) cpus.push_back(&device);
   }
   std::string out = devices_table(gpus, "GPU", style) + updates_lines(gpus) +
-                    devices_table(nodes, "Node", style) + updates_lines(nodes);
+                    devices_table(nodes, "Node", style) + updates_lines(nodes) +
+                    devices_table(cpus, "CPU", style);
   if (gpus.size() > 1 && report.thermal.known)
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);

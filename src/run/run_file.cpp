@@ -172,7 +172,10 @@ base::Result<void> check_target(const std::string& path) {
 base::Result<void> check_is_run(Database& db, const std::string& path) {
   if (!starts_like_sqlite(path))
     return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
-  if (db.number("PRAGMA application_id") != kApplicationId)
+  const int64_t id = db.number("PRAGMA application_id");
+  if (!db.ok())
+    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (id != kApplicationId)
     return base::input_error(
         fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
   const int64_t version = db.number("PRAGMA user_version");
