@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "cli/terminal.h"
 #include "cli/threads.h"
@@ -61,6 +62,30 @@ Flag files_at_a_time() {
   return flag;
 }
 
+Flag repair_flag() {
+  Flag flag;
+  flag.name = "repair";
+  flag.group = "input";
+  flag.help =
+      "put right what CharLLM-PPT's files are known to have wrong: counters of which 32 bits "
+      "were kept, memory in use, swapped labels";
+  return flag;
+}
+
+base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
+  importer::TelemetryOptions options{.repair = arguments.has("repair")};
+  if (!arguments.has("nvlink-links")) return options;
+  constexpr int64_t kMost = 1024;
+  const std::string text = arguments.value("nvlink-links");
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), options.nvlink_links);
+  if (error != std::errc() || end != text.data() + text.size() || options.nvlink_links < 1 ||
+      options.nvlink_links > kMost)
+    return base::input_error(fmt::format(
+        "--nvlink-links: found '{}', allowed: a whole number from 1 to {}", text, kMost));
+  return options;
+}
+
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
@@ -74,12 +99,14 @@ std::vector<Flag> analyze_flags() {
        "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
        "default whole files",
        {}},
-      {"repair",
+      repair_flag(),
+      {"nvlink-links",
        "",
-       Takes::kNothing,
-       "",
+       Takes::kValue,
+       "N",
        "input",
-       "go on counting where CharLLM-PPT's files kept 32 bits of a counter",
+       "estimate NVLink traffic as N times that of link 0, where a file has no more "
+       "(CharLLM-PPT; 18 on H100 and H200)",
        {}},
       files_at_a_time(),
   };
@@ -87,8 +114,9 @@ std::vector<Flag> analyze_flags() {
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
   ERGOMETER_ASSIGN(importer::Telemetry telemetry,
-                   importer::read_telemetry(arguments.words, {arguments.has("repair")}));
+                   importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   const analysis::TelemetryReport power = analysis::analyze_telemetry(telemetry.log);
   const bool as_json = arguments.has("json");
@@ -114,6 +142,7 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
 std::vector<Flag> import_flags() {
   using Takes = Flag::Takes;
   return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
+          repair_flag(),
           files_at_a_time()};
 }
 
@@ -122,13 +151,17 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
     return base::input_error(
         "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(arguments.words, {}));
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
+  ERGOMETER_ASSIGN(importer::Telemetry telemetry,
+                   importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
   std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
             std::back_inserter(traces.dropped));
   run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
   run.telemetry = importer::telemetry_run(telemetry.log).telemetry;
+  run.job_json = telemetry.job_json;
+  for (const std::string& note : telemetry.log.notes) console.note(note);
   if (telemetry.any)
     console.note(
         fmt::format("{} rows of telemetry are kept; nodes', windows' and other series "

@@ -59,6 +59,7 @@ constexpr std::array kMetrics = std::to_array<MetricInfo>({
     {"net_errors", "1", 0, kMostBytes, true},
     {"net_wait", "1", 0, kMostBytes, true},
     {"line_rate", "B/s", 0, 1e15, false},
+    {"cpu_temperature", "C", -100, 300, false},
 });
 static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
 
