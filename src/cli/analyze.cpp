@@ -36,10 +36,12 @@ void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& con
 }
 
 /// A folder may hold both: what was read as telemetry is not lost for being no trace.
-void leave_out_telemetry(const std::vector<std::string>& files,
-                         std::vector<run::Dropped>& dropped) {
-  std::erase_if(dropped, [&](const run::Dropped& d) {
-    return std::find(files.begin(), files.end(), d.file) != files.end();
+void leave_out_telemetry(const std::vector<std::string>& files, importer::Traces& traces) {
+  std::erase_if(traces.dropped, [&](const run::Dropped& d) {
+    const bool is_trace =
+        std::any_of(traces.ranks.begin(), traces.ranks.end(),
+                    [&](const run::RankTrace& t) { return t.file.starts_with(d.file); });
+    return !is_trace && std::find(files.begin(), files.end(), d.file) != files.end();
   });
 }
 
@@ -52,7 +54,7 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
         {telemetry.rest.front(), "holds other files, none of which is a trace", 1});
     return importer::Traces{};
   }
-  if (traces) leave_out_telemetry(telemetry.files, traces->dropped);
+  if (traces) leave_out_telemetry(telemetry.files, *traces);
   return traces;
 }
 

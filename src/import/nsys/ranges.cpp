@@ -2,6 +2,7 @@
 #include <simdjson.h>
 
 #include "import/decimal.h"
+#include "import/kineto/json_text.h"
 #include "import/nsys/export.h"
 #include "import/nsys/table.h"
 
@@ -104,7 +105,8 @@ NcclPayload read_payload(const std::string& json) {
   simdjson::dom::object object;
   if (parser.parse(json).get(object) != simdjson::SUCCESS) return payload;
   for (const auto [key, value] : object) {
-    const std::string text = simdjson::minify(value);
+    const std::string json_text = simdjson::minify(value);
+    const std::string_view text = unquoted(json_text);
     if (key == "Message size [bytes]") payload.bytes = whole_number(text).value_or(-1);
     if (key == "No. of ranks") payload.ranks = whole_number(text).value_or(-1);
     if (key == "NCCL communicator ID") payload.communicator = text;

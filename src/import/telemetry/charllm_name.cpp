@@ -15,7 +15,7 @@ constexpr double kKi = 1024;
 constexpr double kPcieMost = 63e9, kNvlinkMost = 26.6e9;
 constexpr std::array kMetrics = std::to_array<CharllmMetric>({
     {"gpu_power", Metric::kInstantPower, 1, false},
-    {"power", Metric::kInstantPower, 1, false},
+    {"power", Metric::kPower, 1, false},  // of its first version
     {"mem_power", Metric::kMemoryPower, 1, false},
     {"gpu_thermal", Metric::kGpuTemperature, 1, false},
     {"mem_thermal", Metric::kMemoryTemperature, 1, false},

@@ -20,12 +20,12 @@ std::vector<std::string> turn_notes(const std::map<run::Metric, CounterTurns>& a
     if (t.turns > 0)
       notes.push_back(fmt::format(
           "{}: counters went over 32 bits {} times on {} GPUs; one turn each was added, the least "
-          "it can have been: {} of {} intervals are long enough for another at the {} GB/s of the "
+          "it can have been: {} of {} intervals are long enough for another at the {:g} GB/s of the "
           "link",
           name, t.turns, t.counters, t.too_long, t.intervals, t.most_gb_per_s));
     if (t.too_fast > 0)
       notes.push_back(fmt::format(
-          "{}: in {} of {} intervals the counter says more than the {} GB/s of the link, which is "
+          "{}: in {} of {} intervals the counter says more than the {:g} GB/s of the link, which is "
           "not plausible",
           name, t.too_fast, t.intervals, t.most_gb_per_s));
   }

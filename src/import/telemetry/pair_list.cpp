@@ -89,8 +89,6 @@ void add_gpu(const CharllmGpuFile& file, const TelemetryOptions& options, Pairs 
   const size_t device = log.device_number(run::DeviceKind::kGpu, std::string(folder_of(log.file())),
                                           fmt::format("rank {}", file.rank));
   log.device_at(device).rank = file.rank;
-  if (metric.name == "power" && log.device_at(device).find(metric.metric) != nullptr)
-    return log.drop("the same as gpu_power, which is there", static_cast<int64_t>(pairs.size()));
   if (metric.wraps) {
     const CounterTurns turns = unwrap(metric, options.repair, pairs);
     if (options.repair) log.add_turns(metric.metric, turns);
