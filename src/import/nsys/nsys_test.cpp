@@ -24,8 +24,8 @@ const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/nsys/";
 class Export {
  public:
   explicit Export(const std::string& sql)
-      : path_((fs::temp_directory_path() / ("ergometer-nsys-" + std::to_string(getpid())))
-                  .string()) {
+      : path_(
+            (fs::temp_directory_path() / ("ergometer-nsys-" + std::to_string(getpid()))).string()) {
     fs::remove(path_);
     Database db(path_, Access::kCreate);
     db.execute(sql.c_str());

@@ -86,20 +86,20 @@ TEST(Rocprof, ReadsARealResult) {
   EXPECT_EQ(trace.events[0].start_ns, 63857982592000);
   EXPECT_EQ(trace.events[0].end_ns(), 63857982594840);
   EXPECT_EQ(trace.names[trace.events[0].name], "__amd_rocclr_copyBuffer");
-  const auto communication =
-      std::count_if(trace.events.begin(), trace.events.end(), [](const run::GpuEvent& event) {
-        return event.kind == run::GpuClass::kCommunication;
-      });
+  const auto communication = std::count_if(
+      trace.events.begin(), trace.events.end(),
+      [](const run::GpuEvent& event) { return event.kind == run::GpuClass::kCommunication; });
   EXPECT_EQ(communication, 3);
 }
 
 TEST(Rocprof, NamesMayComeBehindTheRecords) {
   for (const bool behind : {false, true}) {
-    const std::string records = R"("buffer_records": {"kernel_dispatch": [)" +
-                                dispatch(1000, 1500, 31) + "]}";
-    const auto traces = read(result("{" + (behind ? records + "," + kAgents + "," + kNames
-                                                  : kAgents + "," + kNames + "," + records) +
-                                    "}"));
+    const std::string records =
+        R"("buffer_records": {"kernel_dispatch": [)" + dispatch(1000, 1500, 31) + "]}";
+    const auto traces = read(result(
+        "{" +
+        (behind ? records + "," + kAgents + "," + kNames : kAgents + "," + kNames + "," + records) +
+        "}"));
     ASSERT_EQ(traces.size(), 1U);
     EXPECT_EQ(traces[0].names, std::vector<std::string>{"gemm"});
     EXPECT_EQ(traces[0].gpu, "MI300X");
@@ -110,13 +110,17 @@ TEST(Rocprof, NamesMayComeBehindTheRecords) {
 
 TEST(Rocprof, LaunchesCollectivesAndSteps) {
   const auto traces = read(result("{" + kAgents + "," + kNames + R"(, "buffer_records": {
-    "hip_api": [)" + call(1, 0, 510, 520, 31) + "," + call(1, 0, 600, 620, 32) + "," +
-                                  call(1, 0, 700, 710, 33) + R"(],
-    "rccl_api": [)" + call(3, 0, 500, 530, 30) + R"(],
-    "marker_api": [)" + call(4, 1, 400, 900, 41) + "," + call(4, 0, 450, 450, 42) + R"(],
-    "hsa_api": [)" + call(0, 0, 1, 2, 3) + R"(],
-    "kernel_dispatch": [)" + dispatch(1000, 1500, 31, 1, 5) + "," + dispatch(1600, 1700, 32) +
-                                  "]}}"));
+    "hip_api": [)" + call(1, 0, 510, 520, 31) +
+                                  "," + call(1, 0, 600, 620, 32) + "," + call(1, 0, 700, 710, 33) +
+                                  R"(],
+    "rccl_api": [)" + call(3, 0, 500, 530, 30) +
+                                  R"(],
+    "marker_api": [)" + call(4, 1, 400, 900, 41) +
+                                  "," + call(4, 0, 450, 450, 42) + R"(],
+    "hsa_api": [)" + call(0, 0, 1, 2, 3) +
+                                  R"(],
+    "kernel_dispatch": [)" + dispatch(1000, 1500, 31, 1, 5) +
+                                  "," + dispatch(1600, 1700, 32) + "]}}"));
   ASSERT_EQ(traces.size(), 1U);
   const run::RankTrace& trace = traces[0];
   EXPECT_EQ(trace.launches.size(), 2U);
@@ -157,10 +161,11 @@ TEST(Rocprof, SeveralGpusAndProcesses) {
 }
 
 TEST(Rocprof, RecordsThatLackWhatTheyNeedAreCounted) {
-  const auto traces = read(result(R"({"buffer_records": {"kernel_dispatch": [)" +
-                                  dispatch(0, 0, 1) + "," + dispatch(20, 10, 2) + "," +
-                                  R"({"start_timestamp": 1.5, "end_timestamp": 2}, {"a": 1 2}, 7,)" +
-                                  R"({"start_timestamp": 1, "end_timestamp": 2}]}})"));
+  const auto traces =
+      read(result(R"({"buffer_records": {"kernel_dispatch": [)" + dispatch(0, 0, 1) + "," +
+                  dispatch(20, 10, 2) + "," +
+                  R"({"start_timestamp": 1.5, "end_timestamp": 2}, {"a": 1 2}, 7,)" +
+                  R"({"start_timestamp": 1, "end_timestamp": 2}]}})"));
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].events.size(), 0U);
   EXPECT_EQ(dropped(traces[0], "kernel whose start is not known (0)"), 1);
@@ -178,9 +183,9 @@ TEST(Rocprof, ExactWhereDoublesAreNot) {
 }
 
 TEST(Rocprof, AFileCutOffGivesWhatItHolds) {
-  const std::string whole = result("{" + kAgents + "," + kNames +
-                                   R"(, "buffer_records": {"kernel_dispatch": [)" +
-                                   dispatch(1, 2, 1) + "," + dispatch(3, 4, 2) + "]}}");
+  const std::string whole =
+      result("{" + kAgents + "," + kNames + R"(, "buffer_records": {"kernel_dispatch": [)" +
+             dispatch(1, 2, 1) + "," + dispatch(3, 4, 2) + "]}}");
   for (size_t size = 30; size < whole.size() - 2; ++size) {
     const auto traces = read(whole.substr(0, size));
     ASSERT_GE(traces.size(), 1U);

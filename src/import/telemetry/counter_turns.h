@@ -13,6 +13,7 @@ namespace ergometer::importer {
 struct CounterTurns {
   int64_t counters = 0;   ///< that turned
   int64_t turns = 0;      ///< steps down: each is a turn, at least one
+  int64_t restarts = 0;   ///< steps down that are more than the link could have moved with a turn
   int64_t intervals = 0;  ///< between readings
   int64_t too_long = 0;   ///< of them: the link can turn the counter more than once
   int64_t too_fast = 0;   ///< of them: more passed than the link moves

@@ -44,22 +44,28 @@ base::Result<Pairs> read_pairs(std::string_view text, LogBuilder& log) {
   return pairs;
 }
 
-/// Adds 2^32 wherever the counter falls, with `repair`; without it readings stay as they are.
+/// Adds 2^32 wherever the counter falls, with `repair`; without it readings stay as they are. A
+/// fall that would be twice what the link moves is no turn: the counter began again.
 CounterTurns unwrap(const CharllmMetric& metric, bool repair, Pairs& pairs) {
   CounterTurns turns{.most_gb_per_s = metric.most_per_s * 1e-9};
-  double base = 0, last = 0;
   const double most = metric.most_per_s / metric.factor;
+  double base = 0, last = 0;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const bool down = i > 0 && pairs[i].value < last;
-    last = pairs[i].value;
-    if (down) ++turns.turns;
-    if (down && repair) base += kTwoTo32;
-    pairs[i].value += base;
+    const double raw = pairs[i].value, step = raw - last;
+    last = raw;
+    pairs[i].value = base + raw;
     if (i == 0) continue;
     const double seconds = static_cast<double>(pairs[i].time_ns - pairs[i - 1].time_ns) * 1e-9;
     ++turns.intervals;
     if (seconds * most > kTwoTo32) ++turns.too_long;
-    if (pairs[i].value - pairs[i - 1].value > seconds * most) ++turns.too_fast;
+    if (step >= 0) {
+      if (step > seconds * most) ++turns.too_fast;
+      continue;
+    }
+    const bool turned = step + kTwoTo32 <= 2 * seconds * most;
+    ++(turned ? turns.turns : turns.restarts);
+    if (turned && repair) base += kTwoTo32;
+    pairs[i].value = base + raw;
   }
   turns.counters = turns.turns > 0 ? 1 : 0;
   return turns;
@@ -93,7 +99,8 @@ void add_gpu(const CharllmGpuFile& file, const TelemetryOptions& options, Pairs 
     const CounterTurns turns = unwrap(metric, options.repair, pairs);
     if (options.repair) log.add_turns(metric.metric, turns);
     if (!options.repair)
-      log.drop("the counter went over 32 bits (--repair goes on counting)", turns.turns);
+      log.drop("the counter went over 32 bits (--repair goes on counting)",
+               turns.turns + turns.restarts);
   }
   for (const Pair& pair : pairs)
     log.add(device, metric.metric, pair.time_ns, pair.value * metric.factor, link_0);
@@ -124,9 +131,9 @@ size_t node_device(run::DeviceKind kind, const CharllmNodeFile& file, LogBuilder
       log.device_number(kind, host, fmt::format("rank {} {}", file.rank, node ? "" : file.label));
   log.device_at(device).index = file.rank;
   log.device_at(device).name =
-      node ? fmt::format("rank {}", file.rank)
-           : fmt::format("rank {} {}{}", file.rank, kind == run::DeviceKind::kCpu ? "zone " : "",
-                         file.label);
+      node ? fmt::format("node of rank {}", file.rank)
+           : fmt::format("node of rank {}, {}{}", file.rank,
+                         kind == run::DeviceKind::kCpu ? "zone " : "", file.label);
   return device;
 }
 
