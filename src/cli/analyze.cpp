@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -44,10 +45,12 @@ void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& con
 }
 
 /// A folder may hold both: what was read as telemetry is not lost for being no trace.
-void leave_out_telemetry(const std::vector<std::string>& files,
-                         std::vector<run::Dropped>& dropped) {
-  std::erase_if(dropped, [&](const run::Dropped& d) {
-    return std::find(files.begin(), files.end(), d.file) != files.end();
+void leave_out_telemetry(const std::vector<std::string>& files, importer::Traces& traces) {
+  std::erase_if(traces.dropped, [&](const run::Dropped& d) {
+    const bool is_trace =
+        std::any_of(traces.ranks.begin(), traces.ranks.end(),
+                    [&](const run::RankTrace& t) { return t.file.starts_with(d.file); });
+    return !is_trace && std::find(files.begin(), files.end(), d.file) != files.end();
   });
 }
 
@@ -60,7 +63,7 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
         {telemetry.rest.front(), "holds other files, none of which is a trace", 1});
     return importer::Traces{};
   }
-  if (traces) leave_out_telemetry(telemetry.files, traces->dropped);
+  if (traces) leave_out_telemetry(telemetry.files, *traces);
   return traces;
 }
 
@@ -151,6 +154,30 @@ Flag files_at_a_time() {
   return flag;
 }
 
+Flag repair_flag() {
+  Flag flag;
+  flag.name = "repair";
+  flag.group = "input";
+  flag.help =
+      "put right what CharLLM-PPT's files are known to have wrong: counters of which 32 bits "
+      "were kept, memory in use, swapped labels";
+  return flag;
+}
+
+base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
+  importer::TelemetryOptions options{.repair = arguments.has("repair")};
+  if (!arguments.has("nvlink-links")) return options;
+  constexpr int64_t kMost = 1024;
+  const std::string text = arguments.value("nvlink-links");
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), options.nvlink_links);
+  if (error != std::errc() || end != text.data() + text.size() || options.nvlink_links < 1 ||
+      options.nvlink_links > kMost)
+    return base::input_error(fmt::format(
+        "--nvlink-links: found '{}', allowed: a whole number from 1 to {}", text, kMost));
+  return options;
+}
+
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
@@ -173,12 +200,14 @@ std::vector<Flag> analyze_flags() {
        "did",
        {"name", "study"},
        true},
-      {"repair",
+      repair_flag(),
+      {"nvlink-links",
        "",
-       Takes::kNothing,
-       "",
+       Takes::kValue,
+       "N",
        "input",
-       "go on counting where CharLLM-PPT's files kept 32 bits of a counter",
+       "estimate NVLink traffic as N times that of link 0, where a file has no more "
+       "(CharLLM-PPT; 18 on H100 and H200)",
        {}},
       files_at_a_time(),
   };
@@ -187,8 +216,9 @@ std::vector<Flag> analyze_flags() {
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   if (auto run = simulated_run(arguments.words)) return analyze_simulated(*run, arguments, console);
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
   ERGOMETER_ASSIGN(importer::Telemetry telemetry,
-                   importer::read_telemetry(arguments.words, {arguments.has("repair")}));
+                   importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
@@ -223,6 +253,7 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
 std::vector<Flag> import_flags() {
   using Takes = Flag::Takes;
   return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
+          repair_flag(),
           files_at_a_time()};
 }
 
@@ -231,7 +262,9 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
     return base::input_error(
         "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(arguments.words, {}));
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
+  ERGOMETER_ASSIGN(importer::Telemetry telemetry,
+                   importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
   if (!telemetry.any)
@@ -239,6 +272,8 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
               std::back_inserter(traces.dropped));
   run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
   if (telemetry.any) run.log = std::move(telemetry.log);
+  run.job_json = telemetry.job_json;
+  for (const std::string& note : run.log.notes) console.note(note);
   ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
   console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
                                        : report::import_text(run, arguments.value("out")));

@@ -55,11 +55,10 @@ using Calls = std::vector<CollectiveCall>;
 
 /// The innermost call on the thread during which the launch was; the end where there is none.
 Calls::const_iterator call_around(const Calls& calls, const LaunchingThread& launch) {
-  auto at = std::upper_bound(calls.begin(), calls.end(), launch,
-                             [](const LaunchingThread& l, const CollectiveCall& c) {
-                               return std::tie(l.thread, l.start_ns) <
-                                      std::tie(c.thread, c.start_ns);
-                             });
+  auto at = std::upper_bound(
+      calls.begin(), calls.end(), launch, [](const LaunchingThread& l, const CollectiveCall& c) {
+        return std::tie(l.thread, l.start_ns) < std::tie(c.thread, c.start_ns);
+      });
   constexpr int kDeepest = 16;
   for (int i = 0; i < kDeepest && at != calls.begin(); ++i) {
     --at;
@@ -97,9 +96,8 @@ void join_collective_calls(Calls calls, std::vector<LaunchingThread> launches,
   std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
     return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);
   });
-  std::stable_sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) {
-    return a.correlation < b.correlation;
-  });
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
   for (run::GpuEvent& event : trace.events) {
     if (event.kind != run::GpuClass::kCommunication || event.correlation < 0) continue;
     const auto launch = std::lower_bound(

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <tuple>
 
 #include "base/parallel.h"
 #include "import/byte_source.h"
+#include "import/decimal.h"
 #include "import/chakra/chakra.h"
 #include "import/graph_files.h"
 #include "import/graph_trace.h"
@@ -96,6 +98,9 @@ std::string foreign_kind(std::string_view head) {
   if (head.starts_with("\xfd"
                        "7zXZ"))
     return "packed by xz; unpack it first";
+  if (head.starts_with("kernel_name,"))
+    return "a table of kernels that CharLLM-PPT's scripts derived from traces: without times; give "
+           "the traces";
   const size_t first = head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (first == std::string_view::npos || head[first] == '{' || head[first] == '[') return "";
   return fmt::format("not a trace: it begins with '{}'", printable(head));
@@ -105,8 +110,8 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   PeekSource peeked(source);
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
   if (head.empty()) {
-    return base::input_error(
-        fmt::format("{}: {}", name, source.cut_off() ? "the packed data ends at once" : "is empty"));
+    return base::input_error(fmt::format(
+        "{}: {}", name, source.cut_off() ? "the packed data ends at once" : "is empty"));
   }
   if (is_packed(head) && layer < kMostLayers) {
     const auto unpacked = unpack(head, peeked, name);
@@ -199,6 +204,34 @@ base::Result<void> FileReader::read_archive(ByteSource& source, const std::strin
                                        reason.empty() ? "" : fmt::format(" ({})", reason)));
 }
 
+/// A job's number and the folder it lies in: "r/4711_kineto/rank-0.json" is 4711 and "r". -1: no
+/// such file.
+std::pair<std::string, int64_t> kineto_job(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  const std::string name = folder.filename().string();
+  constexpr std::string_view kEnd = "_kineto";
+  const auto job = name.ends_with(kEnd)
+                       ? whole_number(std::string_view(name).substr(0, name.size() - kEnd.size()))
+                       : std::nullopt;
+  return {folder.parent_path().string(), job.value_or(-1)};
+}
+
+/// CharLLM-PPT runs a job again into the same folder: the last one's traces count.
+void drop_earlier_jobs(std::vector<Input>& inputs, std::vector<run::Dropped>& dropped) {
+  std::map<std::string, int64_t> last;
+  for (const Input& input : inputs) {
+    const auto [folder, job] = kineto_job(input.path);
+    if (job >= 0) last[folder] = std::max(job, last[folder]);
+  }
+  std::erase_if(inputs, [&](const Input& input) {
+    const auto [folder, job] = kineto_job(input.path);
+    if (input.named || job < 0 || job == last[folder]) return false;
+    dropped.push_back(
+        {input.path, fmt::format("of an earlier job than {}_kineto beside it", last[folder]), 1});
+    return true;
+  });
+}
+
 base::Result<void> list_folder(const std::string& folder, std::vector<Input>& inputs) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -288,12 +321,13 @@ void put_in_order(Traces& traces) {
 }  // namespace
 
 base::Result<Traces> read_traces(const std::vector<std::string>& paths, size_t threads) {
-  ERGOMETER_ASSIGN(const std::vector<Input> inputs, list_inputs(paths));
+  ERGOMETER_ASSIGN(std::vector<Input> inputs, list_inputs(paths));
+  Traces all;
+  drop_earlier_jobs(inputs, all.dropped);
   std::vector<base::Result<Traces>> results(inputs.size());
   base::parallel_for(inputs.size(), threads, [&](size_t i) {
     results[i] = read_input(inputs[i], inputs.size() < threads);
   });
-  Traces all;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (results[i]) {
       add(std::move(*results[i]), all);

@@ -143,7 +143,8 @@ TEST_F(Import, SaysWhatCannotBeRead) {
   std::string bad = packed;
   bad[packed.size() - 6] = static_cast<char>(bad[packed.size() - 6] ^ 1);
   const std::string damaged = put("e", bad);
-  EXPECT_EQ(error_of(sqlite), sqlite + ": is not a Run: not an SQLite file");
+  EXPECT_EQ(error_of(sqlite),
+            sqlite + ": is an SQLite file that cannot be read: file is not a database");
   EXPECT_EQ(error_of(empty), empty + ": is empty");
   EXPECT_EQ(error_of(cut), cut + ": the packed data ends at once");
   EXPECT_EQ(error_of(csv), csv + ": is not a trace: it begins with 'a,b.1,2.'");

@@ -48,9 +48,8 @@ base::Result<bool> JsonCursor::next_item(char end) {
 base::Result<bool> JsonCursor::next_element() {
   ERGOMETER_ASSIGN(const bool more, next_item(']'));
   if (more && window_.text().front() == '}')
-    return base::input_error(
-        fmt::format("{}: byte {}: the end of a list is expected, found '}}'", file_,
-                    window_.offset()));
+    return base::input_error(fmt::format("{}: byte {}: the end of a list is expected, found '}}'",
+                                         file_, window_.offset()));
   return more;
 }
 
@@ -59,8 +58,7 @@ base::Result<bool> JsonCursor::next_key(std::string& key) {
   if (!more) return false;
   if (window_.text().front() != '"')
     return base::input_error(fmt::format("{}: byte {}: a key in quotes is expected, found {}",
-                                         file_, window_.offset(),
-                                         shown(window_.text().front())));
+                                         file_, window_.offset(), shown(window_.text().front())));
   ERGOMETER_ASSIGN(const auto text, value());
   if (!text) return false;
   key = unquoted(*text);

@@ -27,8 +27,8 @@ class JsonCursor {
   base::Result<bool> next_key(std::string& key);
   /// Whether the list goes on, false behind its last element.
   base::Result<bool> next_element();
-  /// The value at hand, until the next call; nothing where it is cut off or larger than 16 MiB, which
-  /// passes over it. Behind it at least 64 bytes may be read.
+  /// The value at hand, until the next call; nothing where it is cut off or larger than 16 MiB,
+  /// which passes over it. Behind it at least 64 bytes may be read.
   base::Result<std::optional<std::string_view>> value();
   base::Result<void> skip();
 

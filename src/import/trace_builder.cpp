@@ -86,6 +86,12 @@ run::RankTrace TraceBuilder::finish() {
     return std::tie(a.correlation, a.start_ns, a.duration_ns) <
            std::tie(b.correlation, b.start_ns, b.duration_ns);
   });
+  // The runtime's call and the driver's within it have one correlation: the outer one counts.
+  trace.launches.erase(std::unique(trace.launches.begin(), trace.launches.end(),
+                                   [](const run::Launch& x, const run::Launch& y) {
+                                     return x.correlation == y.correlation;
+                                   }),
+                       trace.launches.end());
   std::stable_sort(trace.ranges.begin(), trace.ranges.end(), [](const auto& a, const auto& b) {
     return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
   });

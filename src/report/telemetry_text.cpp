@@ -59,6 +59,30 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
   return out + more(devices.size(), kMostRows);
 }
 
+/// What is known of hosts beside their power: processors, memory, ports.
+std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle& style) {
+  std::string out;
+  size_t shown = 0, all = 0;
+  for (const DeviceReport& d : devices) {
+    const bool port = d.kind == run::DeviceKind::kPort && !d.traffic.empty();
+    if (d.kind == run::DeviceKind::kGpu || !(d.cpu_pct || d.cpu_c || d.memory_used_b || port))
+      continue;
+    if (++all > kMostLines) continue;
+    ++shown;
+    out += fmt::format("  {}:", d.name.empty() ? d.host : d.name);
+    if (d.cpu_pct) out += fmt::format(" processors {:.1f} % busy;", d.cpu_pct->mean);
+    if (d.memory_used_b)
+      out += fmt::format(" memory {} in use;", format_quantity(d.memory_used_b->mean, "B"));
+    if (d.cpu_c)
+      out += fmt::format(" {:.0f} C, at most {:.0f} C;", d.cpu_c->mean, d.cpu_c->highest);
+    if (port)
+      for (const DeviceReport::Traffic& traffic : d.traffic)
+        out += fmt::format(" {} {};", traffic.metric, format_quantity(traffic.bytes, "B"));
+    out.back() = '\n';
+  }
+  return out.empty() ? "" : heading(style, "Hosts") + out + more(all, shown);
+}
+
 std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
   std::string out;
   size_t shown = 0;
@@ -192,9 +216,9 @@ std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryR
   if (gpus.size() > 1 && report.thermal.known)
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);
-  return out + reasons_line(report.thermal) + meters_text(report.meters, style) +
-         training_text(report.training, style) + limits_text(log) +
-         gauges_text(report.gauges, style) + read_text(log, style);
+  return out + hosts_text(report.devices, style) + reasons_line(report.thermal) +
+         meters_text(report.meters, style) + training_text(report.training, style) +
+         limits_text(log) + gauges_text(report.gauges, style) + read_text(log, style);
 }
 
 }  // namespace ergometer::report

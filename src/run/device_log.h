@@ -83,6 +83,8 @@ struct Series {
   /// Not what its name says, but what comes nearest: NVLink bytes of link 0 alone.
   bool partial = false;
   std::vector<Sample> samples;
+  /// Of a partial series: how many times it the whole is estimated to be; 0: no estimate.
+  int64_t links = 0;
 };
 
 enum class DeviceKind : uint8_t { kGpu, kNode, kSwitch, kMeter, kCpu, kPort };

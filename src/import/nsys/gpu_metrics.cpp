@@ -56,9 +56,9 @@ base::Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log) {
   if (!db.has_table("GPU_METRICS")) return {};
   ERGOMETER_ASSIGN(const auto names, read_names(db, file));
   ERGOMETER_ASSIGN(const int64_t epoch, nsys_epoch(db, file));
-  NsysTable rows(db, file, "GPU_METRICS",
-                 {{"timestamp"}, {"rawTimestamp"}, {"typeId", true}, {"metricId", true},
-                  {"value", true}});
+  NsysTable rows(
+      db, file, "GPU_METRICS",
+      {{"timestamp"}, {"rawTimestamp"}, {"typeId", true}, {"metricId", true}, {"value", true}});
   std::map<MetricKey, Mean> means;
   while (rows.next()) {
     const auto time = rows.integer(0) ? rows.integer(0) : rows.integer(1);
@@ -80,8 +80,8 @@ base::Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log) {
   }
   ERGOMETER_TRY(rows.finish());
   for (const auto& [key, mean] : means)
-    log.log().gauges.push_back({names.at(key), "", key.first & kGpuBits,
-                                mean.sum / static_cast<double>(mean.count)});
+    log.log().gauges.push_back(
+        {names.at(key), "", key.first & kGpuBits, mean.sum / static_cast<double>(mean.count)});
   return {};
 }
 

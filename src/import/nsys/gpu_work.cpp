@@ -14,7 +14,7 @@ constexpr size_t kStart = 0, kEnd = 1, kDevice = 2, kStream = 3, kCorrelation = 
                  kOwn = 6;
 
 std::vector<NsysColumn> columns(std::initializer_list<NsysColumn> own) {
-  std::vector<NsysColumn> all = {{"start", true}, {"end", true},      {"deviceId", true},
+  std::vector<NsysColumn> all = {{"start", true}, {"end", true},     {"deviceId", true},
                                  {"streamId"},    {"correlationId"}, {"globalPid"}};
   all.insert(all.end(), own);
   return all;
@@ -97,19 +97,17 @@ const std::string& NsysStrings::text(int64_t id) {
 }
 
 base::Result<void> read_nsys_gpu_work(NsysExport& from) {
+  ERGOMETER_TRY(read_table(from, "CUPTI_ACTIVITY_KIND_KERNEL", "kernel",
+                           {{"demangledName"}, {"mangledName"}, {"shortName"}},
+                           [&](const NsysTable& rows) { return kernel_name(rows, from.strings); }));
   ERGOMETER_TRY(read_table(
-      from, "CUPTI_ACTIVITY_KIND_KERNEL", "kernel",
-      {{"demangledName"}, {"mangledName"}, {"shortName"}},
-      [&](const NsysTable& rows) { return kernel_name(rows, from.strings); }));
-  ERGOMETER_TRY(read_table(from, "CUPTI_ACTIVITY_KIND_MEMCPY", "copy",
-                           {{"copyKind", true}, {"srcKind"}, {"dstKind"}},
-                           [](const NsysTable& rows) -> Named {
-                             return {fmt::format("Memcpy {} ({} -> {})",
-                                                 copy_kind(rows.integer(kOwn).value_or(0)),
-                                                 memory_kind(rows.integer(kOwn + 1)),
-                                                 memory_kind(rows.integer(kOwn + 2))),
-                                     run::GpuClass::kMemory};
-                           }));
+      from, "CUPTI_ACTIVITY_KIND_MEMCPY", "copy", {{"copyKind", true}, {"srcKind"}, {"dstKind"}},
+      [](const NsysTable& rows) -> Named {
+        return {
+            fmt::format("Memcpy {} ({} -> {})", copy_kind(rows.integer(kOwn).value_or(0)),
+                        memory_kind(rows.integer(kOwn + 1)), memory_kind(rows.integer(kOwn + 2))),
+            run::GpuClass::kMemory};
+      }));
   ERGOMETER_TRY(read_table(from, "CUPTI_ACTIVITY_KIND_MEMSET", "set", {{"memKind"}},
                            [](const NsysTable& rows) -> Named {
                              return {fmt::format("Memset ({})", memory_kind(rows.integer(kOwn))),

@@ -64,8 +64,8 @@ void set_ranks(NsysExport& from) {
   for (const auto& [process, rank] : from.rank_of_process) {
     TraceBuilder* busiest = nullptr;
     for (auto& [key, gpu] : from.gpus)
-      if (key.first == process && (busiest == nullptr || gpu.trace.events.size() >
-                                                             busiest->trace.events.size()))
+      if (key.first == process &&
+          (busiest == nullptr || gpu.trace.events.size() > busiest->trace.events.size()))
         busiest = &gpu;
     if (busiest != nullptr && rank >= 0) busiest->trace.rank = rank;
   }
@@ -80,10 +80,9 @@ std::vector<run::RankTrace> finish(NsysExport& from, int64_t epoch) {
   std::vector<run::RankTrace> traces;
   for (auto& [key, gpu] : from.gpus) {
     gpu.trace.base_time_ns = epoch;
-    gpu.trace.file = from.gpus.size() == 1
-                         ? from.file
-                         : fmt::format("{} (process {}, GPU {})", from.file, nsys_pid(key.first),
-                                       key.second);
+    gpu.trace.file = from.gpus.size() == 1 ? from.file
+                                           : fmt::format("{} (process {}, GPU {})", from.file,
+                                                         nsys_pid(key.first), key.second);
     traces.push_back(gpu.finish());
   }
   traces.front().dropped = from.dropped.take(from.file);

@@ -2,6 +2,7 @@
 #include <simdjson.h>
 
 #include "import/decimal.h"
+#include "import/kineto/json_text.h"
 #include "import/nsys/export.h"
 #include "import/nsys/table.h"
 
@@ -104,7 +105,8 @@ NcclPayload read_payload(const std::string& json) {
   simdjson::dom::object object;
   if (parser.parse(json).get(object) != simdjson::SUCCESS) return payload;
   for (const auto [key, value] : object) {
-    const std::string text = simdjson::minify(value);
+    const std::string json_text = simdjson::minify(value);
+    const std::string_view text = unquoted(json_text);
     if (key == "Message size [bytes]") payload.bytes = whole_number(text).value_or(-1);
     if (key == "No. of ranks") payload.ranks = whole_number(text).value_or(-1);
     if (key == "NCCL communicator ID") payload.communicator = text;
@@ -133,7 +135,8 @@ void RangeReader::read_nccl(const NsysTable& rows, std::string_view text, int64_
 
 void RangeReader::read_range(const NsysTable& rows) {
   if (!rows.integer(kEnd)) return from_.dropped.add("NVTX range without an end");
-  const auto span = read_span(rows.integer(kStart), rows.integer(kEnd), "NVTX range", from_.dropped);
+  const auto span =
+      read_span(rows.integer(kStart), rows.integer(kEnd), "NVTX range", from_.dropped);
   if (!span) return;
   const int64_t thread = rows.integer(kThread).value_or(0);
   const int64_t number = rows.integer(kDomain).value_or(0);
@@ -161,8 +164,7 @@ base::Result<void> RangeReader::read_mpi(const char* table) {
   while (rows.next()) {
     const auto span = read_span(rows.integer(0), rows.integer(1), "MPI call", from_.dropped);
     const auto id = rows.integer(3);
-    if (span)
-      add("MPI:" + (id ? from_.strings.text(*id) : ""), rows.integer(2).value_or(0), *span);
+    if (span) add("MPI:" + (id ? from_.strings.text(*id) : ""), rows.integer(2).value_or(0), *span);
   }
   return rows.finish();
 }
@@ -178,8 +180,8 @@ base::Result<void> read_nsys_ranges(NsysExport& from) {
   ERGOMETER_TRY(ranks.finish());
   RangeReader reader(from);
   ERGOMETER_TRY(reader.read_nvtx());
-  for (const char* table : {"MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS",
-                            "MPI_OTHER_EVENTS"})
+  for (const char* table :
+       {"MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS"})
     ERGOMETER_TRY(reader.read_mpi(table));
   return {};
 }

@@ -39,8 +39,8 @@ NsysTable::NsysTable(run::Database& db, const std::string& file, const char* tab
   if (!problem_.empty()) return;
   left_ = most_rows(db);
   rows_.emplace(
-      db, fmt::format("SELECT {} FROM {} {}", fmt::join(wanted, ", "), quoted(table_), where)
-              .c_str());
+      db,
+      fmt::format("SELECT {} FROM {} {}", fmt::join(wanted, ", "), quoted(table_), where).c_str());
 }
 
 bool NsysTable::next() {
@@ -54,9 +54,8 @@ base::Result<void> NsysTable::finish() const {
     return base::input_error(
         fmt::format("{}: table {}: cannot be read: {}", file_, table_, db_.problem()));
   if (rows_ && left_ < 0)
-    return base::input_error(
-        fmt::format("{}: table {}: is damaged: it has more rows than the file has bytes", file_,
-                    table_));
+    return base::input_error(fmt::format(
+        "{}: table {}: is damaged: it has more rows than the file has bytes", file_, table_));
   return {};
 }
 
@@ -83,9 +82,9 @@ base::Result<int64_t> nsys_epoch(run::Database& db, const std::string& file) {
 }
 
 int64_t nsys_rows(run::Database& db, const std::string& table) {
-  return db.number(fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})", quoted(table),
-                               most_rows(db))
-                       .c_str());
+  return db.number(
+      fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})", quoted(table), most_rows(db))
+          .c_str());
 }
 
 }  // namespace ergometer::importer

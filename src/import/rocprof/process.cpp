@@ -58,9 +58,9 @@ void RocprofProcess::add(std::string_view section, const RocprofRecord& record,
 }
 
 std::string RocprofProcess::operation_name(int64_t kind, int64_t operation) const {
-  const bool known =
-      kind >= 0 && kind < static_cast<int64_t>(operations.size()) && operation >= 0 &&
-      operation < static_cast<int64_t>(operations[static_cast<size_t>(kind)].size());
+  const bool known = kind >= 0 && kind < static_cast<int64_t>(operations.size()) &&
+                     operation >= 0 &&
+                     operation < static_cast<int64_t>(operations[static_cast<size_t>(kind)].size());
   return known ? operations[static_cast<size_t>(kind)][static_cast<size_t>(operation)]
                : fmt::format("operation {} of kind {}", operation, kind);
 }
@@ -87,14 +87,13 @@ std::map<int64_t, TraceBuilder> RocprofProcess::place_work() {
                              : symbol != kernels.end()
                                  ? symbol->second
                                  : fmt::format("kernel {} without a symbol", work.what);
-    gpu.trace.events.push_back(
-        {.start_ns = work.span.start_ns,
-         .duration_ns = work.span.duration_ns,
-         .correlation = work.correlation,
-         .name = gpu.name(name),
-         .device = agent != agents.end() ? agent->second.index : -1,
-         .stream = work.stream,
-         .kind = kernel ? class_of_kernel(name) : run::GpuClass::kMemory});
+    gpu.trace.events.push_back({.start_ns = work.span.start_ns,
+                                .duration_ns = work.span.duration_ns,
+                                .correlation = work.correlation,
+                                .name = gpu.name(name),
+                                .device = agent != agents.end() ? agent->second.index : -1,
+                                .stream = work.stream,
+                                .kind = kernel ? class_of_kernel(name) : run::GpuClass::kMemory});
   }
   work_ = {};
   return gpus;

@@ -19,9 +19,9 @@ class RocprofProcess {
     std::string name;
   };
   int64_t pid = -1;
-  std::map<int64_t, Agent> agents;          ///< by handle
-  std::map<int64_t, std::string> kernels;   ///< by id
-  std::map<int64_t, std::string> messages;  ///< of roctx, by correlation
+  std::map<int64_t, Agent> agents;                   ///< by handle
+  std::map<int64_t, std::string> kernels;            ///< by id
+  std::map<int64_t, std::string> messages;           ///< of roctx, by correlation
   std::vector<std::vector<std::string>> operations;  ///< by kind and number
 
   /// Takes a record of the list `section` ("kernel_dispatch", "hip_api", ...).

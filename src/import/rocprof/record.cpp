@@ -56,7 +56,8 @@ simdjson::error_code read_object(ondemand::object object, std::string_view paren
       continue;
     }
     for (const KnownValue& known : kValues)
-      if (known.key == key && known.parent == parent) record.*known.value = number_of(trimmed(token));
+      if (known.key == key && known.parent == parent)
+        record.*known.value = number_of(trimmed(token));
   }
   return simdjson::SUCCESS;
 }

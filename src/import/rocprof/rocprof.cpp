@@ -40,6 +40,7 @@ class RocprofReader {
   simdjson::dom::parser parser_;
   DropCounts dropped_;
   std::vector<run::RankTrace> traces_;
+  bool any_process_ = false;
 };
 
 int64_t number_at(simdjson::dom::element object, const char* pointer) {
@@ -196,9 +197,13 @@ base::Result<std::vector<run::RankTrace>> RocprofReader::read() {
     for (;;) {
       ERGOMETER_ASSIGN(const bool another, cursor_.next_element());
       if (!another) break;
+      any_process_ = true;
       ERGOMETER_TRY(read_process());
     }
   }
+  if (!any_process_)
+    return base::input_error(
+        fmt::format("{}: \"{}\": found no process, allowed: a list of them", file_, kTopKey));
   // A result without GPU events is a trace without events, as it is in other formats.
   if (traces_.empty()) traces_.emplace_back();
   if (traces_.size() == 1) {

@@ -143,7 +143,16 @@ void LogBuilder::number_ranks() {
   }
 }
 
+void LogBuilder::set_links(size_t device, run::Metric metric, int64_t links) {
+  for (run::Series& series : log_.devices[device].series)
+    if (series.metric == metric) series.links = links;
+}
+
 run::DeviceLog LogBuilder::finish() {
+  parts_.finish(*this);
+  parts_ = {};
+  for (std::string& text : turn_notes(turns_)) note(std::move(text));
+  turns_.clear();
   sort_samples();
   std::stable_sort(log_.devices.begin(), log_.devices.end(),
                    [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });

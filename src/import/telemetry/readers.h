@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "import/telemetry/log_builder.h"
+#include "import/telemetry/options.h"
 
 namespace ergometer::importer {
 
@@ -24,10 +25,11 @@ base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
 bool is_zeus_table(std::string_view header);
 base::Result<void> read_zeus_table(std::string_view text, LogBuilder& log);
 
-/// CharLLM-PPT's METRIC_RANK.csv: `unix_seconds,value` without a header. `repair`: counters that
-/// went over 32 bits go on.
+/// CharLLM-PPT's files: `unix_seconds,value` without a header; the name says what it is
+/// (charllm_name.h).
 bool is_pair_list(std::string_view first_line);
-base::Result<void> read_pair_list(std::string_view text, bool repair, LogBuilder& log);
+base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions& options,
+                                  LogBuilder& log);
 
 /// MLPerf's logs: node power, and the training log beside it.
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);

@@ -64,8 +64,8 @@ base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string
   const size_t end = text.find_last_not_of(" \r\n\t");
   const auto start = nanoseconds(trim(text.substr(0, end + 1)));
   if (start && *start > 0) return *start;
-  return base::input_error(fmt::format("{}:1: found '{}', allowed: microseconds since 1970", file,
-                                       text.substr(0, 40)));
+  return base::input_error(
+      fmt::format("{}:1: found '{}', allowed: microseconds since 1970", file, text.substr(0, 40)));
 }
 
 bool is_shunt_meter(std::string_view bytes) {

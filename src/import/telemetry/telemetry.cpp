@@ -9,10 +9,14 @@
 
 #include "base/file.h"
 #include "import/byte_source.h"
+#include "import/nsys/nsys.h"
 #include "import/tar.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
+#include "import/temporary_file.h"
 #include "import/unpack.h"
+#include "run/run.h"
+#include "run/sqlite.h"
 
 namespace ergometer::importer {
 namespace {
@@ -79,7 +83,7 @@ base::Result<void> read_text(std::string_view text, Kind kind, const TelemetryOp
   switch (kind) {
     case Kind::kSensorTable: return read_sensor_table(text, log);
     case Kind::kZeusTable: return read_zeus_table(text, log);
-    case Kind::kPairList: return read_pair_list(text, options.repair, log);
+    case Kind::kPairList: return read_pair_list(text, options, log);
     case Kind::kMlLog: return read_mllog(text, log);
     case Kind::kPrometheusText: return read_prometheus_text(text, log);
     case Kind::kHeaderless:
@@ -106,8 +110,9 @@ class Reader {
   };
   /// Whether something may be a trace.
   base::Result<bool> read(ByteSource& source, const std::string& name, int layer);
+  void begin_telemetry(const std::string& name);
   base::Result<bool> read_archive(ByteSource& source, const std::string& name, int layer);
-  bool read_run(const std::string& path);
+  base::Result<bool> read_database(const std::string& path, const std::string& name);
   bool read_or_drop(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_folder(const std::string& folder);
   base::Result<void> read_meter(std::string_view bytes, const base::Result<std::string>& start);
@@ -118,7 +123,7 @@ class Reader {
   const TelemetryOptions& options_;
   LogBuilder log_;
   Telemetry result_;
-  Meters* meters_ = nullptr;  ///< of the archive that is being read
+  Meters* meters_ = nullptr;                               ///< of the archive that is being read
   std::map<std::pair<size_t, size_t>, std::string> seen_;  ///< size and hash of power logs
 };
 
@@ -161,6 +166,12 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
     const auto unpacked = unpack(head, peeked, name);
     return read(*unpacked, name, layer + 1);
   }
+  if (head.starts_with("SQLite format 3")) {
+    // SQLite reads here and there in its file: what is packed must become one first.
+    if (layer == 0 && meters_ == nullptr) return read_database(name, name);
+    ERGOMETER_ASSIGN(const TemporaryFile file, TemporaryFile::of(peeked, name));
+    return read_database(file.path(), name);
+  }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   const bool wide = is_wide(head);
   Kind kind = wide ? Kind::kOther : kind_of(head, false);
@@ -174,9 +185,7 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   if (kind == Kind::kOther && meters_ != nullptr && name.ends_with("start_ts.txt"))
     meters_->starts.emplace(name, text);
   if (kind == Kind::kOther) return false;
-  result_.any = true;
-  result_.files.push_back(name);
-  log_.begin_file(name);
+  begin_telemetry(name);
   if (source.cut_off()) log_.drop("the packed data is cut off");
   if (kind == Kind::kMlLog) note_twins(name, text);
   if (kind == Kind::kShuntMeter && meters_ != nullptr) {
@@ -185,8 +194,9 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   }
   constexpr size_t kMostOfStart = 4096;
   if (kind == Kind::kShuntMeter)
-    return read_meter(text, base::read_file(shunt_meter_start_file(name), kMostOfStart))
-        .map([] { return false; });
+    return read_meter(text, base::read_file(shunt_meter_start_file(name), kMostOfStart)).map([] {
+      return false;
+    });
   ERGOMETER_TRY(read_text(text, kind, options_, log_));
   return false;
 }
@@ -265,20 +275,27 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
   return other;
 }
 
-/// A Run's rows of telemetry; its traces, if it has any, are read by who reads traces.
-bool Reader::read_run(const std::string& path) {
-  const auto file = open_file(path);
-  if (!file) return false;
-  PeekSource peeked(**file);
-  const auto head = peeked.peek(16);
-  if (!head || !head->starts_with("SQLite format 3")) return false;
-  auto log = run::read_device_log(path);
-  if (!log || !run::has_log(*log)) return true;
-  result_.any = true;
-  result_.files.push_back(path);
-  log_.begin_file(path);
-  log_.add_log(std::move(*log));
+/// A Run's telemetry, or what Nsight Systems sampled; traces in it, which may be, are read by who
+/// reads traces. Whether there may be any.
+base::Result<bool> Reader::read_database(const std::string& path, const std::string& name) {
+  if (run::is_run_file(path)) {
+    auto log = run::read_device_log(path);
+    if (!log || !run::has_log(*log)) return true;
+    begin_telemetry(name);
+    log_.add_log(std::move(*log));
+    return run::has_traces(path);
+  }
+  run::Database db(path, run::Database::Access::kRead);
+  if (!db.has_table("GPU_METRICS")) return true;
+  begin_telemetry(name);
+  ERGOMETER_TRY(read_nsys_metrics(db, log_));
   return true;
+}
+
+void Reader::begin_telemetry(const std::string& name) {
+  result_.any = true;
+  result_.files.push_back(name);
+  log_.begin_file(name);
 }
 
 base::Result<void> Reader::read_path(const std::string& path) {
@@ -290,8 +307,6 @@ base::Result<void> Reader::read_path(const std::string& path) {
     other = true;
   } else if (fs::is_directory(path, error)) {
     ERGOMETER_ASSIGN(other, read_folder(path));
-  } else if (read_run(path)) {
-    other = run::has_traces(path);
   } else if (const auto file = open_file(path)) {
     ERGOMETER_ASSIGN(other, read(**file, path, 0));
   }
@@ -303,6 +318,7 @@ base::Result<void> Reader::read_path(const std::string& path) {
 
 base::Result<Telemetry> Reader::finish() {
   std::vector<std::string> notes = std::move(result_.log.notes);
+  result_.job_json = log_.job();
   result_.log = log_.finish();
   for (std::string& note : notes) result_.log.notes.push_back(std::move(note));
   if (result_.files.size() != 1) result_.log.source = "imported";

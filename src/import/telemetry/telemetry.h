@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "import/telemetry/options.h"
 #include "run/device_log.h"
 
 namespace ergometer::importer {
-
-struct TelemetryOptions {
-  bool repair = false;  ///< counters of which 32 bits were kept go on
-};
 
 /// Telemetry, and the paths that hold, or may hold, something else.
 struct Telemetry {
@@ -21,6 +18,8 @@ struct Telemetry {
   /// All of `rest` held telemetry too: it need not hold a trace.
   bool rest_may_be_empty = true;
   std::vector<std::string> files;  ///< those that were read
+  /// What names tell of the job, in the contract's form; empty where they do not.
+  std::string job_json;
 };
 
 /// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by
