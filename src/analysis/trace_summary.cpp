@@ -15,7 +15,8 @@ std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
 
 }  // namespace
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks) {
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks,
+                       const std::vector<run::WorkGraph>& graphs) {
   TraceSummary summary;
   for (const run::RankTrace& trace : ranks)
     summary.ranks.push_back({.breakdown = break_down(trace),
@@ -28,14 +29,21 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks) {
   summary.collectives = collective_table(ranks);
   summary.arrivals = arrival_table(ranks);
   summary.performance = step_breakdown(ranks);
+  summary.pipeline = pipeline_report(ranks);
+  for (const run::WorkGraph& graph : graphs) summary.graphs.push_back(summarize_graph(graph));
   summary.findings = find(summary);
   return summary;
 }
 
-run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped) {
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped,
+                  std::vector<run::WorkGraph> graphs) {
   run::Run run;
   run.source = "imported";
   if (const auto performance = step_breakdown(traces)) run.performance = *performance;
+  if (const auto pipeline = pipeline_report(traces)) {
+    if (run.performance.step_time_s == 0) run.performance.step_time_s = pipeline->step_s;
+    run.performance.pipeline_bubble_fraction = pipeline->bubble_fraction;
+  }
   for (const run::RankTrace& trace : traces) {
     const std::vector<std::string_view> classes = classes_of_names(trace);
     for (const run::GpuEvent& event : trace.events) {
@@ -52,6 +60,7 @@ run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> 
     }
   }
   run.traces = std::move(traces);
+  run.graphs = std::move(graphs);
   run.dropped = std::move(dropped);
   return run;
 }

@@ -7,8 +7,10 @@
 #include "analysis/arrivals.h"
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
+#include "analysis/graph_summary.h"
 #include "analysis/idle.h"
 #include "analysis/kernel_table.h"
+#include "analysis/pipeline.h"
 #include "analysis/steps.h"
 #include "run/run.h"
 
@@ -41,13 +43,17 @@ struct TraceSummary {
   /// A step and where it goes, mean over ranks, where every rank marks its steps. Of `breakdown_s`,
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
+  std::optional<PipelineReport> pipeline;  ///< where ranks have tasks of a pipeline
+  std::vector<GraphSummary> graphs;
   std::vector<Finding> findings;  ///< the dearest first
 };
 
 /// A Run that holds these traces, with a row of `kernels` for every event.
-run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped);
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped,
+                  std::vector<run::WorkGraph> graphs = {});
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks);
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks,
+                       const std::vector<run::WorkGraph>& graphs = {});
 
 /// Findings of a summary without them.
 std::vector<Finding> find(const TraceSummary& summary);

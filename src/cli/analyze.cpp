@@ -93,14 +93,14 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   const analysis::TelemetryReport power = analysis::analyze_telemetry(telemetry.log);
   const bool as_json = arguments.has("json");
   const report::TextStyle style = terminal_style(console.out);
-  if (telemetry.any && traces.ranks.empty()) {
+  if (telemetry.any && traces.ranks.empty() && traces.graphs.empty()) {
     console.answer(as_json ? report::telemetry_json(telemetry.log, power)
                            : report::telemetry_text(telemetry.log, power, style));
     return 0;
   }
   note_truncated(traces.ranks, console);
   ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  const analysis::TraceSummary summary = analysis::summarize(traces.ranks);
+  const analysis::TraceSummary summary = analysis::summarize(traces.ranks, traces.graphs);
   const auto more = [&](base::JsonWriter& json) {
     if (telemetry.any) report::write_telemetry(json, telemetry.log, power);
   };
@@ -127,7 +127,8 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
   note_truncated(traces.ranks, console);
   std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
             std::back_inserter(traces.dropped));
-  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
+  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
+                                    std::move(traces.graphs));
   run.telemetry = importer::telemetry_run(telemetry.log).telemetry;
   if (telemetry.any)
     console.note(

@@ -1,6 +1,8 @@
 #include "report/trace_json.h"
 
 #include "base/json_writer.h"
+#include "report/graph_output.h"
+#include "report/pipeline_output.h"
 #include "run/run.h"
 
 namespace ergometer::report {
@@ -140,6 +142,8 @@ std::string trace_json(const analysis::TraceSummary& summary,
   write_collectives(json, summary.collectives);
   write_arrivals(json, summary.arrivals);
   json.end_object();
+  if (summary.pipeline) write_pipeline(json, *summary.pipeline);
+  if (!summary.graphs.empty()) write_graphs(json, summary.graphs);
   if (more) more(json);
   write_findings(json, summary.findings);
   json.end_object();
@@ -155,6 +159,11 @@ std::string import_json(const run::Run& run, const std::string& path) {
     json.begin_object(JsonWriter::Layout::kOneLine).member("rank", trace.rank);
     json.member("file", trace.file).member("gpu_events", trace.events.size());
     json.member("truncated", trace.truncated).end_object();
+  }
+  for (const run::WorkGraph& graph : run.graphs) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("rank", graph.rank);
+    json.member("file", graph.file).member("graph_nodes", graph.nodes.size());
+    json.member("truncated", graph.truncated).end_object();
   }
   json.end_array();
   write_dropped(json, run.dropped);

@@ -9,6 +9,8 @@
 #include "analysis/sum.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/graph_output.h"
+#include "report/pipeline_output.h"
 
 namespace ergometer::report {
 namespace {
@@ -38,12 +40,23 @@ std::string header(const analysis::TraceSummary& summary, const TextStyle& style
   for (const analysis::RankSummary& rank : summary.ranks)
     if (!rank.gpu.empty()) gpus.insert(rank.gpu);
   const size_t ranks = summary.ranks.size();
-  std::string line = fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks");
+  const size_t graphs = summary.graphs.size();
+  std::string line = ranks > 0 ? fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks")
+                               : fmt::format("{} {}", graphs,
+                                             graphs == 1 ? "execution graph" : "execution graphs");
   if (!gpus.empty()) line += fmt::format(" of {}", fmt::join(gpus, ", "));
   return paint(style, kBold, wrap(line, 80, 0)) + '\n';
 }
 
+/// Whether there is something else to show where ranks have no GPU events.
+bool is_without_events(const analysis::TraceSummary& summary) {
+  return (summary.pipeline || !summary.graphs.empty()) &&
+         std::all_of(summary.ranks.begin(), summary.ranks.end(),
+                     [](const auto& rank) { return rank.breakdown.gpu_events == 0; });
+}
+
 std::string ranks_table(const analysis::TraceSummary& summary, const TextStyle& style) {
+  if (is_without_events(summary)) return "";
   std::string out = heading(
       style, fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}", "Rank", "events",
                          "span", "compute", "comm", "exposed", "copies", "exposed", "idle"));
@@ -179,17 +192,21 @@ std::string trace_text(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped, const TextStyle& style) {
   std::string out = header(summary, style);
   for (const std::string& part :
-       {ranks_table(summary, style), step_text(summary, style), kernels_table(summary, style),
-        collectives_table(summary, style), findings_text(summary, style), dropped_text(dropped)})
+       {ranks_table(summary, style), step_text(summary, style),
+        summary.pipeline ? pipeline_text(*summary.pipeline, style) : "",
+        kernels_table(summary, style), collectives_table(summary, style),
+        graphs_text(summary.graphs, style), findings_text(summary, style), dropped_text(dropped)})
     if (!part.empty()) out += '\n' + part;
   return out;
 }
 
 std::string import_text(const run::Run& run, const std::string& path) {
   const size_t files = run.traces.size();
-  return fmt::format("{}: {} GPU events of {} {}\n{}", path,
+  const std::string graphs =
+      run.graphs.empty() ? "" : fmt::format(", {} execution graphs", run.graphs.size());
+  return fmt::format("{}: {} GPU events of {} {}{}\n{}", path,
                      base::format_count(static_cast<int64_t>(run.kernels.size())), files,
-                     files == 1 ? "trace" : "traces", dropped_text(run.dropped));
+                     files == 1 ? "trace" : "traces", graphs, dropped_text(run.dropped));
 }
 
 }  // namespace ergometer::report

@@ -10,10 +10,12 @@
 #include <fstream>
 
 #include "run/device_log.h"
+#include "run/graph_tables.h"
 #include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "run/summary_fields.h"
+#include "run/task_tables.h"
 #include "run/trace_tables.h"
 
 // A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
@@ -125,7 +127,10 @@ void fill(Database& db, const Run& run) {
   db.execute("BEGIN");
   db.execute(kSchema);
   create_power_tables(db);
-  if (!run.traces.empty()) create_trace_tables(db);
+  const bool imported = !run.traces.empty() || !run.graphs.empty();
+  if (imported) create_trace_tables(db);
+  if (imported) create_task_tables(db);
+  if (imported) create_graph_tables(db);
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
@@ -133,7 +138,9 @@ void fill(Database& db, const Run& run) {
   insert_ranks(db, run);
   insert_kernels(db, run);
   insert_power(db, run);
-  if (!run.traces.empty()) insert_traces(db, run);
+  if (imported) insert_traces(db, run);
+  if (imported) insert_tasks(db, run);
+  if (imported) insert_graphs(db, run);
   db.execute("COMMIT");
 }
 
@@ -331,7 +338,7 @@ base::Result<Run> read_run(const std::string& path) {
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
-  const bool whole = select_traces(db, run);
+  const bool whole = select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);
   if (!db.ok())
     return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
   if (!whole)
@@ -356,7 +363,8 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
 bool has_traces(const std::string& path) {
   Database db(path, Database::Access::kRead);
   if (!check_is_run(db, path) || !db.has_table("trace_files")) return false;
-  return db.number("SELECT count(*) FROM trace_files") > 0;
+  return db.number("SELECT count(*) FROM trace_files") > 0 ||
+         (db.has_table("graphs") && db.number("SELECT count(*) FROM graphs") > 0);
 }
 
 }  // namespace ergometer::run
