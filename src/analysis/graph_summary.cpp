@@ -218,7 +218,7 @@ std::string_view to_word(Kind kind) {
   return "";
 }
 
-GraphSummary summarize(const run::WorkGraph& graph) {
+GraphSummary summarize_graph(const run::WorkGraph& graph) {
   GraphSummary summary;
   summary.rank = graph.rank;
   summary.file = graph.file;

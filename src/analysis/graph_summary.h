@@ -58,6 +58,6 @@ struct GraphSummary {
 };
 
 /// Takes time and memory in proportion to the graph.
-GraphSummary summarize(const run::WorkGraph& graph);
+GraphSummary summarize_graph(const run::WorkGraph& graph);
 
 }  // namespace ergometer::analysis

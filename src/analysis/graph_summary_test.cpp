@@ -35,7 +35,7 @@ TEST(GraphSummary, LongestChainInNodesAndInTime) {
   g.add(3, Kind::kCompute, {2}).last().duration_ns = 1000;
   g.add(4, Kind::kCompute, {}, {1}).last().duration_ns = 9000;
   g.add(5, Kind::kCollective, {3}, {4});
-  const GraphSummary s = summarize(g.graph);
+  const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.nodes, 5);
   EXPECT_EQ(s.control_dependencies, 2);
   EXPECT_EQ(s.data_dependencies, 3);
@@ -50,7 +50,7 @@ TEST(GraphSummary, LongestChainInNodesAndInTime) {
 TEST(GraphSummary, OrderOfTheFileDoesNotMatter) {
   Graph g;
   g.add(9, Kind::kCompute, {3}).add(3, Kind::kCompute, {7}).add(7, Kind::kCompute);
-  EXPECT_EQ(summarize(g.graph).critical_path_nodes, 3);
+  EXPECT_EQ(summarize_graph(g.graph).critical_path_nodes, 3);
 }
 
 // 1 -> 2 -> 3 -> 2: 2 and 3 never start, nor does 4 behind them.
@@ -58,7 +58,7 @@ TEST(GraphSummary, FindsACycleAndWhatWaitsForIt) {
   Graph g;
   g.add(1, Kind::kCompute).add(2, Kind::kCompute, {1, 3}).add(3, Kind::kCompute, {2});
   g.add(4, Kind::kCompute, {3});
-  const GraphSummary s = summarize(g.graph);
+  const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.in_cycles, 3);
   ASSERT_EQ(s.cycle.size(), 2u);
   EXPECT_EQ(s.cycle[0] + s.cycle[1], 5u);
@@ -68,13 +68,13 @@ TEST(GraphSummary, FindsACycleAndWhatWaitsForIt) {
 TEST(GraphSummary, ANodeThatWaitsForItselfIsACycle) {
   Graph g;
   g.add(6, Kind::kCompute, {6});
-  EXPECT_EQ(summarize(g.graph).cycle, std::vector<uint64_t>{6});
+  EXPECT_EQ(summarize_graph(g.graph).cycle, std::vector<uint64_t>{6});
 }
 
 TEST(GraphSummary, CountsWhatIsMissingAndTwiceThere) {
   Graph g;
   g.add(1, Kind::kCompute, {77}).add(1, Kind::kCompute, {78, 1});
-  const GraphSummary s = summarize(g.graph);
+  const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.duplicate_ids, 1);
   EXPECT_EQ(s.missing, 2);
   EXPECT_EQ(s.missing_id, 77u);
@@ -92,7 +92,7 @@ TEST(GraphSummary, AddsUpByKindAndCollective) {
   }
   g.add(4, Kind::kCollective).last().cpu = true;
   g.add(5, Kind::kCompute).last().operations = 40;
-  const GraphSummary s = summarize(g.graph);
+  const GraphSummary s = summarize_graph(g.graph);
   ASSERT_EQ(s.collectives.size(), 2u);
   EXPECT_EQ(s.collectives[0].name, "all_gather");
   EXPECT_EQ(s.collectives[0].bytes, 1000);
@@ -107,7 +107,7 @@ TEST(GraphSummary, AddsUpByKindAndCollective) {
 }
 
 TEST(GraphSummary, OfNothingIsZero) {
-  const GraphSummary s = summarize(run::WorkGraph{});
+  const GraphSummary s = summarize_graph(run::WorkGraph{});
   EXPECT_EQ(s.nodes, 0);
   EXPECT_EQ(s.critical_path_nodes, 0);
 }

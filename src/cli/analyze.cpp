@@ -113,8 +113,8 @@ std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
   return std::move(*run);
 }
 
-/// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the sampled
-/// ranks' kernels and sensors tell.
+/// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the
+/// sampled ranks' kernels and sensors tell.
 base::Result<int> analyze_simulated(const run::Run& run, const Arguments& arguments,
                                     const Console& console) {
   const report::JobView view = report::view_job(run.job_json);
@@ -135,8 +135,7 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
   }
   const report::TextStyle style = terminal_style(console.out);
   console.answer(report::summary_text(run, style));
-  if (!log.devices.empty())
-    answer_parts({report::telemetry_text(log, told.power, style)}, console);
+  if (!log.devices.empty()) answer_parts({report::telemetry_text(log, told.power, style)}, console);
   if (ranks.empty())
     answer_parts({report::job_report_text(told.job, style),
                   report::findings_text(told.summary.findings, style)},
@@ -221,32 +220,29 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
                    importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
-  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
+  const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
+  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}, .graphs = traces.graphs};
   if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
   Told told = tell(traces.ranks, telemetry.log, std::move(beside));
   choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {
-    if (telemetry.any && !traces.ranks.empty())
-      report::write_telemetry(json, telemetry.log, told.power);
+    if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
     report::write_job_report(json, told.job);
-    if (traces.ranks.empty()) report::write_findings(json, told.summary.findings);
+    if (no_trace) report::write_findings(json, told.summary.findings);
   };
   if (arguments.has("json")) {
-    console.answer(traces.ranks.empty()
-                       ? report::telemetry_json(telemetry.log, told.power, more)
-                       : report::trace_json(told.summary, traces.dropped, more));
+    console.answer(no_trace ? report::telemetry_json(telemetry.log, told.power, more)
+                            : report::trace_json(told.summary, traces.dropped, more));
     return 0;
   }
   const report::TextStyle style = terminal_style(console.out);
   const std::string job = report::job_report_text(told.job, style);
-  if (!traces.ranks.empty())
-    console.answer(report::trace_text(told.summary, traces.dropped, style, job));
+  if (!no_trace) console.answer(report::trace_text(told.summary, traces.dropped, style, job));
   if (!telemetry.any) return 0;
-  if (!traces.ranks.empty()) console.answer("\n");
+  if (!no_trace) console.answer("\n");
   console.answer(report::telemetry_text(telemetry.log, told.power, style));
-  if (traces.ranks.empty())
-    answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
+  if (no_trace) answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
   return 0;
 }
 
@@ -270,7 +266,8 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
   if (!telemetry.any)
     std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
               std::back_inserter(traces.dropped));
-  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
+  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
+                                    std::move(traces.graphs));
   if (telemetry.any) run.log = std::move(telemetry.log);
   run.job_json = telemetry.job_json;
   for (const std::string& note : run.log.notes) console.note(note);

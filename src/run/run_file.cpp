@@ -10,11 +10,13 @@
 #include <fstream>
 
 #include "run/device_log.h"
+#include "run/graph_tables.h"
 #include "run/log_tables.h"
 #include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "run/summary_fields.h"
+#include "run/task_tables.h"
 #include "run/trace_tables.h"
 
 // A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
@@ -127,7 +129,10 @@ void fill(Database& db, const Run& run) {
   db.execute("BEGIN");
   db.execute(kSchema);
   create_power_tables(db);
-  if (!run.traces.empty()) create_trace_tables(db);
+  const bool imported = !run.traces.empty() || !run.graphs.empty();
+  if (imported) create_trace_tables(db);
+  if (imported) create_task_tables(db);
+  if (imported) create_graph_tables(db);
   const bool log = has_log(run.log) || !run.clocks.empty() || run.source == "recorded";
   if (log) create_log_tables(db);
   insert_run(db, run);
@@ -137,7 +142,9 @@ void fill(Database& db, const Run& run) {
   insert_ranks(db, run);
   insert_kernels(db, run);
   insert_power(db, run);
-  if (!run.traces.empty()) insert_traces(db, run);
+  if (imported) insert_traces(db, run);
+  if (imported) insert_tasks(db, run);
+  if (imported) insert_graphs(db, run);
   if (log) insert_log(db, run);
   db.execute("COMMIT");
 }
@@ -365,7 +372,8 @@ base::Result<Run> read_run(const std::string& path) {
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
-  const bool traces_whole = select_traces(db, run);
+  const bool traces_whole =
+      select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);
   const bool log_whole = select_log(db, run.log);
   select_clocks(db, run.clocks);
   ERGOMETER_TRY(check_read(db, path, traces_whole, "its traces refer to what is not there"));
@@ -390,7 +398,8 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
 bool has_traces(const std::string& path) {
   Database db(path, Database::Access::kRead);
   if (!check_is_run(db, path) || !db.has_table("trace_files")) return false;
-  return db.number("SELECT count(*) FROM trace_files") > 0;
+  return db.number("SELECT count(*) FROM trace_files") > 0 ||
+         (db.has_table("graphs") && db.number("SELECT count(*) FROM graphs") > 0);
 }
 
 }  // namespace ergometer::run
