@@ -5,6 +5,7 @@
 
 #include "engine/timeline.h"
 #include "plan/plan.h"
+#include "search/link_demand.h"
 #include "workload/graphs.h"
 
 namespace ergometer::search {
@@ -99,13 +100,15 @@ class PassCosts {
  public:
   PassCosts(const spec::Job& job, const cost::CostModel& model, const cost::EnergyModel* energy,
             const Placements& placements, const workload::Workload& workload)
-      : job_(job), model_(model), energy_(energy), placements_(placements), workload_(workload) {
+      : node_(job.cluster.node), model_(model), energy_(energy), placements_(placements), workload_(workload) {
     table_.launch_s = model.launch_s();
     table_.captured_launch_s = model.captured_launch_s();
     table_.expert_cast_s = model.expert_cast_s();
     table_.collective_launch_s = model.collective_launch_s();
     table_.tensor_collective_s = model.tensor_collective_s();
     table_.backward_launch = model.backward_launch();
+    data_demand_ = data_demand();
+    collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
     const std::vector<double> stretch = stretches(job, model, workload, placements);
     for (size_t i = 0; i < workload.operators.size(); ++i) {
       const Operator& op = workload.operators[i];
@@ -123,7 +126,7 @@ class PassCosts {
     Ready host{MaxPlus::kNever, 0};
     streams[0] = {0, MaxPlus::kNever};
     PassCost cost;
-    double beside_data_s = 0, beside_transfer_s = 0;
+    Beside beside;
     for (const Item& item : items) {
       Ready& stream = streams[static_cast<size_t>(item.stream)];
       if (item.kind == Item::Kind::kJoin) {
@@ -140,28 +143,61 @@ class PassCosts {
       host.from_t += host_s;
       host.from_h += host_s;
       if (op.name == kCountsToHost) host.raise(streams[0]);
-      add(op, price, item.stream, cost, beside_data_s, beside_transfer_s);
+      add(op, price, item.stream, cost, beside);
     }
     cost.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
-    if (cost.compute_s > 0) {
-      cost.slow_data = beside_data_s / cost.compute_s;
-      cost.slow_transfer = beside_transfer_s / cost.compute_s;
-    }
+    if (cost.time.tt <= 0) return cost;
+    const double whole_s = std::max(cost.time.tt, cost.compute_s);
+    const double idle_s = whole_s - cost.compute_s;
+    // Transfers of the block's own beside its kernels fall behind too.
+    cost.slow_data = std::max((beside.data_s + idle_s) / whole_s, beside.side_slow_s / whole_s);
+    cost.slow_transfer = (beside.transfer_s + idle_s) / whole_s;
+    cost.slows_data = 1 + std::min(whole_s, beside.slows_data_s) / whole_s;
     return cost;
   }
 
  private:
+  /// What the pass would be beside other collectives, summed over its operators.
+  struct Beside {
+    double data_s = 0, transfer_s = 0;  ///< the compute stream's work beside them
+    double side_slow_s = 0;             ///< the side streams' collectives beside them
+    double slows_data_s = 0;            ///< what they fall behind meanwhile
+  };
+
   void add(const Operator& op, const cost::Price& price, Stream stream, PassCost& cost,
-           double& beside_data_s, double& beside_transfer_s) const {
+           Beside& beside) const {
     if (energy_ != nullptr) cost.energy += energy_->energy(op, where(placements_, op));
-    if (stream != Stream::kCompute) return;
-    cost.compute_s += price.seconds();
+    const double seconds = price.seconds();
+    const bool is_collective = op.kind == OperatorKind::kCollective;
+    const LinkDemand own = link_demand(node_, op, where(placements_, op), seconds);
+    const double slow = is_collective
+                            ? stretch_beside(own, data_demand_)
+                            : model_.compute_slowdown(op, collective(GroupKind::kData));
+    const double slows =
+        is_collective ? stretch_beside(data_demand_, own) : collective_slowdown_;
+    beside.slows_data_s += (slows - 1) * seconds;
+    if (stream != Stream::kCompute) {
+      beside.side_slow_s += seconds * slow;
+      return;
+    }
+    cost.compute_s += seconds;
     cost.clocked_s += price.clocked_s;
-    const bool exchange = op.kind == OperatorKind::kCollective && op.group == GroupKind::kExpert &&
+    const bool exchange = is_collective && op.group == GroupKind::kExpert &&
                           op.collective == workload::CollectiveKind::kAllToAll;
-    if (exchange) cost.expert_s += price.seconds();
-    beside_data_s += price.seconds() * model_.compute_slowdown(op, collective(GroupKind::kData));
-    beside_transfer_s += price.seconds() * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
+    if (exchange) cost.expert_s += seconds;
+    beside.data_s += seconds * slow;
+    beside.transfer_s +=
+        seconds * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
+  }
+
+  /// A large reduction of gradients, as data parallelism sends it.
+  LinkDemand data_demand() const {
+    constexpr double kBytes = 160e6;
+    Operator op = collective(GroupKind::kData);
+    op.comm_bytes = kBytes;
+    const plan::GroupPlacement& there = where(placements_, op);
+    return there.size > 1 ? link_demand(node_, op, there, model_.price(op, there).seconds())
+                          : LinkDemand{};
   }
 
   static const Operator& collective(GroupKind group) {
@@ -177,12 +213,14 @@ class PassCosts {
     return kOperators[group == GroupKind::kPipeline ? 1 : 0];
   }
 
-  const spec::Job& job_;
+  const spec::Node& node_;
   const cost::CostModel& model_;
   const cost::EnergyModel* energy_;
   const Placements& placements_;
   const workload::Workload& workload_;
   cost::CostTable table_;
+  double collective_slowdown_ = 1;
+  LinkDemand data_demand_;
   std::vector<cost::Price> prices_;
 };
 

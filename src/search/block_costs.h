@@ -18,6 +18,7 @@ struct PassCost {
   double clocked_s = 0;      ///< of it, what follows the GPU's clock
   double expert_s = 0;       ///< of it, exchanges between experts in line
   double slow_data = 1;      ///< how much longer it takes beside data parallelism's collectives
+  double slows_data = 1;     ///< how much longer those then take
   double slow_transfer = 1;  ///< the same beside a pipeline transfer
   physics::Energy energy;
 };

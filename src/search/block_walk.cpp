@@ -7,7 +7,12 @@ const BlockCost& cost_of(const BlockCosts& costs, const plan::Chunk& chunk, size
   return costs.blocks[static_cast<size_t>(chunk.blocks[i])];
 }
 
-void run(const PassCost& pass, DataLane& lane) { lane.compute(pass.time.tt, pass.slow_data); }
+void run(const PassCost& pass, DataLane& lane) {
+  lane.compute(pass.time.tt, pass.slow_data, pass.slows_data);
+}
+
+/// Copies between buffers: memory traffic on both sides.
+void copy(double seconds, DataLane& lane) { lane.compute(seconds, 1, 1); }
 
 void run_backward(const BlockCost& cost, bool recomputed, DataLane& lane) {
   if (recomputed) run(cost.recompute, lane);
@@ -43,9 +48,13 @@ void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,
 }
 
 void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                  const std::vector<DataCosts::Bucket>& buckets, DataLane& lane) {
+                  const std::vector<DataCosts::Bucket>& buckets, bool weights_apart,
+                  DataLane& lane) {
   backwards(costs, chunk, [&](size_t i, bool recomputed) {
-    run_backward(cost_of(costs, chunk, i), recomputed, lane);
+    if (weights_apart)
+      run(cost_of(costs, chunk, i).weight_grad, lane);
+    else
+      run_backward(cost_of(costs, chunk, i), recomputed, lane);
     for (const DataCosts::Bucket& bucket : buckets)
       if (bucket.lowest == i) lane.issue(bucket.reduce_s);
   });
@@ -56,7 +65,7 @@ void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
   double mark = units.empty() ? 0 : lane.issue(units[0].gather_s);
   for (size_t i = 0; i < units.size(); ++i) {
     if (units[i].gather_s > 0) lane.wait(mark);
-    lane.compute(units[i].copy_out_s, 1);
+    copy(units[i].copy_out_s, lane);
     if (i + 1 < units.size()) mark = lane.issue(units[i + 1].gather_s);
     run(cost_of(costs, chunk, i).forward, lane);
   }
@@ -67,10 +76,10 @@ void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
   double mark = units.empty() ? 0 : lane.issue(units.back().gather_s);
   backwards(costs, chunk, [&](size_t i, bool recomputed) {
     if (units[i].gather_s > 0) lane.wait(mark);
-    lane.compute(units[i].copy_out_s, 1);
+    copy(units[i].copy_out_s, lane);
     if (i > 0) mark = lane.issue(units[i - 1].gather_s);
     run_backward(cost_of(costs, chunk, i), recomputed, lane);
-    lane.compute(units[i].copy_in_s, 1);
+    copy(units[i].copy_in_s, lane);
     lane.issue(units[i].scatter_s);
   });
 }

@@ -14,9 +14,11 @@ namespace ergometer::search {
 void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,
                   const std::vector<DataCosts::Bucket>& buckets, bool issued_before,
                   DataLane& lane);
-/// A last backward that reduces gradients bucket by bucket.
+/// A last backward that reduces gradients bucket by bucket; `weights_apart`: only its part that
+/// makes the weights' gradients.
 void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                  const std::vector<DataCosts::Bucket>& buckets, DataLane& lane);
+                  const std::vector<DataCosts::Bucket>& buckets, bool weights_apart,
+                  DataLane& lane);
 /// Forward and backward whose parameters are gathered and gradients scattered block by block.
 void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
                    const std::vector<DataCosts::Unit>& units, DataLane& lane);

@@ -9,15 +9,13 @@ namespace ergometer::search {
 /// factors of the engine's contention.
 class DataLane {
  public:
-  /// `collective`: how much longer a collective takes beside kernels.
-  explicit DataLane(double collective) : collective_(collective) {}
-
   /// A collective that may start now. Returns a mark to wait for.
   double issue(double alone_s) { return issued_s_ += alone_s; }
-  /// Kernels that take `alone_s` alone, and `slowdown` times that beside collectives.
-  void compute(double alone_s, double slowdown) {
-    const double beside_s = std::min(alone_s * slowdown, left_s() * collective_);
-    done_s_ += beside_s / collective_;
+  /// Work that takes `alone_s` alone, and `slowdown` times that beside a collective, which then
+  /// takes `collective` times as long.
+  void compute(double alone_s, double slowdown, double collective) {
+    const double beside_s = std::min(alone_s * slowdown, left_s() * collective);
+    done_s_ += beside_s / collective;
     now_s_ += beside_s + alone_s - beside_s / slowdown;
   }
   /// The compute stream waits for the collective of `mark`.
@@ -26,15 +24,10 @@ class DataLane {
     now_s_ += waits_s;
     done_s_ += waits_s;
   }
-  void pass(double seconds) {  ///< the compute stream has nothing to do
-    now_s_ += seconds;
-    done_s_ = std::min(issued_s_, done_s_ + seconds);
-  }
   double now_s() const { return now_s_; }
   double left_s() const { return std::max(0.0, issued_s_ - done_s_); }
 
  private:
-  double collective_;
   double now_s_ = 0, issued_s_ = 0, done_s_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "plan/memory.h"
 #include "search/block_walk.h"
+#include "search/link_demand.h"
 #include "workload/graphs.h"
 
 namespace ergometer::search {
@@ -97,9 +98,13 @@ void Estimator::find_transfers() {
                    .price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
                    .seconds();
   }
-  for (const plan::GroupPlacement& link : ranks_->links)
-    transfers_.push_back({.send_s = ranks_->model.price(op, link).seconds() + gather_s,
+  for (const plan::GroupPlacement& link : ranks_->links) {
+    const double alone_s = ranks_->model.price(op, link).seconds();
+    const LinkDemand demand = link_demand(job.cluster.node, op, link, alone_s);
+    transfers_.push_back({.send_s = alone_s + gather_s,
+                          .shared_s = alone_s * stretch_beside(demand, demand) + gather_s,
                           .host_s = ranks_->model.collective_launch_s()});
+  }
   const double sent = 2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) /
                       static_cast<double>(layout_.pp);
   if (ranks_->energy)
@@ -285,26 +290,64 @@ const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
 
 /// Two slots that run beside each other take as long as their kernels or their transfers between
 /// experts, whichever is more; what they gain is taken off both.
-void Estimator::pair_up(const ChunkPass& chunk, MaxPlus& forward, MaxPlus& backward) const {
+void Estimator::pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward,
+                        MaxPlus& backward) const {
   const double share = workload::captures_everything(job_.training)
                            ? 1
                            : job_.software.parameters.value_or("overlap.expert_share", 1);
   const double sent_s = share * (chunk.expert_forward_s + chunk.expert_backward_s);
   const double alone_s = forward.tt + backward.tt;
-  DataLane lane(collective_slowdown_);
+  DataLane lane;
   const double mark = lane.issue(sent_s);
-  lane.compute(alone_s - sent_s, chunk.slow_transfer);
+  lane.compute(alone_s - sent_s, chunk.slow_transfer, collective_slowdown_);
   lane.wait(mark);
-  const double gain_s = alone_s - lane.now_s();
+  // Where sharded parameters take the same links, the two kinds of transfers take turns on them.
+  const auto leaves = [&](workload::GroupKind group) {
+    return ranks_->placements[static_cast<size_t>(group)].nodes > 1;
+  };
+  const bool same_links =
+      leaves(workload::GroupKind::kExpert) == leaves(workload::GroupKind::kData);
+  const double paired_s = std::max(lane.now_s(), same_links && units_s > 0 ? sent_s + units_s : 0);
+  const double gain_s = alone_s - paired_s;
   const double forward_share = alone_s > 0 ? forward.tt / alone_s : 0;
   forward = lengthened(forward, -gain_s * forward_share);
   backward = lengthened(backward, -gain_s * (1 - forward_share));
 }
 
+/// What a chunk's backward scatters while a pipeline is played.
+void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind, double units_s,
+                              ChunkCosts& costs) const {
+  const plan::Chunk& chunk = of_pass.division->chunks[kind];
+  const bool apart = layout_.schedule == spec::Schedule::kZbH1;
+  double all_s = 0, slow_s[2] = {}, slows_s[2] = {}, alone_s[2] = {};
+  for (const int block : chunk.blocks) {
+    const BlockCost& cost = of_pass.blocks->blocks[static_cast<size_t>(block)];
+    const PassCost* passes[2] = {&cost.forward, &cost.backward};
+    for (int i = 0; i < 2; ++i) {
+      alone_s[i] += passes[i]->time.tt;
+      slow_s[i] += passes[i]->time.tt * passes[i]->slow_data;
+      slows_s[i] += passes[i]->time.tt * passes[i]->slows_data;
+    }
+    all_s += 1;
+  }
+  for (size_t slot = 0; slot < kSlots; ++slot) {
+    const auto which = static_cast<Slot>(slot);
+    const bool forward = which == Slot::kForward || which == Slot::kPairedForward;
+    const int i = forward ? 0 : 1;
+    const bool sends = which == Slot::kWeightGrad ||
+                       (!apart && (which == Slot::kBackward || which == Slot::kPairedBackward));
+    BatchCost& cost = costs[slot];
+    cost.sent[lane] = sends ? units_s : 0;
+    cost.beside[lane] = sends ? units_s * (1 - 1 / all_s) : 0;  // the last block's is issued last
+    cost.slow[lane] = alone_s[i] > 0 ? std::max(1.0, slow_s[i] / alone_s[i]) : 1;
+    cost.slows[lane] = alone_s[i] > 0 ? std::max(1.0, slows_s[i] / alone_s[i]) : 1;
+  }
+}
+
 void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
                                 FamilyTimes& times) {
   const auto kinds = of_pass.chunks.size();
-  std::vector<double> more_forward_s(kinds), more_backward_s(kinds);
+  std::vector<double> more_forward_s(kinds), more_backward_s(kinds), units_s(kinds);
   times.left_s[lane].assign(static_cast<size_t>(division_->kinds()), 0);
   if (family != kBucketed) {
     const DataOption option{family == kScattering  ? Sharding::kZero2
@@ -314,37 +357,57 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     const SavedData& data = data_of(option);
     for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
       const auto stage = static_cast<size_t>(division_->first_stage[kind]);
-      DataLane busy(collective_slowdown_);
-      for (size_t c = 0; c < division_->chunk_kinds[stage].size(); ++c) {
-        const auto chunk_kind = static_cast<size_t>(division_->chunk_kinds[stage][c]);
-        const plan::Chunk& chunk = of_pass.division->chunks[chunk_kind];
-        const ChunkPass& alone = of_pass.chunks[chunk_kind];
-        const auto& units = data.by_kind[kind].units[c];
-        // The second micro batch finds the lane as all later ones do.
-        for (int round = 0; round < 2; ++round) {
-          const double begin_s = busy.now_s();
-          forward_along(*of_pass.blocks, chunk, units, busy);
-          more_forward_s[chunk_kind] = busy.now_s() - begin_s - alone.forward.tt;
-          const double turn_s = busy.now_s();
-          backward_along(*of_pass.blocks, chunk, units, busy);
-          more_backward_s[chunk_kind] = busy.now_s() - turn_s - alone.backward.tt;
-        }
+      const std::vector<int>& chunks = division_->chunk_kinds[stage];
+      double stage_units_s = 0;
+      for (size_t c = 0; c < data.by_kind[kind].units.size(); ++c) {
+        double& sum = units_s[static_cast<size_t>(division_->chunk_kinds[stage][c])];
+        sum = 0;
+        for (const DataCosts::Unit& unit : data.by_kind[kind].units[c])
+          sum += 2 * unit.gather_s + unit.scatter_s;
+        stage_units_s += sum;
       }
-      times.left_s[lane][kind] = busy.left_s() + data.by_kind[kind].replica_sums_s;
+      DataLane busy;
+      double left_s[2] = {};
+      // The second micro batch finds the lane as all later ones do.
+      for (double& left : left_s) {
+        const bool forwards = &left == left_s || layout_.schedule != spec::Schedule::kGpipe;
+        for (size_t c = 0; forwards && c < chunks.size(); ++c) {
+          const auto chunk = static_cast<size_t>(chunks[c]);
+          const double begin_s = busy.now_s();
+          forward_along(*of_pass.blocks, of_pass.division->chunks[chunk],
+                        data.by_kind[kind].units[c], busy);
+          more_forward_s[chunk] = busy.now_s() - begin_s - of_pass.chunks[chunk].forward.tt;
+        }
+        for (size_t c = chunks.size(); c-- > 0;) {
+          const auto chunk = static_cast<size_t>(chunks[c]);
+          const double begin_s = busy.now_s();
+          backward_along(*of_pass.blocks, of_pass.division->chunks[chunk],
+                         data.by_kind[kind].units[c], busy);
+          more_backward_s[chunk] = busy.now_s() - begin_s - of_pass.chunks[chunk].backward.tt;
+        }
+        left = busy.left_s();
+      }
+      if (kind == 0) scattered_share_ = std::min(1.0, stage_units_s / std::max(busy.now_s() / 2, 1e-12));
+      // What a micro batch cannot send beside its kernels waits behind the last one.
+      if (layout_.pp > 1) continue;
+      times.left_s[lane][kind] =
+          left_s[1] + data.by_kind[kind].replica_sums_s +
+          static_cast<double>(std::max<int64_t>(0, micro_batches_ - 2)) * (left_s[1] - left_s[0]);
     }
   }
   const bool lanes_overlap = overlap_.pipeline && layout_.pp > 1;
+  const bool alone = layout_.pp > 1;  // the pipeline plays what is scattered beside its slots
   for (size_t kind = 0; kind < kinds; ++kind) {
     const ChunkPass& chunk = of_pass.chunks[kind];
     // Transfers beside kernels slow them: one message in and one out for each slot.
     const double beside_s =
         lanes_overlap ? 2 * transfers_.front().send_s * (1 - 1 / chunk.slow_transfer) : 0;
     const MaxPlus forward =
-        lengthened(chunk.forward, std::max(0.0, more_forward_s[kind]) + beside_s);
+        lengthened(chunk.forward, alone ? beside_s : std::max(0.0, more_forward_s[kind]) + beside_s);
     const MaxPlus backward =
-        lengthened(chunk.backward, std::max(0.0, more_backward_s[kind]) + beside_s);
+        lengthened(chunk.backward, alone ? beside_s : std::max(0.0, more_backward_s[kind]) + beside_s);
     MaxPlus paired_forward = forward, paired_backward = backward;
-    if (overlap_.expert) pair_up(chunk, paired_forward, paired_backward);
+    if (overlap_.expert) pair_up(chunk, units_s[kind], paired_forward, paired_backward);
     ChunkCosts& costs = chunk_costs_[kind];
     const auto set = [&](Slot slot, const MaxPlus& cost) {
       costs[static_cast<size_t>(slot)].set(static_cast<int>(lane), cost);
@@ -352,9 +415,10 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     set(Slot::kForward, forward);
     set(Slot::kBackward, backward);
     set(Slot::kInputGrad, lengthened(chunk.input_grad, beside_s));
-    set(Slot::kWeightGrad, lengthened(chunk.weight_grad, std::max(0.0, more_backward_s[kind])));
+    set(Slot::kWeightGrad, chunk.weight_grad);
     set(Slot::kPairedForward, paired_forward);
     set(Slot::kPairedBackward, paired_backward);
+    if (family == kScattering) set_scattered(lane, of_pass, kind, units_s[kind], costs);
     if (layout_.pp > 1) continue;
     // One stage: the step is a plain row of slots.
     MaxPlus step = repeat(then(paired_backward, paired_forward), micro_batches_ - 1);
@@ -367,11 +431,25 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
   }
 }
 
+/// Transfers as they find the links: beside kernels when overlapped, and beside gradients that are
+/// scattered all the time.
+std::vector<TransferCost> Estimator::transfers_beside() const {
+  std::vector<TransferCost> next = transfers_;
+  for (TransferCost& cost : next) {
+    const double more_s = cost.shared_s - cost.send_s;
+    const double slower = overlap_.pipeline ? collective_slowdown_ : 1;
+    cost.send_s = slower * cost.send_s + scattered_share_ * more_s;
+    cost.shared_s = slower * cost.shared_s + scattered_share_ * more_s;
+  }
+  return next;
+}
+
 const Estimator::FamilyTimes& Estimator::times(Family family) {
   FamilyTimes& times = times_[family];
   if (times.ready) return times;
   times.ready = true;
   chunk_costs_.resize(division_->chunks.size());
+  scattered_share_ = 0;
   for (size_t lane = 0; lane < kLanes; ++lane)
     set_chunk_costs(lane, pass(std::min(lane, pass_count_ - 1), family), family, times);
   if (layout_.pp == 1) return times;
@@ -381,10 +459,9 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
                             .schedule = layout_.schedule,
                             .overlap = overlap_.pipeline,
                             .sync = job_.training.batch_p2p_sync && !overlap_.pipeline};
-  std::vector<TransferCost> next = transfers_;
-  if (overlap_.pipeline)
-    for (TransferCost& transfer_cost : next) transfer_cost.send_s *= collective_slowdown_;
-  pipelines_.find(job_, shape, *division_, chunk_costs_, next, times.ends);
+  const std::vector<TransferCost> next = transfers_beside();
+  pipelines_.find(job_, shape, *division_, chunk_costs_, next,
+                  family == kScattering, times.ends);
   return times;
 }
 
@@ -399,7 +476,7 @@ double Estimator::gather_delay_s(const SavedData& data) {
   for (size_t s = 0; s < (aligned ? 1 : division_->stages.size()); ++s) {
     const auto& buckets = data.by_kind[static_cast<size_t>(division_->stage_kinds[s])].buckets;
     const std::vector<int>& chunks = division_->chunk_kinds[s];
-    DataLane lane(collective_slowdown_);
+    DataLane lane;
     double alone_s = 0;
     const auto issue_all = [&](size_t c) {
       if (c < buckets.size())
@@ -413,7 +490,7 @@ double Estimator::gather_delay_s(const SavedData& data) {
       const double forward_s = any.chunks[kind].forward.tt;
       const auto more =
           static_cast<double>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
-      lane.compute(more * forward_s, 1);
+      lane.compute(more * forward_s, 1, collective_slowdown_);
       alone_s += (more + 1) * forward_s;
     }
     delay_s += std::max(0.0, lane.now_s() - alone_s);
@@ -428,19 +505,21 @@ const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& dat
   for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
     const auto stage = static_cast<size_t>(division_->first_stage[kind]);
     const std::vector<int>& chunks = division_->chunk_kinds[stage];
-    DataLane lane(collective_slowdown_);
+    DataLane lane;
     double alone_s = 0;
     for (size_t c = chunks.size(); c-- > 0;) {
       const auto chunk_kind = static_cast<size_t>(chunks[c]);
-      const double backward_s = of_pass.chunks[chunk_kind].backward.tt;
+      const ChunkPass& alone = of_pass.chunks[chunk_kind];
+      const bool apart = layout_.schedule == spec::Schedule::kZbH1 && layout_.pp > 1;
+      const double backward_s = (apart ? alone.weight_grad : alone.backward).tt;
       // Between the last backwards of two chunks lie the other micro batches of the group.
       if (c + 1 < chunks.size()) {
         const auto between = static_cast<double>(std::min(layout_.pp, micro_batches_) - 1);
-        lane.compute(between * backward_s, 1);
+        lane.compute(between * backward_s, 1, collective_slowdown_);
         alone_s += between * backward_s;
       }
       reduce_along(*of_pass.blocks, of_pass.division->chunks[chunk_kind],
-                   data.by_kind[kind].buckets[c], lane);
+                   data.by_kind[kind].buckets[c], apart, lane);
       alone_s += backward_s;
     }
     found.slow_s.push_back(std::max(0.0, lane.now_s() - alone_s));

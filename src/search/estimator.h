@@ -94,11 +94,15 @@ class Estimator {
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
   void fill_activations(Pass& pass);
-  void pair_up(const ChunkPass& chunk, MaxPlus& forward, MaxPlus& backward) const;
+  void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward,
+               MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   const SavedStates& states_of(Sharding sharding);
   const FamilyTimes& times(Family family);
+  std::vector<TransferCost> transfers_beside() const;
   void set_chunk_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
+  void set_scattered(size_t lane, const Pass& pass, size_t kind, double units_s,
+                     ChunkCosts& costs) const;
   void find_transfers();
   double gather_delay_s(const SavedData& data);
   const Reduced& reduced(Pass& pass, const SavedData& data);
@@ -128,6 +132,7 @@ class Estimator {
   size_t pass_count_ = 0;
   bool fsdp_filled_ = false;
   double gather_delay_s_ = -1;
+  double scattered_share_ = 0;  ///< of the time, that gradients are scattered
   std::array<SavedStates, 5> states_;
   std::array<FamilyTimes, kFamilies> times_;
   std::vector<ChunkCosts> chunk_costs_;

@@ -156,11 +156,14 @@ std::vector<Step> in_order(const std::vector<std::vector<Step>>& stages, int32_t
 }
 
 ERGOMETER_INLINE double larger(double a, double b) { return a > b ? a : b; }
+ERGOMETER_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 
 /// The clocks of one stage.
 struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
+  std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
+  Batch left{}, since{};  ///< gradients still to be scattered, at what time
 };
 
 ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
@@ -171,32 +174,59 @@ ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
   }
 }
 
+/// The same beside gradients that are being scattered: they take turns as `DataLane` does.
+ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    const double t = clocks.t[i], h = clocks.h[i];
+    const double left = larger(0, clocks.left[i] - larger(0, t - clocks.since[i]));
+    const double end = larger(t + cost.tt[i], h + cost.th[i]);
+    const double together =
+        smaller((end - t) * cost.slow[i], (left + cost.beside[i]) * cost.slows[i]);
+    clocks.h[i] = larger(t + cost.ht[i], h + cost.hh[i]);
+    clocks.t[i] = clocks.since[i] = end + together - together / cost.slow[i];
+    clocks.left[i] = left + cost.sent[i] - together / cost.slows[i];
+  }
+}
+
 ERGOMETER_INLINE void raise(const Batch& other, Batch& clock) {
   for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
 }
 
-ERGOMETER_INLINE void send(const TransferCost& cost, StageClocks& clocks, Batch& lane,
-                           Batch& message) {
-  for (int i = 0; i < kLanes; ++i) {
-    const double start = larger(lane[i], clocks.h[i]);
+/// A transfer from `start` on that takes `seconds` alone. `same`: when transfers that leave (or
+/// arrive) on either lane end; beside one of them both go at the pace of sharing the links.
+ERGOMETER_INLINE void occupy(double start, double seconds, double slower, size_t own, size_t i,
+                             std::array<Batch, 2>& lanes, std::array<Batch, 2>& same) {
+  const size_t other = 1 - own;
+  const double beside = larger(0, smaller(same[other][i] - start, seconds)) * slower;
+  const bool last = lanes[other][i] <= same[other][i];
+  same[other][i] += beside;
+  lanes[other][i] = last ? same[other][i] : lanes[other][i];
+  same[own][i] = lanes[own][i] = start + seconds + beside;
+}
+
+ERGOMETER_INLINE void send(double seconds, double slower, double host_s, size_t lane,
+                           StageClocks& clocks, Batch& message) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    const double start = larger(clocks.lanes[lane][i], clocks.h[i]);
     message[i] = start;
-    lane[i] = start + cost.send_s;
-    clocks.h[i] += cost.host_s;
+    occupy(start, seconds, slower, lane, i, clocks.lanes, clocks.leaving);
+    clocks.h[i] += host_s;
   }
 }
 
-ERGOMETER_INLINE void receive(const TransferCost& cost, const Batch& message, StageClocks& clocks,
-                              Batch& lane) {
-  for (int i = 0; i < kLanes; ++i) {
-    const double start = larger(larger(lane[i], clocks.h[i]), message[i]);
-    lane[i] = start + cost.send_s;
-    clocks.h[i] += cost.host_s;
+ERGOMETER_INLINE void receive(double seconds, double slower, double host_s, size_t lane,
+                              const Batch& message, StageClocks& clocks) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    const double start = larger(larger(clocks.lanes[lane][i], clocks.h[i]), message[i]);
+    occupy(start, seconds, slower, lane, i, clocks.lanes, clocks.arriving);
+    clocks.h[i] += host_s;
   }
 }
 
 ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
-                                 const TransferCost* next, StageClocks* stages, Batch* messages) {
+                                 const TransferCost* next, bool scatters, StageClocks* stages,
+                                 Batch* messages) {
   for (const Step& step : steps) {
     const auto s = static_cast<size_t>(step.stage);
     StageClocks& clocks = stages[s];
@@ -204,17 +234,22 @@ ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count
     // A forward transfer leaves for the next stage and arrives from the one before.
     const bool to_next = (step.kind == Kind::kSend) == step.forward;
     const TransferCost& transfer = next[to_next ? s : (s + stage_count - 1) % stage_count];
+    const double seconds = transfer.send_s, slower = transfer.shared_s / transfer.send_s - 1;
     Batch& message = messages[step.message];
     switch (step.kind) {
-      case Kind::kRun:
-        run((*costs[s * chunk_count + static_cast<size_t>(step.chunk)])[static_cast<size_t>(
-                step.slot)],
-            clocks);
+      case Kind::kRun: {
+        const BatchCost& cost = (*costs[s * chunk_count + static_cast<size_t>(step.chunk)])
+            [static_cast<size_t>(step.slot)];
+        if (scatters)
+          run_scattering(cost, clocks);
+        else
+          run(cost, clocks);
         break;
+      }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
-      case Kind::kSend: send(transfer, clocks, lane, message); break;
-      case Kind::kReceive: receive(transfer, message, clocks, lane); break;
+      case Kind::kSend: send(seconds, slower, transfer.host_s, step.lane, clocks, message); break;
+      case Kind::kReceive: receive(seconds, slower, transfer.host_s, step.lane, message, clocks); break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
   }
@@ -253,18 +288,20 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
 }
 
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-          std::span<const TransferCost> next, std::vector<Batch>& ends) {
+          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends) {
   thread_local std::vector<StageClocks> stages;
   thread_local std::vector<Batch> messages;
   const auto count = static_cast<size_t>(script.shape.stages);
   stages.assign(count, StageClocks{});
   messages.resize(static_cast<size_t>(script.messages) + 1);
   play_steps(script.steps, count, static_cast<size_t>(script.shape.chunks), costs.data(),
-             next.data(), stages.data(), messages.data());
+             next.data(), scatters, stages.data(), messages.data());
   ends.resize(count);
   for (size_t s = 0; s < count; ++s) {
     ends[s] = stages[s].t;
     for (const Batch& lane : stages[s].lanes) raise(lane, ends[s]);
+    for (size_t i = 0; i < kLanes; ++i)
+      ends[s][i] = larger(ends[s][i], stages[s].since[i] + stages[s].left[i]);
   }
 }
 

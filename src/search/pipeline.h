@@ -54,6 +54,9 @@ using Batch = std::array<double, kLanes>;
 
 struct BatchCost {
   Batch tt{}, th{}, ht{}, hh{};
+  /// Where gradients are scattered in every micro batch: seconds of them that a slot issues, that
+  /// much of them beside its own kernels, and how much longer either side takes beside the other.
+  Batch sent{}, beside{}, slow{}, slows{};
   void set(int lane, const MaxPlus& cost);
 };
 
@@ -61,14 +64,16 @@ struct BatchCost {
 using ChunkCosts = std::array<BatchCost, kSlots>;
 
 struct TransferCost {
-  double send_s = 0;   ///< how long a message takes, on either side
-  double host_s = 0;   ///< to launch it
+  double send_s = 0;    ///< how long a message takes, on either side
+  double shared_s = 0;  ///< the same beside another one that takes the same way
+  double host_s = 0;    ///< to launch it
 };
 
 /// When every stage of the script has done all its slots. `costs`: [stage * chunks + chunk];
 /// `next`: by stage, the transfer to the following one (of the last stage: to the first).
+/// `scatters`: with the gradients that slots send; they end where the last of them is sent.
 /// `ends`: by stage.
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-          std::span<const TransferCost> next, std::vector<Batch>& ends);
+          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends);
 
 }  // namespace ergometer::search

@@ -16,6 +16,13 @@ int64_t enough_micro_batches(const PipelineShape& shape) {
   return 2 * shape.stages;
 }
 
+/// Whether all transfers between stages cost the same.
+bool alike_inside(std::span<const TransferCost> next) {
+  for (size_t stage = 1; stage + 1 < next.size(); ++stage)
+    if (next[stage].send_s != next[0].send_s) return false;
+  return true;
+}
+
 void add(const Batch& to, double factor, const Batch& more, const Batch& less, Batch& sum) {
   for (size_t i = 0; i < sum.size(); ++i) sum[i] = to[i] + factor * (more[i] - less[i]);
 }
@@ -38,7 +45,7 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
 /// second one where there are fewer of them.
 void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                                std::span<const ChunkCosts> chunk_costs,
-                               std::span<const TransferCost> next, PipelineEnds& ends) {
+                               std::span<const TransferCost> next, bool scatters, PipelineEnds& ends) {
   const auto stages = static_cast<size_t>(shape.stages), all = division.stages.size();
   const auto origin = [&](size_t s) {
     return s + 1 == stages ? all - 1 : stages < all && s > 0 ? 1 : s;
@@ -50,7 +57,7 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
       costs_.push_back(&chunk_costs[static_cast<size_t>(kind)]);
     next_.push_back(next[origin(s)]);
   }
-  play(script(job, shape), costs_, next_, stage_ends_);
+  play(script(job, shape), costs_, next_, scatters, stage_ends_);
   ends.last.fill(0);
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});
   for (size_t s = 0; s < stages; ++s) {
@@ -64,22 +71,22 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
 
 void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const Division& division,
                          std::span<const ChunkCosts> chunk_costs,
-                         std::span<const TransferCost> next, PipelineEnds& ends) {
+                         std::span<const TransferCost> next, bool scatters, PipelineEnds& ends) {
   const bool fewer_stages = shape.stages > kShort + 1 && division.alike_inside &&
-                            shape.micro_batches >= shape.stages;
+                            alike_inside(next) && shape.micro_batches >= shape.stages;
   PipelineShape first = shape;
   if (fewer_stages) first.stages = kShort;
   const int64_t unit = group(first);
   const int64_t enough = enough_micro_batches(first);
   const bool fewer_batches = fewer_stages || shape.micro_batches > enough + unit;
-  if (!fewer_batches) return play_short(job, shape, division, chunk_costs, next, ends);
+  if (!fewer_batches) return play_short(job, shape, division, chunk_costs, next, scatters, ends);
   // From a number that a whole number of groups leads from to the job's.
   const int64_t rest = fewer_stages ? 0 : (shape.micro_batches - enough) % unit;
   first.micro_batches = enough + rest;
   PipelineShape second = first;
   second.micro_batches += unit;
-  play_short(job, first, division, chunk_costs, next, ends);
-  play_short(job, second, division, chunk_costs, next, short_ends_[0]);
+  play_short(job, first, division, chunk_costs, next, scatters, ends);
+  play_short(job, second, division, chunk_costs, next, scatters, short_ends_[0]);
   short_ends_[1] = ends;
   double batches = static_cast<double>(shape.micro_batches - first.micro_batches);
   if (fewer_stages) {
@@ -87,7 +94,7 @@ void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const
     PipelineShape longer = first;
     longer.stages += 1;
     longer.micro_batches = longer.chunks > 1 ? 2 * longer.stages : first.micro_batches;
-    play_short(job, longer, division, chunk_costs, next, short_ends_[2]);
+    play_short(job, longer, division, chunk_costs, next, scatters, short_ends_[2]);
     const double extra = static_cast<double>(shape.stages - first.stages);
     add(extra, short_ends_[2], short_ends_[1], ends);
     batches -= extra * static_cast<double>(longer.micro_batches - first.micro_batches);

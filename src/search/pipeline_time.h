@@ -30,13 +30,13 @@ class PipelineTimes {
   /// `shape.micro_batches` and `shape.stages`: the job's.
   void find(const spec::Job& job, const PipelineShape& shape, const Division& division,
             std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-            PipelineEnds& ends);
+            bool scatters, PipelineEnds& ends);
 
  private:
   const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
   void play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                   std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-                  PipelineEnds& ends);
+                  bool scatters, PipelineEnds& ends);
 
   std::map<PipelineShape, PipelineScript> scripts_;
   std::vector<const ChunkCosts*> costs_;
