@@ -66,7 +66,8 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
     fsdp_job_ = space_.base_of(layout).fsdp;
     jobs_base_ = layout.base;
   }
-  ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout));
+  ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout, false));
+  ERGOMETER_ASSIGN(fsdp_ranks_, parts_.ranks(layout, true));
   Candidate plain;
   plain.layout = layout;
   const spec::Job& job = job_of(plain);
@@ -179,7 +180,7 @@ Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& 
 }
 
 void Estimator::fill_pass(Pass& pass) {
-  pass.blocks = &parts_.blocks(pass.candidate, *ranks_);
+  pass.blocks = &parts_.blocks(pass.candidate, ranks_of(pass.candidate.data.sharding));
   pass.division = &parts_.division(pass.candidate, pass.blocks->workload);
   pass.reduced = {};
   pass.chunks.clear();
@@ -275,12 +276,13 @@ const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
   const spec::Job& job = job_of(candidate);
   std::vector<double> stages(static_cast<size_t>(division_->kinds()));
   for (const int kind : division_->stage_kinds) stages[static_cast<size_t>(kind)] += 1;
-  const cost::EnergyModel* energy = ranks_->energy ? &*ranks_->energy : nullptr;
+  const Ranks& ranks = ranks_of(data.sharding);
+  const cost::EnergyModel* energy = ranks.energy ? &*ranks.energy : nullptr;
   for (size_t kind = 0; kind < stages.size(); ++kind) {
     const int64_t first = division_->first_stage[kind];
     saved.by_kind.push_back(data_costs(job, blocks_->workload,
                                        division_->stages[static_cast<size_t>(first)], first,
-                                       ranks_->model, energy, ranks_->placements));
+                                       ranks.model, energy, ranks.placements));
     const double share = stages[kind] / static_cast<double>(layout_.pp);
     saved.energy += share * saved.by_kind.back().step_energy;
     saved.unit_energy += share * saved.by_kind.back().micro_batch_energy;

@@ -90,6 +90,9 @@ class Estimator {
   };
 
   Pass& pass(size_t i, Family family);
+  const Ranks& ranks_of(Sharding sharding) const {
+    return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
+  }
   spec::Job& job_of(const Candidate& candidate);
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
@@ -116,7 +119,7 @@ class Estimator {
   double collective_slowdown_ = 1, transfer_slowdown_ = 1;
 
   Layout layout_;
-  const Ranks* ranks_ = nullptr;
+  const Ranks *ranks_ = nullptr, *fsdp_ranks_ = nullptr;
   spec::Job job_, fsdp_job_;
   int32_t jobs_base_ = -1;
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed

@@ -21,13 +21,14 @@ void add(const plan::GroupPlacement& placement, std::vector<double>& key) {
 
 }  // namespace
 
-base::Result<const Ranks*> Parts::ranks(const Layout& layout) {
+base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   const Key key = {number(layout.base), number(layout.tp), number(layout.cp), number(layout.pp),
-                   number(layout.ep),   number(layout.etp)};
+                   number(layout.ep),   number(layout.etp), number(fsdp)};
   std::unique_ptr<Ranks>& found = ranks_[key];
   if (found) return found.get();
   Candidate candidate;
   candidate.layout = layout;
+  if (fsdp) candidate.data.sharding = Sharding::kFsdp;
   const spec::Job job = space_.job(candidate);
   ERGOMETER_ASSIGN(cost::CostModel model, cost::CostModel::make(job));
   auto made = std::make_unique<Ranks>(Ranks{std::move(model), {}, {}, {}});

@@ -29,7 +29,8 @@ class Parts {
  public:
   explicit Parts(const Space& space) : space_(space) {}
 
-  base::Result<const Ranks*> ranks(const Layout& layout);
+  /// `fsdp`: with the software of FSDP.
+  base::Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
   const BlockCosts& blocks(const Candidate& candidate, const Ranks& ranks);
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
   const Space& space() const { return space_; }
