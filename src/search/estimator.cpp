@@ -61,6 +61,7 @@ spec::Job& Estimator::job_of(const Candidate& candidate) {
 
 base::Result<void> Estimator::set_layout(const Layout& layout) {
   layout_ = layout;
+  parts_.trim();
   if (jobs_base_ != layout.base) {
     job_ = space_.base_of(layout).megatron;
     fsdp_job_ = space_.base_of(layout).fsdp;

@@ -45,6 +45,13 @@ base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   return found.get();
 }
 
+void Parts::trim() {
+  constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
+  if (ranks_.size() > kMostRanks) ranks_.clear();
+  if (blocks_.size() > kMostBlocks) blocks_.clear();
+  if (divisions_.size() > kMostDivisions) divisions_.clear();
+}
+
 const BlockCosts& Parts::blocks(const Candidate& candidate, const Ranks& ranks) {
   const Layout& l = candidate.layout;
   const spec::Job& job = space_.base_of(l).megatron;

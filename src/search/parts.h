@@ -33,7 +33,9 @@ class Parts {
   base::Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
   const BlockCosts& blocks(const Candidate& candidate, const Ranks& ranks);
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
-  const Space& space() const { return space_; }
+  /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
+  /// most. Everything handed out before is then gone.
+  void trim();
 
  private:
   using Key = std::vector<double>;

@@ -36,9 +36,16 @@ void add(double factor, const PipelineEnds& more, const PipelineEnds& less, Pipe
 }  // namespace
 
 const PipelineScript& PipelineTimes::script(const spec::Job& job, const PipelineShape& shape) {
-  const auto [found, is_new] = scripts_.try_emplace(shape);
-  if (is_new) found->second = make_script(job, shape);
-  return found->second;
+  constexpr size_t kMostSteps = 2'000'000;
+  const auto known = scripts_.find(shape);
+  if (known != scripts_.end()) return known->second;
+  if (steps_ > kMostSteps) {
+    scripts_.clear();
+    steps_ = 0;
+  }
+  const PipelineScript& made = scripts_.emplace(shape, make_script(job, shape)).first->second;
+  steps_ += made.steps.size();
+  return made;
 }
 
 /// Plays `shape`, whose first and last stage are the division's and whose inner stages are its

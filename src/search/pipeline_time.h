@@ -39,6 +39,7 @@ class PipelineTimes {
                   bool scatters, PipelineEnds& ends);
 
   std::map<PipelineShape, PipelineScript> scripts_;
+  size_t steps_ = 0;  ///< of all scripts kept
   std::vector<const ChunkCosts*> costs_;
   std::vector<TransferCost> next_;
   std::vector<Batch> stage_ends_;
