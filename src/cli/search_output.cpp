@@ -59,6 +59,12 @@ std::string layout_word(const spec::Job& job) {
   return text + fmt::format(" dp {} mbs {}", p.dp, job.training.micro_batch);
 }
 
+std::string energy_word(double joules) {
+  constexpr double kMega = 1e6, kKilo = 1e3;
+  return joules >= kMega ? fmt::format("{:.3g} MJ", joules / kMega)
+                         : fmt::format("{:.3g} kJ", joules / kKilo);
+}
+
 struct Row {
   std::vector<std::string> cells;
 };
@@ -105,7 +111,7 @@ std::string best_table(const SearchResult& result) {
     if (several) row.cells.push_back(fmt::format("{}", it.job.gpus));
     if (power && it.run.has_power) {
       row.cells.push_back(fmt::format("{:.0f} W", it.run.power.mean_w_per_gpu));
-      row.cells.push_back(fmt::format("{:.3g} MJ", it.run.power.energy_j_per_step / 1e6));
+      row.cells.push_back(energy_word(it.run.power.energy_j_per_step));
     }
     rows.push_back(std::move(row));
   }
@@ -188,18 +194,22 @@ std::string knob_lines(const SearchAnswer& answer) {
 std::string front_table(const SearchAnswer& answer) {
   std::vector<Row> rows = {{{"", "layout", "recompute", "sharding", "overlap", "step", "energy",
                              "GPU power", "memory", "GPUs"}}};
-  for (size_t i = 0; i < answer.result.front.size(); ++i) {
+  constexpr size_t kMost = 20;
+  const size_t all = answer.result.front.size();
+  for (size_t i = 0; i < std::min(kMost, all); ++i) {
     const search::Found& found = answer.result.front[i];
     const spec::Job job = answer.space.job(found.candidate);
     rows.push_back({{fmt::format("{}", i + 1), layout_word(job), recompute_word(job),
                      sharding_word(job), overlap_word(job),
                      base::format_seconds(found.estimate.step_s),
-                     fmt::format("{:.3g} MJ", found.estimate.energy_j / 1e6),
+                     energy_word(found.estimate.energy_j),
                      fmt::format("{:.0f} W", found.estimate.gpu_w),
                      base::format_binary_bytes(found.estimate.memory_bytes),
                      fmt::format("{}", found.gpus)}});
   }
-  return table(rows, 4);
+  const std::string more =
+      all > kMost ? fmt::format("and {} more, all in --json\n", all - kMost) : "";
+  return table(rows, 4) + more;
 }
 
 std::string count_line(const SearchAnswer& answer) {

@@ -68,7 +68,11 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
     jobs_base_ = layout.base;
   }
   ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout, false));
-  ERGOMETER_ASSIGN(fsdp_ranks_, parts_.ranks(layout, true));
+  // Sharded parameters and pipelines do not go together.
+  fsdp_ranks_ = nullptr;
+  if (layout.pp == 1) {
+    ERGOMETER_ASSIGN(fsdp_ranks_, parts_.ranks(layout, true));
+  }
   Candidate plain;
   plain.layout = layout;
   const spec::Job& job = job_of(plain);

@@ -36,7 +36,11 @@ base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   plan::PlacementCache cache(job);
   for (int kind = 0; kind < workload::kGroupKindCount; ++kind) {
     const auto group = static_cast<GroupKind>(kind);
-    const bool unused = group == GroupKind::kPipeline;
+    // Groups of one rank lie nowhere in particular; pipeline neighbours are `links`.
+    const bool experts = job.model.experts.count > 0;
+    const bool unused = group == GroupKind::kPipeline || plan::rank_group(job, group).size == 1 ||
+                        (group == GroupKind::kExpertData && !experts) ||
+                        (group == GroupKind::kEmbedding && layout.pp == 1);
     made->placements.push_back(unused ? plan::GroupPlacement{} : cache.of(group, 0));
   }
   for (int64_t stage = 0; stage < layout.pp; ++stage)

@@ -212,7 +212,9 @@ base::Result<SearchResult> search(const Space& space, const SearchOptions& optio
   estimate_all(space, options, layouts, result, best, front);
   if (result.candidates > 0 && result.feasible == 0 && !result.unpriced.empty())
     return base::input_error(result.unpriced);
-  play(space, options, best.found(), result);
+  if (options.play) play(space, options, best.found(), result);
+  if (!options.play)
+    for (const Found& found : best.found()) result.best.push_back({found, {}, {}});
   result.front = front.found();
   std::sort(result.front.begin(), result.front.end(),
             [&](const Found& a, const Found& b) {
