@@ -180,6 +180,8 @@ void Recorder::start() {
   report_.start_ns = now_ns();
   const auto start = Pace::Clock::now();
   for (Input& input : inputs_) read(input);
+  drain();
+  commit();
   ++ticks_;
   Pace reading(start, 1 / options_.hz);
   missed_ += reading.advance(Pace::Clock::now());

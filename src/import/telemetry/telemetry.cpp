@@ -221,7 +221,8 @@ bool Reader::read_run(const std::string& path) {
   const auto head = peeked.peek(16);
   if (!head || !head->starts_with("SQLite format 3")) return false;
   auto log = run::read_device_log(path);
-  if (!log || !run::has_log(*log)) return true;
+  // A recording may have been killed before its first reading.
+  if (!log || (!run::has_log(*log) && log->source != "recorded")) return true;
   result_.any = true;
   result_.files.push_back(path);
   log_.begin_file(path);
