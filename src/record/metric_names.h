@@ -21,7 +21,8 @@ const ExportedName& own_name(run::Metric metric);
 /// "ergometer_gpu_power_watts", "ergometer_port_transmit_bytes": without "_total".
 std::string own_family(run::DeviceKind kind, run::Metric metric);
 
-/// The DCGM exporter's name of a GPU's metric; null where it has none, or none that counts the same.
+/// The DCGM exporter's name of a GPU's metric; null where it has none, or none that counts the
+/// same.
 const ExportedName* dcgm_name(run::Metric metric);
 
 }  // namespace ergometer::record

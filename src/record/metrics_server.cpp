@@ -4,10 +4,12 @@
 #include <httplib.h>
 #include <string.h>
 
+#include <atomic>
 #include <cerrno>
 #include <thread>
 
 #include "base/text.h"
+#include "record/broken_pipe.h"
 
 namespace ergometer::record {
 
@@ -15,11 +17,12 @@ struct MetricsServer::State {
   httplib::Server http;
   std::thread thread;
   std::string address;
+  std::atomic<bool> ended = false;  ///< by itself
 
   ~State() {
     if (!thread.joinable()) return;
     // A server that does not run yet would not hear that it should stop.
-    while (!http.is_running()) std::this_thread::yield();
+    while (!http.is_running() && !ended) std::this_thread::yield();
     http.stop();
     thread.join();
   }
@@ -72,11 +75,11 @@ void set_up(httplib::Server& http, MetricsServer::Page page) {
   http.set_read_timeout(kLimitS);
   http.set_write_timeout(kLimitS);
   http.set_payload_max_length(0);
-  http.Get("/metrics", [page = std::move(page)](const httplib::Request& request,
-                                                httplib::Response& response) {
-    MetricsPage made = page(request.get_header_value("Accept"));
-    response.set_content(std::move(made.body), made.content_type);
-  });
+  http.Get("/metrics",
+           [page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
+             MetricsPage made = page(request.get_header_value("Accept"));
+             response.set_content(std::move(made.body), made.content_type);
+           });
   http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
     response.set_content("ok\n", "text/plain");
   });
@@ -96,7 +99,10 @@ const std::string& MetricsServer::address() const { return state_->address; }
 
 base::Result<MetricsServer> MetricsServer::start(const std::string& listen, Page page) {
   ERGOMETER_ASSIGN(Address address, parse(listen));
+  struct sigaction before = {};
+  ::sigaction(SIGPIPE, nullptr, &before);
   auto state = std::make_unique<State>();
+  ::sigaction(SIGPIPE, &before, nullptr);  // which the library has the program ignore
   set_up(state->http, std::move(page));
   errno = 0;
   const int port = address.port == 0 ? state->http.bind_to_any_port(address.host)
@@ -109,7 +115,11 @@ base::Result<MetricsServer> MetricsServer::start(const std::string& listen, Page
   }
   const bool v6 = address.host.find(':') != std::string::npos;
   state->address = fmt::format("{0}{2}{1}:{3}", v6 ? "[" : "", v6 ? "]" : "", address.host, port);
-  state->thread = std::thread([&http = state->http] { http.listen_after_bind(); });
+  state->thread = std::thread([state = state.get()] {
+    const NoBrokenPipeSignal no_signal;
+    state->http.listen_after_bind();
+    state->ended = true;
+  });
   return MetricsServer(std::move(state));
 }
 

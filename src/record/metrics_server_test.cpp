@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <thread>
 
 namespace ergometer::record {
@@ -50,6 +55,35 @@ TEST(MetricsServer, ClientsThatKeepTheirConnectionLeaveRoomForOthers) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 200);
   }
+}
+
+/// Asks and goes away without waiting.
+void ask_and_leave(const MetricsServer& server) {
+  const int port = std::stoi(server.address().substr(server.address().rfind(':') + 1));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_GT(::write(socket, kRequest.data(), kRequest.size()), 0);
+  ::close(socket);
+}
+
+TEST(MetricsServer, AClientThatLeavesEndsNothing) {
+  const auto server = MetricsServer::start("127.0.0.1:0", [](std::string_view) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    constexpr size_t kMuch = 4 << 20;
+    return MetricsPage{"application/octet-stream", std::string(kMuch, 'x')};
+  });
+  ASSERT_TRUE(server);
+  for (int i = 0; i < 5; ++i) ask_and_leave(*server);
+  EXPECT_TRUE(client(*server).Get("/healthz"));
+  // Programs that this one starts get the signal as ever.
+  struct sigaction now = {};
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
 TEST(MetricsServer, AnAddressInUse) {

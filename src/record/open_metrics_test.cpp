@@ -17,8 +17,8 @@ using run::DeviceKind;
 using run::Metric;
 
 run::Device gpu(int64_t index) {
-  run::Device device = make_device(DeviceKind::kGpu, "NVIDIA H200", index,
-                                   fmt::format("GPU-{}", index));
+  run::Device device =
+      make_device(DeviceKind::kGpu, "NVIDIA H200", index, fmt::format("GPU-{}", index));
   device.host = "node1";
   device.pci_bus_id = "00000000:17:00.0";
   return device;
@@ -45,8 +45,9 @@ TEST(MetricsPage, OpenMetricsInBaseUnits) {
   const auto page = metrics_page(two_gpus(), {}, {}, now_ns(),
                                  "application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1");
   EXPECT_EQ(page.content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
-  EXPECT_EQ(readings(page.body),
-            R"(# HELP ergometer_gpu_power_watts Power as the driver states it, a mean over time or the latest value by architecture; of a node at its plug.
+  EXPECT_EQ(
+      readings(page.body),
+      R"(# HELP ergometer_gpu_power_watts Power as the driver states it, a mean over time or the latest value by architecture; of a node at its plug.
 # TYPE ergometer_gpu_power_watts gauge
 # UNIT ergometer_gpu_power_watts watts
 ergometer_gpu_power_watts{gpu="0",uuid="GPU-0",model="NVIDIA H200",host="node1"} 612.5
@@ -56,7 +57,7 @@ ergometer_gpu_power_watts{gpu="1",uuid="GPU-1",model="NVIDIA H200",host="node1"}
 # UNIT ergometer_gpu_energy_joules joules
 ergometer_gpu_energy_joules_total{gpu="0",uuid="GPU-0",model="NVIDIA H200",host="node1"} 1234.5
 ergometer_gpu_energy_joules_total{gpu="1",uuid="GPU-1",model="NVIDIA H200",host="node1"} 1234.5
-# HELP ergometer_gpu_sm_clock_hertz Clock of the processors.
+# HELP ergometer_gpu_sm_clock_hertz Clock of the streaming multiprocessors, of AMD the compute units.
 # TYPE ergometer_gpu_sm_clock_hertz gauge
 # UNIT ergometer_gpu_sm_clock_hertz hertz
 ergometer_gpu_sm_clock_hertz{gpu="0",uuid="GPU-0",model="NVIDIA H200",host="node1"} 1980000000
@@ -75,9 +76,8 @@ TEST(MetricsPage, TheTextFormatNamesCountersWhole) {
 }
 
 TEST(MetricsPage, DcgmsNamesAndUnits) {
-  const auto page =
-      metrics_page(two_gpus(), {}, {.names = NameSet::kDcgm}, now_ns(),
-                   "application/openmetrics-text");
+  const auto page = metrics_page(two_gpus(), {}, {.names = NameSet::kDcgm}, now_ns(),
+                                 "application/openmetrics-text");
   EXPECT_EQ(page.content_type, "text/plain; version=0.0.4; charset=utf-8");
   const std::string labels =
       R"({gpu="0",UUID="GPU-0",pci_bus_id="00000000:17:00.0",device="nvidia0",)"
@@ -102,8 +102,7 @@ TEST(MetricsPage, DcgmsNamesReadBack) {
     told.push_back(metric);
     snapshot.set(device, metric, {1, 50.0 + static_cast<double>(i)});
   }
-  const auto page =
-      metrics_page(snapshot.look(), {}, {.names = NameSet::kDcgm}, now_ns(), "");
+  const auto page = metrics_page(snapshot.look(), {}, {.names = NameSet::kDcgm}, now_ns(), "");
   std::string timed;  // as the importer reads lines with a time
   for (size_t at = 0; at < page.body.size();) {
     const size_t end = page.body.find('\n', at);
@@ -128,7 +127,8 @@ TEST(MetricsPage, PowerUsageIsThereHoweverTheGpuStatesIt) {
     const auto page = metrics_page(snapshot.look(), {}, {.names = NameSet::kDcgm}, now_ns(), "");
     const size_t at = page.body.find("\nDCGM_FI_DEV_POWER_USAGE{");
     const size_t value = page.body.find("} ", at) + 2;
-    return at == std::string::npos ? "" : page.body.substr(value, page.body.find('\n', value) - value);
+    return at == std::string::npos ? ""
+                                   : page.body.substr(value, page.body.find('\n', value) - value);
   };
   EXPECT_EQ(power_usage(), "");
   snapshot.set(device, Metric::kInstantPower, {1, 100});
@@ -169,20 +169,20 @@ TEST(MetricsPage, ReasonsAreASampleEach) {
 
 TEST(MetricsPage, TheRecordersOwn) {
   RecorderHealth health{.ticks = 100, .missed_ticks = 2, .sources = {}};
-  health.sources.push_back({"nvml", {{.call = "nvmlDeviceGetPowerUsage",
-                                      .count = 800,
-                                      .total_ns = 1'500'000'000,
-                                      .longest_ns = 4'000'000,
-                                      .failed = 3}}});
+  health.sources.push_back({"nvml",
+                            {{.call = "nvmlDeviceGetPowerUsage",
+                              .count = 800,
+                              .total_ns = 1'500'000'000,
+                              .longest_ns = 4'000'000,
+                              .failed = 3}}});
   const std::string body = metrics_page({}, health, {}, now_ns(), "").body;
   const std::string labels = "{source=\"nvml\",call=\"nvmlDeviceGetPowerUsage\"}";
-  for (const std::string& line :
-       {std::string("ergometer_recorder_ticks_total 100\n"),
-        std::string("ergometer_recorder_missed_ticks_total 2\n"),
-        "ergometer_recorder_calls_total" + labels + " 800\n",
-        "ergometer_recorder_failed_calls_total" + labels + " 3\n",
-        "ergometer_recorder_call_seconds_total" + labels + " 1.5\n",
-        "ergometer_recorder_longest_call_seconds" + labels + " 0.004\n"})
+  for (const std::string& line : {std::string("ergometer_recorder_ticks_total 100\n"),
+                                  std::string("ergometer_recorder_missed_ticks_total 2\n"),
+                                  "ergometer_recorder_calls_total" + labels + " 800\n",
+                                  "ergometer_recorder_failed_calls_total" + labels + " 3\n",
+                                  "ergometer_recorder_call_seconds_total" + labels + " 1.5\n",
+                                  "ergometer_recorder_longest_call_seconds" + labels + " 0.004\n"})
     EXPECT_NE(body.find('\n' + line), std::string::npos) << line << body;
 }
 
@@ -195,11 +195,12 @@ std::string own_rows() {
     const ExportedName& own = own_name(metric);
     const ExportedName* const dcgm = dcgm_name(metric);
     const bool counter = run::metric_info(metric).counter;
-    const std::string other =
-        dcgm == nullptr ? "" : fmt::format("`{}` ({})", dcgm->name, dcgm->unit.empty() ? "1" : dcgm->unit);
-    text += fmt::format("| `{}{}` | {} | {} | {} | {} |\n", own.name, counter ? "_total" : "",
-                        run::metric_info(metric).name, counter ? "counter" : "gauge", own.help,
-                        other);
+    const std::string other = dcgm == nullptr ? ""
+                                              : fmt::format("`{}` ({})", dcgm->name,
+                                                            dcgm->unit.empty() ? "1" : dcgm->unit);
+    text +=
+        fmt::format("| `{}{}` | {} | {} | {} | {} |\n", own.name, counter ? "_total" : "",
+                    run::metric_info(metric).name, counter ? "counter" : "gauge", own.help, other);
   }
   return text;
 }
@@ -207,9 +208,8 @@ std::string own_rows() {
 TEST(MetricsDocument, ListsEveryMetric) {
   std::ifstream in(ERGOMETER_SOURCE_DIR "/docs/metrics.md");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_NE(text.find(own_rows()), std::string::npos)
-      << "docs/metrics.md should hold these rows:\n"
-      << own_rows();
+  EXPECT_NE(text.find(own_rows()), std::string::npos) << "docs/metrics.md should hold these rows:\n"
+                                                      << own_rows();
 }
 
 TEST(MetricsDocument, ListsTheRecordersOwn) {

@@ -5,8 +5,8 @@ namespace ergometer::record {
 size_t Snapshot::add_device(const run::Device& device) {
   const std::lock_guard lock(mutex_);
   constexpr auto kMetrics = static_cast<size_t>(run::Metric::kCount);
-  latest_.push_back({device, std::vector<std::optional<run::Sample>>(kMetrics),
-                     std::vector<int64_t>(kMetrics)});
+  latest_.push_back(
+      {device, std::vector<std::optional<run::Sample>>(kMetrics), std::vector<int64_t>(kMetrics)});
   latest_.back().device.series.clear();
   return latest_.size() - 1;
 }

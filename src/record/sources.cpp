@@ -97,9 +97,9 @@ base::Result<Sources> open_sources(const SourceOptions& options) {
     ERGOMETER_TRY(opener.open(kind, options));
   ERGOMETER_TRY(open_controller(opener, options));
   // The node's power counts once: who adds up nodes must not find one twice.
-  ERGOMETER_TRY(opener.open(
-      {"hwmon", open_hwmon},
-      opener.knows_node_power() ? without(options, run::Metric::kPower) : options));
+  ERGOMETER_TRY(opener.open({"hwmon", open_hwmon}, opener.knows_node_power()
+                                                       ? without(options, run::Metric::kPower)
+                                                       : options));
   for (const Kind& kind : {Kind{"infiniband", open_infiniband}, Kind{"ethernet", open_ethernet},
                            Kind{"proc", open_proc}})
     ERGOMETER_TRY(opener.open(kind, options));

@@ -27,8 +27,8 @@ std::string why_missing(const Sources& sources, std::string_view name) {
 /// No GPU driver, whatever machine this runs on.
 SourceOptions without_gpus(const FakeTree& tree) {
   SourceOptions options = tree.options();
-  options.nvml_libraries = options.amd_smi_libraries = options.rocm_smi_libraries = {
-      "/nonexistent.so"};
+  options.nvml_libraries = options.amd_smi_libraries =
+      options.rocm_smi_libraries = {"/nonexistent.so"};
   return options;
 }
 
@@ -54,8 +54,7 @@ TEST(OpenSources, EveryOneOpensOrSaysWhyNot) {
   EXPECT_NE(find(*sources, "proc"), nullptr);
   ASSERT_NE(find(*sources, "hwmon"), nullptr);
   EXPECT_TRUE(gives(*find(*sources, "hwmon"), Metric::kPower));
-  for (const char* name :
-       {"nvml", "amd", "rapl", "redfish", "ipmi", "infiniband", "ethernet"})
+  for (const char* name : {"nvml", "amd", "rapl", "redfish", "ipmi", "infiniband", "ethernet"})
     EXPECT_FALSE(why_missing(*sources, name).empty()) << name;
 }
 

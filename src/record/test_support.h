@@ -35,7 +35,9 @@ class FakeTree {
   void remove(const std::string& path) const {
     std::filesystem::remove_all(std::filesystem::path(root_) / path);
   }
-  std::string path(const std::string& of = "") const { return of.empty() ? root_ : root_ + '/' + of; }
+  std::string path(const std::string& of = "") const {
+    return of.empty() ? root_ : root_ + '/' + of;
+  }
 
   /// What looks here for everything and asks no controller.
   SourceOptions options() const {

@@ -81,11 +81,10 @@ TEST_P(ReplayUpdates, EachOnce) {
   for (const double speed : {0.0, 1e4}) expect_same(play(path, speed), path, GetParam().updates);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    RealSensors, ReplayUpdates,
-    ::testing::Values(Recorded{"telemetry/gpu-power-benchmark/a100.csv", 126},
-                      Recorded{"telemetry/gpu-power-benchmark/v100.csv", 935},
-                      Recorded{"telemetry/zeus/zeus_monitor_sample.csv", 9}));
+INSTANTIATE_TEST_SUITE_P(RealSensors, ReplayUpdates,
+                         ::testing::Values(Recorded{"telemetry/gpu-power-benchmark/a100.csv", 126},
+                                           Recorded{"telemetry/gpu-power-benchmark/v100.csv", 935},
+                                           Recorded{"telemetry/zeus/zeus_monitor_sample.csv", 9}));
 
 /// Rows of numbers under a header.
 std::vector<std::vector<double>> rows(const std::string& file) {
@@ -103,7 +102,8 @@ std::vector<std::vector<double>> rows(const std::string& file) {
 
 /// The A100 under a square wave: see tests/data/a100-square-wave/README.md.
 TEST(ReplayEnergy, WithinOnePercentOfTheMeter) {
-  constexpr int64_t kStart = 1'689'325'966;  // seconds since 1970; the recording's clock begins at 0
+  constexpr int64_t kStart =
+      1'689'325'966;  // seconds since 1970; the recording's clock begins at 0
   const FakeTree tree;
   std::string text = "timestamp, power.draw.instant [W]\n";
   for (const auto& row : rows("nvidia-smi.csv")) {

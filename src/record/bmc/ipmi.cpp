@@ -25,8 +25,8 @@ struct Question {
   void (*read)(std::string_view, NodeReadings&);
 };
 enum : size_t { kPowerReading, kSensors };
-constexpr auto kQuestions = std::to_array<Question>(
-    {{"dcmi power reading", read_dcmi_power}, {"-c sdr", read_sdr}});
+constexpr auto kQuestions =
+    std::to_array<Question>({{"dcmi power reading", read_dcmi_power}, {"-c sdr", read_sdr}});
 
 class IpmiSource : public Source {
  public:

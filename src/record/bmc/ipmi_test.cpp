@@ -58,8 +58,8 @@ class Ipmitool : public ::testing::Test {
  protected:
   /// A program that answers by its first word.
   SourceOptions program(const std::string& dcmi, const std::string& sdr) {
-    tree_.write("ipmitool", "#!/bin/sh\ncase \"$1\" in\ndcmi) " + dcmi + ";;\n-c) " + sdr +
-                                ";;\nesac\n");
+    tree_.write("ipmitool",
+                "#!/bin/sh\ncase \"$1\" in\ndcmi) " + dcmi + ";;\n-c) " + sdr + ";;\nesac\n");
     std::filesystem::permissions(tree_.path("ipmitool"), std::filesystem::perms::owner_all);
     SourceOptions options = tree_.options();
     options.ipmitool = tree_.path("ipmitool");
@@ -117,9 +117,15 @@ TEST(Program, ThatTakesTooLongIsEndedWithWhatItStarted) {
   EXPECT_NE(text.error().message.find("no answer within 0.2 s"), std::string::npos);
 }
 
+TEST(Program, ThatClosesItsOutputAndStaysIsEndedToo) {
+  const auto text = run_program({"/bin/sh", "-c", "exec >&- 2>&-; sleep 30"}, 0.2);
+  ASSERT_FALSE(text);
+  EXPECT_NE(text.error().message.find("no answer within 0.2 s"), std::string::npos);
+}
+
 TEST(Program, WithMuchToSayOnBothSides) {
-  const auto text = run_program(
-      {"/bin/sh", "-c", "head -c 200000 /dev/zero >&2; head -c 300000 /dev/zero"}, 30);
+  const auto text =
+      run_program({"/bin/sh", "-c", "head -c 200000 /dev/zero >&2; head -c 300000 /dev/zero"}, 30);
   ASSERT_TRUE(text);
   EXPECT_EQ(text->size(), 300000U);
 }

@@ -8,7 +8,7 @@ using run::Metric;
 
 namespace {
 
-constexpr auto kGiven = {Metric::kPower,    Metric::kInletTemperature, Metric::kOutletTemperature,
+constexpr auto kGiven = {Metric::kPower, Metric::kInletTemperature, Metric::kOutletTemperature,
                          Metric::kFanSpeed, Metric::kFan};
 
 std::optional<double> mean(const NodeReadings::Mean& of) {

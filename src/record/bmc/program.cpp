@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <thread>
 
 extern char** environ;
 
@@ -50,7 +52,8 @@ struct Pipe {
 base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe& out,
                           const Pipe& problems) {
   std::vector<char*> words;
-  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : arguments)
+    words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -61,8 +64,7 @@ base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe&
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t process = -1;
-  const int failed =
-      posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ);
+  const int failed = posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) return missing(fmt::format("{}: {}", arguments[0], ::strerror(failed)));
@@ -93,11 +95,20 @@ bool read_both(Pipe& out, std::string& text, Pipe& problems, std::string& proble
   return true;
 }
 
-int wait_for(pid_t process) {
+/// The status of a program that closed its output and may yet not have ended; nothing behind `end`.
+std::optional<int> wait_until(pid_t process, Clock::time_point end) {
   int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(process, &status, WNOHANG) == 0) {
+    if (Clock::now() >= end) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return status;
+}
+
+/// What it started is ended with it.
+void end_now(pid_t process) {
+  ::kill(-process, SIGKILL);
+  while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
 }  // namespace
@@ -111,16 +122,18 @@ base::Result<std::string> run_program(const std::vector<std::string>& arguments,
   Pipe::close(out.write);
   Pipe::close(problems.write);
   std::string text, problem;
-  const bool in_time = read_both(out, text, problems, problem, end);
-  if (!in_time) ::kill(-process, SIGKILL);
-  const int status = wait_for(process);
+  const bool closed = read_both(out, text, problems, problem, end);
+  const auto status = closed ? wait_until(process, end) : std::nullopt;
   const std::string command = fmt::format("{}", fmt::join(arguments, " "));
-  if (!in_time) return missing(fmt::format("{}: no answer within {} s", command, limit_s));
-  if (status == 0) return text;
+  if (!status) {
+    end_now(process);
+    return missing(fmt::format("{}: no answer within {} s", command, limit_s));
+  }
+  if (*status == 0) return text;
   problem.resize(std::min(problem.size(), problem.find('\n')));
   if (problem.empty())
-    problem = WIFEXITED(status) ? fmt::format("ended with status {}", WEXITSTATUS(status))
-                                : fmt::format("was ended by signal {}", WTERMSIG(status));
+    problem = WIFEXITED(*status) ? fmt::format("ended with status {}", WEXITSTATUS(*status))
+                                 : fmt::format("was ended by signal {}", WTERMSIG(*status));
   return missing(fmt::format("{}: {}", command, problem));
 }
 

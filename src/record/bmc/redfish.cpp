@@ -102,8 +102,7 @@ void Discovery::add_sensors(const std::string& chassis) {
 base::Result<std::vector<std::string>> Discovery::documents() {
   ERGOMETER_ASSIGN(const std::string root, client_.get("/redfish/v1/"));
   const std::string chassis_list = redfish_link(root, "Chassis");
-  if (chassis_list.empty())
-    return missing("/redfish/v1/ is no Redfish service with chassis");
+  if (chassis_list.empty()) return missing("/redfish/v1/ is no Redfish service with chassis");
   ERGOMETER_ASSIGN(const std::string list, client_.get(chassis_list));
   for (const std::string& path : redfish_members(list)) {
     const std::string chassis = get(path);
@@ -160,8 +159,8 @@ base::Result<void> RedfishSource::find(const SourceOptions& options) {
   ERGOMETER_TRY(ask(readings));
   metrics_ = readings.metrics();
   if (metrics_.empty())
-    return missing(fmt::format("{}: its chassis state no power, inlet, outlet or fan",
-                               options.redfish));
+    return missing(
+        fmt::format("{}: its chassis state no power, inlet, outlet or fan", options.redfish));
   std::erase_if(metrics_, [&](Metric metric) { return !options.wants(metric); });
   if (metrics_.empty()) return missing("gives none of the metrics asked for");
   node_.uuid = discovery.chassis();

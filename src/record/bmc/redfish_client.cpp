@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "record/broken_pipe.h"
 
 namespace ergometer::record {
 
@@ -17,8 +18,8 @@ struct RedfishClient::State {
   std::string url;
   httplib::Client http;
   std::string user, password;
-  httplib::Headers login;       ///< what every request carries
-  std::string session;          ///< where it is ended
+  httplib::Headers login;  ///< what every request carries
+  std::string session;     ///< where it is ended
   bool logged_in = false;
 
   base::Result<void> log_in();
@@ -31,6 +32,14 @@ constexpr int kUnauthorized = 401, kForbidden = 403;
 
 tl::unexpected<base::Error> missing(std::string why) {
   return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
+}
+
+/// This machine itself, or a tunnel that begins here.
+bool is_loopback(std::string_view host) {
+  if (host.starts_with("[::1]")) return true;
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 bool is_success(int status) { return status >= 200 && status < 300; }
@@ -50,10 +59,8 @@ base::Result<std::string> origin_of(const std::string& url) {
   if (origin.size() == host) return wrong("names no host");
   if (origin.find('@') != std::string::npos)
     return wrong("a password belongs into a file, not into the URL");
-  const std::string_view name = std::string_view(origin).substr(host);
-  const bool here = name.starts_with("127.") || name.starts_with("localhost") ||
-                    name.starts_with("[::1]");
-  if (!tls && !here) return wrong("over plain HTTP everyone on the way reads the password");
+  if (!tls && !is_loopback(std::string_view(origin).substr(host)))
+    return wrong("over plain HTTP everyone on the way reads the password");
   return origin;
 }
 
@@ -117,8 +124,14 @@ base::Result<RedfishClient> RedfishClient::make(const RedfishOptions& options) {
 }
 
 RedfishClient::~RedfishClient() {
-  // Controllers keep few sessions: one left open is missed by the next who logs in.
-  if (state_ && !state_->session.empty()) state_->http.Delete(state_->session, state_->login);
+  // Controllers keep few sessions: one left open is missed by the next who logs in. One that does
+  // not answer is not waited for.
+  if (!state_ || state_->session.empty()) return;
+  constexpr time_t kLimitS = 2;
+  const NoBrokenPipeSignal no_signal;
+  state_->http.set_connection_timeout(kLimitS);
+  state_->http.set_read_timeout(kLimitS);
+  state_->http.Delete(state_->session, state_->login);
 }
 
 /// Opens a session; without a session service every request carries the password.
@@ -145,6 +158,7 @@ base::Result<void> RedfishClient::State::log_in() {
 
 base::Result<std::string> RedfishClient::get(const std::string& path) {
   State& state = *state_;
+  const NoBrokenPipeSignal no_signal;
   for (bool again : {false, true}) {
     if (!state.user.empty() && !state.logged_in) ERGOMETER_TRY(state.log_in());
     const auto answer = state.http.Get(path, state.login);

@@ -48,13 +48,17 @@ TEST(RedfishDocument, WithoutATotalTheSuppliesThatAreThere) {
 TEST(RedfishDocument, WhatCameInTheirPlace) {
   NodeReadings readings;
   read_redfish(R"({"@odata.type": "#EnvironmentMetrics.v1_3_0.EnvironmentMetrics",
-                   "PowerWatts": {"Reading": 7500}})", readings);
+                   "PowerWatts": {"Reading": 7500}})",
+               readings);
   read_redfish(R"({"@odata.type": "#ThermalMetrics.v1_0_1.ThermalMetrics",
-                   "TemperatureSummaryCelsius": {"Intake": {"Reading": 22.5}}})", readings);
+                   "TemperatureSummaryCelsius": {"Intake": {"Reading": 22.5}}})",
+               readings);
   read_redfish(R"({"@odata.type": "#Fan.v1_3_0.Fan",
-                   "SpeedPercent": {"Reading": 45, "SpeedRPM": 7000}})", readings);
+                   "SpeedPercent": {"Reading": 45, "SpeedRPM": 7000}})",
+               readings);
   read_redfish(R"({"@odata.type": "#Sensor.v1_7_0.Sensor", "ReadingType": "Temperature",
-                   "PhysicalContext": "Exhaust", "Reading": 40})", readings);
+                   "PhysicalContext": "Exhaust", "Reading": 40})",
+               readings);
   EXPECT_EQ(readings.value(Metric::kPower), 7500);
   EXPECT_EQ(readings.value(Metric::kInletTemperature), 22.5);
   EXPECT_EQ(readings.value(Metric::kOutletTemperature), 40);
@@ -67,7 +71,8 @@ TEST(RedfishDocument, NothingOfItIsNeeded) {
   EXPECT_FALSE(read_redfish("", readings));
   EXPECT_FALSE(read_redfish("[1]", readings));
   EXPECT_TRUE(read_redfish(R"({"@odata.type": "#Power.v1", "PowerControl": [{}],
-                               "PowerSupplies": {"a": 3}})", readings));
+                               "PowerSupplies": {"a": 3}})",
+                           readings));
   EXPECT_TRUE(readings.metrics().empty());
   EXPECT_EQ(redfish_members(R"({"Members": [{"@odata.id": "/a"}, {}, 3]})"),
             (std::vector<std::string>{"/a"}));

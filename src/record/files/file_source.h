@@ -22,7 +22,7 @@ struct FileSensor {
   std::vector<File> files;
   bool mean = false;        ///< of the files instead of their sum
   int64_t interval_ns = 0;  ///< not looked at more often
-  double wraps_at = 0;      ///< a counter of one file that goes on at 0 behind this; 0: it never does
+  double wraps_at = 0;  ///< a counter of one file that goes on at 0 behind this; 0: it never does
 };
 
 /// Devices and sensors as a source finds them.

@@ -46,8 +46,7 @@ FoundSensors two_sensors(const FakeTree& tree) {
   FoundSensors found;
   found.devices = {make_device(run::DeviceKind::kNode, "silent"),
                    make_device(run::DeviceKind::kNode, "here")};
-  found.sensors.push_back(
-      {.device = 0, .metric = Metric::kPower, .files = {{tree.path("none")}}});
+  found.sensors.push_back({.device = 0, .metric = Metric::kPower, .files = {{tree.path("none")}}});
   found.sensors.push_back(
       {.device = 1, .metric = Metric::kPower, .files = {{tree.path("a")}, {tree.path("b"), 10}}});
   found.sensors.push_back({.device = 1,
@@ -65,8 +64,7 @@ TEST(FileSource, SumsMeansAndLeavesOutWhatIsSilent) {
   ASSERT_TRUE(source);
   ASSERT_EQ((*source)->devices().size(), 1U);
   EXPECT_EQ((*source)->devices()[0].name, "here");
-  EXPECT_EQ(look(**source),
-            (Look{{{0, Metric::kPower}, 53}, {{0, Metric::kInletTemperature}, 4}}));
+  EXPECT_EQ(look(**source), (Look{{{0, Metric::kPower}, 53}, {{0, Metric::kInletTemperature}, 4}}));
 }
 
 TEST(FileSource, ADeviceThatVanishesIsNotedOnce) {

@@ -32,8 +32,7 @@ void KeptFile::close() {
 
 std::optional<std::string_view> KeptFile::read() {
   if (descriptor_ < 0) descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t bytes =
-      descriptor_ < 0 ? -1 : ::pread(descriptor_, text_.data(), text_.size(), 0);
+  const ssize_t bytes = descriptor_ < 0 ? -1 : ::pread(descriptor_, text_.data(), text_.size(), 0);
   if (bytes < 0) {
     error_ = errno;
     close();

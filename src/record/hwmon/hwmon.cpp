@@ -48,9 +48,8 @@ std::string lower(std::string text) {
 }
 
 bool has_word(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.find(word) != std::string::npos;
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 /// "temp1" of "temp1_input", for inputs of one type.
@@ -127,9 +126,8 @@ void Finder::add_amd_package(const std::string& chip) {
   if (best.empty()) return;
   const int64_t index = amd_packages_++;
   const size_t device = add_device(run::DeviceKind::kCpu, index, fmt::format("package-{}", index));
-  found_.sensors.push_back({.device = device,
-                            .metric = Metric::kCpuTemperature,
-                            .files = {{best + "_input", kMilli}}});
+  found_.sensors.push_back(
+      {.device = device, .metric = Metric::kCpuTemperature, .files = {{best + "_input", kMilli}}});
 }
 
 void Finder::add_meter(const std::string& chip) {

@@ -40,8 +40,8 @@ std::vector<FileSensor::File> bytes(const RdmaPort& port, const std::string& sys
 
 void add_port(const RdmaPort& port, const std::string& sys, FoundSensors& found) {
   const size_t device = found.devices.size();
-  found.devices.push_back(make_device(run::DeviceKind::kPort, port.name,
-                                      static_cast<int64_t>(device), port.uuid));
+  found.devices.push_back(
+      make_device(run::DeviceKind::kPort, port.name, static_cast<int64_t>(device), port.uuid));
   const auto add = [&](Metric metric, std::vector<FileSensor::File> files, int64_t interval_ns) {
     found.sensors.push_back({.device = device,
                              .metric = metric,
@@ -64,11 +64,11 @@ void add_port(const RdmaPort& port, const std::string& sys, FoundSensors& found)
 Opened open_infiniband(const SourceOptions& options) {
   FoundSensors found;
   for (const RdmaPort& port : rdma_ports(options.sys)) add_port(port, options.sys, found);
-  return open_files({.name = "infiniband",
-                     .none = fmt::format("{}/class/infiniband holds no port that is up and counts",
-                                         options.sys),
-                     .denied = ""},
-                    std::move(found), options);
+  return open_files(
+      {.name = "infiniband",
+       .none = fmt::format("{}/class/infiniband holds no port that is up and counts", options.sys),
+       .denied = ""},
+      std::move(found), options);
 }
 
 }  // namespace ergometer::record

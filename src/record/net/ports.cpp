@@ -55,8 +55,7 @@ std::vector<std::string> ethernet_interfaces(const std::string& sys) {
     const std::string folder = sys + "/class/net/" + name;
     constexpr const char* kEthernet = "1";  // ARPHRD_ETHER
     return !exists(folder + "/device") || exists(folder + "/phy80211") ||
-           read_line(folder + "/type") != kEthernet ||
-           read_line(folder + "/operstate") == "down" ||
+           read_line(folder + "/type") != kEthernet || read_line(folder + "/operstate") == "down" ||
            std::find(taken.begin(), taken.end(), name) != taken.end();
   });
   return names;

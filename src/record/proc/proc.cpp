@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <string.h>
 
-
 #include "record/files/call_timer.h"
 #include "record/files/kept_file.h"
 #include "record/files/make_device.h"
@@ -67,8 +66,8 @@ base::Result<void> ProcSource::check() {
   std::erase_if(metrics_, [&](Metric metric) {
     const auto text = file_of(metric).read();
     if (text) return false;
-    problem = fmt::format("{}: {}", file_of(metric).path(),
-                          ::strerror(file_of(metric).error_number()));
+    problem =
+        fmt::format("{}: {}", file_of(metric).path(), ::strerror(file_of(metric).error_number()));
     return true;
   });
   if (metrics_.empty()) return missing(problem);

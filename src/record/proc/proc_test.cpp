@@ -38,8 +38,7 @@ TEST(Proc, OfTheNode) {
   const auto source = open_proc(tree.options());
   ASSERT_TRUE(source);
   EXPECT_EQ((*source)->devices()[0].kind, run::DeviceKind::kNode);
-  EXPECT_EQ(look(**source),
-            (Look{{{0, Metric::kLoad}, 12.5}, {{0, Metric::kMemoryUsed}, 614400}}));
+  EXPECT_EQ(look(**source), (Look{{{0, Metric::kLoad}, 12.5}, {{0, Metric::kMemoryUsed}, 614400}}));
   tree.write("proc/stat", "cpu  175 0 0 925 0 0 0 0 0 0\n");
   EXPECT_EQ((look(**source)[{0, Metric::kCpuUtilization}]), 75);
 }

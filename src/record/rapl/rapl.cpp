@@ -25,9 +25,8 @@ bool is_zone(const std::string& name, const std::string& parent) {
 }
 
 FileSensor energy_of(const std::string& zone, size_t device, run::Metric metric) {
-  FileSensor sensor{.device = device,
-                    .metric = metric,
-                    .files = {{zone + "/energy_uj", kMicrojoule}}};
+  FileSensor sensor{
+      .device = device, .metric = metric, .files = {{zone + "/energy_uj", kMicrojoule}}};
   if (const auto most = read_line(zone + "/max_energy_range_uj"))
     sensor.wraps_at = leading_number(*most).value_or(0);
   return sensor;
@@ -36,8 +35,7 @@ FileSensor energy_of(const std::string& zone, size_t device, run::Metric metric)
 void add_package(const std::string& folder, const std::string& zone, const std::string& name,
                  FoundSensors& found) {
   const size_t device = found.devices.size();
-  found.devices.push_back(
-      make_device(run::DeviceKind::kCpu, name, static_cast<int64_t>(device)));
+  found.devices.push_back(make_device(run::DeviceKind::kCpu, name, static_cast<int64_t>(device)));
   found.sensors.push_back(energy_of(folder, device, run::Metric::kEnergy));
   for (const std::string& part : entries(folder)) {
     const std::string path = folder + '/' + part;

@@ -67,9 +67,8 @@ ReplaySource::ReplaySource(const SourceOptions& options, run::DeviceLog log)
 
 void ReplaySource::add(run::Device device, const SourceOptions& options) {
   std::vector<run::Series> series = std::move(device.series);
-  std::erase_if(series, [&](const run::Series& s) {
-    return s.samples.empty() || !options.wants(s.metric);
-  });
+  std::erase_if(
+      series, [&](const run::Series& s) { return s.samples.empty() || !options.wants(s.metric); });
   if (series.empty()) return;
   for (size_t i = 0; i < series.size(); ++i) {
     next_.push({series[i].samples.front().time_ns, devices_.size(), i, 0});
@@ -120,9 +119,9 @@ Opened open_replay(const SourceOptions& options) {
   if (!telemetry.any) {
     // A file that is not there is told by its own message.
     ERGOMETER_TRY(importer::open_file(options.replay));
-    return base::input_error(fmt::format(
-        "{}: a Run with telemetry, or a file of telemetry, is expected to play back",
-        options.replay));
+    return base::input_error(
+        fmt::format("{}: a Run with telemetry, or a file of telemetry, is expected to play back",
+                    options.replay));
   }
   auto source = std::make_unique<ReplaySource>(options, std::move(telemetry.log));
   if (source->empty())
