@@ -68,7 +68,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer analyze nvidia-smi.csv\n"
      "  ergometer analyze result_0.txt power/result_0/\n",
      "FILE", 1, 65536, analyze_flags, run_analyze},
-    {"import", "Keep traces and telemetry of other tools as a Run file", "import FILE|FOLDER... --out FILE",
+    {"import", "Keep traces and telemetry of other tools as a Run file",
+     "import FILE|FOLDER... --out FILE",
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},
