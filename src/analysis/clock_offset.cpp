@@ -205,6 +205,15 @@ bool ends_together(CollectiveKind kind) {
 /// Differences of a rank's clock to another's, by the two traces' positions: to, from.
 using Differences = std::map<std::pair<size_t, size_t>, std::vector<ClockDifference>>;
 
+/// How far the ends of one collective may lie apart. NCCL moves data through buffers cut into 8
+/// steps (NCCL_STEPS), so ranks of a ring end within about an eighth of the transfer; assumed, and
+/// never below 20 us. Not beyond the shortest kernel: see the header.
+double end_bound_ns(int64_t shortest_ns) {
+  constexpr int64_t kSteps = 8, kLeast = 20'000;
+  return static_cast<double>(
+      std::max<int64_t>(1, std::min(shortest_ns, std::max(kLeast, shortest_ns / kSteps))));
+}
+
 void add_differences(const std::vector<run::RankTrace>& ranks, const std::vector<int64_t>& base,
                      const CollectiveInstance& one, Differences& all) {
   const auto event = [&](const CollectiveCall& call) -> const run::GpuEvent& {
@@ -220,7 +229,7 @@ void add_differences(const std::vector<run::RankTrace>& ranks, const std::vector
     const int64_t end = plus(event(call).end_ns(), base[call.trace]);
     if (const auto offset = difference(to_end, end))
       all[{to.trace, call.trace}].push_back(
-          {end, static_cast<double>(*offset), static_cast<double>(std::max<int64_t>(shortest, 1))});
+          {end, static_cast<double>(*offset), end_bound_ns(shortest)});
   }
 }
 

@@ -67,8 +67,9 @@ struct ClockTable {
 };
 /// From the ends of all-reduces, all-gathers, reduce-scatters and all-to-alls: none can end on any
 /// rank before the last rank joined, nor long after it ended there, and the rank that joined last
-/// has the shortest kernel. So ends differ by no more than that kernel's length. Ranks that share
-/// no group with the reference are reached over others; uncertainties add up.
+/// has the shortest kernel. So ends differ by no more than that kernel's length; an eighth of it is
+/// taken (20 us at least), for data moves in steps. Ranks that share no group with the reference
+/// are reached over others; uncertainties add up.
 ClockTable align_clocks(const std::vector<run::RankTrace>& ranks,
                         const MatchedCollectives& collectives);
 

@@ -182,7 +182,7 @@ TEST(CriticalPath, AddsUpAndAReplayWithNothingFreeIsTheSpan) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Solved solved = solve(random_ranks(seed));
     expect_whole(solved.path);
-    EXPECT_EQ(replayed_span(solved.graph, kNoKind), solved.path.span_ns) << seed;
+    EXPECT_EQ(replayed_span(solved.graph, {}), solved.path.span_ns) << seed;
     for (const PathShare& kind : solved.path.kinds) EXPECT_LE(kind.saved_if_free_ns, solved.path.span_ns);
     EXPECT_GT(saved(solved.path, "gemm"), 0);
   }
@@ -194,9 +194,11 @@ TEST(CriticalPath, SlackSavesNothing) {
                                TestTrace(1).kernel(0, 100).collective(100, 110, 1).trace});
   const auto softmax = std::find(solved.graph.kinds.begin(), solved.graph.kinds.end(), "softmax");
   ASSERT_NE(softmax, solved.graph.kinds.end());
-  EXPECT_EQ(replayed_span(solved.graph,
-                          static_cast<uint32_t>(softmax - solved.graph.kinds.begin())),
-            110);
+  const auto kind = static_cast<uint32_t>(softmax - solved.graph.kinds.begin());
+  EXPECT_EQ(replayed_span(solved.graph, {.free_kind = kind}), 110);
+  // Rank 1 twice as fast: it joins at 50.
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .faster_by = 0.5}), 60);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 0, .faster_by = 0.5}), 110);
 }
 
 // Messages: rank 1's receive waits for rank 0's send; groups of two pair them.

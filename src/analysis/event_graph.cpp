@@ -239,44 +239,51 @@ EventGraph GraphBuilder::build(const MatchedCollectives& collectives) {
   return std::move(graph_);
 }
 
-/// Plays the graph again, some of it taking no time.
-class Replay {
+class Player {
  public:
-  Replay(const EventGraph& graph, uint32_t free_kind, bool cpu_free)
-      : graph_(graph), free_kind_(free_kind), cpu_free_(cpu_free) {}
+  Player(const EventGraph& graph, const Replay& replay) : graph_(graph), replay_(replay) {}
   int64_t span();
 
  private:
+  int64_t duration(const EventNode& node) const;
   int64_t end(size_t node) const;
   int64_t start(const EventNode& node) const;
   int64_t launch(const EventNode& node) const;
 
   const EventGraph& graph_;
-  uint32_t free_kind_;
-  bool cpu_free_;
+  const Replay& replay_;
   std::vector<int64_t> start_;       ///< by node
   std::vector<int64_t> last_start_;  ///< by meeting
 };
 
-int64_t Replay::end(size_t index) const {
-  const EventNode& node = graph_.nodes[index];
-  const bool meets = node.meeting != EventNode::kNone;
-  const int64_t from = meets ? last_start_[node.meeting] : start_[index];
-  if (node.kind == free_kind_) return from;
-  return from + node.end_ns - (meets ? graph_.meetings[node.meeting].last_ns : node.start_ns);
+/// Of a collective, from the last rank's arrival on.
+int64_t Player::duration(const EventNode& node) const {
+  if (node.kind == replay_.free_kind) return 0;
+  if (node.meeting != EventNode::kNone)
+    return node.end_ns - graph_.meetings[node.meeting].last_ns;
+  const int64_t was = node.end_ns - node.start_ns;
+  const bool own = node.rank == replay_.faster_rank &&
+                   !graph_.kinds[node.kind].starts_with("collective");
+  return own ? static_cast<int64_t>(replay_.faster_by * static_cast<double>(was)) : was;
 }
 
-int64_t Replay::launch(const EventNode& node) const {
+int64_t Player::end(size_t index) const {
+  const EventNode& node = graph_.nodes[index];
+  const bool meets = node.meeting != EventNode::kNone;
+  return (meets ? last_start_[node.meeting] : start_[index]) + duration(node);
+}
+
+int64_t Player::launch(const EventNode& node) const {
   const int64_t begin = graph_.nodes.front().start_ns;
   if (node.cpu_after == EventNode::kNone)
-    return cpu_free_ ? std::min(begin, node.launch_ns) : node.launch_ns;
+    return replay_.cpu_free ? std::min(begin, node.launch_ns) : node.launch_ns;
   const int64_t synchronized = end(node.cpu_after);
-  return cpu_free_ ? synchronized
+  return replay_.cpu_free ? synchronized
                    : node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
 }
 
 /// As long after the last of what it waits for as it was.
-int64_t Replay::start(const EventNode& node) const {
+int64_t Player::start(const EventNode& node) const {
   int64_t was = INT64_MIN, now = INT64_MIN;
   const auto after = [&](int64_t then, int64_t when) {
     was = std::max(was, then);
@@ -297,7 +304,7 @@ int64_t Replay::start(const EventNode& node) const {
   return was == INT64_MIN ? node.start_ns : now + node.start_ns - was;
 }
 
-int64_t Replay::span() {
+int64_t Player::span() {
   if (graph_.nodes.empty()) return 0;
   start_.resize(graph_.nodes.size());
   last_start_.assign(graph_.meetings.size(), INT64_MIN);
@@ -321,10 +328,8 @@ EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
   return GraphBuilder(ranks, clocks, labels).build(collectives);
 }
 
-int64_t replayed_span(const EventGraph& graph, uint32_t free_kind) {
-  return Replay(graph, free_kind, false).span();
+int64_t replayed_span(const EventGraph& graph, const Replay& replay) {
+  return Player(graph, replay).span();
 }
-
-int64_t span_without_cpu(const EventGraph& graph) { return Replay(graph, kNoKind, true).span(); }
 
 }  // namespace ergometer::analysis

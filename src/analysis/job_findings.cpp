@@ -104,16 +104,19 @@ std::string straggler_advice(const GroupSkew& skew) {
 }
 
 Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s, size_t ranks) {
-  Finding f = priced("straggler", seconds(skew.caused_waiting_ns) / static_cast<double>(ranks),
-                     span_s);
+  const bool replayed = skew.saved_if_equal_ns >= 0;
+  Finding f = replayed
+                  ? priced("straggler", seconds(skew.saved_if_equal_ns), seconds(report.path.span_ns))
+                  : priced("straggler",
+                           seconds(skew.caused_waiting_ns) / static_cast<double>(ranks), span_s);
   f.what = fmt::format(
-      "Rank {} holds up {}: it is the last to join {} of the {} collectives that ranks join apart, "
-      "{}, and costs a waiting rank {} each.",
-      skew.rank, group_name(skew), share(skew.last_share), skew.skewed,
-      skew.persistent ? "throughout" : "not throughout",
-      time(seconds(skew.caused_waiting_ns) /
-           (skew.last_share * static_cast<double>(skew.skewed) *
-            std::max(1.0, static_cast<double>(skew.members.size()) - 1))));
+      "Rank {} holds up {}: the others wait {} in all for it, in {} of the {} collectives that "
+      "ranks join apart, {}.",
+      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)), share(skew.last_share),
+      skew.skewed, skew.persistent ? "throughout" : "not throughout");
+  if (replayed)
+    f.what += fmt::format(" If it computed as fast as they do, the {} of all ranks would shrink by {}.",
+                          time(seconds(report.path.span_ns)), time(f.cost_s));
   f.what += cause_text(skew) + condition_text(skew);
   f.try_next = straggler_advice(skew);
   const bool slower = skew.condition && skew.condition->sm_clock_mhz.value_or(0) <
@@ -282,11 +285,18 @@ Finding deviation(const std::vector<const PeerDeviation*>& of_gpu, const JobRepo
   return f;
 }
 
+/// Told of already, with its reason.
+bool loses_by_throttling(const JobReport& report, int64_t rank) {
+  return std::any_of(report.heat.begin(), report.heat.end(), [&](const HeatCost& cost) {
+    return cost.rank == rank && cost.lost_fraction >= kWorthTelling;
+  });
+}
+
 void add_deviations(const JobReport& report, std::vector<Finding>& findings) {
   std::map<std::tuple<PeerDeviation::Kind, std::string, int64_t>, std::vector<const PeerDeviation*>>
       gpus;
   for (const PeerDeviation& d : report.anomalies.deviations)
-    gpus[{d.kind, d.host, d.rank}].push_back(&d);
+    if (!loses_by_throttling(report, d.rank)) gpus[{d.kind, d.host, d.rank}].push_back(&d);
   for (const auto& [gpu, of_gpu] : gpus) findings.push_back(deviation(of_gpu, report));
 }
 

@@ -100,6 +100,18 @@ TEST(Stragglers, ThatAppearLateAreNotPersistent) {
   EXPECT_FALSE(never[0].persistent);
 }
 
+// Rank 3 is late three times by much, the others often by little: it is the one, not throughout.
+TEST(Stragglers, FewButLong) {
+  const auto skews = study(four(
+      kEqual, [](int64_t rank, int64_t round) -> int64_t {
+        return rank == 3 ? (round % 8 == 7 ? 100 * kMs : 0) : rank == round % 3 ? 1 * kMs : 0;
+      }));
+  ASSERT_EQ(skews.size(), 1u);
+  EXPECT_EQ(skews[0].rank, 3);
+  EXPECT_FALSE(skews[0].persistent);
+  EXPECT_DOUBLE_EQ(skews[0].last_share, 0.1);
+}
+
 // Everyone is there, and every second transfer takes 5 times as long.
 TEST(Stragglers, ASlowTransferIsCongestion) {
   std::vector<TestTrace> ranks = {TestTrace(0), TestTrace(1)};
