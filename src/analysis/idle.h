@@ -6,8 +6,8 @@
 
 namespace ergometer::analysis {
 
-/// Why a rank's GPU was idle: what the event that ended each gap had waited for. The first three sum
-/// to idle_ns of the breakdown.
+/// Why a rank's GPU was idle: what the event that ended each gap had waited for. The first three
+/// sum to idle_ns of the breakdown.
 struct IdleCauses {
   int64_t launch_ns = 0;   ///< its launch had not yet been called: the CPU was late
   int64_t queued_ns = 0;   ///< it had been launched: launch latency, or it waited for other work

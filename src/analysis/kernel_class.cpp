@@ -163,9 +163,7 @@ std::string_view kernel_class(std::string_view name, run::GpuClass kind) {
 std::string_view study_class(std::string_view name, run::GpuClass kind) {
   if (kind == run::GpuClass::kMemory) return {};
   const std::string text = lower(name);
-  const auto has = [&](auto... words) {
-    return ((text.find(words) != std::string::npos) || ...);
-  };
+  const auto has = [&](auto... words) { return ((text.find(words) != std::string::npos) || ...); };
   constexpr std::string_view kMemory = "Memory/Elementwise", kMatMul = "Compute (MatMul)";
   if (has("nccl", "communication")) {
     if (has("allreduce")) return "AllReduce";

@@ -12,9 +12,9 @@ namespace ergometer::analysis {
 /// kernel does itself, without a collective library's: DeepEP, NVSHMEM, user buffers) or "other".
 std::string_view kernel_class(std::string_view name, run::GpuClass kind);
 
-/// The same by the eight classes of the CharLLM-PPT study, matched as its scripts do (the first rule
-/// of docs/guide/read-a-trace.md that holds), so that tables can stand beside its figures. Empty for
-/// copies and sets, which it does not count.
+/// The same by the eight classes of the CharLLM-PPT study, matched as its scripts do (the first
+/// rule of docs/guide/read-a-trace.md that holds), so that tables can stand beside its figures.
+/// Empty for copies and sets, which it does not count.
 std::string_view study_class(std::string_view name, run::GpuClass kind);
 
 }  // namespace ergometer::analysis

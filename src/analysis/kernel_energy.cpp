@@ -48,8 +48,8 @@ class Work {
         names_.emplace_back(name);
         communicates_.push_back(event.kind == run::GpuClass::kCommunication);
       }
-      labels.push_back(static_cast<uint32_t>((number->second * kPhases) +
-                                             static_cast<size_t>(phases[i].phase)));
+      labels.push_back(
+          static_cast<uint32_t>((number->second * kPhases) + static_cast<size_t>(phases[i].phase)));
     }
     timeline_ = label_time(trace.events, labels);
     for (const std::vector<uint32_t>& set : timeline_.sets) shares_.push_back(shares_of(set));
@@ -88,8 +88,8 @@ class Work {
     return shares;
   }
 
-  std::vector<std::string> names_;   ///< idle, beside, then classes in order of appearance
-  std::vector<bool> communicates_;   ///< of those behind the first two
+  std::vector<std::string> names_;  ///< idle, beside, then classes in order of appearance
+  std::vector<bool> communicates_;  ///< of those behind the first two
   Timeline timeline_;
   std::vector<std::vector<Share>> shares_;  ///< of every set of the timeline
 };
@@ -188,8 +188,8 @@ Problem separable(const Work& work, const std::vector<PowerWindow>& windows) {
     const auto joined = static_cast<size_t>(worst - inflation.begin());
     size_t partner = joined == 0 ? 1 : 0;
     for (size_t g = 0; g < problem.groups.size(); ++g)
-      if (g != joined && cosine(problem.fractions, joined, g) >
-                             cosine(problem.fractions, joined, partner))
+      if (g != joined &&
+          cosine(problem.fractions, joined, g) > cosine(problem.fractions, joined, partner))
         partner = g;
     auto& into = problem.groups[std::min(joined, partner)];
     auto& from = problem.groups[std::max(joined, partner)];
@@ -293,8 +293,7 @@ std::vector<ShapePower> by_shape(const run::RankTrace& trace, const Attribution&
     const auto key = op == Attribution::kNone
                          ? std::pair(run::GpuEvent::kNone, run::GpuEvent::kNone)
                          : std::pair(trace.operators[op].name, trace.operators[op].shapes);
-    labels.push_back(
-        numbers.emplace(key, static_cast<uint32_t>(numbers.size())).first->second);
+    labels.push_back(numbers.emplace(key, static_cast<uint32_t>(numbers.size())).first->second);
   }
   const Timeline timeline = label_time(trace.events, labels);
   std::map<uint32_t, std::vector<double>> readings;
@@ -323,20 +322,22 @@ std::vector<ShapePower> by_shape(const run::RankTrace& trace, const Attribution&
                     static_cast<int64_t>(watts.size()), sum / count,
                     std::sqrt(squares / (count - 1) / count)});
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const ShapePower& a, const ShapePower& b) {
-    return a.windows > b.windows;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ShapePower& a, const ShapePower& b) { return a.windows > b.windows; });
   return rows;
 }
 
-/// Joules between two times of the trace's clock.
-double joules_between(const PowerWindows& power, double lag_s, int64_t start_ns, int64_t end_ns) {
-  const int64_t lag = std::llround(lag_s * 1e9);
-  if (!power.lengths_s.empty()) return energy_j(power.updates, start_ns + lag, end_ns + lag);
+/// Joules between two times of the trace's clock. A reading is a mean over its window, so it stands
+/// for the window's middle.
+double joules_between(const PowerWindows& power, const RankEnergy& energy, int64_t start_ns,
+                      int64_t end_ns) {
+  if (!power.lengths_s.empty()) {
+    const int64_t later = std::llround((energy.lag_s + energy.window_s / 2) * 1e9);
+    return energy_j(power.updates, start_ns + later, end_ns + later);
+  }
   double joules = 0;
-  for (const PowerWindow& window : power.windows(0, lag_s)) {
-    const int64_t common =
-        std::min(window.end_ns, end_ns) - std::max(window.start_ns, start_ns);
+  for (const PowerWindow& window : power.windows(0, energy.lag_s)) {
+    const int64_t common = std::min(window.end_ns, end_ns) - std::max(window.start_ns, start_ns);
     if (common > 0) joules += window.watts * seconds(common);
   }
   return joules;
@@ -345,11 +346,16 @@ double joules_between(const PowerWindows& power, double lag_s, int64_t start_ns,
 void add_steps(const run::RankTrace& trace, const PowerWindows& power, RankEnergy& energy) {
   const int64_t first = power.updates.front().time_ns, last = power.updates.back().time_ns;
   double joules = 0;
+  int64_t steps_ns = 0;
   for (const run::StepMark& step : trace.steps) {
     if (step.start_ns < first || step.end_ns > last || step.end_ns <= step.start_ns) continue;
     ++energy.steps;
-    joules += joules_between(power, energy.lag_s, step.start_ns, step.end_ns);
+    steps_ns += step.end_ns - step.start_ns;
+    joules += joules_between(power, energy, step.start_ns, step.end_ns);
   }
+  // A mean over few windows is more of what came before and after than of the steps.
+  constexpr double kFewestStepWindows = 5;
+  if (seconds(steps_ns) < kFewestStepWindows * energy.window_s) energy.steps = 0;
   if (energy.steps > 0) energy.step_j = joules / static_cast<double>(energy.steps);
 }
 
@@ -361,12 +367,12 @@ std::string not_at_the_same_time(int64_t trace_start_ns, const PowerWindows& pow
       base::format_seconds(std::abs(apart)), apart < 0 ? "after" : "before");
 }
 
-void analyze_rank(const run::RankTrace& trace, const Attribution& attribution,
-                  PowerWindows power, RankEnergy& energy) {
+void analyze_rank(const run::RankTrace& trace, const Attribution& attribution, PowerWindows power,
+                  RankEnergy& energy) {
   energy.metric = power.metric;
   energy.period_s = power.period_s;
   if (power.metric.empty()) {
-    energy.refused = "its telemetry has no power and no energy";
+    energy.refused = "its telemetry has no readings of power or energy, or hardly any";
     return;
   }
   if (trace.events.empty()) {
@@ -392,7 +398,7 @@ void analyze_rank(const run::RankTrace& trace, const Attribution& attribution,
   if (!windows.empty()) {
     const int64_t from = windows.front().start_ns, until = windows.back().end_ns;
     energy.covered_s = seconds(until - from);
-    energy.measured_j = joules_between(power, energy.lag_s, from, until);
+    energy.measured_j = joules_between(power, energy, from, until);
     energy.mean_w = energy.measured_j / energy.covered_s;
   }
   if (windows.size() < kFewestUpdates) {
@@ -446,7 +452,7 @@ class Devices {
       return found;
     };
     if (traces == 1 && gpus_.size() == 1) {
-      how = "only one";
+      how = "only one of each";
       return gpus_.front();
     }
     how = "rank";

@@ -49,25 +49,25 @@ struct ShapePower {
 struct RankEnergy {
   int64_t rank = 0;
   std::string device;      ///< host and UUID or file of the telemetry
-  std::string matched_by;  ///< "rank", "device index", "only one"
+  std::string matched_by;  ///< "rank", "device index", "only one of each"
   std::string refused;     ///< why no watts are stated, a sentence; empty where they are
   std::string metric;      ///< the series used
   double period_s = 0, window_s = 0, lag_s = 0;
-  int64_t windows = 0;          ///< that lie within the trace and do not overlap
-  double covered_s = 0;         ///< from the first window's start to the last one's end
-  double measured_j = 0;        ///< over that time
+  int64_t windows = 0;    ///< that lie within the trace and do not overlap
+  double covered_s = 0;   ///< from the first window's start to the last one's end
+  double measured_j = 0;  ///< over that time
   double mean_w = 0;
-  double residual_j = 0;        ///< measured minus the classes' sum
-  double residual_rms_w = 0;    ///< of the fit, a window
+  double residual_j = 0;                   ///< measured minus the classes' sum
+  double residual_rms_w = 0;               ///< of the fit, a window
   std::vector<EnergyRow> classes, phases;  ///< the dearest first
   std::vector<ShapePower> shapes;
-  int64_t steps = 0;            ///< marked ones that the telemetry covers
-  double step_j = 0;            ///< mean of those
+  int64_t steps = 0;  ///< marked ones that the telemetry covers
+  double step_j = 0;  ///< mean of those
 };
 
 /// One for every trace. A GPU of the telemetry belongs to the trace of its rank; where no rank
-/// matches, to the one whose events ran on the device of its index, if all telemetry is of one host;
-/// one trace and one GPU belong together.
+/// matches, to the one whose events ran on the device of its index, if all telemetry is of one
+/// host; one trace and one GPU belong together.
 std::vector<RankEnergy> kernel_energy(const std::vector<run::RankTrace>& ranks,
                                       const std::vector<Attribution>& attributions,
                                       const run::DeviceLog& log);

@@ -11,7 +11,8 @@ namespace {
 /// Nearest rank; 0 of nothing.
 int64_t at_fraction(std::vector<int64_t>& values, double fraction) {
   if (values.empty()) return 0;
-  const auto position = static_cast<size_t>(fraction * static_cast<double>(values.size() - 1) + 0.5);
+  const auto position =
+      static_cast<size_t>(fraction * static_cast<double>(values.size() - 1) + 0.5);
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(position),
                    values.end());
   return values[position];

@@ -9,7 +9,8 @@ namespace ergometer::analysis {
 /// What launching costs on one rank. Graph launches are calls whose name holds "GraphLaunch"; one
 /// starts many events.
 struct LaunchOverhead {
-  int64_t calls = 0, call_ns = 0;  ///< of which a GPU event is known, those of graphs not among them
+  int64_t calls = 0,
+          call_ns = 0;  ///< of which a GPU event is known, those of graphs not among them
   int64_t median_call_ns = 0;
   int64_t graph_calls = 0, graph_call_ns = 0, graph_events = 0;
   /// From the start of the call to the start of its event, of those that no graph launched: short

@@ -79,8 +79,7 @@ class ActiveSets {
   std::vector<double> solve_all() {
     // Each round adds a column or drops one; a bound in case rounding makes two take turns.
     for (size_t round = 0; round < 10 * h_.size() && add_steepest(); ++round) {
-      while (!step()) {
-      }
+      while (!step()) {}
     }
     return x_;
   }
@@ -118,8 +117,7 @@ class ActiveSets {
     const std::vector<double> wanted = solve(*l, std::move(h));
     double reach = 1;
     for (size_t i = 0; i < passive_.size(); ++i)
-      if (wanted[i] <= 0)
-        reach = std::min(reach, x_[passive_[i]] / (x_[passive_[i]] - wanted[i]));
+      if (wanted[i] <= 0) reach = std::min(reach, x_[passive_[i]] / (x_[passive_[i]] - wanted[i]));
     for (size_t i = 0; i < passive_.size(); ++i)
       x_[passive_[i]] += reach * (wanted[i] - x_[passive_[i]]);
     if (reach == 1) return true;
@@ -165,7 +163,11 @@ NonNegativeFit fit_non_negative(const Matrix& a, const std::vector<double>& b) {
 }
 
 std::vector<double> variance_inflation(const Matrix& a) {
-  return inverse_diagonal(gram(a, column_norms(a)));
+  // A little more on the diagonal keeps columns that depend on each other from spoiling the rest.
+  constexpr double kRidge = 1e-9;
+  Matrix g = gram(a, column_norms(a));
+  for (size_t c = 0; c < g.columns; ++c) g.at(c, c) += kRidge;
+  return inverse_diagonal(g);
 }
 
 }  // namespace ergometer::analysis

@@ -28,7 +28,7 @@ struct NonNegativeFit {
 NonNegativeFit fit_non_negative(const Matrix& a, const std::vector<double>& b);
 
 /// For each column, how much larger its variance is than if it were orthogonal to the others (the
-/// uncentred variance inflation factor); infinity where the others make it up.
+/// uncentred variance inflation factor); millions where the others make it up.
 std::vector<double> variance_inflation(const Matrix& a);
 
 }  // namespace ergometer::analysis

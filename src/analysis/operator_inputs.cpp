@@ -68,9 +68,18 @@ double OperatorInput::elements() const {
 
 double bytes_of_dtype(std::string_view dtype) {
   constexpr std::array kBytes = std::to_array<std::pair<std::string_view, double>>({
-      {"float", 4},       {"c10::Half", 2},    {"c10::BFloat16", 2}, {"double", 8},
-      {"long", 8},        {"long int", 8},     {"int", 4},           {"short", 2},
-      {"short int", 2},   {"signed char", 1},  {"unsigned char", 1}, {"bool", 1},
+      {"float", 4},
+      {"c10::Half", 2},
+      {"c10::BFloat16", 2},
+      {"double", 8},
+      {"long", 8},
+      {"long int", 8},
+      {"int", 4},
+      {"short", 2},
+      {"short int", 2},
+      {"signed char", 1},
+      {"unsigned char", 1},
+      {"bool", 1},
       {"c10::complex<float>", 8},
   });
   for (const auto& [name, bytes] : kBytes)

@@ -135,8 +135,8 @@ std::optional<OperatorWork> convolution(const Inputs& inputs, const ConvolutionA
   const bool transposed = at.transposed < inputs.size() && inputs[at.transposed].value == "True";
   if (transposed) {
     OperatorWork work;
-    const double flops = 2 * inputs[0].elements() * inputs[1].elements() /
-                         static_cast<double>(inputs[1].dims[0]);
+    const double flops =
+        2 * inputs[0].elements() * inputs[1].elements() / static_cast<double>(inputs[1].dims[0]);
     work.flops = {flops, flops};
     return work;
   }
@@ -147,8 +147,8 @@ std::optional<OperatorWork> convolution(const Inputs& inputs, const ConvolutionA
   return exact(flops, inputs, std::move(output), inputs[0].element_bytes);
 }
 
-/// convolution_backward(grad, input, weight, ..., output_mask): which gradients are wanted stands in
-/// the last argument.
+/// convolution_backward(grad, input, weight, ..., output_mask): which gradients are wanted stands
+/// in the last argument.
 std::optional<OperatorWork> convolution_backward(const Inputs& inputs) {
   constexpr size_t kTransposed = 7, kMask = 10;
   if (inputs.size() < 3 || !are_convolved(inputs[1].dims, inputs[2].dims) ||
@@ -156,8 +156,7 @@ std::optional<OperatorWork> convolution_backward(const Inputs& inputs) {
     return std::nullopt;
   const bool transposed = inputs.size() > kTransposed && inputs[kTransposed].value == "True";
   const double positions = transposed ? inputs[1].elements() : inputs[0].elements();
-  const double once =
-      2 * positions * inputs[2].elements() / static_cast<double>(inputs[2].dims[0]);
+  const double once = 2 * positions * inputs[2].elements() / static_cast<double>(inputs[2].dims[0]);
   OperatorWork work;
   work.flops = {once, 2 * once};
   double outputs = 0;
@@ -218,28 +217,74 @@ std::optional<OperatorWork> attention(const Inputs& inputs, const AttentionArgum
   if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
   const size_t heads = at.heads_first ? 1 : 2, length = at.heads_first ? 2 : 1;
   const double pairs = product({q[0], q[heads], q[length], k[length]});
-  const double full =
-      2 * pairs * static_cast<double>(q[3] + v[3]) * (at.backward ? 2.5 : 1.0);
+  const double full = 2 * pairs * static_cast<double>(q[3] + v[3]) * (at.backward ? 2.5 : 1.0);
   OperatorWork work;
   work.flops = masked(full, at.causal < inputs.size() ? inputs[at.causal].value : "", at);
   work.output = q;
   work.output.back() = v[3];
   work.output_bytes = product(work.output) * inputs[at.query].element_bytes;
   if (inputs[at.query].element_bytes > 0)
-    work.bytes = input_bytes(inputs) + (at.backward ? inputs[1].bytes() + inputs[2].bytes() +
-                                                          inputs[3].bytes()
-                                                    : work.output_bytes);
+    work.bytes = input_bytes(inputs) +
+                 (at.backward ? inputs[1].bytes() + inputs[2].bytes() + inputs[3].bytes()
+                              : work.output_bytes);
   return work;
 }
 
-constexpr std::array kPointwise = std::to_array<std::string_view>({
-    "abs", "add", "addcdiv", "addcmul", "bitwise_and", "bitwise_not", "clamp", "clamp_max",
-    "clamp_min", "cos", "div", "elu", "eq", "erf", "exp", "ge", "gelu", "gelu_backward", "gt",
-    "leaky_relu", "leaky_relu_backward", "le", "lerp", "log", "logical_and", "logical_not", "lt",
-    "masked_fill", "maximum", "minimum", "mul", "native_dropout", "native_dropout_backward", "ne",
-    "neg", "pow", "reciprocal", "relu", "rsqrt", "rsub", "sigmoid", "sigmoid_backward", "sign",
-    "silu", "silu_backward", "sin", "sqrt", "sub", "tanh", "tanh_backward", "threshold",
-    "threshold_backward", "tril", "triu", "where"});
+constexpr std::array kPointwise = std::to_array<std::string_view>({"abs",
+                                                                   "add",
+                                                                   "addcdiv",
+                                                                   "addcmul",
+                                                                   "bitwise_and",
+                                                                   "bitwise_not",
+                                                                   "clamp",
+                                                                   "clamp_max",
+                                                                   "clamp_min",
+                                                                   "cos",
+                                                                   "div",
+                                                                   "elu",
+                                                                   "eq",
+                                                                   "erf",
+                                                                   "exp",
+                                                                   "ge",
+                                                                   "gelu",
+                                                                   "gelu_backward",
+                                                                   "gt",
+                                                                   "leaky_relu",
+                                                                   "leaky_relu_backward",
+                                                                   "le",
+                                                                   "lerp",
+                                                                   "log",
+                                                                   "logical_and",
+                                                                   "logical_not",
+                                                                   "lt",
+                                                                   "masked_fill",
+                                                                   "maximum",
+                                                                   "minimum",
+                                                                   "mul",
+                                                                   "native_dropout",
+                                                                   "native_dropout_backward",
+                                                                   "ne",
+                                                                   "neg",
+                                                                   "pow",
+                                                                   "reciprocal",
+                                                                   "relu",
+                                                                   "rsqrt",
+                                                                   "rsub",
+                                                                   "sigmoid",
+                                                                   "sigmoid_backward",
+                                                                   "sign",
+                                                                   "silu",
+                                                                   "silu_backward",
+                                                                   "sin",
+                                                                   "sqrt",
+                                                                   "sub",
+                                                                   "tanh",
+                                                                   "tanh_backward",
+                                                                   "threshold",
+                                                                   "threshold_backward",
+                                                                   "tril",
+                                                                   "triu",
+                                                                   "where"});
 
 /// The broadcast of all inputs; of tensors of unlike shapes the larger dimension counts.
 Dims broadcast(const Inputs& inputs) {
@@ -278,11 +323,10 @@ std::optional<OperatorWork> bytes_only(std::string_view name, const Inputs& inpu
   const bool of_first = is_one_of(
       name, {"native_layer_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm",
              "native_group_norm", "_fused_rms_norm", "_softmax", "_log_softmax"});
-  const bool gradient = is_one_of(
-      name, {"native_layer_norm_backward", "native_batch_norm_backward",
-             "cudnn_batch_norm_backward", "miopen_batch_norm_backward",
-             "native_group_norm_backward", "_fused_rms_norm_backward", "_softmax_backward_data",
-             "_log_softmax_backward_data"});
+  const bool gradient = is_one_of(name, {"native_layer_norm_backward", "native_batch_norm_backward",
+                                         "cudnn_batch_norm_backward", "miopen_batch_norm_backward",
+                                         "native_group_norm_backward", "_fused_rms_norm_backward",
+                                         "_softmax_backward_data", "_log_softmax_backward_data"});
   if (of_first || gradient) return stream(inputs, first.dims);
   if (is_one_of(name, {"sum", "mean", "amax", "amin"})) {
     auto work = stream(inputs, {});

@@ -11,8 +11,8 @@ namespace ergometer::analysis {
 
 /// What one call of an operator has to do at least, from the shapes of its inputs.
 ///
-/// FLOPs: a multiply-add counts two. GEMM (M,N,K): 2 MNK. Convolution forward: 2 x output elements x
-/// (weight's elements / output channels); backward: the same for each of input's and weight's
+/// FLOPs: a multiply-add counts two. GEMM (M,N,K): 2 MNK. Convolution forward: 2 x output elements
+/// x (weight's elements / output channels); backward: the same for each of input's and weight's
 /// gradient that is asked for. Attention forward: 2 B H Sq Skv (Dqk + Dv), halved where it is
 /// causal; backward: 2.5 times that (5 GEMMs against 2). Where a shape or a flag is not recorded
 /// the FLOPs lie between `low` and `high`.

@@ -20,9 +20,8 @@ std::string lower(std::string_view text) {
 }
 
 bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.find(word) != std::string::npos;
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 /// "AddmmBackward0", "CheckpointFunctionBackward", "torch::autograd::AccumulateGrad".
@@ -91,14 +90,18 @@ class PhaseFinder {
       of_kernel_.push_back(phase_of_kernel(name));
       is_backward_.push_back(is_backward_node(name));
     }
+    for (const run::Operator& op : trace.operators) {
+      numbered_ = numbered_ || op.sequence >= 0;
+      trains_ = trains_ || is_backward_[op.name];
+    }
   }
 
   PhaseOfEvent of(size_t index) const {
     const run::GpuEvent& event = trace_.events[index];
     const run::Launch* launch = attribution_.launches[index];
     const Phase autograd = by_autograd(attribution_.operators[index]);
-    const Phase range = launch == nullptr ? Phase::kUnknown
-                                          : cpu_.at(launch->thread, launch->start_ns);
+    const Phase range =
+        launch == nullptr ? Phase::kUnknown : cpu_.at(launch->thread, launch->start_ns);
     if (range == Phase::kOptimizer) return {range, Evidence::kRange};
     if (autograd != Phase::kUnknown && autograd != Phase::kForward)
       return {autograd, Evidence::kOperator};
@@ -110,13 +113,16 @@ class PhaseFinder {
  private:
   Phase by_autograd(uint32_t op) const {
     bool recorded = false;
+    const bool any = op != Attribution::kNone;
     for (; op != Attribution::kNone; op = attribution_.tree.parent(op)) {
       const run::Operator& o = trace_.operators[op];
       if (is_backward_[o.name] || o.forward_thread > 0)
         return recorded ? Phase::kRecomputation : Phase::kBackward;
       recorded = recorded || o.sequence >= 0;
     }
-    return recorded ? Phase::kForward : Phase::kUnknown;
+    // Before 2021's end no operator had a number; what runs outside backward then is forward.
+    const bool forward = recorded || (any && trains_ && !numbered_);
+    return forward ? Phase::kForward : Phase::kUnknown;
   }
 
   PhaseOfEvent without_operator(const run::GpuEvent& event, const run::Launch* launch) const {
@@ -127,7 +133,8 @@ class PhaseFinder {
     phase = of_kernel_[event.name];
     if (phase != Phase::kUnknown && event.kind == run::GpuClass::kCompute)
       return {phase, Evidence::kName};
-    if (event.kind == run::GpuClass::kCommunication) return {Phase::kCommunication, Evidence::kNone};
+    if (event.kind == run::GpuClass::kCommunication)
+      return {Phase::kCommunication, Evidence::kNone};
     return {};
   }
 
@@ -136,6 +143,8 @@ class PhaseFinder {
   PhaseRanges cpu_, cpu_of_any_thread_, gpu_;
   std::vector<Phase> of_kernel_;   ///< of every name
   std::vector<bool> is_backward_;  ///< the same
+  bool numbered_ = false;          ///< operators carry sequence numbers
+  bool trains_ = false;            ///< there are operators of autograd's backward pass
 };
 
 }  // namespace
@@ -210,9 +219,8 @@ void add_phases(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& ph
   table.rows.assign(rows.begin(), rows.end());
   std::erase_if(table.rows, [](const PhaseRow& row) { return row.count == 0; });
   const bool recorded = std::any_of(
-      trace.operators.begin(), trace.operators.end(), [](const run::Operator& op) {
-        return op.sequence >= 0 || op.forward_thread > 0;
-      });
+      trace.operators.begin(), trace.operators.end(),
+      [](const run::Operator& op) { return op.sequence >= 0 || op.forward_thread > 0; });
   table.without_autograd = !trace.operators.empty() && !recorded;
 }
 

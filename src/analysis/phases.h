@@ -43,7 +43,8 @@ struct PhaseOfEvent {
 ///     that ends in Backward): backward; recomputation where an operator between them carries a
 ///     sequence number, which only operators that autograd records do;
 ///  3. within a range named for forward, backward or recomputation on the launch's thread;
-///  4. an operator with a sequence number outside all that: forward;
+///  4. an operator with a sequence number outside all that: forward; any operator, where none has a
+///     number but there are some of backward (PyTorch 1.8);
 ///  5. a range on the GPU's stream, then one of another thread;
 ///  6. the kernel's name where it is sure: "adam", "bwd", "dgrad", ...
 /// A second derivative (create_graph) looks like recomputation.

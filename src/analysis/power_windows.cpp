@@ -46,8 +46,7 @@ std::vector<PowerWindow> PowerWindows::windows(double length_s, double lag_s) co
     const run::Sample& before = updates[i - 1];
     const double seconds = static_cast<double>(updates[i].time_ns - before.time_ns) * 1e-9;
     if (updates[i].value >= before.value && seconds > 0)
-      result.push_back(
-          {before.time_ns - lag, end, (updates[i].value - before.value) / seconds});
+      result.push_back({before.time_ns - lag, end, (updates[i].value - before.value) / seconds});
   }
   return result;
 }
@@ -58,9 +57,9 @@ PowerWindows power_windows(const run::Device& device) {
   if (counter != nullptr && changes_of(counter->samples).size() > kFewest) {
     result.metric = run::metric_info(run::Metric::kEnergy).name;
     result.updates = changes_of(counter->samples);
-    result.period_s = static_cast<double>(result.updates.back().time_ns -
-                                          result.updates.front().time_ns) *
-                      1e-9 / static_cast<double>(result.updates.size() - 1);
+    result.period_s =
+        static_cast<double>(result.updates.back().time_ns - result.updates.front().time_ns) * 1e-9 /
+        static_cast<double>(result.updates.size() - 1);
     return result;
   }
   for (const run::Metric metric :

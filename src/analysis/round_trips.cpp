@@ -15,8 +15,8 @@ namespace ergometer::analysis {
 namespace {
 
 bool is_memory_bound(std::string_view kernel_class) {
-  constexpr std::array kClasses = std::to_array<std::string_view>(
-      {"elementwise", "norm", "softmax", "reduction", "copy"});
+  constexpr std::array kClasses =
+      std::to_array<std::string_view>({"elementwise", "norm", "softmax", "reduction", "copy"});
   return std::find(kClasses.begin(), kClasses.end(), kernel_class) != kClasses.end();
 }
 

@@ -21,6 +21,7 @@ std::map<Key, Sum> sums_of(const run::RankTrace& trace, const Attribution& attri
   std::map<Key, Sum> sums;
   std::vector<bool> called(trace.operators.size());
   for (size_t i = 0; i < trace.events.size(); ++i) {
+    if (trace.events[i].kind == run::GpuClass::kCommunication) continue;
     const int64_t duration = trace.events[i].duration_ns;
     add_time(table.total_ns, duration);
     const uint32_t index = attribution.operators[i];
@@ -61,7 +62,9 @@ double peak_flops(const DevicePeak& peak, std::string_view dtypes) {
 
 }  // namespace
 
-double ShapeRow::tflops_low() const { return work.flops ? rate(work.flops->low, *this) * 1e-12 : 0; }
+double ShapeRow::tflops_low() const {
+  return work.flops ? rate(work.flops->low, *this) * 1e-12 : 0;
+}
 double ShapeRow::tflops_high() const {
   return work.flops ? rate(work.flops->high, *this) * 1e-12 : 0;
 }
@@ -84,13 +87,13 @@ ShapeTable shape_table(const std::vector<run::RankTrace>& ranks,
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const run::RankTrace& trace = ranks[rank];
     for (const auto& [key, sum] : sums_of(trace, attributions[rank], table)) {
-      ShapeRow& row = rows[{text_of(trace, key[0]), text_of(trace, key[1]),
-                            text_of(trace, key[2]), text_of(trace, key[3])}];
+      ShapeRow& row = rows[{text_of(trace, key[0]), text_of(trace, key[1]), text_of(trace, key[2]),
+                            text_of(trace, key[3])}];
       if (row.calls == 0)
-        row.work = work_of(trace.names[key[0]], inputs_of(trace, {.name = key[0],
-                                                                  .shapes = key[1],
-                                                                  .dtypes = key[2],
-                                                                  .values = key[3]}));
+        row.work = work_of(
+            trace.names[key[0]],
+            inputs_of(trace,
+                      {.name = key[0], .shapes = key[1], .dtypes = key[2], .values = key[3]}));
       row.calls += sum.calls;
       row.kernels += sum.kernels;
       add_time(row.total_ns, sum.total_ns);

@@ -13,7 +13,7 @@ namespace ergometer::analysis {
 
 /// The most that a GPU does, by its data sheet; 0 where it is not known.
 struct DevicePeak {
-  std::string gpu;  ///< as the trace names it
+  std::string gpu;                                                       ///< as the trace names it
   double fp32_flops = 0, fp16_flops = 0, bf16_flops = 0, fp8_flops = 0;  ///< dense, a second
   double bytes_per_s = 0;
 };
@@ -37,12 +37,13 @@ struct ShapeRow {
 
 struct ShapeTable {
   std::vector<ShapeRow> rows;  ///< the one with the most time first
-  /// Sums of durations: all GPU events; those whose operator is known; of which FLOPs are.
+  /// Sums of durations: all GPU events but collectives, which have a table of their own; those
+  /// whose operator is known; of which FLOPs are.
   int64_t total_ns = 0, operator_ns = 0, flops_ns = 0;
 };
 
 /// `attributions` are those of `ranks`, in their order. An event counts for the innermost operator
-/// around its launch.
+/// around its launch; collectives are left out.
 ShapeTable shape_table(const std::vector<run::RankTrace>& ranks,
                        const std::vector<Attribution>& attributions);
 

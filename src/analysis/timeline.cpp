@@ -41,8 +41,7 @@ Timeline label_time(const std::vector<run::GpuEvent>& events, const std::vector<
     if (i + 1 == edges.size() || edges[i + 1].time_ns == edge.time_ns) continue;
     std::vector<uint32_t> set;
     for (const auto& [label, count] : active) set.push_back(label);
-    const auto [number, is_new] =
-        numbers.emplace(set, static_cast<uint32_t>(timeline.sets.size()));
+    const auto [number, is_new] = numbers.emplace(set, static_cast<uint32_t>(timeline.sets.size()));
     if (is_new) timeline.sets.push_back(std::move(set));
     timeline.stretches.push_back({edge.time_ns, edges[i + 1].time_ns, number->second});
   }
@@ -54,8 +53,8 @@ void for_each_between(const Timeline& timeline, size_t& from, int64_t start_ns, 
   const auto& stretches = timeline.stretches;
   while (from < stretches.size() && stretches[from].end_ns <= start_ns) ++from;
   for (size_t i = from; i < stretches.size() && stretches[i].start_ns < end_ns; ++i) {
-    const int64_t common = std::min(stretches[i].end_ns, end_ns) -
-                           std::max(stretches[i].start_ns, start_ns);
+    const int64_t common =
+        std::min(stretches[i].end_ns, end_ns) - std::max(stretches[i].start_ns, start_ns);
     if (common > 0) use(stretches[i].set, common);
   }
 }

@@ -29,8 +29,8 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside) 
                              .truncated = trace.truncated});
     const RankSummary& rank = summary.ranks.back();
     add_phases(trace, phases_of(trace, attribution), summary.phases);
-    taxes.push_back({rank.breakdown.span_ns, rank.idle, rank.launches,
-                     round_trips(trace, attribution)});
+    taxes.push_back(
+        {rank.breakdown.span_ns, rank.idle, rank.launches, round_trips(trace, attribution)});
   }
   summary.kernels = kernel_table(ranks);
   summary.classes = class_table(summary.kernels);

@@ -50,7 +50,8 @@ Finding round_trip(const TraceSummary& summary) {
       "{} times a memory-bound kernel reads back what the one before it has just written, {} in "
       "all: fused, they would save up to {} of the span.",
       base::format_count(trips.pairs), base::format_bytes(trips.bytes), share(f.fraction));
-  f.try_next = "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
+  f.try_next =
+      "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
   f.check = "trace.operators lists the operators and their bytes (ergometer analyze --json)";
   return f;
 }
@@ -69,6 +70,13 @@ Finding recomputation(const TraceSummary& summary) {
   return f;
 }
 
+/// Shapes without the empty places of scalars behind them.
+std::string tensors(std::string_view shapes) {
+  std::string text(shapes);
+  while (text.ends_with(", []]")) text.replace(text.size() - 5, 5, "]");
+  return text;
+}
+
 /// The operator far from its roof that takes the most time.
 Finding slow_operator(const TraceSummary& summary) {
   constexpr double kFarBelow = 0.4;  // of the nearer roof: assumed; good kernels reach 0.6 to 0.9
@@ -79,12 +87,11 @@ Finding slow_operator(const TraceSummary& summary) {
     const double reached = std::max(flops, row.bytes_fraction(*summary.peak));
     if (!row.work.flops || flops <= 0 || reached >= kFarBelow) continue;
     f = cost(summary, "slow_operator", "data-sheet peak; FLOPs and bytes by shapes",
-             static_cast<int64_t>((1 - reached / kFarBelow) *
-                                  static_cast<double>(row.total_ns)));
+             static_cast<int64_t>((1 - reached / kFarBelow) * static_cast<double>(row.total_ns)));
     f.what = fmt::format(
         "{} on {} reaches {} of the {}'s peak in FLOPs and {} in bandwidth; at {} of either its {} "
         "would save {} of the span.",
-        row.name, row.shapes, share(flops), summary.peak->gpu,
+        row.name, tensors(row.shapes), share(flops), summary.peak->gpu,
         share(row.bytes_fraction(*summary.peak)), share(kFarBelow), seconds(row.total_ns),
         share(f.fraction));
     f.try_next =
@@ -93,25 +100,6 @@ Finding slow_operator(const TraceSummary& summary) {
     f.check = "trace.operators of ergometer analyze --json, after the change";
     return f;
   }
-  return f;
-}
-
-/// Small kernels that only a CUDA graph can feed fast enough.
-Finding short_kernels(const TraceSummary& summary) {
-  const Taxes& taxes = summary.taxes;
-  int64_t events = 0;
-  for (const RankSummary& rank : summary.ranks) events += rank.launches.events;
-  const double of_events =
-      events > 0 ? static_cast<double>(taxes.short_kernels) / static_cast<double>(events) : 0;
-  constexpr double kMany = 0.2;
-  Finding f = cost(summary, "short_kernels", "measured", taxes.launch_idle_ns);
-  if (of_events < kMany) return {};
-  f.what = fmt::format(
-      "{} of the kernels launched one by one are over before the CPU can launch the next; gaps "
-      "that a launch ended, its latency included, take {} of the span.",
-      share(of_events), share(f.fraction));
-  f.try_next = "CUDA graphs; torch.compile to fuse small kernels; foreach or fused optimizers.";
-  f.check = "taxes.launch of ergometer analyze --json, after the change";
   return f;
 }
 
@@ -134,9 +122,10 @@ Finding unproductive_energy(const TraceSummary& summary) {
   f.name = "energy_without_work";
   f.cost_s = lost_s / static_cast<double>(summary.energy.size());
   f.fraction = lost_s / covered;
-  f.confidence = fmt::format("watts by regression, +- {:.0f} J (standard error); the sensor's own "
-                             "error comes on top",
-                             error);
+  f.confidence = fmt::format(
+      "watts by regression, +- {:.0f} J (standard error); the sensor's own "
+      "error comes on top",
+      error);
   f.what = fmt::format(
       "Idle GPUs and collectives with nothing beside them take {} of the time and {} of the energy "
       "({:.0f} of {:.0f} J).",
@@ -151,8 +140,8 @@ Finding unproductive_energy(const TraceSummary& summary) {
 }  // namespace
 
 std::vector<Finding> find_in_work(const TraceSummary& summary) {
-  return {host_sync(summary),     round_trip(summary),    recomputation(summary),
-          slow_operator(summary), short_kernels(summary), unproductive_energy(summary)};
+  return {host_sync(summary), round_trip(summary), recomputation(summary), slow_operator(summary),
+          unproductive_energy(summary)};
 }
 
 }  // namespace ergometer::analysis

@@ -169,7 +169,8 @@ std::vector<Flag> analyze_flags() {
        Takes::kValue,
        "name|study",
        "output",
-       "how kernels are put into classes: by what their names tell, or as the CharLLM-PPT study did",
+       "how kernels are put into classes: by what their names tell, or as the CharLLM-PPT study "
+       "did",
        {"name", "study"},
        true},
       {"repair",

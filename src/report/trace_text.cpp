@@ -112,8 +112,8 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
     return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kNameWidth + 2, "count",
                                       "time", "share"));
   };
-  std::string out = head(summary.study_classes ? "GPU time by the study's classes"
-                                               : "GPU time by class");
+  std::string out =
+      head(summary.study_classes ? "GPU time by the study's classes" : "GPU time by class");
   for (const analysis::KernelRow& row : summary.classes) out += line(row, row.name);
   out += '\n' + head("by name");
   for (size_t i = 0; i < std::min(summary.kernels.size(), kKernelsShown); ++i)

@@ -11,7 +11,7 @@ namespace ergometer::report {
 namespace {
 
 constexpr std::string_view kBold = "1", kDim = "2";
-constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 38;
+constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 42;
 
 std::string time_text(int64_t nanoseconds) {
   return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
@@ -74,6 +74,7 @@ std::string label_of(const analysis::ShapeRow& row) {
 /// Three digits of a number that may be large or small; "-" for one that is not known.
 std::string figure(double value) {
   if (value <= 0) return "-";
+  if (value < 0.01) return "<0.01";
   return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
@@ -84,10 +85,9 @@ std::string rate_text(const analysis::ShapeRow& row) {
 
 std::string roof_text(const analysis::ShapeRow& row, const analysis::TraceSummary& summary) {
   if (!summary.peak) return "";
-  const double flops = row.flops_fraction(*summary.peak),
-               bytes = row.bytes_fraction(*summary.peak);
-  if (flops <= 0 && bytes <= 0) return "-";
-  return fmt::format("{:.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
+  const double flops = row.flops_fraction(*summary.peak), bytes = row.bytes_fraction(*summary.peak);
+  if (flops <= 0 && bytes <= 0) return "    -";
+  return fmt::format("{:>3.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
 }
 
 std::string launches_line(const analysis::TraceSummary& summary) {
@@ -110,7 +110,8 @@ std::string launches_line(const analysis::TraceSummary& summary) {
   if (!call.empty())
     text += fmt::format(": a call takes {} (median), its kernel starts {} after it began",
                         time_text(call[call.size() / 2]), time_text(delay[delay.size() / 2]));
-  text += fmt::format("; {} of all events found the GPU idle when launched", share_of(late, events));
+  text +=
+      fmt::format("; {} of all events found the GPU idle when launched", share_of(late, events));
   if (graphs > 0)
     text += fmt::format("; {} graph launches of {} events", base::format_count(graphs),
                         base::format_count(graph_events));
@@ -131,22 +132,26 @@ std::string energy_rows(const std::vector<analysis::EnergyRow>& rows, double mea
 std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& style) {
   std::string out = heading(style, fmt::format("Energy, rank {}", energy.rank));
   if (!energy.device.empty())
-    out += note(style, fmt::format("telemetry {} (matched by: {})", energy.device,
-                                   energy.matched_by));
+    out +=
+        note(style, fmt::format("telemetry {} (matched by: {})", energy.device, energy.matched_by));
   if (energy.windows > 0)
-    out += "  " + wrap(fmt::format("{:.1f} J over {}: {:.1f} W; {}, {} windows of {}, lag {}",
-                                   energy.measured_j, base::format_seconds(energy.covered_s),
-                                   energy.mean_w, energy.metric, energy.windows,
-                                   base::format_seconds(energy.window_s),
-                                   base::format_seconds(energy.lag_s)),
-                       80, 2) + '\n';
+    out +=
+        "  " +
+        wrap(fmt::format("{:.1f} J over {}: {:.1f} W; {}, {} windows of {}, lag {}",
+                         energy.measured_j, base::format_seconds(energy.covered_s), energy.mean_w,
+                         energy.metric, energy.windows, base::format_seconds(energy.window_s),
+                         base::format_seconds(energy.lag_s)),
+             80, 2) +
+        '\n';
   if (energy.steps > 0)
     out += fmt::format("  {:.1f} J a step, mean of {}\n", energy.step_j, energy.steps);
   if (!energy.refused.empty())
     return out + "  " + wrap("No watts by kernel: " + energy.refused + ".", 80, 2) + '\n';
   out += energy_rows(energy.classes, energy.measured_j, "by class", style);
-  out += fmt::format("  {:<61}{:>10.1f}{:>7}\n", "not explained", energy.residual_j,
-                     format_share(energy.residual_j / energy.measured_j));
+  constexpr double kShown = 0.05;  // J: less would be "-0.0"
+  const double residual = std::abs(energy.residual_j) < kShown ? 0 : energy.residual_j;
+  out += fmt::format("  {:<61}{:>10.1f}{:>7}\n", "not explained", residual,
+                     energy.measured_j > 0 ? format_share(residual / energy.measured_j) : "-");
   out += energy_rows(energy.phases, energy.measured_j, "by phase, at its classes' watts", style);
   out += note(style,
               "W: the whole GPU while it runs; +-: standard error of the regression, to which the "
@@ -156,9 +161,9 @@ std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& sty
 
 std::string shape_power(const analysis::RankEnergy& energy, const TextStyle& style) {
   if (energy.shapes.empty()) return "";
-  std::string out = heading(style, fmt::format("  {:<52}{:>9}{:>9}{:>8}",
-                                               "operators that filled whole windows", "windows",
-                                               "W", "+-"));
+  std::string out =
+      heading(style, fmt::format("  {:<52}{:>9}{:>9}{:>8}", "operators that filled whole windows",
+                                 "windows", "W", "+-"));
   for (size_t i = 0; i < std::min(energy.shapes.size(), kShapesShown); ++i) {
     const analysis::ShapePower& row = energy.shapes[i];
     out += fmt::format("  {:<52}{:>9}{:>9.1f}{:>8.1f}\n",
@@ -180,9 +185,9 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
                            ? "not told apart: operators ran without autograd (inference), and no "
                              "range names a phase"
                            : "not told apart: no operators, ranges or kernel names say which");
-  std::string out = heading(style, fmt::format("{:<22}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}", "Phases",
-                                               "count", "GPU time", "share", "compute", "comm",
-                                               "copies"));
+  std::string out =
+      heading(style, fmt::format("{:<22}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}", "Phases", "count",
+                                 "GPU time", "share", "compute", "comm", "copies"));
   for (const analysis::PhaseRow& row : table.rows)
     out += fmt::format("  {:<20}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}\n", to_word(row.phase), row.count,
                        time_text(row.total_ns), share_of(row.total_ns, table.total_ns),
@@ -192,32 +197,31 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
   const auto by = [&](analysis::Evidence evidence) {
     return share_of(table.by_evidence_ns[static_cast<size_t>(evidence)], table.total_ns);
   };
-  return out + note(style, fmt::format("{} of the GPU time has a phase: {} by operators, {} by "
-                                       "ranges, {} by kernel names",
-                                       format_share(assigned), by(analysis::Evidence::kOperator),
-                                       by(analysis::Evidence::kRange),
-                                       by(analysis::Evidence::kName)));
+  return out +
+         note(style, fmt::format("{} of the GPU time has a phase ({} by operators, {} by "
+                                 "ranges, {} by kernel names)",
+                                 format_share(assigned), by(analysis::Evidence::kOperator),
+                                 by(analysis::Evidence::kRange), by(analysis::Evidence::kName)));
 }
 
 std::string operators_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   const analysis::ShapeTable& table = summary.shapes;
   if (table.rows.empty()) return "";
-  std::string out = heading(style, fmt::format("{:<40}{:>6}{:>11}{:>10}{:>7}{:>6}", "Operators",
-                                               "calls", "GPU time", "TFLOP/s", "GB/s",
-                                               summary.peak ? "roof" : ""));
+  std::string out =
+      heading(style, fmt::format("{:<44}{:>6}{:>10}{:>9}{:>6}{}", "Operators", "calls", "GPU time",
+                                 "TFLOP/s", "GB/s", summary.peak ? " roof" : ""));
   for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
     const analysis::ShapeRow& row = table.rows[i];
-    out += fmt::format("  {:<{}}{:>6}{:>11}{:>10}{:>7}{:>6}\n", label_of(row), kLabelWidth,
-                       row.calls, time_text(row.total_ns), rate_text(row),
-                       figure(row.gb_per_s()), roof_text(row, summary));
+    out += fmt::format("  {:<{}}{:>6}{:>10}{:>9}{:>6}{}\n", label_of(row), kLabelWidth, row.calls,
+                       time_text(row.total_ns), rate_text(row), figure(row.gb_per_s()),
+                       roof_text(row, summary));
   }
   if (table.rows.size() > kOperatorsShown)
     out += fmt::format("  ... and {} more shapes (all of them: --json)\n",
                        table.rows.size() - kOperatorsShown);
-  std::string text =
-      fmt::format("operators are known for {} of the GPU time, their FLOPs for {}",
-                  share_of(table.operator_ns, table.total_ns),
-                  share_of(table.flops_ns, table.total_ns));
+  std::string text = fmt::format("operators are known for {} of the GPU time, their FLOPs for {}",
+                                 share_of(table.operator_ns, table.total_ns),
+                                 share_of(table.flops_ns, table.total_ns));
   if (summary.peak)
     text += fmt::format("; roof: of the {}'s peak FLOPs (F) or bandwidth (B)", summary.peak->gpu);
   return out + note(style, text);
@@ -233,10 +237,12 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
     out += fmt::format("  {:<20}{:>9}  {}\n", name, value, wrap(text, 80, 33));
   };
   line("bulk synchrony", share(taxes.collective_waiting_ns + taxes.host_sync_ns),
-       fmt::format("{} in collectives before the last rank came, {} the CPU had waited for the GPU",
-                   taxes.ranks_compared ? share(taxes.collective_waiting_ns) : "(one rank) -",
-                   share(taxes.host_sync_ns)));
-  line("memory round trips", trips.known_ns > 0 ? "<" + share(trips.saved_ns) : "-",
+       fmt::format("{} the CPU had waited for the GPU; {}", share(taxes.host_sync_ns),
+                   taxes.ranks_compared ? share(taxes.collective_waiting_ns) +
+                                              " in collectives before the last rank came"
+                                        : "waiting in collectives needs traces of several ranks"));
+  line("memory round trips",
+       trips.known_ns == 0 ? "-" : (trips.pairs > 0 ? "<" : "") + share(trips.saved_ns),
        trips.known_ns > 0
            ? fmt::format("upper bound: {} written and read back between {} pairs of kernels",
                          base::format_bytes(trips.bytes), base::format_count(trips.pairs))

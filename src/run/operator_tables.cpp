@@ -145,8 +145,8 @@ bool resolve(Database& db, Run& run) {
   for (size_t file = 0; file < run.traces.size(); ++file)
     for_each_text(run.traces[file], [&](uint32_t& name) {
       if (name == kNone) return;
-      const auto found = std::lower_bound(places[file].begin(), places[file].end(),
-                                          std::pair(name, uint32_t{0}));
+      const auto found =
+          std::lower_bound(places[file].begin(), places[file].end(), std::pair(name, uint32_t{0}));
       const bool exists = found != places[file].end() && found->first == name;
       complete = complete && exists;
       name = exists ? found->second : kNone;

@@ -6,10 +6,8 @@ namespace ergometer::run {
 namespace {
 
 Operator op(int64_t thread, int64_t start, int64_t end, int64_t external_id = -1) {
-  return {.external_id = external_id,
-          .thread = thread,
-          .start_ns = start,
-          .duration_ns = end - start};
+  return {
+      .external_id = external_id, .thread = thread, .start_ns = start, .duration_ns = end - start};
 }
 
 //   time      0         10        20

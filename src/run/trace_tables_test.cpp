@@ -27,7 +27,20 @@ Run imported_run() {
                   .kind = GpuClass::kCommunication},
                  {.start_ns = -3, .duration_ns = 0, .name = 1, .kind = GpuClass::kMemory}};
   full.collectives = {{"allreduce", "0", "dp", "Float", 10, -1, 8, 4}};
-  full.launches = {{9, 2, 1, 1}};
+  full.names.insert(full.names.end(), {"cudaLaunchKernel", "aten::mm", "[[4, 8], [8, 16]]",
+                                       "cudaDeviceSynchronize", "## forward ##"});
+  full.launches = {{9, 2, 1, 1, 77, 2}};
+  full.waits = {{.start_ns = 3, .duration_ns = 4, .thread = 77, .name = 5}};
+  full.operators = {{.name = 3,
+                     .shapes = 4,
+                     .external_id = 2,
+                     .record_function_id = 12,
+                     .sequence = 5,
+                     .forward_thread = 1,
+                     .thread = 77,
+                     .start_ns = 0,
+                     .duration_ns = 3}};
+  full.ranges = {{.name = 6, .gpu = true, .thread = 20, .start_ns = -9, .duration_ns = 90}};
   full.steps = {{4, 0, 10}, {5, 10, 20}};
   RankTrace empty;
   empty.rank = 4;
@@ -96,6 +109,35 @@ TEST_F(TraceTables, GiveBackWhatWasWritten) {
   ASSERT_EQ(back->dropped.size(), 1u);
   EXPECT_EQ(back->dropped[0].count, 12);
   EXPECT_DOUBLE_EQ(back->performance.step_time_s, 0.5);
+}
+
+TEST_F(TraceTables, GiveBackWhatTheCpuDid) {
+  const auto run = imported_run();
+  ASSERT_TRUE(write_run(run, path_));
+  const auto back = read_run(path_);
+  ASSERT_TRUE(back) << back.error().message;
+  const RankTrace& trace = back->traces.at(0);
+  ASSERT_EQ(trace.operators.size(), 1u);
+  const Operator& op = trace.operators[0];
+  EXPECT_EQ(trace.names.at(op.name), "aten::mm");
+  EXPECT_EQ(trace.names.at(op.shapes), "[[4, 8], [8, 16]]");
+  EXPECT_EQ(op.dtypes, GpuEvent::kNone);
+  EXPECT_EQ(op.external_id, 2);
+  EXPECT_EQ(op.record_function_id, 12);
+  EXPECT_EQ(op.sequence, 5);
+  EXPECT_EQ(op.forward_thread, 1);
+  EXPECT_EQ(op.thread, 77);
+  EXPECT_EQ(op.duration_ns, 3);
+  ASSERT_EQ(trace.ranges.size(), 1u);
+  EXPECT_EQ(trace.names.at(trace.ranges[0].name), "## forward ##");
+  EXPECT_TRUE(trace.ranges[0].gpu);
+  EXPECT_EQ(trace.ranges[0].start_ns, -9);
+  ASSERT_EQ(trace.waits.size(), 1u);
+  EXPECT_EQ(trace.names.at(trace.waits[0].name), "cudaDeviceSynchronize");
+  ASSERT_EQ(trace.launches.size(), 1u);
+  EXPECT_EQ(trace.names.at(trace.launches[0].name), "cudaLaunchKernel");
+  EXPECT_EQ(trace.launches[0].thread, 77);
+  EXPECT_TRUE(back->traces.at(1).operators.empty());
 }
 
 TEST_F(TraceTables, RefuseRowsThatReferToNothing) {

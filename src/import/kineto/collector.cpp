@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <tuple>
 
 #include "import/decimal.h"
@@ -42,12 +43,34 @@ int64_t whole_or(std::string_view text, int64_t fallback) {
   return text.empty() ? fallback : whole_number(text).value_or(fallback);
 }
 
+/// Some writers give every number of a list a line of its own.
+std::string_view on_one_line(std::string_view list, std::string& scratch) {
+  if (list.find('\n') == std::string_view::npos) return list;
+  scratch.clear();
+  for (const char c : list) {
+    if (c <= ' ' && c >= 0) continue;
+    scratch += c;
+    if (c == ',') scratch += ' ';
+  }
+  return scratch;
+}
+
 /// "7" and "stream 7" alike.
 int32_t stream_number(std::string_view text) {
   const size_t digits = text.find_last_not_of("0123456789");
   const std::string_view number = digits == std::string_view::npos ? text : text.substr(digits + 1);
   const int64_t value = whole_or(number, -1);
   return value >= 0 && value <= INT32_MAX ? static_cast<int32_t>(value) : -1;
+}
+
+/// Start and duration of a complete event on the CPU; nothing where one of them makes no sense.
+std::optional<std::pair<int64_t, int64_t>> time_of(const EventText& event) {
+  const auto start = nanoseconds(event.start);
+  const auto duration = nanoseconds(event.duration);
+  if (event.phase != "X" || !start || !duration || *duration < 0 ||
+      *duration > kLargestTime - *start)
+    return std::nullopt;
+  return std::pair(*start, *duration);
 }
 
 }  // namespace
@@ -123,10 +146,13 @@ bool Collector::read_times(const EventText& event, int64_t& start_ns, int64_t& d
 }
 
 uint32_t Collector::name_index(std::string_view escaped) {
-  const std::string_view name = unescaped(escaped, scratch_);
-  if (const auto found = indices_.find(name); found != indices_.end()) return found->second;
+  return index_of(unescaped(escaped, scratch_));
+}
+
+uint32_t Collector::index_of(std::string_view text) {
+  if (const auto found = indices_.find(text); found != indices_.end()) return found->second;
   const auto index = static_cast<uint32_t>(texts_.size());
-  indices_.emplace(texts_.emplace_back(name), index);
+  indices_.emplace(texts_.emplace_back(text), index);
   return index;
 }
 
@@ -135,10 +161,7 @@ uint32_t Collector::list_index(std::string_view list) {
   constexpr size_t kLongest = 2048;
   const bool says_something = list.size() > 2 && list.size() <= kLongest && list.front() == '[';
   if (!says_something) return run::GpuEvent::kNone;
-  if (const auto found = indices_.find(list); found != indices_.end()) return found->second;
-  const auto index = static_cast<uint32_t>(texts_.size());
-  indices_.emplace(texts_.emplace_back(list), index);
-  return index;
+  return index_of(on_one_line(list, scratch_));
 }
 
 uint32_t Collector::add_collective(const EventText& event) {
@@ -206,11 +229,8 @@ void Collector::add_operator(const EventText& event) {
   }
   // Until 2022 ranges stood among the operators, whose names have no such sign.
   if (event.name.find('#') != std::string_view::npos) return add_range(event, false);
-  const auto start = nanoseconds(event.start);
-  const auto duration = nanoseconds(event.duration);
-  const bool whole = event.phase == "X" && start && duration && *duration >= 0 &&
-                     *duration <= kLargestTime - *start;
-  if (!whole || event.name.empty()) return;
+  const auto time = time_of(event);
+  if (!time || event.name.empty()) return;
   run::Operator op;
   op.name = name_index(event.name);
   op.shapes = list_index(event.shapes);
@@ -222,20 +242,17 @@ void Collector::add_operator(const EventText& event) {
   const int64_t forward = whole_or(event.forward_thread, -1);
   if (forward > 0) op.forward_thread = forward;
   op.thread = whole_or(event.thread, -1);
-  op.start_ns = *start;
-  op.duration_ns = *duration;
+  op.start_ns = time->first;
+  op.duration_ns = time->second;
   trace_.operators.push_back(op);
 }
 
 void Collector::add_range(const EventText& event, bool gpu) {
-  const auto start = nanoseconds(event.start);
-  const auto duration = nanoseconds(event.duration);
-  const bool whole = event.phase == "X" && start && duration && *duration >= 0 &&
-                     *duration <= kLargestTime - *start;
-  if (!whole || event.name.empty()) return;
-  if (!gpu) add_step(event, *start, *duration);
+  const auto time = time_of(event);
+  if (!time || event.name.empty()) return;
+  if (!gpu) add_step(event, time->first, time->second);
   const int64_t thread = gpu ? stream_number(event.thread) : whole_or(event.thread, -1);
-  trace_.ranges.push_back({name_index(event.name), gpu, thread, *start, *duration});
+  trace_.ranges.push_back({name_index(event.name), gpu, thread, time->first, time->second});
 }
 
 /// RCCL's kernels, and NCCL's in older traces, do not carry what they move: the call that launched

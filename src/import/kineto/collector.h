@@ -75,6 +75,7 @@ class Collector {
   bool read_times(const EventText& event, int64_t& start_ns, int64_t& duration_ns);
   uint32_t name_index(std::string_view escaped);
   uint32_t list_index(std::string_view list);
+  uint32_t index_of(std::string_view text);
   uint32_t add_collective(const EventText& event);
   void join_collectives();
   void keep_launches_of_events();

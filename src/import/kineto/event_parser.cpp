@@ -42,8 +42,7 @@ std::string_view* argument(EventText& event, std::string_view key) {
     case 'E': return is_key(key, "External id") ? &event.external_id : nullptr;
     case 'e': return is_key(key, "external id") ? &event.external_id : nullptr;
     case 'C':
-      if (is_key(key, "Concrete Inputs"))
-        return needs_values(event.name) ? &event.values : nullptr;
+      if (is_key(key, "Concrete Inputs")) return needs_values(event.name) ? &event.values : nullptr;
       return is_key(key, "Collective name") ? &event.collective : nullptr;
     case 'F': return is_key(key, "Fwd thread id") ? &event.forward_thread : nullptr;
     case 'I':

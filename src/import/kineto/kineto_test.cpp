@@ -105,6 +105,95 @@ TEST(Kineto, BelievesTheFilesNameWhereThereIsNoProcessGroup) {
   EXPECT_EQ(read(R"({"traceEvents":[]})").rank, -1);
 }
 
+/// One kernel, launched by aten::mm within aten::linear, and an operator that launches nothing.
+constexpr const char* kOperators = R"([
+  {"ph":"X","cat":"cpu_op","name":"aten::linear","pid":5,"tid":6,"ts":1,"dur":9,"args":{"External id":3,
+   "Record function id":21,"Sequence number":40,"Fwd thread id":0,"Input Dims":[[4, 8], [16, 8], []],
+   "Input type":["c10::BFloat16", "c10::BFloat16", ""],"Concrete Inputs":["", "", ""]}},
+  {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":5,"tid":6,"ts":2,"dur":7,"args":{"External id":4,
+   "Input Dims":[[
+     4,
+     8], [8,16]],"Input Strides":[[8, 1], [1, 8]]}},
+  {"ph":"X","cat":"cpu_op","name":"aten::view","pid":5,"tid":6,"ts":1.5,"dur":0.1,"args":{"External id":5}},
+  {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":5,"tid":6,"ts":3,"dur":1,
+   "args":{"External id":4,"correlation":7}},
+  {"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":5,"tid":6,"ts":12,"dur":5,
+   "args":{"External id":9,"correlation":8}},
+  {"ph":"X","cat":"kernel","name":"gemm","ts":5,"dur":6,"args":{"correlation":7,"stream":7}},
+  {"ph":"X","cat":"python_function","name":"train.py(3): step","pid":5,"tid":6,"ts":1,"dur":20},
+  {"ph":"X","cat":"user_annotation","name":"## forward ##","pid":5,"tid":6,"ts":0.5,"dur":10,"args":{"External id":1}},
+  {"ph":"X","cat":"gpu_user_annotation","name":"## forward ##","pid":0,"tid":7,"ts":5,"dur":6}])";
+
+TEST(Kineto, KeepsOperatorsThatLaunchedAndThoseAround) {
+  const run::RankTrace trace = read(kOperators);
+  ASSERT_EQ(trace.operators.size(), 2u);
+  const run::Operator &linear = trace.operators[0], &mm = trace.operators[1];
+  EXPECT_EQ(trace.names[linear.name], "aten::linear");
+  EXPECT_EQ(trace.names[linear.shapes], "[[4, 8], [16, 8], []]");
+  EXPECT_EQ(trace.names[linear.dtypes], R"(["c10::BFloat16", "c10::BFloat16", ""])");
+  EXPECT_EQ(linear.values, run::GpuEvent::kNone);  // its name needs none
+  EXPECT_EQ(linear.external_id, 3);
+  EXPECT_EQ(linear.record_function_id, 21);
+  EXPECT_EQ(linear.sequence, 40);
+  EXPECT_EQ(linear.forward_thread, -1);
+  EXPECT_EQ(linear.thread, 6);
+  EXPECT_EQ(linear.start_ns, 1000);
+  EXPECT_EQ(linear.duration_ns, 9000);
+  EXPECT_EQ(trace.names[mm.name], "aten::mm");
+  EXPECT_EQ(trace.names[mm.shapes], "[[4, 8], [8, 16]]");  // on one line
+  EXPECT_EQ(mm.sequence, -1);
+  for (const std::string& name : trace.names) {
+    EXPECT_NE(name, "aten::view");
+    EXPECT_NE(name, "train.py(3): step");
+  }
+}
+
+TEST(Kineto, KeepsRangesAndWaits) {
+  const run::RankTrace trace = read(kOperators);
+  ASSERT_EQ(trace.ranges.size(), 2u);
+  EXPECT_EQ(trace.names[trace.ranges[0].name], "## forward ##");
+  EXPECT_FALSE(trace.ranges[0].gpu);
+  EXPECT_EQ(trace.ranges[0].thread, 6);
+  EXPECT_TRUE(trace.ranges[1].gpu);
+  EXPECT_EQ(trace.ranges[1].thread, 7);
+  EXPECT_EQ(trace.ranges[1].start_ns, 5000);
+  ASSERT_EQ(trace.launches.size(), 1u);
+  EXPECT_EQ(trace.names[trace.launches[0].name], "cudaLaunchKernel");
+  EXPECT_EQ(trace.launches[0].thread, 6);
+  ASSERT_EQ(trace.waits.size(), 1u);
+  EXPECT_EQ(trace.names[trace.waits[0].name], "cudaStreamSynchronize");
+  EXPECT_EQ(trace.waits[0].duration_ns, 5000);
+  EXPECT_EQ(dropped(trace, "not a GPU event"), 8);
+}
+
+// 2021: category Operator, "Input dims", and ranges among the operators.
+TEST(Kineto, KeepsOperatorsOfTheOldestSchema) {
+  const run::RankTrace trace = read(R"([
+    {"ph":"X","cat":"Operator","name":"aten::mm","pid":5,"tid":"6","ts":1,"dur":9,
+     "args":{"Input dims":[[4, 8], [8, 16]],"Input type":[],"External id":47}},
+    {"ph":"X","cat":"Operator","name":"Optimizer.step#SGD.step","pid":5,"tid":"6","ts":0,"dur":20,"args":{}},
+    {"ph":"X","cat":"Runtime","name":"cudaLaunchKernel","pid":5,"tid":"6","ts":2,"dur":1,
+     "args":{"external id":47,"correlation":7}},
+    {"ph":"X","cat":"Kernel","name":"gemm","ts":5,"dur":6,"args":{"correlation":7,"stream":7}}])");
+  ASSERT_EQ(trace.operators.size(), 1u);
+  EXPECT_EQ(trace.names[trace.operators[0].shapes], "[[4, 8], [8, 16]]");
+  EXPECT_EQ(trace.operators[0].dtypes, run::GpuEvent::kNone);
+  EXPECT_EQ(trace.operators[0].external_id, 47);
+  ASSERT_EQ(trace.ranges.size(), 1u);
+  EXPECT_EQ(trace.names[trace.ranges[0].name], "Optimizer.step#SGD.step");
+}
+
+TEST(Kineto, ReadsOperatorsWhateverTheKeysOrder) {
+  const run::RankTrace trace = read(R"([
+    {"args":{"Concrete Inputs":["", "", "[2, 2]"],"Input Dims":[[1], [1], []],"External id":4},"dur":7,"ts":2,
+     "tid":6,"name":"aten::conv2d","cat":"cpu_op","ph":"X"},
+    {"args":{"External id":4,"correlation":7},"ph":"X","cat":"cuda_runtime","name":"l","tid":6,"ts":3,"dur":1},
+    {"ph":"X","cat":"kernel","name":"k","ts":5,"dur":6,"args":{"correlation":7}}])");
+  ASSERT_EQ(trace.operators.size(), 1u);
+  EXPECT_EQ(trace.names[trace.operators[0].values], R"(["", "", "[2, 2]"])");
+  EXPECT_EQ(trace.names[trace.operators[0].shapes], "[[1], [1], []]");
+}
+
 TEST(Kineto, FindsTheCollectiveBehindAKernelThroughItsLaunch) {
   const run::RankTrace trace = read(
       R"([{"ph":"X","cat":"kernel","name":"ncclDevKernel_Generic","ts":9,"dur":1,"args":{"correlation":7}},
