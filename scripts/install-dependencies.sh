@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Installs what the build (default) and the tests (--tests) need on Debian 12. Does nothing when all is there.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=(g++ cmake ninja-build ccache pkg-config git
   libcli11-dev libfmt-dev libexpected-dev nlohmann-json3-dev libyaml-cpp-dev libsqlite3-dev libeigen3-dev libsimdjson-dev
-  zlib1g-dev)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev python3 sqlite3)
+  zlib1g-dev libzstd-dev libcpp-httplib-dev libprotobuf-dev)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3 sqlite3)
 developers=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 wanted=("${build[@]}")
+tests_wanted=false
 for argument in "$@"; do
   case "$argument" in
-    --tests) wanted+=("${tests[@]}") ;;
-    --developers) wanted+=("${tests[@]}" "${developers[@]}") ;;
+    --tests) wanted+=("${tests[@]}"); tests_wanted=true ;;
+    --developers) wanted+=("${tests[@]}" "${developers[@]}"); tests_wanted=true ;;
     *) echo "usage: $0 [--tests] [--developers]" >&2; exit 2 ;;
   esac
 done
@@ -22,13 +24,27 @@ for package in "${wanted[@]}"; do
   dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
     missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
-
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || { echo "$0: need root or sudo to install: ${missing[*]}" >&2; exit 3; }
-  as_root=(sudo)
+if [ ${#missing[@]} -gt 0 ]; then
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "$0: need root or sudo to install: ${missing[*]}" >&2; exit 3; }
+    as_root=(sudo)
+  fi
+  apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 -qq)
+  "${apt[@]}" update
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
 fi
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 -qq)
-"${apt[@]}" update
-"${apt[@]}" install -y --no-install-recommends "${missing[@]}"
+
+# Prometheus' package would start a service: its programs are unpacked beside the build instead, for one test, which
+# is skipped without them.
+unpack_prometheus() {
+  local folder
+  folder=$(mktemp -d)
+  (cd "$folder" && apt-get -qq download prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb |
+    tar -x ./usr/bin) && mkdir -p build/prometheus && cp -r "$folder/usr" build/prometheus/ ||
+    echo "$0: Prometheus cannot be had: the test that scrapes with it will be skipped" >&2
+  rm -rf "$folder"
+}
+if $tests_wanted && ! command -v prometheus >/dev/null && [ ! -x build/prometheus/usr/bin/prometheus ]; then
+  unpack_prometheus
+fi

@@ -99,6 +99,8 @@ double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
 std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks) {
   run::Performance performance;
   for (const run::RankTrace& trace : ranks) {
+    // A pipeline's tasks alone do not say what GPUs did in them.
+    if (trace.events.empty() && !trace.tasks.empty()) return std::nullopt;
     const StepTimes times = step_times(trace);
     if (times.count == 0) return std::nullopt;
     const auto chosen = select_steps(trace, {times.first, times.last});

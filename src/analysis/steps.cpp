@@ -51,6 +51,9 @@ base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const Ste
     return std::none_of(wanted.begin(), wanted.end(),
                         [&](const run::StepMark& step) { return is_in(step, time); });
   });
+  std::erase_if(chosen.tasks, [&](const run::PipelineTask& task) {
+    return task.step < range.first || task.step > range.last;
+  });
   return chosen;
 }
 

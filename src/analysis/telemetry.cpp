@@ -100,13 +100,14 @@ void report_idle(const run::Device& device, DeviceReport& report) {
 }
 
 void report_traffic(const run::Device& device, DeviceReport& report) {
-  for (const Metric metric :
-       {Metric::kPcieSent, Metric::kPcieReceived, Metric::kNvlinkSent, Metric::kNvlinkReceived}) {
+  for (const Metric metric : {Metric::kPcieSent, Metric::kPcieReceived, Metric::kNvlinkSent,
+                              Metric::kNvlinkReceived, Metric::kNetSent, Metric::kNetReceived}) {
     const run::Series* series = device.find(metric);
     if (series == nullptr || series->samples.size() < 2) continue;
     const double bytes =
         counted(series->samples, series->samples.front().time_ns, series->samples.back().time_ns);
-    report.traffic.push_back({run::metric_info(metric).name, bytes, series->partial});
+    report.traffic.push_back(
+        {run::metric_info(metric).name, bytes, series->partial, series->links});
   }
 }
 
@@ -277,6 +278,10 @@ DeviceReport report_device(const run::Device& device) {
   report.memory_utilization_pct = levels(device, Metric::kMemoryUtilization);
   report.fan_pct = levels(device, Metric::kFan);
   report.power_limit_w = levels(device, Metric::kPowerLimit);
+  report.cpu_pct = levels(device, Metric::kCpuUtilization);
+  report.cpu_c = levels(device, Metric::kCpuTemperature);
+  if (device.kind == run::DeviceKind::kNode)
+    report.memory_used_b = levels(device, Metric::kMemoryUsed);
   report_idle(device, report);
   report_reasons(device, report);
   if (report.reasons.empty()) report_reason_times(device, report);

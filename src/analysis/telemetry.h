@@ -43,7 +43,7 @@ struct DeviceReport {
   double disagreement_pct = 0;      ///< largest minus smallest way, of their mean
 
   std::optional<Levels> gpu_c, memory_c, sm_clock_mhz, memory_clock_mhz, utilization_pct,
-      memory_utilization_pct, fan_pct, power_limit_w;
+      memory_utilization_pct, fan_pct, power_limit_w, cpu_pct, cpu_c, memory_used_b;
   std::optional<double> idle_fraction;  ///< time without a kernel, by utilization
   std::optional<double> throttled_fraction;
   struct Share {
@@ -55,6 +55,7 @@ struct DeviceReport {
     std::string metric;
     double bytes = 0;
     bool partial = false;  ///< of NVLink's first link alone
+    int64_t links = 0;     ///< by which that is multiplied into an estimate; 0: not asked for
   };
   std::vector<Traffic> traffic;
 };

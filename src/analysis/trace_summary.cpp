@@ -41,14 +41,21 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside) 
   summary.taxes = add_up(taxes, summary.arrivals);
   summary.energy = std::move(beside.energy);
   summary.performance = step_breakdown(ranks);
+  for (const run::WorkGraph& graph : beside.graphs)
+    summary.graphs.push_back(summarize_graph(graph));
   summary.findings = find(summary);
   return summary;
 }
 
-run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped) {
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped,
+                  std::vector<run::WorkGraph> graphs) {
   run::Run run;
   run.source = "imported";
   if (const auto performance = step_breakdown(traces)) run.performance = *performance;
+  if (const auto pipeline = pipeline_report(traces)) {
+    if (run.performance.step_time_s == 0) run.performance.step_time_s = pipeline->step_s;
+    run.performance.pipeline_bubble_fraction = pipeline->bubble_fraction;
+  }
   for (const run::RankTrace& trace : traces) {
     const std::vector<std::string_view> classes = classes_of_names(trace);
     for (const run::GpuEvent& event : trace.events) {
@@ -65,6 +72,7 @@ run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> 
     }
   }
   run.traces = std::move(traces);
+  run.graphs = std::move(graphs);
   run.dropped = std::move(dropped);
   return run;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/arrivals.h"
 #include "analysis/breakdown.h"
 #include "analysis/collectives.h"
+#include "analysis/graph_summary.h"
 #include "analysis/idle.h"
 #include "analysis/kernel_energy.h"
 #include "analysis/kernel_table.h"
@@ -55,16 +57,19 @@ struct TraceSummary {
   /// A step and where it goes, mean over ranks, where every rank marks its steps. Of `breakdown_s`,
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
+  std::vector<GraphSummary> graphs;
   std::vector<Finding> findings;  ///< the dearest first
 };
 
 /// A Run that holds these traces, with a row of `kernels` for every event.
-run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped);
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped,
+                  std::vector<run::WorkGraph> graphs = {});
 
 /// What is known beside the traces.
 struct Beside {
   std::optional<DevicePeak> peak;
   std::vector<RankEnergy> energy;
+  std::span<const run::WorkGraph> graphs;
 };
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {});
 

@@ -11,13 +11,14 @@
 #include <thread>
 
 #include "base/random.h"
+#include "base/shared_library.h"
 #include "calibration/device_work.h"
-#include "calibration/shared_library.h"
 
 namespace ergometer::calibration {
 namespace {
 
 using base::Result;
+using base::SharedLibrary;
 
 // CUDA's driver interface and cuBLAS, what is needed of them: cuda.h, cublas_api.h.
 using DevicePointer = unsigned long long;
@@ -203,8 +204,8 @@ class Worker : public CudaWork {
 Result<std::unique_ptr<CudaWork>> CudaWork::open(const std::vector<std::string>& cuda,
                                                  const std::vector<std::string>& cublas,
                                                  const std::string& bus_id) {
-  ERGOMETER_ASSIGN(SharedLibrary driver, SharedLibrary::open(cuda));
-  ERGOMETER_ASSIGN(SharedLibrary blas, SharedLibrary::open(cublas));
+  ERGOMETER_ASSIGN(SharedLibrary driver, SharedLibrary::open(cuda, kWithoutDriver));
+  ERGOMETER_ASSIGN(SharedLibrary blas, SharedLibrary::open(cublas, kWithoutDriver));
   ERGOMETER_ASSIGN(const Functions call, find_functions(driver, blas));
   auto worker = std::make_unique<Worker>(std::move(driver), std::move(blas), call);
   ERGOMETER_TRY(worker->prepare(bus_id));

@@ -10,4 +10,8 @@ inline constexpr double kGemmMemoryBytesPerFlop = 3 / kGemmSize;
 /// (cuBLAS's largest on Hopper), 2 n^3 (1/128 + 1/256) B / (2 n^3 FLOP), and HBM traffic passes it.
 inline constexpr double kGemmCacheBytesPerFlop = 1.0 / 128 + 1.0 / 256 + kGemmMemoryBytesPerFlop;
 
+/// Why a library that is not there is needed.
+inline constexpr const char* kWithoutDriver =
+    "a GPU can only be measured where its driver is installed";
+
 }  // namespace ergometer::calibration

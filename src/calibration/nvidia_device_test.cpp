@@ -8,8 +8,7 @@
 namespace ergometer::calibration {
 namespace {
 
-const NvidiaLibraries kFake = {
-    {ERGOMETER_FAKE_NVIDIA}, {ERGOMETER_FAKE_NVIDIA}, {ERGOMETER_FAKE_NVIDIA}};
+const NvidiaLibraries kFake = {{ERGOMETER_FAKE_NVML}, {ERGOMETER_FAKE_CUDA}, {ERGOMETER_FAKE_CUDA}};
 
 TEST(NvidiaDevice, SaysWhatTheMachineLacks) {
   const auto none = open_nvidia_device(0, {{"libno-such-library.so.1"}, {}, {}});
@@ -23,7 +22,7 @@ TEST(NvidiaDevice, SaysWhatTheMachineLacks) {
   EXPECT_NE(no_blas.error().message.find("lacks liba.so, libb.so"), std::string::npos);
   const auto second = open_nvidia_device(1, kFake);
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message, "NVML: GPU 1: Insufficient Permissions");
+  EXPECT_EQ(second.error().message, "NVML: GPU 1: Not Found");
 }
 
 TEST(NvidiaDevice, ReadsWhatTheDriverSays) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -44,10 +45,12 @@ void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& con
 }
 
 /// A folder may hold both: what was read as telemetry is not lost for being no trace.
-void leave_out_telemetry(const std::vector<std::string>& files,
-                         std::vector<run::Dropped>& dropped) {
-  std::erase_if(dropped, [&](const run::Dropped& d) {
-    return std::find(files.begin(), files.end(), d.file) != files.end();
+void leave_out_telemetry(const std::vector<std::string>& files, importer::Traces& traces) {
+  std::erase_if(traces.dropped, [&](const run::Dropped& d) {
+    const bool is_trace =
+        std::any_of(traces.ranks.begin(), traces.ranks.end(),
+                    [&](const run::RankTrace& t) { return t.file.starts_with(d.file); });
+    return !is_trace && std::find(files.begin(), files.end(), d.file) != files.end();
   });
 }
 
@@ -60,7 +63,7 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
         {telemetry.rest.front(), "holds other files, none of which is a trace", 1});
     return importer::Traces{};
   }
-  if (traces) leave_out_telemetry(telemetry.files, traces->dropped);
+  if (traces) leave_out_telemetry(telemetry.files, *traces);
   return traces;
 }
 
@@ -110,8 +113,8 @@ std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
   return std::move(*run);
 }
 
-/// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the sampled
-/// ranks' kernels and sensors tell.
+/// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the
+/// sampled ranks' kernels and sensors tell.
 base::Result<int> analyze_simulated(const run::Run& run, const Arguments& arguments,
                                     const Console& console) {
   const report::JobView view = report::view_job(run.job_json);
@@ -132,8 +135,7 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
   }
   const report::TextStyle style = terminal_style(console.out);
   console.answer(report::summary_text(run, style));
-  if (!log.devices.empty())
-    answer_parts({report::telemetry_text(log, told.power, style)}, console);
+  if (!log.devices.empty()) answer_parts({report::telemetry_text(log, told.power, style)}, console);
   if (ranks.empty())
     answer_parts({report::job_report_text(told.job, style),
                   report::findings_text(told.summary.findings, style)},
@@ -149,6 +151,30 @@ Flag files_at_a_time() {
   Flag flag = threads_flag();
   flag.help = "files at a time; by default one a processor";
   return flag;
+}
+
+Flag repair_flag() {
+  Flag flag;
+  flag.name = "repair";
+  flag.group = "input";
+  flag.help =
+      "put right what CharLLM-PPT's files are known to have wrong: counters of which 32 bits "
+      "were kept, memory in use, swapped labels";
+  return flag;
+}
+
+base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
+  importer::TelemetryOptions options{.repair = arguments.has("repair")};
+  if (!arguments.has("nvlink-links")) return options;
+  constexpr int64_t kMost = 1024;
+  const std::string text = arguments.value("nvlink-links");
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), options.nvlink_links);
+  if (error != std::errc() || end != text.data() + text.size() || options.nvlink_links < 1 ||
+      options.nvlink_links > kMost)
+    return base::input_error(fmt::format(
+        "--nvlink-links: found '{}', allowed: a whole number from 1 to {}", text, kMost));
+  return options;
 }
 
 }  // namespace
@@ -173,12 +199,14 @@ std::vector<Flag> analyze_flags() {
        "did",
        {"name", "study"},
        true},
-      {"repair",
+      repair_flag(),
+      {"nvlink-links",
        "",
-       Takes::kNothing,
-       "",
+       Takes::kValue,
+       "N",
        "input",
-       "go on counting where CharLLM-PPT's files kept 32 bits of a counter",
+       "estimate NVLink traffic as N times that of link 0, where a file has no more "
+       "(CharLLM-PPT; 18 on H100 and H200)",
        {}},
       files_at_a_time(),
   };
@@ -187,42 +215,41 @@ std::vector<Flag> analyze_flags() {
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   if (auto run = simulated_run(arguments.words)) return analyze_simulated(*run, arguments, console);
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
   ERGOMETER_ASSIGN(importer::Telemetry telemetry,
-                   importer::read_telemetry(arguments.words, {arguments.has("repair")}));
+                   importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
-  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
+  const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
+  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}, .graphs = traces.graphs};
   if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
   Told told = tell(traces.ranks, telemetry.log, std::move(beside));
   choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {
-    if (telemetry.any && !traces.ranks.empty())
-      report::write_telemetry(json, telemetry.log, told.power);
+    if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
     report::write_job_report(json, told.job);
-    if (traces.ranks.empty()) report::write_findings(json, told.summary.findings);
+    if (no_trace) report::write_findings(json, told.summary.findings);
   };
   if (arguments.has("json")) {
-    console.answer(traces.ranks.empty()
-                       ? report::telemetry_json(telemetry.log, told.power, more)
-                       : report::trace_json(told.summary, traces.dropped, more));
+    console.answer(no_trace ? report::telemetry_json(telemetry.log, told.power, more)
+                            : report::trace_json(told.summary, traces.dropped, more));
     return 0;
   }
   const report::TextStyle style = terminal_style(console.out);
   const std::string job = report::job_report_text(told.job, style);
-  if (!traces.ranks.empty())
-    console.answer(report::trace_text(told.summary, traces.dropped, style, job));
+  if (!no_trace) console.answer(report::trace_text(told.summary, traces.dropped, style, job));
   if (!telemetry.any) return 0;
-  if (!traces.ranks.empty()) console.answer("\n");
+  if (!no_trace) console.answer("\n");
   console.answer(report::telemetry_text(telemetry.log, told.power, style));
-  if (traces.ranks.empty())
-    answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
+  if (no_trace) answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
   return 0;
 }
 
 std::vector<Flag> import_flags() {
   using Takes = Flag::Takes;
   return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
+          repair_flag(),
           files_at_a_time()};
 }
 
@@ -231,18 +258,19 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
     return base::input_error(
         "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(arguments.words, {}));
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
+  ERGOMETER_ASSIGN(importer::Telemetry telemetry,
+                   importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
-  std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
-            std::back_inserter(traces.dropped));
-  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped));
-  run.telemetry = importer::telemetry_run(telemetry.log).telemetry;
-  if (telemetry.any)
-    console.note(
-        fmt::format("{} rows of telemetry are kept; nodes', windows' and other series "
-                    "than power, temperature, clock and event reasons are not",
-                    run.telemetry.size()));
+  if (!telemetry.any)
+    std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
+              std::back_inserter(traces.dropped));
+  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
+                                    std::move(traces.graphs));
+  if (telemetry.any) run.log = std::move(telemetry.log);
+  run.job_json = telemetry.job_json;
+  for (const std::string& note : run.log.notes) console.note(note);
   ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
   console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
                                        : report::import_text(run, arguments.value("out")));

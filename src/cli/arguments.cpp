@@ -147,8 +147,11 @@ base::Result<void> run_parser(Parser& parser, const Command& command,
 }  // namespace
 
 base::Result<Arguments> parse_arguments(const Command& command,
-                                        const std::vector<std::string>& words) {
+                                        const std::vector<std::string>& all_words) {
   const std::vector<Flag> flags = all_flags(command);
+  const auto own_end =
+      command.runs_another ? std::find(all_words.begin(), all_words.end(), "--") : all_words.end();
+  const std::vector<std::string> words(all_words.begin(), own_end);
   Parser parser;
   set_up(parser, flags);
   ERGOMETER_TRY(run_parser(parser, command, words));
@@ -165,6 +168,7 @@ base::Result<Arguments> parse_arguments(const Command& command,
     arguments.flags[flags[i].name] = value;
     arguments.written[flags[i].name] = written;
   }
+  if (own_end != all_words.end()) arguments.command.assign(own_end + 1, all_words.end());
   arguments.words = parser.words;
   for (const std::string& word : parser.app.remaining()) {
     if (is_flag(word)) return unknown_flag(command, flags, word);

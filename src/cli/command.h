@@ -41,7 +41,8 @@ struct Flag {
 /// What the user wrote after the command, checked against its flags; nothing about the values'
 /// meaning is.
 struct Arguments {
-  std::vector<std::string> words;  ///< positional arguments
+  std::vector<std::string> words;    ///< positional arguments
+  std::vector<std::string> command;  ///< behind "--", of a command that runs another
   std::map<std::string, std::string, std::less<>>
       flags;  ///< by full name; switches "true" or "false", else the value
   std::map<std::string, std::string, std::less<>>
@@ -64,6 +65,7 @@ struct Command {
   size_t min_words = 0, max_words = 0;
   std::vector<Flag> (*flags)() = nullptr;
   base::Result<int> (*run)(const Arguments&, const Console&) = nullptr;
+  bool runs_another = false;  ///< what stands behind "--" is a command and its own options
 };
 
 std::span<const Command> commands();

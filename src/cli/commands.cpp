@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/doctor.h"
+#include "cli/record.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
 #include "cli/validate.h"
@@ -42,6 +43,14 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n"
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
+    {"record", "Record this machine's power, heat, clocks and traffic while a command runs",
+     "record [options] [-- COMMAND...]",
+     "  ergometer record -- torchrun --nproc-per-node 8 train.py\n"
+     "  ergometer record --out job.run --hz 20 --tag run=baseline -- ./train.sh\n"
+     "  ergometer record --duration 10m --source nvml,rapl\n"
+     "  ergometer record --attach 4711\n"
+     "  ergometer record --self-test -- ./train.sh --steps 20\n",
+     "", 0, 0, record_flags, run_record, true},
     {"analyze", "Tell where recorded time and power go: traces rank by rank, telemetry GPU by GPU",
      "analyze FILE|FOLDER... [options]",
      "  ergometer analyze rank0.json.gz\n"
@@ -49,7 +58,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer analyze nvidia-smi.csv\n"
      "  ergometer analyze result_0.txt power/result_0/\n",
      "FILE", 1, 65536, analyze_flags, run_analyze},
-    {"import", "Keep recorded traces as a Run file", "import FILE|FOLDER... --out FILE",
+    {"import", "Keep traces and telemetry of other tools as a Run file", "import FILE|FOLDER... --out FILE",
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},

@@ -10,7 +10,7 @@
 
 namespace ergometer::importer {
 
-/// Bytes one after the other, from a file, through gzip, or out of an archive.
+/// Bytes one after the other, from a file, unpacked, or out of an archive.
 class ByteSource {
  public:
   ByteSource() = default;
@@ -20,7 +20,7 @@ class ByteSource {
 
   /// Up to `bytes` bytes; 0 only at the end.
   virtual base::Result<size_t> read(char* to, size_t bytes) = 0;
-  /// Whether the source ended before what it announced (a gzip stream cut off).
+  /// Whether the source ended before what it announced (packed data that is cut off).
   virtual bool cut_off() const { return false; }
 };
 
@@ -42,10 +42,5 @@ class PeekSource : public ByteSource {
   std::string head_;
   size_t given_ = 0;
 };
-
-/// What gzip packed, one member or several. A stream that ends too early is cut off; one that is
-/// damaged is an error. So is one that grows more than 300-fold beyond 256 MiB: traces shrink 10 to
-/// 40-fold, and deflate can do at most 1,032-fold.
-std::unique_ptr<ByteSource> unpack_gzip(ByteSource& packed, std::string name);
 
 }  // namespace ergometer::importer

@@ -3,14 +3,12 @@
 
 #include <vector>
 
-#include "import/byte_source.h"
+#include "import/unpack.h"
 
 namespace ergometer::importer {
 namespace {
 
 constexpr size_t kPackedBytes = size_t{1} << 16;
-constexpr uint64_t kGrowthAllowed = 300;
-constexpr uint64_t kGrowthFrom = uint64_t{256} << 20;
 constexpr int kGzipWindow = 15 + 16;  ///< zlib: a window of 32 KiB, with gzip's header
 
 class GzipSource : public ByteSource {
@@ -27,7 +25,6 @@ class GzipSource : public ByteSource {
  private:
   base::Result<bool> refill();
   base::Result<bool> next_member();
-  base::Result<void> check_growth() const;
 
   ByteSource& packed_;
   std::string name_;
@@ -56,14 +53,6 @@ base::Result<bool> GzipSource::next_member() {
   return inflateReset(&stream_) == Z_OK;
 }
 
-base::Result<void> GzipSource::check_growth() const {
-  if (out_ < kGrowthFrom || out_ / kGrowthAllowed < in_) return {};
-  return base::input_error(
-      fmt::format("{}: grows more than {}-fold when unpacked, which no trace does (a gzip bomb?); "
-                  "to read it nevertheless, unpack it first",
-                  name_, kGrowthAllowed));
-}
-
 base::Result<size_t> GzipSource::read(char* to, size_t bytes) {
   stream_.next_out = reinterpret_cast<Bytef*>(to);
   stream_.avail_out = static_cast<uInt>(bytes);
@@ -86,7 +75,7 @@ base::Result<size_t> GzipSource::read(char* to, size_t bytes) {
     }
   }
   out_ += given();
-  ERGOMETER_TRY(check_growth());
+  ERGOMETER_TRY(check_growth(name_, in_, out_));
   return given();
 }
 

@@ -143,9 +143,10 @@ TEST_F(Import, SaysWhatCannotBeRead) {
   std::string bad = packed;
   bad[packed.size() - 6] = static_cast<char>(bad[packed.size() - 6] ^ 1);
   const std::string damaged = put("e", bad);
-  EXPECT_EQ(error_of(sqlite), sqlite + ": is not a Run: not an SQLite file");
+  EXPECT_EQ(error_of(sqlite),
+            sqlite + ": is an SQLite file that cannot be read: file is not a database");
   EXPECT_EQ(error_of(empty), empty + ": is empty");
-  EXPECT_EQ(error_of(cut), cut + ": the gzip data ends at once");
+  EXPECT_EQ(error_of(cut), cut + ": the packed data ends at once");
   EXPECT_EQ(error_of(csv), csv + ": is not a trace: it begins with 'a,b.1,2.'");
   EXPECT_EQ(error_of(damaged), damaged + ": the gzip data is damaged: incorrect data check");
   EXPECT_EQ(error_of(folder() + "/none"), folder() + "/none: no such file");

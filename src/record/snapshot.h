@@ -16,6 +16,8 @@ class Snapshot {
   struct Latest {
     run::Device device;                              ///< without series
     std::vector<std::optional<run::Sample>> values;  ///< by metric
+    /// By metric, when it was set: a Run played back keeps old times in its samples.
+    std::vector<int64_t> set_ns;
 
     const std::optional<run::Sample>& of(run::Metric metric) const {
       return values[static_cast<size_t>(metric)];

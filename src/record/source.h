@@ -60,6 +60,8 @@ class Source {
   /// noted once and left out from then on; it is tried again now and then.
   virtual void read(Batch& batch) = 0;
   virtual std::vector<CallCost> costs() const = 0;
+  /// Nothing more will come: a Run that was played back to its end.
+  virtual bool finished() const { return false; }
 };
 
 }  // namespace ergometer::record

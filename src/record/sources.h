@@ -14,10 +14,16 @@ struct SourceOptions {
   std::vector<run::Metric> metrics;  ///< only these; empty: all
   std::string sys = "/sys", proc = "/proc";
   std::vector<std::string> nvml_libraries = {"libnvidia-ml.so.1", "libnvidia-ml.so"};
-  std::vector<std::string> amd_smi_libraries = {"libamd_smi.so"};
-  std::vector<std::string> rocm_smi_libraries = {"librocm_smi64.so.7", "librocm_smi64.so"};
+  std::vector<std::string> amd_smi_libraries = {"libamd_smi.so", "/opt/rocm/lib/libamd_smi.so",
+                                                "libamd_smi.so.27", "libamd_smi.so.26",
+                                                "libamd_smi.so.25"};
+  std::vector<std::string> rocm_smi_libraries = {"librocm_smi64.so.7", "librocm_smi64.so",
+                                                 "/opt/rocm/lib/librocm_smi64.so",
+                                                 "librocm_smi64.so.1"};
   std::string redfish;                ///< "https://bmc/": asked when not empty
   std::string redfish_credentials;    ///< a file with "user:password"; never on the command line
+  std::string redfish_certificate;    ///< a file in PEM form: trusted besides the system's
+  bool redfish_insecure = false;      ///< any certificate will do
   std::string ipmitool = "ipmitool";  ///< the program; empty: not asked
   std::string replay;                 ///< a Run: the only source then
   double replay_speed = 1;            ///< recorded seconds in a second; 0: a row a read, no waiting

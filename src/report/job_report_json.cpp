@@ -1,4 +1,5 @@
 #include "report/job_report_json.h"
+#include "report/pipeline_output.h"
 
 namespace ergometer::report {
 namespace {
@@ -121,24 +122,6 @@ void write_groups(JsonWriter& json, const analysis::JobReport& report) {
     json.end_object();
   }
   json.end_array();
-}
-
-void write_pipeline(JsonWriter& json, const analysis::PipelineReport& report) {
-  json.key("pipeline").begin_object();
-  json.member("schedule", to_word(report.schedule)).member("stages", report.stages);
-  json.member("ranks", report.ranks).member("micro_batches", report.micro_batches);
-  json.member("chunks", report.chunks).member("step_s", report.step_s);
-  json.member("bubble_fraction", report.bubble_fraction);
-  json.member("ideal_bubble_fraction", report.ideal_bubble_fraction);
-  json.member("imbalance", report.imbalance).key("rows").begin_array();
-  for (const analysis::PipelineStage& row : report.rows) {
-    json.begin_object(kOneLine).member("stage", row.stage).member("ranks", row.ranks);
-    json.member("forward_s", row.forward_s).member("backward_s", row.backward_s);
-    json.member("warm_up_s", row.warm_up_s).member("steady_s", row.steady_s);
-    json.member("drain_s", row.drain_s).member("wait_s", row.wait_s);
-    json.member("bubble_fraction", row.bubble_fraction).end_object();
-  }
-  json.end_array().end_object();
 }
 
 void write_links(JsonWriter& json, const std::vector<analysis::LinkUse>& links) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/pipeline_output.h"
 
 namespace ergometer::report {
 namespace {
@@ -82,23 +83,24 @@ std::string parallelisms(const analysis::GroupTables& tables, const TextStyle& s
   const bool known = std::any_of(tables.parallelisms.begin(), tables.parallelisms.end(),
                                  [](const auto& row) { return row.parallelism.name != "?"; });
   if (!known) return "";
-  std::string out = heading(
-      style, fmt::format("{:<20}{:>7}{:>10}{:>10}{:>10}{:>11}{:>11}", "Communication by", "kernels",
-                         "time", "hidden", "exposed", "waiting", "transfer"));
+  std::string out =
+      heading(style, fmt::format("{:<20}{:>7}{:>10}{:>10}{:>10}{:>11}{:>11}", "Communication by",
+                                 "kernels", "time", "hidden", "exposed", "waiting", "transfer"));
   bool inferred = false;
   for (const analysis::GroupRow& row : tables.parallelisms) {
     inferred = inferred || (!row.parallelism.stated && row.parallelism.name != "?");
-    const std::string name = row.parallelism.name == "?"     ? "not known"
-                             : row.parallelism.stated ? row.parallelism.name
-                                                      : row.parallelism.name + " (inferred)";
+    const std::string name = row.parallelism.name == "?" ? "not known"
+                             : row.parallelism.stated    ? row.parallelism.name
+                                                         : row.parallelism.name + " (inferred)";
     out += fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>10}{:>11}{:>11}\n", name, row.events,
                        time(row.total_ns), time(row.hidden_ns), time(row.exposed_ns),
                        row.matched > 0 ? time(row.waiting_ns) : "-",
                        row.matched > 0 ? time(row.transfer_ns) : "-");
   }
-  return out + note(style, "sums over ranks; waiting and transfer of collectives found on several "
-                           "ranks" +
-                               std::string(inferred ? "; inferred: by what the group does" : ""));
+  return out + note(style,
+                    "sums over ranks; waiting and transfer of collectives found on several "
+                    "ranks" +
+                        std::string(inferred ? "; inferred: by what the group does" : ""));
 }
 
 std::string group_name(const analysis::GroupSkew& skew) {
@@ -138,27 +140,6 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
   }
   return out + more(skews.size(), "groups") +
          note(style, "waiting: sum over ranks; transfer: from the last arrival to the first end");
-}
-
-// --- the pipeline
-
-std::string pipeline(const std::optional<analysis::PipelineReport>& report,
-                     const TextStyle& style) {
-  if (!report) return "";
-  std::string out = heading(
-      style, fmt::format("Pipeline  {}, {} stages, {} micro batches, bubble {} (by itself {})",
-                         to_word(report->schedule), report->stages, report->micro_batches,
-                         format_share(report->bubble_fraction),
-                         format_share(report->ideal_bubble_fraction)));
-  out += fmt::format("  {:>5}{:>11}{:>11}{:>11}{:>11}{:>11}{:>9}\n", "stage", "forward", "backward",
-                     "warm-up", "steady", "drain", "bubble");
-  for (size_t i = 0; i < std::min(report->rows.size(), 4 * kMostRows); ++i) {
-    const analysis::PipelineStage& row = report->rows[i];
-    out += fmt::format("  {:>5}{:>11}{:>11}{:>11}{:>11}{:>11}{:>9}\n", row.stage,
-                       time(row.forward_s), time(row.backward_s), time(row.warm_up_s),
-                       time(row.steady_s), time(row.drain_s), format_share(row.bubble_fraction));
-  }
-  return out;
 }
 
 // --- links, power, changes
@@ -239,9 +220,9 @@ std::string job_report_text(const analysis::JobReport& report, const TextStyle& 
   std::string out;
   for (const std::string& part :
        {clocks(report, style), path(report.path, style), parallelisms(report.groups, style),
-        groups(report.skews, style), pipeline(report.pipeline, style), links(report.links, style),
-        swings(report.swings, style), step_energy(report.step_energies, style),
-        changes(report.anomalies, style)})
+        groups(report.skews, style), report.pipeline ? pipeline_text(*report.pipeline, style) : "",
+        links(report.links, style), swings(report.swings, style),
+        step_energy(report.step_energies, style), changes(report.anomalies, style)})
     if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
   return out;
 }

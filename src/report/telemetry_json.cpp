@@ -1,5 +1,7 @@
 #include "report/telemetry_json.h"
 
+#include <algorithm>
+
 #include "run/run.h"
 
 namespace ergometer::report {
@@ -93,6 +95,10 @@ void write_traffic(JsonWriter& json, const DeviceReport& device) {
     json.begin_object(JsonWriter::Layout::kOneLine);
     json.member("counter", traffic.metric).member("bytes", traffic.bytes);
     if (traffic.partial) json.member("link_0_only", true);
+    if (traffic.links > 0)
+      json.member("estimated_bytes_of_all_links",
+                  traffic.bytes * static_cast<double>(traffic.links))
+          .member("links_assumed", traffic.links);
     json.end_object();
   }
   json.end_array();
@@ -125,6 +131,9 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
   write_levels(json, "memory_utilization_pct", device.memory_utilization_pct);
   write_levels(json, "fan_pct", device.fan_pct);
   write_levels(json, "power_limit_w", device.power_limit_w);
+  write_levels(json, "cpu_utilization_pct", device.cpu_pct);
+  write_levels(json, "cpu_c", device.cpu_c);
+  write_levels(json, "memory_used_b", device.memory_used_b);
   optional_member(json, "idle_fraction", device.idle_fraction);
   optional_member(json, "throttled_time_fraction", device.throttled_fraction);
   if (!device.reasons.empty()) write_shares(json, device.reasons);
@@ -139,6 +148,12 @@ void write_devices(JsonWriter& json, const char* name, run::DeviceKind kind,
   for (const DeviceReport& device : devices)
     if (device.kind == kind) write_device(json, device);
   json.end_array();
+}
+
+void write_devices_if_any(JsonWriter& json, const char* name, run::DeviceKind kind,
+                          const std::vector<DeviceReport>& devices) {
+  if (std::any_of(devices.begin(), devices.end(), [&](const auto& d) { return d.kind == kind; }))
+    write_devices(json, name, kind, devices);
 }
 
 void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport>& all) {
@@ -238,6 +253,8 @@ void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
   json.key("telemetry").begin_object();
   write_devices(json, "gpus", run::DeviceKind::kGpu, report.devices);
   write_devices(json, "nodes", run::DeviceKind::kNode, report.devices);
+  write_devices_if_any(json, "cpus", run::DeviceKind::kCpu, report.devices);
+  write_devices_if_any(json, "ports", run::DeviceKind::kPort, report.devices);
   write_meters(json, report.meters);
   write_training(json, report.training);
   write_windows(json, log);
@@ -251,7 +268,7 @@ std::string telemetry_json(const run::DeviceLog& log, const analysis::TelemetryR
                            const std::function<void(base::JsonWriter&)>& more) {
   JsonWriter json;
   json.begin_object();
-  json.member("schema_version", run::kSchemaVersion).member("source", "imported");
+  json.member("schema_version", run::kSchemaVersion).member("source", log.source);
   write_telemetry(json, log, report);
   if (more) more(json);
   json.end_object();

@@ -34,8 +34,8 @@ std::string highest_of(const std::optional<analysis::Levels>& levels, std::strin
 }
 
 std::string label_of(const DeviceReport& device) {
-  return device.kind == run::DeviceKind::kGpu ? fmt::format("{}", device.rank)
-                                              : device.name.substr(0, 8);
+  if (device.kind == run::DeviceKind::kGpu) return fmt::format("{}", device.rank);
+  return device.name.empty() ? device.host.substr(0, 8) : device.name.substr(0, 8);
 }
 
 std::string devices_table(const std::vector<const DeviceReport*>& devices, std::string_view title,
@@ -49,14 +49,38 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
     const bool series = d.has_power && d.updates.readings > 0;
     out +=
         fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
-                    d.has_power ? watts(d.mean_w) : "-", series ? watts(d.p95_w) : "-",
-                    d.has_power ? watts(d.peak_w) : "-",
+                    d.has_power || !d.energies.empty() ? watts(d.mean_w) : "-",
+                    series ? watts(d.p95_w) : "-", d.has_power ? watts(d.peak_w) : "-",
                     d.energies.empty() ? "-" : format_quantity(d.energy_j, "J"),
                     mean_of(d.gpu_c, "C"), highest_of(d.gpu_c, "C"), mean_of(d.sm_clock_mhz, "MHz"),
                     d.idle_fraction ? format_share(*d.idle_fraction) : "-",
                     d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
   }
   return out + more(devices.size(), kMostRows);
+}
+
+/// What is known of hosts beside their power: processors, memory, ports.
+std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle& style) {
+  std::string out;
+  size_t shown = 0, all = 0;
+  for (const DeviceReport& d : devices) {
+    const bool port = d.kind == run::DeviceKind::kPort && !d.traffic.empty();
+    if (d.kind == run::DeviceKind::kGpu || !(d.cpu_pct || d.cpu_c || d.memory_used_b || port))
+      continue;
+    if (++all > kMostLines) continue;
+    ++shown;
+    out += fmt::format("  {}:", d.name.empty() ? d.host : d.name);
+    if (d.cpu_pct) out += fmt::format(" processors {:.1f} % busy;", d.cpu_pct->mean);
+    if (d.memory_used_b)
+      out += fmt::format(" memory {} in use;", format_quantity(d.memory_used_b->mean, "B"));
+    if (d.cpu_c)
+      out += fmt::format(" {:.0f} C, at most {:.0f} C;", d.cpu_c->mean, d.cpu_c->highest);
+    if (port)
+      for (const DeviceReport::Traffic& traffic : d.traffic)
+        out += fmt::format(" {} {};", traffic.metric, format_quantity(traffic.bytes, "B"));
+    out.back() = '\n';
+  }
+  return out.empty() ? "" : heading(style, "Hosts") + out + more(all, shown);
 }
 
 std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
@@ -179,19 +203,22 @@ std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
 
 std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
                            const TextStyle& style) {
-  std::vector<const DeviceReport*> gpus, nodes;
+  std::vector<const DeviceReport*> gpus, nodes, cpus;
   for (const DeviceReport& device : report.devices) {
     if (device.kind == run::DeviceKind::kGpu) gpus.push_back(&device);
-    if (device.kind == run::DeviceKind::kNode) nodes.push_back(&device);
+    const bool known = device.has_power || !device.energies.empty();
+    if (device.kind == run::DeviceKind::kNode && known) nodes.push_back(&device);
+    if (device.kind == run::DeviceKind::kCpu && known) cpus.push_back(&device);
   }
   std::string out = devices_table(gpus, "GPU", style) + updates_lines(gpus) +
-                    devices_table(nodes, "Node", style) + updates_lines(nodes);
+                    devices_table(nodes, "Node", style) + updates_lines(nodes) +
+                    devices_table(cpus, "CPU", style);
   if (gpus.size() > 1 && report.thermal.known)
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);
-  return out + reasons_line(report.thermal) + meters_text(report.meters, style) +
-         training_text(report.training, style) + limits_text(log) +
-         gauges_text(report.gauges, style) + read_text(log, style);
+  return out + hosts_text(report.devices, style) + reasons_line(report.thermal) +
+         meters_text(report.meters, style) + training_text(report.training, style) +
+         limits_text(log) + gauges_text(report.gauges, style) + read_text(log, style);
 }
 
 }  // namespace ergometer::report

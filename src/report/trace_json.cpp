@@ -2,6 +2,7 @@
 
 #include "base/json_writer.h"
 #include "report/findings.h"
+#include "report/graph_output.h"
 #include "report/summary_json.h"
 #include "report/work_report.h"
 #include "run/run.h"
@@ -137,6 +138,7 @@ std::string trace_json(const analysis::TraceSummary& summary,
   write_arrivals(json, summary.arrivals);
   write_work(json, summary);
   json.end_object();
+  if (!summary.graphs.empty()) write_graphs(json, summary.graphs);
   if (more) more(json);
   write_findings(json, summary.findings);
   json.end_object();
@@ -153,8 +155,23 @@ std::string import_json(const run::Run& run, const std::string& path) {
     json.member("file", trace.file).member("gpu_events", trace.events.size());
     json.member("truncated", trace.truncated).end_object();
   }
+  for (const run::WorkGraph& graph : run.graphs) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("rank", graph.rank);
+    json.member("file", graph.file).member("graph_nodes", graph.nodes.size());
+    json.member("truncated", graph.truncated).end_object();
+  }
+  json.end_array().key("devices").begin_array();
+  for (const run::Device& device : run.log.devices) {
+    size_t readings = 0;
+    for (const run::Series& series : device.series) readings += series.samples.size();
+    json.begin_object(JsonWriter::Layout::kOneLine).member("kind", run::kind_name(device.kind));
+    json.member("rank", device.rank).member("host", device.host).member("file", device.file);
+    json.member("readings", readings).end_object();
+  }
   json.end_array();
-  write_dropped(json, run.dropped);
+  std::vector<run::Dropped> dropped = run.dropped;
+  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
+  write_dropped(json, dropped);
   json.end_object();
   return json.take();
 }

@@ -1,6 +1,7 @@
 #include "report/trace_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "report/findings.h"
 #include "report/format.h"
+#include "report/graph_output.h"
 #include "report/work_report.h"
 
 namespace ergometer::report {
@@ -40,12 +42,23 @@ std::string header(const analysis::TraceSummary& summary, const TextStyle& style
   for (const analysis::RankSummary& rank : summary.ranks)
     if (!rank.gpu.empty()) gpus.insert(rank.gpu);
   const size_t ranks = summary.ranks.size();
-  std::string line = fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks");
+  const size_t graphs = summary.graphs.size();
+  std::string line = ranks > 0 ? fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks")
+                               : fmt::format("{} {}", graphs,
+                                             graphs == 1 ? "execution graph" : "execution graphs");
   if (!gpus.empty()) line += fmt::format(" of {}", fmt::join(gpus, ", "));
   return paint(style, kBold, wrap(line, 80, 0)) + '\n';
 }
 
+/// Whether there is something else to show where ranks have no GPU events.
+bool is_without_events(const analysis::TraceSummary& summary) {
+  return (summary.pipeline || !summary.graphs.empty()) &&
+         std::all_of(summary.ranks.begin(), summary.ranks.end(),
+                     [](const auto& rank) { return rank.breakdown.gpu_events == 0; });
+}
+
 std::string ranks_table(const analysis::TraceSummary& summary, const TextStyle& style) {
+  if (is_without_events(summary)) return "";
   std::string out = heading(
       style, fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}", "Rank", "events",
                          "span", "compute", "comm", "exposed", "copies", "exposed", "idle"));
@@ -169,18 +182,34 @@ std::string trace_text(const analysis::TraceSummary& summary,
   for (const std::string& part :
        {ranks_table(summary, style), step_text(summary, style), phases_text(summary, style),
         kernels_table(summary, style), operators_text(summary, style),
-        collectives_table(summary, style), taxes_text(summary, style), energy_text(summary, style),
-        more,
+        collectives_table(summary, style), graphs_text(summary.graphs, style),
+        taxes_text(summary, style), energy_text(summary, style), more,
         findings_text(summary.findings, style), dropped_text(dropped)})
     if (!part.empty()) out += '\n' + part;
   return out;
 }
 
 std::string import_text(const run::Run& run, const std::string& path) {
-  const size_t files = run.traces.size();
-  return fmt::format("{}: {} GPU events of {} {}\n{}", path,
-                     base::format_count(static_cast<int64_t>(run.kernels.size())), files,
-                     files == 1 ? "trace" : "traces", dropped_text(run.dropped));
+  const auto count = [](size_t number, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", base::format_count(static_cast<int64_t>(number)),
+                       number == 1 ? one : many);
+  };
+  std::vector<std::string> parts;
+  if (!run.traces.empty())
+    parts.push_back(fmt::format("{} of {}", count(run.kernels.size(), "GPU event", "GPU events"),
+                                count(run.traces.size(), "trace", "traces")));
+  if (!run.graphs.empty())
+    parts.push_back(count(run.graphs.size(), "execution graph", "execution graphs"));
+  if (run::has_log(run.log)) {
+    size_t readings = 0;
+    for (const run::Device& device : run.log.devices)
+      for (const run::Series& series : device.series) readings += series.samples.size();
+    parts.push_back(fmt::format("{} of {}", count(readings, "reading", "readings"),
+                                count(run.log.devices.size(), "device", "devices")));
+  }
+  std::vector<run::Dropped> dropped = run.dropped;
+  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
+  return fmt::format("{}: {}\n{}", path, fmt::join(parts, "; "), dropped_text(dropped));
 }
 
 }  // namespace ergometer::report

@@ -59,6 +59,9 @@ constexpr std::array kMetrics = std::to_array<MetricInfo>({
     {"net_errors", "1", 0, kMostBytes, true},
     {"net_wait", "1", 0, kMostBytes, true},
     {"line_rate", "B/s", 0, 1e15, false},
+    {"cpu_temperature", "C", -100, 300, false},
+    {"xgmi_sent", "B", 0, kMostBytes, true},
+    {"xgmi_received", "B", 0, kMostBytes, true},
 });
 static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
 
@@ -71,7 +74,17 @@ const char* kind_name(DeviceKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+bool has_log(const DeviceLog& log) {
+  return !log.devices.empty() || !log.training.empty() || !log.power_limits.empty() ||
+         !log.gauges.empty();
+}
+
 DeviceLog device_log(const Run& run) {
+  if (has_log(run.log)) {
+    DeviceLog log = run.log;
+    log.source = run.source;
+    return log;
+  }
   std::map<int64_t, std::map<Metric, std::vector<Sample>>> ranks;
   // Imported files may not have had them.
   const bool reasons = run.source != "imported" ||
@@ -92,6 +105,7 @@ DeviceLog device_log(const Run& run) {
           {row.time_ns, static_cast<double>(row.event_reasons)});
   }
   DeviceLog log;
+  log.source = run.source;
   for (auto& [rank, series] : ranks) {
     Device device;
     device.rank = device.index = rank;

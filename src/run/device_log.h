@@ -57,6 +57,9 @@ enum class Metric : uint8_t {
   kNetErrors,
   kNetWait,  ///< counter of times in which there was data and no credit to send it
   kLineRate,
+  kCpuTemperature,  ///< of a package
+  kXgmiSent,  ///< counters of bytes that a GPU wrote to, and read from, others over xGMI
+  kXgmiReceived,
   kCount
 };
 
@@ -80,6 +83,8 @@ struct Series {
   /// Not what its name says, but what comes nearest: NVLink bytes of link 0 alone.
   bool partial = false;
   std::vector<Sample> samples;
+  /// Of a partial series: how many times it the whole is estimated to be; 0: no estimate.
+  int64_t links = 0;
 };
 
 enum class DeviceKind : uint8_t { kGpu, kNode, kSwitch, kMeter, kCpu, kPort };
@@ -99,7 +104,8 @@ struct Device {
   int64_t rank = -1;  ///< of a GPU: as stated, else counted by host and index
   int64_t index = -1;
   std::string host, uuid, name, file;
-  std::string job;  ///< of a node: the training log it belongs to, by the folder it lies in
+  std::string pci_bus_id;  ///< of a GPU, "00000000:17:00.0", where known
+  std::string job;         ///< of a node: the training log it belongs to, by the folder it lies in
   std::vector<Series> series;
   std::vector<EnergyWindow> windows;
   double conversion_efficiency = 1;  ///< what DC readings are divided by
@@ -141,13 +147,17 @@ struct Gauge {
 
 /// What telemetry files hold, from any tool.
 struct DeviceLog {
-  std::vector<Device> devices;  ///< by kind, then rank
+  std::string source = "imported";  ///< or "recorded", "simulated": of one Run alone
+  std::vector<Device> devices;      ///< by kind, then rank
   std::vector<TrainingLog> training;
   std::vector<PowerLimitRow> power_limits;
   std::vector<Gauge> gauges;
   std::vector<Dropped> dropped;
   std::vector<std::string> notes;  ///< what the reader has to assume, one sentence each
 };
+
+/// Whether a log holds anything but notes.
+bool has_log(const DeviceLog& log);
 
 struct Run;
 /// A Run's log, or, where it has none, its telemetry rows as series by rank, so that a simulated, a

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
 #include "run/host_clock.h"
+#include "run/work_graph.h"
 
 namespace ergometer::run {
 
@@ -173,15 +175,19 @@ struct Run {
   std::vector<Rank> ranks;           ///< all of them when asked for, else none
   std::vector<Kernel> kernels;       ///< of sampled ranks; of an imported Run its traces' events
   std::vector<RankTrace> traces;     ///< what was imported, a trace a file
+  std::vector<WorkGraph> graphs;     ///< what was imported, a graph a file
   std::vector<Dropped> dropped;      ///< what was left out on import
   DeviceLog log;                     ///< recorded or imported telemetry, whole
   std::vector<HostClock> clocks;     ///< of a recorded Run, a host each
-  std::string limiter;               ///< the one thing that limits the job, a sentence
+  std::map<std::string, std::string> facts;  ///< of a recorded Run: "command", "host", ...
+  std::string limiter;                       ///< the one thing that limits the job, a sentence
   std::string job_json;
 };
 
 /// Writes and reads the Run's SQLite file; its schema is documented in docs/run-file.md.
 base::Result<void> write_run(const Run& run, const std::string& path);
 base::Result<Run> read_run(const std::string& path);
+/// Whether a file is a Run, by its first bytes: false of every other SQLite file.
+bool is_run_file(const std::string& path);
 
 }  // namespace ergometer::run

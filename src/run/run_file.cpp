@@ -10,10 +10,13 @@
 #include <fstream>
 
 #include "run/device_log.h"
+#include "run/graph_tables.h"
+#include "run/log_tables.h"
 #include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "run/summary_fields.h"
+#include "run/task_tables.h"
 #include "run/trace_tables.h"
 
 // A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
@@ -64,6 +67,7 @@ void insert_run(Database& db, const Run& run) {
   insert.run("interval_reasons",
              fmt::format("{}", fmt::join(run.performance.interval_reasons, "\n")));
   insert.run("job", run.job_json);
+  for (const auto& [key, value] : run.facts) insert.run(key, value);
 }
 
 void insert_summary(Database& db, const Run& run) {
@@ -125,7 +129,12 @@ void fill(Database& db, const Run& run) {
   db.execute("BEGIN");
   db.execute(kSchema);
   create_power_tables(db);
-  if (!run.traces.empty()) create_trace_tables(db);
+  const bool imported = !run.traces.empty() || !run.graphs.empty();
+  if (imported) create_trace_tables(db);
+  if (imported) create_task_tables(db);
+  if (imported) create_graph_tables(db);
+  const bool log = has_log(run.log) || !run.clocks.empty() || run.source == "recorded";
+  if (log) create_log_tables(db);
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
@@ -133,7 +142,10 @@ void fill(Database& db, const Run& run) {
   insert_ranks(db, run);
   insert_kernels(db, run);
   insert_power(db, run);
-  if (!run.traces.empty()) insert_traces(db, run);
+  if (imported) insert_traces(db, run);
+  if (imported) insert_tasks(db, run);
+  if (imported) insert_graphs(db, run);
+  if (log) insert_log(db, run);
   db.execute("COMMIT");
 }
 
@@ -142,17 +154,6 @@ bool starts_like_sqlite(const std::string& path) {
   std::array<char, 16> head{};
   file.read(head.data(), head.size());
   return file.gcount() == 16 && std::string_view(head.data(), 16) == kSqliteHeader;
-}
-
-/// SQLite keeps the application id big-endian at byte 68 of the header.
-bool is_run_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<unsigned char, 72> head{};
-  if (!starts_like_sqlite(path) || !file.read(reinterpret_cast<char*>(head.data()), head.size()))
-    return false;
-  uint32_t id = 0;
-  for (size_t i = 68; i < head.size(); ++i) id = id << 8 | head[i];
-  return id == uint32_t{kApplicationId};
 }
 
 /// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
@@ -178,7 +179,10 @@ base::Result<void> check_target(const std::string& path) {
 base::Result<void> check_is_run(Database& db, const std::string& path) {
   if (!starts_like_sqlite(path))
     return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
-  if (db.number("PRAGMA application_id") != kApplicationId)
+  const int64_t id = db.number("PRAGMA application_id");
+  if (!db.ok())
+    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (id != kApplicationId)
     return base::input_error(
         fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
   const int64_t version = db.number("PRAGMA user_version");
@@ -208,11 +212,19 @@ void select_run(Database& db, Run& run) {
   Statement select(db, "SELECT key, value FROM run");
   while (select.step()) {
     const std::string key = select.text(0);
-    if (key == "source") run.source = select.text(1);
-    if (key == "limiter") run.limiter = select.text(1);
-    if (key == "memory_advice") run.memory.advice = select.text(1);
-    if (key == "job") run.job_json = select.text(1);
-    if (key == "interval_reasons") run.performance.interval_reasons = lines_of(select.text(1));
+    if (key == "source") {
+      run.source = select.text(1);
+    } else if (key == "limiter") {
+      run.limiter = select.text(1);
+    } else if (key == "memory_advice") {
+      run.memory.advice = select.text(1);
+    } else if (key == "job") {
+      run.job_json = select.text(1);
+    } else if (key == "interval_reasons") {
+      run.performance.interval_reasons = lines_of(select.text(1));
+    } else if (key != "thermal_limit") {
+      run.facts[key] = select.text(1);
+    }
   }
 }
 
@@ -293,7 +305,35 @@ void select_kernels(Database& db, Run& run) {
   }
 }
 
+constexpr const char* kDamagedLog =
+    "its telemetry refer to what is not there or hold what no sensor reads";
+
+base::Result<void> check_read(const Database& db, const std::string& path, bool whole,
+                              const char* damage) {
+  if (!db.ok())
+    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (!whole)
+    return base::input_error(fmt::format("{}: the Run is damaged: rows of {}", path, damage));
+  return {};
+}
+
+/// Journals of a former file at this name: SQLite would take them for the new file's.
+void remove_journals(const std::string& path) {
+  for (const char* suffix : {"-journal", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+}
+
 }  // namespace
+
+/// SQLite keeps the application id big-endian at byte 68 of the header.
+bool is_run_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 72> head{};
+  if (!starts_like_sqlite(path) || !file.read(reinterpret_cast<char*>(head.data()), head.size()))
+    return false;
+  uint32_t id = 0;
+  for (size_t i = 68; i < head.size(); ++i) id = id << 8 | head[i];
+  return id == uint32_t{kApplicationId};
+}
 
 base::Result<void> write_run(const Run& run, const std::string& path) {
   ERGOMETER_TRY(check_target(path));
@@ -305,6 +345,7 @@ base::Result<void> write_run(const Run& run, const std::string& path) {
     if (db.ok()) fill(db, run);
     if (!db.ok()) problem = db.problem();
   }
+  if (problem.empty()) remove_journals(path);
   if (problem.empty() && std::rename(partial.c_str(), path.c_str()) != 0)
     problem = "it cannot be renamed into place";
   if (problem.empty()) return {};
@@ -331,12 +372,12 @@ base::Result<Run> read_run(const std::string& path) {
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
-  const bool whole = select_traces(db, run);
-  if (!db.ok())
-    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
-  if (!whole)
-    return base::input_error(
-        fmt::format("{}: the Run is damaged: rows of its traces refer to what is not there", path));
+  const bool traces_whole =
+      select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);
+  const bool log_whole = select_log(db, run.log);
+  select_clocks(db, run.clocks);
+  ERGOMETER_TRY(check_read(db, path, traces_whole, "its traces refer to what is not there"));
+  ERGOMETER_TRY(check_read(db, path, log_whole, kDamagedLog));
   return run;
 }
 
@@ -345,18 +386,20 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
   ERGOMETER_TRY(check_is_run(db, path));
   Run run;
   select_run(db, run);
-  select_telemetry(db, run.telemetry);
-  if (!db.ok())
-    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  const bool whole = select_log(db, run.log);
+  if (!has_log(run.log)) select_telemetry(db, run.telemetry);
+  ERGOMETER_TRY(check_read(db, path, whole, kDamagedLog));
   DeviceLog log = device_log(run);
-  for (Device& device : log.devices) device.file = path;
+  for (Device& device : log.devices)
+    if (device.file.empty()) device.file = path;
   return log;
 }
 
 bool has_traces(const std::string& path) {
   Database db(path, Database::Access::kRead);
   if (!check_is_run(db, path) || !db.has_table("trace_files")) return false;
-  return db.number("SELECT count(*) FROM trace_files") > 0;
+  return db.number("SELECT count(*) FROM trace_files") > 0 ||
+         (db.has_table("graphs") && db.number("SELECT count(*) FROM graphs") > 0);
 }
 
 }  // namespace ergometer::run

@@ -1,15 +1,79 @@
 #include "run/sqlite.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 namespace ergometer::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBusyMs = 5000;  ///< for so long one waits for another's commit
+
+}  // namespace
 
 std::string_view sqlite_version() { return sqlite3_libversion(); }
 
 Database::Database(const std::string& path, Access access) {
-  const int flags =
-      access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  check(sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr), SQLITE_OK);
+  switch (access) {
+    case Access::kRead: open(path, SQLITE_OPEN_READONLY); break;
+    case Access::kAppend: open(path, SQLITE_OPEN_READWRITE); break;
+    case Access::kCreate: open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE); break;
+  }
+  if (access == Access::kRead && ok()) open_cut_off(path);
+}
+
+int Database::look() const {
+  return sqlite3_exec(handle_, "SELECT 1 FROM sqlite_master", nullptr, nullptr, nullptr);
+}
+
+/// Some parallel file systems are mounted without locks (Lustre without `-o flock`): there, what
+/// locks guard against is for their users to avoid.
+void Database::open(const std::string& path, int flags) {
+  sqlite3_close(handle_);
+  handle_ = nullptr;
+  check(sqlite3_open_v2(path.c_str(), &handle_, flags, locks_ ? nullptr : "unix-none"), SQLITE_OK);
+  if (!ok()) return;
+  sqlite3_busy_timeout(handle_, kBusyMs);
+  if (!locks_ || look() == SQLITE_OK) return;
+  const int code = sqlite3_extended_errcode(handle_);
+  if (code != SQLITE_IOERR_LOCK && code != SQLITE_IOERR_RDLOCK) return;
+  locks_ = false;
+  open(path, flags);
+}
+
+/// A writer that was killed in the middle of a commit leaves a journal, and whoever opens the file
+/// next has to roll it back. That is written to the file or, where it must not be, to a copy.
+void Database::open_cut_off(const std::string& path) {
+  const auto cut_off = [&] {
+    return look() != SQLITE_OK && sqlite3_extended_errcode(handle_) == SQLITE_READONLY_ROLLBACK;
+  };
+  if (!cut_off()) return;
+  // Without locks the journal may be that of a writer that lives.
+  if (locks_) {
+    open(path, SQLITE_OPEN_READWRITE);
+    if (!ok() || !cut_off()) return;
+  }
+  std::error_code error;
+  std::string folder = (fs::temp_directory_path(error) / "ergometer-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return check(SQLITE_CANTOPEN, SQLITE_OK);
+  const std::string copy = folder + "/copy";
+  for (const char* part : {"", "-journal"}) {
+    if (!error) fs::copy_file(path + part, copy + part, error);
+    if (!error) fs::permissions(copy + part, fs::perms::owner_read | fs::perms::owner_write, error);
+  }
+  if (!error) open(copy, SQLITE_OPEN_READWRITE);
+  if (ok()) check(look(), SQLITE_OK);
+  fs::remove_all(folder, error);  // what is open stays readable
+}
+
+void Database::roll_back() {
+  if (handle_ != nullptr && sqlite3_get_autocommit(handle_) == 0)
+    sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+  problem_.clear();
 }
 
 Database::~Database() { sqlite3_close(handle_); }
@@ -34,6 +98,14 @@ bool Database::has_table(std::string_view name) {
   return query.step();
 }
 
+std::vector<std::string> Database::columns(std::string_view table) {
+  std::vector<std::string> names;
+  Statement query(*this, "SELECT name FROM pragma_table_info(?)");
+  query.bind_all(table);
+  while (query.step()) names.push_back(query.text(0));
+  return names;
+}
+
 Statement::Statement(Database& db, const char* sql) : db_(db) {
   if (db_.ok()) db_.check(sqlite3_prepare_v2(db_.handle_, sql, -1, &handle_, nullptr), SQLITE_OK);
 }
@@ -50,6 +122,11 @@ bool Statement::step() {
 
 void Statement::reset() {
   if (db_.ok()) db_.check(sqlite3_reset(handle_), SQLITE_OK);
+}
+
+void Statement::clear() {
+  reset();
+  if (db_.ok()) db_.check(sqlite3_clear_bindings(handle_), SQLITE_OK);
 }
 
 void Statement::bind(int index, int64_t value) {
@@ -79,10 +156,21 @@ void Statement::bind(int index, NullableReal value) {
   bind(index, Nullable{});
 }
 
+int Statement::columns() const { return sqlite3_column_count(handle_); }
+std::string Statement::column_name(int column) const {
+  return sqlite3_column_name(handle_, column);
+}
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+bool Statement::is_integer(int column) const {
+  return sqlite3_column_type(handle_, column) == SQLITE_INTEGER;
+}
+bool Statement::is_text(int column) const {
+  return sqlite3_column_type(handle_, column) == SQLITE_TEXT;
 }
 
 std::string Statement::text(int column) const {

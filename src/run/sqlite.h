@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -15,7 +16,11 @@ namespace ergometer::run {
 /// `ok()`.
 class Database {
  public:
-  enum class Access : uint8_t { kRead, kCreate };
+  enum class Access : uint8_t {
+    kRead,    ///< also of what a killed writer left in the middle of a commit
+    kAppend,  ///< of a file that is there
+    kCreate,
+  };
   Database(const std::string& path, Access access);
   ~Database();
   Database(const Database&) = delete;
@@ -23,17 +28,25 @@ class Database {
 
   bool ok() const { return problem_.empty(); }
   const std::string& problem() const { return problem_; }
+  /// Gives up the open transaction, if there is one, and goes on after a failure.
+  void roll_back();
 
   void execute(const char* sql);
   /// The one number a query gives; 0 when it gives none.
   int64_t number(const char* sql);
   bool has_table(std::string_view name);
+  /// The names of a table's columns; none where there is no such table.
+  std::vector<std::string> columns(std::string_view table);
 
  private:
   friend class Statement;
   void check(int code, int expected);
+  void open(const std::string& path, int flags);
+  int look() const;
+  void open_cut_off(const std::string& path);
 
   sqlite3* handle_ = nullptr;
+  bool locks_ = true;  ///< the file system has them
   std::string problem_;
 };
 
@@ -66,16 +79,22 @@ class Statement {
   }
   /// Goes to the next row; false at the end and after a failure.
   bool step();
+  /// Starts over with no parameter bound: all NULL. Then `bind` from 1 on, and `step`.
+  void clear();
+  void bind(int index, int64_t value);
+  void bind(int index, double value);
 
+  int columns() const;
+  std::string column_name(int column) const;
   int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
   bool is_null(int column) const;
+  bool is_integer(int column) const;
+  bool is_text(int column) const;
 
  private:
   void reset();
-  void bind(int index, int64_t value);
-  void bind(int index, double value);
   void bind(int index, std::string_view value);
   void bind(int index, Nullable value);
   void bind(int index, NullableReal value);

@@ -18,8 +18,8 @@ ALLOWED["physics"] = {"base", "spec"}
 # Files of other tools, and what they tell: they end in the same types as a Run of our own.
 ALLOWED["import"] = {"base", "run"}
 ALLOWED["analysis"] = {"base", "run"}
-# This machine's sensors; calibration measures through the same.
-ALLOWED["record"] = {"base", "run"}
+# This machine's sensors, and files that are played back as such; calibration measures through the same.
+ALLOWED["record"] = {"base", "run", "import"}
 ALLOWED["calibration"].add("record")
 ALLOWED["report"].add("analysis")
 ALLOWED["cli"] |= {"import", "record", "analysis"}
@@ -29,12 +29,15 @@ for user in ("engine", "validation", "calibration", "report", "cli"):
 # Slow to compile: never in a header, and each only where it is wrapped (tests may read JSON anywhere).
 HEAVY = {
     "CLI/": {"cli"},
-    "nlohmann/": {"spec", "run", "validation", "report", "cli"},
+    "nlohmann/": {"spec", "run", "record", "validation", "report", "cli"},
     "yaml-cpp/": {"spec"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},
     "simdjson": {"import"},
     "zlib.h": {"import"},
+    "httplib.h": {"record"},
+    "zstd": {"import"},
+    "google/protobuf": {"import"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -74,8 +75,17 @@ void LogBuilder::add(size_t device, run::Metric metric, int64_t time_ns, double 
   at->samples.push_back({time_ns, value});
 }
 
-void LogBuilder::add_devices(std::vector<run::Device> devices) {
-  for (run::Device& device : devices) log_.devices.push_back(std::move(device));
+void LogBuilder::add_log(run::DeviceLog log) {
+  const auto append = [](auto& to, auto& from) {
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+  };
+  append(log_.devices, log.devices);
+  append(log_.training, log.training);
+  append(log_.power_limits, log.power_limits);
+  append(log_.gauges, log.gauges);
+  append(log_.dropped, log.dropped);
+  for (std::string& text : log.notes) note(std::move(text));
+  log_.source = std::move(log.source);
 }
 
 void LogBuilder::drop(std::string_view reason, int64_t count) {
@@ -133,7 +143,16 @@ void LogBuilder::number_ranks() {
   }
 }
 
+void LogBuilder::set_links(size_t device, run::Metric metric, int64_t links) {
+  for (run::Series& series : log_.devices[device].series)
+    if (series.metric == metric) series.links = links;
+}
+
 run::DeviceLog LogBuilder::finish() {
+  parts_.finish(*this);
+  parts_ = {};
+  for (std::string& text : turn_notes(turns_)) note(std::move(text));
+  turns_.clear();
   sort_samples();
   std::stable_sort(log_.devices.begin(), log_.devices.end(),
                    [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "import/telemetry/counter_turns.h"
+#include "import/telemetry/node_parts.h"
 #include "run/device_log.h"
 
 namespace ergometer::importer {
@@ -25,9 +27,16 @@ class LogBuilder {
   void add(size_t device, run::Metric metric, int64_t time_ns, double value, bool partial = false);
   void drop(std::string_view reason, int64_t count = 1);
   void note(std::string text);
-  /// Devices that are known as a whole; one of the same rank that is known already stays another.
-  void add_devices(std::vector<run::Device> devices);
+  /// A log that is known as a whole: a device of a rank that is known already stays another.
+  void add_log(run::DeviceLog log);
   run::DeviceLog& log() { return log_; }
+  NodeParts& parts() { return parts_; }
+  void add_turns(run::Metric metric, const CounterTurns& turns) { turns_[metric].add(turns); }
+  /// By how many links a partial series is multiplied into an estimate.
+  void set_links(size_t device, run::Metric metric, int64_t links);
+  /// The job, in the contract's form.
+  void set_job(std::string json) { job_ = std::move(json); }
+  const std::string& job() const { return job_; }
 
   /// Puts everything in order and gives it away; ranks that no file states are counted.
   run::DeviceLog finish();
@@ -39,7 +48,9 @@ class LogBuilder {
   run::DeviceLog log_;
   std::map<std::string, size_t> devices_;
   std::map<std::string, size_t, std::less<>> reasons_;  ///< of this file, into log_.dropped
-  std::string file_;
+  std::string file_, job_;
+  NodeParts parts_;
+  std::map<run::Metric, CounterTurns> turns_;
 };
 
 }  // namespace ergometer::importer

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "import/decimal.h"
+#include "import/telemetry/charllm_name.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 
@@ -12,87 +12,16 @@ namespace {
 
 using run::Metric;
 
-/// CharLLM-PPT's names, and what one unit on disk is in the metric's own.
-struct KnownFile {
-  std::string_view name;
-  Metric metric;
-  double factor;
-  bool wraps;  ///< the lower 32 bits of a counter
-};
-constexpr double kKi = 1024;
-constexpr std::array kFiles = std::to_array<KnownFile>({
-    {"gpu_power", Metric::kInstantPower, 1, false},
-    {"power", Metric::kInstantPower, 1, false},
-    {"mem_power", Metric::kMemoryPower, 1, false},
-    {"gpu_thermal", Metric::kGpuTemperature, 1, false},
-    {"mem_thermal", Metric::kMemoryTemperature, 1, false},
-    {"gpu_util", Metric::kGpuUtilization, 1, false},
-    {"mem_util", Metric::kMemoryUtilization, 1, false},
-    {"sm_clock", Metric::kSmClock, 1, false},
-    {"mem_clock", Metric::kMemoryClock, 1, false},
-    {"pcie_tx_bytes", Metric::kPcieSent, 1, true},
-    {"pcie_rx_bytes", Metric::kPcieReceived, 1, true},
-    {"pcie_tx_throughput", Metric::kPcieSentRate, 1e3, false},
-    {"pcie_rx_throughput", Metric::kPcieReceivedRate, 1e3, false},
-    {"nvlink_tx_throughput", Metric::kNvlinkSent, kKi, true},
-    {"nvlink_rx_throughput", Metric::kNvlinkReceived, kKi, true},
-});
 constexpr double kTwoTo32 = 4294967296.0;
-
-struct FileName {
-  const KnownFile* file = nullptr;
-  int64_t rank = -1;
-};
-
-/// METRIC_RANK, and PREFIX_METRIC_RANK where the longest metric counts.
-FileName read_name(std::string_view path) {
-  const std::string_view stem = stem_of(path);
-  const size_t line = stem.rfind('_');
-  if (line == std::string_view::npos) return {};
-  const auto rank = whole_number(stem.substr(line + 1));
-  const std::string_view name = stem.substr(0, line);
-  if (!rank || *rank < 0 || name.starts_with("system_")) return {};
-  FileName found{nullptr, *rank};
-  for (const KnownFile& file : kFiles) {
-    const bool fits =
-        name == file.name || name.ends_with(std::string("_") + std::string(file.name));
-    if (fits && (found.file == nullptr || file.name.size() > found.file->name.size()))
-      found.file = &file;
-  }
-  return found;
-}
-
-/// Counters of which only 32 bits were kept: each step down is a turn of the counter, at least one.
-class Unwrap {
- public:
-  explicit Unwrap(bool wraps) : wraps_(wraps) {}
-  /// The counter as it goes on; false where it went down and that may not be repaired.
-  bool next(double raw, bool repair, double& value) {
-    const bool down = wraps_ && any_ && raw < last_;
-    if (down) {
-      ++turns_;
-      if (repair) base_ += kTwoTo32;
-    }
-    any_ = true;
-    last_ = raw;
-    value = base_ + raw;
-    return !down || repair;
-  }
-  int64_t turns() const { return turns_; }
-
- private:
-  bool wraps_, any_ = false;
-  double last_ = 0, base_ = 0;
-  int64_t turns_ = 0;
-};
 
 struct Pair {
   int64_t time_ns;
   double value;
 };
+using Pairs = std::vector<Pair>;
 
-base::Result<std::vector<Pair>> read_pairs(std::string_view text, LogBuilder& log) {
-  std::vector<Pair> pairs;
+base::Result<Pairs> read_pairs(std::string_view text, LogBuilder& log) {
+  Pairs pairs;
   std::vector<std::string_view> cells;
   for (Lines lines(text); lines.next();) {
     split_cells(lines.line(), cells);
@@ -108,7 +37,141 @@ base::Result<std::vector<Pair>> read_pairs(std::string_view text, LogBuilder& lo
                       lines.number(), cells.size() == 2 && time ? 2 : 1, trim(lines.line())));
     }
   }
+  const auto failed = std::erase_if(pairs, [](const Pair& pair) { return pair.value == -1; });
+  log.drop("a failed reading (-1)", static_cast<int64_t>(failed));
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return a.time_ns < b.time_ns; });
   return pairs;
+}
+
+/// Adds 2^32 wherever the counter falls, with `repair`; without it readings stay as they are. A
+/// fall that would be twice what the link moves is no turn: the counter began again.
+CounterTurns unwrap(const CharllmMetric& metric, bool repair, Pairs& pairs) {
+  CounterTurns turns{.most_gb_per_s = metric.most_per_s * 1e-9};
+  const double most = metric.most_per_s / metric.factor;
+  double base = 0, last = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const double raw = pairs[i].value, step = raw - last;
+    last = raw;
+    pairs[i].value = base + raw;
+    if (i == 0) continue;
+    const double seconds = static_cast<double>(pairs[i].time_ns - pairs[i - 1].time_ns) * 1e-9;
+    ++turns.intervals;
+    if (seconds * most > kTwoTo32) ++turns.too_long;
+    if (step >= 0) {
+      if (step > seconds * most) ++turns.too_fast;
+      continue;
+    }
+    const bool turned = step + kTwoTo32 <= 2 * seconds * most;
+    ++(turned ? turns.turns : turns.restarts);
+    if (turned && repair) base += kTwoTo32;
+    pairs[i].value = base + raw;
+  }
+  turns.counters = turns.turns > 0 ? 1 : 0;
+  return turns;
+}
+
+/// The folder's name may say which job it was, and the artifact's figures may say another.
+void note_config(const TelemetryOptions& options, LogBuilder& log) {
+  const CharllmConfig config = charllm_swapped_config(log.file());
+  if (config.name.empty()) return;
+  if (options.repair) {
+    log.set_job(std::string(config.job_json));
+    log.note(fmt::format("{} is {}, as its configuration says; the artifact's figures call it {}",
+                         config.name, config.layout, config.labelled));
+  } else {
+    log.note(
+        fmt::format("{}: the artifact's figures call it {}, but its configuration says {} "
+                    "(--repair says so in the Run)",
+                    config.name, config.labelled, config.layout));
+  }
+}
+
+void add_gpu(const CharllmGpuFile& file, const TelemetryOptions& options, Pairs pairs,
+             LogBuilder& log) {
+  const CharllmMetric& metric = *file.metric;
+  const bool link_0 =
+      metric.metric == Metric::kNvlinkSent || metric.metric == Metric::kNvlinkReceived;
+  const size_t device = log.device_number(run::DeviceKind::kGpu, std::string(folder_of(log.file())),
+                                          fmt::format("rank {}", file.rank));
+  log.device_at(device).rank = file.rank;
+  if (metric.wraps) {
+    const CounterTurns turns = unwrap(metric, options.repair, pairs);
+    if (options.repair) log.add_turns(metric.metric, turns);
+    if (!options.repair)
+      log.drop("the counter went over 32 bits (--repair goes on counting)",
+               turns.turns + turns.restarts);
+  }
+  for (const Pair& pair : pairs)
+    log.add(device, metric.metric, pair.time_ns, pair.value * metric.factor, link_0);
+  if (!link_0) return;
+  log.set_links(device, metric.metric, options.nvlink_links);
+  log.note(
+      "NVLink counters of CharLLM-PPT are those of link 0 alone: times the number of links "
+      "(--nvlink-links 18 on H100 and H200) they are an estimate of the GPU's traffic, never the "
+      "traffic");
+}
+
+/// What stands in a node's file by itself, or nothing.
+struct NodeMetric {
+  std::string_view name;
+  run::DeviceKind kind;
+  Metric metric;
+};
+constexpr std::array kNodeMetrics = std::to_array<NodeMetric>({
+    {"cpu_temp", run::DeviceKind::kCpu, Metric::kCpuTemperature},
+    {"ib_rx_bytes", run::DeviceKind::kPort, Metric::kNetReceived},
+    {"ib_tx_bytes", run::DeviceKind::kPort, Metric::kNetSent},
+});
+
+size_t node_device(run::DeviceKind kind, const CharllmNodeFile& file, LogBuilder& log) {
+  const bool node = kind == run::DeviceKind::kNode;
+  const std::string host = std::string(folder_of(log.file()));
+  const size_t device =
+      log.device_number(kind, host, fmt::format("rank {} {}", file.rank, node ? "" : file.label));
+  log.device_at(device).index = file.rank;
+  log.device_at(device).name =
+      node ? fmt::format("node of rank {}", file.rank)
+           : fmt::format("node of rank {}, {}{}", file.rank,
+                         kind == run::DeviceKind::kCpu ? "zone " : "", file.label);
+  return device;
+}
+
+void add_parts(NodeParts::Part part, const CharllmNodeFile& file, const Pairs& pairs,
+               LogBuilder& log) {
+  const size_t device = node_device(run::DeviceKind::kNode, file, log);
+  for (const Pair& pair : pairs) log.parts().add(device, part, pair.time_ns, pair.value);
+}
+
+void add_node(const CharllmNodeFile& file, bool repair, const Pairs& pairs, LogBuilder& log) {
+  using Part = NodeParts::Part;
+  const auto count = static_cast<int64_t>(pairs.size());
+  if (file.metric == "cpu_idle") return add_parts(Part::kIdleSeconds, file, pairs, log);
+  if (file.metric == "cpu_iowait") return add_parts(Part::kWaitSeconds, file, pairs, log);
+  if (file.metric == "cpu_usage")
+    return log.drop("seconds of several modes in one series, without their names; cpu_idle tells",
+                    count);
+  if (file.metric == "memory_used" || file.metric == "memory_free") {
+    if (repair)
+      return add_parts(file.metric == "memory_used" ? Part::kMemoryTotal : Part::kMemoryFree, file,
+                       pairs, log);
+    return log.drop(file.metric == "memory_used"
+                        ? "holds the memory there is, not what is used (--repair takes "
+                          "memory_free from it)"
+                        : "free memory alone (--repair takes it from the memory there is)",
+                    count);
+  }
+  for (const NodeMetric& known : kNodeMetrics) {
+    if (known.name != file.metric) continue;
+    const size_t device = node_device(known.kind, file, log);
+    for (const Pair& pair : pairs) log.add(device, known.metric, pair.time_ns, pair.value);
+    if (known.kind == run::DeviceKind::kPort)
+      log.note(
+          "ib_rx_bytes and ib_tx_bytes of CharLLM-PPT count IP over InfiniBand alone: NCCL's RDMA "
+          "passes them by");
+    return;
+  }
+  log.drop("a series of a node that is not known, by its name", count);
 }
 
 }  // namespace
@@ -119,42 +182,20 @@ bool is_pair_list(std::string_view line) {
   return cells.size() == 2 && time_to_ns(cells[0]) && number(cells[0]) && number(cells[1]);
 }
 
-base::Result<void> read_pair_list(std::string_view text, bool repair, LogBuilder& log) {
-  ERGOMETER_ASSIGN(std::vector<Pair> pairs, read_pairs(text, log));
-  const FileName name = read_name(log.file());
-  if (name.file == nullptr) {
-    log.drop("a series that is no GPU's, by its name", static_cast<int64_t>(pairs.size()));
-    return {};
+base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions& options,
+                                  LogBuilder& log) {
+  ERGOMETER_ASSIGN(Pairs pairs, read_pairs(text, log));
+  note_config(options, log);
+  const CharllmGpuFile gpu = charllm_gpu_file(log.file());
+  const CharllmNodeFile node = charllm_node_file(log.file());
+  if (gpu.metric != nullptr) {
+    add_gpu(gpu, options, std::move(pairs), log);
+  } else if (!node.metric.empty()) {
+    add_node(node, options.repair, pairs, log);
+  } else {
+    log.drop("a series that is no GPU's and no node's, by its name",
+             static_cast<int64_t>(pairs.size()));
   }
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const Pair& a, const Pair& b) { return a.time_ns < b.time_ns; });
-  const bool link_0 =
-      name.file->metric == Metric::kNvlinkSent || name.file->metric == Metric::kNvlinkReceived;
-  const size_t device = log.device_number(run::DeviceKind::kGpu, std::string(folder_of(log.file())),
-                                          fmt::format("rank {}", name.rank));
-  log.device_at(device).rank = name.rank;
-  Unwrap unwrap(name.file->wraps);
-  int64_t failed = 0, unrepaired = 0;
-  for (const Pair& pair : pairs) {
-    if (pair.value == -1) {
-      ++failed;
-      continue;
-    }
-    double value = 0;
-    if (!unwrap.next(pair.value, repair, value)) ++unrepaired;
-    log.add(device, name.file->metric, pair.time_ns, value * name.file->factor, link_0);
-  }
-  log.drop("a failed reading (-1)", failed);
-  if (repair && unwrap.turns() > 0)
-    log.note(
-        fmt::format("{}: the counter went over 32 bits {} times; at least one turn each was "
-                    "added, there may have been more",
-                    log.file(), unwrap.turns()));
-  log.drop("the counter went over 32 bits (--repair goes on counting)", unrepaired);
-  if (link_0)
-    log.note(
-        "NVLink counters of CharLLM-PPT are those of link 0 alone: times the number of links "
-        "they are an estimate of the GPU's traffic, never the traffic");
   return {};
 }
 

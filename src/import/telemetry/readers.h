@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "import/telemetry/log_builder.h"
+#include "import/telemetry/options.h"
 
 namespace ergometer::importer {
 
@@ -24,10 +25,11 @@ base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
 bool is_zeus_table(std::string_view header);
 base::Result<void> read_zeus_table(std::string_view text, LogBuilder& log);
 
-/// CharLLM-PPT's METRIC_RANK.csv: `unix_seconds,value` without a header. `repair`: counters that
-/// went over 32 bits go on.
+/// CharLLM-PPT's files: `unix_seconds,value` without a header; the name says what it is
+/// (charllm_name.h).
 bool is_pair_list(std::string_view first_line);
-base::Result<void> read_pair_list(std::string_view text, bool repair, LogBuilder& log);
+base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions& options,
+                                  LogBuilder& log);
 
 /// MLPerf's logs: node power, and the training log beside it.
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
@@ -42,7 +44,10 @@ base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
 
 /// Recordings of an external meter in binary; the time of their start stands in a file beside them.
 bool is_shunt_meter(std::string_view bytes);
-base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
+std::string shunt_meter_start_file(std::string_view path);
+/// Nanoseconds since 1970, from that file's text.
+base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string& file);
+void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log);
 
 // Shared by them.
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "base/file.h"
 #include "import/decimal.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
@@ -53,27 +52,21 @@ std::array<bool, kInputs> used_inputs(std::string_view bytes, size_t records) {
   return used;
 }
 
-/// Microseconds since 1970 at which the recording began, from the file beside it.
-base::Result<int64_t> start_of(const std::string& path) {
+}  // namespace
+
+std::string shunt_meter_start_file(std::string_view path) {
   constexpr std::string_view kEnd = "data.bin";
-  const std::string beside = path.ends_with(kEnd)
-                                 ? path.substr(0, path.size() - kEnd.size()) + "start_ts.txt"
-                                 : path + ".start_ts.txt";
-  constexpr size_t kMostBytes = 4096;
-  const auto text = base::read_file(beside, kMostBytes);
-  if (!text)
-    return base::input_error(
-        fmt::format("{}: is a meter's recording; the time of its start must stand beside it: {}",
-                    path, text.error().message));
-  const size_t end = text->find_last_not_of(" \r\n\t");
-  const auto start = nanoseconds(trim(std::string_view(*text).substr(0, end + 1)));
-  if (!start || *start <= 0)
-    return base::input_error(fmt::format("{}:1: found '{}', allowed: microseconds since 1970",
-                                         beside, text->substr(0, 40)));
-  return *start;
+  if (!path.ends_with(kEnd)) return std::string(path) + ".start_ts.txt";
+  return std::string(path.substr(0, path.size() - kEnd.size())) + "start_ts.txt";
 }
 
-}  // namespace
+base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string& file) {
+  const size_t end = text.find_last_not_of(" \r\n\t");
+  const auto start = nanoseconds(trim(text.substr(0, end + 1)));
+  if (start && *start > 0) return *start;
+  return base::input_error(
+      fmt::format("{}:1: found '{}', allowed: microseconds since 1970", file, text.substr(0, 40)));
+}
 
 bool is_shunt_meter(std::string_view bytes) {
   constexpr size_t kFewest = 1000;
@@ -94,8 +87,7 @@ bool is_shunt_meter(std::string_view bytes) {
   return regular * 10 > static_cast<std::ptrdiff_t>(steps.size()) * 9;
 }
 
-base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log) {
-  ERGOMETER_ASSIGN(const int64_t start_ns, start_of(log.file()));
+void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log) {
   const size_t records = bytes.size() / kRecordBytes;
   const std::array<bool, kInputs> used = used_inputs(bytes, records);
   const size_t meter =
@@ -112,7 +104,6 @@ base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log) {
       if (used[k]) watts += record.word[1 + 2 * k] * kVolts * record.word[2 + 2 * k] * kAmperes;
     log.add(meter, run::Metric::kPower, start_ns + ticks * kNsPerTicks / kTicks, watts);
   }
-  return {};
 }
 
 }  // namespace ergometer::importer

@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
+#include "base/file.h"
 #include "import/byte_source.h"
+#include "import/nsys/nsys.h"
 #include "import/tar.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
+#include "import/temporary_file.h"
+#include "import/unpack.h"
+#include "run/run.h"
+#include "run/sqlite.h"
 
 namespace ergometer::importer {
 namespace {
@@ -76,10 +83,9 @@ base::Result<void> read_text(std::string_view text, Kind kind, const TelemetryOp
   switch (kind) {
     case Kind::kSensorTable: return read_sensor_table(text, log);
     case Kind::kZeusTable: return read_zeus_table(text, log);
-    case Kind::kPairList: return read_pair_list(text, options.repair, log);
+    case Kind::kPairList: return read_pair_list(text, options, log);
     case Kind::kMlLog: return read_mllog(text, log);
     case Kind::kPrometheusText: return read_prometheus_text(text, log);
-    case Kind::kShuntMeter: return read_shunt_meter(text, log);
     case Kind::kHeaderless:
       return base::input_error(
           fmt::format("{}:1: found a row of readings, allowed: the header first (nvidia-smi writes "
@@ -98,17 +104,26 @@ class Reader {
   base::Result<Telemetry> finish();
 
  private:
+  /// An archive's meters wait for the file with their start, which may come behind them.
+  struct Meters {
+    std::map<std::string, std::string> recordings, starts;  ///< by file
+  };
   /// Whether something may be a trace.
   base::Result<bool> read(ByteSource& source, const std::string& name, int layer);
+  void begin_telemetry(const std::string& name);
   base::Result<bool> read_archive(ByteSource& source, const std::string& name, int layer);
-  bool read_run(const std::string& path);
+  base::Result<bool> read_database(const std::string& path, const std::string& name);
   bool read_or_drop(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_folder(const std::string& folder);
+  base::Result<void> read_meter(std::string_view bytes, const base::Result<std::string>& start);
+  void read_meters(const Meters& meters);
+  void drop_file(const std::string& name, const std::string& message);
   void note_twins(const std::string& name, const std::string& text);
 
   const TelemetryOptions& options_;
   LogBuilder log_;
   Telemetry result_;
+  Meters* meters_ = nullptr;                               ///< of the archive that is being read
   std::map<std::pair<size_t, size_t>, std::string> seen_;  ///< size and hash of power logs
 };
 
@@ -147,9 +162,15 @@ std::string_view whole_records(std::string_view head) {
 base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int layer) {
   PeekSource peeked(source);
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
-  if (head.starts_with("\x1f\x8b") && layer < kMostLayers) {
-    const auto unpacked = unpack_gzip(peeked, name);
+  if (is_packed(head) && layer < kMostLayers) {
+    const auto unpacked = unpack(head, peeked, name);
     return read(*unpacked, name, layer + 1);
+  }
+  if (head.starts_with("SQLite format 3")) {
+    // SQLite reads here and there in its file: what is packed must become one first.
+    if (layer == 0 && meters_ == nullptr) return read_database(name, name);
+    ERGOMETER_ASSIGN(const TemporaryFile file, TemporaryFile::of(peeked, name));
+    return read_database(file.path(), name);
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   const bool wide = is_wide(head);
@@ -161,35 +182,76 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   if (wide) text = narrow(text);
   if (binary && is_shunt_meter(text)) kind = Kind::kShuntMeter;
   if (kind == Kind::kOther) kind = kind_of(text, true);
+  if (kind == Kind::kOther && meters_ != nullptr && name.ends_with("start_ts.txt"))
+    meters_->starts.emplace(name, text);
   if (kind == Kind::kOther) return false;
-  result_.any = true;
-  result_.files.push_back(name);
-  log_.begin_file(name);
-  if (source.cut_off()) log_.drop("the gzip data is cut off");
+  begin_telemetry(name);
+  if (source.cut_off()) log_.drop("the packed data is cut off");
   if (kind == Kind::kMlLog) note_twins(name, text);
+  if (kind == Kind::kShuntMeter && meters_ != nullptr) {
+    meters_->recordings.emplace(name, std::move(text));
+    return false;
+  }
+  constexpr size_t kMostOfStart = 4096;
+  if (kind == Kind::kShuntMeter)
+    return read_meter(text, base::read_file(shunt_meter_start_file(name), kMostOfStart)).map([] {
+      return false;
+    });
   ERGOMETER_TRY(read_text(text, kind, options_, log_));
   return false;
+}
+
+void Reader::drop_file(const std::string& name, const std::string& message) {
+  if (log_.file() != name) log_.begin_file(name);
+  log_.drop(message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message);
 }
 
 /// A broken file among others does not keep them from being read.
 bool Reader::read_or_drop(ByteSource& source, const std::string& name, int layer) {
   const auto json = read(source, name, layer);
   if (json) return *json;
-  const std::string& message = json.error().message;
-  if (log_.file() != name) log_.begin_file(name);
-  log_.drop(message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message);
+  drop_file(name, json.error().message);
   return false;
+}
+
+/// `start`: the text of the file beside it.
+base::Result<void> Reader::read_meter(std::string_view bytes,
+                                      const base::Result<std::string>& start) {
+  if (!start)
+    return base::input_error(
+        fmt::format("{}: is a meter's recording; the time of its start must stand beside it: {}",
+                    log_.file(), start.error().message));
+  ERGOMETER_ASSIGN(const int64_t start_ns,
+                   shunt_meter_start(*start, shunt_meter_start_file(log_.file())));
+  read_shunt_meter(bytes, start_ns, log_);
+  return {};
+}
+
+void Reader::read_meters(const Meters& meters) {
+  for (const auto& [file, bytes] : meters.recordings) {
+    log_.begin_file(file);
+    const std::string beside = shunt_meter_start_file(file);
+    const auto start = meters.starts.find(beside);
+    const auto read = start != meters.starts.end()
+                          ? read_meter(bytes, start->second)
+                          : read_meter(bytes, base::input_error(beside + ": no such file"));
+    if (!read) drop_file(file, read.error().message);
+  }
 }
 
 base::Result<bool> Reader::read_archive(ByteSource& source, const std::string& name, int layer) {
   TarReader tar(source, name);
   bool other = false;
+  Meters meters;
+  Meters* const outer = std::exchange(meters_, &meters);
   for (;;) {
     ERGOMETER_ASSIGN(const auto entry, tar.next());
     if (!entry) break;
     if (entry->substr(entry->rfind('/') + 1).starts_with('.')) continue;
     other = read_or_drop(tar.content(), name + "/" + *entry, layer) || other;
   }
+  meters_ = outer;
+  read_meters(meters);
   return other;
 }
 
@@ -213,20 +275,27 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
   return other;
 }
 
-/// A Run's rows of telemetry; its traces, if it has any, are read by who reads traces.
-bool Reader::read_run(const std::string& path) {
-  const auto file = open_file(path);
-  if (!file) return false;
-  PeekSource peeked(**file);
-  const auto head = peeked.peek(16);
-  if (!head || !head->starts_with("SQLite format 3")) return false;
-  auto log = run::read_device_log(path);
-  if (!log || log->devices.empty()) return true;
-  result_.any = true;
-  result_.files.push_back(path);
-  log_.begin_file(path);
-  log_.add_devices(std::move(log->devices));
+/// A Run's telemetry, or what Nsight Systems sampled; traces in it, which may be, are read by who
+/// reads traces. Whether there may be any.
+base::Result<bool> Reader::read_database(const std::string& path, const std::string& name) {
+  if (run::is_run_file(path)) {
+    auto log = run::read_device_log(path);
+    if (!log || !run::has_log(*log)) return true;
+    begin_telemetry(name);
+    log_.add_log(std::move(*log));
+    return run::has_traces(path);
+  }
+  run::Database db(path, run::Database::Access::kRead);
+  if (!db.has_table("GPU_METRICS")) return true;
+  begin_telemetry(name);
+  ERGOMETER_TRY(read_nsys_metrics(db, log_));
   return true;
+}
+
+void Reader::begin_telemetry(const std::string& name) {
+  result_.any = true;
+  result_.files.push_back(name);
+  log_.begin_file(name);
 }
 
 base::Result<void> Reader::read_path(const std::string& path) {
@@ -238,8 +307,6 @@ base::Result<void> Reader::read_path(const std::string& path) {
     other = true;
   } else if (fs::is_directory(path, error)) {
     ERGOMETER_ASSIGN(other, read_folder(path));
-  } else if (read_run(path)) {
-    other = run::has_traces(path);
   } else if (const auto file = open_file(path)) {
     ERGOMETER_ASSIGN(other, read(**file, path, 0));
   }
@@ -251,8 +318,10 @@ base::Result<void> Reader::read_path(const std::string& path) {
 
 base::Result<Telemetry> Reader::finish() {
   std::vector<std::string> notes = std::move(result_.log.notes);
+  result_.job_json = log_.job();
   result_.log = log_.finish();
   for (std::string& note : notes) result_.log.notes.push_back(std::move(note));
+  if (result_.files.size() != 1) result_.log.source = "imported";
   return std::move(result_);
 }
 

@@ -5,14 +5,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "import/telemetry/options.h"
 #include "run/device_log.h"
-#include "run/run.h"
 
 namespace ergometer::importer {
-
-struct TelemetryOptions {
-  bool repair = false;  ///< counters of which 32 bits were kept go on
-};
 
 /// Telemetry, and the paths that hold, or may hold, something else.
 struct Telemetry {
@@ -22,10 +18,12 @@ struct Telemetry {
   /// All of `rest` held telemetry too: it need not hold a trace.
   bool rest_may_be_empty = true;
   std::vector<std::string> files;  ///< those that were read
+  /// What names tell of the job, in the contract's form; empty where they do not.
+  std::string job_json;
 };
 
-/// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by gzip
-/// or not, tar archives and folders. What a file is, its content says:
+/// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by
+/// gzip, zstd or not at all, tar archives and folders. What a file is, its content says:
 ///  - nvidia-smi's CSV and tables like it; Zeus's monitor, windows and power-limit tables;
 ///  - MLPerf's power logs and training logs;
 ///  - DCGM's, omnistat's and XPUTimer's metrics as Prometheus' text or as its answer to a query;
@@ -40,8 +38,5 @@ base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
 /// The same for one text: what the fuzzer calls.
 base::Result<run::DeviceLog> parse_telemetry(std::string_view text, const std::string& file,
                                              const TelemetryOptions& options);
-
-/// A Run with source "imported": a row for every point of time at which a GPU was read.
-run::Run telemetry_run(const run::DeviceLog& log);
 
 }  // namespace ergometer::importer

@@ -275,16 +275,5 @@ TEST(Telemetry, GzipFoldersAndWhatIsLeft) {
   fs::remove_all(folder);
 }
 
-TEST(Telemetry, ARunWithARowForEveryTime) {
-  const run::Run run = telemetry_run(
-      parse("timestamp, power.draw [W], temperature.gpu\n2023/07/14 10:12:46.483, 5, 30\n"
-            "2023/07/14 10:12:47.483, 6, 31\n"));
-  EXPECT_EQ(run.source, "imported");
-  ASSERT_EQ(run.telemetry.size(), 2U);
-  EXPECT_EQ(run.telemetry[1].time_ns, 1689329567483000000);
-  EXPECT_EQ(run.telemetry[1].power_w, 6);
-  EXPECT_EQ(run.telemetry[1].gpu_c, 31);
-}
-
 }  // namespace
 }  // namespace ergometer::importer

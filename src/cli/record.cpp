@@ -1,0 +1,64 @@
+#include "cli/record.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/record_options.h"
+#include "cli/record_report.h"
+#include "cli/record_self_test.h"
+#include "cli/record_session.h"
+#include "cli/terminal.h"
+#include "record/host.h"
+
+namespace ergometer::cli {
+namespace {
+
+/// The summary goes where it is in nobody's way: a command has standard output to itself.
+void show(const Session& session, const RecordOptions& options, const Console& console) {
+  const bool own_output = options.command.empty();
+  if (!own_output && console.quiet) return;
+  const auto recorded = read_back(session);
+  if (!recorded) return console.note(recorded.error().message);
+  if (options.json) return console.answer(recording_json(session, *recorded));
+  std::FILE* stream = own_output ? console.out : console.err;
+  fmt::print(stream, "{}", recording_text(session, *recorded, terminal_style(stream)));
+}
+
+base::Result<int> record_to_file(const RecordOptions& options, const record::Signals& signals,
+                                 const Console& console) {
+  std::string file = options.out;
+  if (file.empty())
+    file = record::claim_file_name(record::default_file_name(record::host_name(), record::now_ns(),
+                                                             record::environment_variable));
+  const auto session = record_session(options, file, signals, console);
+  if (!session) {
+    // It did not begin, and nobody knows the name.
+    if (options.out.empty()) std::remove(file.c_str());
+    return tl::unexpected(session.error());
+  }
+  show(*session, options, console);
+  if (session->command) {
+    std::fflush(nullptr);
+    return session->command->signal != 0 ? record::die_by(session->command->signal)
+                                         : session->command->code;
+  }
+  return session->report.problem.empty() ? 0 : static_cast<int>(base::ErrorKind::kMissing);
+}
+
+}  // namespace
+
+base::Result<int> run_record(const Arguments& arguments, const Console& console) {
+  ERGOMETER_ASSIGN(const RecordOptions options, read_record_options(arguments));
+  if (!options.command.empty()) {
+    if (const auto none = record::check_command(options.command.front())) {
+      fmt::print(console.err, "ergometer: {}\n", none->message);
+      return none->status;
+    }
+  }
+  const record::Signals signals(!options.command.empty());
+  return options.self_test ? run_self_test(options, signals, console)
+                           : record_to_file(options, signals, console);
+}
+
+}  // namespace ergometer::cli

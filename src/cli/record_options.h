@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "record/sources.h"
+#include "run/recording.h"
+
+namespace ergometer::cli {
+
+/// What the user asked of `ergometer record`.
+struct RecordOptions {
+  std::string out;  ///< empty: a name by host, time and job
+  double hz = 10;
+  record::SourceOptions sources;
+  std::vector<std::string> wanted;  ///< sources that must be there; empty: whatever is there
+  std::vector<int64_t> gpus;
+  std::optional<pid_t> attach;
+  std::optional<double> duration_s;
+  std::vector<run::Recording::Fact> tags;
+  std::string listen;  ///< ADDRESS:PORT for Prometheus; empty: nobody is served
+  bool dcgm_names = false;
+  bool live = false, json = false, self_test = false;
+  int64_t repeats = 5;
+  std::vector<std::string> command;
+};
+
+/// Input errors name the option, what was found and what is allowed.
+base::Result<RecordOptions> read_record_options(const Arguments& arguments);
+
+}  // namespace ergometer::cli

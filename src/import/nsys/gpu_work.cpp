@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "import/nsys/export.h"
+#include "import/nsys/table.h"
+
+namespace ergometer::importer {
+namespace {
+
+// Columns that every table of GPU work has, in this order.
+constexpr size_t kStart = 0, kEnd = 1, kDevice = 2, kStream = 3, kCorrelation = 4, kProcess = 5,
+                 kOwn = 6;
+
+std::vector<NsysColumn> columns(std::initializer_list<NsysColumn> own) {
+  std::vector<NsysColumn> all = {{"start", true}, {"end", true},     {"deviceId", true},
+                                 {"streamId"},    {"correlationId"}, {"globalPid"}};
+  all.insert(all.end(), own);
+  return all;
+}
+
+int32_t small(std::optional<int64_t> number) {
+  return number && *number >= 0 && *number <= INT32_MAX ? static_cast<int32_t>(*number) : -1;
+}
+
+/// What CUPTI's numbers mean, in Kineto's words (CUpti_ActivityMemcpyKind, _MemoryKind).
+std::string copy_kind(int64_t kind) {
+  constexpr std::array kNames = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                 "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+  constexpr std::array kManaged = {"HtoD", "DtoH", "DtoD"};
+  constexpr int64_t kFirstManaged = 11;
+  if (kind > 0 && kind < static_cast<int64_t>(kNames.size()))
+    return kNames[static_cast<size_t>(kind)];
+  if (kind >= kFirstManaged && kind < kFirstManaged + static_cast<int64_t>(kManaged.size()))
+    return fmt::format("{} of managed memory", kManaged[static_cast<size_t>(kind - kFirstManaged)]);
+  return fmt::format("of kind {}", kind);
+}
+
+std::string memory_kind(std::optional<int64_t> kind) {
+  constexpr std::array kNames = {"Pageable", "Pinned",        "Device",        "Array",
+                                 "Managed",  "Device Static", "Managed Static"};
+  return kind && *kind >= 0 && *kind < static_cast<int64_t>(kNames.size())
+             ? kNames[static_cast<size_t>(*kind)]
+             : "Unknown";
+}
+
+/// Reads a table; `name_of` tells an event's name and class from its row.
+template <class NameOf>
+base::Result<void> read_table(NsysExport& from, const char* table, const std::string& what,
+                              std::initializer_list<NsysColumn> own, const NameOf& name_of) {
+  NsysTable rows(from.db, from.file, table, columns(own));
+  while (rows.next()) {
+    const auto span = read_span(rows.integer(kStart), rows.integer(kEnd), what, from.dropped);
+    if (!span) continue;
+    const int64_t process = rows.integer(kProcess).value_or(0);
+    const int64_t device = small(rows.integer(kDevice));
+    TraceBuilder& gpu = from.gpus[{process, device}];
+    const auto [name, kind] = name_of(rows);
+    gpu.trace.events.push_back({.start_ns = span->start_ns,
+                                .duration_ns = span->duration_ns,
+                                .correlation = rows.integer(kCorrelation).value_or(-1),
+                                .name = gpu.name(name),
+                                .device = static_cast<int32_t>(device),
+                                .stream = small(rows.integer(kStream)),
+                                .kind = kind});
+  }
+  return rows.finish();
+}
+
+using Named = std::pair<std::string, run::GpuClass>;
+
+/// The first of the kernel's names that it has: full, mangled, short.
+Named kernel_name(const NsysTable& rows, NsysStrings& strings) {
+  for (const size_t column : {kOwn, kOwn + 1, kOwn + 2}) {
+    if (const auto text = rows.text(column)) return {*text, class_of_kernel(*text)};
+    if (const auto id = rows.integer(column)) {
+      const std::string& text = strings.text(*id);
+      return {text, class_of_kernel(text)};
+    }
+  }
+  return {"kernel without a name", run::GpuClass::kCompute};
+}
+
+}  // namespace
+
+NsysStrings::NsysStrings(run::Database& db) {
+  if (db.has_table("StringIds")) query_.emplace(db, "SELECT value FROM StringIds WHERE id = ?");
+}
+
+const std::string& NsysStrings::text(int64_t id) {
+  const auto [at, is_new] = known_.emplace(id, std::string());
+  if (!is_new) return at->second;
+  if (query_) query_->bind_all(id);
+  at->second = query_ && query_->step() ? query_->text(0) : fmt::format("missing string {}", id);
+  return at->second;
+}
+
+base::Result<void> read_nsys_gpu_work(NsysExport& from) {
+  ERGOMETER_TRY(read_table(from, "CUPTI_ACTIVITY_KIND_KERNEL", "kernel",
+                           {{"demangledName"}, {"mangledName"}, {"shortName"}},
+                           [&](const NsysTable& rows) { return kernel_name(rows, from.strings); }));
+  ERGOMETER_TRY(read_table(
+      from, "CUPTI_ACTIVITY_KIND_MEMCPY", "copy", {{"copyKind", true}, {"srcKind"}, {"dstKind"}},
+      [](const NsysTable& rows) -> Named {
+        return {
+            fmt::format("Memcpy {} ({} -> {})", copy_kind(rows.integer(kOwn).value_or(0)),
+                        memory_kind(rows.integer(kOwn + 1)), memory_kind(rows.integer(kOwn + 2))),
+            run::GpuClass::kMemory};
+      }));
+  ERGOMETER_TRY(read_table(from, "CUPTI_ACTIVITY_KIND_MEMSET", "set", {{"memKind"}},
+                           [](const NsysTable& rows) -> Named {
+                             return {fmt::format("Memset ({})", memory_kind(rows.integer(kOwn))),
+                                     run::GpuClass::kMemory};
+                           }));
+  return read_table(from, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "graph", {{"graphId"}},
+                    [](const NsysTable& rows) -> Named {
+                      return {fmt::format("CUDA graph {}", rows.integer(kOwn).value_or(-1)),
+                              run::GpuClass::kCompute};
+                    });
+}
+
+base::Result<void> read_nsys_launches(NsysExport& from) {
+  // Correlations repeat from process to process.
+  std::map<int64_t, std::vector<std::pair<int64_t, TraceBuilder*>>> wanted;
+  for (auto& [key, gpu] : from.gpus)
+    for (const run::GpuEvent& event : gpu.trace.events)
+      if (event.correlation >= 0) wanted[key.first].emplace_back(event.correlation, &gpu);
+  for (auto& [process, list] : wanted) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
+  NsysTable rows(from.db, from.file, kTable,
+                 {{"start", true}, {"end", true}, {"correlationId"}, {"globalTid"}});
+  const bool has_processes = !from.gpus.empty() && from.gpus.rbegin()->first.first != 0;
+  while (rows.next()) {
+    const int64_t thread = rows.integer(3).value_or(0), correlation = rows.integer(2).value_or(-1);
+    const auto list = wanted.find(has_processes ? nsys_process(thread) : 0);
+    const auto first =
+        list == wanted.end()
+            ? decltype(list->second.begin()){}
+            : std::lower_bound(list->second.begin(), list->second.end(),
+                               std::pair<int64_t, TraceBuilder*>(correlation, nullptr));
+    if (list == wanted.end() || first == list->second.end() || first->first != correlation) {
+      from.dropped.add("call of CUDA that put nothing on a GPU");
+      continue;
+    }
+    const auto span = read_span(rows.integer(0), rows.integer(1), "call of CUDA", from.dropped);
+    if (!span) continue;
+    for (auto at = first; at != list->second.end() && at->first == correlation; ++at)
+      at->second->add_launch(correlation, thread, *span);
+  }
+  return rows.finish();
+}
+
+}  // namespace ergometer::importer

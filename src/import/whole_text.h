@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "import/byte_source.h"
+
+namespace ergometer::importer {
+
+/// The most that is read at once; a file of an execution graph or of a pipeline is far smaller.
+inline constexpr size_t kMostText = size_t{1} << 31;
+/// Spaces behind a text, as simdjson wants them.
+inline constexpr size_t kTextPadding = 64;
+
+/// All of a source, with kTextPadding spaces behind it. Input error when it is larger than
+/// kMostText.
+base::Result<std::string> whole_text(ByteSource& source, const std::string& file);
+
+/// "FILE:12: is no valid JSON: WHAT", the line counted up to `at`; with a hint when `at` is the
+/// end.
+tl::unexpected<base::Error> json_error(const std::string& file, std::string_view text, size_t at,
+                                       std::string_view what);
+
+}  // namespace ergometer::importer

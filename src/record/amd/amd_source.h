@@ -1,0 +1,18 @@
+#pragma once
+
+#include <chrono>
+
+#include "record/sources.h"
+
+namespace ergometer::record::amd {
+
+/// How often things are done that need not be done at every read.
+struct Paces {
+  std::chrono::milliseconds slow{1000};   ///< what changes slowly: limits, errors, memory used, fan
+  std::chrono::milliseconds retry{5000};  ///< a GPU that is gone is looked for
+};
+
+/// As record::open_amd; tests are in more of a hurry.
+Opened open(const SourceOptions& options, const Paces& paces);
+
+}  // namespace ergometer::record::amd

@@ -1,0 +1,242 @@
+#include "record/amd/rocm_smi.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "base/shared_library.h"
+
+// rocm_smi.h of ROCm 5.2 and 6.4: what both have. Not called: rsmi_dev_pci_throughput_get, which
+// takes a second.
+namespace ergometer::record::amd {
+namespace {
+
+using base::Result;
+using base::SharedLibrary;
+using run::Metric;
+
+// rsmi_status_t, rsmi_temperature_type_t, rsmi_clk_type_t, rsmi_gpu_block_t, RSMI_POWER_TYPE
+constexpr int kSuccess = 0, kNoPermission = 4, kMissing = -1;
+constexpr int kEdge = 0, kJunction = 1, kMemory = 2, kCurrent = 0;
+constexpr int kSystemClock = 0, kFabricClock = 1, kMemoryClock = 4, kVram = 0;
+constexpr uint64_t kMemoryBlock = 1;
+constexpr int kAverage = 0;
+constexpr double kMicro = 1e-6, kMilli = 1e-3, kPercentOfByte = 100.0 / 255;
+
+struct Errors {
+  uint64_t corrected, uncorrected;
+};
+/// rsmi_frequencies_t has had 32 frequencies behind two numbers, and 33 behind a flag and two.
+using Frequencies = std::array<uint64_t, 64>;
+
+struct Functions {
+  int (*init)(uint64_t);
+  int (*shutdown)();
+  int (*count)(uint32_t*);
+  int (*pci_id)(uint32_t, uint64_t*);
+  int (*unique_id)(uint32_t, uint64_t*);
+  int (*name)(uint32_t, char*, size_t);
+  int (*power)(uint32_t, uint64_t* microwatts, int* type);
+  int (*average_power)(uint32_t, uint32_t sensor, uint64_t* microwatts);
+  int (*power_cap)(uint32_t, uint32_t sensor, uint64_t* microwatts);
+  int (*energy)(uint32_t, uint64_t* count, float* microjoules, uint64_t* time_ns);
+  int (*temperature)(uint32_t, uint32_t sensor, int metric, int64_t* millicelsius);
+  int (*clock)(uint32_t, int kind, uint64_t*);
+  int (*busy)(uint32_t, uint32_t*);
+  int (*memory_busy)(uint32_t, uint32_t*);
+  int (*memory_used)(uint32_t, int kind, uint64_t*);
+  int (*fan)(uint32_t, uint32_t sensor, int64_t* of_255);
+  int (*ecc)(uint32_t, uint64_t block, Errors*);
+  int (*replays)(uint32_t, uint64_t*);
+};
+
+template <class... Arguments>
+void find(const SharedLibrary& library, const char* symbol, int (*&function)(Arguments...)) {
+  library.find_if_there(symbol, function);
+  if (function == nullptr) function = [](Arguments...) { return kMissing; };
+}
+
+struct Library {
+  explicit Library(SharedLibrary opened) : library(std::move(opened)) {}
+  ~Library() {
+    if (started) call.shutdown();
+  }
+  SharedLibrary library;
+  Functions call{};
+  bool started = false;
+};
+
+Result<void> find_functions(Library& it) {
+  const SharedLibrary& library = it.library;
+  Functions& call = it.call;
+  ERGOMETER_TRY(library.find("rsmi_init", call.init));
+  ERGOMETER_TRY(library.find("rsmi_shut_down", call.shutdown));
+  ERGOMETER_TRY(library.find("rsmi_num_monitor_devices", call.count));
+  ERGOMETER_TRY(library.find("rsmi_dev_pci_id_get", call.pci_id));
+  find(library, "rsmi_dev_unique_id_get", call.unique_id);
+  find(library, "rsmi_dev_name_get", call.name);
+  find(library, "rsmi_dev_power_get", call.power);
+  find(library, "rsmi_dev_power_ave_get", call.average_power);
+  find(library, "rsmi_dev_power_cap_get", call.power_cap);
+  find(library, "rsmi_dev_energy_count_get", call.energy);
+  find(library, "rsmi_dev_temp_metric_get", call.temperature);
+  find(library, "rsmi_dev_gpu_clk_freq_get", call.clock);
+  find(library, "rsmi_dev_busy_percent_get", call.busy);
+  find(library, "rsmi_dev_memory_busy_percent_get", call.memory_busy);
+  find(library, "rsmi_dev_memory_usage_get", call.memory_used);
+  find(library, "rsmi_dev_fan_speed_get", call.fan);
+  find(library, "rsmi_dev_ecc_count_get", call.ecc);
+  find(library, "rsmi_dev_pci_replay_counter_get", call.replays);
+  return {};
+}
+
+/// The clock in force, in Hz, of either form of rsmi_frequencies_t. A flag is 0 or 1 with the count
+/// of frequencies, at least one, behind it; a count of one has the index 0 behind it.
+double current_frequency(const Frequencies& raw) {
+  std::array<uint32_t, 3> head{};
+  std::memcpy(head.data(), raw.data(), sizeof head);
+  const bool flagged = (head[0] & 0xff) <= 1 && head[1] >= 1;
+  const uint32_t count = flagged ? head[1] : head[0], current = flagged ? head[2] : head[1];
+  const size_t first = flagged ? 2 : 1;
+  constexpr uint32_t kMostFrequencies = 33;
+  if (count > kMostFrequencies || current >= count) return NAN;
+  return static_cast<double>(raw[first + current]);
+}
+
+class RsmiSensors : public Sensors {
+ public:
+  RsmiSensors(std::shared_ptr<Library> library, uint32_t gpu, CallCosts& costs)
+      : library_(std::move(library)), call_(library_->call), gpu_(gpu), costs_(costs) {}
+
+  Status read(Metric metric, Value& value) override {
+    const int status = ask(metric, value);
+    if (status == kNoPermission) return Status::kRefused;
+    return status == kSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
+  }
+
+ private:
+  int ask(Metric metric, Value& value) {
+    switch (metric) {
+      case Metric::kInstantPower:
+      case Metric::kAveragePower: return power(metric, value);
+      case Metric::kPowerLimit:
+        return number<uint64_t>("rsmi_dev_power_cap_get", kMicro, value,
+                                [&](uint64_t* to) { return call_.power_cap(gpu_, 0, to); });
+      case Metric::kEnergy: return energy(value);
+      case Metric::kGpuTemperature: return temperature(kEdge, value);
+      case Metric::kHotspotTemperature: return temperature(kJunction, value);
+      case Metric::kMemoryTemperature: return temperature(kMemory, value);
+      case Metric::kSmClock: return clock(kSystemClock, value);
+      case Metric::kMemoryClock: return clock(kMemoryClock, value);
+      case Metric::kFabricClock: return clock(kFabricClock, value);
+      case Metric::kGpuUtilization:
+        return number<uint32_t>("rsmi_dev_busy_percent_get", 1, value,
+                                [&](uint32_t* to) { return call_.busy(gpu_, to); });
+      case Metric::kMemoryUtilization:
+        return number<uint32_t>("rsmi_dev_memory_busy_percent_get", 1, value,
+                                [&](uint32_t* to) { return call_.memory_busy(gpu_, to); });
+      case Metric::kMemoryUsed:
+        return number<uint64_t>("rsmi_dev_memory_usage_get", 1, value,
+                                [&](uint64_t* to) { return call_.memory_used(gpu_, kVram, to); });
+      case Metric::kFan:
+        return number<int64_t>("rsmi_dev_fan_speed_get", kPercentOfByte, value,
+                               [&](int64_t* to) { return call_.fan(gpu_, 0, to); });
+      case Metric::kEccCorrected:
+      case Metric::kEccUncorrected: return ecc(metric, value);
+      case Metric::kPcieReplays:
+        return number<uint64_t>("rsmi_dev_pci_replay_counter_get", 1, value,
+                                [&](uint64_t* to) { return call_.replays(gpu_, to); });
+      default: return kMissing;
+    }
+  }
+
+  template <class Number, class Function>
+  int number(const char* name, double factor, Value& value, Function&& function) {
+    Number raw{};
+    const int status = costs_.timed(costs_.slot(name), [&] { return function(&raw); });
+    const bool none = raw == static_cast<Number>(~Number{0});
+    value.value = none ? NAN : factor * static_cast<double>(raw);
+    return status;
+  }
+  int power(Metric metric, Value& value) {
+    int type = kAverage;
+    int status = number<uint64_t>("rsmi_dev_power_get", kMicro, value,
+                                  [&](uint64_t* to) { return call_.power(gpu_, to, &type); });
+    if (status == kMissing)  // before ROCm 6
+      status = number<uint64_t>("rsmi_dev_power_ave_get", kMicro, value,
+                                [&](uint64_t* to) { return call_.average_power(gpu_, 0, to); });
+    const bool average = type == kAverage;
+    if (average != (metric == Metric::kAveragePower)) value.value = NAN;
+    return status;
+  }
+  int energy(Value& value) {
+    uint64_t count = 0, time_ns = 0;
+    float microjoules = 0;
+    const int status = costs_.timed(costs_.slot("rsmi_dev_energy_count_get"), [&] {
+      return call_.energy(gpu_, &count, &microjoules, &time_ns);
+    });
+    value.value =
+        count == UINT64_MAX ? NAN : static_cast<double>(count) * joules_per_count(microjoules);
+    value.boot_time_ns = static_cast<int64_t>(time_ns);
+    return status;
+  }
+  int temperature(uint32_t sensor, Value& value) {
+    return number<int64_t>("rsmi_dev_temp_metric_get", kMilli, value, [&](int64_t* to) {
+      return call_.temperature(gpu_, sensor, kCurrent, to);
+    });
+  }
+  int clock(int kind, Value& value) {
+    Frequencies raw{};
+    const int status = costs_.timed(costs_.slot("rsmi_dev_gpu_clk_freq_get"),
+                                    [&] { return call_.clock(gpu_, kind, raw.data()); });
+    value.value = kMicro * current_frequency(raw);
+    return status;
+  }
+  int ecc(Metric metric, Value& value) {
+    Errors errors{};
+    const int status = costs_.timed(costs_.slot("rsmi_dev_ecc_count_get"),
+                                    [&] { return call_.ecc(gpu_, kMemoryBlock, &errors); });
+    value.value = static_cast<double>(metric == Metric::kEccCorrected ? errors.corrected
+                                                                      : errors.uncorrected);
+    return status;
+  }
+
+  std::shared_ptr<Library> library_;
+  const Functions& call_;
+  uint32_t gpu_;
+  CallCosts& costs_;
+};
+
+tl::unexpected<base::Error> missing(std::string message) {
+  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(message)});
+}
+
+}  // namespace
+
+Result<std::vector<Gpu>> open_rocm_smi(const std::vector<std::string>& names, CallCosts& costs) {
+  ERGOMETER_ASSIGN(SharedLibrary opened, SharedLibrary::open(names, "ROCm SMI"));
+  const auto library = std::make_shared<Library>(std::move(opened));
+  ERGOMETER_TRY(find_functions(*library));
+  const Functions& call = library->call;
+  if (const int status = call.init(0); status != kSuccess)
+    return missing(fmt::format("ROCm SMI: start: status {}", status));
+  library->started = true;
+  uint32_t count = 0;
+  if (call.count(&count) != kSuccess || count == 0) return missing("ROCm SMI finds no GPU");
+  std::vector<Gpu> gpus;
+  for (uint32_t index = 0; index < count; ++index) {
+    Gpu gpu;
+    uint64_t id = 0;
+    std::array<char, 256> name{};
+    if (call.pci_id(index, &id) == kSuccess) gpu.pci = pci_address(id);
+    if (call.unique_id(index, &id) == kSuccess) gpu.uuid = fmt::format("{:016x}", id);
+    if (call.name(index, name.data(), name.size() - 1) == kSuccess) gpu.name = name.data();
+    gpu.sensors = std::make_unique<RsmiSensors>(library, index, costs);
+    gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+
+}  // namespace ergometer::record::amd

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "record/bmc/ipmi_text.h"
+#include "record/bmc/program.h"
+#include "record/files/call_timer.h"
+#include "record/files/make_device.h"
+#include "record/sources.h"
+
+// The node's controller through the program ipmitool. `sdr` asks for every sensor by itself and
+// takes seconds on many boards; `dcmi power reading` is one question, which not every board knows.
+
+namespace ergometer::record {
+namespace {
+
+using run::Metric;
+
+constexpr double kFirstLimit = 5, kLimit = 30;  ///< seconds
+
+struct Question {
+  std::string_view words;
+  void (*read)(std::string_view, NodeReadings&);
+};
+enum : size_t { kPowerReading, kSensors };
+constexpr auto kQuestions =
+    std::to_array<Question>({{"dcmi power reading", read_dcmi_power}, {"-c sdr", read_sdr}});
+
+class IpmiSource : public Source {
+ public:
+  explicit IpmiSource(const std::string& program) : program_(program) {
+    for (const Question& question : kQuestions)
+      costs_.push_back({.call = fmt::format("ipmitool {}", question.words)});
+  }
+  std::string_view name() const override { return "ipmi"; }
+  std::span<const run::Device> devices() const override { return {&node_, 1}; }
+  std::span<const Metric> metrics() const override { return metrics_; }
+  bool slow() const override { return true; }
+  std::vector<CallCost> costs() const override { return costs_; }
+  void read(Batch& batch) override;
+
+  base::Result<void> check(const SourceOptions& options);
+
+ private:
+  base::Result<void> ask(size_t question, double limit_s, NodeReadings& readings);
+  void note(const base::Result<void>& answer, Batch& batch);
+
+  std::string program_;
+  run::Device node_ = make_device(run::DeviceKind::kNode, "ipmi");
+  bool states_power_ = false;
+  std::vector<Metric> metrics_;
+  std::vector<CallCost> costs_;
+  bool troubled_ = false;
+};
+
+base::Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings& readings) {
+  std::vector<std::string> words = {program_};
+  std::string_view rest = kQuestions[question].words;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.size(), rest.find(' '));
+    words.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+  }
+  CallTimer timer(costs_[question]);
+  const auto text = run_program(words, limit_s);
+  if (!text) {
+    timer.failed();
+    return tl::unexpected(text.error());
+  }
+  kQuestions[question].read(*text, readings);
+  return {};
+}
+
+/// Where the power is stated, the slow list of sensors waits for the first read.
+base::Result<void> IpmiSource::check(const SourceOptions& options) {
+  const auto missing = [](std::string why) {
+    return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
+  };
+  NodeReadings readings;
+  const auto power = ask(kPowerReading, kFirstLimit, readings);
+  states_power_ = readings.total_w.has_value();
+  if (states_power_) {
+    metrics_ = {Metric::kPower, Metric::kInletTemperature, Metric::kOutletTemperature,
+                Metric::kFanSpeed, Metric::kFan};
+  } else {
+    const auto sensors = ask(kSensors, kLimit, readings);
+    if (!sensors) return sensors;
+    metrics_ = readings.metrics();
+  }
+  if (metrics_.empty())
+    return missing("ipmitool lists no power, inlet, outlet or fan under a name that is known");
+  std::erase_if(metrics_, [&](Metric metric) { return !options.wants(metric); });
+  if (metrics_.empty()) return missing("gives none of the metrics asked for");
+  return {};
+}
+
+void IpmiSource::read(Batch& batch) {
+  NodeReadings readings;
+  base::Result<void> answer;
+  if (states_power_) answer = ask(kPowerReading, kLimit, readings);
+  const int64_t asked_ns = now_ns();
+  const bool power_alone = metrics_.size() == 1 && metrics_.front() == Metric::kPower;
+  // Without its reading the power is not taken from the list instead: that may be another one.
+  if (answer && !(states_power_ && power_alone)) answer = ask(kSensors, kLimit, readings);
+  readings.tell(metrics_, asked_ns, batch);
+  note(answer, batch);
+}
+
+void IpmiSource::note(const base::Result<void>& answer, Batch& batch) {
+  if (answer && troubled_) batch.notes.push_back("ipmi: answers again");
+  if (!answer && !troubled_)
+    batch.notes.push_back(fmt::format("ipmi: no longer answers: {}", answer.error().message));
+  troubled_ = !answer;
+}
+
+}  // namespace
+
+Opened open_ipmi(const SourceOptions& options) {
+  auto source = std::make_unique<IpmiSource>(options.ipmitool);
+  ERGOMETER_TRY(source->check(options));
+  return source;
+}
+
+}  // namespace ergometer::record

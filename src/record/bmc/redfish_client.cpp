@@ -1,0 +1,177 @@
+#include "record/bmc/redfish_client.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "base/file.h"
+#include "base/json_writer.h"
+#include "record/broken_pipe.h"
+
+namespace ergometer::record {
+
+struct RedfishClient::State {
+  explicit State(const std::string& origin) : url(origin), http(origin) {}
+  std::string url;
+  httplib::Client http;
+  std::string user, password;
+  httplib::Headers login;  ///< what every request carries
+  std::string session;     ///< where it is ended
+  bool logged_in = false;
+
+  base::Result<void> log_in();
+};
+
+namespace {
+
+constexpr const char* kSessions = "/redfish/v1/SessionService/Sessions";
+constexpr int kUnauthorized = 401, kForbidden = 403;
+
+tl::unexpected<base::Error> missing(std::string why) {
+  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
+}
+
+/// This machine itself, or a tunnel that begins here.
+bool is_loopback(std::string_view host) {
+  if (host.starts_with("[::1]")) return true;
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+}
+
+bool is_success(int status) { return status >= 200 && status < 300; }
+
+/// "https://bmc:8443" of "https://bmc:8443/redfish".
+base::Result<std::string> origin_of(const std::string& url) {
+  const bool tls = url.starts_with("https://");
+  const size_t host = tls ? 8 : 7;
+  const auto wrong = [&](const char* why) {
+    return base::input_error(
+        fmt::format("Redfish URL '{}': {}; \"https://ADDRESS\" or \"https://ADDRESS:PORT\" is "
+                    "expected",
+                    url, why));
+  };
+  if (!tls && !url.starts_with("http://")) return wrong("begins with neither https:// nor http://");
+  const std::string origin = url.substr(0, url.find('/', host));
+  if (origin.size() == host) return wrong("names no host");
+  if (origin.find('@') != std::string::npos)
+    return wrong("a password belongs into a file, not into the URL");
+  if (!tls && !is_loopback(std::string_view(origin).substr(host)))
+    return wrong("over plain HTTP everyone on the way reads the password");
+  return origin;
+}
+
+/// The first line of the file, which nobody else may read.
+base::Result<std::pair<std::string, std::string>> read_credentials(const std::string& path) {
+  constexpr size_t kMostBytes = 4096;
+  ERGOMETER_ASSIGN(std::string text, base::read_file(path, kMostBytes));
+  struct stat about = {};
+  if (::stat(path.c_str(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return base::input_error(fmt::format(
+        "{}: others may read the password that it holds; 'chmod 600 {}' changes that", path, path));
+  text.resize(std::min(text.size(), text.find_first_of("\r\n")));
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0)
+    return base::input_error(fmt::format("{}:1: \"user:password\" is expected", path));
+  return std::pair(text.substr(0, colon), text.substr(colon + 1));
+}
+
+std::string why(httplib::Error error) {
+  if (error == httplib::Error::SSLServerVerification)
+    return "its certificate is signed by nobody whom this machine trusts; name a PEM file to "
+           "trust, or allow any certificate";
+  return fmt::format("no answer ({})", httplib::to_string(error));
+}
+
+std::chrono::milliseconds limit(double seconds) {
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+std::string login_body(const std::string& user, const std::string& password) {
+  base::JsonWriter json;
+  json.begin_object().member("UserName", user).member("Password", password).end_object();
+  return json.take();
+}
+
+}  // namespace
+
+RedfishClient::RedfishClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RedfishClient::RedfishClient(RedfishClient&&) noexcept = default;
+
+base::Result<RedfishClient> RedfishClient::make(const RedfishOptions& options) {
+  ERGOMETER_ASSIGN(const std::string origin, origin_of(options.url));
+  auto state = std::make_unique<State>(origin);
+  if (!state->http.is_valid())
+    return base::input_error(fmt::format("Redfish URL '{}': not understood", options.url));
+  if (!options.credentials.empty()) {
+    ERGOMETER_ASSIGN(const auto login, read_credentials(options.credentials));
+    std::tie(state->user, state->password) = login;
+  }
+  if (!options.certificate.empty()) {
+    constexpr size_t kMostBytes = 1 << 20;
+    ERGOMETER_TRY(base::read_file(options.certificate, kMostBytes));
+    state->http.set_ca_cert_path(options.certificate);
+  }
+  state->http.enable_server_certificate_verification(!options.insecure);
+  state->http.set_connection_timeout(limit(options.connect_limit_s));
+  state->http.set_read_timeout(limit(options.answer_limit_s));
+  state->http.set_write_timeout(limit(options.answer_limit_s));
+  state->http.set_keep_alive(true);
+  return RedfishClient(std::move(state));
+}
+
+RedfishClient::~RedfishClient() {
+  // Controllers keep few sessions: one left open is missed by the next who logs in. One that does
+  // not answer is not waited for.
+  if (!state_ || state_->session.empty()) return;
+  constexpr time_t kLimitS = 2;
+  const NoBrokenPipeSignal no_signal;
+  state_->http.set_connection_timeout(kLimitS);
+  state_->http.set_read_timeout(kLimitS);
+  state_->http.Delete(state_->session, state_->login);
+}
+
+/// Opens a session; without a session service every request carries the password.
+base::Result<void> RedfishClient::State::log_in() {
+  login.clear();
+  session.clear();
+  const auto answer =
+      http.Post(kSessions, httplib::Headers{}, login_body(user, password), "application/json");
+  if (!answer) return missing(fmt::format("{}: {}", url, why(answer.error())));
+  if (answer->status == kUnauthorized || answer->status == kForbidden)
+    return missing(fmt::format("{}: user '{}' is not let in", url, user));
+  if (is_success(answer->status) && answer->has_header("X-Auth-Token")) {
+    login = {{"X-Auth-Token", answer->get_header_value("X-Auth-Token")}};
+    session = answer->get_header_value("Location");
+    // A whole URL or its path.
+    if (const size_t path = session.find("/redfish/"); path != std::string::npos)
+      session.erase(0, path);
+  } else {
+    login = {httplib::make_basic_authentication_header(user, password)};
+  }
+  logged_in = true;
+  return {};
+}
+
+base::Result<std::string> RedfishClient::get(const std::string& path) {
+  State& state = *state_;
+  const NoBrokenPipeSignal no_signal;
+  for (bool again : {false, true}) {
+    if (!state.user.empty() && !state.logged_in) ERGOMETER_TRY(state.log_in());
+    const auto answer = state.http.Get(path, state.login);
+    if (!answer) return missing(fmt::format("{}{}: {}", state.url, path, why(answer.error())));
+    if (is_success(answer->status)) return answer->body;
+    if (answer->status == kUnauthorized && state.user.empty())
+      return missing(fmt::format("{}{}: wants a user and a password", state.url, path));
+    // A session ends after some minutes without a request.
+    if (answer->status != kUnauthorized || again)
+      return missing(fmt::format("{}{}: HTTP status {}", state.url, path, answer->status));
+    state.logged_in = false;
+  }
+  return missing(fmt::format("{}{}: not let in", state.url, path));
+}
+
+}  // namespace ergometer::record

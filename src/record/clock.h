@@ -1,0 +1,11 @@
+#pragma once
+
+#include "run/host_clock.h"
+
+namespace ergometer::record {
+
+/// This host's clocks now: CLOCK_REALTIME and CLOCK_MONOTONIC, and the kernel's bound on the error
+/// of the former (adjtimex), 0 where nothing keeps it.
+run::ClockReading read_clocks();
+
+}  // namespace ergometer::record

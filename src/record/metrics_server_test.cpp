@@ -1,0 +1,127 @@
+#include "record/metrics_server.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+namespace ergometer::record {
+namespace {
+
+MetricsPage echo(std::string_view accept) {
+  return {"text/plain; version=0.0.4; charset=utf-8", "accept " + std::string(accept) + "\n"};
+}
+
+base::Result<MetricsServer> start(const std::string& listen) {
+  return MetricsServer::start(listen, echo);
+}
+
+httplib::Client client(const MetricsServer& server) {
+  return httplib::Client("http://" + server.address());
+}
+
+TEST(MetricsServer, ServesItsPages) {
+  const auto server = start("127.0.0.1:0");
+  ASSERT_TRUE(server) << server.error().message;
+  auto http = client(*server);
+  const auto metrics = http.Get("/metrics", {{"Accept", "x/y"}});
+  ASSERT_TRUE(metrics);
+  EXPECT_EQ(metrics->status, 200);
+  EXPECT_EQ(metrics->body, "accept x/y\n");
+  EXPECT_EQ(metrics->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(http.Get("/healthz")->body, "ok\n");
+  EXPECT_NE(http.Get("/")->body.find("href=\"/metrics\""), std::string::npos);
+  EXPECT_EQ(http.Get("/other")->status, 404);
+  const auto head = http.Head("/metrics");
+  EXPECT_EQ(head->status, 200);
+  EXPECT_TRUE(head->body.empty());
+  EXPECT_NE(http.Post("/metrics", "x", "text/plain")->status, 200);
+}
+
+TEST(MetricsServer, ClientsThatKeepTheirConnectionLeaveRoomForOthers) {
+  const auto server = start("127.0.0.1:0");
+  ASSERT_TRUE(server);
+  std::vector<httplib::Client> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(client(*server));
+    clients.back().set_keep_alive(true);
+    clients.back().set_read_timeout(4);
+    const auto answer = clients.back().Get("/healthz");
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+  }
+}
+
+/// Asks and goes away without waiting.
+void ask_and_leave(const MetricsServer& server) {
+  const int port = std::stoi(server.address().substr(server.address().rfind(':') + 1));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_GT(::write(socket, kRequest.data(), kRequest.size()), 0);
+  ::close(socket);
+}
+
+TEST(MetricsServer, AClientThatLeavesEndsNothing) {
+  const auto server = MetricsServer::start("127.0.0.1:0", [](std::string_view) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    constexpr size_t kMuch = 4 << 20;
+    return MetricsPage{"application/octet-stream", std::string(kMuch, 'x')};
+  });
+  ASSERT_TRUE(server);
+  for (int i = 0; i < 5; ++i) ask_and_leave(*server);
+  EXPECT_TRUE(client(*server).Get("/healthz"));
+  // Programs that this one starts get the signal as ever.
+  struct sigaction now = {};
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+TEST(MetricsServer, AnAddressInUse) {
+  const auto first = start("127.0.0.1:0");
+  ASSERT_TRUE(first);
+  const auto second = start(first->address());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind, base::ErrorKind::kMissing);
+  EXPECT_EQ(second.error().message,
+            "cannot listen at " + first->address() + ": Address already in use");
+}
+
+TEST(MetricsServer, IsThereAgainAtTheSameAddress) {
+  std::string address;
+  {
+    const auto first = start("127.0.0.1:0");
+    ASSERT_TRUE(first);
+    address = first->address();
+    EXPECT_TRUE(client(*first).Get("/healthz"));
+  }
+  EXPECT_TRUE(start(address));
+}
+
+TEST(MetricsServer, StopsBeforeItBegan) {
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(start("127.0.0.1:0"));
+}
+
+TEST(MetricsServer, AddressesThatAreNone) {
+  for (const char* listen : {"", "9400", "localhost", "127.0.0.1:", "127.0.0.1:x", "::1:9400",
+                             "127.0.0.1:65536", "127.0.0.1:-1"}) {
+    const auto server = start(listen);
+    ASSERT_FALSE(server) << listen;
+    EXPECT_EQ(server.error().kind, base::ErrorKind::kInput) << listen;
+  }
+  const auto elsewhere = start("192.0.2.1:9400");  // an address for documents: nobody's
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error().kind, base::ErrorKind::kMissing);
+}
+
+}  // namespace
+}  // namespace ergometer::record

@@ -1,0 +1,218 @@
+#include "record/recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "record/clock.h"
+#include "record/usage.h"
+
+namespace ergometer::record {
+namespace {
+
+constexpr double kSlowPeriod_s = 1, kCommitPeriod_s = 0.5;
+constexpr int64_t kSecond_ns = 1000000000;
+constexpr size_t kMetricCount = static_cast<size_t>(run::Metric::kCount);
+
+/// Adds the calling thread's processor time to a sum at its end.
+class CpuMeter {
+ public:
+  explicit CpuMeter(std::atomic<int64_t>& sum) : sum_(sum) {}
+  ~CpuMeter() { sum_ += thread_cpu_ns() - start_; }
+
+ private:
+  std::atomic<int64_t>& sum_;
+  int64_t start_ = thread_cpu_ns();
+};
+
+}  // namespace
+
+Recorder::Recorder(std::vector<std::unique_ptr<Source>> sources, run::Recording recording,
+                   Snapshot& snapshot, RecorderOptions options, Say say)
+    : recording_(std::move(recording)),
+      snapshot_(snapshot),
+      options_(std::move(options)),
+      say_(std::move(say)) {
+  for (std::unique_ptr<Source>& source : sources) {
+    std::vector<Input>& inputs = source->slow() ? slow_ : inputs_;
+    inputs.emplace_back();
+    inputs.back().source = std::move(source);
+    add_devices(inputs.back());
+  }
+}
+
+Recorder::~Recorder() {
+  if (started_) (void)stop();
+}
+
+void Recorder::add_devices(Input& input) {
+  for (run::Device device : input.source->devices()) {
+    if (device.host.empty()) device.host = options_.host;
+    const bool chosen =
+        options_.gpus.empty() || device.kind != run::DeviceKind::kGpu ||
+        std::find(options_.gpus.begin(), options_.gpus.end(), device.index) != options_.gpus.end();
+    if (chosen) {
+      snapshot_.add_device(device);
+      input.numbers.push_back(static_cast<int64_t>(recording_.add_device(device)));
+    } else {
+      input.numbers.push_back(-1);
+    }
+  }
+  input.costs.source = input.source->name();
+  input.latest.assign(input.numbers.size() * kMetricCount, INT64_MIN);
+}
+
+void Recorder::read(Input& input) {
+  input.batch.clear();
+  const int64_t before = thread_cpu_ns();
+  input.source->read(input.batch);
+  source_cpu_ns_ += thread_cpu_ns() - before;
+  deliver(input);
+  if (now_ns() - input.costs_time_ns > kSecond_ns) look_at_costs(input);
+}
+
+void Recorder::look_at_costs(Input& input) {
+  std::vector<CallCost> calls = input.source->costs();
+  input.costs_time_ns = now_ns();
+  const std::lock_guard lock(costs_mutex_);
+  input.costs.calls = std::move(calls);
+}
+
+RecorderProgress Recorder::progress() const {
+  RecorderProgress progress{ticks_, missed_, {}};
+  const std::lock_guard lock(costs_mutex_);
+  for (const std::vector<Input>* inputs : {&inputs_, &slow_})
+    for (const Input& input : *inputs) progress.costs.push_back(input.costs);
+  return progress;
+}
+
+/// Leaves in the batch what is new, under the Recording's numbers, and hands it on.
+void Recorder::deliver(Input& input) {
+  std::vector<Reading>& readings = input.batch.readings;
+  int64_t repeated = 0;
+  std::erase_if(readings, [&](Reading& reading) {
+    const int64_t number = input.numbers[reading.device];
+    if (number < 0) return true;
+    int64_t& latest =
+        input.latest[reading.device * kMetricCount + static_cast<size_t>(reading.metric)];
+    if (latest == reading.sample.time_ns) {
+      ++repeated;
+      return true;
+    }
+    latest = reading.sample.time_ns;
+    reading.device = static_cast<size_t>(number);
+    snapshot_.set(reading.device, reading.metric, reading.sample);
+    return false;
+  });
+  repeated_ += repeated;
+  inbox_.put(readings, input.batch.notes);
+}
+
+void Recorder::read_in_turn(Pace pace) {
+  const CpuMeter meter(cpu_ns_);
+  while (!stop_reading_.wait_until(pace.next())) {
+    for (Input& input : inputs_) read(input);
+    ++ticks_;
+    missed_ += pace.advance(Pace::Clock::now());
+    finished_ = all_finished();
+  }
+  for (Input& input : inputs_) read(input);
+}
+
+bool Recorder::all_finished() const {
+  return !inputs_.empty() && slow_.empty() &&
+         std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const Input& input) { return input.source->finished(); });
+}
+
+void Recorder::read_slow(Input& input) {
+  const CpuMeter meter(cpu_ns_);
+  Pace pace(Pace::Clock::now(), kSlowPeriod_s);
+  while (!stop_reading_.wait_until(pace.next())) {
+    read(input);
+    pace.advance(Pace::Clock::now());
+  }
+}
+
+void Recorder::write(Pace pace) {
+  const CpuMeter meter(cpu_ns_);
+  int64_t clock_ns = 0;
+  while (!stop_writing_.wait_until(pace.next())) {
+    const run::ClockReading clock = read_clocks();
+    if (clock.monotonic_ns - clock_ns > kSecond_ns * 3 / 4) {
+      clock_ns = clock.monotonic_ns;
+      recording_.add(clock);
+    }
+    drain();
+    commit();
+    pace.advance(Pace::Clock::now());
+  }
+}
+
+void Recorder::drain() {
+  inbox_.take(taken_);
+  for (const Reading& reading : taken_.readings)
+    recording_.add(reading.device, reading.metric, reading.sample);
+  report_.readings += static_cast<int64_t>(taken_.readings.size());
+  for (const std::string& text : taken_.notes) note(text);
+  report_.lost += taken_.lost;
+  if (taken_.lost > 0)
+    note(fmt::format("{} readings are lost: a write took too long", taken_.lost));
+}
+
+void Recorder::note(const std::string& text) {
+  recording_.note(now_ns(), text);
+  report_.notes.push_back(text);
+  say_(text);
+}
+
+void Recorder::commit() {
+  const auto written = recording_.commit();
+  if (!written && !failing_) note(written.error().message);
+  if (written && failing_) note("the file is written again");
+  failing_ = !written;
+}
+
+void Recorder::start() {
+  const CpuMeter meter(cpu_ns_);
+  started_ = true;
+  report_.start_ns = now_ns();
+  const auto start = Pace::Clock::now();
+  for (Input& input : inputs_) read(input);
+  ++ticks_;
+  Pace reading(start, 1 / options_.hz);
+  missed_ += reading.advance(Pace::Clock::now());
+  readers_.emplace_back(&Recorder::read_in_turn, this, reading);
+  for (Input& input : slow_) readers_.emplace_back(&Recorder::read_slow, this, std::ref(input));
+  writer_ = std::thread(&Recorder::write, this, Pace(start, kCommitPeriod_s));
+}
+
+RecorderReport Recorder::stop() {
+  started_ = false;
+  stop_reading_.set();
+  for (std::thread& reader : readers_) reader.join();
+  stop_writing_.set();
+  writer_.join();
+  const int64_t before = thread_cpu_ns();
+  recording_.add(read_clocks());
+  drain();
+  report_.end_ns = now_ns();
+  for (std::vector<Input>* inputs : {&inputs_, &slow_})
+    for (Input& input : *inputs) look_at_costs(input);
+  RecorderProgress last = progress();
+  report_.ticks = last.ticks;
+  report_.missed = last.missed;
+  report_.costs = std::move(last.costs);
+  recording_.set({"ended_ns", fmt::format("{}", report_.end_ns)});
+  recording_.set({"ticks", fmt::format("{}", report_.ticks)});
+  recording_.set({"missed_ticks", fmt::format("{}", report_.missed)});
+  if (const auto finished = recording_.finish(); !finished)
+    report_.problem = finished.error().message;
+  report_.repeated = repeated_;
+  report_.source_cpu_ns = source_cpu_ns_;
+  report_.cpu_ns = cpu_ns_ - source_cpu_ns_ + (thread_cpu_ns() - before);
+  return report_;
+}
+
+}  // namespace ergometer::record

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "record/sources.h"
+
+namespace ergometer::record {
+
+/// A folder for one test, made to look like /sys or /proc.
+class FakeTree {
+ public:
+  FakeTree() {
+    std::string name = (std::filesystem::temp_directory_path() / "ergometer-XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+  }
+  FakeTree(const FakeTree&) = delete;
+  FakeTree& operator=(const FakeTree&) = delete;
+  ~FakeTree() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+
+  /// Overwrites a file in place, as the kernel changes what an open file says.
+  void write(const std::string& path, const std::string& text) const {
+    const std::filesystem::path whole = std::filesystem::path(root_) / path;
+    std::filesystem::create_directories(whole.parent_path());
+    std::ofstream(whole) << text;
+  }
+  void remove(const std::string& path) const {
+    std::filesystem::remove_all(std::filesystem::path(root_) / path);
+  }
+  std::string path(const std::string& of = "") const {
+    return of.empty() ? root_ : root_ + '/' + of;
+  }
+
+  /// What looks here for everything and asks no controller.
+  SourceOptions options() const {
+    SourceOptions options;
+    options.sys = path("sys");
+    options.proc = path("proc");
+    options.ipmitool = "";
+    return options;
+  }
+
+ private:
+  std::string root_;
+};
+
+/// One look, by device and metric.
+using Look = std::map<std::pair<size_t, run::Metric>, double>;
+inline Look look(Source& source) {
+  Batch batch;
+  source.read(batch);
+  Look found;
+  for (const Reading& reading : batch.readings)
+    found[{reading.device, reading.metric}] = reading.sample.value;
+  return found;
+}
+
+}  // namespace ergometer::record

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "run/run.h"
+#include "run/sqlite.h"
+
+namespace ergometer::run {
+
+// The tables of a device log and of hosts' clocks in a Run file; docs/run-file.md describes them.
+
+/// Makes the tables, of a Run that was recorded or imported.
+void create_log_tables(Database& db);
+void insert_log(Database& db, const Run& run);
+/// One row of `devices`; `number` is what its readings name it by.
+void insert_device(Database& db, size_t number, const Device& device);
+
+/// Read what there is, for a file may hold no log. False when rows refer to what is not there or
+/// hold what no sensor reads.
+bool select_log(Database& db, DeviceLog& log);
+void select_clocks(Database& db, std::vector<HostClock>& clocks);
+
+}  // namespace ergometer::run

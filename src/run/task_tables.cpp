@@ -1,0 +1,93 @@
+#include "run/task_tables.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ergometer::run {
+namespace {
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE trace_tasks (
+  file INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER, micro_batch INTEGER, chunk INTEGER,
+  start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
+CREATE TABLE trace_stages (file INTEGER PRIMARY KEY, stage INTEGER, stages INTEGER);
+)sql";
+
+/// In the order of PipelineTask::Kind.
+constexpr std::array<std::string_view, 8> kKinds = {"forward",         "backward", "backward_input",
+                                                    "backward_weight", "send",     "receive",
+                                                    "optimizer",       "other"};
+
+/// Sums of two such times stay within 64 bits; a stage is the number of a rank at most.
+constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1, kLargestStage = 100'000'000;
+
+Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
+
+int64_t known(const Statement& row, int column) {
+  return row.is_null(column) ? -1 : row.integer(column);
+}
+
+RankTrace* trace_of(const Statement& row, Run& run) {
+  const int64_t file = row.integer(0);
+  const bool exists = file >= 0 && file < static_cast<int64_t>(run.traces.size());
+  return exists ? &run.traces[static_cast<size_t>(file)] : nullptr;
+}
+
+bool is_possible(const PipelineTask& task) {
+  return task.start_ns >= -kLargestTime && task.start_ns <= kLargestTime && task.duration_ns >= 0 &&
+         task.duration_ns <= 2 * kLargestTime && task.start_ns + task.duration_ns <= kLargestTime;
+}
+
+bool select_rows(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM trace_tasks ORDER BY file, rowid");
+  while (select.step()) {
+    RankTrace* trace = trace_of(select, run);
+    const auto kind = std::find(kKinds.begin(), kKinds.end(), select.text(1));
+    const PipelineTask task{.kind = static_cast<PipelineTask::Kind>(kind - kKinds.begin()),
+                            .step = known(select, 2),
+                            .micro_batch = known(select, 3),
+                            .chunk = known(select, 4),
+                            .start_ns = select.integer(5),
+                            .duration_ns = select.integer(6)};
+    if (trace == nullptr || kind == kKinds.end() || !is_possible(task)) return false;
+    trace->tasks.push_back(task);
+  }
+  return true;
+}
+
+bool select_stages(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM trace_stages");
+  while (select.step()) {
+    RankTrace* trace = trace_of(select, run);
+    const int64_t stage = known(select, 1), stages = known(select, 2);
+    if (trace == nullptr || stage > kLargestStage || stages > kLargestStage) return false;
+    trace->stage = stage;
+    trace->stages = stages;
+  }
+  return true;
+}
+
+}  // namespace
+
+void create_task_tables(Database& db) { db.execute(kSchema); }
+
+void insert_tasks(Database& db, const Run& run) {
+  Statement task(db, "INSERT INTO trace_tasks VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Statement stage(db, "INSERT INTO trace_stages VALUES (?, ?, ?)");
+  for (size_t i = 0; i < run.traces.size(); ++i) {
+    const RankTrace& trace = run.traces[i];
+    const auto file = static_cast<int64_t>(i);
+    for (const PipelineTask& t : trace.tasks)
+      task.run(file, kKinds[static_cast<size_t>(t.kind)], known(t.step), known(t.micro_batch),
+               known(t.chunk), t.start_ns, t.duration_ns);
+    if (trace.stage >= 0 || trace.stages >= 0)
+      stage.run(file, known(trace.stage), known(trace.stages));
+  }
+}
+
+bool select_tasks(Database& db, Run& run) {
+  if (!db.has_table("trace_tasks")) return true;
+  return db.has_table("trace_stages") && select_rows(db, run) && select_stages(db, run);
+}
+
+}  // namespace ergometer::run
