@@ -81,7 +81,8 @@ void GraphBuilder::add_kinds(size_t rank) {
   std::map<std::tuple<uint32_t, run::GpuClass, uint32_t>, uint32_t> known;
   for (size_t i = 0; i < trace.events.size(); ++i) {
     const run::GpuEvent& event = trace.events[i];
-    const auto [at, is_new] = known.emplace(std::make_tuple(event.name, event.kind, event.collective), 0);
+    const auto [at, is_new] =
+        known.emplace(std::make_tuple(event.name, event.kind, event.collective), 0);
     if (is_new) {
       std::string name(kernel_class(trace.names[event.name], event.kind));
       const std::string label = label_of(labels_, collective_of(trace, event));
@@ -95,8 +96,8 @@ void GraphBuilder::add_kinds(size_t rank) {
 void GraphBuilder::add_streams() {
   std::map<std::tuple<size_t, int32_t, int32_t>, size_t> last;
   for (size_t node = 0; node < graph_.nodes.size(); ++node) {
-    const auto [at, is_first] =
-        last.emplace(std::make_tuple(graph_.nodes[node].rank, event(node).device, event(node).stream), node);
+    const auto [at, is_first] = last.emplace(
+        std::make_tuple(graph_.nodes[node].rank, event(node).device, event(node).stream), node);
     if (!is_first) graph_.nodes[node].before = at->second;
     at->second = node;
   }
@@ -159,9 +160,8 @@ void GraphBuilder::add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
   for (const run::Launch& wait : ranks_[rank].waits) {
     const int64_t from = clocks_.common_ns(rank, wait.start_ns),
                   to = clocks_.common_ns(rank, wait.start_ns + wait.duration_ns);
-    auto at = std::upper_bound(by_end.begin(), by_end.end(), to, [&](int64_t t, size_t n) {
-      return t < graph_.nodes[n].end_ns;
-    });
+    auto at = std::upper_bound(by_end.begin(), by_end.end(), to,
+                               [&](int64_t t, size_t n) { return t < graph_.nodes[n].end_ns; });
     while (at != by_end.begin()) {
       const EventNode& node = graph_.nodes[*--at];
       if (node.end_ns <= from) break;
@@ -193,9 +193,8 @@ size_t GraphBuilder::inferred_wait(size_t node, const std::vector<size_t>& by_en
   if (of.launched) free_since = std::max(free_since, of.launch_ns);
   if (of.before != EventNode::kNone)
     free_since = std::max(free_since, graph_.nodes[of.before].end_ns);
-  auto at = std::upper_bound(by_end.begin(), by_end.end(), of.start_ns, [&](int64_t t, size_t n) {
-    return t < graph_.nodes[n].end_ns;
-  });
+  auto at = std::upper_bound(by_end.begin(), by_end.end(), of.start_ns,
+                             [&](int64_t t, size_t n) { return t < graph_.nodes[n].end_ns; });
   while (at != by_end.begin()) {
     const size_t other = *--at;
     if (graph_.nodes[other].end_ns <= free_since) break;
@@ -259,11 +258,10 @@ class Player {
 /// Of a collective, from the last rank's arrival on.
 int64_t Player::duration(const EventNode& node) const {
   if (node.kind == replay_.free_kind) return 0;
-  if (node.meeting != EventNode::kNone)
-    return node.end_ns - graph_.meetings[node.meeting].last_ns;
+  if (node.meeting != EventNode::kNone) return node.end_ns - graph_.meetings[node.meeting].last_ns;
   const int64_t was = node.end_ns - node.start_ns;
-  const bool own = node.rank == replay_.faster_rank &&
-                   !graph_.kinds[node.kind].starts_with("collective");
+  const bool own =
+      node.rank == replay_.faster_rank && !graph_.kinds[node.kind].starts_with("collective");
   return own ? static_cast<int64_t>(replay_.faster_by * static_cast<double>(was)) : was;
 }
 
@@ -279,7 +277,7 @@ int64_t Player::launch(const EventNode& node) const {
     return replay_.cpu_free ? std::min(begin, node.launch_ns) : node.launch_ns;
   const int64_t synchronized = end(node.cpu_after);
   return replay_.cpu_free ? synchronized
-                   : node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
+                          : node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
 }
 
 /// As long after the last of what it waits for as it was.

@@ -48,10 +48,10 @@ EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
 /// of the traces. Every event starts as long after the last of what it waits for as it did.
 struct Replay {
   static constexpr uint32_t kNoKind = ~uint32_t{0};
-  uint32_t free_kind = kNoKind;         ///< takes no time
-  bool cpu_free = false;                ///< no launch is ever late
+  uint32_t free_kind = kNoKind;           ///< takes no time
+  bool cpu_free = false;                  ///< no launch is ever late
   size_t faster_rank = EventNode::kNone;  ///< among the traces: its own work, collectives excepted,
-  double faster_by = 1;                 ///< takes this share of its time
+  double faster_by = 1;                   ///< takes this share of its time
 };
 int64_t replayed_span(const EventGraph& graph, const Replay& replay);
 

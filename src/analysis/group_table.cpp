@@ -107,7 +107,8 @@ GroupTables group_tables(const std::vector<run::RankTrace>& ranks,
   }
   for (const CollectiveInstance& one : collectives.instances) {
     const CollectiveCall& call = one.calls.front();
-    const run::Collective& known = collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
+    const run::Collective& known =
+        collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
     add_meeting(groups.rows[{known.group, known.description}], ranks, one, clocks);
     const std::pair label(label_of(labels, known), parallelism_of_group(labels, known).stated);
     add_meeting(parallelisms.rows[label], ranks, one, clocks);

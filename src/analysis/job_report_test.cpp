@@ -73,8 +73,8 @@ TEST(HeatCost, ByHand) {
   gpu.series.push_back(series(run::Metric::kSmClock,
                               {1500, 1500, 1500, 1500, 1980, 1980, 1980, 1980, 1980, 1980, 1980},
                               kSecond));
-  gpu.series.push_back(series(run::Metric::kEventReasons,
-                              {0x20, 0x20, 0x20, 0x20, 0, 0, 0, 0, 0, 0, 0}, kSecond));
+  gpu.series.push_back(
+      series(run::Metric::kEventReasons, {0x20, 0x20, 0x20, 0x20, 0, 0, 0, 0, 0, 0, 0}, kSecond));
   auto costs = heat_costs(log);
   ASSERT_EQ(costs.size(), 1u);
   EXPECT_DOUBLE_EQ(costs[0].throttled_fraction, 0.4);
@@ -102,8 +102,7 @@ TEST(LinkUse, SaturationOfAPort) {
   port.kind = run::DeviceKind::kPort;
   port.index = 2;
   port.host = "n1";
-  port.series.push_back(
-      series(run::Metric::kNetSent, {0, 49e9, 59e9, 108e9, 157e9}, kSecond));
+  port.series.push_back(series(run::Metric::kNetSent, {0, 49e9, 59e9, 108e9, 157e9}, kSecond));
   port.series.push_back(series(run::Metric::kLineRate, {50e9}, kSecond));
   run::Device& gpu = log.devices.emplace_back();
   gpu.rank = 0;

@@ -59,7 +59,8 @@ GroupLabels label_groups(const std::vector<run::RankTrace>& ranks) {
   GroupLabels labels;
   for (const auto& [key, facts] : groups) {
     const std::string stated = parallelism_of(key.second);
-    // The default group is all that plain data parallelism uses; beside other groups it serves none.
+    // The default group is all that plain data parallelism uses; beside other groups it serves
+    // none.
     if (!stated.empty() && (any_stated || !is_default(key))) {
       labels[key] = {stated, true};
     } else {

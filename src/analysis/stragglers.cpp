@@ -22,15 +22,12 @@ class Coverage {
     before_.push_back(0);
     for (const Interval& i : intervals_) before_.push_back(before_.back() + i.end_ns - i.start_ns);
   }
-  int64_t within(int64_t from, int64_t to) const {
-    return to > from ? until(to) - until(from) : 0;
-  }
+  int64_t within(int64_t from, int64_t to) const { return to > from ? until(to) - until(from) : 0; }
 
  private:
   int64_t until(int64_t time) const {
-    const auto at =
-        std::upper_bound(intervals_.begin(), intervals_.end(), time,
-                         [](int64_t t, const Interval& i) { return t < i.start_ns; });
+    const auto at = std::upper_bound(intervals_.begin(), intervals_.end(), time,
+                                     [](int64_t t, const Interval& i) { return t < i.start_ns; });
     const auto index = static_cast<size_t>(at - intervals_.begin());
     if (index == 0) return 0;
     const Interval& last = intervals_[index - 1];
