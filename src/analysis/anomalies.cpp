@@ -163,10 +163,11 @@ void look_at_device(const run::Device& device, Anomalies& found) {
   for (const Watched& watched : kWatched) {
     const run::Series* series = device.find(watched.metric);
     // Changes of power are the telemetry report's (`power_changes`).
-    if (series == nullptr || series->samples.empty() || run::metric_info(watched.metric).unit[0] == 'W')
+    if (series == nullptr || series->samples.empty() ||
+        run::metric_info(watched.metric).unit[0] == 'W')
       continue;
-    const auto levels = binned(series->samples, series->samples.front().time_ns,
-                               series->samples.back().time_ns);
+    const auto levels =
+        binned(series->samples, series->samples.front().time_ns, series->samples.back().time_ns);
     if (!levels) continue;
     ++found.series;
     for (const LevelChange& change :
@@ -268,7 +269,8 @@ std::vector<StepTime> step_seconds(const run::RankTrace& trace) {
   std::vector<StepTime> steps;
   for (size_t i = 0; i < trace.steps.size(); ++i) {
     const run::StepMark& step = trace.steps[i];
-    const bool followed = i + 1 < trace.steps.size() && trace.steps[i + 1].number == step.number + 1 &&
+    const bool followed = i + 1 < trace.steps.size() &&
+                          trace.steps[i + 1].number == step.number + 1 &&
                           trace.steps[i + 1].start_ns > step.start_ns;
     const int64_t end = followed ? trace.steps[i + 1].start_ns : step.end_ns;
     if (end > step.start_ns)

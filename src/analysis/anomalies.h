@@ -30,14 +30,14 @@ struct LevelShift {
   double before = 0, after = 0;
 };
 
-/// Steps that take much longer than their neighbours: by more than a tenth and more than 5 times the
-/// noise of the others. Periodic when three or more come at equal distances (four fifths of the
+/// Steps that take much longer than their neighbours: by more than a tenth and more than 5 times
+/// the noise of the others. Periodic when three or more come at equal distances (four fifths of the
 /// distances within one step, or a twentieth, of their median).
 struct StepSpikes {
   int64_t rank = -1;  ///< -1: the job
   int64_t count = 0, steps = 0;
-  double every_steps = 0;   ///< 0: not periodic
-  double extra_s = 0;       ///< mean length above the median
+  double every_steps = 0;  ///< 0: not periodic
+  double extra_s = 0;      ///< mean length above the median
   double cost_per_step_s = 0;
 };
 

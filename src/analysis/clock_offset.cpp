@@ -68,7 +68,8 @@ Line median_line(const std::vector<ClockDifference>& points) {
   for (size_t i = 0; i < points.size(); ++i)
     for (size_t j = i + 1; j < points.size(); ++j)
       if (x(points[j]) > x(points[i]))
-        slopes.push_back((points[j].offset_ns - points[i].offset_ns) / (x(points[j]) - x(points[i])));
+        slopes.push_back((points[j].offset_ns - points[i].offset_ns) /
+                         (x(points[j]) - x(points[i])));
   Line line;
   if (!slopes.empty()) line.slope = median(slopes);
   for (const ClockDifference& d : points) heights.push_back(d.offset_ns - line.slope * x(d));
@@ -85,8 +86,8 @@ void leave_out_strangers(std::vector<ClockDifference>& points) {
   const int64_t first = points.front().own_ns;
   std::vector<double> distances;
   for (const ClockDifference& d : points)
-    distances.push_back(std::abs(d.offset_ns - line.height -
-                                 line.slope * static_cast<double>(d.own_ns - first)));
+    distances.push_back(
+        std::abs(d.offset_ns - line.height - line.slope * static_cast<double>(d.own_ns - first)));
   const double typical = median(distances);
   size_t i = 0;
   std::erase_if(points, [&](const ClockDifference& d) {
@@ -143,8 +144,7 @@ void state_uncertainty(const std::vector<ClockDifference>& points, const Fit& fi
     const double distance = std::abs(d.offset_ns - fit.offset - fit.slope * x);
     model.uncertainty_ns = std::max(model.uncertainty_ns, distance);
     if (fit.spread > 0)
-      model.drift_uncertainty_ppm +=
-          std::abs(weight_of(d) * x / fit.spread) * d.bound_ns * kPpm;
+      model.drift_uncertainty_ppm += std::abs(weight_of(d) * x / fit.spread) * d.bound_ns * kPpm;
   }
   for (const ClockDifference* end : {&points.front(), &points.back()}) {
     const double x = static_cast<double>(end->own_ns - zero_ns) - fit.mean_x;
@@ -186,9 +186,9 @@ std::optional<ClockModel> clock_from_probes(std::span<const run::ClockProbe> pro
     const auto held = difference(probe.peer_sent_ns, probe.peer_received_ns);
     if (!there || !back || !away || !held || *held < 0 || *away < *held) continue;
     const double round_trip = static_cast<double>(*away - *held);
-    differences.push_back(
-        {probe.sent_ns + *away / 2,
-         0.5 * static_cast<double>(*there) + 0.5 * static_cast<double>(*back), 0.5 * round_trip});
+    differences.push_back({probe.sent_ns + *away / 2,
+                           0.5 * static_cast<double>(*there) + 0.5 * static_cast<double>(*back),
+                           0.5 * round_trip});
   }
   return fit_clock(std::move(differences));
 }
@@ -205,6 +205,15 @@ bool ends_together(CollectiveKind kind) {
 /// Differences of a rank's clock to another's, by the two traces' positions: to, from.
 using Differences = std::map<std::pair<size_t, size_t>, std::vector<ClockDifference>>;
 
+/// How far the ends of one collective may lie apart. NCCL moves data through buffers cut into 8
+/// steps (NCCL_STEPS), so ranks of a ring end within about an eighth of the transfer; assumed, and
+/// never below 20 us. Not beyond the shortest kernel: see the header.
+double end_bound_ns(int64_t shortest_ns) {
+  constexpr int64_t kSteps = 8, kLeast = 20'000;
+  return static_cast<double>(
+      std::max<int64_t>(1, std::min(shortest_ns, std::max(kLeast, shortest_ns / kSteps))));
+}
+
 void add_differences(const std::vector<run::RankTrace>& ranks, const std::vector<int64_t>& base,
                      const CollectiveInstance& one, Differences& all) {
   const auto event = [&](const CollectiveCall& call) -> const run::GpuEvent& {
@@ -220,7 +229,7 @@ void add_differences(const std::vector<run::RankTrace>& ranks, const std::vector
     const int64_t end = plus(event(call).end_ns(), base[call.trace]);
     if (const auto offset = difference(to_end, end))
       all[{to.trace, call.trace}].push_back(
-          {end, static_cast<double>(*offset), static_cast<double>(std::max<int64_t>(shortest, 1))});
+          {end, static_cast<double>(*offset), end_bound_ns(shortest)});
   }
 }
 
@@ -241,8 +250,8 @@ ClockModel reversed(const ClockModel& model) {
 /// From a clock to a second one, and from there to the reference.
 ClockModel chained(const ClockModel& first, const ClockModel& second) {
   ClockModel both = first;
-  both.offset_ns += static_cast<double>(
-      second.offset_at(plus(first.at_ns, whole(first.offset_ns))));
+  both.offset_ns +=
+      static_cast<double>(second.offset_at(plus(first.at_ns, whole(first.offset_ns))));
   both.drift_ppm += second.drift_ppm;
   both.uncertainty_ns += second.uncertainty_ns;
   both.drift_uncertainty_ppm += second.drift_uncertainty_ppm;

@@ -24,12 +24,12 @@ namespace ergometer::analysis {
 
 /// Reference time = own time + offset, the offset growing by `drift_ppm` of own time from `at_ns`.
 struct ClockModel {
-  int64_t at_ns = 0;      ///< own time
-  double offset_ns = 0;   ///< at that time
-  double drift_ppm = 0;   ///< 0 where one difference is all there is
-  double uncertainty_ns = 0;         ///< bound of the offset's error between first and last sample
+  int64_t at_ns = 0;          ///< own time
+  double offset_ns = 0;       ///< at that time
+  double drift_ppm = 0;       ///< 0 where one difference is all there is
+  double uncertainty_ns = 0;  ///< bound of the offset's error between first and last sample
   double drift_uncertainty_ppm = 0;
-  int64_t samples = 0;    ///< differences that the line rests on
+  int64_t samples = 0;  ///< differences that the line rests on
 
   /// Nanoseconds to add to an own time.
   int64_t offset_at(int64_t own_ns) const;
@@ -59,7 +59,7 @@ struct RankClock {
 struct ClockTable {
   int64_t reference = -1;  ///< rank
   std::vector<RankClock> ranks;
-  std::vector<int64_t> base_ns;  ///< of every trace: its zero on the earliest trace's epoch
+  std::vector<int64_t> base_ns;      ///< of every trace: its zero on the earliest trace's epoch
   int64_t worst_uncertainty_ns = 0;  ///< of clocks that are known
 
   /// A time of a trace on the clock that all ranks share.
@@ -67,8 +67,9 @@ struct ClockTable {
 };
 /// From the ends of all-reduces, all-gathers, reduce-scatters and all-to-alls: none can end on any
 /// rank before the last rank joined, nor long after it ended there, and the rank that joined last
-/// has the shortest kernel. So ends differ by no more than that kernel's length. Ranks that share
-/// no group with the reference are reached over others; uncertainties add up.
+/// has the shortest kernel. So ends differ by no more than that kernel's length; an eighth of it is
+/// taken (20 us at least), for data moves in steps. Ranks that share no group with the reference
+/// are reached over others; uncertainties add up.
 ClockTable align_clocks(const std::vector<run::RankTrace>& ranks,
                         const MatchedCollectives& collectives);
 

@@ -121,7 +121,8 @@ std::vector<run::RankTrace> two_nodes(uint64_t seed) {
     const int64_t begin = i * 100 * kMillisecond;
     const int64_t start_a = begin + random.below(n, 5 * kMillisecond),
                   start_b = begin + random.below(n + 1, 5 * kMillisecond);
-    const int64_t end = std::max(start_a, start_b) + 100'000 + random.below(n + 2, 2 * kMillisecond);
+    const int64_t end =
+        std::max(start_a, start_b) + 100'000 + random.below(n + 2, 2 * kMillisecond);
     const int64_t end_b = end + random.below(n + 3, 40'000) - 20'000;
     a.collective(start_a, end, i);
     b.collective(clock_of_b(start_b), clock_of_b(end_b), i);
@@ -161,7 +162,8 @@ TEST(ClockOffset, ClocksOfOneHostAreLeftAlone) {
   EXPECT_EQ(table.common_ns(1, 77), 77);
 }
 
-// 0 - 1 in one group, 1 - 2 in another: 2 is reached over 1. Clock 1 is 1 ms behind, 2 another 2 ms.
+// 0 - 1 in one group, 1 - 2 in another: 2 is reached over 1. Clock 1 is 1 ms behind, 2 another 2
+// ms.
 TEST(ClockOffset, RanksAreReachedOverOthers) {
   TestTrace a(0), b(1), c(2);
   for (int64_t i = 0; i < 8; ++i) {

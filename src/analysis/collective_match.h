@@ -20,7 +20,7 @@ struct CollectiveCall {
 struct CollectiveInstance {
   CollectiveKind kind = CollectiveKind::kUnknown;
   std::string group;
-  bool message = false;  ///< a send and its receive
+  bool message = false;               ///< a send and its receive
   std::vector<CollectiveCall> calls;  ///< one a trace, two or more, in order of the traces
 };
 

@@ -123,9 +123,9 @@ void add_counterfactuals(const EventGraph& graph, CriticalPath& path) {
     const auto known = std::find(graph.kinds.begin(), graph.kinds.end(), share.kind);
     if (known != graph.kinds.end()) {
       const auto kind = static_cast<uint32_t>(known - graph.kinds.begin());
-      share.saved_if_free_ns = path.span_ns - replayed_span(graph, kind);
+      share.saved_if_free_ns = path.span_ns - replayed_span(graph, {.free_kind = kind});
     } else if (share.kind == kCpu) {
-      share.saved_if_free_ns = path.span_ns - span_without_cpu(graph);
+      share.saved_if_free_ns = path.span_ns - replayed_span(graph, {.cpu_free = true});
     }
   }
 }

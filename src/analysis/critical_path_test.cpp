@@ -56,11 +56,20 @@ void expect_whole(const CriticalPath& path) {
 //            0                                 400    450..500
 // Rank 1 joins at 450 (its launch was early, nothing else is known: queued 50), both end at 500.
 TEST(CriticalPath, GoesOverToTheRankThatJoinedLast) {
-  const std::vector<run::RankTrace> ranks = {
-      TestTrace(0).kernel(0, 100).launched(-20).collective(100, 500, 1).launched(-19)
-          .kernel(500, 540, 7, "softmax").launched(-18).trace,
-      TestTrace(1).kernel(0, 400, 7, "flash_attention").launched(-20).collective(450, 500, 1)
-          .launched(-10).trace};
+  const std::vector<run::RankTrace> ranks = {TestTrace(0)
+                                                 .kernel(0, 100)
+                                                 .launched(-20)
+                                                 .collective(100, 500, 1)
+                                                 .launched(-19)
+                                                 .kernel(500, 540, 7, "softmax")
+                                                 .launched(-18)
+                                                 .trace,
+                                             TestTrace(1)
+                                                 .kernel(0, 400, 7, "flash_attention")
+                                                 .launched(-20)
+                                                 .collective(450, 500, 1)
+                                                 .launched(-10)
+                                                 .trace};
   const CriticalPath path = solve(ranks).path;
   expect_whole(path);
   EXPECT_EQ(path.span_ns, 540);
@@ -82,8 +91,14 @@ TEST(CriticalPath, GoesOverToTheRankThatJoinedLast) {
 //   one rank, one stream; the third kernel's launch came late:
 //   [gemm 0..10][gemm 10..20]    launch at 50, [softmax 55..75]
 TEST(CriticalPath, GoesToTheCpuWhereALaunchWasLate) {
-  const CriticalPath path = solve({TestTrace().kernel(0, 10).launched(-9).kernel(10, 20).launched(-8)
-                                       .kernel(55, 75, 7, "softmax").launched(50).trace})
+  const CriticalPath path = solve({TestTrace()
+                                       .kernel(0, 10)
+                                       .launched(-9)
+                                       .kernel(10, 20)
+                                       .launched(-8)
+                                       .kernel(55, 75, 7, "softmax")
+                                       .launched(50)
+                                       .trace})
                                 .path;
   expect_whole(path);
   EXPECT_EQ(on_path(path, "softmax"), 20);
@@ -124,15 +139,23 @@ TEST(CriticalPath, LeavesTheCpuWhereItWaitedForTheGpu) {
 
 // Stream 8 starts when stream 7's kernel ends: it waited for it. Stream 9 starts 60 us after.
 TEST(CriticalPath, InfersWaitsBetweenStreams) {
-  const CriticalPath near = solve({TestTrace().kernel(0, 1000).launched(-10)
-                                       .kernel(1003, 2000, 8, "softmax").launched(-5).trace})
+  const CriticalPath near = solve({TestTrace()
+                                       .kernel(0, 1000)
+                                       .launched(-10)
+                                       .kernel(1003, 2000, 8, "softmax")
+                                       .launched(-5)
+                                       .trace})
                                 .path;
   expect_whole(near);
   EXPECT_EQ(near.inferred_waits, 1);
   EXPECT_EQ(on_path(near, "gemm"), 1000);
   EXPECT_EQ(on_path(near, "queued"), 3);
-  const CriticalPath far = solve({TestTrace().kernel(0, 1000).launched(-10)
-                                      .kernel(61000, 62000, 8, "softmax").launched(-5).trace})
+  const CriticalPath far = solve({TestTrace()
+                                      .kernel(0, 1000)
+                                      .launched(-10)
+                                      .kernel(61000, 62000, 8, "softmax")
+                                      .launched(-5)
+                                      .trace})
                                .path;
   expect_whole(far);
   EXPECT_EQ(far.inferred_waits, 0);
@@ -141,8 +164,13 @@ TEST(CriticalPath, InfersWaitsBetweenStreams) {
 
 // Kernels of one stream that overlap (programmatic dependent launch), of no length, at one time.
 TEST(CriticalPath, TakesOddOnes) {
-  const CriticalPath path = solve({TestTrace().kernel(0, 50).kernel(40, 90).kernel(90, 90)
-                                       .kernel(90, 90).kernel(90, 95, 7, "softmax").trace})
+  const CriticalPath path = solve({TestTrace()
+                                       .kernel(0, 50)
+                                       .kernel(40, 90)
+                                       .kernel(90, 90)
+                                       .kernel(90, 90)
+                                       .kernel(90, 95, 7, "softmax")
+                                       .trace})
                                 .path;
   expect_whole(path);
   EXPECT_EQ(on_path(path, "gemm"), 90);
@@ -160,7 +188,8 @@ std::vector<run::RankTrace> random_ranks(uint64_t seed) {
   for (int64_t round = 0; round < 50; ++round) {
     int64_t last = 0;
     for (size_t rank = 0; rank < kRanks; ++rank) {
-      const int64_t start = at[rank] + random.below(n++, 30'000), end = start + random.below(n++, 100'000);
+      const int64_t start = at[rank] + random.below(n++, 30'000),
+                    end = start + random.below(n++, 100'000);
       ranks[rank].kernel(start, end, 7, round % 3 == 0 ? "softmax" : "gemm");
       if (random.uniform(n++) < 0.7) ranks[rank].launched(start - random.below(n++, 200'000));
       at[rank] = end + random.below(n++, 5'000);
@@ -182,29 +211,35 @@ TEST(CriticalPath, AddsUpAndAReplayWithNothingFreeIsTheSpan) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Solved solved = solve(random_ranks(seed));
     expect_whole(solved.path);
-    EXPECT_EQ(replayed_span(solved.graph, kNoKind), solved.path.span_ns) << seed;
-    for (const PathShare& kind : solved.path.kinds) EXPECT_LE(kind.saved_if_free_ns, solved.path.span_ns);
+    EXPECT_EQ(replayed_span(solved.graph, {}), solved.path.span_ns) << seed;
+    for (const PathShare& kind : solved.path.kinds)
+      EXPECT_LE(kind.saved_if_free_ns, solved.path.span_ns);
     EXPECT_GT(saved(solved.path, "gemm"), 0);
   }
 }
 
 // What is not on the path saves nothing: rank 0's softmax runs while rank 1 is awaited.
 TEST(CriticalPath, SlackSavesNothing) {
-  const Solved solved = solve({TestTrace(0).kernel(0, 10, 7, "softmax").collective(10, 110, 1).trace,
-                               TestTrace(1).kernel(0, 100).collective(100, 110, 1).trace});
+  const Solved solved =
+      solve({TestTrace(0).kernel(0, 10, 7, "softmax").collective(10, 110, 1).trace,
+             TestTrace(1).kernel(0, 100).collective(100, 110, 1).trace});
   const auto softmax = std::find(solved.graph.kinds.begin(), solved.graph.kinds.end(), "softmax");
   ASSERT_NE(softmax, solved.graph.kinds.end());
-  EXPECT_EQ(replayed_span(solved.graph,
-                          static_cast<uint32_t>(softmax - solved.graph.kinds.begin())),
-            110);
+  const auto kind = static_cast<uint32_t>(softmax - solved.graph.kinds.begin());
+  EXPECT_EQ(replayed_span(solved.graph, {.free_kind = kind}), 110);
+  // Rank 1 twice as fast: it joins at 50.
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 1, .faster_by = 0.5}), 60);
+  EXPECT_EQ(replayed_span(solved.graph, {.faster_rank = 0, .faster_by = 0.5}), 110);
 }
 
 // Messages: rank 1's receive waits for rank 0's send; groups of two pair them.
 TEST(CriticalPath, FollowsAMessage) {
   const CriticalPath path =
       solve({TestTrace(0).kernel(0, 200).collective(200, 210, -1, "send", "p", 2, "mesh_pp").trace,
-             TestTrace(1).collective(5, 210, -1, "recv", "p", 2, "mesh_pp")
-                 .kernel(210, 300, 7, "softmax").trace})
+             TestTrace(1)
+                 .collective(5, 210, -1, "recv", "p", 2, "mesh_pp")
+                 .kernel(210, 300, 7, "softmax")
+                 .trace})
           .path;
   expect_whole(path);
   EXPECT_EQ(on_path(path, "softmax"), 90);

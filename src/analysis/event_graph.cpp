@@ -81,7 +81,8 @@ void GraphBuilder::add_kinds(size_t rank) {
   std::map<std::tuple<uint32_t, run::GpuClass, uint32_t>, uint32_t> known;
   for (size_t i = 0; i < trace.events.size(); ++i) {
     const run::GpuEvent& event = trace.events[i];
-    const auto [at, is_new] = known.emplace(std::make_tuple(event.name, event.kind, event.collective), 0);
+    const auto [at, is_new] =
+        known.emplace(std::make_tuple(event.name, event.kind, event.collective), 0);
     if (is_new) {
       std::string name(kernel_class(trace.names[event.name], event.kind));
       const std::string label = label_of(labels_, collective_of(trace, event));
@@ -95,8 +96,8 @@ void GraphBuilder::add_kinds(size_t rank) {
 void GraphBuilder::add_streams() {
   std::map<std::tuple<size_t, int32_t, int32_t>, size_t> last;
   for (size_t node = 0; node < graph_.nodes.size(); ++node) {
-    const auto [at, is_first] =
-        last.emplace(std::make_tuple(graph_.nodes[node].rank, event(node).device, event(node).stream), node);
+    const auto [at, is_first] = last.emplace(
+        std::make_tuple(graph_.nodes[node].rank, event(node).device, event(node).stream), node);
     if (!is_first) graph_.nodes[node].before = at->second;
     at->second = node;
   }
@@ -159,9 +160,8 @@ void GraphBuilder::add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
   for (const run::Launch& wait : ranks_[rank].waits) {
     const int64_t from = clocks_.common_ns(rank, wait.start_ns),
                   to = clocks_.common_ns(rank, wait.start_ns + wait.duration_ns);
-    auto at = std::upper_bound(by_end.begin(), by_end.end(), to, [&](int64_t t, size_t n) {
-      return t < graph_.nodes[n].end_ns;
-    });
+    auto at = std::upper_bound(by_end.begin(), by_end.end(), to,
+                               [&](int64_t t, size_t n) { return t < graph_.nodes[n].end_ns; });
     while (at != by_end.begin()) {
       const EventNode& node = graph_.nodes[*--at];
       if (node.end_ns <= from) break;
@@ -193,9 +193,8 @@ size_t GraphBuilder::inferred_wait(size_t node, const std::vector<size_t>& by_en
   if (of.launched) free_since = std::max(free_since, of.launch_ns);
   if (of.before != EventNode::kNone)
     free_since = std::max(free_since, graph_.nodes[of.before].end_ns);
-  auto at = std::upper_bound(by_end.begin(), by_end.end(), of.start_ns, [&](int64_t t, size_t n) {
-    return t < graph_.nodes[n].end_ns;
-  });
+  auto at = std::upper_bound(by_end.begin(), by_end.end(), of.start_ns,
+                             [&](int64_t t, size_t n) { return t < graph_.nodes[n].end_ns; });
   while (at != by_end.begin()) {
     const size_t other = *--at;
     if (graph_.nodes[other].end_ns <= free_since) break;
@@ -239,44 +238,50 @@ EventGraph GraphBuilder::build(const MatchedCollectives& collectives) {
   return std::move(graph_);
 }
 
-/// Plays the graph again, some of it taking no time.
-class Replay {
+class Player {
  public:
-  Replay(const EventGraph& graph, uint32_t free_kind, bool cpu_free)
-      : graph_(graph), free_kind_(free_kind), cpu_free_(cpu_free) {}
+  Player(const EventGraph& graph, const Replay& replay) : graph_(graph), replay_(replay) {}
   int64_t span();
 
  private:
+  int64_t duration(const EventNode& node) const;
   int64_t end(size_t node) const;
   int64_t start(const EventNode& node) const;
   int64_t launch(const EventNode& node) const;
 
   const EventGraph& graph_;
-  uint32_t free_kind_;
-  bool cpu_free_;
+  const Replay& replay_;
   std::vector<int64_t> start_;       ///< by node
   std::vector<int64_t> last_start_;  ///< by meeting
 };
 
-int64_t Replay::end(size_t index) const {
-  const EventNode& node = graph_.nodes[index];
-  const bool meets = node.meeting != EventNode::kNone;
-  const int64_t from = meets ? last_start_[node.meeting] : start_[index];
-  if (node.kind == free_kind_) return from;
-  return from + node.end_ns - (meets ? graph_.meetings[node.meeting].last_ns : node.start_ns);
+/// Of a collective, from the last rank's arrival on.
+int64_t Player::duration(const EventNode& node) const {
+  if (node.kind == replay_.free_kind) return 0;
+  if (node.meeting != EventNode::kNone) return node.end_ns - graph_.meetings[node.meeting].last_ns;
+  const int64_t was = node.end_ns - node.start_ns;
+  const bool own =
+      node.rank == replay_.faster_rank && !graph_.kinds[node.kind].starts_with("collective");
+  return own ? static_cast<int64_t>(replay_.faster_by * static_cast<double>(was)) : was;
 }
 
-int64_t Replay::launch(const EventNode& node) const {
+int64_t Player::end(size_t index) const {
+  const EventNode& node = graph_.nodes[index];
+  const bool meets = node.meeting != EventNode::kNone;
+  return (meets ? last_start_[node.meeting] : start_[index]) + duration(node);
+}
+
+int64_t Player::launch(const EventNode& node) const {
   const int64_t begin = graph_.nodes.front().start_ns;
   if (node.cpu_after == EventNode::kNone)
-    return cpu_free_ ? std::min(begin, node.launch_ns) : node.launch_ns;
+    return replay_.cpu_free ? std::min(begin, node.launch_ns) : node.launch_ns;
   const int64_t synchronized = end(node.cpu_after);
-  return cpu_free_ ? synchronized
-                   : node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
+  return replay_.cpu_free ? synchronized
+                          : node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
 }
 
 /// As long after the last of what it waits for as it was.
-int64_t Replay::start(const EventNode& node) const {
+int64_t Player::start(const EventNode& node) const {
   int64_t was = INT64_MIN, now = INT64_MIN;
   const auto after = [&](int64_t then, int64_t when) {
     was = std::max(was, then);
@@ -297,7 +302,7 @@ int64_t Replay::start(const EventNode& node) const {
   return was == INT64_MIN ? node.start_ns : now + node.start_ns - was;
 }
 
-int64_t Replay::span() {
+int64_t Player::span() {
   if (graph_.nodes.empty()) return 0;
   start_.resize(graph_.nodes.size());
   last_start_.assign(graph_.meetings.size(), INT64_MIN);
@@ -321,10 +326,8 @@ EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
   return GraphBuilder(ranks, clocks, labels).build(collectives);
 }
 
-int64_t replayed_span(const EventGraph& graph, uint32_t free_kind) {
-  return Replay(graph, free_kind, false).span();
+int64_t replayed_span(const EventGraph& graph, const Replay& replay) {
+  return Player(graph, replay).span();
 }
-
-int64_t span_without_cpu(const EventGraph& graph) { return Replay(graph, kNoKind, true).span(); }
 
 }  // namespace ergometer::analysis

@@ -44,11 +44,15 @@ EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
                        const MatchedCollectives& collectives, const ClockTable& clocks,
                        const GroupLabels& labels);
 
-/// The span if events of one kind took no time, as a replay of the graph: every event starts as
-/// long after the last of what it waits for as it did. With nothing free it is the span itself.
-inline constexpr uint32_t kNoKind = ~uint32_t{0};
-int64_t replayed_span(const EventGraph& graph, uint32_t free_kind);
-/// The span if no launch were ever late.
-int64_t span_without_cpu(const EventGraph& graph);
+/// What is different when the graph is played again; as it stands nothing is, and the span is that
+/// of the traces. Every event starts as long after the last of what it waits for as it did.
+struct Replay {
+  static constexpr uint32_t kNoKind = ~uint32_t{0};
+  uint32_t free_kind = kNoKind;           ///< takes no time
+  bool cpu_free = false;                  ///< no launch is ever late
+  size_t faster_rank = EventNode::kNone;  ///< among the traces: its own work, collectives excepted,
+  double faster_by = 1;                   ///< takes this share of its time
+};
+int64_t replayed_span(const EventGraph& graph, const Replay& replay);
 
 }  // namespace ergometer::analysis

@@ -83,25 +83,23 @@ GroupTables group_tables(const std::vector<run::RankTrace>& ranks,
                          const MatchedCollectives& collectives, const ClockTable& clocks,
                          const GroupLabels& labels) {
   Rows<GroupKey> groups;
-  Rows<std::string> parallelisms;
+  Rows<std::pair<std::string, bool>> parallelisms;  // stated ones and inferred ones apart
   for (const run::RankTrace& trace : ranks) {
     for (const run::GpuEvent& event : trace.events) {
       if (event.kind != run::GpuClass::kCommunication) continue;
       const run::Collective& known = collective_of(trace, event);
       const CollectiveKind kind = kind_of(trace, event);
       const GroupKey key{known.group, known.description};
-      const std::string label = label_of(labels, known);
+      const Parallelism parallelism = parallelism_of_group(labels, known);
+      const std::pair label(label_of(labels, known), parallelism.stated);
       add_event(groups.rows[key], known, kind);
       add_event(parallelisms.rows[label], known, kind);
       groups.pieces[key].push_back({event.start_ns, event.end_ns()});
       parallelisms.pieces[label].push_back({event.start_ns, event.end_ns()});
       groups.rows[key].group = known.group;
       groups.rows[key].description = known.description;
-      groups.rows[key].parallelism = parallelism_of_group(labels, known);
-      // A parallelism is stated when all its groups state it.
-      const bool first = parallelisms.rows[label].events == 1;
-      Parallelism& sum = parallelisms.rows[label].parallelism;
-      sum = {label, groups.rows[key].parallelism.stated && (first || sum.stated)};
+      groups.rows[key].parallelism = parallelism;
+      parallelisms.rows[label].parallelism = {label.first, label.second};
     }
     const Intervals compute = compute_of(trace);
     close_rank(groups, compute);
@@ -109,9 +107,11 @@ GroupTables group_tables(const std::vector<run::RankTrace>& ranks,
   }
   for (const CollectiveInstance& one : collectives.instances) {
     const CollectiveCall& call = one.calls.front();
-    const run::Collective& known = collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
+    const run::Collective& known =
+        collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
     add_meeting(groups.rows[{known.group, known.description}], ranks, one, clocks);
-    add_meeting(parallelisms.rows[label_of(labels, known)], ranks, one, clocks);
+    const std::pair label(label_of(labels, known), parallelism_of_group(labels, known).stated);
+    add_meeting(parallelisms.rows[label], ranks, one, clocks);
   }
   return {sorted(groups), sorted(parallelisms)};
 }

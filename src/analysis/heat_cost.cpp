@@ -82,9 +82,8 @@ std::vector<HeatCost> heat_costs(const run::DeviceLog& log) {
       cost.lost_fraction =
           cost.throttled_fraction * (1 - cost.throttled_clock_mhz / cost.free_clock_mhz);
   }
-  std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) {
-    return a.lost_fraction > b.lost_fraction;
-  });
+  std::stable_sort(costs.begin(), costs.end(),
+                   [](const auto& a, const auto& b) { return a.lost_fraction > b.lost_fraction; });
   return costs;
 }
 

@@ -38,8 +38,10 @@ Finding priced(std::string name, double cost_s, double of_s) {
 std::string group_name(const GroupSkew& skew) {
   const std::string& name = skew.parallelism.name;
   std::string text = name.empty() ? "a process group" : "a " + name + " group";
-  if (skew.members.size() <= 8) text += fmt::format(" (ranks {})", fmt::join(skew.members, ", "));
-  else text += fmt::format(" of {} ranks", skew.members.size());
+  if (skew.members.size() <= 8)
+    text += fmt::format(" (ranks {})", fmt::join(skew.members, ", "));
+  else
+    text += fmt::format(" of {} ranks", skew.members.size());
   return text;
 }
 
@@ -81,8 +83,8 @@ std::string condition_text(const GroupSkew& skew) {
   if (c.gpu_c && c.others_gpu_c)
     parts.push_back(fmt::format("{:.0f} C, the others {:.0f} C", *c.gpu_c, *c.others_gpu_c));
   if (c.throttled_fraction && *c.throttled_fraction > 0)
-    parts.push_back(fmt::format("throttled {} of the time ({})", share(*c.throttled_fraction),
-                                c.reason));
+    parts.push_back(
+        fmt::format("throttled {} of the time ({})", share(*c.throttled_fraction), c.reason));
   return parts.empty() ? "" : fmt::format(" Its GPU: {}.", fmt::join(parts, "; "));
 }
 
@@ -92,7 +94,8 @@ std::string straggler_advice(const GroupSkew& skew) {
       return skew.condition && skew.condition->throttled_fraction.value_or(0) > 0
                  ? "cool or repair that GPU, or move its rank; until then less work on it (fewer "
                    "layers in its stage)."
-                 : "compare its work (layers, sequence lengths, experts) with its peers'; with equal "
+                 : "compare its work (layers, sequence lengths, experts) with its peers'; with "
+                   "equal "
                    "work, its clock and temperature.";
     case LateCause::kLaunch:
       return "its data loader, garbage collection, logging or checkpointing; CPU pinning and other "
@@ -104,24 +107,29 @@ std::string straggler_advice(const GroupSkew& skew) {
 }
 
 Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s, size_t ranks) {
-  Finding f = priced("straggler", seconds(skew.caused_waiting_ns) / static_cast<double>(ranks),
-                     span_s);
+  const bool replayed = skew.saved_if_equal_ns >= 0;
+  Finding f =
+      replayed ? priced("straggler", seconds(skew.saved_if_equal_ns), seconds(report.path.span_ns))
+               : priced("straggler", seconds(skew.caused_waiting_ns) / static_cast<double>(ranks),
+                        span_s);
   f.what = fmt::format(
-      "Rank {} holds up {}: it is the last to join {} of the {} collectives that ranks join apart, "
-      "{}, and costs a waiting rank {} each.",
-      skew.rank, group_name(skew), share(skew.last_share), skew.skewed,
-      skew.persistent ? "throughout" : "not throughout",
-      time(seconds(skew.caused_waiting_ns) /
-           (skew.last_share * static_cast<double>(skew.skewed) *
-            std::max(1.0, static_cast<double>(skew.members.size()) - 1))));
+      "Rank {} holds up {}: the others wait {} in all for it, in {} of the {} collectives that "
+      "ranks join apart, {}.",
+      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)), share(skew.last_share),
+      skew.skewed, skew.persistent ? "throughout" : "not throughout");
+  if (replayed)
+    f.what +=
+        fmt::format(" If it computed as fast as they do, the {} of all ranks would shrink by {}.",
+                    time(seconds(report.path.span_ns)), time(f.cost_s));
   f.what += cause_text(skew) + condition_text(skew);
   f.try_next = straggler_advice(skew);
   const bool slower = skew.condition && skew.condition->sm_clock_mhz.value_or(0) <
                                             0.98 * skew.condition->others_clock_mhz.value_or(0);
   f.check = slower
-                ? fmt::format("ergometer simulate MODEL --cluster CLUSTER --override "
-                              "nodeN.gpuM.lock_clock={:.0f}MHz",
-                              *skew.condition->sm_clock_mhz)
+                ? fmt::format(
+                      "ergometer simulate MODEL --cluster CLUSTER --override "
+                      "nodeN.gpuM.lock_clock={:.0f}MHz",
+                      *skew.condition->sm_clock_mhz)
                 : "ergometer analyze TRACES TELEMETRY: clocks and temperatures beside the traces";
   f.confidence = clock_confidence(report);
   return f;
@@ -149,10 +157,9 @@ Finding congestion(const GroupSkew& skew, double span_s) {
       "Transfers in {} take {:.1f} times as long as the fastest tenth of the same size, with every "
       "rank there{}.",
       group_name(skew), skew.slowdown,
-      skew.best_bus_gb_per_s > 0
-          ? fmt::format(": {:.1f} GB/s on the bus instead of {:.1f}", skew.mean_bus_gb_per_s,
-                        skew.best_bus_gb_per_s)
-          : "");
+      skew.best_bus_gb_per_s > 0 ? fmt::format(": {:.1f} GB/s on the bus instead of {:.1f}",
+                                               skew.mean_bus_gb_per_s, skew.best_bus_gb_per_s)
+                                 : "");
   f.try_next =
       "other groups on the same links at the same time, a slow or flapping link, routing; a layout "
       "that keeps this group inside a node.";
@@ -184,12 +191,14 @@ bool is_overhead(const std::string& kind) {
 Finding path_finding(const JobReport& report, size_t ranks) {
   const PathShare* best = nullptr;
   for (const PathShare& kind : report.path.kinds)
-    if (is_overhead(kind.kind) && (best == nullptr || kind.saved_if_free_ns > best->saved_if_free_ns))
+    if (is_overhead(kind.kind) &&
+        (best == nullptr || kind.saved_if_free_ns > best->saved_if_free_ns))
       best = &kind;
   // On one rank the late launches are the same thing.
   if (best == nullptr || best->saved_if_free_ns <= 0 || (ranks == 1 && best->kind == "cpu"))
     return {};
-  Finding f = priced("critical_path", seconds(best->saved_if_free_ns), seconds(report.path.span_ns));
+  Finding f =
+      priced("critical_path", seconds(best->saved_if_free_ns), seconds(report.path.span_ns));
   f.what = fmt::format(
       "Of the critical path{}, {} is {}. If that took no time, the {} would shrink by {}.",
       ranks == 1 ? "" : " through all ranks",
@@ -228,10 +237,11 @@ Finding throttling(const JobReport& report) {
                    : "inlet temperature, fans, dust and the GPU's place in the airflow; less work "
                      "on its rank.";
   f.check = "ergometer simulate MODEL --cluster CLUSTER --inlet-c C --power-cap W";
-  f.confidence = worst.free_clock_is_peers
-                     ? "an upper bound (work that follows the clock); the free clock is the fastest "
-                       "peer's"
-                     : "an upper bound: work that follows the clock";
+  f.confidence =
+      worst.free_clock_is_peers
+          ? "an upper bound (work that follows the clock); the free clock is the fastest "
+            "peer's"
+          : "an upper bound: work that follows the clock";
   return f;
 }
 
@@ -241,7 +251,8 @@ Finding step_change(const LevelShift& shift, double span_s, double steps) {
   f.what = fmt::format("From step {} on, {} steps take {} instead of {}.", shift.step,
                        shift.rank < 0 ? "the job's" : fmt::format("rank {}'s", shift.rank),
                        time(shift.after), time(shift.before));
-  f.try_next = "what began then: another job on the fabric, a hotter GPU, a growing data structure.";
+  f.try_next =
+      "what began then: another job on the fabric, a hotter GPU, a growing data structure.";
   f.check = fmt::format("ergometer analyze TRACES --steps {}..{}, and the same before it",
                         shift.step, shift.step + 4);
   f.confidence = "a change of level; fewer than 2 of 100 series of noise show one";
@@ -253,10 +264,11 @@ Finding spikes(const StepSpikes& s, double span_s) {
   f.what = fmt::format("{} of {} steps take {} longer than their neighbours{}.", s.count, s.steps,
                        time(s.extra_s),
                        s.every_steps > 0 ? fmt::format(", every {:.0f} steps", s.every_steps) : "");
-  f.try_next = s.every_steps > 0
-                   ? "what runs at that interval: checkpoints, evaluation, logging, Python's garbage "
-                     "collection, the end of a data shard."
-                   : "garbage collection, data loading, retransmissions on the fabric.";
+  f.try_next =
+      s.every_steps > 0
+          ? "what runs at that interval: checkpoints, evaluation, logging, Python's garbage "
+            "collection, the end of a data shard."
+          : "garbage collection, data loading, retransmissions on the fabric.";
   f.check = "ergometer analyze TRACES --steps N of one such step, and of its neighbour";
   return f;
 }
@@ -272,21 +284,29 @@ Finding deviation(const std::vector<const PeerDeviation*>& of_gpu, const JobRepo
     parts.push_back(fmt::format("{} {:.4g} beside their {:.4g}{}", d->what, d->own, d->peers,
                                 drift ? fmt::format(" ({:+.4g} since it began)", d->moved) : ""));
   }
-  Finding f = priced(drift ? "gpu_drifts" : "gpu_deviates", lost * report.recorded_s,
-                     report.recorded_s);
+  Finding f =
+      priced(drift ? "gpu_drifts" : "gpu_deviates", lost * report.recorded_s, report.recorded_s);
   f.what = fmt::format("Rank {}'s GPU {} its peers: {}.", first.rank,
                        drift ? "moves away from" : "differs from", fmt::join(parts, ", "));
-  f.try_next = "its cooling, power limit and links; exchange its rank with another's and look again.";
+  f.try_next =
+      "its cooling, power limit and links; exchange its rank with another's and look again.";
   f.check = "ergometer analyze TELEMETRY --json: anomalies.deviations";
   f.confidence = "a robust comparison with the GPUs of the same name; less work explains it too";
   return f;
+}
+
+/// Told of already, with its reason.
+bool loses_by_throttling(const JobReport& report, int64_t rank) {
+  return std::any_of(report.heat.begin(), report.heat.end(), [&](const HeatCost& cost) {
+    return cost.rank == rank && cost.lost_fraction >= kWorthTelling;
+  });
 }
 
 void add_deviations(const JobReport& report, std::vector<Finding>& findings) {
   std::map<std::tuple<PeerDeviation::Kind, std::string, int64_t>, std::vector<const PeerDeviation*>>
       gpus;
   for (const PeerDeviation& d : report.anomalies.deviations)
-    gpus[{d.kind, d.host, d.rank}].push_back(&d);
+    if (!loses_by_throttling(report, d.rank)) gpus[{d.kind, d.host, d.rank}].push_back(&d);
   for (const auto& [gpu, of_gpu] : gpus) findings.push_back(deviation(of_gpu, report));
 }
 
@@ -300,12 +320,12 @@ void add_over_time(const JobReport& report, double span_s, double steps,
   add_deviations(report, findings);
   for (const LinkUse& link : report.links) {
     if (link.saturated_fraction.value_or(0) <= kWorthTelling) continue;
-    Finding f = priced("saturated_link", *link.saturated_fraction * report.recorded_s,
-                       report.recorded_s);
+    Finding f =
+        priced("saturated_link", *link.saturated_fraction * report.recorded_s, report.recorded_s);
     f.fraction = *link.saturated_fraction;
-    f.what = fmt::format("A {} link ({}) is above 90 % of its line rate {} of the time: {}, {}.",
-                         link.kind, link.direction, share(f.fraction), link.busiest_host,
-                         link.busiest);
+    f.what =
+        fmt::format("A {} link ({}) is above 90 % of its line rate {} of the time: {}, {}.",
+                    link.kind, link.direction, share(f.fraction), link.busiest_host, link.busiest);
     f.try_next = "less traffic over it: a layout that keeps the busiest group inside a node.";
     f.check = "ergometer simulate MODEL --cluster CLUSTER --explain links.nic.utilization";
     findings.push_back(f);
@@ -316,7 +336,9 @@ Finding bubble(const JobReport& report, double span_s) {
   if (!report.pipeline) return {};
   const PipelineReport& p = *report.pipeline;
   const double steps = static_cast<double>(p.steps.size());
-  Finding f = priced("pipeline_bubble", p.bubble_fraction * p.step_s * steps, span_s);
+  // A pipeline's timeline need not have GPU events, and then has no span but its steps.
+  const double all_s = p.step_s * steps;
+  Finding f = priced("pipeline_bubble", p.bubble_fraction * all_s, span_s > 0 ? span_s : all_s);
   f.what = fmt::format(
       "The {} stages of the pipeline are idle {} of a step ({}, {} micro batches); the schedule by "
       "itself makes {}.",
@@ -325,8 +347,9 @@ Finding bubble(const JobReport& report, double span_s) {
   f.try_next =
       "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
       "the rest.";
-  f.check = "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
-            "pipeline_bubble_fraction";
+  f.check =
+      "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
+      "pipeline_bubble_fraction";
   return f;
 }
 

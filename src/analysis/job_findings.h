@@ -12,7 +12,6 @@ namespace ergometer::analysis {
 /// training step where steps are marked (in joules too where power was read), and puts the dearest
 /// first, by the share of time. A group's straggler takes the place of the plain "late_arrival".
 /// The summary of no traces is allowed: telemetry has findings of its own.
-void add_job_findings(const JobReport& report, const TelemetryReport& power,
-                      TraceSummary& summary);
+void add_job_findings(const JobReport& report, const TelemetryReport& power, TraceSummary& summary);
 
 }  // namespace ergometer::analysis

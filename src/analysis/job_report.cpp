@@ -18,6 +18,21 @@ double clock_seconds(const run::DeviceLog& log) {
   return longest;
 }
 
+/// What a straggler costs the whole job, not its group alone.
+void price_stragglers(const std::vector<run::RankTrace>& ranks, const EventGraph& graph,
+                      JobReport& report) {
+  for (GroupSkew& skew : report.skews) {
+    if (skew.cause != LateCause::kCompute || skew.compute_ns <= skew.peers_compute_ns) continue;
+    Replay replay;
+    replay.faster_by =
+        static_cast<double>(skew.peers_compute_ns) / static_cast<double>(skew.compute_ns);
+    const auto trace = std::find_if(ranks.begin(), ranks.end(),
+                                    [&](const auto& rank) { return rank.rank == skew.rank; });
+    replay.faster_rank = static_cast<size_t>(trace - ranks.begin());
+    skew.saved_if_equal_ns = report.path.span_ns - replayed_span(graph, replay);
+  }
+}
+
 }  // namespace
 
 JobReport report_job(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log) {
@@ -25,9 +40,11 @@ JobReport report_job(std::vector<run::RankTrace>& ranks, const run::DeviceLog& l
   const GroupLabels labels = label_groups(ranks);
   const MatchedCollectives collectives = match_collectives(ranks);
   report.clocks = align_clocks(ranks, collectives);
-  report.path = critical_path(ranks, event_graph(ranks, collectives, report.clocks, labels));
+  const EventGraph graph = event_graph(ranks, collectives, report.clocks, labels);
+  report.path = critical_path(ranks, graph);
   report.groups = group_tables(ranks, collectives, report.clocks, labels);
   report.skews = find_stragglers(ranks, collectives, report.clocks, labels, log);
+  price_stragglers(ranks, graph, report);
   find_pipeline_tasks(ranks, labels);
   report.pipeline = pipeline_report(ranks);
   report.links = link_use(log);

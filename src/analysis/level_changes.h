@@ -17,7 +17,8 @@ namespace ergometer::analysis {
 // 4 s from the median of their 11 neighbours are moved there first: spikes are no levels.
 //
 // False alarms, measured over 2000 series of noise of 20, 50, 240 and 1000 values
-// (anomalies_test.cpp): in none of independent values, in 1.8 % where neighbours correlate with 0.5.
+// (anomalies_test.cpp): in none of independent values, in 1.8 % where neighbours correlate with
+// 0.5.
 
 struct LevelChange {
   size_t at = 0;                 ///< index of the first value behind the change
@@ -25,8 +26,8 @@ struct LevelChange {
 };
 
 struct LevelOptions {
-  size_t shortest = 5;      ///< values that a level must last
-  double least_move = 0;    ///< smaller changes do not count, in the series' unit
+  size_t shortest = 5;    ///< values that a level must last
+  double least_move = 0;  ///< smaller changes do not count, in the series' unit
 };
 
 std::vector<LevelChange> level_changes(std::span<const double> values,

@@ -35,6 +35,8 @@ bool are_neighbours(const std::set<int64_t>& members) {
   return *members.rbegin() - *members.begin() + 1 == static_cast<int64_t>(members.size());
 }
 
+bool is_default(const GroupKey& key) { return key.second == "default_pg"; }
+
 std::string infer(const GroupFacts& facts, int64_t world) {
   constexpr int64_t kMostTensorParallel = 8;  // GPUs that one NVLink domain of a node holds
   if (facts.messages) return "pp";
@@ -50,11 +52,16 @@ std::string infer(const GroupFacts& facts, int64_t world) {
 GroupLabels label_groups(const std::vector<run::RankTrace>& ranks) {
   int64_t world = static_cast<int64_t>(ranks.size());
   for (const run::RankTrace& trace : ranks) world = std::max(world, trace.world_size);
+  const std::map<GroupKey, GroupFacts> groups = gather(ranks);
+  const bool any_stated = std::any_of(groups.begin(), groups.end(), [](const auto& group) {
+    return !is_default(group.first) && !parallelism_of(group.first.second).empty();
+  });
   GroupLabels labels;
-  for (const auto& [key, facts] : gather(ranks)) {
+  for (const auto& [key, facts] : groups) {
     const std::string stated = parallelism_of(key.second);
-    // The default group says nothing of what a program uses it for, but what it does may.
-    if (!stated.empty() && key.second != "default_pg") {
+    // The default group is all that plain data parallelism uses; beside other groups it serves
+    // none.
+    if (!stated.empty() && (any_stated || !is_default(key))) {
       labels[key] = {stated, true};
     } else {
       labels[key] = {infer(facts, world), false};

@@ -25,7 +25,8 @@ using GroupLabels = std::map<GroupKey, Parallelism>;
 ///  - it makes all-to-alls: ep;
 ///  - it has as many members as the job has ranks, or its members are not neighbours: dp;
 ///  - it has at most 8 members, neighbours in rank: tp.
-/// Members are known of the ranks whose traces are there; sizes where the trace states them.
+/// Members are known of the ranks whose traces are there; sizes where the trace states them. The
+/// default group is "world" beside groups that state what they are for.
 GroupLabels label_groups(const std::vector<run::RankTrace>& ranks);
 
 /// "tp", or "?" where nothing is known of the group.

@@ -36,7 +36,8 @@ bool is_word_and_number(std::string_view name, std::string_view word) {
 
 std::optional<Kind> kind_of_range(std::string_view range_name) {
   const std::string name = lower(range_name);
-  for (const auto& [word, kind] : {std::pair("forward", Kind::kForward), {"backward", Kind::kBackward}}) {
+  for (const auto& [word, kind] :
+       {std::pair("forward", Kind::kForward), {"backward", Kind::kBackward}}) {
     if (is_word_and_number(name, word)) return kind;
     for (const char* ending : {"_step", "-step", "-compute", "_compute", "_pass"}) {
       const std::string wanted = word + std::string(ending);
@@ -86,8 +87,9 @@ Tasks tasks_of_ranges(const run::RankTrace& trace) {
     const std::string_view name = trace.names[range.name];
     const auto kind = kind_of_range(name);
     if (!kind) continue;
-    PipelineTask task = range.gpu ? PipelineTask{*kind, -1, -1, -1, range.start_ns, range.duration_ns}
-                                  : on_gpu(trace, range, *kind);
+    PipelineTask task = range.gpu
+                            ? PipelineTask{*kind, -1, -1, -1, range.start_ns, range.duration_ns}
+                            : on_gpu(trace, range, *kind);
     task.micro_batch = number_of(name);
     if (task.duration_ns > 0) (range.gpu ? of_gpu : of_cpu).push_back(task);
   }
@@ -361,8 +363,8 @@ void find_pipeline_tasks(std::vector<run::RankTrace>& ranks, const GroupLabels& 
   for (run::RankTrace& trace : ranks)
     if (trace.tasks.empty()) trace.tasks = tasks_of_ranges(trace);
   for (const std::vector<size_t>& members : pipelines(ranks, labels)) {
-    const bool stated = std::any_of(members.begin(), members.end(),
-                                    [&](size_t i) { return ranks[i].stage >= 0; });
+    const bool stated =
+        std::any_of(members.begin(), members.end(), [&](size_t i) { return ranks[i].stage >= 0; });
     if (!stated) find_in_pipeline(ranks, members, labels);
   }
   for (run::RankTrace& trace : ranks) number_tasks(trace);

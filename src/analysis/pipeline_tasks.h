@@ -18,8 +18,9 @@ namespace ergometer::analysis {
 ///  3. Without operators, the order of 1F1B: stage s of p begins with p-1-s forwards, then forwards
 ///     and backwards take turns, and it ends with p-1-s backwards. It is taken for that when all
 ///     stages have as many phases as one number of micro batches makes. The first stage receives
-///     nothing between a backward and the next forward, the last sends nothing between a forward and
-///     its backward: such a phase is cut so that its forward takes what forwards take elsewhere.
+///     nothing between a backward and the next forward, the last sends nothing between a forward
+///     and its backward: such a phase is cut so that its forward takes what forwards take
+///     elsewhere.
 ///
 /// A stage is the rank's position in the ranks of its pipeline group whose traces are there. Micro
 /// batches are counted in order, step by step, where no name has their number.

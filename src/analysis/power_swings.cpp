@@ -89,7 +89,8 @@ std::vector<PowerSwings> power_swings(const run::DeviceLog& log) {
   std::vector<PowerSwings> all;
   for (const run::Device& device : log.devices) {
     const run::Series* power = power_of(device);
-    const bool draws = device.kind == run::DeviceKind::kGpu || device.kind == run::DeviceKind::kNode;
+    const bool draws =
+        device.kind == run::DeviceKind::kGpu || device.kind == run::DeviceKind::kNode;
     if (draws && power != nullptr) all.push_back(swings_of(device, *power));
   }
   return all;

@@ -22,9 +22,9 @@ struct PowerSwings {
   int64_t rank = -1;
   std::string host, name;
   double mean_w = 0, peak_w = 0;
-  double deviation_w = 0;      ///< standard deviation over time
-  double resolution_s = 0;     ///< time between sensor updates: shorter swings are not seen
-  std::vector<Swing> swings;   ///< within 0.1 s and 1 s; only those that the sensor can show
+  double deviation_w = 0;     ///< standard deviation over time
+  double resolution_s = 0;    ///< time between sensor updates: shorter swings are not seen
+  std::vector<Swing> swings;  ///< within 0.1 s and 1 s; only those that the sensor can show
 };
 std::vector<PowerSwings> power_swings(const run::DeviceLog& log);
 

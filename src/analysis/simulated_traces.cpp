@@ -169,8 +169,12 @@ std::vector<run::PipelineTask> TaskCutter::take() {
 }
 
 run::PipelineTask task_of(const run::Kernel& kernel, Kind kind) {
-  return {kind,           0, kernel.micro_batch, std::max<int64_t>(kernel.chunk, 0),
-          kernel.start_ns, kernel.duration_ns};
+  return {kind,
+          0,
+          kernel.micro_batch,
+          std::max<int64_t>(kernel.chunk, 0),
+          kernel.start_ns,
+          kernel.duration_ns};
 }
 
 std::vector<run::PipelineTask> tasks_of(const std::vector<const run::Kernel*>& kernels) {

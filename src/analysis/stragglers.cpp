@@ -13,7 +13,7 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr double kMost = 0.5;  // a straggler joins last in more than half, of half the waiting
+constexpr double kMost = 0.5;
 
 /// How much of any stretch of time is covered by intervals.
 class Coverage {
@@ -22,15 +22,12 @@ class Coverage {
     before_.push_back(0);
     for (const Interval& i : intervals_) before_.push_back(before_.back() + i.end_ns - i.start_ns);
   }
-  int64_t within(int64_t from, int64_t to) const {
-    return to > from ? until(to) - until(from) : 0;
-  }
+  int64_t within(int64_t from, int64_t to) const { return to > from ? until(to) - until(from) : 0; }
 
  private:
   int64_t until(int64_t time) const {
-    const auto at =
-        std::upper_bound(intervals_.begin(), intervals_.end(), time,
-                         [](int64_t t, const Interval& i) { return t < i.start_ns; });
+    const auto at = std::upper_bound(intervals_.begin(), intervals_.end(), time,
+                                     [](int64_t t, const Interval& i) { return t < i.start_ns; });
     const auto index = static_cast<size_t>(at - intervals_.begin());
     if (index == 0) return 0;
     const Interval& last = intervals_[index - 1];
@@ -87,11 +84,16 @@ class GroupStudy {
 
  private:
   int64_t waiting(const Met& met) const;
-  /// The trace that came last most often among some collectives; none when no one's share is enough.
-  std::optional<size_t> main_latecomer(size_t from, size_t to) const;
+  /// The trace that most waiting among some collectives is done for; none when that is not enough.
+  struct Latecomer {
+    size_t trace = 0;
+    bool mostly_last = false;
+  };
+  std::optional<Latecomer> main_latecomer(size_t from, size_t to) const;
   void find_latecomer(GroupSkew& skew);
   void find_cause(GroupSkew& skew) const;
   std::optional<Approach> approach(const CollectiveCall& call) const;
+  void compare_compute(GroupSkew& skew) const;
   void compare_transfers(GroupSkew& skew) const;
   size_t latest(const Met& met) const { return met.one->calls[met.meeting.latest].trace; }
   const run::GpuEvent& event(const CollectiveCall& call) const {
@@ -112,7 +114,7 @@ int64_t GroupStudy::waiting(const Met& met) const {
   return sum;
 }
 
-std::optional<size_t> GroupStudy::main_latecomer(size_t from, size_t to) const {
+std::optional<GroupStudy::Latecomer> GroupStudy::main_latecomer(size_t from, size_t to) const {
   std::map<size_t, std::pair<int64_t, double>> by_trace;  // times last, waiting caused
   int64_t count = 0;
   double all = 0;
@@ -126,9 +128,9 @@ std::optional<size_t> GroupStudy::main_latecomer(size_t from, size_t to) const {
     sum += caused;
   }
   for (const auto& [trace, of_trace] : by_trace)
-    if (static_cast<double>(of_trace.first) > kMost * static_cast<double>(count) &&
-        of_trace.second > kMost * all)
-      return trace;
+    if (of_trace.second > kMost * all)
+      return Latecomer{trace,
+                       static_cast<double>(of_trace.first) > kMost * static_cast<double>(count)};
   return std::nullopt;
 }
 
@@ -139,13 +141,16 @@ void GroupStudy::find_latecomer(GroupSkew& skew) {
     return;
   }
   skew.verdict = GroupVerdict::kStraggler;
-  straggler_ = *late;
-  skew.rank = ranks_[*late].rank;
-  skew.persistent = main_latecomer(0, met_.size() / 2) == late &&
-                    main_latecomer(met_.size() / 2, met_.size()) == late;
+  straggler_ = late->trace;
+  skew.rank = ranks_[straggler_].rank;
+  const auto always = [&](size_t from, size_t to) {
+    const auto of_part = main_latecomer(from, to);
+    return of_part && of_part->trace == straggler_ && of_part->mostly_last;
+  };
+  skew.persistent = always(0, met_.size() / 2) && always(met_.size() / 2, met_.size());
   int64_t times = 0;
   for (const Met& met : met_) {
-    if (!met.skewed || latest(met) != *late) continue;
+    if (!met.skewed || latest(met) != straggler_) continue;
     ++times;
     add_time(skew.caused_waiting_ns, waiting(met));
   }
@@ -169,6 +174,19 @@ int64_t middle(std::vector<int64_t> values) {
   return *at;
 }
 
+void GroupStudy::compare_compute(GroupSkew& skew) const {
+  std::vector<int64_t> others;
+  for (const CollectiveCall& call : met_.front().one->calls) {
+    const int64_t compute = activity_[call.trace].compute.within(INT64_MIN, INT64_MAX);
+    if (call.trace == straggler_) {
+      skew.compute_ns = compute;
+    } else {
+      others.push_back(compute);
+    }
+  }
+  if (!others.empty()) skew.peers_compute_ns = middle(std::move(others));
+}
+
 void GroupStudy::find_cause(GroupSkew& skew) const {
   for (const Met& met : met_) {
     if (!met.skewed || latest(met) != straggler_) continue;
@@ -186,6 +204,7 @@ void GroupStudy::find_cause(GroupSkew& skew) const {
     add_time(skew.more_compute_ns, own->compute_ns - middle(compute));
     add_time(skew.more_idle_ns, own->idle_ns - middle(idle));
   }
+  compare_compute(skew);
   const int64_t most = std::max({skew.inherited_ns, skew.more_compute_ns, skew.more_idle_ns});
   if (most <= 0) return;
   skew.cause = most == skew.more_compute_ns ? LateCause::kCompute
@@ -243,12 +262,31 @@ void GroupStudy::fill(GroupSkew& skew) {
   }
 }
 
+/// Ranks of a collective end together, but for noise and what is left of their clocks' difference.
+int64_t end_spread(const std::vector<run::RankTrace>& ranks, const ClockTable& clocks,
+                   const CollectiveInstance& one) {
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const auto& [trace, event] : one.calls) {
+    const int64_t end = clocks.common_ns(trace, ranks[trace].events[event].end_ns());
+    first = std::min(first, end);
+    last = std::max(last, end);
+  }
+  return last - first;
+}
+
+void mark_skewed(const std::vector<run::RankTrace>& ranks, const ClockTable& clocks,
+                 std::vector<Met>& met) {
+  constexpr int64_t kTogether = 5'000;  // ns, assumed: kernels of ranks that waited for no one
+  std::vector<int64_t> spreads;
+  for (const Met& one : met) spreads.push_back(end_spread(ranks, clocks, *one.one));
+  const int64_t apart = std::max(kTogether, 2 * middle(std::move(spreads)));
+  for (Met& one : met) one.skewed = one.meeting.last_ns - one.meeting.first_ns > apart;
+}
+
 /// By group, in order of time.
 std::map<GroupKey, std::vector<Met>> by_group(const std::vector<run::RankTrace>& ranks,
                                               const MatchedCollectives& collectives,
                                               const ClockTable& clocks) {
-  constexpr int64_t kTogether = 5'000;  // ns, assumed: kernels of ranks that were waiting for no one
-  const int64_t apart = std::max(kTogether, 2 * clocks.worst_uncertainty_ns);
   std::map<GroupKey, std::vector<Met>> groups;
   for (const CollectiveInstance& one : collectives.instances) {
     // A message's receiver waits by the nature of a pipeline, whose bubbles are told elsewhere.
@@ -256,14 +294,15 @@ std::map<GroupKey, std::vector<Met>> by_group(const std::vector<run::RankTrace>&
     const CollectiveCall& call = one.calls.front();
     const run::Collective& known =
         collective_of(ranks[call.trace], ranks[call.trace].events[call.event]);
-    const Meeting meeting = meeting_of(ranks, one, clocks);
     groups[{known.group, known.description}].push_back(
-        {&one, meeting, meeting.last_ns - meeting.first_ns > apart});
+        {&one, meeting_of(ranks, one, clocks), false});
   }
-  for (auto& [key, met] : groups)
+  for (auto& [key, met] : groups) {
     std::stable_sort(met.begin(), met.end(), [](const Met& a, const Met& b) {
       return a.meeting.last_ns < b.meeting.last_ns;
     });
+    mark_skewed(ranks, clocks, met);
+  }
   return groups;
 }
 

@@ -17,11 +17,12 @@ namespace ergometer::analysis {
 // Why a process group's collectives take long: one rank came late, or all were there and the
 // transfer was slow.
 //
-// Of each collective, the time before the last rank joined is waiting, the rest transfer. A
-// collective whose ranks came within twice the clocks' uncertainty, or within 5 us, tells nothing
-// about who is late. Of the others, a rank that came last in more than half, with more than half of
-// the waiting, is a straggler; "persistent" when that holds in the first and the second half of
-// them by themselves, else "moving" when no rank does.
+// Of each collective, the time before the last rank joined is waiting, the rest transfer. Ranks end
+// a collective together, so how far a group's ends lie apart (median) says what is left of their
+// clocks' difference: a collective whose ranks came within twice that, or within 5 us, tells
+// nothing about who is late. Of the others, a rank for which more than half of all waiting is done
+// is a straggler: "persistent" when it is also the last in more than half of them, in the first and
+// the second half of them by themselves. Without such a rank the straggler is "moving".
 //
 // A late rank is compared with the median of the group's other ranks over the time since the
 // collective that each of them had finished before: more time in compute kernels ("compute"), more
@@ -49,8 +50,13 @@ struct GroupSkew {
   /// Of a straggler:
   int64_t rank = -1;
   bool persistent = false;
-  double last_share = 0;         ///< of skewed collectives that it joined last
-  int64_t caused_waiting_ns = 0; ///< sum over the others, of the collectives that it joined last
+  double last_share = 0;          ///< of skewed collectives that it joined last
+  int64_t caused_waiting_ns = 0;  ///< sum over the others, of the collectives that it joined last
+  /// Of one that computes longer: its kernels' time, and its peers' median of the same.
+  int64_t compute_ns = 0, peers_compute_ns = 0;
+  /// By how much the whole span shrinks when it computes as fast as they do (a replay); -1:
+  /// unknown.
+  int64_t saved_if_equal_ns = -1;
   LateCause cause = LateCause::kUnknown;
   /// Than its peers' median, sums over the collectives that it joined last.
   int64_t more_compute_ns = 0, more_idle_ns = 0, inherited_ns = 0;

@@ -30,8 +30,9 @@ std::vector<run::RankTrace> four(Compute compute, Idle idle, int64_t transfer = 
       last = std::max(last, at + idle(rank, round) + compute(rank, round));
     for (int64_t rank = 0; rank < 4; ++rank) {
       const int64_t start = at + idle(rank, round), end = start + compute(rank, round);
-      ranks[static_cast<size_t>(rank)].kernel(start, end).collective(
-          end, last + transfer, round, "allreduce", "g", 4);
+      ranks[static_cast<size_t>(rank)]
+          .kernel(start, end)
+          .collective(end, last + transfer, round, "allreduce", "g", 4);
     }
     at = last + transfer;
   }
@@ -64,8 +65,8 @@ TEST(Stragglers, OneThatComputesLonger) {
 }
 
 TEST(Stragglers, OneThatStartsLater) {
-  const auto skews = study(four(
-      kEqual, [](int64_t rank, int64_t) -> int64_t { return rank == 0 ? 2 * kMs : 0; }));
+  const auto skews =
+      study(four(kEqual, [](int64_t rank, int64_t) -> int64_t { return rank == 0 ? 2 * kMs : 0; }));
   ASSERT_EQ(skews.size(), 1u);
   EXPECT_EQ(skews[0].rank, 0);
   EXPECT_EQ(skews[0].cause, LateCause::kLaunch);
@@ -73,31 +74,39 @@ TEST(Stragglers, OneThatStartsLater) {
 }
 
 TEST(Stragglers, ThatMoveAreNotPinnedOnOne) {
-  const auto skews = study(four(
-      [](int64_t rank, int64_t round) -> int64_t {
-        return rank == round % 4 ? 13 * kMs : 10 * kMs;
-      },
-      kNone));
+  const auto skews =
+      study(four([](int64_t rank,
+                    int64_t round) -> int64_t { return rank == round % 4 ? 13 * kMs : 10 * kMs; },
+                 kNone));
   ASSERT_EQ(skews.size(), 1u);
   EXPECT_EQ(skews[0].verdict, GroupVerdict::kMovingStraggler);
   EXPECT_EQ(skews[0].rank, -1);
 }
 
 TEST(Stragglers, ThatAppearLateAreNotPersistent) {
-  const auto skews = study(four(
-      [](int64_t rank, int64_t round) -> int64_t {
-        return rank == 1 && round >= 8 ? 13 * kMs : 10 * kMs;
-      },
-      kNone));
+  const auto skews = study(
+      four([](int64_t rank,
+              int64_t round) -> int64_t { return rank == 1 && round >= 8 ? 13 * kMs : 10 * kMs; },
+           kNone));
   ASSERT_EQ(skews.size(), 1u);
   EXPECT_EQ(skews[0].rank, 1);
   EXPECT_TRUE(skews[0].persistent);  // of those that ranks join apart, in either half
-  const auto never = study(four(
-      [](int64_t rank, int64_t round) -> int64_t {
-        return rank == 1 && round >= 11 ? 13 * kMs : 10 * kMs;
-      },
-      kNone));
+  const auto never = study(
+      four([](int64_t rank,
+              int64_t round) -> int64_t { return rank == 1 && round >= 11 ? 13 * kMs : 10 * kMs; },
+           kNone));
   EXPECT_FALSE(never[0].persistent);
+}
+
+// Rank 3 is late three times by much, the others often by little: it is the one, not throughout.
+TEST(Stragglers, FewButLong) {
+  const auto skews = study(four(kEqual, [](int64_t rank, int64_t round) -> int64_t {
+    return rank == 3 ? (round % 8 == 7 ? 100 * kMs : 0) : rank == round % 3 ? 1 * kMs : 0;
+  }));
+  ASSERT_EQ(skews.size(), 1u);
+  EXPECT_EQ(skews[0].rank, 3);
+  EXPECT_FALSE(skews[0].persistent);
+  EXPECT_DOUBLE_EQ(skews[0].last_share, 0.1);
 }
 
 // Everyone is there, and every second transfer takes 5 times as long.
@@ -224,8 +233,11 @@ TEST(Parallelism, IsInferredFromWhatAGroupDoes) {
 // One rank: tp 0..10 beside compute 5..20, dp 15..30. Hidden 5 of tp, 5 of dp.
 TEST(Groups, HiddenAndExposed) {
   const std::vector<run::RankTrace> ranks = {
-      TestTrace(0).collective(0, 10, 0).kernel(5, 20).collective(15, 30, 1, "allreduce", "d", 4,
-                                                                 "mesh_dp").trace};
+      TestTrace(0)
+          .collective(0, 10, 0)
+          .kernel(5, 20)
+          .collective(15, 30, 1, "allreduce", "d", 4, "mesh_dp")
+          .trace};
   const GroupTables tables =
       group_tables(ranks, match_collectives(ranks), align_clocks(ranks, {}), label_groups(ranks));
   ASSERT_EQ(tables.parallelisms.size(), 2u);

@@ -26,9 +26,8 @@ struct TestTrace {
   }
   /// On stream 20, of a group of two, numbered.
   TestTrace& collective(int64_t start, int64_t end, int64_t sequence,
-                        const char* name = "allreduce", const char* group = "g",
-                        int64_t size = 2, const char* description = "mesh_tp",
-                        int64_t elements = 1000) {
+                        const char* name = "allreduce", const char* group = "g", int64_t size = 2,
+                        const char* description = "mesh_tp", int64_t elements = 1000) {
     kernel(start, end, 20, "ncclDevKernel", run::GpuClass::kCommunication);
     trace.events.back().collective = static_cast<uint32_t>(trace.collectives.size());
     trace.collectives.push_back(

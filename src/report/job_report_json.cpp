@@ -88,6 +88,7 @@ void write_straggler(JsonWriter& json, const analysis::GroupSkew& skew) {
   json.member("caused_waiting_ns", skew.caused_waiting_ns);
   json.member("cause", to_word(skew.cause)).member("more_compute_ns", skew.more_compute_ns);
   json.member("more_idle_ns", skew.more_idle_ns).member("inherited_ns", skew.inherited_ns);
+  if (skew.saved_if_equal_ns >= 0) json.member("saved_if_equal_ns", skew.saved_if_equal_ns);
   if (skew.condition) write_condition(json, *skew.condition);
   json.end_object();
 }
