@@ -94,13 +94,8 @@ bool by_correlation(const Launched& a, const Launched& b) { return a.correlation
 std::map<int64_t, Wanted> wanted_launches(NsysExport& from) {
   std::map<int64_t, Wanted> wanted;
   for (auto& [key, gpu] : from.gpus) {
-    std::vector<int64_t> correlations;
-    for (const run::GpuEvent& event : gpu.trace.events)
-      if (event.correlation >= 0) correlations.push_back(event.correlation);
-    std::sort(correlations.begin(), correlations.end());
-    correlations.erase(std::unique(correlations.begin(), correlations.end()), correlations.end());
     Wanted& list = wanted[key.first];
-    for (const int64_t correlation : correlations) list.push_back({correlation, &gpu});
+    for (const int64_t correlation : gpu.correlations()) list.push_back({correlation, &gpu});
   }
   for (auto& [process, list] : wanted) std::stable_sort(list.begin(), list.end(), by_correlation);
   return wanted;
