@@ -202,8 +202,10 @@ std::string trace_text(const analysis::TraceSummary& summary,
 
 std::string import_text(const run::Run& run, const std::string& path) {
   const size_t files = run.traces.size();
-  const std::string graphs =
-      run.graphs.empty() ? "" : fmt::format(", {} execution graphs", run.graphs.size());
+  const std::string graphs = run.graphs.empty()
+                                 ? ""
+                                 : fmt::format(", {} execution {}", run.graphs.size(),
+                                               run.graphs.size() == 1 ? "graph" : "graphs");
   return fmt::format("{}: {} GPU events of {} {}{}\n{}", path,
                      base::format_count(static_cast<int64_t>(run.kernels.size())), files,
                      files == 1 ? "trace" : "traces", graphs, dropped_text(run.dropped));
