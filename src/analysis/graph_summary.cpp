@@ -300,4 +300,10 @@ GraphSummary summarize_graph(const run::WorkGraph& graph) {
   return summary;
 }
 
+std::vector<GraphSummary> summarize_graphs(const std::vector<run::WorkGraph>& graphs) {
+  std::vector<GraphSummary> summaries;
+  for (const run::WorkGraph& graph : graphs) summaries.push_back(summarize_graph(graph));
+  return summaries;
+}
+
 }  // namespace ergometer::analysis

@@ -66,5 +66,6 @@ struct GraphSummary {
 
 /// Takes time and memory in proportion to the graph.
 GraphSummary summarize_graph(const run::WorkGraph& graph);
+std::vector<GraphSummary> summarize_graphs(const std::vector<run::WorkGraph>& graphs);
 
 }  // namespace ergometer::analysis

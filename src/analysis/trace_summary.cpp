@@ -15,8 +15,7 @@ std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
 
 }  // namespace
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks,
-                       const std::vector<run::WorkGraph>& graphs) {
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks) {
   TraceSummary summary;
   for (const run::RankTrace& trace : ranks)
     summary.ranks.push_back({.breakdown = break_down(trace),
@@ -30,7 +29,6 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks,
   summary.arrivals = arrival_table(ranks);
   summary.performance = step_breakdown(ranks);
   summary.pipeline = pipeline_report(ranks);
-  for (const run::WorkGraph& graph : graphs) summary.graphs.push_back(summarize_graph(graph));
   summary.findings = find(summary);
   return summary;
 }

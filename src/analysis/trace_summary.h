@@ -44,16 +44,15 @@ struct TraceSummary {
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
   std::optional<PipelineReport> pipeline;  ///< where ranks have tasks of a pipeline
-  std::vector<GraphSummary> graphs;
-  std::vector<Finding> findings;  ///< the dearest first
+  std::vector<GraphSummary> graphs;  ///< of files beside the traces; `summarize` leaves it empty
+  std::vector<Finding> findings;     ///< the dearest first
 };
 
 /// A Run that holds these traces, with a row of `kernels` for every event.
 run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped,
                   std::vector<run::WorkGraph> graphs = {});
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks,
-                       const std::vector<run::WorkGraph>& graphs = {});
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks);
 
 /// Findings of a summary without them.
 std::vector<Finding> find(const TraceSummary& summary);

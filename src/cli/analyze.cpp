@@ -100,7 +100,8 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   }
   note_truncated(traces.ranks, console);
   ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  const analysis::TraceSummary summary = analysis::summarize(traces.ranks, traces.graphs);
+  analysis::TraceSummary summary = analysis::summarize(traces.ranks);
+  summary.graphs = analysis::summarize_graphs(traces.graphs);
   const auto more = [&](base::JsonWriter& json) {
     if (telemetry.any) report::write_telemetry(json, telemetry.log, power);
   };
