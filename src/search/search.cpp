@@ -1,7 +1,7 @@
 #include "search/search.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <mutex>
 
 #include "base/parallel.h"
@@ -109,8 +109,12 @@ class Worker {
   }
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+/// Processor time of the calling thread: what others run on the machine does not count.
+double processor_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  constexpr double kNano = 1e-9;
+  return static_cast<double>(now.tv_sec) + kNano * static_cast<double>(now.tv_nsec);
 }
 
 /// Estimates of all layouts, `threads` at a time.
@@ -120,7 +124,7 @@ void estimate_all(const Space& space, const SearchOptions& options,
   std::atomic<size_t> next = 0, done = 0;
   std::mutex mutex;
   const auto work = [&](size_t) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start_s = processor_s();
     Worker worker(space, options);
     for (size_t from = next.fetch_add(kLayoutsAtATime); from < layouts.size();
          from = next.fetch_add(kLayoutsAtATime)) {
@@ -134,7 +138,7 @@ void estimate_all(const Space& space, const SearchOptions& options,
     result.candidates += worker.candidates;
     result.feasible += worker.feasible;
     result.estimated += worker.estimated;
-    result.estimate_s += seconds_since(start);
+    result.estimate_s += processor_s() - start_s;
     if (result.unpriced.empty()) result.unpriced = worker.unpriced;
     for (const Found& found : worker.best.found()) best.offer(found);
     for (const Found& found : worker.front.found()) front.offer(found);
