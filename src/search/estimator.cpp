@@ -373,6 +373,16 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
           sum += 2 * unit.gather_s + unit.scatter_s;
         stage_units_s += sum;
       }
+      if (layout_.pp > 1) {
+        // The pipeline plays them, slot by slot.
+        double alone_s = 0;
+        for (const int chunk : chunks) {
+          const ChunkPass& alone = of_pass.chunks[static_cast<size_t>(chunk)];
+          alone_s += alone.forward.tt + alone.backward.tt;
+        }
+        if (kind == 0 && alone_s > 0) scattered_share_ = std::min(1.0, stage_units_s / alone_s);
+        continue;
+      }
       DataLane busy;
       double left_s[2] = {};
       // The second micro batch finds the lane as all later ones do.
@@ -394,9 +404,7 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
         }
         left = busy.left_s();
       }
-      if (kind == 0) scattered_share_ = std::min(1.0, stage_units_s / std::max(busy.now_s() / 2, 1e-12));
       // What a micro batch cannot send beside its kernels waits behind the last one.
-      if (layout_.pp > 1) continue;
       times.left_s[lane][kind] =
           left_s[1] + data.by_kind[kind].replica_sums_s +
           static_cast<double>(std::max<int64_t>(0, micro_batches_ - 2)) * (left_s[1] - left_s[0]);
@@ -457,8 +465,8 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
   times.ready = true;
   chunk_costs_.resize(division_->chunks.size());
   scattered_share_ = 0;
-  for (size_t lane = 0; lane < kLanes; ++lane)
-    set_chunk_costs(lane, pass(std::min(lane, pass_count_ - 1), family), family, times);
+  for (size_t lane = 0; lane < pass_count_; ++lane)
+    set_chunk_costs(lane, pass(lane, family), family, times);
   if (layout_.pp == 1) return times;
   const PipelineShape shape{.stages = layout_.pp,
                             .chunks = layout_.vpp,
