@@ -35,8 +35,8 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
     const std::vector<search::Recomputation>& all = options[l].recomputations;
     for (const search::Overlap& overlap : options[l].overlaps)
       for (size_t first = 0; first < all.size(); first += search::kLanes) {
-        const auto some = std::span(all).subspan(
-            first, std::min<size_t>(search::kLanes, all.size() - first));
+        const auto some =
+            std::span(all).subspan(first, std::min<size_t>(search::kLanes, all.size() - first));
         estimator.set_passes(overlap, some);
         for (size_t i = 0; i < some.size(); ++i)
           for (const search::DataOption& data : options[l].data) {

@@ -54,11 +54,11 @@ class Worker {
     next_ = number * kOptionsOfALayout;
     for (const Overlap& overlap : choices.overlaps)
       for (size_t first = 0; first < choices.recomputations.size(); first += kLanes)
-        visit_passes(overlap,
-                     std::span(choices.recomputations)
-                         .subspan(first, std::min<size_t>(
-                                             kLanes, choices.recomputations.size() - first)),
-                     choices.data, layout);
+        visit_passes(
+            overlap,
+            std::span(choices.recomputations)
+                .subspan(first, std::min<size_t>(kLanes, choices.recomputations.size() - first)),
+            choices.data, layout);
   }
 
  private:
@@ -192,10 +192,9 @@ void play(const Space& space, const SearchOptions& options, const std::vector<Fo
   });
   std::erase_if(result.best, [&](const Played& played) {
     const run::Run& run = played.run;
-    return !run.memory.fits ||
-           !within_limits(options, run.performance.step_time_s,
-                          run.has_power ? run.power.mean_w_per_gpu : 0,
-                          run.has_power ? run.thermal.max_gpu_c : 0);
+    return !run.memory.fits || !within_limits(options, run.performance.step_time_s,
+                                              run.has_power ? run.power.mean_w_per_gpu : 0,
+                                              run.has_power ? run.thermal.max_gpu_c : 0);
   });
   sort_by_value(options, result.best);
   if (result.best.size() > options.top) result.best.resize(options.top);
@@ -220,13 +219,11 @@ base::Result<SearchResult> search(const Space& space, const SearchOptions& optio
   if (!options.play)
     for (const Found& found : best.found()) result.best.push_back({found, {}, {}});
   result.front = front.found();
-  std::sort(result.front.begin(), result.front.end(),
-            [&](const Found& a, const Found& b) {
-              const Objective first =
-                  options.pareto.empty() ? Objective::kTime : options.pareto.front();
-              const double x = value_of(first, a), y = value_of(first, b);
-              return x != y ? x < y : a.number < b.number;
-            });
+  std::sort(result.front.begin(), result.front.end(), [&](const Found& a, const Found& b) {
+    const Objective first = options.pareto.empty() ? Objective::kTime : options.pareto.front();
+    const double x = value_of(first, a), y = value_of(first, b);
+    return x != y ? x < y : a.number < b.number;
+  });
   return result;
 }
 

@@ -23,7 +23,7 @@ struct SearchOptions {
   int64_t shard = 0, shards = 1;  ///< this run's part of the layouts
   bool prune = true;              ///< leave out what cannot be among the best
   bool play = true;               ///< the best ones on the engine; else estimates are the answer
-  const std::atomic<bool>* stop = nullptr;              ///< set: answer with what was found so far
+  const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
   std::function<void(size_t done, size_t all)> progress;  ///< layouts; from any thread
 };
 
