@@ -246,7 +246,7 @@ base::Result<int> run_search(const Arguments& arguments, const Console& console)
   console.answer(arguments.has("json") ? search_json(answer) : search_text(answer));
   if (!arguments.has("json"))
     console.note(fmt::format(
-        "{:.1f} s, {} candidates a second and thread", answer.elapsed_s,
+        "{:.1f} s; {} candidates a second of processor time", answer.elapsed_s,
         base::format_count(static_cast<int64_t>(static_cast<double>(result->candidates) /
                                                 std::max(result->estimate_s, 1e-9)))));
   return result->best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;

@@ -185,7 +185,7 @@ std::string knob_lines(const SearchAnswer& answer) {
   std::stable_sort(lines.begin(), lines.end(),
                    [](const Line& a, const Line& b) { return a.loss > b.loss; });
   std::string text;
-  for (const Line& line : lines) text += fmt::format("  {:<22}{}\n", line.name, line.text);
+  for (const Line& line : lines) text += fmt::format("  {:<34}{}\n", line.name, line.text);
   return text;
 }
 
