@@ -14,6 +14,7 @@
 
 #include "analysis/breakdown.h"
 #include "import/byte_source.h"
+#include "import/unpack.h"
 #include "import/kineto/kineto.h"
 
 namespace {

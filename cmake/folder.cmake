@@ -13,6 +13,11 @@ function(ergometer_folder name)
     target_link_libraries(ergometer_${name}_tests PUBLIC ergometer_${name} GTest::gtest ${FOLDER_LIBRARIES})
     target_compile_definitions(ergometer_${name}_tests PRIVATE
       ERGOMETER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    if(ERGOMETER_SANITIZE)
+      # What is checked is the code under test. Checks of undefined behaviour in the tests themselves,
+      # optimised, take most of the time that a sanitized build needs.
+      target_compile_options(ergometer_${name}_tests PRIVATE -O0 -fno-sanitize=undefined)
+    endif()
     add_executable(test_${name} EXCLUDE_FROM_ALL)
     target_link_libraries(test_${name} PRIVATE ergometer_${name}_tests GTest::gtest_main)
     set_property(GLOBAL APPEND PROPERTY ERGOMETER_TEST_FOLDERS ergometer_${name}_tests)

@@ -32,14 +32,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
      "STUDY", 1, 1, sweep_flags, run_sweep},
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
-     "search MODEL --cluster CLUSTER --gpus N --gbs B --seq-length S [options]",
-     "  ergometer search llama3-70b --cluster h100-superpod --gpus 64 --gbs 128 --seq-length 8192\n"
-     "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --seq-length 4096 "
-     "--top 3\n"
-     "  ergometer search llama3-70b --cluster charllm-h200 --gpus 32 --gbs 128 --seq-length 8192 "
-     "--objective energy --fix tp=4\n"
-     "  ergometer search llama3-70b --cluster h100-superpod --gpus 64,128,256 --gbs 256 "
-     "--seq-length 8192 --pareto time,cost\n",
+     "search MODEL --cluster CLUSTER --gpus N --gbs B [options]",
+     "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16\n"
+     "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
+     "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n",
      "MODEL", 1, 1, search_flags, run_search},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
