@@ -1,6 +1,7 @@
 #include "analysis/trace_summary.h"
 
 #include "analysis/kernel_class.h"
+#include "analysis/pipeline.h"
 #include "analysis/step_breakdown.h"
 
 namespace ergometer::analysis {

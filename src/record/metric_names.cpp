@@ -72,6 +72,8 @@ constexpr std::array kOwn = std::to_array<ExportedName>({
      "The port's ticks in which data waited for a credit to be sent."},
     {"line_rate_bytes_per_second", "bytes_per_second", 1, "What the line carries at most."},
     {"package_temperature_celsius", "celsius", 1, "Temperature of the CPU package."},
+    {"xgmi_transmit_bytes", "bytes", 1, "Bytes written to other GPUs over xGMI."},
+    {"xgmi_receive_bytes", "bytes", 1, "Bytes read from other GPUs over xGMI."},
 });
 static_assert(kOwn.size() == static_cast<size_t>(Metric::kCount));
 
