@@ -6,11 +6,14 @@
 #include <string_view>
 
 #include "analysis/telemetry.h"
+#include "file_input.h"
 #include "import/telemetry/telemetry.h"
 
 namespace {
 
 using namespace ergometer;
+
+constexpr uint8_t kAsFile = 31;
 
 void check(double value) {
   if (!std::isfinite(value)) std::abort();
@@ -33,13 +36,26 @@ void check(const analysis::TelemetryReport& report) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // Packed, in an archive or a database: as a file.
+  if (size > 0 && data[0] == kAsFile) {
+    const FileInput file(data + 1, size - 1);
+    const auto telemetry = importer::read_telemetry({file.path()}, {.repair = true});
+    if (telemetry) check(analysis::analyze_telemetry(telemetry->log));
+    return 0;
+  }
   // The first byte chooses the name, since a pair list's meaning stands there.
-  constexpr const char* kNames[] = {"t.csv", "gpu_power_0.csv", "pcie_tx_bytes_3.csv",
-                                    "nvlink_rx_throughput_1.csv"};
-  const size_t choice = size > 0 ? data[0] % 8 : 0;
-  const size_t skipped = size > 0 && data[0] < 8 ? 1 : 0;
+  constexpr const char* kNames[] = {"t.csv",
+                                    "gpu_power_0.csv",
+                                    "pcie_tx_bytes_3.csv",
+                                    "nvlink_rx_throughput_1.csv",
+                                    "mixtral-8x7b_1_x/power_0.csv",
+                                    "system_cpu_idle_rank_0_id_1.csv",
+                                    "system_memory_used_0.csv",
+                                    "system_ib_rx_bytes_rank_0_id_a.csv"};
+  const size_t choice = size > 0 ? data[0] % 16 : 0;
+  const size_t skipped = size > 0 && data[0] < ' ' ? 1 : 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + skipped, size - skipped);
-  const auto log = importer::parse_telemetry(text, kNames[choice % 4], {choice >= 4});
+  const auto log = importer::parse_telemetry(text, kNames[choice / 2], {choice % 2 == 1});
   if (!log) {
     if (log.error().message.empty()) std::abort();
     return 0;

@@ -31,7 +31,7 @@ inline void check_file(const std::string& path) {
   }
   for (const auto& dropped : traces->dropped)
     if (dropped.count <= 0 || dropped.reason.empty()) std::abort();
-  const auto summary = ergometer::analysis::summarize(traces->ranks, traces->graphs);
-  for (const auto& graph : summary.graphs) check(graph);
+  for (const auto& graph : ergometer::analysis::summarize_graphs(traces->graphs)) check(graph);
+  const auto summary = ergometer::analysis::summarize(traces->ranks);
   if (summary.pipeline) check(*summary.pipeline);
 }

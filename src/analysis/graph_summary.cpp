@@ -44,11 +44,6 @@ class IdIndex {
   std::vector<std::pair<uint64_t, uint32_t>> entries_;
 };
 
-std::span<const uint64_t> dependencies(const run::WorkGraph& graph, const WorkNode& node) {
-  return {graph.dependencies.data() + node.first_dependency,
-          size_t{node.control_dependencies} + node.data_dependencies};
-}
-
 /// Every node's dependencies as positions, one node's behind the other's.
 struct Edges {
   std::vector<uint32_t> to;   ///< the node that is waited for
@@ -58,24 +53,45 @@ struct Edges {
   }
 };
 
-Edges resolve(const run::WorkGraph& graph, GraphSummary& summary) {
-  const IdIndex index(graph.nodes);
-  summary.duplicate_ids = index.duplicates();
+/// Which dependencies are meant.
+struct Which {
+  bool control = false, data = false;
+};
+
+std::span<const uint64_t> dependencies(const run::WorkGraph& graph, const WorkNode& node,
+                                       Which which) {
+  const size_t skipped = which.control ? 0 : node.control_dependencies;
+  const size_t all = node.control_dependencies + (which.data ? size_t{node.data_dependencies} : 0);
+  return {graph.dependencies.data() + node.first_dependency + skipped, all - skipped};
+}
+
+Edges resolve(const run::WorkGraph& graph, const IdIndex& index, Which which) {
   Edges edges;
   edges.to.reserve(graph.dependencies.size());
   for (const WorkNode& node : graph.nodes) {
     edges.first.push_back(edges.to.size());
-    for (const uint64_t id : dependencies(graph, node)) {
-      const uint32_t other = index.find(id);
-      if (other != IdIndex::kNone) {
-        edges.to.push_back(other);
-      } else if (++summary.missing == 1) {
-        summary.missing_id = id;
-      }
-    }
+    for (const uint64_t id : dependencies(graph, node, which))
+      if (const uint32_t other = index.find(id); other != IdIndex::kNone) edges.to.push_back(other);
   }
   edges.first.push_back(edges.to.size());
   return edges;
+}
+
+void count_missing(const run::WorkGraph& graph, const IdIndex& index, Which order,
+                   GraphSummary& summary) {
+  const auto count = [&](const WorkNode& node, Which which) {
+    for (const uint64_t id : dependencies(graph, node, which)) {
+      if (index.find(id) != IdIndex::kNone) continue;
+      if (which.data != order.data)
+        ++summary.missing_other;
+      else if (++summary.missing == 1)
+        summary.missing_id = id;
+    }
+  };
+  for (const WorkNode& node : graph.nodes) {
+    count(node, {.control = true});
+    count(node, {.data = true});
+  }
 }
 
 /// The same edges from the node that is waited for.
@@ -113,9 +129,13 @@ std::vector<uint64_t> find_cycle(const run::WorkGraph& graph, const Edges& edges
   return ids;
 }
 
-/// Lets nodes start in order of dependencies, and measures the longest way to each.
-void follow(const run::WorkGraph& graph, const Edges& edges, GraphSummary& summary) {
-  const Edges users = turned(edges);
+/// How nodes start, one after those it waits for, and the longest way to any.
+struct Walk {
+  int64_t roots = 0, stuck = 0, nodes = 0, time_ns = 0;
+  std::vector<uint64_t> cycle;
+};
+
+Walk follow(const run::WorkGraph& graph, const Edges& edges, const Edges& users) {
   const size_t count = graph.nodes.size();
   std::vector<uint32_t> waiting(count), ready;
   std::vector<int64_t> length(count, 1), time_ns(count, 0);
@@ -123,14 +143,12 @@ void follow(const run::WorkGraph& graph, const Edges& edges, GraphSummary& summa
     waiting[i] = static_cast<uint32_t>(edges.of(i).size());
     time_ns[i] = std::max<int64_t>(graph.nodes[i].duration_ns, 0);
     if (waiting[i] == 0) ready.push_back(i);
-    const bool gpu = !graph.nodes[i].cpu && graph.nodes[i].kind != Kind::kMetadata;
-    if (gpu && users.of(i).empty()) ++summary.unused_gpu;
   }
-  summary.roots = static_cast<int64_t>(ready.size());
+  Walk walk{.roots = static_cast<int64_t>(ready.size()), .cycle = {}};
   for (size_t done = 0; done < ready.size(); ++done) {
     const uint32_t node = ready[done];
-    summary.critical_path_nodes = std::max(summary.critical_path_nodes, length[node]);
-    summary.critical_path_ns = std::max(summary.critical_path_ns, time_ns[node]);
+    walk.nodes = std::max(walk.nodes, length[node]);
+    walk.time_ns = std::max(walk.time_ns, time_ns[node]);
     for (const uint32_t user : users.of(node)) {
       length[user] = std::max(length[user], length[node] + 1);
       int64_t end_ns = std::max<int64_t>(graph.nodes[user].duration_ns, 0);
@@ -139,13 +157,52 @@ void follow(const run::WorkGraph& graph, const Edges& edges, GraphSummary& summa
       if (--waiting[user] == 0) ready.push_back(user);
     }
   }
-  summary.in_cycles = static_cast<int64_t>(count - ready.size());
-  summary.cycle = find_cycle(graph, edges, waiting);
+  walk.stuck = static_cast<int64_t>(count - ready.size());
+  walk.cycle = find_cycle(graph, edges, waiting);
+  return walk;
 }
 
-std::vector<GraphKindRow> kind_rows(const run::WorkGraph& graph) {
+int64_t unused_gpu(const run::WorkGraph& graph, const Edges& users) {
+  int64_t unused = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const WorkNode& node = graph.nodes[i];
+    if (!node.cpu && node.kind != Kind::kMetadata && users.of(i).empty()) ++unused;
+  }
+  return unused;
+}
+
+/// What the order of the graph comes to.
+void take_order(const run::WorkGraph& graph, const IdIndex& index, GraphSummary& summary) {
+  const bool by_data = summary.data_dependencies > 0;
+  const Which order{.control = !by_data, .data = by_data};
+  const Edges edges = resolve(graph, index, order), users = turned(edges);
+  const Walk walk = follow(graph, edges, users);
+  summary.roots = walk.roots;
+  summary.in_cycles = walk.stuck;
+  summary.cycle = walk.cycle;
+  summary.critical_path_nodes = walk.nodes;
+  summary.critical_path_ns = walk.time_ns;
+  summary.unused_gpu = unused_gpu(graph, users);
+  summary.in_cycles_with_control = walk.stuck;
+  count_missing(graph, index, order, summary);
+  if (!by_data || summary.control_dependencies == 0) return;
+  const Edges both = resolve(graph, index, {.control = true, .data = true});
+  summary.in_cycles_with_control = follow(graph, both, turned(both)).stuck;
+}
+
+/// Nodes that others name as their callers; none in a graph whose dependencies are an order.
+std::vector<bool> callers(const run::WorkGraph& graph, const IdIndex& index) {
+  std::vector<bool> are(graph.nodes.size(), false);
+  if (!graph.calls) return are;
+  for (const uint32_t caller : resolve(graph, index, {.control = true}).to) are[caller] = true;
+  return are;
+}
+
+std::vector<GraphKindRow> kind_rows(const run::WorkGraph& graph, const IdIndex& index) {
+  const std::vector<bool> is_caller = callers(graph, index);
   std::map<std::pair<Kind, bool>, GraphKindRow> rows;
-  for (const WorkNode& node : graph.nodes) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const WorkNode& node = graph.nodes[i];
     GraphKindRow& row = rows[{node.kind, node.cpu}];
     row.kind = node.kind;
     row.cpu = node.cpu;
@@ -153,7 +210,7 @@ std::vector<GraphKindRow> kind_rows(const run::WorkGraph& graph) {
     row.timed += node.duration_ns >= 0 ? 1 : 0;
     add_known(row.duration_ns, node.duration_ns);
     add_known(row.operations, node.operations);
-    add_known(row.tensor_bytes, node.tensor_bytes);
+    if (!is_caller[i]) add_known(row.tensor_bytes, node.tensor_bytes);
   }
   std::vector<GraphKindRow> sorted;
   for (auto& [key, row] : rows) sorted.push_back(row);
@@ -231,15 +288,22 @@ GraphSummary summarize_graph(const run::WorkGraph& graph) {
     summary.data_dependencies += node.data_dependencies;
     add_known(summary.operations, node.operations);
   }
-  summary.kinds = kind_rows(graph);
+  const IdIndex index(graph.nodes);
+  summary.duplicate_ids = index.duplicates();
+  summary.kinds = kind_rows(graph, index);
   summary.collectives = collective_rows(graph);
   summary.names = name_rows(graph);
   summary.storages = graph.storages;
   summary.storage_bytes = graph.storage_bytes;
   summary.linked = graph.linked;
-  const Edges edges = resolve(graph, summary);
-  follow(graph, edges, summary);
+  take_order(graph, index, summary);
   return summary;
+}
+
+std::vector<GraphSummary> summarize_graphs(const std::vector<run::WorkGraph>& graphs) {
+  std::vector<GraphSummary> summaries;
+  for (const run::WorkGraph& graph : graphs) summaries.push_back(summarize_graph(graph));
+  return summaries;
 }
 
 }  // namespace ergometer::analysis

@@ -15,7 +15,8 @@ struct GraphKindRow {
   bool cpu = false;
   int64_t count = 0;
   int64_t timed = 0, duration_ns = 0;        ///< those that say how long they take, and their sum
-  int64_t operations = 0, tensor_bytes = 0;  ///< sums over those that say
+  int64_t operations = 0, tensor_bytes = 0;  ///< sums over those that say; the bytes of a caller
+                                             ///< are those of what it called
 };
 std::string_view to_word(run::WorkNode::Kind kind);
 
@@ -33,6 +34,10 @@ struct GraphNameRow {
 };
 
 /// What an execution graph holds, and whether it can be carried out.
+///
+/// The order is what data dependencies say, as in Chakra's own feeder: in graphs converted from
+/// PyTorch, control dependencies are callers, and a caller waits for what it called. In a graph
+/// without data dependencies, control dependencies are the order.
 struct GraphSummary {
   int64_t rank = -1;
   std::string file, format;
@@ -46,18 +51,21 @@ struct GraphSummary {
   int64_t linked = -1;                        ///< the same
 
   int64_t duplicate_ids = 0;  ///< nodes whose id an earlier one has; dependencies mean the earlier
-  int64_t missing = 0;        ///< dependencies on ids that no node has
+  int64_t missing = 0;        ///< dependencies of the order on ids that no node has
   uint64_t missing_id = 0;    ///< the first of them
+  int64_t missing_other = 0;  ///< the same of dependencies that are not of the order
   int64_t roots = 0;          ///< nodes that wait for nothing
   int64_t unused_gpu = 0;     ///< nodes off the CPU that nothing waits for
   int64_t in_cycles = 0;      ///< nodes that can never start: in a cycle or behind one
-  std::vector<uint64_t> cycle;  ///< ids of one cycle, each waiting for the next; at most 8
-  /// Longest chain of dependencies: in nodes and, of all chains the longest in time, by durations.
+  std::vector<uint64_t> cycle;         ///< ids of one cycle, each waiting for the next; at most 8
+  int64_t in_cycles_with_control = 0;  ///< the same, were control dependencies of the order as well
+  /// Longest chain of the order: in nodes and, of all chains the longest in time, by durations.
   /// Of a graph with cycles, over the nodes that can start.
   int64_t critical_path_nodes = 0, critical_path_ns = 0;
 };
 
 /// Takes time and memory in proportion to the graph.
 GraphSummary summarize_graph(const run::WorkGraph& graph);
+std::vector<GraphSummary> summarize_graphs(const std::vector<run::WorkGraph>& graphs);
 
 }  // namespace ergometer::analysis

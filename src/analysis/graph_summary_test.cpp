@@ -28,23 +28,45 @@ struct Graph {
 
 //  1 (5 us) -> 2 (1 us) -> 3 (1 us) -> 5      in nodes: 1 2 3 5, four
 //  1 --------> 4 (9 us) ------------> 5       in time: 1 4 5, 14 us
+// The caller of 1 is 5, which is no order.
 TEST(GraphSummary, LongestChainInNodesAndInTime) {
   Graph g;
-  g.add(1, Kind::kCompute).last().duration_ns = 5000;
+  g.add(1, Kind::kCompute, {}, {5}).last().duration_ns = 5000;
   g.add(2, Kind::kCompute, {1}).last().duration_ns = 1000;
   g.add(3, Kind::kCompute, {2}).last().duration_ns = 1000;
-  g.add(4, Kind::kCompute, {}, {1}).last().duration_ns = 9000;
-  g.add(5, Kind::kCollective, {3}, {4});
+  g.add(4, Kind::kCompute, {1}, {6}).last().duration_ns = 9000;
+  g.add(5, Kind::kCollective, {3, 4});
   const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.nodes, 5);
   EXPECT_EQ(s.control_dependencies, 2);
-  EXPECT_EQ(s.data_dependencies, 3);
+  EXPECT_EQ(s.data_dependencies, 5);
   EXPECT_EQ(s.critical_path_nodes, 4);
   EXPECT_EQ(s.critical_path_ns, 14000);
   EXPECT_EQ(s.roots, 1);
   EXPECT_EQ(s.unused_gpu, 1);  // 5
   EXPECT_EQ(s.in_cycles, 0);
   EXPECT_TRUE(s.cycle.empty());
+  EXPECT_EQ(s.in_cycles_with_control, 5);  // 1 would wait for 5
+  EXPECT_EQ(s.missing, 0);
+  EXPECT_EQ(s.missing_other, 1);  // 6
+}
+
+TEST(GraphSummary, WithoutDataDependenciesControlIsTheOrder) {
+  Graph g;
+  g.add(1, Kind::kCompute).add(2, Kind::kCompute, {}, {1}).add(3, Kind::kCompute, {}, {2, 9});
+  const GraphSummary s = summarize_graph(g.graph);
+  EXPECT_EQ(s.critical_path_nodes, 3);
+  EXPECT_EQ(s.missing, 1);
+  EXPECT_EQ(s.missing_id, 9u);
+}
+
+TEST(GraphSummary, BytesOfCallersAreThoseOfWhatTheyCalled) {
+  Graph g;
+  g.add(1, Kind::kCompute).last().tensor_bytes = 100;
+  g.add(2, Kind::kCompute, {}, {1}).last().tensor_bytes = 60;
+  EXPECT_EQ(summarize_graph(g.graph).kinds.at(0).tensor_bytes, 160);
+  g.graph.calls = true;
+  EXPECT_EQ(summarize_graph(g.graph).kinds.at(0).tensor_bytes, 60);
 }
 
 TEST(GraphSummary, OrderOfTheFileDoesNotMatter) {

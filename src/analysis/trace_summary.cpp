@@ -42,8 +42,6 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside) 
   summary.taxes = add_up(taxes, summary.arrivals);
   summary.energy = std::move(beside.energy);
   summary.performance = step_breakdown(ranks);
-  for (const run::WorkGraph& graph : beside.graphs)
-    summary.graphs.push_back(summarize_graph(graph));
   summary.findings = find(summary);
   return summary;
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -57,8 +56,8 @@ struct TraceSummary {
   /// A step and where it goes, mean over ranks, where every rank marks its steps. Of `breakdown_s`,
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
-  std::vector<GraphSummary> graphs;
-  std::vector<Finding> findings;  ///< the dearest first
+  std::vector<GraphSummary> graphs;  ///< of files beside the traces; `summarize` leaves it empty
+  std::vector<Finding> findings;     ///< the dearest first
 };
 
 /// A Run that holds these traces, with a row of `kernels` for every event.
@@ -69,7 +68,6 @@ run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> 
 struct Beside {
   std::optional<DevicePeak> peak;
   std::vector<RankEnergy> energy;
-  std::span<const run::WorkGraph> graphs;
 };
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {});
 

@@ -221,10 +221,11 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
   const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
-  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}, .graphs = traces.graphs};
+  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
   if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
   Told told = tell(traces.ranks, telemetry.log, std::move(beside));
+  told.summary.graphs = analysis::summarize_graphs(traces.graphs);
   choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {
     if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);

@@ -9,6 +9,7 @@
 #include "cli/completion.h"
 #include "cli/doctor.h"
 #include "cli/record.h"
+#include "cli/search.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
 #include "cli/validate.h"
@@ -29,6 +30,15 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep charllm\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
      "STUDY", 1, 1, sweep_flags, run_sweep},
+    {"search", "Find the best way to run a job: every layout estimated, the best ones played",
+     "search MODEL --cluster CLUSTER --gpus N --gbs B --seq-length S [options]",
+     "  ergometer search llama3-70b --cluster h100-superpod --gpus 64 --gbs 128 --seq-length 8192\n"
+     "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --seq-length 4096 --top 3\n"
+     "  ergometer search llama3-70b --cluster charllm-h200 --gpus 32 --gbs 128 --seq-length 8192 "
+     "--objective energy --fix tp=4\n"
+     "  ergometer search llama3-70b --cluster h100-superpod --gpus 64,128,256 --gbs 256 "
+     "--seq-length 8192 --pareto time,cost\n",
+     "MODEL", 1, 1, search_flags, run_search},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"
@@ -58,7 +68,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer analyze nvidia-smi.csv\n"
      "  ergometer analyze result_0.txt power/result_0/\n",
      "FILE", 1, 65536, analyze_flags, run_analyze},
-    {"import", "Keep traces and telemetry of other tools as a Run file", "import FILE|FOLDER... --out FILE",
+    {"import", "Keep traces and telemetry of other tools as a Run file",
+     "import FILE|FOLDER... --out FILE",
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -72,7 +73,7 @@ base::Result<void> record_once(const RecordOptions& options, const std::string& 
   ERGOMETER_ASSIGN(result.session, record_session(options, file, signals, console));
   result.process_cpu_ns = record::process_cpu_ns() - before;
   result.resident_bytes = record::resident_bytes();
-  result.peak_resident_bytes = record::peak_resident_bytes();
+  result.peak_resident_bytes = std::max(result.resident_bytes, record::peak_resident_bytes());
   return {};
 }
 

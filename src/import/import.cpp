@@ -121,12 +121,13 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   if (is_sqlite(head)) return read_packed_database(peeked, name);
-  ERGOMETER_ASSIGN(const std::string_view graph_head, peeked.peek(kGraphHeadBytes));
-  if (const GraphFile kind = graph_file(graph_head); kind != GraphFile::kNone)
+  // Looking further makes the former view useless.
+  ERGOMETER_ASSIGN(const std::string_view more, peeked.peek(kGraphHeadBytes));
+  if (const GraphFile kind = graph_file(more); kind != GraphFile::kNone)
     return read_graph_file(kind, peeked, name);
-  if (const std::string kind = foreign_kind(head); !kind.empty())
+  if (const std::string kind = foreign_kind(more); !kind.empty())
     return base::input_error(fmt::format("{}: is {}", name, kind));
-  return read_trace(peeked, name, head);
+  return read_trace(peeked, name, more);
 }
 
 base::Result<void> FileReader::read_trace(ByteSource& source, const std::string& name,

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "import/name_index.h"
 
@@ -29,8 +32,10 @@ Index index_of(const std::vector<run::Operator>& operators, const std::vector<st
 }
 
 /// The operator of the graph for every one of the trace; kNone where there is none.
-std::vector<uint32_t> match(const run::RankTrace& trace, const run::WorkGraph& graph) {
-  std::vector<uint32_t> found(trace.operators.size(), kNone);
+using Match = std::vector<uint32_t>;
+
+Match match_ids(const run::RankTrace& trace, const run::WorkGraph& graph) {
+  Match found(trace.operators.size(), kNone);
   for (const auto number : {&run::Operator::record_function_id, &run::Operator::sequence}) {
     const Index ours = index_of(trace.operators, trace.names, number);
     const Index theirs = index_of(graph.operators, graph.names, number);
@@ -43,8 +48,40 @@ std::vector<uint32_t> match(const run::RankTrace& trace, const run::WorkGraph& g
   return found;
 }
 
+/// Operators of every name, in the order in which they began.
+std::map<std::string_view, std::vector<uint32_t>> by_name(
+    const std::vector<run::Operator>& operators, const std::vector<std::string>& names) {
+  std::vector<uint32_t> order(operators.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const run::Operator &x = operators[a], &y = operators[b];
+    return std::tie(x.start_ns, x.record_function_id) < std::tie(y.start_ns, y.record_function_id);
+  });
+  std::map<std::string_view, std::vector<uint32_t>> found;
+  for (const uint32_t i : order) found[names[operators[i].name]].push_back(i);
+  return found;
+}
+
+Match match_order(const run::RankTrace& trace, const run::WorkGraph& graph) {
+  Match found(trace.operators.size(), kNone);
+  const auto theirs = by_name(graph.operators, graph.names);
+  for (const auto& [name, ours] : by_name(trace.operators, trace.names)) {
+    const auto same = theirs.find(name);
+    if (same == theirs.end() || same->second.size() != ours.size()) continue;
+    for (size_t i = 0; i < ours.size(); ++i) found[ours[i]] = same->second[i];
+  }
+  return found;
+}
+
+Match match(const run::RankTrace& trace, const run::WorkGraph& graph) {
+  Match found = match_ids(trace, graph);
+  const bool any =
+      std::any_of(found.begin(), found.end(), [](uint32_t position) { return position != kNone; });
+  return any ? found : match_order(trace, graph);
+}
+
 int64_t link(run::RankTrace& trace, const run::WorkGraph& graph) {
-  const std::vector<uint32_t> found = match(trace, graph);
+  const Match found = match(trace, graph);
   NameIndex names(trace.names);
   const auto take = [&](uint32_t& ours, uint32_t theirs) {
     if (ours == kNone && theirs != kNone) ours = names.add(graph.names[theirs]);

@@ -69,19 +69,27 @@ void TraceBuilder::add_range(std::string_view text, int64_t thread, const Span& 
   trace.ranges.push_back(range);
 }
 
+std::vector<int64_t> TraceBuilder::correlations() {
+  std::vector<int64_t> all;
+  all.reserve(trace.events.size());
+  for (const run::GpuEvent& event : trace.events) {
+    if (event.correlation < 0) continue;
+    all.push_back(event.correlation);
+    if (event.kind == run::GpuClass::kCommunication) communication_.push_back(event.correlation);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::sort(communication_.begin(), communication_.end());
+  return all;
+}
+
 void TraceBuilder::add_launch(int64_t correlation, int64_t thread, const Span& span) {
   trace.launches.push_back({correlation, -1, span.start_ns, span.duration_ns});
-  threads_.push_back({correlation, thread, span.start_ns});
+  if (std::binary_search(communication_.begin(), communication_.end(), correlation))
+    threads_.push_back({correlation, thread, span.start_ns});
 }
 
 run::RankTrace TraceBuilder::finish() {
-  std::vector<int64_t> wanted;
-  wanted.reserve(trace.events.size());
-  for (const run::GpuEvent& event : trace.events) wanted.push_back(event.correlation);
-  std::sort(wanted.begin(), wanted.end());
-  std::erase_if(trace.launches, [&](const run::Launch& launch) {
-    return !std::binary_search(wanted.begin(), wanted.end(), launch.correlation);
-  });
   std::sort(trace.launches.begin(), trace.launches.end(), [](const auto& a, const auto& b) {
     return std::tie(a.correlation, a.start_ns, a.duration_ns) <
            std::tie(b.correlation, b.start_ns, b.duration_ns);

@@ -42,7 +42,9 @@ class TraceBuilder {
 
   uint32_t name(std::string_view text);
   void add_range(std::string_view text, int64_t thread, const Span& span);
-  /// All calls, or those of this trace's events: the others are left out in the end.
+  /// Of the events, in order, each once: which launches are wanted. Call it once all events are
+  /// there, and before add_launch.
+  std::vector<int64_t> correlations();
   void add_launch(int64_t correlation, int64_t thread, const Span& span);
   void add_call(CollectiveCall call) { calls_.push_back(std::move(call)); }
 
@@ -51,6 +53,7 @@ class TraceBuilder {
 
  private:
   std::unordered_map<std::string, uint32_t> names_;
+  std::vector<int64_t> communication_;  ///< correlations, in order
   std::vector<LaunchingThread> threads_;
   std::vector<CollectiveCall> calls_;
 };

@@ -27,12 +27,13 @@ base::Result<std::string> whole_text(ByteSource& source, const std::string& file
 
 tl::unexpected<base::Error> json_error(const std::string& file, std::string_view text, size_t at,
                                        std::string_view what) {
-  const size_t last = text.find_last_not_of(" \n\r\t");
-  const bool at_end = last == std::string_view::npos || at >= last;
-  const auto end = text.begin() + static_cast<ptrdiff_t>(std::min(at, text.size()));
-  return base::input_error(fmt::format("{}:{}: is no valid JSON: {}{}", file,
-                                       1 + std::count(text.begin(), end, '\n'), what,
-                                       at_end ? "; the file ends in the middle" : ""));
+  while (what.ends_with('.')) what.remove_suffix(1);
+  std::string line;
+  if (at <= text.size()) {
+    const auto end = text.begin() + static_cast<ptrdiff_t>(at);
+    line = fmt::format(":{}", 1 + std::count(text.begin(), end, '\n'));
+  }
+  return base::input_error(fmt::format("{}{}: is no valid JSON: {}", file, line, what));
 }
 
 }  // namespace ergometer::importer

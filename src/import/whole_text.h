@@ -18,8 +18,8 @@ inline constexpr size_t kTextPadding = 64;
 /// kMostText.
 base::Result<std::string> whole_text(ByteSource& source, const std::string& file);
 
-/// "FILE:12: is no valid JSON: WHAT", the line counted up to `at`; with a hint when `at` is the
-/// end.
+/// "FILE:12: is no valid JSON: WHAT", the line counted up to `at`; without one where `at` lies
+/// beyond the text.
 tl::unexpected<base::Error> json_error(const std::string& file, std::string_view text, size_t at,
                                        std::string_view what);
 

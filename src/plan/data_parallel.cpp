@@ -40,6 +40,29 @@ bool reduces_every_micro_batch(const spec::Job& job) {
   return fully_sharded(job) || job.parallelism.zero_stage >= 2;
 }
 
+double bucket_elements(const spec::Job& job) {
+  if (job.training.bucket_elements > 0) return job.training.bucket_elements;
+  const int64_t replicas = rank_group(job, GroupKind::kData).size;
+  return std::max(kBucketElements, kBucketElementsPerReplica * static_cast<double>(replicas));
+}
+
+std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
+                                     bool expert, double bucket_elements) {
+  std::vector<Bucket> buckets;
+  Bucket bucket;
+  for (size_t i = chunk.blocks.size(); i-- > 0;) {
+    bucket.elements +=
+        trainable(workload.blocks[static_cast<size_t>(chunk.blocks[i])].parameters, expert);
+    bucket.lowest = i;
+    if (bucket.elements > 0 && (bucket.elements >= bucket_elements || i == 0)) {
+      buckets.push_back(bucket);
+      bucket = Bucket{};
+    }
+  }
+  std::reverse(buckets.begin(), buckets.end());
+  return buckets;
+}
+
 workload::Operator data_collective(const char* name, CollectiveKind kind, GroupKind group,
                                    double elements, double element_bytes) {
   workload::Operator op;
@@ -67,10 +90,7 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
       operators_(operators),
       writer_(writer) {
   const spec::Parallelism& parallel = job.parallelism;
-  const int64_t replicas = rank_group(job, GroupKind::kData).size;
-  const double by_default =
-      std::max(kBucketElements, kBucketElementsPerReplica * static_cast<double>(replicas));
-  bucket_elements_ = job.training.bucket_elements > 0 ? job.training.bucket_elements : by_default;
+  bucket_elements_ = bucket_elements(job);
   const bool once_a_step = !reduces_every_micro_batch(job);
   overlap_gradients_ = once_a_step && job.training.overlap_grad_reduce;
   overlap_parameters_ =
@@ -84,23 +104,19 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
 }
 
 void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
+  const std::vector<Bucket> buckets =
+      gradient_buckets(workload_, chunk, kind.expert, bucket_elements_);
   Chain chain;
-  Bucket bucket;
-  for (size_t i = chunk.blocks.size(); i-- > 0;) {
-    const auto& block = workload_.blocks[static_cast<size_t>(chunk.blocks[i])];
-    const double elements = trainable(block.parameters, kind.expert);
-    bucket.elements += elements;
-    bucket.lowest = i;
-    kind.total += elements;
-    if (bucket.elements > 0 && (bucket.elements >= bucket_elements_ || i == 0)) {
-      if (kind.active && overlap_gradients_) bucket.reduce = reduce_op(kind, bucket.elements);
-      if (kind.active && overlap_parameters_) {
-        bucket.gather = gather_op(kind, bucket.elements);
-        bucket.event = writer_.new_event();
-      }
-      chain.buckets.push_back(bucket);
-      bucket = Bucket{};
+  // In the order in which backward fills them.
+  for (size_t i = buckets.size(); i-- > 0;) {
+    SentBucket bucket{.lowest = buckets[i].lowest};
+    kind.total += buckets[i].elements;
+    if (kind.active && overlap_gradients_) bucket.reduce = reduce_op(kind, buckets[i].elements);
+    if (kind.active && overlap_parameters_) {
+      bucket.gather = gather_op(kind, buckets[i].elements);
+      bucket.event = writer_.new_event();
     }
+    chain.buckets.push_back(bucket);
   }
   std::reverse(chain.buckets.begin(), chain.buckets.end());
   kind.chains.push_back(std::move(chain));
@@ -124,7 +140,7 @@ int32_t DataParallel::gather_op(const Kind& kind, double elements) {
       parameter_bytes(job_.training)));
 }
 
-void DataParallel::issue_gather(Bucket& bucket) {
+void DataParallel::issue_gather(SentBucket& bucket) {
   if (bucket.gather < 0 || bucket.gathered) return;
   writer_.join(Stream::kData, Stream::kCompute);
   writer_.op(Stream::kData, bucket.gather);
@@ -134,7 +150,7 @@ void DataParallel::issue_gather(Bucket& bucket) {
 
 void DataParallel::gather_chunk(size_t chunk) {
   for (Kind& kind : kinds_) {
-    for (Bucket& bucket : kind.chains[chunk].buckets) issue_gather(bucket);
+    for (SentBucket& bucket : kind.chains[chunk].buckets) issue_gather(bucket);
   }
 }
 
@@ -158,7 +174,7 @@ void DataParallel::before_forward(const std::vector<ScheduleSlot>& forwards, siz
 void DataParallel::before_block(size_t chunk, size_t index) {
   if (!overlap_parameters_) return;
   for (Kind& kind : kinds_) {
-    std::vector<Bucket>& buckets = kind.chains[chunk].buckets;
+    std::vector<SentBucket>& buckets = kind.chains[chunk].buckets;
     for (size_t i = 0; i < buckets.size(); ++i) {
       if (buckets[i].lowest != index || buckets[i].gather < 0) continue;
       issue_gather(buckets[i]);
@@ -171,7 +187,7 @@ void DataParallel::before_block(size_t chunk, size_t index) {
 void DataParallel::after_block(size_t chunk, size_t index) {
   if (!overlap_gradients_) return;
   for (Kind& kind : kinds_) {
-    for (const Bucket& bucket : kind.chains[chunk].buckets) {
+    for (const SentBucket& bucket : kind.chains[chunk].buckets) {
       if (bucket.lowest != index || bucket.reduce < 0) continue;
       writer_.join(Stream::kData, Stream::kCompute);
       writer_.op(Stream::kData, bucket.reduce);

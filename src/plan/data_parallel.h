@@ -17,6 +17,20 @@ bool fully_sharded(const spec::Job& job);
 /// Gradients are reduced after every micro batch's backward rather than once a step.
 bool reduces_every_micro_batch(const spec::Job& job);
 
+/// Gradients of a chunk that travel together: those of block `lowest`, in forward order, and of the
+/// blocks behind it up to the next bucket.
+struct Bucket {
+  size_t lowest = 0;
+  double elements = 0;  ///< trainable
+};
+/// The buckets of dense or of expert parameters of one chunk, in forward order. They are filled in
+/// reverse layer order, as backward completes gradients; a bucket ends at the first block border
+/// where it holds `bucket_elements`.
+std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
+                                     bool expert, double bucket_elements);
+/// The bucket size the job asks for, or Megatron-Core's default.
+double bucket_elements(const spec::Job& job);
+
 /// A collective of the plan's own, in 32 or 16 bit by `element_bytes`.
 workload::Operator data_collective(const char* name, workload::CollectiveKind kind,
                                    workload::GroupKind group, double elements,
@@ -53,15 +67,14 @@ class DataParallel {
   void gather_parameters();
 
  private:
-  struct Bucket {
-    size_t lowest = 0;    ///< first block, in forward order, that it covers
-    double elements = 0;  ///< trainable
+  struct SentBucket {
+    size_t lowest = 0;  ///< first block, in forward order, that it covers
     int32_t reduce = -1, gather = -1, event = -1;
     bool gathered = false;
   };
   /// The buckets of one kind of parameters in one chunk, in forward order.
   struct Chain {
-    std::vector<Bucket> buckets;
+    std::vector<SentBucket> buckets;
   };
   struct Kind {
     bool expert = false;
@@ -73,7 +86,7 @@ class DataParallel {
   void make_chain(Kind& kind, const Chunk& chunk);
   int32_t reduce_op(const Kind& kind, double elements);
   int32_t gather_op(const Kind& kind, double elements);
-  void issue_gather(Bucket& bucket);
+  void issue_gather(SentBucket& bucket);
   void gather_chunk(size_t chunk);
 
   const spec::Job& job_;

@@ -17,17 +17,6 @@ namespace {
 const char* const kLogits =
     "logits";  // the loss's part of a head's kept tensors, see workload/activations.cpp
 
-/// What one micro batch of a chunk holds between forward and backward, and how a backward moves
-/// away from it.
-struct ChunkMemory {
-  double kept = 0;  ///< after forward
-  double kept_logits = 0;
-  double forward = 0;        ///< most above `kept` while forward runs
-  double backward = 0;       ///< most above `kept` while backward runs
-  double backward_loss = 0;  ///< of that peak, the loss's share of transients
-  double freed_logits = 0;   ///< logits that are gone at that peak
-};
-
 double logits_of(const workload::Block& block) {
   double bytes = 0;
   for (const auto& [name, part] : block.activations.parts) bytes += name == kLogits ? part : 0;
@@ -66,7 +55,10 @@ std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& 
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
     const workload::ActivationShare& share =
         workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
-    if (!is_recomputed(chunk, workload, i)) {
+    // As `is_recomputed`, without counting from the start again.
+    const bool repeats =
+        !workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
+    if (!repeats || layer >= chunk.recomputed_blocks) {
       held.push_back({share.kept, 0});
       continue;
     }
@@ -75,28 +67,6 @@ std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& 
     held.push_back({first ? share.checkpoint : 0, rebuilt});
   }
   return held;
-}
-
-ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
-                         const Chunk& chunk) {
-  const std::vector<Held> held = held_by_block(job, workload, chunk);
-  ChunkMemory memory;
-  double freed = 0, freed_logits = 0;
-  for (size_t i = chunk.blocks.size(); i-- > 0;) {
-    const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
-    const double above = block.activations.transient + held[i].rebuilt - freed;
-    if (above > memory.backward) {
-      memory.backward = above;
-      memory.backward_loss = has_loss(block) ? block.activations.transient : 0;
-      memory.freed_logits = freed_logits;
-    }
-    memory.forward = std::max(memory.forward, block.activations.transient);
-    memory.kept += held[i].kept;
-    memory.kept_logits += logits_of(block);
-    freed += held[i].kept;
-    freed_logits += logits_of(block);
-  }
-  return memory;
 }
 
 void add_parts(const workload::Workload& workload, const Chunk& chunk, int64_t alive,
@@ -119,6 +89,28 @@ struct Peak {
 };
 
 }  // namespace
+
+ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Chunk& chunk) {
+  const std::vector<Held> held = held_by_block(job, workload, chunk);
+  ChunkMemory memory;
+  double freed = 0, freed_logits = 0;
+  for (size_t i = chunk.blocks.size(); i-- > 0;) {
+    const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
+    const double above = block.activations.transient + held[i].rebuilt - freed;
+    if (above > memory.backward) {
+      memory.backward = above;
+      memory.backward_loss = has_loss(block) ? block.activations.transient : 0;
+      memory.freed_logits = freed_logits;
+    }
+    memory.forward = std::max(memory.forward, block.activations.transient);
+    memory.kept += held[i].kept;
+    memory.kept_logits += logits_of(block);
+    freed += held[i].kept;
+    freed_logits += logits_of(block);
+  }
+  return memory;
+}
 
 ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
                                    const Stage& stage, int64_t stage_index) {

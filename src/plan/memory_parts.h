@@ -38,6 +38,19 @@ struct BufferMemory {
 BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload,
                            const Stage& stage);
 
+/// What one micro batch of a chunk holds between forward and backward, and how a backward moves
+/// away from it.
+struct ChunkMemory {
+  double kept = 0;  ///< after forward
+  double kept_logits = 0;
+  double forward = 0;        ///< most above `kept` while forward runs
+  double backward = 0;       ///< most above `kept` while backward runs
+  double backward_loss = 0;  ///< of that peak, the loss's share of transients
+  double freed_logits = 0;   ///< logits that are gone at that peak
+};
+ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Chunk& chunk);
+
 /// Peak of what forward leaves for backward, over the stage's schedule.
 struct ActivationMemory {
   double activations = 0;

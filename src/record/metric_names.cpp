@@ -34,8 +34,8 @@ constexpr std::array kOwn = std::to_array<ExportedName>({
     {"clock_event_reason", "", 1, "Whether this holds the clock down: 1 or 0."},
     {"pcie_transmit_bytes", "bytes", 1, "Bytes sent over PCIe."},
     {"pcie_receive_bytes", "bytes", 1, "Bytes received over PCIe."},
-    {"nvlink_transmit_bytes", "bytes", 1, "Bytes sent over NVLink or xGMI, all links."},
-    {"nvlink_receive_bytes", "bytes", 1, "Bytes received over NVLink or xGMI, all links."},
+    {"nvlink_transmit_bytes", "bytes", 1, "Bytes sent over NVLink, all links."},
+    {"nvlink_receive_bytes", "bytes", 1, "Bytes received over NVLink, all links."},
     {"pcie_transmit_bytes_per_second", "bytes_per_second", 1, "Rate of bytes sent over PCIe."},
     {"pcie_receive_bytes_per_second", "bytes_per_second", 1, "Rate of bytes received over PCIe."},
     {"sw_power_cap_seconds", "seconds", 1, "Time below the clock asked for by the power limit."},
@@ -72,8 +72,8 @@ constexpr std::array kOwn = std::to_array<ExportedName>({
      "The port's ticks in which data waited for a credit to be sent."},
     {"line_rate_bytes_per_second", "bytes_per_second", 1, "What the line carries at most."},
     {"package_temperature_celsius", "celsius", 1, "Temperature of the CPU package."},
-    {"xgmi_transmit_bytes", "bytes", 1, "Bytes written to other GPUs over xGMI."},
-    {"xgmi_receive_bytes", "bytes", 1, "Bytes read from other GPUs over xGMI."},
+    {"xgmi_write_bytes", "bytes", 1, "Bytes written to other GPUs over xGMI."},
+    {"xgmi_read_bytes", "bytes", 1, "Bytes read from other GPUs over xGMI."},
 });
 static_assert(kOwn.size() == static_cast<size_t>(Metric::kCount));
 

@@ -109,12 +109,12 @@ void Recorder::deliver(Input& input) {
   inbox_.put(readings, input.batch.notes);
 }
 
-void Recorder::read_in_turn(Pace pace) {
+void Recorder::read_in_turn(Deadlines deadlines) {
   const CpuMeter meter(cpu_ns_);
-  while (!stop_reading_.wait_until(pace.next())) {
+  while (!stop_reading_.wait_until(deadlines.next())) {
     for (Input& input : inputs_) read(input);
     ++ticks_;
-    missed_ += pace.advance(Pace::Clock::now());
+    missed_ += deadlines.advance(Deadlines::Clock::now());
     finished_ = all_finished();
   }
   for (Input& input : inputs_) read(input);
@@ -128,17 +128,17 @@ bool Recorder::all_finished() const {
 
 void Recorder::read_slow(Input& input) {
   const CpuMeter meter(cpu_ns_);
-  Pace pace(Pace::Clock::now(), kSlowPeriod_s);
-  while (!stop_reading_.wait_until(pace.next())) {
+  Deadlines deadlines(Deadlines::Clock::now(), kSlowPeriod_s);
+  while (!stop_reading_.wait_until(deadlines.next())) {
     read(input);
-    pace.advance(Pace::Clock::now());
+    deadlines.advance(Deadlines::Clock::now());
   }
 }
 
-void Recorder::write(Pace pace) {
+void Recorder::write(Deadlines deadlines) {
   const CpuMeter meter(cpu_ns_);
   int64_t clock_ns = 0;
-  while (!stop_writing_.wait_until(pace.next())) {
+  while (!stop_writing_.wait_until(deadlines.next())) {
     const run::ClockReading clock = read_clocks();
     if (clock.monotonic_ns - clock_ns > kSecond_ns * 3 / 4) {
       clock_ns = clock.monotonic_ns;
@@ -146,7 +146,7 @@ void Recorder::write(Pace pace) {
     }
     drain();
     commit();
-    pace.advance(Pace::Clock::now());
+    deadlines.advance(Deadlines::Clock::now());
   }
 }
 
@@ -178,14 +178,16 @@ void Recorder::start() {
   const CpuMeter meter(cpu_ns_);
   started_ = true;
   report_.start_ns = now_ns();
-  const auto start = Pace::Clock::now();
+  const auto start = Deadlines::Clock::now();
   for (Input& input : inputs_) read(input);
+  drain();
+  commit();
   ++ticks_;
-  Pace reading(start, 1 / options_.hz);
-  missed_ += reading.advance(Pace::Clock::now());
+  Deadlines reading(start, 1 / options_.hz);
+  missed_ += reading.advance(Deadlines::Clock::now());
   readers_.emplace_back(&Recorder::read_in_turn, this, reading);
   for (Input& input : slow_) readers_.emplace_back(&Recorder::read_slow, this, std::ref(input));
-  writer_ = std::thread(&Recorder::write, this, Pace(start, kCommitPeriod_s));
+  writer_ = std::thread(&Recorder::write, this, Deadlines(start, kCommitPeriod_s));
 }
 
 RecorderReport Recorder::stop() {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "record/deadlines.h"
 #include "record/inbox.h"
-#include "record/pace.h"
 #include "record/snapshot.h"
 #include "record/source.h"
 #include "record/stop_flag.h"
@@ -88,10 +88,10 @@ class Recorder {
   void read(Input& input);
   void deliver(Input& input);
   void look_at_costs(Input& input);
-  void read_in_turn(Pace pace);
+  void read_in_turn(Deadlines deadlines);
   bool all_finished() const;
   void read_slow(Input& input);
-  void write(Pace pace);
+  void write(Deadlines deadlines);
   void drain();
   void commit();
   void note(const std::string& text);

@@ -63,9 +63,9 @@ std::string graphs_table(const std::vector<GraphSummary>& graphs, const TextStyl
                        shortened(g.format), g.truncated ? ", cut off" : "");
   }
   return out + more_line(graphs.size(), kGraphsShown) +
-         (graphs.front().calls
-              ? "  longest: nodes in the longest chain of calls\n"
-              : "  control, data: dependencies; longest: nodes in the longest chain of them\n");
+         (graphs.front().calls ? "  longest: nodes in the longest chain of calls\n"
+                               : "  control, data: dependencies; longest: nodes in the longest "
+                                 "chain of data ones\n");
 }
 
 std::string problems(const std::vector<GraphSummary>& graphs) {
@@ -81,11 +81,18 @@ std::string problems(const std::vector<GraphSummary>& graphs) {
     if (g.missing > 0)
       line(g, fmt::format("{} dependencies on nodes that are not there, the first on {}",
                           base::format_count(g.missing), g.missing_id));
+    if (g.in_cycles_with_control > g.in_cycles)
+      line(g, fmt::format("only by its data dependencies; with control dependencies too, {} nodes "
+                          "would wait for each other in circles",
+                          base::format_count(g.in_cycles_with_control)));
+    if (g.missing_other > 0)
+      line(g, fmt::format("{} control dependencies on nodes that are not there",
+                          base::format_count(g.missing_other)));
     if (g.duplicate_ids > 0)
       line(g, fmt::format("{} nodes have the id of an earlier one",
                           base::format_count(g.duplicate_ids)));
   }
-  return out.empty() ? out : "Cannot be carried out as it stands\n" + out;
+  return out.empty() ? out : "To know before it is carried out\n" + out;
 }
 
 std::string kinds_table(const GraphSummary& graph, const TextStyle& style) {
@@ -177,7 +184,10 @@ void write_graph(JsonWriter& json, const GraphSummary& g) {
   json.member("data_dependencies", g.data_dependencies);
   json.member("roots", g.roots).member("critical_path_nodes", g.critical_path_nodes);
   json.member("critical_path_ns", g.critical_path_ns).member("operations", g.operations);
-  json.member("missing_dependencies", g.missing).member("duplicate_ids", g.duplicate_ids);
+  json.member("missing_dependencies", g.missing);
+  json.member("missing_other_dependencies", g.missing_other);
+  json.member("nodes_in_cycles_with_control", g.in_cycles_with_control);
+  json.member("duplicate_ids", g.duplicate_ids);
   json.member("unused_gpu_nodes", g.unused_gpu).member("nodes_in_cycles", g.in_cycles);
   json.key("cycle").begin_array(JsonWriter::Layout::kOneLine);
   for (const uint64_t id : g.cycle) json.value(id);

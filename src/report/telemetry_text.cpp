@@ -203,6 +203,7 @@ std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
 
 std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
                            const TextStyle& style) {
+  if (!run::has_log(log)) return "No readings\n" + read_text(log, style);
   std::vector<const DeviceReport*> gpus, nodes, cpus;
   for (const DeviceReport& device : report.devices) {
     if (device.kind == run::DeviceKind::kGpu) gpus.push_back(&device);

@@ -67,7 +67,8 @@ void insert_run(Database& db, const Run& run) {
   insert.run("interval_reasons",
              fmt::format("{}", fmt::join(run.performance.interval_reasons, "\n")));
   insert.run("job", run.job_json);
-  for (const auto& [key, value] : run.facts) insert.run(key, value);
+  Statement insert_fact(db, "INSERT OR IGNORE INTO run VALUES (?, ?)");
+  for (const auto& [key, value] : run.facts) insert_fact.run(key, value);
 }
 
 void insert_summary(Database& db, const Run& run) {
@@ -306,7 +307,7 @@ void select_kernels(Database& db, Run& run) {
 }
 
 constexpr const char* kDamagedLog =
-    "its telemetry refer to what is not there or hold what no sensor reads";
+    "its telemetry refer to what is not there, or hold what no sensor reads";
 
 base::Result<void> check_read(const Database& db, const std::string& path, bool whole,
                               const char* damage) {

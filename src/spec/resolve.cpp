@@ -77,9 +77,7 @@ void read_software_name(SettingReader& read, SoftwareProfile& profile, Job& job)
   job.software = std::move(profile.software);
 }
 
-}  // namespace
-
-Result<Job> resolve(const Settings& settings) {
+Result<Job> fill(const Settings& settings, bool checked) {
   ERGOMETER_TRY(check_names(settings));
   Job job;
   ERGOMETER_TRY(read_parts(settings, job));
@@ -90,14 +88,31 @@ Result<Job> resolve(const Settings& settings) {
   override_dropout(read, job.model);
   resolve_mode(read, job);
   resolve_groups(read, job);
-  if (!read.error()) check_groups(read, job);
+  if (checked && !read.error()) check_groups(read, job);
   if (!read.error()) resolve_ranks(read, job);
   if (!read.error()) resolve_training(read, job);
   if (!read.error()) resolve_conditions(read, job);
+  if (checked && !read.error()) check_ranks(read, job);
+  if (checked && !read.error()) check_training(read, job);
+  if (read.error()) return tl::unexpected(*read.error());
+  return job;
+}
+
+}  // namespace
+
+Result<Job> resolve(const Settings& settings) { return fill(settings, true); }
+
+Result<Job> read_job(const Settings& settings) { return fill(settings, false); }
+
+Result<void> check_job(const Settings& settings, const Job& job) {
+  static const Settings kNoProfile;
+  std::map<std::string, Origin> origins;
+  SettingReader read(settings, kNoProfile, origins);
+  check_groups(read, job);
   if (!read.error()) check_ranks(read, job);
   if (!read.error()) check_training(read, job);
   if (read.error()) return tl::unexpected(*read.error());
-  return job;
+  return {};
 }
 
 }  // namespace ergometer::spec

@@ -95,4 +95,10 @@ base::Result<Settings> parse_nemo(const std::string& text, const std::string& fi
 /// Reads model and cluster, fills defaults, checks everything against everything, and computes dp.
 base::Result<Job> resolve(const Settings& settings);
 
+/// The same in two steps, for whoever tries many layouts of one job: `read_job` fills everything and
+/// leaves sizes unchecked against each other; `check_job` says what `resolve` would say against a
+/// job whose fields were then set to other values. `settings`: those the job was read from.
+base::Result<Job> read_job(const Settings& settings);
+base::Result<void> check_job(const Settings& settings, const Job& job);
+
 }  // namespace ergometer::spec

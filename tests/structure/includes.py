@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "validation", "calibration", "report", "cli"]
+CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "search", "validation", "calibration", "report", "cli"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
 ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
 ALLOWED["run"] = {"base"}
@@ -23,7 +23,7 @@ ALLOWED["record"] = {"base", "run", "import"}
 ALLOWED["calibration"].add("record")
 ALLOWED["report"].add("analysis")
 ALLOWED["cli"] |= {"import", "record", "analysis"}
-for user in ("engine", "validation", "calibration", "report", "cli"):
+for user in ("engine", "search", "validation", "calibration", "report", "cli"):
     ALLOWED[user].add("run")
 
 # Slow to compile: never in a header, and each only where it is wrapped (tests may read JSON anywhere).

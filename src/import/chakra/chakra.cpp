@@ -261,9 +261,14 @@ class Messages {
     at_ = stream_.ByteCount();
     io::CodedInputStream input(&stream_);
     uint64_t length = 0;
-    if (!input.ReadVarint64(&length)) return Found::kCutOff;
+    if (!input.ReadVarint64(&length)) return is_at_end(input) ? Found::kCutOff : Found::kTooLong;
     if (length > kMostMessage) return Found::kTooLong;
     return input.ReadString(&message, static_cast<int>(length)) ? Found::kMessage : Found::kCutOff;
+  }
+  static bool is_at_end(io::CodedInputStream& input) {
+    const void* data = nullptr;
+    int left = 0;
+    return !input.GetDirectBufferPointer(&data, &left);
   }
   /// Where in the file the last one begins.
   int64_t at() const { return at_; }

@@ -143,12 +143,13 @@ base::Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::str
   ondemand::document document;
   const size_t size = text.size() - kTextPadding;
   if (const auto error = parser.iterate(text.data(), size, text.size()).get(document))
-    return json_error(file, text, size, simdjson::error_message(error));
+    return json_error(file, text, std::string::npos, simdjson::error_message(error));
   try {
     reader.read(document);
   } catch (const simdjson::simdjson_error& error) {
     const char* at = nullptr;
-    if (document.current_location().get(at)) at = text.data() + size;
+    const bool cut_off = error.error() == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
+    if (cut_off || document.current_location().get(at)) at = text.data() + size;
     return json_error(file, text, static_cast<size_t>(at - text.data()), error.what());
   }
   return reader.finish(file);

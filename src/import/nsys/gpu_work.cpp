@@ -82,6 +82,25 @@ Named kernel_name(const NsysTable& rows, NsysStrings& strings) {
   return {"kernel without a name", run::GpuClass::kCompute};
 }
 
+/// Work of a GPU, by the call that launched it.
+struct Launched {
+  int64_t correlation;
+  TraceBuilder* gpu;
+};
+using Wanted = std::vector<Launched>;
+bool by_correlation(const Launched& a, const Launched& b) { return a.correlation < b.correlation; }
+
+/// Of every process, for correlations repeat from one to the next: in order, each GPU once.
+std::map<int64_t, Wanted> wanted_launches(NsysExport& from) {
+  std::map<int64_t, Wanted> wanted;
+  for (auto& [key, gpu] : from.gpus) {
+    Wanted& list = wanted[key.first];
+    for (const int64_t correlation : gpu.correlations()) list.push_back({correlation, &gpu});
+  }
+  for (auto& [process, list] : wanted) std::stable_sort(list.begin(), list.end(), by_correlation);
+  return wanted;
+}
+
 }  // namespace
 
 NsysStrings::NsysStrings(run::Database& db) {
@@ -121,35 +140,25 @@ base::Result<void> read_nsys_gpu_work(NsysExport& from) {
 }
 
 base::Result<void> read_nsys_launches(NsysExport& from) {
-  // Correlations repeat from process to process.
-  std::map<int64_t, std::vector<std::pair<int64_t, TraceBuilder*>>> wanted;
-  for (auto& [key, gpu] : from.gpus)
-    for (const run::GpuEvent& event : gpu.trace.events)
-      if (event.correlation >= 0) wanted[key.first].emplace_back(event.correlation, &gpu);
-  for (auto& [process, list] : wanted) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-  constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
-  NsysTable rows(from.db, from.file, kTable,
+  const std::map<int64_t, Wanted> wanted = wanted_launches(from);
+  const Wanted none;
+  const bool has_processes =
+      std::any_of(wanted.begin(), wanted.end(), [](const auto& list) { return list.first != 0; });
+  NsysTable rows(from.db, from.file, "CUPTI_ACTIVITY_KIND_RUNTIME",
                  {{"start", true}, {"end", true}, {"correlationId"}, {"globalTid"}});
-  const bool has_processes = !from.gpus.empty() && from.gpus.rbegin()->first.first != 0;
   while (rows.next()) {
     const int64_t thread = rows.integer(3).value_or(0), correlation = rows.integer(2).value_or(-1);
     const auto list = wanted.find(has_processes ? nsys_process(thread) : 0);
-    const auto first =
-        list == wanted.end()
-            ? decltype(list->second.begin()){}
-            : std::lower_bound(list->second.begin(), list->second.end(),
-                               std::pair<int64_t, TraceBuilder*>(correlation, nullptr));
-    if (list == wanted.end() || first == list->second.end() || first->first != correlation) {
+    const Wanted& of_process = list == wanted.end() ? none : list->second;
+    const auto [first, last] = std::equal_range(of_process.begin(), of_process.end(),
+                                                Launched{correlation, nullptr}, by_correlation);
+    if (first == last) {
       from.dropped.add("call of CUDA that put nothing on a GPU");
       continue;
     }
     const auto span = read_span(rows.integer(0), rows.integer(1), "call of CUDA", from.dropped);
     if (!span) continue;
-    for (auto at = first; at != list->second.end() && at->first == correlation; ++at)
-      at->second->add_launch(correlation, thread, *span);
+    for (auto at = first; at != last; ++at) at->gpu->add_launch(correlation, thread, *span);
   }
   return rows.finish();
 }

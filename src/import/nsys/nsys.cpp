@@ -106,6 +106,7 @@ base::Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std
         "{}: is an SQLite file, but neither a Run nor an export of Nsight Systems: it has none of "
         "the tables CUPTI_ACTIVITY_KIND_KERNEL, NVTX_EVENTS, StringIds, ...",
         file));
+  ERGOMETER_TRY(NsysTable(db, file, "StringIds", {{"id", true}, {"value", true}}).finish());
   NsysExport from(db, file);
   ERGOMETER_TRY(read_nsys_gpu_work(from));
   ERGOMETER_TRY(read_nsys_launches(from));

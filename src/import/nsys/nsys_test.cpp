@@ -242,6 +242,8 @@ TEST(Nsys, SaysWhatIsMissing) {
             "deviceId");
   EXPECT_EQ(error_of("CREATE TABLE NVTX_EVENTS (start, end)"),
             "job.sqlite: table NVTX_EVENTS: column 'eventType' is missing; found: start, end");
+  EXPECT_EQ(error_of("CREATE TABLE StringIds (id, text)"),
+            "job.sqlite: table StringIds: column 'value' is missing; found: id, text");
 }
 
 TEST(Nsys, DamagedPagesAreAnError) {

@@ -19,29 +19,24 @@ run::WorkGraph read(const std::string& nodes, const std::string& file = "et_rank
 }
 
 // 512 x 1024 by 1024 x 256: 2 x 512 x 1024 x 256 operations.
-constexpr const char* kFlat = R"({
+constexpr const char* kFlat = R"json({
   "name": "aten::addmm", "id": 14, "rf_id": 5, "parent": 9, "seq_id": 661, "tid": 1, "fw_tid": 0,
-  "inputs": [[7,8,0,256,4,"cuda:0"],[3,4,0,524288,4,"cuda:0"],[13,6,0,262144,4,"cuda:0"],1,true],
-  "input_shapes": [[256],[512,1024],[1024,256],[],[]],
-  "input_types": ["Tensor(float)","Tensor(float)","Tensor(c10::BFloat16)","Int","Bool"],
-  "outputs": [[18,19,0,131072,4,"cuda:0"]], "output_shapes": [[512,256]], "output_types": []
-})";
+  "inputs": [[7,8,0,256,4,"cuda:0"], [3,4,0,524288,4,"cuda:0"], [13,6,0,262144,4,"cuda:0"], 1, true],
+  "input_shapes": [[256], [512,1024], [1024,256], [], []],
+  "input_types": ["Tensor(float)", "Tensor(float)", "Tensor(c10::BFloat16)", "Int", "Bool"],
+  "outputs": [[18,19,0,131072,4,"cuda:0"]], "output_shapes": [[512,256]], "output_types": []})json";
 
-constexpr const char* kChakra = R"({
+constexpr const char* kChakra = R"json({
   "id": 14, "name": "aten::addmm", "ctrl_deps": 9,
-  "inputs": {"values": [[7,8,0,256,4,"cuda:0"],[3,4,0,524288,4,"cuda:0"],[13,6,0,262144,4,"cuda:0"],1,true],
-             "shapes": [[256],[512,1024],[1024,256],[],[]],
-             "types": ["Tensor(float)","Tensor(float)","Tensor(c10::BFloat16)","Int","Bool"], "strides": []
-}
-,
-    "outputs"
-    : {"values" : [[ 18, 19, 0, 131072, 4, "cuda:0" ]], "shapes" : [[ 512, 256 ]], "types" : []},
-      "attrs" : [
-        {"name" : "rf_id", "type" : "uint64", "value" : 5},
-        {"name" : "seq_id", "type" : "int64", "value" : 661},
-        {"name" : "tid", "type" : "uint64", "value" : 1}
-      ]
-})";
+  "inputs": {
+    "values": [[7,8,0,256,4,"cuda:0"], [3,4,0,524288,4,"cuda:0"], [13,6,0,262144,4,"cuda:0"], 1, true],
+    "shapes": [[256], [512,1024], [1024,256], [], []],
+    "types": ["Tensor(float)", "Tensor(float)", "Tensor(c10::BFloat16)", "Int", "Bool"],
+    "strides": []},
+  "outputs": {"values": [[18,19,0,131072,4,"cuda:0"]], "shapes": [[512,256]], "types": []},
+  "attrs": [{"name": "rf_id", "type": "uint64", "value": 5},
+            {"name": "seq_id", "type": "int64", "value": 661},
+            {"name": "tid", "type": "uint64", "value": 1}]})json";
 
 TEST(ExecutionTrace, ReadsBothFormsAlike) {
   for (const char* node : {kFlat, kChakra}) {
@@ -168,9 +163,41 @@ TEST(LinkOperators, BySequenceWhereItIsUnique) {
   link_operators(ranks, graphs);
   EXPECT_EQ(graphs[0].linked, 0);
   ranks[0].operators[2].sequence = 662;
+  graphs[0].linked = -1;
   link_operators(ranks, graphs);
   EXPECT_EQ(graphs[0].linked, 1);
   EXPECT_NE(ranks[0].operators[0].shapes, run::GpuEvent::kNone);
+}
+
+// The profiler saw another step: no id is the same. Of both names there are as many in both files.
+TEST(LinkOperators, ByOrderWhereNoIdIsTheSame) {
+  const auto node = [](int id, const std::string& name, int columns) {
+    return R"({"id": )" + std::to_string(id) + R"(, "name": ")" + name + R"(", "rf_id": )" +
+           std::to_string(id) + R"(, "seq_id": -1, "input_shapes": [[)" + std::to_string(columns) +
+           R"json(]], "input_types": ["Tensor(float)"]})json";
+  };
+  run::RankTrace trace;
+  trace.rank = 2;
+  trace.names = {"aten::mm", "aten::add", "aten::t"};
+  trace.operators = {{.name = 0, .record_function_id = 90, .start_ns = 10},
+                     {.name = 1, .start_ns = 20},
+                     {.name = 0, .record_function_id = 91, .start_ns = 30},
+                     {.name = 2, .start_ns = 40}};
+  std::vector<run::RankTrace> ranks = {trace};
+  // In the file, callers stand behind what they call: `rf_id` tells the order.
+  std::vector<run::WorkGraph> graphs = {
+      read(node(4, "aten::mm", 40) + "," + node(1, "aten::mm", 10) + "," +
+           node(2, "aten::add", 20) + "," + node(5, "aten::t", 5) + "," + node(6, "aten::t", 6))};
+  link_operators(ranks, graphs);
+  EXPECT_EQ(graphs[0].linked, 3);
+  const auto shapes = [&](size_t i) {
+    const uint32_t name = ranks[0].operators[i].shapes;
+    return name == run::GpuEvent::kNone ? "" : ranks[0].names[name];
+  };
+  EXPECT_EQ(shapes(0), "[[10]]");
+  EXPECT_EQ(shapes(1), "[[20]]");
+  EXPECT_EQ(shapes(2), "[[40]]");
+  EXPECT_EQ(shapes(3), "");  // two there, one here
 }
 
 TEST(LinkOperators, KeepsWhatTheProfilerNotedAndOtherRanksApart) {

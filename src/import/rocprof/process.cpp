@@ -101,11 +101,9 @@ std::map<int64_t, TraceBuilder> RocprofProcess::place_work() {
 
 /// Of calls that put nothing on this GPU none are kept, for a process may have many GPUs.
 void RocprofProcess::add_launches(TraceBuilder& gpu) const {
-  std::vector<int64_t> wanted;
-  for (const run::GpuEvent& event : gpu.trace.events) wanted.push_back(event.correlation);
-  std::sort(wanted.begin(), wanted.end());
+  const std::vector<int64_t> wanted = gpu.correlations();
   for (const Call& call : launches_)
-    if (call.correlation >= 0 && std::binary_search(wanted.begin(), wanted.end(), call.correlation))
+    if (std::binary_search(wanted.begin(), wanted.end(), call.correlation))
       gpu.add_launch(call.correlation, call.thread, call.span);
 }
 

@@ -280,7 +280,8 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
 base::Result<bool> Reader::read_database(const std::string& path, const std::string& name) {
   if (run::is_run_file(path)) {
     auto log = run::read_device_log(path);
-    if (!log || !run::has_log(*log)) return true;
+    // A recording may have been killed before its first reading.
+    if (!log || (!run::has_log(*log) && log->source != "recorded")) return true;
     begin_telemetry(name);
     log_.add_log(std::move(*log));
     return run::has_traces(path);

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "import/telemetry/charllm_name.h"
+
 namespace ergometer::importer {
 namespace {
 
@@ -15,7 +17,7 @@ const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/telemetry/";
 
 run::DeviceLog parse(const std::string& text, const std::string& file = "t.csv",
                      bool repair = false) {
-  auto log = parse_telemetry(text, file, {repair});
+  auto log = parse_telemetry(text, file, {.repair = repair});
   EXPECT_TRUE(log) << (log ? "" : log.error().message);
   return log ? *std::move(log) : run::DeviceLog{};
 }
@@ -248,6 +250,75 @@ TEST(CharLlm, NvlinkIsLink0) {
   EXPECT_TRUE(log.devices.at(0).find(Metric::kNvlinkReceived)->partial);
   EXPECT_EQ(values(log, 0, Metric::kNvlinkReceived), (Values{1024, 3072}));
   EXPECT_NE(log.notes.at(0).find("link 0"), std::string::npos);
+}
+
+TEST(CharLlm, ACounterThatBeganAgainIsNoTurn) {
+  // 2^32 - 1000 KiB in a second would be 4.4 TB/s over one link.
+  const run::DeviceLog log = parse("1689329566,1000\n1689329567,2000\n1689329568,1000\n",
+                                   "nvlink_tx_throughput_0.csv", true);
+  EXPECT_EQ(values(log, 0, Metric::kNvlinkSent), (Values{1024000, 2048000, 1024000}));
+  EXPECT_NE(log.notes.at(1).find("began again"), std::string::npos);
+}
+
+/// The folder's README works every number out.
+TEST(CharLlm, AFolderWithEveryDefect) {
+  const std::string folder = ERGOMETER_SOURCE_DIR "/tests/data/charllm/results";
+  auto telemetry = read_telemetry({folder}, {.repair = true, .nvlink_links = 18});
+  ASSERT_TRUE(telemetry) << telemetry.error().message;
+  const auto find = [&](run::DeviceKind kind, int64_t index) -> const run::Device& {
+    for (const run::Device& d : telemetry->log.devices)
+      if (d.kind == kind && (kind == run::DeviceKind::kGpu ? d.rank : d.index) == index) return d;
+    ADD_FAILURE() << run::kind_name(kind) << ' ' << index;
+    return telemetry->log.devices.front();
+  };
+  const auto gained = [](const run::Series* series) {
+    return series->samples.back().value - series->samples.front().value;
+  };
+  const run::Device& rank_0 = find(run::DeviceKind::kGpu, 0);
+  EXPECT_DOUBLE_EQ(gained(rank_0.find(Metric::kPcieSent)), 12.0e9);
+  EXPECT_DOUBLE_EQ(gained(rank_0.find(Metric::kNvlinkSent)), 4096000000);
+  EXPECT_EQ(rank_0.find(Metric::kNvlinkSent)->links, 18);
+  EXPECT_EQ(find(run::DeviceKind::kGpu, 3).find(Metric::kPower)->samples.size(), 9U);
+  const run::Device& node = find(run::DeviceKind::kNode, 0);
+  for (const run::Sample& sample : node.find(Metric::kCpuUtilization)->samples)
+    EXPECT_NEAR(sample.value, 50, 1e-6);
+  EXPECT_EQ(node.find(Metric::kMemoryUsed)->samples.front().value, 1099511627776.0);
+  EXPECT_EQ(find(run::DeviceKind::kCpu, 0).find(Metric::kCpuTemperature)->samples.front().value,
+            55);
+  EXPECT_EQ(gained(find(run::DeviceKind::kPort, 0).find(Metric::kNetSent)), 16000);
+  EXPECT_NE(telemetry->job_json.find(R"("ep": 8)"), std::string::npos);
+  EXPECT_EQ(telemetry->rest, std::vector<std::string>{folder});  // it holds traces too
+}
+
+TEST(CharLlm, WithoutRepairWhatIsWrongIsLeftOut) {
+  const auto telemetry = read_telemetry({ERGOMETER_SOURCE_DIR "/tests/data/charllm/results"}, {});
+  ASSERT_TRUE(telemetry) << telemetry.error().message;
+  EXPECT_EQ(telemetry->job_json, "");
+  for (const run::Device& device : telemetry->log.devices)
+    if (device.kind == run::DeviceKind::kNode) {
+      EXPECT_EQ(device.find(Metric::kMemoryUsed), nullptr);
+    }
+  EXPECT_EQ(dropped(telemetry->log, "holds the memory there is"), 9);
+}
+
+TEST(CharLlm, LabelsAreSwappedInH200TrainingAlone) {
+  EXPECT_EQ(charllm_swapped_config("r/mixtral-8x7b/mixtral-8x7b_2_01000/gpu_power_0.csv").layout,
+            "EP4-TP2-PP1-DP16");
+  for (const char* path : {"r/mixtral-8x22b/mixtral-8x22b_1_00000/gpu_power_0.csv",
+                           "optimization-sweep-h100/mixtral-8x7b_1_00000/gpu_power_0.csv",
+                           "lora/mixtral-8x7b_1_mbs1/gpu_power_0.csv", "gpu_power_0.csv", ""})
+    EXPECT_EQ(charllm_swapped_config(path).name, "") << path;
+}
+
+TEST(CharLlm, NamesOfNodesFiles) {
+  const CharllmNodeFile labelled = charllm_node_file("a/system_cpu_idle_rank_8_id_12.csv");
+  EXPECT_EQ(labelled.metric, "cpu_idle");
+  EXPECT_EQ(labelled.rank, 8);
+  EXPECT_EQ(labelled.label, "12");
+  EXPECT_EQ(charllm_node_file("system_memory_free_24.csv").rank, 24);
+  for (const char* path :
+       {"gpu_power_0.csv", "system_", "system_x.csv", "system_x_rank_y_id_0.csv"})
+    EXPECT_EQ(charllm_node_file(path).metric, "") << path;
 }
 
 TEST(Telemetry, GzipFoldersAndWhatIsLeft) {

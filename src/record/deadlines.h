@@ -6,11 +6,11 @@
 namespace ergometer::record {
 
 /// Points in time a period apart, counted from the start so that no error adds up.
-class Pace {
+class Deadlines {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Pace(Clock::time_point start, double period_s) : start_(start), period_s_(period_s) {}
+  Deadlines(Clock::time_point start, double period_s) : start_(start), period_s_(period_s) {}
 
   Clock::time_point next() const { return at(tick_); }
   /// Goes on to the next point, or, where that is a period ago, to the latest that has passed.

@@ -1,0 +1,248 @@
+#include "search/block_costs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/timeline.h"
+#include "plan/plan.h"
+#include "search/link_demand.h"
+#include "workload/graphs.h"
+
+namespace ergometer::search {
+namespace {
+
+using workload::GroupKind;
+using workload::Item;
+using workload::Operator;
+using workload::OperatorKind;
+using workload::Pass;
+using workload::Stream;
+
+constexpr std::string_view kCountsToHost = "moe_counts_to_host";
+
+const plan::GroupPlacement& where(const Placements& placements, const Operator& op) {
+  static const plan::GroupPlacement kAlone;
+  return op.kind == OperatorKind::kCollective ? placements[static_cast<size_t>(op.group)] : kAlone;
+}
+
+/// One layer of every kind, on one stage, one micro batch, nothing of data parallelism: the
+/// smallest job whose program has the blocks' side streams.
+spec::Job smallest(const spec::Job& job) {
+  spec::Job small = job;
+  std::vector<spec::Layer> kinds;
+  for (const spec::Layer& layer : job.model.layers)
+    if (std::find(kinds.begin(), kinds.end(), layer) == kinds.end()) kinds.push_back(layer);
+  // Two of each: what runs beside what at a block's border shows.
+  small.model.layers.clear();
+  for (const spec::Layer& layer : kinds) small.model.layers.insert(small.model.layers.end(), 2, layer);
+  spec::Parallelism& p = small.parallelism;
+  small.gpus = job.stage_ranks();
+  p.pp = p.vpp = 1;
+  p.schedule = spec::Schedule::kOneFOneB;
+  p.zero_stage = 0;
+  p.fsdp = false;
+  p.stage_layers.clear();
+  p.first_stage_layers = p.last_stage_layers = 0;
+  p.embedding_counts_as_layer = p.loss_counts_as_layer = false;
+  spec::Training& t = small.training;
+  t.global_batch = t.micro_batch * p.dp;
+  t.overlap_grad_reduce = t.overlap_param_gather = t.overlap_expert_parallel = false;
+  t.recompute_layers = 0;
+  return small;
+}
+
+bool has_side_streams(const workload::Workload& workload) {
+  for (const workload::Block& block : workload.blocks)
+    for (const auto* list : {&block.forward, &block.backward})
+      for (const Item& item : *list)
+        if (item.kind == Item::Kind::kOperator && item.stream != Stream::kCompute) return true;
+  return false;
+}
+
+/// How contention stretches every operator of the workload: the mean over where the smallest job's
+/// program runs it.
+std::vector<double> stretches(const spec::Job& job, const cost::CostModel& model,
+                              const workload::Workload& workload, const Placements& placements) {
+  std::vector<double> stretch(workload.operators.size(), 1.0);
+  // Rings of hundreds of ranks have thousands of steps, of which each pair would be looked at.
+  constexpr size_t kMostOperators = 1000;
+  if (!has_side_streams(workload) || workload.operators.size() > kMostOperators) return stretch;
+  const spec::Job small = smallest(job);
+  const workload::Workload lowered = workload::lower(small);
+  plan::Plan plan = plan::make_plan(small, lowered);
+  for (size_t i = 0; i < plan.operators.size(); ++i)
+    if (plan.operators[i].kind == OperatorKind::kCollective)
+      plan.placements[0][i] = where(placements, plan.operators[i]);
+  const cost::CostTable costs = cost::price_plan(model, plan, small);
+  const engine::Stretch settled = engine::settle_contention(small, plan, model, costs);
+  if (settled.empty()) return stretch;
+  std::vector<double> sums(plan.operators.size()), counts(plan.operators.size());
+  for (size_t i = 0; i < plan.roles[0].program.size(); ++i) {
+    const int32_t op = plan.roles[0].program[i].op;
+    if (op < 0) continue;
+    sums[static_cast<size_t>(op)] += static_cast<double>(settled[0][i]);
+    counts[static_cast<size_t>(op)] += 1;
+  }
+  // Layers of one kind share a block, so both workloads have the same operators in the same order.
+  for (size_t i = 0; i < stretch.size() && i < sums.size(); ++i)
+    if (counts[i] > 0) stretch[i] = sums[i] / counts[i];
+  return stretch;
+}
+
+/// A stream's readiness by what it came from: the compute stream at the start, or the host.
+struct Ready {
+  double from_t = MaxPlus::kNever, from_h = MaxPlus::kNever;
+  void raise(const Ready& other) {
+    from_t = std::max(from_t, other.from_t);
+    from_h = std::max(from_h, other.from_h);
+  }
+};
+
+class PassCosts {
+ public:
+  PassCosts(const spec::Job& job, const cost::CostModel& model, const cost::EnergyModel* energy,
+            const Placements& placements, const workload::Workload& workload)
+      : node_(job.cluster.node), model_(model), energy_(energy), placements_(placements), workload_(workload) {
+    table_.launch_s = model.launch_s();
+    table_.captured_launch_s = model.captured_launch_s();
+    table_.expert_cast_s = model.expert_cast_s();
+    table_.collective_launch_s = model.collective_launch_s();
+    table_.tensor_collective_s = model.tensor_collective_s();
+    table_.backward_launch = model.backward_launch();
+    data_demand_ = data_demand();
+    collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
+    const std::vector<double> stretch = stretches(job, model, workload, placements);
+    for (size_t i = 0; i < workload.operators.size(); ++i) {
+      const Operator& op = workload.operators[i];
+      cost::Price price = model.price(op, where(placements, op));
+      price.fixed_s *= stretch[i];
+      price.clocked_s *= stretch[i];
+      prices_.push_back(price);
+    }
+  }
+
+  /// `keep`: which operators run.
+  template <class Keep>
+  PassCost of(const std::vector<Item>& items, Keep keep) const {
+    std::array<Ready, workload::kStreamCount> streams;
+    Ready host{MaxPlus::kNever, 0};
+    streams[0] = {0, MaxPlus::kNever};
+    PassCost cost;
+    Beside beside;
+    for (const Item& item : items) {
+      Ready& stream = streams[static_cast<size_t>(item.stream)];
+      if (item.kind == Item::Kind::kJoin) {
+        stream.raise(streams[static_cast<size_t>(item.on)]);
+        continue;
+      }
+      const Operator& op = workload_.operators[static_cast<size_t>(item.op)];
+      if (!keep(op)) continue;
+      const cost::Price& price = prices_[static_cast<size_t>(item.op)];
+      stream.raise(host);
+      stream.from_t += price.seconds();
+      stream.from_h += price.seconds();
+      const double host_s = table_.host_s(op);
+      host.from_t += host_s;
+      host.from_h += host_s;
+      if (op.name == kCountsToHost) host.raise(streams[0]);
+      add(op, price, item.stream, cost, beside);
+    }
+    cost.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
+    if (cost.time.tt <= 0) return cost;
+    const double whole_s = std::max(cost.time.tt, cost.compute_s);
+    const double idle_s = whole_s - cost.compute_s;
+    // Transfers of the block's own beside its kernels fall behind too.
+    cost.slow_data = std::max((beside.data_s + idle_s) / whole_s, beside.side_slow_s / whole_s);
+    cost.slow_transfer = (beside.transfer_s + idle_s) / whole_s;
+    cost.slows_data = 1 + std::min(whole_s, beside.slows_data_s) / whole_s;
+    return cost;
+  }
+
+ private:
+  /// What the pass would be beside other collectives, summed over its operators.
+  struct Beside {
+    double data_s = 0, transfer_s = 0;  ///< the compute stream's work beside them
+    double side_slow_s = 0;             ///< the side streams' collectives beside them
+    double slows_data_s = 0;            ///< what they fall behind meanwhile
+  };
+
+  void add(const Operator& op, const cost::Price& price, Stream stream, PassCost& cost,
+           Beside& beside) const {
+    if (energy_ != nullptr) cost.energy += energy_->energy(op, where(placements_, op));
+    const double seconds = price.seconds();
+    const bool is_collective = op.kind == OperatorKind::kCollective;
+    const LinkDemand own = link_demand(node_, op, where(placements_, op), seconds);
+    const double slow = is_collective
+                            ? stretch_beside(own, data_demand_)
+                            : model_.compute_slowdown(op, collective(GroupKind::kData));
+    const double slows =
+        is_collective ? stretch_beside(data_demand_, own) : collective_slowdown_;
+    beside.slows_data_s += (slows - 1) * seconds;
+    if (stream != Stream::kCompute) {
+      beside.side_slow_s += seconds * slow;
+      return;
+    }
+    cost.compute_s += seconds;
+    cost.clocked_s += price.clocked_s;
+    const bool exchange = is_collective && op.group == GroupKind::kExpert &&
+                          op.collective == workload::CollectiveKind::kAllToAll;
+    if (exchange) cost.expert_s += seconds;
+    beside.data_s += seconds * slow;
+    beside.transfer_s +=
+        seconds * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
+  }
+
+  /// A large reduction of gradients, as data parallelism sends it.
+  LinkDemand data_demand() const {
+    constexpr double kBytes = 160e6;
+    Operator op = collective(GroupKind::kData);
+    op.comm_bytes = kBytes;
+    const plan::GroupPlacement& there = where(placements_, op);
+    return there.size > 1 ? link_demand(node_, op, there, model_.price(op, there).seconds())
+                          : LinkDemand{};
+  }
+
+  static const Operator& collective(GroupKind group) {
+    static const std::array<Operator, 2> kOperators = [] {
+      std::array<Operator, 2> made;
+      for (Operator& op : made) op.kind = OperatorKind::kCollective;
+      made[0].collective = workload::CollectiveKind::kReduceScatter;
+      made[0].group = GroupKind::kData;
+      made[1].collective = workload::CollectiveKind::kSendRecv;
+      made[1].group = GroupKind::kPipeline;
+      return made;
+    }();
+    return kOperators[group == GroupKind::kPipeline ? 1 : 0];
+  }
+
+  const spec::Node& node_;
+  const cost::CostModel& model_;
+  const cost::EnergyModel* energy_;
+  const Placements& placements_;
+  const workload::Workload& workload_;
+  cost::CostTable table_;
+  double collective_slowdown_ = 1;
+  LinkDemand data_demand_;
+  std::vector<cost::Price> prices_;
+};
+
+}  // namespace
+
+BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
+                       const cost::EnergyModel* energy, const Placements& placements) {
+  BlockCosts costs;
+  costs.workload = workload::lower(job);
+  const PassCosts passes(job, model, energy, placements, costs.workload);
+  const auto all = [](const Operator&) { return true; };
+  const auto weight = [](const Operator& op) { return op.pass == Pass::kWeight; };
+  const auto input = [](const Operator& op) { return op.pass != Pass::kWeight; };
+  for (const workload::Block& block : costs.workload.blocks)
+    costs.blocks.push_back({.forward = passes.of(block.forward, all),
+                            .recompute = passes.of(block.recompute, all),
+                            .backward = passes.of(block.backward, all),
+                            .input_grad = passes.of(block.backward, input),
+                            .weight_grad = passes.of(block.backward, weight)});
+  return costs;
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "cost/cost.h"
+#include "cost/energy.h"
+#include "plan/placement.h"
+#include "search/max_plus.h"
+#include "spec/job.h"
+#include "workload/workload.h"
+
+namespace ergometer::search {
+
+/// One pass of a block over one micro batch on one rank.
+struct PassCost {
+  MaxPlus time;
+  double compute_s = 0;      ///< of it, kernels on the compute stream
+  double clocked_s = 0;      ///< of it, what follows the GPU's clock
+  double expert_s = 0;       ///< of it, exchanges between experts in line
+  double slow_data = 1;      ///< how much longer it takes beside data parallelism's collectives
+  double slows_data = 1;     ///< how much longer those then take
+  double slow_transfer = 1;  ///< the same beside a pipeline transfer
+  physics::Energy energy;
+};
+
+struct BlockCost {
+  PassCost forward, recompute;
+  PassCost backward;                ///< of inputs and weights together
+  PassCost input_grad, weight_grad; ///< apart, for zero-bubble schedules
+};
+
+/// What every block of a job costs on one rank: the operators, prices and contention of the engine,
+/// summed once for all candidates that share them.
+struct BlockCosts {
+  workload::Workload workload;
+  std::vector<BlockCost> blocks;  ///< as in the workload
+};
+
+/// Where the groups lie that blocks talk in, by `workload::GroupKind`.
+using Placements = std::vector<plan::GroupPlacement>;
+
+/// `job`: any candidate; only what blocks see of it matters. `energy`: may be null.
+BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
+                       const cost::EnergyModel* energy, const Placements& placements);
+
+}  // namespace ergometer::search

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "plan/stages.h"
+#include "search/block_costs.h"
+#include "search/data_costs.h"
+#include "search/data_lane.h"
+
+namespace ergometer::search {
+
+// Data parallelism's collectives beside a chunk's blocks, block by block, as the plan issues them.
+// All play on `lane` from its moment on; the chunk's blocks alone would take the sum of their times.
+
+/// A first forward that gathers parameters bucket by bucket, one ahead.
+void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                  const std::vector<DataCosts::Bucket>& buckets, bool issued_before,
+                  DataLane& lane);
+/// A last backward that reduces gradients bucket by bucket; `weights_apart`: only its part that
+/// makes the weights' gradients.
+void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                  const std::vector<DataCosts::Bucket>& buckets, bool weights_apart,
+                  DataLane& lane);
+/// Forward and backward whose parameters are gathered and gradients scattered block by block.
+void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                   const std::vector<DataCosts::Unit>& units, DataLane& lane);
+void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                    const std::vector<DataCosts::Unit>& units, DataLane& lane);
+
+/// Calls `visit(index, recomputed)` for the chunk's blocks, last one first.
+template <class Visit>
+void backwards(const BlockCosts& costs, const plan::Chunk& chunk, Visit visit) {
+  int64_t recomputable = 0;
+  const auto repeats = [&](size_t i) {
+    return !costs.workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
+  };
+  for (size_t i = 0; i < chunk.blocks.size(); ++i) recomputable += repeats(i) ? 1 : 0;
+  for (size_t i = chunk.blocks.size(); i-- > 0;) {
+    if (repeats(i)) --recomputable;
+    visit(i, repeats(i) && recomputable < chunk.recomputed_blocks);
+  }
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+
+namespace ergometer::search {
+
+/// A rank's compute stream and, beside it, its stream of data-parallel collectives: one collective
+/// after the other, in order of issue. While both are at work each is slower than alone, by the
+/// factors of the engine's contention.
+class DataLane {
+ public:
+  /// A collective that may start now. Returns a mark to wait for.
+  double issue(double alone_s) { return issued_s_ += alone_s; }
+  /// Work that takes `alone_s` alone, and `slowdown` times that beside a collective, which then
+  /// takes `collective` times as long.
+  void compute(double alone_s, double slowdown, double collective) {
+    const double beside_s = std::min(alone_s * slowdown, left_s() * collective);
+    done_s_ += beside_s / collective;
+    now_s_ += beside_s + alone_s - beside_s / slowdown;
+  }
+  /// The compute stream waits for the collective of `mark`.
+  void wait(double mark) {
+    const double waits_s = std::max(0.0, mark - done_s_);
+    now_s_ += waits_s;
+    done_s_ += waits_s;
+  }
+  double now_s() const { return now_s_; }
+  double left_s() const { return std::max(0.0, issued_s_ - done_s_); }
+
+ private:
+  double now_s_ = 0, issued_s_ = 0, done_s_ = 0;
+};
+
+}  // namespace ergometer::search

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "search/data_costs.h"
+#include "search/memory_estimate.h"
+#include "search/parts.h"
+#include "search/pipeline_time.h"
+#include "search/power_estimate.h"
+
+namespace ergometer::search {
+
+/// What the closed form says of a candidate.
+struct Estimate {
+  double step_s = 0;
+  double energy_j = 0;  ///< of the cluster, for one step; 0: nothing is known of its power
+  double gpu_w = 0, max_gpu_c = 0;
+  double memory_bytes = 0;  ///< of the stage that needs most, as `plan::memory` says it
+};
+
+/// Estimates candidates of one layout after the other. See docs/models/search.md for the formulas.
+///
+///   estimator.set_layout(layout);
+///   estimator.set_passes(overlap, recomputations);      // at most kLanes
+///   for (size_t i ...) if (estimator.fits(i, data)) estimator.estimate(i, data);
+class Estimator {
+ public:
+  explicit Estimator(const Space& space);
+
+  /// An error: the catalog cannot price this layout.
+  base::Result<void> set_layout(const Layout& layout);
+  void set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations);
+
+  double memory_bytes(size_t pass, const DataOption& data);
+  bool fits(size_t pass, const DataOption& data);
+  /// Time that no candidate of this pass can go below, from its kernels alone.
+  double least_step_s(size_t pass, const DataOption& data) const;
+  Estimate estimate(size_t pass, const DataOption& data);
+  /// All in one: for a single candidate.
+  base::Result<Estimate> estimate(const Candidate& candidate);
+
+ private:
+  /// A chunk's passes over one micro batch, sums over its blocks.
+  struct ChunkPass {
+    MaxPlus forward, backward, input_grad, weight_grad;
+    double expert_forward_s = 0, expert_backward_s = 0;
+    double compute_s = 0, clocked_s = 0;
+    double slow_transfer = 1;
+    physics::Energy energy;
+  };
+  /// Overlapped gradients, by stage kind: what they add to the stage's last backwards, and what is
+  /// still to be sent behind them.
+  struct Reduced {
+    bool ready = false;
+    std::vector<double> slow_s, left_s;
+  };
+  /// One recomputation under the overlap at hand, with or without FSDP.
+  struct Pass {
+    Candidate candidate;
+    const BlockCosts* blocks = nullptr;
+    const Division* division = nullptr;
+    std::vector<ChunkPass> chunks;     ///< by chunk kind
+    std::vector<double> activations;   ///< peak by stage kind
+    physics::Energy micro_batch_energy;  ///< mean over stages
+    double clocked_s = 0;                ///< in a step, of the stage that has most
+    double busiest_s = 0;                ///< kernels in a step, of the stage that has most
+    std::array<Reduced, 2> reduced;      ///< ZeRO 0 and 1
+  };
+  /// What a whole family of data options shares: kBucketed is ZeRO 0 and 1.
+  enum Family : uint8_t { kBucketed, kScattering, kGathering, kFsdpFamily };
+  static constexpr int kFamilies = 4;
+  static Family family(Sharding sharding);
+  struct FamilyTimes {
+    bool ready = false;
+    PipelineEnds ends;
+    std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
+  };
+  struct SavedData {
+    std::optional<DataOption> option;
+    std::vector<DataCosts> by_kind;  ///< by stage kind
+    physics::Energy energy;          ///< of a step, mean over stages, without units
+    physics::Energy unit_energy;     ///< of a micro batch
+  };
+  struct SavedStates {
+    bool ready = false;
+    std::vector<double> states, step, buffers;  ///< by stage kind
+  };
+
+  Pass& pass(size_t i, Family family);
+  const Ranks& ranks_of(Sharding sharding) const {
+    return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
+  }
+  spec::Job& job_of(const Candidate& candidate);
+  void fill_pass(Pass& pass);
+  ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
+  void fill_activations(Pass& pass);
+  void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward,
+               MaxPlus& backward) const;
+  const SavedData& data_of(const DataOption& data);
+  const SavedStates& states_of(Sharding sharding);
+  const FamilyTimes& times(Family family);
+  std::vector<TransferCost> transfers_beside() const;
+  void set_chunk_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
+  void set_scattered(size_t lane, const Pass& pass, size_t kind, double units_s,
+                     ChunkCosts& costs) const;
+  void find_transfers();
+  double gather_delay_s(const SavedData& data);
+  const Reduced& reduced(Pass& pass, const SavedData& data);
+  bool fits_exactly(const Pass& pass, const DataOption& data);
+
+  const Space& space_;
+  Parts parts_;
+  Holdings holdings_;
+  PipelineTimes pipelines_;
+  std::vector<std::optional<PowerEstimate>> power_;  ///< by base
+  double collective_slowdown_ = 1, transfer_slowdown_ = 1;
+
+  Layout layout_;
+  const Ranks *ranks_ = nullptr, *fsdp_ranks_ = nullptr;
+  spec::Job job_, fsdp_job_;
+  int32_t jobs_base_ = -1;
+  const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
+  const BlockCosts* blocks_ = nullptr;  ///< of the layout without overlap or recomputation
+  std::vector<SavedData> data_;
+  std::vector<TransferCost> transfers_;
+  physics::Energy transfer_energy_;
+  int64_t micro_batches_ = 1;
+  double capacity_ = 0;
+
+  Overlap overlap_;
+  std::vector<Pass> passes_, fsdp_passes_;
+  size_t pass_count_ = 0;
+  bool fsdp_filled_ = false;
+  double gather_delay_s_ = -1;
+  double scattered_share_ = 0;  ///< of the time, that gradients are scattered
+  std::array<SavedStates, 5> states_;
+  std::array<FamilyTimes, kFamilies> times_;
+  std::vector<ChunkCosts> chunk_costs_;
+};
+
+}  // namespace ergometer::search

@@ -1,0 +1,101 @@
+#include "search/parts.h"
+
+#include "plan/placement_cache.h"
+
+namespace ergometer::search {
+namespace {
+
+using workload::GroupKind;
+
+/// The groups that blocks talk in.
+constexpr std::array kBlockGroups = {GroupKind::kTensor, GroupKind::kContext, GroupKind::kExpert,
+                                     GroupKind::kExpertTensor};
+
+double number(int64_t value) { return static_cast<double>(value); }
+
+void add(const plan::GroupPlacement& placement, std::vector<double>& key) {
+  key.insert(key.end(), {number(placement.size), number(placement.nodes),
+                         number(placement.ranks_per_node), placement.nic_bytes_per_s,
+                         number(placement.tiers)});
+}
+
+}  // namespace
+
+base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
+  const Key key = {number(layout.base), number(layout.tp), number(layout.cp), number(layout.pp),
+                   number(layout.ep),   number(layout.etp), number(fsdp)};
+  std::unique_ptr<Ranks>& found = ranks_[key];
+  if (found) return found.get();
+  Candidate candidate;
+  candidate.layout = layout;
+  if (fsdp) candidate.data.sharding = Sharding::kFsdp;
+  const spec::Job job = space_.job(candidate);
+  ERGOMETER_ASSIGN(cost::CostModel model, cost::CostModel::make(job));
+  auto made = std::make_unique<Ranks>(Ranks{std::move(model), {}, {}, {}});
+  if (auto energy = cost::EnergyModel::make(job)) made->energy = std::move(*energy);
+  plan::PlacementCache cache(job);
+  for (int kind = 0; kind < workload::kGroupKindCount; ++kind) {
+    const auto group = static_cast<GroupKind>(kind);
+    // Groups of one rank lie nowhere in particular; pipeline neighbours are `links`.
+    const bool experts = job.model.experts.count > 0;
+    const bool unused = group == GroupKind::kPipeline || plan::rank_group(job, group).size == 1 ||
+                        (group == GroupKind::kExpertData && !experts) ||
+                        (group == GroupKind::kEmbedding && layout.pp == 1);
+    made->placements.push_back(unused ? plan::GroupPlacement{} : cache.of(group, 0));
+  }
+  for (int64_t stage = 0; stage < layout.pp; ++stage)
+    made->links.push_back(cache.pipeline(stage, (stage + 1) % layout.pp));
+  found = std::move(made);
+  return found.get();
+}
+
+void Parts::trim() {
+  constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
+  if (ranks_.size() > kMostRanks) ranks_.clear();
+  if (blocks_.size() > kMostBlocks) blocks_.clear();
+  if (divisions_.size() > kMostDivisions) divisions_.clear();
+}
+
+const BlockCosts& Parts::blocks(const Candidate& candidate, const Ranks& ranks) {
+  const Layout& l = candidate.layout;
+  const spec::Job& job = space_.base_of(l).megatron;
+  const int64_t domain = job.cluster.domain_gpus;
+  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
+  // What blocks see of the job: sizes, kernels, where their groups lie, and whether the collectives
+  // beside them leave the domain.
+  Key key = {number(l.base),
+             number(l.tp),
+             number(l.cp),
+             number(l.ep),
+             number(l.etp),
+             number(l.micro_batch),
+             number(l.sequence_parallel),
+             number(l.pp > 1),
+             number(l.tp * l.cp * l.dp > domain),
+             number(job.gpus > domain),
+             number(candidate.recomputation.choice),
+             number(candidate.overlap.tensor),
+             number(candidate.overlap.shared_expert),
+             number(fsdp)};
+  for (const GroupKind kind : kBlockGroups) add(ranks.placements[static_cast<size_t>(kind)], key);
+  std::unique_ptr<BlockCosts>& found = blocks_[key];
+  if (!found)
+    found = std::make_unique<BlockCosts>(block_costs(space_.job(candidate), ranks.model,
+                                                     ranks.energy ? &*ranks.energy : nullptr,
+                                                     ranks.placements));
+  return *found;
+}
+
+const Division& Parts::division(const Candidate& candidate, const workload::Workload& workload) {
+  const Layout& l = candidate.layout;
+  const RecomputeChoice& choice =
+      space_.recomputations()[static_cast<size_t>(candidate.recomputation.choice)];
+  const bool full = choice.granularity == spec::Recompute::kFull;
+  const Key key = {number(l.base), number(l.pp), number(l.vpp), number(full ? 1 : 0),
+                   number(full ? candidate.recomputation.depth : 0)};
+  std::unique_ptr<Division>& found = divisions_[key];
+  if (!found) found = std::make_unique<Division>(make_division(space_.job(candidate), workload));
+  return *found;
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/max_plus.h"
+#include "spec/job.h"
+
+namespace ergometer::search {
+
+/// What a stage does in one slot of its schedule. A paired slot runs beside the slot of the other
+/// direction that precedes or follows it (expert transfers hide there).
+enum class Slot : uint8_t {
+  kForward,
+  kBackward,
+  kInputGrad,
+  kWeightGrad,
+  kPairedForward,
+  kPairedBackward
+};
+inline constexpr int kSlots = 6;
+
+/// The shape of a pipeline, without what its work costs.
+struct PipelineShape {
+  int64_t stages = 1, chunks = 1, micro_batches = 1;
+  spec::Schedule schedule = spec::Schedule::kOneFOneB;
+  bool overlap = false, sync = false;
+  auto operator<=>(const PipelineShape&) const = default;
+};
+
+/// The slots and transfers of all stages of a pipeline in an order in which they can be computed one
+/// by one: the plan's own schedule and its own transfers, slot by slot.
+struct PipelineScript {
+  enum class Kind : uint8_t { kRun, kLaneFollows, kSend, kReceive, kFollowLane, kSync };
+  struct Step {
+    Kind kind = Kind::kRun;
+    uint8_t lane = 0;
+    Slot slot = Slot::kForward;
+    bool forward = true;  ///< direction of a transfer
+    int32_t stage = 0, chunk = 0, message = 0;
+  };
+  std::vector<Step> steps;
+  PipelineShape shape;
+  int32_t messages = 0;
+};
+/// `job`: any job; only its settings of transfers matter.
+PipelineScript make_script(const spec::Job& job, const PipelineShape& shape);
+
+/// So many sets of costs are played side by side, for the processor's vector units.
+inline constexpr int kLanes = 8;
+using Batch = std::array<double, kLanes>;
+
+struct BatchCost {
+  Batch tt{}, th{}, ht{}, hh{};
+  /// Where gradients are scattered in every micro batch: seconds of them that a slot issues, that
+  /// much of them beside its own kernels, and how much longer either side takes beside the other.
+  Batch sent{}, beside{}, slow{}, slows{};
+  void set(int lane, const MaxPlus& cost);
+};
+
+/// What the slots of one chunk cost, by Slot.
+using ChunkCosts = std::array<BatchCost, kSlots>;
+
+struct TransferCost {
+  double send_s = 0;    ///< how long a message takes, on either side
+  double shared_s = 0;  ///< the same beside another one that takes the same way
+  double host_s = 0;    ///< to launch it
+};
+
+/// When every stage of the script has done all its slots. `costs`: [stage * chunks + chunk];
+/// `next`: by stage, the transfer to the following one (of the last stage: to the first).
+/// `scatters`: with the gradients that slots send; they end where the last of them is sent.
+/// `ends`: by stage.
+void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
+          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends);
+
+}  // namespace ergometer::search

@@ -1,0 +1,109 @@
+#include "search/power_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/fleet_heat.h"
+#include "engine/powered.h"
+
+namespace ergometer::search {
+namespace {
+
+constexpr int kPoints = 9;
+constexpr int kMostSettling = 200;
+constexpr double kSettledK = 0.01;
+/// Of a GPU's power, what its HBM turns into heat while such a node is settled (assumed; it only
+/// moves heat between two parts of one package).
+constexpr double kMemoryShare = 0.12;
+
+/// One node of the job's, all of its GPUs at work.
+spec::Job one_node(const spec::Job& job) {
+  spec::Job node = job;
+  node.gpus = std::min<int64_t>(job.gpus, job.cluster.node.gpus);
+  node.parallelism = {};
+  node.parallelism.dp = node.gpus;
+  return node;
+}
+
+}  // namespace
+
+std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
+  if (job.conditions.constant_clocks || !engine::has_power_data(job)) return {};
+  const auto fleet = engine::make_fleet(one_node(job));
+  if (!fleet) return {};
+  PowerEstimate estimate;
+  estimate.gpu_ = fleet->kind;
+  estimate.node_ = fleet->node;
+  estimate.limits_ = fleet->limits.front();
+  estimate.gpus_per_node_ = static_cast<double>(fleet->gpus_per_node);
+  estimate.nodes_ = static_cast<double>(job.nodes());
+  for (int i = 0; i < kPoints; ++i) {
+    const double share = static_cast<double>(i) / (kPoints - 1);
+    const double watts =
+        fleet->kind.idle_w + share * (fleet->kind.highest_cap_w - fleet->kind.idle_w);
+    engine::FleetHeat heat(*fleet, job.cluster.node);
+    engine::FleetStep step;
+    step.step_s = 1;
+    step.gpus.resize(static_cast<size_t>(fleet->gpus()));
+    for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu)
+      if (fleet->role[gpu] >= 0)
+        step.gpus[gpu] = {.mean_w = watts,
+                          .memory_w = kMemoryShare * watts,
+                          .clock_hz = fleet->kind.clocks.highest_hz,
+                          .effective_hz = fleet->kind.clocks.highest_hz};
+    for (int round = 0; round < kMostSettling; ++round) {
+      heat.settle(step);
+      if (round > 2 && heat.moved_k() < kSettledK) break;
+    }
+    Point point{.gpu_w = watts, .fans_w = heat.fans_w(0)};
+    for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
+      if (fleet->role[gpu] < 0) continue;
+      const double die_c = heat.surroundings().die_c[gpu];
+      point.mean_c += die_c / static_cast<double>(fleet->ranks);
+      point.max_c = std::max(point.max_c, die_c);
+    }
+    estimate.points_.push_back(point);
+  }
+  return estimate;
+}
+
+PowerEstimate::Point PowerEstimate::at_power(double gpu_w) const {
+  const double first = points_.front().gpu_w, last = points_.back().gpu_w;
+  const double place = std::clamp((gpu_w - first) / (last - first), 0.0, 1.0) * (kPoints - 1);
+  const auto below = std::min(static_cast<size_t>(place), points_.size() - 2);
+  const double share = place - static_cast<double>(below);
+  const Point &a = points_[below], &b = points_[below + 1];
+  const auto between = [share](double from, double to) { return from + share * (to - from); };
+  return {gpu_w, between(a.mean_c, b.mean_c), between(a.max_c, b.max_c),
+          between(a.fans_w, b.fans_w)};
+}
+
+double PowerEstimate::clock(const physics::ClockLimits& limits, const physics::Load& load,
+                            double die_c, const physics::Response& response) const {
+  return physics::decide_clock(gpu_, {}, limits, die_c, load, response, 0).clock_hz;
+}
+
+PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step_s,
+                                        double clocked_share) const {
+  const physics::Load load = physics::load_of(work, step_s);
+  // The clock at which prices hold is that of nominal conditions; the job's limits move it.
+  Point node = at_power(0.7 * gpu_.cap_w);
+  Result result{.step_s = step_s};
+  for (int round = 0; round < 3; ++round) {
+    const double nominal_hz = clock({}, load, node.mean_c, {});
+    const physics::Response response{clocked_share, nominal_hz};
+    const double clock_hz = clock(limits_, load, node.mean_c, response);
+    const double pace = 1 - clocked_share + clocked_share * nominal_hz / clock_hz;
+    const bool limited = clock_hz < nominal_hz;
+    result.step_s = limited ? step_s * pace : step_s;
+    result.gpu_w = gpu_.power_w(clock_hz, node.mean_c,
+                                physics::load_of(work, result.step_s), {});
+    node = at_power(result.gpu_w);
+  }
+  result.max_gpu_c = node.max_c;
+  result.energy_j =
+      nodes_ * node_.ac_w(gpus_per_node_ * result.gpu_w, node.fans_w) * result.step_s;
+  return result;
+}
+
+}  // namespace ergometer::search

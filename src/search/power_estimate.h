@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "physics/energy.h"
+#include "physics/governor.h"
+#include "physics/node_power.h"
+#include "spec/job.h"
+
+namespace ergometer::search {
+
+/// A step's power from its joules: one GPU in the mean over stages and time, its governor's clock,
+/// and the node around it at the temperatures that such a power settles at.
+class PowerEstimate {
+ public:
+  /// Nothing where the catalog does not say enough about the job's GPU and node.
+  static std::optional<PowerEstimate> make(const spec::Job& job);
+
+  struct Result {
+    double step_s = 0;       ///< at the clock that the job's own limits allow
+    double gpu_w = 0;        ///< mean
+    double max_gpu_c = 0;    ///< the hottest GPU of the node
+    double energy_j = 0;     ///< of the cluster at the plug, for one step
+  };
+  /// `work`: of a GPU in a step, mean over stages. `step_s`: at the clock that prices hold at.
+  /// `clocked_share`: of the step, what follows the clock.
+  Result of(const physics::Energy& work, double step_s, double clocked_share) const;
+
+ private:
+  struct Point {
+    double gpu_w = 0, mean_c = 0, max_c = 0, fans_w = 0;
+  };
+  Point at_power(double gpu_w) const;
+  double clock(const physics::ClockLimits& limits, const physics::Load& load, double die_c,
+               const physics::Response& response) const;
+
+  physics::GpuPower gpu_;
+  physics::NodePower node_;
+  physics::ClockLimits limits_;
+  double gpus_per_node_ = 8, nodes_ = 1;
+  std::vector<Point> points_;  ///< settled nodes whose GPUs all draw the same, by rising power
+};
+
+}  // namespace ergometer::search

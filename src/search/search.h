@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "run/run.h"
+#include "search/front.h"
+#include "search/space.h"
+
+namespace ergometer::search {
+
+struct SearchOptions {
+  Objective objective = Objective::kTime;
+  size_t top = 10;
+  double max_power_w = 0, max_gpu_c = 0, max_step_s = 0;  ///< 0: no limit; of a GPU's mean power
+  std::vector<Objective> pareto;                          ///< empty: no front
+  size_t threads = 1;
+  int64_t shard = 0, shards = 1;  ///< this run's part of the layouts
+  bool prune = true;              ///< leave out what cannot be among the best
+  bool play = true;               ///< the best ones on the engine; else estimates are the answer
+  const std::atomic<bool>* stop = nullptr;              ///< set: answer with what was found so far
+  std::function<void(size_t done, size_t all)> progress;  ///< layouts; from any thread
+};
+
+/// A candidate that the engine played.
+struct Played {
+  Found found;
+  spec::Job job;
+  run::Run run;
+};
+
+struct SearchResult {
+  int64_t layouts = 0;
+  int64_t candidates = 0;  ///< legal ones
+  int64_t feasible = 0;    ///< of these, those that fit into memory
+  int64_t estimated = 0;   ///< of these, those whose time had to be estimated
+  double estimate_s = 0;   ///< that it took, on all threads together
+  bool complete = true;
+  std::vector<Played> best;  ///< by the engine's numbers, best first
+  std::vector<Found> front;  ///< by the estimates
+  std::string unpriced;      ///< why some layouts could not be priced; empty: none
+};
+
+/// Goes through the whole space with closed-form estimates, then plays the best ones, and those
+/// whose estimates are too close to theirs to tell, on the engine. The answer depends on the space
+/// and the options, not on threads.
+base::Result<SearchResult> search(const Space& space, const SearchOptions& options);
+
+/// One knob of a candidate turned, everything else as it is.
+struct Turned {
+  std::string knob, value;
+  bool fits = false;
+  Estimate estimate;
+};
+/// What each knob is worth: the estimates of `winner`'s neighbours.
+std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner);
+
+}  // namespace ergometer::search

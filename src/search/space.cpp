@@ -1,0 +1,413 @@
+#include "search/space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+namespace ergometer::search {
+namespace {
+
+using base::Result;
+
+constexpr std::string_view kTp = "tensor_model_parallel_size";
+constexpr std::string_view kPp = "pipeline_model_parallel_size";
+constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
+constexpr std::string_view kCp = "context_parallel_size";
+constexpr std::string_view kEp = "expert_model_parallel_size";
+constexpr std::string_view kEtp = "expert_tensor_parallel_size";
+constexpr std::string_view kDp = "data_parallel_size";
+constexpr std::string_view kSp = "sequence_parallel";
+constexpr std::string_view kSchedule = "schedule";
+constexpr std::string_view kMicroBatch = "micro_batch_size";
+constexpr std::string_view kZero = "zero";
+constexpr std::string_view kFullySharded = "fsdp";
+constexpr std::string_view kRecompute = "recompute_granularity";
+constexpr std::string_view kMethod = "recompute_method";
+constexpr std::string_view kDepth = "recompute_num_layers";
+constexpr std::string_view kModules = "recompute_modules";
+constexpr std::string_view kGradients = "overlap_grad_reduce";
+constexpr std::string_view kParameters = "overlap_param_gather";
+constexpr std::string_view kTensorOverlap = "tp_comm_overlap";
+constexpr std::string_view kP2pOverlap = "overlap_p2p";
+constexpr std::string_view kExpertOverlap = "overlap_moe_expert_parallel_comm";
+constexpr std::string_view kSharedOverlap = "moe_shared_expert_overlap";
+
+/// Settings that a search decides where the user does not.
+constexpr std::array kAxes = {kTp,        kPp,         kVpp,           kCp,         kEp,
+                              kEtp,       kDp,         kSp,            kSchedule,   kMicroBatch,
+                              kZero,      kFullySharded,       kRecompute,     kMethod,     kDepth,
+                              kModules,   kGradients,  kParameters,    kTensorOverlap,
+                              kP2pOverlap, kExpertOverlap, kSharedOverlap};
+
+constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "interleaved", "gpipe", "zb-h1"};
+
+std::vector<int64_t> divisors(int64_t number) {
+  std::vector<int64_t> found;
+  for (int64_t i = 1; i <= number; ++i)
+    if (number % i == 0) found.push_back(i);
+  return found;
+}
+
+std::string_view on_off(bool on) { return on ? "true" : "false"; }
+
+bool is_on(std::string_view text) {
+  return text == "true" || text == "1" || text == "yes" || text == "on";
+}
+
+/// The settings without the axes: what all candidates share.
+spec::Settings without_axes(const spec::Settings& settings) {
+  spec::Settings shared = settings;
+  for (const std::string_view axis : kAxes) shared.erase(axis);
+  return shared;
+}
+
+/// Replicas of dense or expert weights, whichever are more.
+int64_t replicas(const Layout& layout) {
+  const int64_t stage = layout.tp * layout.cp * layout.dp;
+  return std::max(layout.cp * layout.dp, stage / (layout.ep * layout.etp));
+}
+
+}  // namespace
+
+Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& options) {
+  ERGOMETER_TRY(spec::read_job(settings));  // says what is wrong with what is fixed
+  Space space;
+  for (const std::string_view axis : kAxes)
+    if (const auto* value = settings.find(axis)) space.fixed_[std::string(axis)] = value->text;
+  const auto list = [](const auto& asked, auto none) {
+    return asked.empty() ? std::vector{none} : asked;
+  };
+  for (const int64_t gpus : list(options.gpus, int64_t{0}))
+    for (const std::string& precision : list(options.precisions, std::string()))
+      for (const double clock : list(options.lock_clocks_mhz, 0.0)) {
+        Base base;
+        base.settings = without_axes(settings);
+        const spec::Origin asked{"the search", ""};
+        if (gpus > 0) base.settings.set("gpus", std::to_string(gpus), asked);
+        if (!precision.empty()) base.settings.set("precision", precision, asked);
+        if (clock > 0) base.settings.set("lock_clock", fmt::format("{}", clock), asked);
+        ERGOMETER_ASSIGN(base.megatron, spec::read_job(base.settings));
+        spec::Settings sharded = base.settings;
+        sharded.set(kFullySharded, "true", asked);
+        ERGOMETER_ASSIGN(base.fsdp, spec::read_job(sharded));
+        const spec::Mode mode = base.megatron.training.mode;
+        if (mode != spec::Mode::kPretrain && mode != spec::Mode::kLora)
+          return base::input_error("mode: a search is over training layouts; simulate one at a "
+                                   "time for prefill and decode");
+        space.bases_.push_back(std::move(base));
+      }
+  const auto* scatters = settings.find("scatter_gather_tensors_in_pipeline");
+  space.scatters_ = scatters != nullptr && is_on(scatters->text);
+  space.find_recomputations();
+  return space;
+}
+
+std::optional<int64_t> Space::fixed_number(std::string_view name) const {
+  const auto found = fixed_.find(name);
+  if (found == fixed_.end()) return {};
+  return std::atoll(found->second.c_str());
+}
+
+std::optional<bool> Space::fixed_switch(std::string_view name) const {
+  const auto found = fixed_.find(name);
+  if (found == fixed_.end()) return {};
+  return is_on(found->second);
+}
+
+bool Space::allows(std::string_view name, int64_t value) const {
+  const auto fixed = fixed_number(name);
+  return !fixed || *fixed == value;
+}
+
+bool Space::allows_switch(std::string_view name, bool value) const {
+  const auto fixed = fixed_switch(name);
+  return !fixed || *fixed == value;
+}
+
+/// Nothing; sets of modules that the model has; everything; the first layers of every chunk.
+void Space::find_recomputations() {
+  using Modules = std::vector<std::string>;
+  const spec::Model& model = bases_.front().megatron.model;
+  std::vector<Modules> sets = {{"core_attn"}, {"layernorm"}, {"mlp"}, {"core_attn", "layernorm"},
+                               {"layernorm", "mlp"}};
+  if (model.experts.count > 0) {
+    sets.push_back({"moe_act"});
+    sets.push_back({"layernorm", "moe_act"});
+    sets.push_back({"moe"});
+  }
+  if (model.attention == spec::AttentionKind::kLatent) {
+    sets.push_back({"mla_up_proj"});
+    if (model.experts.count > 0) sets.push_back({"layernorm", "mla_up_proj", "moe_act"});
+  }
+  if (const auto fixed = fixed_.find(kModules); fixed != fixed_.end()) {
+    Modules modules;
+    std::string_view text = fixed->second;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find(','), text.size());
+      modules.emplace_back(text.substr(0, end));
+      text.remove_prefix(std::min(text.size(), end + 1));
+    }
+    sets = {modules};
+  }
+  const auto fixed = fixed_.find(kRecompute);
+  const auto wants = [&](std::string_view word) {
+    return fixed == fixed_.end() || fixed->second == word;
+  };
+  const auto method = fixed_.find(kMethod);
+  const bool counted = fixed_.contains(kDepth);
+  if (wants("none") && method == fixed_.end() && !counted && !fixed_.contains(kModules))
+    recomputations_.push_back({});
+  if (wants("selective") && method == fixed_.end() && !counted)
+    for (const Modules& set : sets)
+      recomputations_.push_back({spec::Recompute::kSelective, false, set});
+  if (!wants("full") || fixed_.contains(kModules)) return;
+  if ((method == fixed_.end() || method->second == "uniform") && !counted)
+    recomputations_.push_back({spec::Recompute::kFull, false, {}});
+  if (method == fixed_.end() || method->second == "block")
+    recomputations_.push_back({spec::Recompute::kFull, true, {}});
+}
+
+void Space::for_each_layout(const Visit& visit) const {
+  LegalityCheck legal(*this);
+  for (size_t b = 0; b < bases_.size(); ++b) {
+    const spec::Job& job = bases_[b].megatron;
+    for (const int64_t tp : divisors(job.gpus))
+      for (const int64_t cp : divisors(job.gpus / tp))
+        for (const int64_t pp : divisors(job.gpus / tp / cp)) {
+          if (!allows(kTp, tp) || !allows(kCp, cp) || !allows(kPp, pp)) continue;
+          if (job.model.heads % tp != 0 || pp > job.model.layer_count()) continue;
+          Layout layout;
+          layout.base = static_cast<int32_t>(b);
+          layout.tp = layout.etp = tp;
+          layout.cp = cp;
+          layout.pp = pp;
+          layout.dp = job.gpus / tp / cp / pp;
+          if (allows(kDp, layout.dp)) visit_experts(layout, legal, visit);
+        }
+  }
+}
+
+void Space::visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+  const int64_t experts = base_of(layout).megatron.model.experts.count;
+  if (experts == 0) return visit_chunks(layout, legal, visit);
+  const int64_t stage = layout.tp * layout.cp * layout.dp;
+  for (const int64_t ep : divisors(std::gcd(experts, stage)))
+    for (const int64_t etp : divisors(layout.tp)) {
+      if (stage % (ep * etp) != 0 || !allows(kEp, ep) || !allows(kEtp, etp)) continue;
+      layout.ep = ep;
+      layout.etp = etp;
+      visit_chunks(layout, legal, visit);
+    }
+}
+
+void Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+  const spec::Job& job = base_of(layout).megatron;
+  const int64_t most = layout.pp == 1 ? 1 : job.model.layer_count() / layout.pp;
+  const auto fixed = fixed_.find(kSchedule);
+  for (int64_t vpp = 1; vpp <= most; ++vpp) {
+    if (!allows(kVpp, vpp)) continue;
+    layout.vpp = vpp;
+    for (size_t i = 0; i < kSchedules.size(); ++i) {
+      layout.schedule = static_cast<spec::Schedule>(i);
+      if ((layout.schedule == spec::Schedule::kInterleaved) != (vpp > 1)) continue;
+      // One stage has one order of work.
+      if (layout.pp == 1 && layout.schedule != spec::Schedule::kOneFOneB) continue;
+      if (fixed != fixed_.end() && fixed->second != kSchedules[i] && layout.pp > 1) continue;
+      visit_batches(layout, legal, visit);
+    }
+  }
+}
+
+void Space::visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+  const spec::Job& job = base_of(layout).megatron;
+  if (job.training.global_batch % layout.dp != 0) return;
+  for (const int64_t micro_batch : divisors(job.training.global_batch / layout.dp)) {
+    if (!allows(kMicroBatch, micro_batch)) continue;
+    layout.micro_batch = micro_batch;
+    for (const bool sequence : {false, true}) {
+      if ((sequence && layout.tp == 1) || !allows_switch(kSp, sequence)) continue;
+      layout.sequence_parallel = sequence;
+      Candidate probe;
+      probe.layout = layout;
+      probe.data.sharding = Sharding::kZero0;
+      if (!recomputations_.empty() && legal(probe)) visit(layout);
+    }
+  }
+}
+
+Options Space::options(const Layout& layout, LegalityCheck& legal) const {
+  Options options;
+  add_recomputations(layout, legal, options);
+  add_overlaps(layout, legal, options);
+  add_data(layout, legal, options);
+  return options;
+}
+
+void Space::add_recomputations(const Layout& layout, LegalityCheck& legal, Options& options) const {
+  const int64_t layers =
+      base_of(layout).megatron.model.layer_count() / (layout.pp * layout.vpp);
+  const auto depth = fixed_number(kDepth);
+  for (size_t i = 0; i < recomputations_.size(); ++i) {
+    const auto choice = static_cast<int32_t>(i);
+    Candidate probe;
+    probe.layout = layout;
+    probe.data.sharding = Sharding::kZero0;
+    probe.recomputation = {choice, recomputations_[i].block ? 1 : 0};
+    if (!legal(probe)) continue;
+    if (!recomputations_[i].block) {
+      options.recomputations.push_back({choice, 0});
+      continue;
+    }
+    // All layers of a chunk are what "uniform" recomputes.
+    const int64_t first = depth.value_or(1), last = depth.value_or(layers - 1);
+    for (int64_t d = first; d <= last; ++d)
+      options.recomputations.push_back({choice, static_cast<int32_t>(d)});
+  }
+}
+
+void Space::add_overlaps(const Layout& layout, LegalityCheck& legal, Options& options) const {
+  const spec::Job& job = base_of(layout).megatron;
+  const auto values = [&](bool meaningful, std::string_view name) {
+    std::vector<bool> list;
+    for (const bool on : {false, true})
+      if ((meaningful || !on) && allows_switch(name, on)) list.push_back(on);
+    return list;
+  };
+  const bool experts = job.model.experts.count > 0;
+  for (const bool tensor : values(layout.tp > 1 && layout.sequence_parallel, kTensorOverlap))
+    for (const bool pipeline : values(layout.pp > 1, kP2pOverlap))
+      for (const bool expert : values(experts && layout.ep > 1, kExpertOverlap))
+        for (const bool shared : values(job.model.experts.shared_ffn > 0, kSharedOverlap)) {
+          Candidate probe;
+          probe.layout = layout;
+          probe.data.sharding = Sharding::kZero0;
+          probe.overlap = {tensor, pipeline, expert, shared};
+          if (legal(probe)) options.overlaps.push_back(probe.overlap);
+        }
+}
+
+void Space::add_data(const Layout& layout, LegalityCheck& legal, Options& options) const {
+  using enum Sharding;
+  constexpr std::array<DataOption, 9> kAll = {{{kZero0, false, false},
+                                               {kZero0, true, false},
+                                               {kZero1, false, false},
+                                               {kZero1, true, false},
+                                               {kZero1, true, true},
+                                               {kZero2, false, false},
+                                               {kZero2, true, true},
+                                               {kZero3, false, false},
+                                               {kFsdp, true, true}}};
+  const bool sends = replicas(layout) > 1;
+  const auto zero = fixed_number(kZero);
+  const auto fsdp = fixed_switch(kFullySharded);
+  for (const DataOption& option : kAll) {
+    const bool is_fsdp = option.sharding == kFsdp;
+    if (!sends && !(option == kAll[0] || (zero && !option.overlap_gradients))) continue;
+    if (zero && *zero != std::min<int64_t>(static_cast<int64_t>(option.sharding), 3)) continue;
+    if (fsdp && *fsdp != is_fsdp) continue;
+    const bool own_overlap = !is_fsdp && option.sharding != kZero3;
+    if (own_overlap && (!allows_switch(kGradients, option.overlap_gradients) ||
+                        !allows_switch(kParameters, option.overlap_parameters)))
+      continue;
+    Candidate probe;
+    probe.layout = layout;
+    probe.data = option;
+    if (legal(probe)) options.data.push_back(option);
+  }
+}
+
+bool LegalityCheck::operator()(const Candidate& candidate) {
+  const Space::Base& base = space_.base_of(candidate.layout);
+  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
+  const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
+  if (is_new) found->second = fsdp ? base.fsdp : base.megatron;
+  space_.apply(candidate, found->second);
+  return spec::check_job(base.settings, found->second).has_value();
+}
+
+void Space::apply(const Candidate& candidate, spec::Job& job) const {
+  const Layout& layout = candidate.layout;
+  spec::Parallelism& p = job.parallelism;
+  spec::Training& t = job.training;
+  p.tp = layout.tp;
+  p.cp = layout.cp;
+  p.pp = layout.pp;
+  p.vpp = layout.vpp;
+  p.dp = layout.dp;
+  p.ep = layout.ep;
+  p.etp = layout.etp;
+  p.sequence_parallel = layout.sequence_parallel;
+  p.schedule = layout.schedule;
+  p.microbatch_group = layout.pp;
+  t.micro_batch = layout.micro_batch;
+  const RecomputeChoice& recompute =
+      recomputations_[static_cast<size_t>(candidate.recomputation.choice)];
+  t.recompute = recompute.granularity;
+  t.recompute_method =
+      recompute.block ? spec::RecomputeMethod::kBlock : spec::RecomputeMethod::kUniform;
+  t.recompute_layers = candidate.recomputation.depth;
+  t.recompute_modules = recompute.modules;
+  t.scatter_gather_p2p = scatters_ && layout.tp > 1 && !layout.sequence_parallel;
+  t.overlap_tp = candidate.overlap.tensor;
+  t.overlap_p2p = candidate.overlap.pipeline;
+  t.overlap_expert_parallel = candidate.overlap.expert;
+  t.moe_shared_overlap = candidate.overlap.shared_expert;
+  t.overlap_grad_reduce = candidate.data.overlap_gradients;
+  t.overlap_param_gather = candidate.data.overlap_parameters;
+  p.fsdp = candidate.data.sharding == Sharding::kFsdp;
+  p.zero_stage = std::min(static_cast<int>(candidate.data.sharding), 3);
+}
+
+spec::Job Space::job(const Candidate& candidate) const {
+  const Base& base = base_of(candidate.layout);
+  spec::Job job = candidate.data.sharding == Sharding::kFsdp ? base.fsdp : base.megatron;
+  apply(candidate, job);
+  return job;
+}
+
+spec::Settings Space::settings(const Candidate& candidate) const {
+  const Layout& layout = candidate.layout;
+  spec::Settings settings = base_of(layout).settings;
+  const auto set = [&](std::string_view name, std::string text) {
+    settings.set(name, std::move(text), {"the search", ""});
+  };
+  const auto number = [&](std::string_view name, int64_t value) {
+    set(name, std::to_string(value));
+  };
+  const auto flag = [&](std::string_view name, bool on) { set(name, std::string(on_off(on))); };
+  number(kTp, layout.tp);
+  flag(kSp, layout.sequence_parallel);
+  number(kCp, layout.cp);
+  number(kPp, layout.pp);
+  number(kVpp, layout.vpp);
+  set(kSchedule, std::string(kSchedules[static_cast<size_t>(layout.schedule)]));
+  if (base_of(layout).megatron.model.experts.count > 0) {
+    number(kEp, layout.ep);
+    number(kEtp, layout.etp);
+  }
+  number(kMicroBatch, layout.micro_batch);
+  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
+  if (fsdp) flag(kFullySharded, true);
+  if (!fsdp) number(kZero, static_cast<int64_t>(candidate.data.sharding));
+  flag(kGradients, candidate.data.overlap_gradients);
+  flag(kParameters, candidate.data.overlap_parameters);
+  flag(kTensorOverlap, candidate.overlap.tensor);
+  flag(kP2pOverlap, candidate.overlap.pipeline);
+  flag(kExpertOverlap, candidate.overlap.expert);
+  flag(kSharedOverlap, candidate.overlap.shared_expert);
+  const RecomputeChoice& recompute =
+      recomputations_[static_cast<size_t>(candidate.recomputation.choice)];
+  constexpr std::array<std::string_view, 3> kWords = {"none", "selective", "full"};
+  set(kRecompute, std::string(kWords[static_cast<size_t>(recompute.granularity)]));
+  if (recompute.granularity == spec::Recompute::kFull)
+    set(kMethod, recompute.block ? "block" : "uniform");
+  if (recompute.block) number(kDepth, candidate.recomputation.depth);
+  if (!recompute.modules.empty())
+    set(kModules, fmt::format("{}", fmt::join(recompute.modules, ",")));
+  return settings;
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "search/candidate.h"
+#include "spec/settings.h"
+
+namespace ergometer::search {
+
+/// What a search tries besides the layout: lists with one entry where nothing is asked for.
+struct SpaceOptions {
+  std::vector<int64_t> gpus;            ///< empty: as the settings say
+  std::vector<std::string> precisions;  ///< empty: as the settings say
+  std::vector<double> lock_clocks_mhz;  ///< empty: as the settings say
+};
+
+/// One recomputation that may be chosen; the block method stands for all its depths.
+struct RecomputeChoice {
+  spec::Recompute granularity = spec::Recompute::kNone;
+  bool block = false;                ///< full, the first layers of every chunk
+  std::vector<std::string> modules;  ///< selective
+};
+
+/// What may follow a layout; their product are its candidates.
+struct Options {
+  std::vector<Recomputation> recomputations;
+  std::vector<Overlap> overlaps;
+  std::vector<DataOption> data;
+  int64_t candidates() const {
+    return static_cast<int64_t>(recomputations.size() * overlaps.size() * data.size());
+  }
+};
+
+class Space;
+
+/// Whether `spec::resolve` would accept a candidate. Keeps a job of every base to try it on: one for
+/// each thread.
+class LegalityCheck {
+ public:
+  explicit LegalityCheck(const Space& space) : space_(space) {}
+  bool operator()(const Candidate& candidate);
+
+ private:
+  const Space& space_;
+  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
+};
+
+/// Every legal way to run one job: model, cluster, global batch and sequence length are given, and
+/// what the settings fix stays fixed.
+///
+/// What is legal is what `spec::resolve` accepts; values that change nothing (overlapping what is
+/// not sent, sharding over one rank) are tried once. Order: as the loops of `for_each_layout`, so
+/// that a search counts and breaks ties alike on every machine.
+class Space {
+ public:
+  /// An input error: settings that no layout can mend.
+  static base::Result<Space> make(const spec::Settings& settings, const SpaceOptions& options);
+
+  using Visit = std::function<void(const Layout&)>;
+  void for_each_layout(const Visit& visit) const;
+  Options options(const Layout& layout, LegalityCheck& legal) const;
+
+  /// What the user would write to run it.
+  spec::Settings settings(const Candidate& candidate) const;
+  /// The job of `settings(candidate)`, without reading anything anew.
+  spec::Job job(const Candidate& candidate) const;
+  /// The same in place: `job` holds any candidate of the same base and framework.
+  void apply(const Candidate& candidate, spec::Job& job) const;
+
+  /// A job for each GPU count, precision and clock, with and without FSDP.
+  struct Base {
+    spec::Settings settings;
+    spec::Job megatron, fsdp;
+  };
+  const std::vector<Base>& bases() const { return bases_; }
+  const std::vector<RecomputeChoice>& recomputations() const { return recomputations_; }
+  const Base& base_of(const Layout& layout) const {
+    return bases_[static_cast<size_t>(layout.base)];
+  }
+
+ private:
+  using Fixed = std::map<std::string, std::string, std::less<>>;
+  std::optional<int64_t> fixed_number(std::string_view name) const;
+  std::optional<bool> fixed_switch(std::string_view name) const;
+  bool allows(std::string_view name, int64_t value) const;
+  bool allows_switch(std::string_view name, bool value) const;
+  void find_recomputations();
+  void add_recomputations(const Layout& layout, LegalityCheck& legal, Options& options) const;
+  void add_overlaps(const Layout& layout, LegalityCheck& legal, Options& options) const;
+  void add_data(const Layout& layout, LegalityCheck& legal, Options& options) const;
+  void visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+  void visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+  void visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+
+  std::vector<Base> bases_;
+  std::vector<RecomputeChoice> recomputations_;
+  Fixed fixed_;  ///< axes that the settings fix
+  bool scatters_ = false;  ///< scatter_gather_tensors_in_pipeline is asked for
+};
+
+}  // namespace ergometer::search

@@ -1,0 +1,121 @@
+#include "search/space.h"
+
+#include "search/random_candidates.h"
+#include "search/test_space.h"
+
+namespace ergometer::search {
+namespace {
+
+/// Any division of any batch, legal or not.
+Candidate anything(Draws& draws, const Space& space) {
+  constexpr std::array<int64_t, 5> kSizes = {1, 2, 3, 4, 8};
+  Candidate c;
+  c.layout.tp = c.layout.etp = draws.pick(kSizes);
+  c.layout.cp = draws.pick(kSizes);
+  c.layout.pp = draws.pick(kSizes);
+  const int64_t unit = c.layout.tp * c.layout.cp * c.layout.pp;
+  const int64_t gpus = space.bases().front().megatron.gpus;
+  // The number of GPUs is given: what does not divide it is no candidate at all.
+  if (gpus % unit != 0) return anything(draws, space);
+  c.layout.dp = gpus / unit;
+  c.layout.vpp = c.layout.pp == 1 ? 1 : draws.pick(std::array<int64_t, 4>{1, 2, 3, 4});
+  c.layout.ep = space.bases().front().megatron.model.experts.count > 0 ? draws.pick(kSizes) : 1;
+  c.layout.micro_batch = draws.pick(kSizes);
+  c.layout.sequence_parallel = draws.pick(std::array{false, true});
+  c.layout.schedule = static_cast<spec::Schedule>(draws.pick(std::array{0, 1, 2, 3}));
+  c.recomputation.choice = draws.pick(std::array{0, 1, 2, 3});
+  c.overlap.tensor = draws.pick(std::array{false, true});
+  c.overlap.pipeline = draws.pick(std::array{false, true});
+  c.data.sharding = static_cast<Sharding>(draws.pick(std::array{0, 1, 2, 3, 4}));
+  c.data.overlap_gradients = draws.pick(std::array{false, true});
+  c.data.overlap_parameters = draws.pick(std::array{false, true});
+  return c;
+}
+
+TEST(Space, LegalIsWhatResolveAccepts) {
+  Draws draws(7);
+  for (const char* model : {"llama3-70b", "mixtral-8x7b", "gpt3-13b"}) {
+    const Space space = test::space_of(
+        {{"model", model}, {"cluster", "h100-superpod"}, {"gpus", "64"}, {"gbs", "256"},
+         {"seq_length", "4096"}});
+    LegalityCheck legal(space);
+    int accepted = 0;
+    constexpr int kTries = 700;
+    for (int i = 0; i < kTries; ++i) {
+      const Candidate candidate = anything(draws, space);
+      const auto job = spec::resolve(space.settings(candidate));
+      ASSERT_EQ(legal(candidate), job.has_value()) << (job ? "" : job.error().message);
+      accepted += job.has_value() ? 1 : 0;
+    }
+    EXPECT_GT(accepted, 1);
+    EXPECT_LT(accepted, kTries);
+  }
+}
+
+TEST(Space, JobIsWhatItsSettingsResolveTo) {
+  Draws draws(3);
+  for (int round = 0; round < 12; ++round) {
+    spec::Settings settings = random_settings(draws);
+    settings.set("gpus", "16", {});
+    const auto space = Space::make(settings, {});
+    if (!space) continue;
+    const std::vector<Layout> layouts = all_layouts(*space);
+    LegalityCheck legal(*space);
+    for (int i = 0; i < 20; ++i) {
+      const auto candidate = random_candidate(*space, layouts, legal, draws);
+      if (!candidate) continue;
+      const spec::Job job = space->job(*candidate);
+      const auto resolved = spec::resolve(space->settings(*candidate));
+      ASSERT_TRUE(resolved.has_value()) << resolved.error().message;
+      const spec::Parallelism &p = job.parallelism, &q = resolved->parallelism;
+      EXPECT_EQ(std::tie(p.tp, p.cp, p.pp, p.vpp, p.dp, p.ep, p.etp, p.sequence_parallel,
+                         p.schedule, p.zero_stage, p.fsdp, p.microbatch_group),
+                std::tie(q.tp, q.cp, q.pp, q.vpp, q.dp, q.ep, q.etp, q.sequence_parallel,
+                         q.schedule, q.zero_stage, q.fsdp, q.microbatch_group));
+      const spec::Training &t = job.training, &u = resolved->training;
+      EXPECT_EQ(std::tie(t.micro_batch, t.recompute, t.recompute_method, t.recompute_layers,
+                         t.recompute_modules, t.overlap_grad_reduce, t.overlap_param_gather,
+                         t.overlap_tp, t.overlap_p2p, t.overlap_expert_parallel,
+                         t.moe_shared_overlap, t.scatter_gather_p2p),
+                std::tie(u.micro_batch, u.recompute, u.recompute_method, u.recompute_layers,
+                         u.recompute_modules, u.overlap_grad_reduce, u.overlap_param_gather,
+                         u.overlap_tp, u.overlap_p2p, u.overlap_expert_parallel,
+                         u.moe_shared_overlap, u.scatter_gather_p2p));
+      EXPECT_EQ(std::tie(t.framework, t.grad_accumulation_fusion),
+                std::tie(u.framework, u.grad_accumulation_fusion));
+      EXPECT_EQ(job.software.name, resolved->software.name);
+    }
+  }
+}
+
+TEST(Space, WhatIsFixedStaysFixed) {
+  const Space space = test::space_of({{"model", "llama3-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "16"},
+                                      {"tp", "2"},
+                                      {"zero", "1"},
+                                      {"recompute", "none"}});
+  LegalityCheck legal(space);
+  int layouts = 0;
+  for (const Layout& layout : all_layouts(space)) {
+    EXPECT_EQ(layout.tp, 2);
+    const Options options = space.options(layout, legal);
+    EXPECT_EQ(options.recomputations.size(), 1u);
+    for (const DataOption& data : options.data) EXPECT_EQ(data.sharding, Sharding::kZero1);
+    ++layouts;
+  }
+  EXPECT_GT(layouts, 10);
+}
+
+TEST(Space, WrongFixedValuesAreTheSettingsErrors) {
+  const auto space = Space::make(test::settings_of({{"model", "llama3-8b"},
+                                                    {"cluster", "hgx-h100"},
+                                                    {"tp", "two"}}),
+                                 {});
+  ASSERT_FALSE(space.has_value());
+  EXPECT_NE(space.error().message.find("two"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ergometer::search
