@@ -83,10 +83,8 @@ class Harness {
     if (!estimate) return false;
     const spec::Job job = space.job(candidate);
     const workload::Workload workload = workload::lower(job);
-    const plan::MemoryReport memory =
-        plan::memory(job, workload, plan::divide(job, workload));
-    const double memory_error =
-        std::abs(estimate->memory_bytes / memory.worst().total() - 1);
+    const plan::MemoryReport memory = plan::memory(job, workload, plan::divide(job, workload));
+    const double memory_error = std::abs(estimate->memory_bytes / memory.worst().total() - 1);
     worst_memory_ = std::max(worst_memory_, memory_error);
     if (memory_error > 1e-9)
       fmt::print("memory {:.3g}: {}\n", memory_error, describe(candidate, settings));
@@ -124,9 +122,8 @@ class Harness {
     print_percentiles("energy", energy_);
     fmt::print("memory   largest difference {:.2g}, wrong side of the limit {} of {}\n",
                worst_memory_, wrong_side_, memories_);
-    std::sort(errors_.begin(), errors_.end(), [](const Error& a, const Error& b) {
-      return std::abs(a.time) > std::abs(b.time);
-    });
+    std::sort(errors_.begin(), errors_.end(),
+              [](const Error& a, const Error& b) { return std::abs(a.time) > std::abs(b.time); });
     for (size_t i = 0; i < std::min(options_.worst, errors_.size()); ++i)
       fmt::print("{:+7.2f} %  {}\n", 100 * errors_[i].time, errors_[i].job);
   }

@@ -168,9 +168,8 @@ void Merger::order_parts() {
     numbers.insert(*number);
   }
   if (numbers.size() == parts_.size())
-    std::stable_sort(parts_.begin(), parts_.end(), [&](const RunPart& a, const RunPart& b) {
-      return *node(a) < *node(b);
-    });
+    std::stable_sort(parts_.begin(), parts_.end(),
+                     [&](const RunPart& a, const RunPart& b) { return *node(a) < *node(b); });
 }
 
 /// Ranks stay as they are when no two parts give the same.
@@ -179,8 +178,7 @@ void Merger::number_gpus() {
   bool unique = true;
   for (const RunPart& part : parts_)
     for (const run::Device& device : part.run.log.devices)
-      if (device.kind == run::DeviceKind::kGpu)
-        unique = ranks.insert(device.rank).second && unique;
+      if (device.kind == run::DeviceKind::kGpu) unique = ranks.insert(device.rank).second && unique;
   if (unique) return;
   int64_t next = 0;
   for (RunPart& part : parts_)
@@ -207,7 +205,7 @@ std::optional<size_t> Merger::known_clock(std::string_view name) const {
 size_t Merger::clock(const std::string& name, const std::string& file) {
   const auto [entry, fresh] =
       clock_numbers_.try_emplace(std::string(short_name(name)), clocks_.size());
-  if (fresh) clocks_.push_back({.name = name});
+  if (fresh) clocks_.push_back({name, {}, {}, {}});
   std::vector<std::string>& files = clocks_[entry->second].files;
   if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   return entry->second;
@@ -257,8 +255,7 @@ void Merger::find_edges() {
   for (size_t from = 0; from < clocks_.size(); ++from) {
     std::map<size_t, std::vector<run::ClockProbe>> by_peer;
     for (const run::ClockProbe& probe : clocks_[from].probes)
-      if (const auto to = known_clock(probe.peer); to && *to != from)
-        by_peer[*to].push_back(probe);
+      if (const auto to = known_clock(probe.peer); to && *to != from) by_peer[*to].push_back(probe);
     for (const auto& [to, probes] : by_peer)
       if (const auto model = clock_from_probes(probes))
         edges_.push_back({from, to, *model, "probes"});
@@ -308,7 +305,7 @@ std::optional<Edge> Merger::next_edge(const std::vector<bool>& settled) const {
 /// Prim's way from the reference outwards: what is known best comes first.
 void Merger::find_models() {
   for (const Clock& known : clocks_)
-    result_.hosts.push_back({.host = known.name, .files = known.files, .method = "unknown"});
+    result_.hosts.push_back({known.name, known.files, "unknown", "", {}, false});
   std::vector<bool> settled(clocks_.size(), false);
   if (clocks_.empty()) return;
   settled[origin_] = true;
@@ -361,7 +358,8 @@ void Merger::correct(run::Device& device, const std::string& fallback) const {
   const ClockModel& model = model_of(device.host, fallback);
   for (run::Series& series : device.series)
     for (run::Sample& sample : series.samples) sample.time_ns += model.offset_at(sample.time_ns);
-  for (run::EnergyWindow& window : device.windows) window.start_ns += model.offset_at(window.start_ns);
+  for (run::EnergyWindow& window : device.windows)
+    window.start_ns += model.offset_at(window.start_ns);
 }
 
 /// The zero moves by the offset, times further on by what the clock drifted since.
@@ -439,8 +437,9 @@ void Merger::join() {
                    [](const run::Device& a, const run::Device& b) {
                      return std::pair(a.kind, a.rank) < std::pair(b.kind, b.rank);
                    });
-  std::stable_sort(traces.begin(), traces.end(),
-                   [](const run::RankTrace& a, const run::RankTrace& b) { return a.rank < b.rank; });
+  std::stable_sort(
+      traces.begin(), traces.end(),
+      [](const run::RankTrace& a, const run::RankTrace& b) { return a.rank < b.rank; });
   result_.run = make_run(std::move(traces), std::move(dropped));
   result_.run.source = recorded ? "recorded" : "imported";
   result_.run.log = std::move(log);

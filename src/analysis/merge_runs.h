@@ -24,9 +24,9 @@ struct HostClockReport {
   /// "synchronized": both kernels say that their clocks are held, and how well; "unknown": taken
   /// as equal, for want of anything better.
   std::string method;
-  std::string against;           ///< the host whose clock it was held against; empty: none
-  ClockModel model;              ///< to the reference's clock
-  bool bounded = false;          ///< `model.uncertainty_ns` bounds the error
+  std::string against;   ///< the host whose clock it was held against; empty: none
+  ClockModel model;      ///< to the reference's clock
+  bool bounded = false;  ///< `model.uncertainty_ns` bounds the error
 };
 
 struct MergedRun {

@@ -15,8 +15,7 @@ struct Skew {
   int64_t offset_ns = 0;
   double ppm = 0;
   int64_t shows(int64_t true_ns) const {
-    return true_ns + offset_ns +
-           std::llround(static_cast<double>(true_ns - kStart) * ppm * 1e-6);
+    return true_ns + offset_ns + std::llround(static_cast<double>(true_ns - kStart) * ppm * 1e-6);
   }
 };
 
@@ -137,8 +136,7 @@ TEST(MergeRuns, ATraceMovesWithTheHostThatHasItsRank) {
     trace.events.push_back({.start_ns = 10 * kSecond, .duration_ns = 5});
     traces.traces.push_back(trace);
   }
-  const auto merged =
-      merge_runs({{"a.run", first}, {"b.run", second}, {"traces", traces}}, "");
+  const auto merged = merge_runs({{"a.run", first}, {"b.run", second}, {"traces", traces}}, "");
   ASSERT_TRUE(merged) << merged.error().message;
   ASSERT_EQ(merged->run.traces.size(), 2U);
   for (const run::RankTrace& trace : merged->run.traces)

@@ -254,14 +254,11 @@ std::vector<Flag> import_flags() {
           files_at_a_time()};
 }
 
-base::Result<int> run_import(const Arguments& arguments, const Console& console) {
-  if (!arguments.has("out"))
-    return base::input_error(
-        "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
+base::Result<run::Run> read_recorded(const std::vector<std::string>& paths,
+                                     const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry,
-                   importer::read_telemetry(arguments.words, options));
+  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(paths, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
   if (!telemetry.any)
@@ -272,9 +269,18 @@ base::Result<int> run_import(const Arguments& arguments, const Console& console)
   if (telemetry.any) run.log = std::move(telemetry.log);
   run.job_json = telemetry.job_json;
   for (const std::string& note : run.log.notes) console.note(note);
-  ERGOMETER_TRY(run::write_run(run, arguments.value("out")));
-  console.answer(arguments.has("json") ? report::import_json(run, arguments.value("out"))
-                                       : report::import_text(run, arguments.value("out")));
+  return run;
+}
+
+base::Result<int> run_import(const Arguments& arguments, const Console& console) {
+  const std::string out = arguments.value("out");
+  if (out.empty())
+    return base::input_error(
+        "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
+  ERGOMETER_ASSIGN(const run::Run run, read_recorded(arguments.words, arguments, console));
+  ERGOMETER_TRY(run::write_run(run, out));
+  console.answer(arguments.has("json") ? report::import_json(run, out)
+                                       : report::import_text(run, out));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/doctor.h"
+#include "cli/merge.h"
 #include "cli/record.h"
 #include "cli/search.h"
 #include "cli/simulate.h"
@@ -33,7 +34,8 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
      "search MODEL --cluster CLUSTER --gpus N --gbs B --seq-length S [options]",
      "  ergometer search llama3-70b --cluster h100-superpod --gpus 64 --gbs 128 --seq-length 8192\n"
-     "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --seq-length 4096 --top 3\n"
+     "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --seq-length 4096 "
+     "--top 3\n"
      "  ergometer search llama3-70b --cluster charllm-h200 --gpus 32 --gbs 128 --seq-length 8192 "
      "--objective energy --fix tp=4\n"
      "  ergometer search llama3-70b --cluster h100-superpod --gpus 64,128,256 --gbs 256 "
@@ -73,6 +75,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},
+    {"merge", "Join what several nodes recorded of one job, on one clock",
+     "merge FILE|FOLDER... --out FILE",
+     "  ergometer merge node01.run node02.run --out job.run\n"
+     "  ergometer merge node*.run traces/ --out job.run --reference node01\n",
+     "FILE", 1, 65536, merge_flags, run_merge},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
      "  ergometer catalog list models\n"

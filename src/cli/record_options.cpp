@@ -49,6 +49,30 @@ base::Result<void> read_sources(const Arguments& arguments, RecordOptions& optio
   return {};
 }
 
+base::Result<record::Endpoint> endpoint(const char* option, std::string_view text) {
+  auto read = record::parse_endpoint(text);
+  if (!read) return base::input_error(fmt::format("{}: {}", option, read.error().message));
+  return *read;
+}
+
+base::Result<void> read_clocks(const Arguments& arguments, RecordOptions& options) {
+  if (arguments.has("clock-listen")) {
+    ERGOMETER_ASSIGN(options.clock_listen,
+                     endpoint("--clock-listen", arguments.value("clock-listen")));
+  }
+  if (!arguments.has("clock-peer")) return {};
+  for (const std::string& peer : split(arguments.value("clock-peer"))) {
+    ERGOMETER_ASSIGN(record::Endpoint asked, endpoint("--clock-peer", peer));
+    if (asked.host.empty())
+      return base::input_error(
+          fmt::format("--clock-peer: {}: a host is missing; give HOST:PORT, "
+                      "such as node01:9401",
+                      peer));
+    options.clock_peers.push_back(std::move(asked));
+  }
+  return {};
+}
+
 base::Result<void> read_metrics(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("metrics")) return {};
   std::vector<std::string> names;
@@ -254,6 +278,22 @@ std::vector<Flag> record_flags() {
        "output",
        "serve the latest readings to Prometheus meanwhile: 127.0.0.1:9400, or :9400 for everybody",
        {}},
+      {"clock-listen",
+       "",
+       Takes::kValue,
+       "ADDRESS:PORT",
+       "several nodes",
+       "tell other recorders the time, for `ergometer merge`: 9401 for all addresses",
+       {}},
+      {"clock-peer",
+       "",
+       Takes::kValue,
+       "HOST:PORT",
+       "several nodes",
+       "ask this recorder for its time once a second; may be given several times",
+       {},
+       false,
+       true},
       {"dcgm-names",
        "",
        Takes::kNothing,
@@ -307,6 +347,7 @@ base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
   ERGOMETER_TRY(read_metrics(arguments, options));
   ERGOMETER_TRY(read_gpus(arguments, options));
   ERGOMETER_TRY(read_tags(arguments, options));
+  ERGOMETER_TRY(read_clocks(arguments, options));
   ERGOMETER_TRY(read_end(arguments, options));
   ERGOMETER_TRY(check_together(arguments, options));
   return options;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "record/clock_peer.h"
 #include "record/sources.h"
 #include "run/recording.h"
 
@@ -24,6 +25,8 @@ struct RecordOptions {
   std::vector<run::Recording::Fact> tags;
   std::string listen;  ///< ADDRESS:PORT for Prometheus; empty: nobody is served
   bool dcgm_names = false;
+  std::optional<record::Endpoint> clock_listen;  ///< where others may ask for the time
+  std::vector<record::Endpoint> clock_peers;     ///< whom to ask
   bool live = false, json = false, self_test = false;
   int64_t repeats = 5;
   std::vector<std::string> command;

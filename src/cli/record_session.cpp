@@ -175,6 +175,16 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
   for (const record::Snapshot::Latest& latest : snapshot.look())
     session.devices.push_back(latest.device);
   ERGOMETER_ASSIGN(const auto server, serve(options, recorder, snapshot, console));
+  std::optional<record::ClockServer> clock;
+  if (options.clock_listen) {
+    ERGOMETER_ASSIGN(record::ClockServer answering,
+                     record::ClockServer::listen(*options.clock_listen, record::host_name()));
+    clock.emplace(std::move(answering));
+  }
+  for (const record::Endpoint& peer : options.clock_peers) {
+    ERGOMETER_ASSIGN(record::ClockClient client, record::ClockClient::open(peer));
+    recorder.ask_for_time(std::move(client));
+  }
   recorder.start();
   std::optional<record::Child> child;
   const auto start = Clock::now();

@@ -51,8 +51,8 @@ Result<Objective> objective_of(std::string_view flag, const std::string& word) {
     if (name == word) return objective;
     words.push_back(name);
   }
-  return input_error(fmt::format("--{}: '{}' is not one of {}", flag, word,
-                                 fmt::join(words, ", ")));
+  return input_error(
+      fmt::format("--{}: '{}' is not one of {}", flag, word, fmt::join(words, ", ")));
 }
 
 /// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it.
@@ -153,8 +153,8 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
   const auto top = base::parse_integer(arguments.value("top", "10"));
   constexpr int64_t kMostTop = 1000;
   if (!top || *top < 1 || *top > kMostTop)
-    return input_error(fmt::format("--top: '{}' is not a number from 1 to {}",
-                                   arguments.value("top"), kMostTop));
+    return input_error(
+        fmt::format("--top: '{}' is not a number from 1 to {}", arguments.value("top"), kMostTop));
   options.top = static_cast<size_t>(*top);
   ERGOMETER_ASSIGN(options.max_power_w, positive(arguments, "max-power-w", "600"));
   ERGOMETER_ASSIGN(options.max_gpu_c, positive(arguments, "max-gpu-c", "80"));
@@ -245,10 +245,10 @@ base::Result<int> run_search(const Arguments& arguments, const Console& console)
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   console.answer(arguments.has("json") ? search_json(answer) : search_text(answer));
   if (!arguments.has("json"))
-    console.note(fmt::format("{:.1f} s, {} candidates a second and thread", answer.elapsed_s,
-                             base::format_count(static_cast<int64_t>(
-                                 static_cast<double>(result->candidates) /
-                                 std::max(result->estimate_s, 1e-9)))));
+    console.note(fmt::format(
+        "{:.1f} s; {} candidates a second of processor time", answer.elapsed_s,
+        base::format_count(static_cast<int64_t>(static_cast<double>(result->candidates) /
+                                                std::max(result->estimate_s, 1e-9)))));
   return result->best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
 

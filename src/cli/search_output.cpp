@@ -81,9 +81,9 @@ std::string table(const std::vector<Row>& rows, size_t left) {
   for (const Row& row : rows) {
     std::string line;
     for (size_t i = 0; i < row.cells.size(); ++i)
-      line += i == 0        ? fmt::format("{:>{}}", row.cells[i], widths[i])
-              : i <= left   ? fmt::format("  {:<{}}", row.cells[i], widths[i])
-                            : fmt::format("  {:>{}}", row.cells[i], widths[i]);
+      line += i == 0      ? fmt::format("{:>{}}", row.cells[i], widths[i])
+              : i <= left ? fmt::format("  {:<{}}", row.cells[i], widths[i])
+                          : fmt::format("  {:>{}}", row.cells[i], widths[i]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   return text;
@@ -135,11 +135,9 @@ Parts parts_of(const run::Performance& performance) {
 std::string loss_line(const Played& best, const Played& other) {
   const Parts a = parts_of(best.run.performance), b = parts_of(other.run.performance);
   std::vector<std::pair<double, const char*>> changes;
-  for (size_t i = 0; i < a.size(); ++i)
-    changes.emplace_back(b[i].second - a[i].second, a[i].first);
-  std::sort(changes.begin(), changes.end(), [](const auto& x, const auto& y) {
-    return std::abs(x.first) > std::abs(y.first);
-  });
+  for (size_t i = 0; i < a.size(); ++i) changes.emplace_back(b[i].second - a[i].second, a[i].first);
+  std::sort(changes.begin(), changes.end(),
+            [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
   const double step_s = best.run.performance.step_time_s;
   std::string text =
       fmt::format("{:+.1f} %", 100 * (other.run.performance.step_time_s / step_s - 1));
@@ -178,16 +176,16 @@ std::string knob_lines(const SearchAnswer& answer) {
     for (size_t i = 0; i < std::min(kMost, all.size()); ++i) {
       const double loss = all[i]->estimate.step_s / base_s - 1;
       if (all[i]->fits) line.loss = std::min(line.loss, loss);
-      line.text += fmt::format("{}{} {}", i > 0 ? ", " : "", all[i]->value,
-                               all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss)
-                                            : "does not fit");
+      line.text +=
+          fmt::format("{}{} {}", i > 0 ? ", " : "", all[i]->value,
+                      all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss) : "does not fit");
     }
     lines.push_back(std::move(line));
   }
   std::stable_sort(lines.begin(), lines.end(),
                    [](const Line& a, const Line& b) { return a.loss > b.loss; });
   std::string text;
-  for (const Line& line : lines) text += fmt::format("  {:<22}{}\n", line.name, line.text);
+  for (const Line& line : lines) text += fmt::format("  {:<34}{}\n", line.name, line.text);
   return text;
 }
 
@@ -199,13 +197,11 @@ std::string front_table(const SearchAnswer& answer) {
   for (size_t i = 0; i < std::min(kMost, all); ++i) {
     const search::Found& found = answer.result.front[i];
     const spec::Job job = answer.space.job(found.candidate);
-    rows.push_back({{fmt::format("{}", i + 1), layout_word(job), recompute_word(job),
-                     sharding_word(job), overlap_word(job),
-                     base::format_seconds(found.estimate.step_s),
-                     energy_word(found.estimate.energy_j),
-                     fmt::format("{:.0f} W", found.estimate.gpu_w),
-                     base::format_binary_bytes(found.estimate.memory_bytes),
-                     fmt::format("{}", found.gpus)}});
+    rows.push_back(
+        {{fmt::format("{}", i + 1), layout_word(job), recompute_word(job), sharding_word(job),
+          overlap_word(job), base::format_seconds(found.estimate.step_s),
+          energy_word(found.estimate.energy_j), fmt::format("{:.0f} W", found.estimate.gpu_w),
+          base::format_binary_bytes(found.estimate.memory_bytes), fmt::format("{}", found.gpus)}});
   }
   const std::string more =
       all > kMost ? fmt::format("and {} more, all in --json\n", all - kMost) : "";
@@ -245,8 +241,7 @@ std::string megatron_flags(const spec::Job& job) {
   add("global-batch-size", t.global_batch);
   add("seq-length", t.seq_length);
   add_if(p.zero_stage == 1, "--use-distributed-optimizer");
-  add_if(p.zero_stage == 2,
-         "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads");
+  add_if(p.zero_stage == 2, "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads");
   add_if(p.zero_stage == 3 && !p.fsdp,
          "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params");
   add_if(p.fsdp, "--use-torch-fsdp2");
@@ -258,9 +253,9 @@ std::string megatron_flags(const spec::Job& job) {
   add_if(t.moe_shared_overlap, "--moe-shared-expert-overlap");
   if (t.recompute == spec::Recompute::kFull) {
     const bool block = t.recompute_method == spec::RecomputeMethod::kBlock;
-    words.push_back(fmt::format(
-        "--recompute-granularity full --recompute-method {} --recompute-num-layers {}",
-        block ? "block" : "uniform", block ? t.recompute_layers : 1));
+    words.push_back(
+        fmt::format("--recompute-granularity full --recompute-method {} --recompute-num-layers {}",
+                    block ? "block" : "uniform", block ? t.recompute_layers : 1));
   }
   if (t.recompute == spec::Recompute::kSelective)
     words.push_back(fmt::format("--recompute-granularity selective --recompute-modules {}",

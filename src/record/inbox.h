@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "record/source.h"
+#include "run/host_clock.h"
 
 namespace ergometer::record {
 
@@ -17,11 +18,13 @@ class Inbox {
  public:
   struct Content {
     std::vector<Reading> readings;  ///< devices as the Recording numbers them
+    std::vector<run::ClockProbe> probes;
     std::vector<std::string> notes;
     int64_t lost = 0;
 
     void clear() {
       readings.clear();
+      probes.clear();
       notes.clear();
       lost = 0;
     }
@@ -35,6 +38,10 @@ class Inbox {
       content_.readings.insert(content_.readings.end(), readings.begin(), readings.end());
     }
     content_.notes.insert(content_.notes.end(), notes.begin(), notes.end());
+  }
+  void put(run::ClockProbe probe) {
+    const std::lock_guard lock(mutex_);
+    content_.probes.push_back(std::move(probe));
   }
   /// Gives what is there for an empty `content`.
   void take(Content& content) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "record/clock_peer.h"
 #include "record/deadlines.h"
 #include "record/inbox.h"
 #include "record/snapshot.h"
@@ -64,6 +65,8 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();  ///< stops
 
+  /// Before `start`: asks this host for its time once a second.
+  void ask_for_time(ClockClient peer) { peers_.push_back(std::move(peer)); }
   /// Reads once, and goes on in the background.
   void start();
   /// Every source came to its end.
@@ -91,6 +94,7 @@ class Recorder {
   void read_in_turn(Deadlines deadlines);
   bool all_finished() const;
   void read_slow(Input& input);
+  void ask(ClockClient& peer);
   void write(Deadlines deadlines);
   void drain();
   void commit();
@@ -101,6 +105,7 @@ class Recorder {
   RecorderOptions options_;
   Say say_;
   std::vector<Input> inputs_, slow_;
+  std::vector<ClockClient> peers_;
   Inbox inbox_;
   Inbox::Content taken_;
   RecorderReport report_;

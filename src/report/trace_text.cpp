@@ -51,14 +51,14 @@ std::string header(const analysis::TraceSummary& summary, const TextStyle& style
 }
 
 /// Whether there is something else to show where ranks have no GPU events.
-bool is_without_events(const analysis::TraceSummary& summary) {
-  return (summary.pipeline || !summary.graphs.empty()) &&
+bool is_without_events(const analysis::TraceSummary& summary, bool more) {
+  return (more || !summary.graphs.empty()) &&
          std::all_of(summary.ranks.begin(), summary.ranks.end(),
                      [](const auto& rank) { return rank.breakdown.gpu_events == 0; });
 }
 
-std::string ranks_table(const analysis::TraceSummary& summary, const TextStyle& style) {
-  if (is_without_events(summary)) return "";
+std::string ranks_table(const analysis::TraceSummary& summary, bool more, const TextStyle& style) {
+  if (is_without_events(summary, more)) return "";
   std::string out = heading(
       style, fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}", "Rank", "events",
                          "span", "compute", "comm", "exposed", "copies", "exposed", "idle"));
@@ -180,8 +180,8 @@ std::string trace_text(const analysis::TraceSummary& summary,
                        const std::string& more) {
   std::string out = header(summary, style);
   for (const std::string& part :
-       {ranks_table(summary, style), step_text(summary, style), phases_text(summary, style),
-        kernels_table(summary, style), operators_text(summary, style),
+       {ranks_table(summary, !more.empty(), style), step_text(summary, style),
+        phases_text(summary, style), kernels_table(summary, style), operators_text(summary, style),
         collectives_table(summary, style), graphs_text(summary.graphs, style),
         taxes_text(summary, style), energy_text(summary, style), more,
         findings_text(summary.findings, style), dropped_text(dropped)})

@@ -34,7 +34,8 @@ spec::Job smallest(const spec::Job& job) {
     if (std::find(kinds.begin(), kinds.end(), layer) == kinds.end()) kinds.push_back(layer);
   // Two of each: what runs beside what at a block's border shows.
   small.model.layers.clear();
-  for (const spec::Layer& layer : kinds) small.model.layers.insert(small.model.layers.end(), 2, layer);
+  for (const spec::Layer& layer : kinds)
+    small.model.layers.insert(small.model.layers.end(), 2, layer);
   spec::Parallelism& p = small.parallelism;
   small.gpus = job.stage_ranks();
   p.pp = p.vpp = 1;
@@ -102,7 +103,11 @@ class PassCosts {
  public:
   PassCosts(const spec::Job& job, const cost::CostModel& model, const cost::EnergyModel* energy,
             const Placements& placements, const workload::Workload& workload)
-      : node_(job.cluster.node), model_(model), energy_(energy), placements_(placements), workload_(workload) {
+      : node_(job.cluster.node),
+        model_(model),
+        energy_(energy),
+        placements_(placements),
+        workload_(workload) {
     table_.launch_s = model.launch_s();
     table_.captured_launch_s = model.captured_launch_s();
     table_.expert_cast_s = model.expert_cast_s();
@@ -172,11 +177,9 @@ class PassCosts {
     const double seconds = price.seconds();
     const bool is_collective = op.kind == OperatorKind::kCollective;
     const LinkDemand own = link_demand(node_, op, where(placements_, op), seconds);
-    const double slow = is_collective
-                            ? stretch_beside(own, data_demand_)
-                            : model_.compute_slowdown(op, collective(GroupKind::kData));
-    const double slows =
-        is_collective ? stretch_beside(data_demand_, own) : collective_slowdown_;
+    const double slow = is_collective ? stretch_beside(own, data_demand_)
+                                      : model_.compute_slowdown(op, collective(GroupKind::kData));
+    const double slows = is_collective ? stretch_beside(data_demand_, own) : collective_slowdown_;
     beside.slows_data_s += (slows - 1) * seconds;
     if (stream != Stream::kCompute) {
       beside.side_slow_s += seconds * slow;
@@ -188,8 +191,7 @@ class PassCosts {
                           op.collective == workload::CollectiveKind::kAllToAll;
     if (exchange) cost.expert_s += seconds;
     beside.data_s += seconds * slow;
-    beside.transfer_s +=
-        seconds * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
+    beside.transfer_s += seconds * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
   }
 
   /// A large reduction of gradients, as data parallelism sends it.

@@ -25,8 +25,8 @@ struct PassCost {
 
 struct BlockCost {
   PassCost forward, recompute;
-  PassCost backward;                ///< of inputs and weights together
-  PassCost input_grad, weight_grad; ///< apart, for zero-bubble schedules
+  PassCost backward;                 ///< of inputs and weights together
+  PassCost input_grad, weight_grad;  ///< apart, for zero-bubble schedules
 };
 
 /// What every block of a job costs on one rank: the operators, prices and contention of the engine,

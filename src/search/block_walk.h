@@ -8,7 +8,8 @@
 namespace ergometer::search {
 
 // Data parallelism's collectives beside a chunk's blocks, block by block, as the plan issues them.
-// All play on `lane` from its moment on; the chunk's blocks alone would take the sum of their times.
+// All play on `lane` from its moment on; the chunk's blocks alone would take the sum of their
+// times.
 
 /// A first forward that gathers parameters bucket by bucket, one ahead.
 void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,

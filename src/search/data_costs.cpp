@@ -123,8 +123,8 @@ class Reader {
   }
 
   double sent_s(workload::CollectiveKind kind, GroupKind group, double elements, bool gradient) {
-    const double bytes = gradient ? plan::gradient_bytes(job_.training)
-                                  : plan::parameter_bytes(job_.training);
+    const double bytes =
+        gradient ? plan::gradient_bytes(job_.training) : plan::parameter_bytes(job_.training);
     const workload::Operator op = plan::data_collective("bucket", kind, group, elements, bytes);
     if (energy_ != nullptr) costs_.step_energy += energy_->energy(op, where(op));
     return model_.price(op, where(op)).seconds();
@@ -133,9 +133,7 @@ class Reader {
   /// Plays the end of the step on one rank, from where its last backward ends.
   void read_step_end() {
     const auto zero = workload::zero_gradients(job_, plan::stage_share(workload_, stage_));
-    const Sum begin = written([&] {
-      writer_.op(Stream::kCompute, operators_.add(zero));
-    });
+    const Sum begin = written([&] { writer_.op(Stream::kCompute, operators_.add(zero)); });
     costs_.begin_s = begin.compute_s;
     const size_t first = writer_.position();
     plan::write_step_end(job_, workload_, stage_, stage_index_, operators_, writer_, data_, units_);

@@ -26,9 +26,9 @@ struct DataCosts {
   std::vector<std::vector<Unit>> units;      ///< [chunk][block]; empty below ZeRO-2
   double replica_sums_s = 0;                 ///< hybrid shards: once a step
 
-  double begin_s = 0;      ///< before the first forward: gradients set to zero
+  double begin_s = 0;        ///< before the first forward: gradients set to zero
   double before_norm_s = 0;  ///< from the last backward to where all stages meet
-  double norm_s = 0;       ///< where they meet
+  double norm_s = 0;         ///< where they meet
   double after_norm_s = 0;
   physics::Energy step_energy;         ///< of all but the units
   physics::Energy micro_batch_energy;  ///< of the units, for each micro batch

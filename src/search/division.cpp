@@ -17,9 +17,8 @@ Division make_division(const spec::Job& job, const workload::Workload& workload)
   for (const plan::Stage& stage : division.stages) {
     std::vector<int>& kinds = division.chunk_kinds.emplace_back();
     for (const plan::Chunk& chunk : stage.chunks) {
-      const auto found =
-          std::find_if(division.chunks.begin(), division.chunks.end(),
-                       [&](const plan::Chunk& other) { return same(chunk, other); });
+      const auto found = std::find_if(division.chunks.begin(), division.chunks.end(),
+                                      [&](const plan::Chunk& other) { return same(chunk, other); });
       kinds.push_back(static_cast<int>(found - division.chunks.begin()));
       if (found == division.chunks.end()) division.chunks.push_back(chunk);
     }
@@ -28,8 +27,8 @@ Division make_division(const spec::Job& job, const workload::Workload& workload)
     size_t first = 0;
     while (division.chunk_kinds[first] != division.chunk_kinds[stage]) ++first;
     if (first == stage) division.first_stage.push_back(static_cast<int64_t>(stage));
-    division.stage_kinds.push_back(
-        first == stage ? division.kinds() - 1 : division.stage_kinds[first]);
+    division.stage_kinds.push_back(first == stage ? division.kinds() - 1
+                                                  : division.stage_kinds[first]);
   }
   for (size_t stage = 2; stage + 1 < division.stages.size(); ++stage)
     division.alike_inside &= division.stage_kinds[stage] == division.stage_kinds[1];

@@ -77,8 +77,8 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   plain.layout = layout;
   const spec::Job& job = job_of(plain);
   micro_batches_ = job.micro_batches();
-  capacity_ = job.cluster.node.gpu.memory_bytes -
-              job.cluster.node.parameters.value_or("memory_reserve", 0);
+  capacity_ =
+      job.cluster.node.gpu.memory_bytes - job.cluster.node.parameters.value_or("memory_reserve", 0);
   blocks_ = &parts_.blocks(plain, *ranks_);
   division_ = &parts_.division(plain, blocks_->workload);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
@@ -94,14 +94,14 @@ void Estimator::find_transfers() {
   if (layout_.pp == 1) return;
   const bool scatters = job.training.scatter_gather_p2p;
   const double whole = blocks_->workload.boundary_bytes;
-  const workload::Operator op = transfer(scatters ? whole / static_cast<double>(layout_.tp) : whole);
+  const workload::Operator op =
+      transfer(scatters ? whole / static_cast<double>(layout_.tp) : whole);
   double gather_s = 0;
   if (scatters) {
     workload::Operator gather = transfer(whole);
     gather.collective = workload::CollectiveKind::kAllGather;
     gather.group = workload::GroupKind::kTensor;
-    gather_s = ranks_->model
-                   .price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
+    gather_s = ranks_->model.price(gather, ranks_->placements[static_cast<size_t>(gather.group)])
                    .seconds();
   }
   for (const plan::GroupPlacement& link : ranks_->links) {
@@ -111,10 +111,9 @@ void Estimator::find_transfers() {
                           .shared_s = alone_s * stretch_beside(demand, demand) + gather_s,
                           .host_s = ranks_->model.collective_launch_s()});
   }
-  const double sent = 2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) /
-                      static_cast<double>(layout_.pp);
-  if (ranks_->energy)
-    transfer_energy_ = sent * ranks_->energy->energy(op, ranks_->links.front());
+  const double sent =
+      2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) / static_cast<double>(layout_.pp);
+  if (ranks_->energy) transfer_energy_ = sent * ranks_->energy->energy(op, ranks_->links.front());
 }
 
 void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations) {
@@ -219,9 +218,8 @@ void Estimator::fill_activations(Pass& pass) {
   pass.activations.clear();
   // Of stages that are alike the first holds most micro batches.
   for (const int64_t stage : pass.division->first_stage)
-    pass.activations.push_back(
-        activation_peak(holdings_.of(job, stage),
-                        pass.division->chunk_kinds[static_cast<size_t>(stage)], chunks));
+    pass.activations.push_back(activation_peak(
+        holdings_.of(job, stage), pass.division->chunk_kinds[static_cast<size_t>(stage)], chunks));
 }
 
 const Estimator::SavedStates& Estimator::states_of(Sharding sharding) {
@@ -257,8 +255,7 @@ double Estimator::memory_bytes(size_t i, const DataOption& data) {
 
 bool Estimator::fits(size_t i, const DataOption& data) {
   const double bytes = memory_bytes(i, data);
-  if (std::abs(bytes - capacity_) <= kRounding * capacity_)
-    return fits_exactly(passes_[i], data);
+  if (std::abs(bytes - capacity_) <= kRounding * capacity_) return fits_exactly(passes_[i], data);
   return bytes <= capacity_;
 }
 
@@ -373,6 +370,16 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
           sum += 2 * unit.gather_s + unit.scatter_s;
         stage_units_s += sum;
       }
+      if (layout_.pp > 1) {
+        // The pipeline plays them, slot by slot.
+        double alone_s = 0;
+        for (const int chunk : chunks) {
+          const ChunkPass& alone = of_pass.chunks[static_cast<size_t>(chunk)];
+          alone_s += alone.forward.tt + alone.backward.tt;
+        }
+        if (kind == 0 && alone_s > 0) scattered_share_ = std::min(1.0, stage_units_s / alone_s);
+        continue;
+      }
       DataLane busy;
       double left_s[2] = {};
       // The second micro batch finds the lane as all later ones do.
@@ -394,9 +401,7 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
         }
         left = busy.left_s();
       }
-      if (kind == 0) scattered_share_ = std::min(1.0, stage_units_s / std::max(busy.now_s() / 2, 1e-12));
       // What a micro batch cannot send beside its kernels waits behind the last one.
-      if (layout_.pp > 1) continue;
       times.left_s[lane][kind] =
           left_s[1] + data.by_kind[kind].replica_sums_s +
           static_cast<double>(std::max<int64_t>(0, micro_batches_ - 2)) * (left_s[1] - left_s[0]);
@@ -409,10 +414,10 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     // Transfers beside kernels slow them: one message in and one out for each slot.
     const double beside_s =
         lanes_overlap ? 2 * transfers_.front().send_s * (1 - 1 / chunk.slow_transfer) : 0;
-    const MaxPlus forward =
-        lengthened(chunk.forward, alone ? beside_s : std::max(0.0, more_forward_s[kind]) + beside_s);
-    const MaxPlus backward =
-        lengthened(chunk.backward, alone ? beside_s : std::max(0.0, more_backward_s[kind]) + beside_s);
+    const MaxPlus forward = lengthened(
+        chunk.forward, alone ? beside_s : std::max(0.0, more_forward_s[kind]) + beside_s);
+    const MaxPlus backward = lengthened(
+        chunk.backward, alone ? beside_s : std::max(0.0, more_backward_s[kind]) + beside_s);
     MaxPlus paired_forward = forward, paired_backward = backward;
     if (overlap_.expert) pair_up(chunk, units_s[kind], paired_forward, paired_backward);
     ChunkCosts& costs = chunk_costs_[kind];
@@ -457,8 +462,8 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
   times.ready = true;
   chunk_costs_.resize(division_->chunks.size());
   scattered_share_ = 0;
-  for (size_t lane = 0; lane < kLanes; ++lane)
-    set_chunk_costs(lane, pass(std::min(lane, pass_count_ - 1), family), family, times);
+  for (size_t lane = 0; lane < pass_count_; ++lane)
+    set_chunk_costs(lane, pass(lane, family), family, times);
   if (layout_.pp == 1) return times;
   const PipelineShape shape{.stages = layout_.pp,
                             .chunks = layout_.vpp,
@@ -467,8 +472,7 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
                             .overlap = overlap_.pipeline,
                             .sync = job_.training.batch_p2p_sync && !overlap_.pipeline};
   const std::vector<TransferCost> next = transfers_beside();
-  pipelines_.find(job_, shape, *division_, chunk_costs_, next,
-                  family == kScattering, times.ends);
+  pipelines_.find(job_, shape, *division_, chunk_costs_, next, family == kScattering, times.ends);
   return times;
 }
 
@@ -495,8 +499,7 @@ double Estimator::gather_delay_s(const SavedData& data) {
       if (aligned && c > 0) issue_all(c + 1);
       gather_along(*any.blocks, any.division->chunks[kind], buckets[c], aligned, lane);
       const double forward_s = any.chunks[kind].forward.tt;
-      const auto more =
-          static_cast<double>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
+      const auto more = static_cast<double>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
       lane.compute(more * forward_s, 1, collective_slowdown_);
       alone_s += (more + 1) * forward_s;
     }
@@ -570,10 +573,9 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
     const DataCosts& stage = costs.by_kind[kind];
     if (reduces != nullptr) slow_behind_s += reduces->slow_s[kind];
     if (division_->first_stage[kind] != static_cast<int64_t>(s)) continue;
-    const double left_s =
-        reduces != nullptr ? reduces->left_s[kind] : played.left_s[i][kind];
-    meet_s = std::max(meet_s, played.ends.by_kind[kind][i] + slow_behind_s + left_s +
-                                  stage.before_norm_s);
+    const double left_s = reduces != nullptr ? reduces->left_s[kind] : played.left_s[i][kind];
+    meet_s = std::max(meet_s,
+                      played.ends.by_kind[kind][i] + slow_behind_s + left_s + stage.before_norm_s);
     norm_s = std::max(norm_s, stage.norm_s);
     after_s = std::max(after_s, stage.after_norm_s);
   }

@@ -62,8 +62,8 @@ class Estimator {
     Candidate candidate;
     const BlockCosts* blocks = nullptr;
     const Division* division = nullptr;
-    std::vector<ChunkPass> chunks;     ///< by chunk kind
-    std::vector<double> activations;   ///< peak by stage kind
+    std::vector<ChunkPass> chunks;       ///< by chunk kind
+    std::vector<double> activations;     ///< peak by stage kind
     physics::Energy micro_batch_energy;  ///< mean over stages
     double clocked_s = 0;                ///< in a step, of the stage that has most
     double busiest_s = 0;                ///< kernels in a step, of the stage that has most
@@ -97,8 +97,7 @@ class Estimator {
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
   void fill_activations(Pass& pass);
-  void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward,
-               MaxPlus& backward) const;
+  void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   const SavedStates& states_of(Sharding sharding);
   const FamilyTimes& times(Family family);

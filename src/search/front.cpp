@@ -22,8 +22,7 @@ double value_of(Objective objective, const Found& found) {
 double Best::threshold() const {
   if (found_.size() < most_) return std::numeric_limits<double>::infinity();
   const double within = value_of(objective_, found_[most_ - 1]) * (1 + margin_);
-  return found_.size() < limit_ ? within
-                                : std::min(within, value_of(objective_, found_.back()));
+  return found_.size() < limit_ ? within : std::min(within, value_of(objective_, found_.back()));
 }
 
 void Best::offer(const Found& found) {

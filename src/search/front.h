@@ -46,7 +46,8 @@ class Front {
  public:
   explicit Front(std::vector<Objective> objectives) : objectives_(std::move(objectives)) {}
   void offer(const Found& found);
-  /// Whether something at least as good in every objective is there for values no better than these.
+  /// Whether something at least as good in every objective is there for values no better than
+  /// these.
   bool beats(const std::vector<double>& values) const;
   const std::vector<Found>& found() const { return found_; }
   bool empty() const { return objectives_.empty(); }

@@ -14,49 +14,49 @@ namespace {
 using Knob = std::pair<const char*, std::function<std::string(const Candidate&)>>;
 
 std::vector<Knob> knobs(const Space& space) {
-  const auto number = [](int64_t Layout::*member) {
+  const auto number = [](int64_t Layout::* member) {
     return [member](const Candidate& c) { return std::to_string(c.layout.*member); };
   };
   const auto on_off = [](auto get) {
     return [get](const Candidate& c) { return std::string(get(c) ? "on" : "off"); };
   };
-  return {{"tp", number(&Layout::tp)},
-          {"sp", on_off([](const Candidate& c) { return c.layout.sequence_parallel; })},
-          {"cp", number(&Layout::cp)},
-          {"pp", number(&Layout::pp)},
-          {"vpp", number(&Layout::vpp)},
-          {"ep", number(&Layout::ep)},
-          {"etp", number(&Layout::etp)},
-          {"mbs", number(&Layout::micro_batch)},
-          {"schedule",
-           [](const Candidate& c) {
-             constexpr std::array kWords = {"1f1b", "interleaved", "gpipe", "zb-h1"};
-             return std::string(kWords[static_cast<size_t>(c.layout.schedule)]);
-           }},
-          {"zero",
-           [](const Candidate& c) {
-             constexpr std::array kWords = {"0", "1", "2", "3", "fsdp"};
-             return std::string(kWords[static_cast<size_t>(c.data.sharding)]);
-           }},
-          {"recompute",
-           [&space](const Candidate& c) {
-             const RecomputeChoice& choice =
-                 space.recomputations()[static_cast<size_t>(c.recomputation.choice)];
-             if (choice.granularity == spec::Recompute::kNone) return std::string("none");
-             if (choice.granularity == spec::Recompute::kSelective)
-               return fmt::format("{}", fmt::join(choice.modules, "+"));
-             return choice.block ? fmt::format("block {}", c.recomputation.depth)
-                                 : std::string("full");
-           }},
-          {"overlap_grad_reduce", on_off([](const Candidate& c) { return c.data.overlap_gradients; })},
-          {"overlap_param_gather",
-           on_off([](const Candidate& c) { return c.data.overlap_parameters; })},
-          {"tp_comm_overlap", on_off([](const Candidate& c) { return c.overlap.tensor; })},
-          {"overlap_p2p", on_off([](const Candidate& c) { return c.overlap.pipeline; })},
-          {"overlap_moe_expert_parallel_comm",
-           on_off([](const Candidate& c) { return c.overlap.expert; })},
-          {"moe_shared_expert_overlap",
-           on_off([](const Candidate& c) { return c.overlap.shared_expert; })}};
+  return {
+      {"tp", number(&Layout::tp)},
+      {"sp", on_off([](const Candidate& c) { return c.layout.sequence_parallel; })},
+      {"cp", number(&Layout::cp)},
+      {"pp", number(&Layout::pp)},
+      {"vpp", number(&Layout::vpp)},
+      {"ep", number(&Layout::ep)},
+      {"etp", number(&Layout::etp)},
+      {"mbs", number(&Layout::micro_batch)},
+      {"schedule",
+       [](const Candidate& c) {
+         constexpr std::array kWords = {"1f1b", "interleaved", "gpipe", "zb-h1"};
+         return std::string(kWords[static_cast<size_t>(c.layout.schedule)]);
+       }},
+      {"zero",
+       [](const Candidate& c) {
+         constexpr std::array kWords = {"0", "1", "2", "3", "fsdp"};
+         return std::string(kWords[static_cast<size_t>(c.data.sharding)]);
+       }},
+      {"recompute",
+       [&space](const Candidate& c) {
+         const RecomputeChoice& choice =
+             space.recomputations()[static_cast<size_t>(c.recomputation.choice)];
+         if (choice.granularity == spec::Recompute::kNone) return std::string("none");
+         if (choice.granularity == spec::Recompute::kSelective)
+           return fmt::format("{}", fmt::join(choice.modules, "+"));
+         return choice.block ? fmt::format("block {}", c.recomputation.depth) : std::string("full");
+       }},
+      {"overlap_grad_reduce", on_off([](const Candidate& c) { return c.data.overlap_gradients; })},
+      {"overlap_param_gather",
+       on_off([](const Candidate& c) { return c.data.overlap_parameters; })},
+      {"tp_comm_overlap", on_off([](const Candidate& c) { return c.overlap.tensor; })},
+      {"overlap_p2p", on_off([](const Candidate& c) { return c.overlap.pipeline; })},
+      {"overlap_moe_expert_parallel_comm",
+       on_off([](const Candidate& c) { return c.overlap.expert; })},
+      {"moe_shared_expert_overlap",
+       on_off([](const Candidate& c) { return c.overlap.shared_expert; })}};
 }
 
 /// Knobs in which two candidates differ; what must change along counts as one with its cause.

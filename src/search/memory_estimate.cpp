@@ -43,8 +43,8 @@ std::vector<Holding> find(spec::Job job, int64_t stage) {
     if (forward) ++alive;
     now.backward_of = forward ? -1 : slot.chunk;
     keep(kept, now);
-    const bool frees = slot.kind == plan::SlotKind::kBackward ||
-                       slot.kind == plan::SlotKind::kBackwardWeight;
+    const bool frees =
+        slot.kind == plan::SlotKind::kBackward || slot.kind == plan::SlotKind::kBackwardWeight;
     if (frees) --alive;
   }
   return kept;

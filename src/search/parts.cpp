@@ -14,15 +14,15 @@ constexpr std::array kBlockGroups = {GroupKind::kTensor, GroupKind::kContext, Gr
 double number(int64_t value) { return static_cast<double>(value); }
 
 void add(const plan::GroupPlacement& placement, std::vector<double>& key) {
-  key.insert(key.end(), {number(placement.size), number(placement.nodes),
-                         number(placement.ranks_per_node), placement.nic_bytes_per_s,
-                         number(placement.tiers)});
+  key.insert(key.end(),
+             {number(placement.size), number(placement.nodes), number(placement.ranks_per_node),
+              placement.nic_bytes_per_s, number(placement.tiers)});
 }
 
 }  // namespace
 
 base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
-  const Key key = {number(layout.base), number(layout.tp), number(layout.cp), number(layout.pp),
+  const Key key = {number(layout.base), number(layout.tp),  number(layout.cp), number(layout.pp),
                    number(layout.ep),   number(layout.etp), number(fsdp)};
   std::unique_ptr<Ranks>& found = ranks_[key];
   if (found) return found.get();

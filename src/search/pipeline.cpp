@@ -95,10 +95,10 @@ std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable&
       const bool whole = it.op == kInputWork && i + 1 < program.size() &&
                          program[i + 1].op == kWeightWork &&
                          program[i + 1].micro_batch == it.micro_batch;
-      step.slot = it.op == kForwardWork  ? Slot::kForward
-                  : whole                ? Slot::kBackward
-                  : it.op == kInputWork  ? Slot::kInputGrad
-                                         : Slot::kWeightGrad;
+      step.slot = it.op == kForwardWork ? Slot::kForward
+                  : whole               ? Slot::kBackward
+                  : it.op == kInputWork ? Slot::kInputGrad
+                                        : Slot::kWeightGrad;
       i += whole ? 1 : 0;
     } else if (it.kind == InstructionKind::kSend || it.kind == InstructionKind::kRecv) {
       step.kind = it.kind == InstructionKind::kSend ? Kind::kSend : Kind::kReceive;
@@ -163,7 +163,7 @@ struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
   std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
-  Batch left{}, since{};  ///< gradients still to be scattered, at what time
+  Batch left{}, since{};                       ///< gradients still to be scattered, at what time
 };
 
 ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
@@ -238,8 +238,9 @@ ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count
     Batch& message = messages[step.message];
     switch (step.kind) {
       case Kind::kRun: {
-        const BatchCost& cost = (*costs[s * chunk_count + static_cast<size_t>(step.chunk)])
-            [static_cast<size_t>(step.slot)];
+        const BatchCost& cost =
+            (*costs[s * chunk_count +
+                    static_cast<size_t>(step.chunk)])[static_cast<size_t>(step.slot)];
         if (scatters)
           run_scattering(cost, clocks);
         else
@@ -249,7 +250,9 @@ ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
       case Kind::kSend: send(seconds, slower, transfer.host_s, step.lane, clocks, message); break;
-      case Kind::kReceive: receive(seconds, slower, transfer.host_s, step.lane, message, clocks); break;
+      case Kind::kReceive:
+        receive(seconds, slower, transfer.host_s, step.lane, message, clocks);
+        break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
   }
@@ -276,8 +279,8 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
   std::vector<std::vector<Step>> by_stage;
   for (size_t s = 0; s < stages.size(); ++s) {
     plan::OperatorTable operators(workload);
-    const plan::Role role = plan::write_role(skeleton, workload, stages[s],
-                                             static_cast<int64_t>(s), operators);
+    const plan::Role role =
+        plan::write_role(skeleton, workload, stages[s], static_cast<int64_t>(s), operators);
     by_stage.push_back(stage_steps(role, operators));
     mark_pairs(by_stage.back());
     for (const Step& step : by_stage.back())

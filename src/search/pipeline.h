@@ -30,8 +30,8 @@ struct PipelineShape {
   auto operator<=>(const PipelineShape&) const = default;
 };
 
-/// The slots and transfers of all stages of a pipeline in an order in which they can be computed one
-/// by one: the plan's own schedule and its own transfers, slot by slot.
+/// The slots and transfers of all stages of a pipeline in an order in which they can be computed
+/// one by one: the plan's own schedule and its own transfers, slot by slot.
 struct PipelineScript {
   enum class Kind : uint8_t { kRun, kLaneFollows, kSend, kReceive, kFollowLane, kSync };
   struct Step {

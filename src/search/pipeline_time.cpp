@@ -12,9 +12,7 @@ constexpr int64_t kShort = 4;
 int64_t group(const PipelineShape& shape) { return shape.chunks > 1 ? shape.stages : 1; }
 
 /// So many that warm-up and cool-down of all stages are over.
-int64_t enough_micro_batches(const PipelineShape& shape) {
-  return 2 * shape.stages;
-}
+int64_t enough_micro_batches(const PipelineShape& shape) { return 2 * shape.stages; }
 
 /// Whether all transfers between stages cost the same.
 bool alike_inside(std::span<const TransferCost> next) {
@@ -52,7 +50,8 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
 /// second one where there are fewer of them.
 void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                                std::span<const ChunkCosts> chunk_costs,
-                               std::span<const TransferCost> next, bool scatters, PipelineEnds& ends) {
+                               std::span<const TransferCost> next, bool scatters,
+                               PipelineEnds& ends) {
   const auto stages = static_cast<size_t>(shape.stages), all = division.stages.size();
   const auto origin = [&](size_t s) {
     return s + 1 == stages ? all - 1 : stages < all && s > 0 ? 1 : s;

@@ -96,13 +96,11 @@ PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step
     const double pace = 1 - clocked_share + clocked_share * nominal_hz / clock_hz;
     const bool limited = clock_hz < nominal_hz;
     result.step_s = limited ? step_s * pace : step_s;
-    result.gpu_w = gpu_.power_w(clock_hz, node.mean_c,
-                                physics::load_of(work, result.step_s), {});
+    result.gpu_w = gpu_.power_w(clock_hz, node.mean_c, physics::load_of(work, result.step_s), {});
     node = at_power(result.gpu_w);
   }
   result.max_gpu_c = node.max_c;
-  result.energy_j =
-      nodes_ * node_.ac_w(gpus_per_node_ * result.gpu_w, node.fans_w) * result.step_s;
+  result.energy_j = nodes_ * node_.ac_w(gpus_per_node_ * result.gpu_w, node.fans_w) * result.step_s;
   return result;
 }
 

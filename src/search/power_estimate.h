@@ -18,10 +18,10 @@ class PowerEstimate {
   static std::optional<PowerEstimate> make(const spec::Job& job);
 
   struct Result {
-    double step_s = 0;       ///< at the clock that the job's own limits allow
-    double gpu_w = 0;        ///< mean
-    double max_gpu_c = 0;    ///< the hottest GPU of the node
-    double energy_j = 0;     ///< of the cluster at the plug, for one step
+    double step_s = 0;     ///< at the clock that the job's own limits allow
+    double gpu_w = 0;      ///< mean
+    double max_gpu_c = 0;  ///< the hottest GPU of the node
+    double energy_j = 0;   ///< of the cluster at the plug, for one step
   };
   /// `work`: of a GPU in a step, mean over stages. `step_s`: at the clock that prices hold at.
   /// `clocked_share`: of the step, what follows the clock.

@@ -27,10 +27,10 @@ class Draws {
 
 /// A model on a cluster with a batch, everything else open.
 inline spec::Settings random_settings(Draws& draws) {
-  constexpr std::array kModels = {
-      "gpt3-13b",     "gpt3-175b",     "llama3.1-8b",  "llama3-70b",  "llama3.1-405b",
-      "mixtral-8x7b", "mixtral-8x22b", "deepseek-v2",  "deepseek-v3", "nemotron-4-15b",
-      "gemma2-27b",   "falcon-40b",    "gpt-oss-120b", "nemotron-h-8b", "llama2-70b"};
+  constexpr std::array kModels = {"gpt3-13b",      "gpt3-175b",      "llama3.1-8b",   "llama3-70b",
+                                  "llama3.1-405b", "mixtral-8x7b",   "mixtral-8x22b", "deepseek-v2",
+                                  "deepseek-v3",   "nemotron-4-15b", "gemma2-27b",    "falcon-40b",
+                                  "gpt-oss-120b",  "nemotron-h-8b",  "llama2-70b"};
   constexpr std::array kClusters = {"selene",   "h100-superpod", "charllm-h200", "gb200-nvl72",
                                     "hgx-b200", "mi300x",        "hgx-h100"};
   constexpr std::array kGpus = {"8", "16", "32", "64", "128", "256"};

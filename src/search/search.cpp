@@ -1,7 +1,7 @@
 #include "search/search.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <mutex>
 
 #include "base/parallel.h"
@@ -54,11 +54,11 @@ class Worker {
     next_ = number * kOptionsOfALayout;
     for (const Overlap& overlap : choices.overlaps)
       for (size_t first = 0; first < choices.recomputations.size(); first += kLanes)
-        visit_passes(overlap,
-                     std::span(choices.recomputations)
-                         .subspan(first, std::min<size_t>(
-                                             kLanes, choices.recomputations.size() - first)),
-                     choices.data, layout);
+        visit_passes(
+            overlap,
+            std::span(choices.recomputations)
+                .subspan(first, std::min<size_t>(kLanes, choices.recomputations.size() - first)),
+            choices.data, layout);
   }
 
  private:
@@ -109,8 +109,12 @@ class Worker {
   }
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+/// Processor time of the calling thread: what others run on the machine does not count.
+double processor_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  constexpr double kNano = 1e-9;
+  return static_cast<double>(now.tv_sec) + kNano * static_cast<double>(now.tv_nsec);
 }
 
 /// Estimates of all layouts, `threads` at a time.
@@ -120,7 +124,7 @@ void estimate_all(const Space& space, const SearchOptions& options,
   std::atomic<size_t> next = 0, done = 0;
   std::mutex mutex;
   const auto work = [&](size_t) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start_s = processor_s();
     Worker worker(space, options);
     for (size_t from = next.fetch_add(kLayoutsAtATime); from < layouts.size();
          from = next.fetch_add(kLayoutsAtATime)) {
@@ -134,7 +138,7 @@ void estimate_all(const Space& space, const SearchOptions& options,
     result.candidates += worker.candidates;
     result.feasible += worker.feasible;
     result.estimated += worker.estimated;
-    result.estimate_s += seconds_since(start);
+    result.estimate_s += processor_s() - start_s;
     if (result.unpriced.empty()) result.unpriced = worker.unpriced;
     for (const Found& found : worker.best.found()) best.offer(found);
     for (const Found& found : worker.front.found()) front.offer(found);
@@ -188,10 +192,9 @@ void play(const Space& space, const SearchOptions& options, const std::vector<Fo
   });
   std::erase_if(result.best, [&](const Played& played) {
     const run::Run& run = played.run;
-    return !run.memory.fits ||
-           !within_limits(options, run.performance.step_time_s,
-                          run.has_power ? run.power.mean_w_per_gpu : 0,
-                          run.has_power ? run.thermal.max_gpu_c : 0);
+    return !run.memory.fits || !within_limits(options, run.performance.step_time_s,
+                                              run.has_power ? run.power.mean_w_per_gpu : 0,
+                                              run.has_power ? run.thermal.max_gpu_c : 0);
   });
   sort_by_value(options, result.best);
   if (result.best.size() > options.top) result.best.resize(options.top);
@@ -216,13 +219,11 @@ base::Result<SearchResult> search(const Space& space, const SearchOptions& optio
   if (!options.play)
     for (const Found& found : best.found()) result.best.push_back({found, {}, {}});
   result.front = front.found();
-  std::sort(result.front.begin(), result.front.end(),
-            [&](const Found& a, const Found& b) {
-              const Objective first =
-                  options.pareto.empty() ? Objective::kTime : options.pareto.front();
-              const double x = value_of(first, a), y = value_of(first, b);
-              return x != y ? x < y : a.number < b.number;
-            });
+  std::sort(result.front.begin(), result.front.end(), [&](const Found& a, const Found& b) {
+    const Objective first = options.pareto.empty() ? Objective::kTime : options.pareto.front();
+    const double x = value_of(first, a), y = value_of(first, b);
+    return x != y ? x < y : a.number < b.number;
+  });
   return result;
 }
 

@@ -23,7 +23,7 @@ struct SearchOptions {
   int64_t shard = 0, shards = 1;  ///< this run's part of the layouts
   bool prune = true;              ///< leave out what cannot be among the best
   bool play = true;               ///< the best ones on the engine; else estimates are the answer
-  const std::atomic<bool>* stop = nullptr;              ///< set: answer with what was found so far
+  const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
   std::function<void(size_t done, size_t all)> progress;  ///< layouts; from any thread
 };
 
@@ -39,7 +39,7 @@ struct SearchResult {
   int64_t candidates = 0;  ///< legal ones
   int64_t feasible = 0;    ///< of these, those that fit into memory
   int64_t estimated = 0;   ///< of these, those whose time had to be estimated
-  double estimate_s = 0;   ///< that it took, on all threads together
+  double estimate_s = 0;   ///< processor time that it took, on all threads together
   bool complete = true;
   std::vector<Played> best;  ///< by the engine's numbers, best first
   std::vector<Found> front;  ///< by the estimates

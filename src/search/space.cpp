@@ -36,11 +36,28 @@ constexpr std::string_view kExpertOverlap = "overlap_moe_expert_parallel_comm";
 constexpr std::string_view kSharedOverlap = "moe_shared_expert_overlap";
 
 /// Settings that a search decides where the user does not.
-constexpr std::array kAxes = {kTp,        kPp,         kVpp,           kCp,         kEp,
-                              kEtp,       kDp,         kSp,            kSchedule,   kMicroBatch,
-                              kZero,      kFullySharded,       kRecompute,     kMethod,     kDepth,
-                              kModules,   kGradients,  kParameters,    kTensorOverlap,
-                              kP2pOverlap, kExpertOverlap, kSharedOverlap};
+constexpr std::array kAxes = {kTp,
+                              kPp,
+                              kVpp,
+                              kCp,
+                              kEp,
+                              kEtp,
+                              kDp,
+                              kSp,
+                              kSchedule,
+                              kMicroBatch,
+                              kZero,
+                              kFullySharded,
+                              kRecompute,
+                              kMethod,
+                              kDepth,
+                              kModules,
+                              kGradients,
+                              kParameters,
+                              kTensorOverlap,
+                              kP2pOverlap,
+                              kExpertOverlap,
+                              kSharedOverlap};
 
 constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "interleaved", "gpipe", "zb-h1"};
 
@@ -95,8 +112,9 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         ERGOMETER_ASSIGN(base.fsdp, spec::read_job(sharded));
         const spec::Mode mode = base.megatron.training.mode;
         if (mode != spec::Mode::kPretrain && mode != spec::Mode::kLora)
-          return base::input_error("mode: a search is over training layouts; simulate one at a "
-                                   "time for prefill and decode");
+          return base::input_error(
+              "mode: a search is over training layouts; simulate one at a "
+              "time for prefill and decode");
         space.bases_.push_back(std::move(base));
       }
   const auto* scatters = settings.find("scatter_gather_tensors_in_pipeline");
@@ -131,8 +149,8 @@ bool Space::allows_switch(std::string_view name, bool value) const {
 void Space::find_recomputations() {
   using Modules = std::vector<std::string>;
   const spec::Model& model = bases_.front().megatron.model;
-  std::vector<Modules> sets = {{"core_attn"}, {"layernorm"}, {"mlp"}, {"core_attn", "layernorm"},
-                               {"layernorm", "mlp"}};
+  std::vector<Modules> sets = {
+      {"core_attn"}, {"layernorm"}, {"mlp"}, {"core_attn", "layernorm"}, {"layernorm", "mlp"}};
   if (model.experts.count > 0) {
     sets.push_back({"moe_act"});
     sets.push_back({"layernorm", "moe_act"});
@@ -247,8 +265,7 @@ Options Space::options(const Layout& layout, LegalityCheck& legal) const {
 }
 
 void Space::add_recomputations(const Layout& layout, LegalityCheck& legal, Options& options) const {
-  const int64_t layers =
-      base_of(layout).megatron.model.layer_count() / (layout.pp * layout.vpp);
+  const int64_t layers = base_of(layout).megatron.model.layer_count() / (layout.pp * layout.vpp);
   const auto depth = fixed_number(kDepth);
   for (size_t i = 0; i < recomputations_.size(); ++i) {
     const auto choice = static_cast<int32_t>(i);

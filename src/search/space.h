@@ -39,8 +39,8 @@ struct Options {
 
 class Space;
 
-/// Whether `spec::resolve` would accept a candidate. Keeps a job of every base to try it on: one for
-/// each thread.
+/// Whether `spec::resolve` would accept a candidate. Keeps a job of every base to try it on: one
+/// for each thread.
 class LegalityCheck {
  public:
   explicit LegalityCheck(const Space& space) : space_(space) {}
@@ -100,7 +100,7 @@ class Space {
 
   std::vector<Base> bases_;
   std::vector<RecomputeChoice> recomputations_;
-  Fixed fixed_;  ///< axes that the settings fix
+  Fixed fixed_;            ///< axes that the settings fix
   bool scatters_ = false;  ///< scatter_gather_tensors_in_pipeline is asked for
 };
 

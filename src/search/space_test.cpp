@@ -35,9 +35,11 @@ Candidate anything(Draws& draws, const Space& space) {
 TEST(Space, LegalIsWhatResolveAccepts) {
   Draws draws(7);
   for (const char* model : {"llama3-70b", "mixtral-8x7b", "gpt3-13b"}) {
-    const Space space = test::space_of(
-        {{"model", model}, {"cluster", "h100-superpod"}, {"gpus", "64"}, {"gbs", "256"},
-         {"seq_length", "4096"}});
+    const Space space = test::space_of({{"model", model},
+                                        {"cluster", "h100-superpod"},
+                                        {"gpus", "64"},
+                                        {"gbs", "256"},
+                                        {"seq_length", "2048"}});
     LegalityCheck legal(space);
     int accepted = 0;
     constexpr int kTries = 700;
@@ -47,7 +49,7 @@ TEST(Space, LegalIsWhatResolveAccepts) {
       ASSERT_EQ(legal(candidate), job.has_value()) << (job ? "" : job.error().message);
       accepted += job.has_value() ? 1 : 0;
     }
-    EXPECT_GT(accepted, 1);
+    EXPECT_GT(accepted, 5);
     EXPECT_LT(accepted, kTries);
   }
 }
@@ -109,10 +111,8 @@ TEST(Space, WhatIsFixedStaysFixed) {
 }
 
 TEST(Space, WrongFixedValuesAreTheSettingsErrors) {
-  const auto space = Space::make(test::settings_of({{"model", "llama3-8b"},
-                                                    {"cluster", "hgx-h100"},
-                                                    {"tp", "two"}}),
-                                 {});
+  const auto space = Space::make(
+      test::settings_of({{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"tp", "two"}}), {});
   ASSERT_FALSE(space.has_value());
   EXPECT_NE(space.error().message.find("two"), std::string::npos);
 }

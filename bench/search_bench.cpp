@@ -1,0 +1,83 @@
+// Estimates of a search, feasible and infeasible candidates apart: GPT-3 175B on 4,096 A100, one
+// thread, everything of a candidate (time, memory, energy). Parts are made in the first pass.
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "search/estimator.h"
+
+namespace ergometer::bench {
+namespace {
+
+search::Space gpt3_space() {
+  spec::Settings settings;
+  for (const auto& [name, value] : {std::pair{"model", "gpt3-175b"},
+                                    {"cluster", "selene"},
+                                    {"gpus", "4096"},
+                                    {"global_batch_size", "4096"},
+                                    {"seq_length", "2048"},
+                                    {"context_parallel_size", "1"},
+                                    {"micro_batch_size", "1"}})
+    settings.set(name, value, {});
+  return *search::Space::make(settings, {});
+}
+
+struct Counts {
+  int64_t feasible = 0, infeasible = 0;
+};
+
+Counts estimate_all(const search::Space& space, const std::vector<search::Layout>& layouts,
+                    const std::vector<search::Options>& options, search::Estimator& estimator,
+                    bool times) {
+  Counts counts;
+  for (size_t l = 0; l < layouts.size(); ++l) {
+    if (!estimator.set_layout(layouts[l])) continue;
+    const std::vector<search::Recomputation>& all = options[l].recomputations;
+    for (const search::Overlap& overlap : options[l].overlaps)
+      for (size_t first = 0; first < all.size(); first += search::kLanes) {
+        const auto some =
+            std::span(all).subspan(first, std::min<size_t>(search::kLanes, all.size() - first));
+        estimator.set_passes(overlap, some);
+        for (size_t i = 0; i < some.size(); ++i)
+          for (const search::DataOption& data : options[l].data) {
+            if (!estimator.fits(i, data)) {
+              ++counts.infeasible;
+            } else {
+              ++counts.feasible;
+              if (times) benchmark::DoNotOptimize(estimator.estimate(i, data).step_s);
+            }
+          }
+      }
+  }
+  benchmark::DoNotOptimize(space.bases().size());
+  return counts;
+}
+
+void run(benchmark::State& state, bool times) {
+  const search::Space space = gpt3_space();
+  std::vector<search::Layout> layouts;
+  space.for_each_layout([&](const search::Layout& layout) { layouts.push_back(layout); });
+  search::LegalityCheck legal(space);
+  std::vector<search::Options> options;
+  for (const search::Layout& layout : layouts) options.push_back(space.options(layout, legal));
+  search::Estimator estimator(space);
+  Counts counts = estimate_all(space, layouts, options, estimator, times);
+  for (auto _ : state) counts = estimate_all(space, layouts, options, estimator, times);
+  const auto rate = [](int64_t count) {
+    return benchmark::Counter(static_cast<double>(count),
+                              benchmark::Counter::kIsIterationInvariantRate);
+  };
+  state.counters["feasible"] = rate(counts.feasible);
+  state.counters["infeasible"] = rate(counts.infeasible);
+}
+
+/// Feasible candidates with time, memory and energy; infeasible ones with memory.
+void search_estimates(benchmark::State& state) { run(state, true); }
+BENCHMARK(search_estimates)->Unit(benchmark::kMillisecond);
+
+/// Memory alone.
+void search_memory(benchmark::State& state) { run(state, false); }
+BENCHMARK(search_memory)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace ergometer::bench
