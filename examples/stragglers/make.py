@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Traces and telemetry of a job that does not exist, with what went wrong in it known.
 
-    make.py FOLDER
+    make.py FOLDER [healthy]
 
 Two nodes of 8 GPUs, tensor parallel 4, data parallel 4, 24 steps of about half a second. Rank 5 is too hot: from the
 first step on it runs at 1,500 MHz instead of 1,980, and computes 1980/1500 times as long. Every 8th step rank 0 writes a
-checkpoint for 200 ms before it goes on. The second node's clock is 300 ms behind and loses 50 ppm.
+checkpoint for 200 ms before it goes on. The second node's clock is 300 ms behind and loses 50 ppm. With "healthy", rank 5
+is as cool as the others: what the same job takes then.
 """
 import json
 import pathlib
@@ -15,7 +16,8 @@ import sys
 RANKS, NODE, TP, STEPS, LAYERS = 16, 8, 4, 24, 4
 MS = 1_000_000  # ns
 EPOCH = 1_760_000_000_000_000_000
-HOT, COOL_MHZ, HOT_MHZ = 5, 1980, 1500
+HOT = None if sys.argv[2:] == ["healthy"] else 5
+COOL_MHZ, HOT_MHZ = 1980, 1500
 jitter = random.Random(1)
 
 

@@ -118,9 +118,8 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
       skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)), share(skew.last_share),
       skew.skewed, skew.persistent ? "throughout" : "not throughout");
   if (replayed)
-    f.what +=
-        fmt::format(" If it computed as fast as they do, the {} of all ranks would shrink by {}.",
-                    time(seconds(report.path.span_ns)), time(f.cost_s));
+    f.what += fmt::format(" If it computed as fast as they do, the span of {} would shrink by {}.",
+                          time(seconds(report.path.span_ns)), time(f.cost_s));
   f.what += cause_text(skew) + condition_text(skew);
   f.try_next = straggler_advice(skew);
   const bool slower = skew.condition && skew.condition->sm_clock_mhz.value_or(0) <
@@ -200,7 +199,7 @@ Finding path_finding(const JobReport& report, size_t ranks) {
   Finding f =
       priced("critical_path", seconds(best->saved_if_free_ns), seconds(report.path.span_ns));
   f.what = fmt::format(
-      "Of the critical path{}, {} is {}. If that took no time, the {} would shrink by {}.",
+      "Of the critical path{}, {} is {}. If that took no time, the span of {} would shrink by {}.",
       ranks == 1 ? "" : " through all ranks",
       share(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
       best->kind == "cpu" ? "the CPU, late with launches" : best->kind,

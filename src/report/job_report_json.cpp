@@ -150,8 +150,10 @@ void write_swings(JsonWriter& json, const std::vector<analysis::PowerSwings>& al
     json.member("resolution_s", s.resolution_s).key("swings").begin_array();
     for (const analysis::Swing& swing : s.swings) {
       json.begin_object().member("over_s", swing.over_s).member("rise_w", swing.rise_w);
-      json.member("fall_w", swing.fall_w).member("rise_at_ns", swing.rise_at_ns);
-      json.member("fall_at_ns", swing.fall_at_ns).end_object();
+      json.member("fall_w", swing.fall_w);
+      if (swing.rise_w > 0) json.member("rise_at_ns", swing.rise_at_ns);
+      if (swing.fall_w > 0) json.member("fall_at_ns", swing.fall_at_ns);
+      json.end_object();
     }
     json.end_array().end_object();
   }

@@ -132,11 +132,12 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
                                  "waiting", "transfer", "GB/s", "why"));
   for (size_t i = 0; i < std::min(skews.size(), kMostRows); ++i) {
     const analysis::GroupSkew& skew = skews[i];
+    const std::string why = verdict(skew);
     out += fmt::format(
-        "  {:<18}{:>7}{:>10}{:>10}{:>8}  {}\n", group_name(skew), skew.collectives,
+        "  {:<18}{:>7}{:>10}{:>10}{:>8}{}{}\n", group_name(skew), skew.collectives,
         time(skew.waiting_ns), time(skew.transfer_ns),
         skew.mean_bus_gb_per_s > 0 ? fmt::format("{:.1f}", skew.mean_bus_gb_per_s) : "-",
-        verdict(skew));
+        why.empty() ? "" : "  ", why);
   }
   return out + more(skews.size(), "groups") +
          note(style, "waiting: sum over ranks; transfer: from the last arrival to the first end");
@@ -190,11 +191,14 @@ std::string step_energy(const std::vector<analysis::StepEnergy>& all, const Text
     if (energy.mean_j < lowest->mean_j) lowest = &energy;
     if (energy.mean_j > highest->mean_j) highest = &energy;
   }
-  return heading(style, fmt::format("Energy of a step  {} on {} {}", format_quantity(sum, "J"),
-                                    all.size(), all.size() == 1 ? "GPU" : "GPUs")) +
-         fmt::format("  least {} (rank {}), most {} (rank {})\n",
-                     format_quantity(lowest->mean_j, "J"), lowest->rank,
-                     format_quantity(highest->mean_j, "J"), highest->rank);
+  std::string out =
+      heading(style, fmt::format("Energy of a step  {} on {} {}", format_quantity(sum, "J"),
+                                 all.size(), all.size() == 1 ? "GPU" : "GPUs"));
+  if (all.size() > 1)
+    out += fmt::format("  least {} (rank {}), most {} (rank {})\n",
+                       format_quantity(lowest->mean_j, "J"), lowest->rank,
+                       format_quantity(highest->mean_j, "J"), highest->rank);
+  return out;
 }
 
 std::string shift_line(const analysis::LevelShift& shift) {
