@@ -12,6 +12,7 @@
 
 #include "analysis/collective_match.h"
 #include "analysis/trace_summary.h"
+#include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -155,11 +156,12 @@ Result<void> Merger::check_devices() const {
 /// By the job's own number of the node, where every part that was recorded has one.
 void Merger::order_parts() {
   const auto node = [](const RunPart& part) -> std::optional<int64_t> {
-    const auto fact = part.run.facts.find("node");
-    if (fact == part.run.facts.end() || fact->second.empty()) return std::nullopt;
-    char* end = nullptr;
-    const long long number = std::strtoll(fact->second.c_str(), &end, 10);
-    return *end == '\0' ? std::optional<int64_t>(number) : std::nullopt;
+    for (const char* name : {"SLURM_NODEID", "GROUP_RANK", "NODE_RANK"}) {
+      const auto fact = part.run.facts.find(name);
+      if (fact == part.run.facts.end()) continue;
+      if (const auto number = base::parse_integer(fact->second)) return *number;
+    }
+    return std::nullopt;
   };
   std::set<int64_t> numbers;
   for (const RunPart& part : parts_) {

@@ -37,8 +37,9 @@ struct MergedRun {
 
 /// Joins what several hosts recorded of one job, and what else was imported of it: telemetry,
 /// traces and clocks. A part's traces belong to its host; a part without a host's name is one of
-/// its own. Ranks of GPUs that more than one part gives are counted anew: by `node` of the parts'
-/// facts where all have it, else in the order of the parts.
+/// its own. Ranks of GPUs that more than one part gives are counted anew: by the launcher's
+/// number of the node where all parts have one (SLURM_NODEID, GROUP_RANK, NODE_RANK), else in the
+/// order of the parts.
 ///
 /// `reference`: the host whose clock counts; empty: the first part's. Input errors: no such host;
 /// simulated parts, whose times are no host's; two parts of one host that were recorded at the same

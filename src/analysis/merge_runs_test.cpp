@@ -115,8 +115,8 @@ TEST(MergeRuns, WithoutProbesTheKernelsWordCountsAndWithoutItNothingIsClaimed) {
 
 TEST(MergeRuns, NodesAreNumberedByTheJobsOwnNumbers) {
   run::Run first = recorded("x", {}), second = recorded("y", {});
-  first.facts["node"] = "1";
-  second.facts["node"] = "0";
+  first.facts["SLURM_NODEID"] = "1";
+  second.facts["SLURM_NODEID"] = "0";
   const auto merged = merge_runs({{"x.run", first}, {"y.run", second}}, "x");
   ASSERT_TRUE(merged);
   EXPECT_EQ(device_of(merged->run, "y")->rank, 0);

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "analysis/collective_kind.h"
 #include "analysis/collectives.h"
@@ -59,37 +61,52 @@ int64_t number_of(std::string_view name) {
   return number;
 }
 
-/// From the first start to the last end of what was launched within a range of the CPU; nothing
-/// was: no duration.
-PipelineTask on_gpu(const run::RankTrace& trace, const run::Range& range, Kind kind) {
-  PipelineTask task;
-  task.kind = kind;
-  int64_t from = INT64_MAX, to = INT64_MIN;
-  for (const run::GpuEvent& event : trace.events) {
-    const run::Launch* launch = run::launch_of(trace, event);
-    if (launch == nullptr || launch->start_ns < range.start_ns ||
-        launch->start_ns >= range.start_ns + range.duration_ns ||
-        event.kind == run::GpuClass::kCommunication)
-      continue;
-    from = std::min(from, event.start_ns);
-    to = std::max(to, event.end_ns());
+/// A trace's work, collectives excepted, by when it was launched.
+class Launches {
+ public:
+  explicit Launches(const run::RankTrace& trace) {
+    for (const run::GpuEvent& event : trace.events) {
+      const run::Launch* launch = run::launch_of(trace, event);
+      if (launch != nullptr && event.kind != run::GpuClass::kCommunication)
+        events_.emplace_back(launch->start_ns, &event);
+    }
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
   }
-  if (from < to) {
-    task.start_ns = from;
-    task.duration_ns = to - from;
+  /// From the first start to the last end of what was launched within a range of the CPU; nothing
+  /// was: no duration.
+  PipelineTask of(const run::Range& range, Kind kind) const {
+    int64_t from = INT64_MAX, to = INT64_MIN;
+    for (auto at = std::lower_bound(events_.begin(), events_.end(), range.start_ns,
+                                    [](const auto& e, int64_t t) { return e.first < t; });
+         at != events_.end() && at->first < range.start_ns + range.duration_ns; ++at) {
+      from = std::min(from, at->second->start_ns);
+      to = std::max(to, at->second->end_ns());
+    }
+    PipelineTask task;
+    task.kind = kind;
+    if (from < to) {
+      task.start_ns = from;
+      task.duration_ns = to - from;
+    }
+    return task;
   }
-  return task;
-}
+
+ private:
+  std::vector<std::pair<int64_t, const run::GpuEvent*>> events_;
+};
 
 Tasks tasks_of_ranges(const run::RankTrace& trace) {
   Tasks of_gpu, of_cpu;
+  std::optional<Launches> launches;
   for (const run::Range& range : trace.ranges) {
     const std::string_view name = trace.names[range.name];
     const auto kind = kind_of_range(name);
     if (!kind) continue;
+    if (!launches) launches.emplace(trace);
     PipelineTask task = range.gpu
                             ? PipelineTask{*kind, -1, -1, -1, range.start_ns, range.duration_ns}
-                            : on_gpu(trace, range, *kind);
+                            : launches->of(range, *kind);
     task.micro_batch = number_of(name);
     if (task.duration_ns > 0) (range.gpu ? of_gpu : of_cpu).push_back(task);
   }

@@ -28,13 +28,13 @@ std::string method_text(const analysis::HostClockReport& host) {
 }
 
 std::string host_line(const analysis::HostClockReport& host) {
-  const bool reference = host.method == "reference";
-  const std::string bound = reference      ? "-"
+  const bool told = host.method != "reference" && host.method != "unknown";
+  const std::string bound = host.method == "reference" ? "-"
                             : host.bounded ? base::format_seconds(host.model.uncertainty_ns * kNano)
                                            : "unknown";
   return fmt::format("  {:<14}{:>13}{:>12}{:>12}  {}\n", host.host,
-                     reference ? "-" : signed_time(host.model.offset_ns * kNano),
-                     reference ? "-" : fmt::format("{:+.2f} ppm", host.model.drift_ppm), bound,
+                     !told ? "-" : signed_time(host.model.offset_ns * kNano),
+                     !told ? "-" : fmt::format("{:+.2f} ppm", host.model.drift_ppm), bound,
                      wrap(method_text(host), 80, 55));
 }
 
