@@ -174,20 +174,24 @@ void Merger::order_parts() {
                      [&](const RunPart& a, const RunPart& b) { return *node(a) < *node(b); });
 }
 
-/// Ranks stay as they are when no two parts give the same.
+/// Ranks stay as they are when every GPU has one and no two have the same.
 void Merger::number_gpus() {
   std::set<int64_t> ranks;
-  bool unique = true;
+  bool known = true, unique = true;
   for (const RunPart& part : parts_)
-    for (const run::Device& device : part.run.log.devices)
-      if (device.kind == run::DeviceKind::kGpu) unique = ranks.insert(device.rank).second && unique;
-  if (unique) return;
+    for (const run::Device& device : part.run.log.devices) {
+      if (device.kind != run::DeviceKind::kGpu) continue;
+      known = known && device.rank >= 0;
+      unique = unique && (device.rank < 0 || ranks.insert(device.rank).second);
+    }
+  if (known && unique) return;
   int64_t next = 0;
   for (RunPart& part : parts_)
     for (run::Device& device : part.run.log.devices)
       if (device.kind == run::DeviceKind::kGpu) device.rank = next++;
-  result_.notes.push_back(
-      "GPUs of several files had the same ranks: they are counted anew, node after node");
+  if (!unique)
+    result_.notes.push_back(
+        "GPUs of several files had the same ranks: they are counted anew, node after node");
 }
 
 std::string Merger::host_of(const RunPart& part) const {

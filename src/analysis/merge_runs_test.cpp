@@ -123,6 +123,17 @@ TEST(MergeRuns, NodesAreNumberedByTheJobsOwnNumbers) {
   EXPECT_EQ(device_of(merged->run, "x")->rank, 1);
 }
 
+TEST(MergeRuns, GpusWithoutRanksAreCountedAndNothingIsSaidOfIt) {
+  run::Run first = recorded("a", {}), second = recorded("b", {});
+  for (run::Run* run : {&first, &second}) run->log.devices.front().rank = -1;
+  const auto merged = merge_runs({{"a.run", first}, {"b.run", second}}, "");
+  ASSERT_TRUE(merged);
+  EXPECT_EQ(device_of(merged->run, "a")->rank, 0);
+  EXPECT_EQ(device_of(merged->run, "b")->rank, 1);
+  for (const std::string& note : merged->notes)
+    EXPECT_EQ(note.find("ranks"), std::string::npos) << note;
+}
+
 TEST(MergeRuns, ATraceMovesWithTheHostThatHasItsRank) {
   const Skew a{}, b{300 * kMilli, 0};
   run::Run first = recorded("a", a), second = recorded("b", b), traces;
