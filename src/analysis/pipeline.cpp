@@ -7,6 +7,7 @@
 
 #include "analysis/intervals.h"
 #include "analysis/sum.h"
+#include "base/mean.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -146,17 +147,6 @@ std::vector<PipelineStep> take_steps(std::vector<PipelineRank>& ranks) {
   return steps;
 }
 
-/// A mean that is put together piece by piece; 0 of nothing.
-struct Mean {
-  double sum = 0;
-  int64_t count = 0;
-  void add(double value) {
-    sum += value;
-    ++count;
-  }
-  double value() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
-};
-
 /// Calls `use(rank, rank's step, step)` for every rank and every step that counts.
 template <class Use>
 void for_counted(const std::vector<PipelineRank>& ranks, const std::vector<PipelineStep>& steps,
@@ -166,9 +156,9 @@ void for_counted(const std::vector<PipelineRank>& ranks, const std::vector<Pipel
       if (step.counted) use(rank, rank.steps.at(step.number), step);
 }
 
-Mean mean_task_s(const std::vector<PipelineRank>& ranks, const std::vector<PipelineStep>& steps,
-                 Kind kind) {
-  Mean mean;
+base::Mean mean_task_s(const std::vector<PipelineRank>& ranks,
+                       const std::vector<PipelineStep>& steps, Kind kind) {
+  base::Mean mean;
   for_counted(ranks, steps, [&](const PipelineRank&, const RankStep& step, const PipelineStep&) {
     for (const Task* task : step.tasks)
       if (task->kind == kind) mean.add(static_cast<double>(task->duration_ns) * 1e-9);
@@ -265,20 +255,21 @@ MicroBatchTimes micro_batch_times(const std::vector<PipelineRank>& ranks,
 void add_micro_batches(const MicroBatchTimes& times, PipelineReport& report) {
   std::map<int64_t, PipelineStage*> row_of;
   for (PipelineStage& row : report.rows) row_of[row.stage] = &row;
-  Mean imbalance;
+  base::Mean imbalance;
   for (const auto& [micro_batch, by_step] : times) {
-    Mean slowest_s, mean_s;
+    base::Mean slowest_s, mean_s;
     std::map<int64_t, int64_t> slowest_times;  // by stage
     for (const auto& [step, by_stage] : by_step) {
-      Mean stages;
+      base::Mean stages;
       auto slowest = by_stage.begin();
       for (auto stage = by_stage.begin(); stage != by_stage.end(); ++stage) {
         stages.add(stage->second);
         if (stage->second > slowest->second) slowest = stage;
       }
       slowest_s.add(slowest->second);
-      mean_s.add(stages.value());
-      if (stages.value() > 0) imbalance.add(slowest->second / stages.value() - 1);
+      mean_s.add(stages.get().value_or(0));
+      if (stages.get().value_or(0) > 0)
+        imbalance.add(slowest->second / stages.get().value_or(0) - 1);
       ++slowest_times[slowest->first];
       ++row_of.at(slowest->first)->slowest;
     }
@@ -286,9 +277,9 @@ void add_micro_batches(const MicroBatchTimes& times, PipelineReport& report) {
         std::max_element(slowest_times.begin(), slowest_times.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
     report.micro_batch_rows.push_back(
-        {micro_batch, most->first, slowest_s.value(), mean_s.value()});
+        {micro_batch, most->first, slowest_s.get().value_or(0), mean_s.get().value_or(0)});
   }
-  report.imbalance = imbalance.value();
+  report.imbalance = imbalance.get().value_or(0);
 }
 
 /// How many chunks and forwards a rank has in a step, and which schedule that is.
@@ -362,24 +353,24 @@ std::optional<PipelineReport> pipeline_report(std::span<const run::RankTrace> tr
   report.stages = stage_count(traces, ranks);
   if (report.stages < 2 || ranks.empty()) return std::nullopt;
   report.steps = take_steps(ranks);
-  Mean step_s, bubble;
+  base::Mean step_s, bubble;
   for (const PipelineStep& step : report.steps) {
     if (!step.counted) continue;
     step_s.add(static_cast<double>(step.span_ns) * 1e-9);
     bubble.add(step.bubble_fraction);
   }
   if (step_s.count == 0) return std::nullopt;
-  report.step_s = step_s.value();
-  report.bubble_fraction = bubble.value();
+  report.step_s = step_s.get().value_or(0);
+  report.bubble_fraction = bubble.get().value_or(0);
   const Shape shape = shape_of(ranks, report.steps);
   report.schedule = shape.schedule;
   report.chunks = shape.chunks;
   report.rows = stage_rows(ranks, report.steps);
-  report.ideal_bubble_fraction =
-      ideal_bubble_fraction(shape.schedule, report.stages, shape.forwards,
-                            mean_task_s(ranks, report.steps, Kind::kForward).value(),
-                            mean_task_s(ranks, report.steps, Kind::kBackwardInput).value(),
-                            mean_task_s(ranks, report.steps, Kind::kBackwardWeight).value());
+  report.ideal_bubble_fraction = ideal_bubble_fraction(
+      shape.schedule, report.stages, shape.forwards,
+      mean_task_s(ranks, report.steps, Kind::kForward).get().value_or(0),
+      mean_task_s(ranks, report.steps, Kind::kBackwardInput).get().value_or(0),
+      mean_task_s(ranks, report.steps, Kind::kBackwardWeight).get().value_or(0));
   add_micro_batches(micro_batch_times(ranks, report.steps), report);
   report.micro_batches = report.micro_batch_rows.empty()
                              ? shape.forwards / shape.chunks

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/mean.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::analysis {
@@ -345,20 +346,6 @@ void summarize_cluster(const run::DeviceLog& log, TelemetryReport& report) {
   }
 }
 
-/// A running mean.
-struct Mean {
-  double sum = 0;
-  int64_t count = 0;
-  void add(double value) {
-    sum += value;
-    ++count;
-  }
-  std::optional<double> get() const {
-    if (count == 0) return std::nullopt;
-    return sum / static_cast<double>(count);
-  }
-};
-
 /// Hottest minus coolest GPU of a host, by their means.
 double largest_spread(const std::vector<DeviceReport>& devices) {
   std::map<std::string, std::pair<double, double>> hosts;
@@ -374,7 +361,7 @@ double largest_spread(const std::vector<DeviceReport>& devices) {
 }
 
 void summarize_heat(TelemetryReport& report) {
-  Mean gpu, memory, throttled, clock;
+  base::Mean gpu, memory, throttled, clock;
   std::map<std::string, double> shares;
   ThermalSummary& thermal = report.thermal;
   for (const DeviceReport& device : report.devices) {

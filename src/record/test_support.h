@@ -2,11 +2,14 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "record/sources.h"
 
@@ -62,5 +65,33 @@ inline Look look(Source& source) {
     found[{reading.device, reading.metric}] = reading.sample.value;
   return found;
 }
+
+/// A source and what its last read brought.
+class ReadSource {
+ protected:
+  std::vector<run::Sample> samples(run::Metric metric, size_t device = 0) const {
+    std::vector<run::Sample> found;
+    for (const Reading& reading : batch_.readings)
+      if (reading.metric == metric && reading.device == device) found.push_back(reading.sample);
+    return found;
+  }
+  std::vector<double> values(run::Metric metric, size_t device = 0) const {
+    std::vector<double> found;
+    for (const run::Sample& sample : samples(metric, device)) found.push_back(sample.value);
+    return found;
+  }
+  bool gives(run::Metric metric) const {
+    const auto all = source_->metrics();
+    return std::find(all.begin(), all.end(), metric) != all.end();
+  }
+  int64_t calls(const std::string& name) const {
+    for (const CallCost& cost : source_->costs())
+      if (cost.call == name) return cost.count;
+    return 0;
+  }
+
+  std::unique_ptr<Source> source_;
+  Batch batch_;
+};
 
 }  // namespace ergometer::record

@@ -15,6 +15,14 @@ std::string format_parameters(double count) {
 
 std::string format_share(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
+std::string format_share(int64_t part, int64_t whole) {
+  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
+}
+
+std::string format_time(int64_t nanoseconds) {
+  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
+}
+
 std::string wrap(std::string_view text, size_t width, size_t indent) {
   std::string out;
   size_t column = indent;

@@ -14,12 +14,7 @@ namespace {
 using analysis::GraphSummary;
 using base::JsonWriter;
 
-constexpr std::string_view kBold = "1";
 constexpr size_t kGraphsShown = 32, kNamesShown = 10, kCollectivesShown = 12, kNameWidth = 36;
-
-std::string heading(const TextStyle& style, const std::string& text) {
-  return paint(style, kBold, text) + '\n';
-}
 
 std::string more_line(size_t all, size_t shown) {
   return all > shown ? fmt::format("  ... and {} more (all of them: --json)\n", all - shown) : "";

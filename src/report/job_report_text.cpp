@@ -12,12 +12,8 @@
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kBold = "1", kDim = "2";
+constexpr std::string_view kDim = "2";
 constexpr size_t kMostRows = 8;
-
-std::string heading(const TextStyle& style, std::string_view text) {
-  return paint(style, kBold, text) + '\n';
-}
 
 std::string note(const TextStyle& style, std::string_view text) {
   return paint(style, kDim, "  " + wrap(text, 80, 2)) + '\n';
@@ -28,7 +24,7 @@ std::string more(size_t all, std::string_view what) {
   return fmt::format("  ... and {} more {} (all of them: --json)\n", all - kMostRows, what);
 }
 
-std::string time(int64_t ns) { return base::format_seconds(static_cast<double>(ns) * 1e-9); }
+std::string time(int64_t ns) { return format_time(ns); }
 std::string time(double seconds) { return base::format_seconds(seconds); }
 
 std::string share(int64_t part, int64_t whole) {

@@ -26,11 +26,6 @@ std::string repeat(std::string_view piece, int times) {
   return out;
 }
 
-/// A heading, bold when the terminal can.
-std::string heading(const TextStyle& style, std::string_view text) {
-  return paint(style, kBold, text) + '\n';
-}
-
 // --- what ran
 
 std::string job_line(const JobView& job) {
@@ -248,6 +243,10 @@ std::string links(const run::Run& run, const TextStyle& style) {
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text) {
   if (!style.colour || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", sgr, text);
+}
+
+std::string heading(const TextStyle& style, std::string_view text) {
+  return paint(style, kBold, text) + '\n';
 }
 
 std::string summary_text(const run::Run& run, const TextStyle& style) {

@@ -15,6 +15,8 @@ struct TextStyle {
 
 /// `text` in one of the few colours reports use, or as it is. The codes are ANSI SGR parameters.
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
+/// A line in bold, above a table or a list.
+std::string heading(const TextStyle& style, std::string_view text);
 
 /// The summary a person reads in ten seconds, 80 columns wide: what ran, how fast, where the step
 /// goes, what fills the memory, what it draws and how hot it gets, what crosses the links, and the

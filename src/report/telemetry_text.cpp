@@ -11,12 +11,8 @@ namespace {
 
 using analysis::DeviceReport;
 
-constexpr std::string_view kBold = "1", kDim = "2";
+constexpr std::string_view kDim = "2";
 constexpr size_t kMostRows = 64, kMostLines = 12;
-
-std::string heading(const TextStyle& style, std::string_view text) {
-  return paint(style, kBold, text) + '\n';
-}
 
 std::string more(size_t all, size_t shown) {
   if (all <= shown) return "";

@@ -20,18 +20,6 @@ namespace {
 constexpr std::string_view kBold = "1", kDim = "2";
 constexpr size_t kRanksShown = 64, kKernelsShown = 10, kCollectivesShown = 12, kNameWidth = 47;
 
-std::string time_text(int64_t nanoseconds) {
-  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
-}
-
-std::string share_of(int64_t part, int64_t whole) {
-  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
-}
-
-std::string heading(const TextStyle& style, std::string_view text) {
-  return paint(style, kBold, text) + '\n';
-}
-
 std::string more_line(size_t all, size_t shown, std::string_view what) {
   if (all <= shown) return "";
   return fmt::format("  ... and {} more {} (all of them: --json)\n", all - shown, what);
@@ -64,9 +52,9 @@ std::string ranks_table(const analysis::TraceSummary& summary, bool more, const 
                          "span", "compute", "comm", "exposed", "copies", "exposed", "idle"));
   for (size_t i = 0; i < std::min(summary.ranks.size(), kRanksShown); ++i) {
     const analysis::RankBreakdown& b = summary.ranks[i].breakdown;
-    const auto share = [&](int64_t part) { return share_of(part, b.span_ns); };
+    const auto share = [&](int64_t part) { return format_share(part, b.span_ns); };
     out += fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}{}\n", b.rank, b.gpu_events,
-                       time_text(b.span_ns), share(b.compute_ns), share(b.communication_ns),
+                       format_time(b.span_ns), share(b.compute_ns), share(b.communication_ns),
                        share(b.exposed_communication_ns), share(b.memory_ns),
                        share(b.exposed_memory_ns), share(b.idle_ns),
                        summary.ranks[i].truncated ? "  cut off" : "");
@@ -119,7 +107,7 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
   const int64_t total = total_of(summary.kernels);
   const auto line = [&](const analysis::KernelRow& row, std::string_view name) {
     return fmt::format("  {:<{}}{:>9}{:>12}{:>9}\n", name, kNameWidth, row.count,
-                       time_text(row.total_ns), share_of(row.total_ns, total));
+                       format_time(row.total_ns), format_share(row.total_ns, total));
   };
   const auto head = [&](std::string_view what) {
     return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kNameWidth + 2, "count",
@@ -154,7 +142,7 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
     constexpr size_t kWidth = 24;
     out += fmt::format("  {:<{}}{:>5}{:>7}{:>11}{}\n", name.substr(0, kWidth), kWidth,
                        row.group_size > 0 ? fmt::format("{}", row.group_size) : "-", row.count,
-                       time_text(row.total_ns), bandwidth(row));
+                       format_time(row.total_ns), bandwidth(row));
   }
   return out + more_line(summary.collectives.size(), kCollectivesShown, "rows");
 }

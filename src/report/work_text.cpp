@@ -10,20 +10,8 @@
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kBold = "1", kDim = "2";
+constexpr std::string_view kDim = "2";
 constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 42;
-
-std::string time_text(int64_t nanoseconds) {
-  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
-}
-
-std::string share_of(int64_t part, int64_t whole) {
-  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
-}
-
-std::string heading(const TextStyle& style, std::string_view text) {
-  return paint(style, kBold, text) + '\n';
-}
 
 std::string note(const TextStyle& style, std::string_view text) {
   return paint(style, kDim, "  " + wrap(std::string(text), 80, 2)) + '\n';
@@ -109,9 +97,9 @@ std::string launches_line(const analysis::TraceSummary& summary) {
   std::string text = fmt::format("{} launches", base::format_count(calls));
   if (!call.empty())
     text += fmt::format(": a call takes {} (median), its kernel starts {} after it began",
-                        time_text(call[call.size() / 2]), time_text(delay[delay.size() / 2]));
-  text +=
-      fmt::format("; {} of all events found the GPU idle when launched", share_of(late, events));
+                        format_time(call[call.size() / 2]), format_time(delay[delay.size() / 2]));
+  text += fmt::format("; {} of all events found the GPU idle when launched",
+                      format_share(late, events));
   if (graphs > 0)
     text += fmt::format("; {} graph launches of {} events", base::format_count(graphs),
                         base::format_count(graph_events));
@@ -190,12 +178,12 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
                                  "GPU time", "share", "compute", "comm", "copies"));
   for (const analysis::PhaseRow& row : table.rows)
     out += fmt::format("  {:<20}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}\n", to_word(row.phase), row.count,
-                       time_text(row.total_ns), share_of(row.total_ns, table.total_ns),
-                       share_of(row.compute_ns, row.total_ns),
-                       share_of(row.communication_ns, row.total_ns),
-                       share_of(row.memory_ns, row.total_ns));
+                       format_time(row.total_ns), format_share(row.total_ns, table.total_ns),
+                       format_share(row.compute_ns, row.total_ns),
+                       format_share(row.communication_ns, row.total_ns),
+                       format_share(row.memory_ns, row.total_ns));
   const auto by = [&](analysis::Evidence evidence) {
-    return share_of(table.by_evidence_ns[static_cast<size_t>(evidence)], table.total_ns);
+    return format_share(table.by_evidence_ns[static_cast<size_t>(evidence)], table.total_ns);
   };
   return out +
          note(style, fmt::format("{} of the GPU time has a phase ({} by operators, {} by "
@@ -213,15 +201,15 @@ std::string operators_text(const analysis::TraceSummary& summary, const TextStyl
   for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
     const analysis::ShapeRow& row = table.rows[i];
     out += fmt::format("  {:<{}}{:>6}{:>10}{:>9}{:>6}{}\n", label_of(row), kLabelWidth, row.calls,
-                       time_text(row.total_ns), rate_text(row), figure(row.gb_per_s()),
+                       format_time(row.total_ns), rate_text(row), figure(row.gb_per_s()),
                        roof_text(row, summary));
   }
   if (table.rows.size() > kOperatorsShown)
     out += fmt::format("  ... and {} more shapes (all of them: --json)\n",
                        table.rows.size() - kOperatorsShown);
   std::string text = fmt::format("operators are known for {} of the GPU time, their FLOPs for {}",
-                                 share_of(table.operator_ns, table.total_ns),
-                                 share_of(table.flops_ns, table.total_ns));
+                                 format_share(table.operator_ns, table.total_ns),
+                                 format_share(table.flops_ns, table.total_ns));
   if (summary.peak)
     text += fmt::format("; roof: of the {}'s peak FLOPs (F) or bandwidth (B)", summary.peak->gpu);
   return out + note(style, text);
@@ -230,7 +218,7 @@ std::string operators_text(const analysis::TraceSummary& summary, const TextStyl
 std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   const analysis::Taxes& taxes = summary.taxes;
   if (taxes.span_ns <= 0) return "";
-  const auto share = [&](int64_t part) { return share_of(part, taxes.span_ns); };
+  const auto share = [&](int64_t part) { return format_share(part, taxes.span_ns); };
   const analysis::RoundTrips& trips = taxes.round_trips;
   std::string out = heading(style, "Taxes, shares of the span");
   const auto line = [&](std::string_view name, const std::string& value, const std::string& text) {

@@ -137,21 +137,14 @@ base::Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
 }  // namespace
 
 base::Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file) {
-  ERGOMETER_ASSIGN(const std::string text, whole_text(source, file));
   ChakraJsonReader reader;
-  ondemand::parser parser;
-  ondemand::document document;
-  const size_t size = text.size() - kTextPadding;
-  if (const auto error = parser.iterate(text.data(), size, text.size()).get(document))
-    return json_error(file, text, std::string::npos, simdjson::error_message(error));
-  try {
-    reader.read(document);
-  } catch (const simdjson::simdjson_error& error) {
-    const char* at = nullptr;
-    const bool cut_off = error.error() == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
-    if (cut_off || document.current_location().get(at)) at = text.data() + size;
-    return json_error(file, text, static_cast<size_t>(at - text.data()), error.what());
-  }
+  const auto walked =
+      walk_json<ondemand::parser, simdjson::simdjson_error, simdjson::INCOMPLETE_ARRAY_OR_OBJECT>(
+          source, file, [&](ondemand::document& document) {
+            reader.read(document);
+            return base::Result<void>();
+          });
+  ERGOMETER_TRY(walked);
   return reader.finish(file);
 }
 

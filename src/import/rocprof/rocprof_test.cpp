@@ -3,32 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "import/import.h"
+#include "import/test_source.h"
 
 namespace ergometer::importer {
 namespace {
 
 const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/rocprofv3/";
 
-class Text : public ByteSource {
- public:
-  explicit Text(std::string text) : text_(std::move(text)) {}
-  base::Result<size_t> read(char* to, size_t most) override {
-    const size_t count = std::min(most, text_.size() - at_);
-    std::memcpy(to, text_.data() + at_, count);
-    at_ += count;
-    return count;
-  }
-
- private:
-  std::string text_;
-  size_t at_ = 0;
-};
-
 std::vector<run::RankTrace> read(const std::string& text) {
-  Text source(text);
+  TestSource source(text);
   EXPECT_TRUE(is_rocprof(text.substr(0, 512)));
   auto traces = read_rocprof(source, "job.json");
   EXPECT_TRUE(traces) << (traces ? "" : traces.error().message);
@@ -197,7 +182,7 @@ TEST(Rocprof, AFileCutOffGivesWhatItHolds) {
 
 TEST(Rocprof, WhatIsNoJsonIsAnError) {
   const std::string text = R"({"rocprofiler-sdk-tool": [{"agents" 5}]})";
-  Text source(text);
+  TestSource source(text);
   const auto traces = read_rocprof(source, "job.json");
   ASSERT_FALSE(traces);
   EXPECT_EQ(traces.error().message,

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/shared_library.h"
+#include "record/amd/smi_library.h"
 
 // Structures of AMD SMI grow and shift between releases: ROCm 6.3, 6.4, 7.0, 7.2 and 10.1 were held
 // side by side. So only functions and leading members are used that all of them have, into buffers
@@ -61,22 +61,8 @@ struct Functions {
   int (*replays)(Handle, uint64_t*);
 };
 
-constexpr int kMissing = -1;
-template <class... Arguments>
-void find(const SharedLibrary& library, const char* symbol, int (*&function)(Arguments...)) {
-  library.find_if_there(symbol, function);
-  if (function == nullptr) function = [](Arguments...) { return kMissing; };
-}
-
-/// The library, started; its GPUs share it.
-struct Library {
-  explicit Library(SharedLibrary opened) : library(std::move(opened)) {}
-  ~Library() {
-    if (started) call.shutdown();
-  }
-  SharedLibrary library;
-  Functions call{};
-  bool started = false;
+struct Library : SmiLibrary<Functions> {
+  using SmiLibrary<Functions>::SmiLibrary;
   size_t power_at = 0;  ///< where amdsmi_power_info_t has current_socket_power
 };
 

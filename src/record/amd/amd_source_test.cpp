@@ -1,4 +1,5 @@
 #include "record/amd/amd_source.h"
+#include "record/test_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ int64_t boot_time_ns() {
 }
 
 /// A source over fake libraries under a script, and a tree of the kernel's files.
-class Amd : public testing::Test {
+class Amd : public testing::Test, protected ReadSource {
  protected:
   Amd() { fs::create_directories(root_); }
   ~Amd() override {
@@ -101,26 +102,6 @@ class Amd : public testing::Test {
     source_->read(batch_);
     return batch_;
   }
-  std::vector<run::Sample> samples(Metric metric, size_t device = 0) const {
-    std::vector<run::Sample> found;
-    for (const Reading& reading : batch_.readings)
-      if (reading.metric == metric && reading.device == device) found.push_back(reading.sample);
-    return found;
-  }
-  std::vector<double> values(Metric metric, size_t device = 0) const {
-    std::vector<double> found;
-    for (const run::Sample& sample : samples(metric, device)) found.push_back(sample.value);
-    return found;
-  }
-  bool gives(Metric metric) const {
-    const auto all = source_->metrics();
-    return std::find(all.begin(), all.end(), metric) != all.end();
-  }
-  int64_t calls(const std::string& name) const {
-    for (const CallCost& cost : source_->costs())
-      if (cost.call == name) return cost.count;
-    return 0;
-  }
   void expect_all(const std::vector<std::pair<Metric, double>>& expected) {
     for (const auto& [metric, value] : expected) {
       ASSERT_THAT(values(metric), SizeIs(1)) << run::metric_info(metric).name;
@@ -134,8 +115,6 @@ class Amd : public testing::Test {
   fs::path root_ = fs::path(testing::TempDir()) / ("amd_" + std::to_string(getpid()));
   amd::Paces paces_{std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
   std::vector<Metric> wanted_;
-  std::unique_ptr<Source> source_;
-  Batch batch_;
 };
 
 constexpr const char* kMi300x = R"(

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/shared_library.h"
+#include "record/amd/smi_library.h"
 
 // rocm_smi.h of ROCm 5.2 and 6.4: what both have. Not called: rsmi_dev_pci_throughput_get, which
 // takes a second.
@@ -18,7 +18,7 @@ using base::SharedLibrary;
 using run::Metric;
 
 // rsmi_status_t, rsmi_temperature_type_t, rsmi_clk_type_t, rsmi_gpu_block_t, RSMI_POWER_TYPE
-constexpr int kSuccess = 0, kNoPermission = 4, kMissing = -1;
+constexpr int kSuccess = 0, kNoPermission = 4;
 constexpr int kEdge = 0, kJunction = 1, kMemory = 2, kCurrent = 0;
 constexpr int kSystemClock = 0, kFabricClock = 1, kMemoryClock = 4, kVram = 0;
 constexpr uint64_t kMemoryBlock = 1;
@@ -52,21 +52,7 @@ struct Functions {
   int (*replays)(uint32_t, uint64_t*);
 };
 
-template <class... Arguments>
-void find(const SharedLibrary& library, const char* symbol, int (*&function)(Arguments...)) {
-  library.find_if_there(symbol, function);
-  if (function == nullptr) function = [](Arguments...) { return kMissing; };
-}
-
-struct Library {
-  explicit Library(SharedLibrary opened) : library(std::move(opened)) {}
-  ~Library() {
-    if (started) call.shutdown();
-  }
-  SharedLibrary library;
-  Functions call{};
-  bool started = false;
-};
+using Library = SmiLibrary<Functions>;
 
 Result<void> find_functions(Library& it) {
   const SharedLibrary& library = it.library;

@@ -11,11 +11,6 @@ namespace {
 constexpr auto kGiven = {Metric::kPower, Metric::kInletTemperature, Metric::kOutletTemperature,
                          Metric::kFanSpeed, Metric::kFan};
 
-std::optional<double> mean(const NodeReadings::Mean& of) {
-  if (of.count == 0) return std::nullopt;
-  return of.sum / static_cast<double>(of.count);
-}
-
 }  // namespace
 
 std::optional<double> NodeReadings::value(Metric metric) const {
@@ -24,10 +19,10 @@ std::optional<double> NodeReadings::value(Metric metric) const {
       if (total_w) return total_w;
       if (supplies_in_w.count == 0 || supplies_in_w.count < supplies) return std::nullopt;
       return supplies_in_w.sum;
-    case Metric::kInletTemperature: return mean(inlet_c);
-    case Metric::kOutletTemperature: return mean(outlet_c);
-    case Metric::kFanSpeed: return mean(fan_rpm);
-    case Metric::kFan: return mean(fan_percent);
+    case Metric::kInletTemperature: return inlet_c.get();
+    case Metric::kOutletTemperature: return outlet_c.get();
+    case Metric::kFanSpeed: return fan_rpm.get();
+    case Metric::kFan: return fan_percent.get();
     default: return std::nullopt;
   }
 }

@@ -33,7 +33,7 @@ std::optional<double> reading(const json& object, std::string_view name) {
   return value.is_object() ? number(member(value, "Reading")) : number(value);
 }
 
-void add(NodeReadings::Mean& mean, std::optional<double> value) {
+void add(base::Mean& mean, std::optional<double> value) {
   if (value) mean.add(*value);
 }
 

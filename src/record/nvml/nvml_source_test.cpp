@@ -1,4 +1,5 @@
 #include "record/nvml/nvml_source.h"
+#include "record/test_support.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@ using testing::SizeIs;
 constexpr int64_t kSecond = 1'000'000'000;
 
 /// A source over the fake library under a script; its clock stands still unless the script says so.
-class Nvml : public testing::Test {
+class Nvml : public testing::Test, protected ReadSource {
  protected:
   void TearDown() override {
     unsetenv("ERGOMETER_FAKE_NVML");
@@ -55,34 +56,12 @@ class Nvml : public testing::Test {
     source_->read(batch_);
     return batch_;
   }
-  std::vector<run::Sample> samples(Metric metric, size_t device = 0) const {
-    std::vector<run::Sample> found;
-    for (const Reading& reading : batch_.readings)
-      if (reading.metric == metric && reading.device == device) found.push_back(reading.sample);
-    return found;
-  }
-  std::vector<double> values(Metric metric, size_t device = 0) const {
-    std::vector<double> found;
-    for (const run::Sample& sample : samples(metric, device)) found.push_back(sample.value);
-    return found;
-  }
-  bool gives(Metric metric) const {
-    const auto all = source_->metrics();
-    return std::find(all.begin(), all.end(), metric) != all.end();
-  }
-  int64_t calls(const std::string& name) const {
-    for (const CallCost& cost : source_->costs())
-      if (cost.call == name) return cost.count;
-    return 0;
-  }
 
   std::string path_ = testing::TempDir() + "nvml_script_" + std::to_string(getpid());
   std::vector<Metric> wanted_;
   /// Everything at every read.
   nvml::Paces paces_{std::chrono::milliseconds(0), std::chrono::milliseconds(0),
                      std::chrono::milliseconds(0)};
-  std::unique_ptr<Source> source_;
-  Batch batch_;
 };
 
 /// An H200 at a time that stands still.
