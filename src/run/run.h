@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
 #include "run/host_clock.h"
+#include "run/study.h"
 #include "run/work_graph.h"
 
 namespace ergometer::run {
@@ -180,6 +182,7 @@ struct Run {
   DeviceLog log;                     ///< recorded or imported telemetry, whole
   std::vector<HostClock> clocks;     ///< of a recorded Run, a host each
   std::map<std::string, std::string> facts;  ///< of a recorded Run: "command", "host", ...
+  std::optional<Study> study;                ///< many jobs instead of one; the summary is empty
   std::string limiter;                       ///< the one thing that limits the job, a sentence
   std::string job_json;
 };

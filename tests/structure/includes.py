@@ -9,7 +9,8 @@ import pathlib
 import re
 import sys
 
-CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "search", "validation", "calibration", "report", "cli"]
+CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "search", "compare", "optimize", "validation",
+         "calibration", "report", "study", "page", "cli"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
 ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
 ALLOWED["run"] = {"base"}
@@ -21,9 +22,10 @@ ALLOWED["analysis"] = {"base", "run"}
 # This machine's sensors, and files that are played back as such; calibration measures through the same.
 ALLOWED["record"] = {"base", "run", "import"}
 ALLOWED["calibration"].add("record")
-ALLOWED["report"].add("analysis")
-ALLOWED["cli"] |= {"import", "record", "analysis"}
-for user in ("engine", "search", "validation", "calibration", "report", "cli"):
+for user in ("compare", "report", "study", "page", "cli"):
+    ALLOWED[user].add("analysis")
+ALLOWED["cli"] |= {"import", "record"}
+for user in CHAIN[CHAIN.index("engine"):]:
     ALLOWED[user].add("run")
 
 # Slow to compile: never in a header, and each only where it is wrapped (tests may read JSON anywhere).

@@ -1,0 +1,223 @@
+/**
+ * What `ergometer report` puts into the page: one document, made by src/page, read by every view. Names and units are
+ * those of `simulate --json`; a "column" is an array with one entry a row, so that 8,192 GPUs stay small. Optional
+ * parts are absent when nothing is known of them, never empty or zero.
+ */
+export interface ReportDocument {
+  schema_version: number;
+  ergometer_version: string;
+  title: string;
+  /** One: the page of a job. Several: side by side. None: the page of a study. */
+  runs: RunDocument[];
+  /** Of two Runs: what makes the difference. Of more: absent. */
+  comparison?: ComparisonDocument;
+  study?: StudyDocument;
+}
+
+export interface RunDocument {
+  /** What the user calls it: the file's name without folder and ending. */
+  name: string;
+  /** The contract's summary, as `simulate --json` or `analyze --json` prints it, `ranks` left out. */
+  summary: Summary;
+  findings: Finding[];
+  assumptions: Assumption[];
+  ranks?: RankColumns;
+  /** One node from above, by local index of the GPU; row 0 is nearest the coolant's inlet. */
+  chassis?: { row: number[]; lane: number[]; cooling: string };
+  timeline?: Timeline;
+  series?: Series;
+  /** Time by communicating group, slowest first. */
+  collectives?: CollectiveColumns;
+}
+
+/** Groups of the interface contract; a group that nothing is known of is absent. */
+export interface Summary {
+  source: "simulated" | "recorded" | "imported";
+  performance?: Record<string, unknown>;
+  memory?: Record<string, unknown>;
+  power?: Record<string, unknown>;
+  thermal?: Record<string, unknown>;
+  cluster_power?: Record<string, unknown>;
+  links?: { kind: string; bytes_per_step: number; mean_gb_per_s: number; peak_gb_per_s: number; utilization: number }[];
+  limiter?: string;
+  job?: Record<string, unknown>;
+  [key: string]: unknown;
+}
+
+export interface Finding {
+  /** A sentence that says what was seen; then what to do about it. */
+  text: string;
+  advice?: string;
+  /** What it costs in a step; absent where it cannot be told. */
+  cost_s?: number;
+  cost_j?: number;
+}
+
+export interface Assumption {
+  /** "job", "model", "gpu", "node", "fabric", "software", "kernels", ... */
+  group: string;
+  /** The setting or parameter by its name in job files and the catalog. */
+  name: string;
+  value: string;
+  /** "--tp", "job.yaml:14", "default: ...", or the catalog entry's own source. */
+  source: string;
+  /** How far to trust a number: "data sheet", "measured", "fitted", "assumed"; absent for what the user said. */
+  grade?: string;
+}
+
+/** One entry a rank, in order of rank. */
+export interface RankColumns {
+  rank: number[];
+  node: number[];
+  slot: number[];
+  stage: number[];
+  mean_power_w?: number[];
+  peak_power_w?: number[];
+  mean_gpu_c?: number[];
+  max_gpu_c?: number[];
+  mean_clock_mhz?: number[];
+  throttled_time_fraction?: number[];
+  /** Seconds of the step by part, the names of `performance.breakdown_s`. */
+  breakdown_s?: Record<string, number[]>;
+}
+
+export interface Timeline {
+  step_s: number;
+  /** Text tables that the columns below point into. */
+  names: string[];
+  /** "gemm", "attention", "memory", "collective", "send_recv", "optimizer", "wait", ... */
+  categories: string[];
+  streams: string[];
+  ranks: TimelineRank[];
+  /** Why some ranks or kernels are not here; absent when all are. */
+  left_out?: string;
+}
+export interface TimelineRank {
+  rank: number;
+  stage: number;
+  node?: number;
+  slot?: number;
+  /** Passes of micro batches, the coarse view: kinds are "forward", "backward", "backward_weight", "send", "receive",
+   *  "optimizer", "other". */
+  tasks?: { kind: string[]; micro_batch: number[]; chunk: number[]; start_us: number[]; duration_us: number[] };
+  /** Single kernels and waits, of all the step or of a window of it; stream, name and category are indices. */
+  kernels?: {
+    window_us: [number, number];
+    stream: number[];
+    name: number[];
+    category: number[];
+    start_us: number[];
+    duration_us: number[];
+    micro_batch: number[];
+    layer: number[];
+  };
+}
+
+/** Values over time. Up to 64 GPUs all are here; of more, the chosen ones and, for every time, how all are distributed. */
+export interface Series {
+  time_s: number[];
+  metrics: SeriesMetric[];
+  /** The cluster at its plugs. */
+  cluster_power?: { time_s: number[]; watts: number[] };
+}
+export interface SeriesMetric {
+  /** "power_w", "gpu_c", "memory_c", "sm_clock_mhz", ... */
+  name: string;
+  title: string;
+  unit: string;
+  /** One line a GPU; null where the sensor said nothing. */
+  gpus: { label: string; rank?: number; node?: number; slot?: number; values: (number | null)[] }[];
+  /** Over all GPUs, at the same times. */
+  distribution?: { lowest: number[]; p5: number[]; p50: number[]; p95: number[]; highest: number[] };
+}
+
+export interface CollectiveColumns {
+  group: string[];
+  kind: string[];
+  calls: number[];
+  bytes: number[];
+  total_s: number[];
+  exposed_s: number[];
+  bus_gb_per_s: (number | null)[];
+}
+
+/** `ergometer compare A B --json`. */
+export interface ComparisonDocument {
+  /** What is explained, each with its two values: "step_time_s", "energy_j_per_step". */
+  quantities: { name: string; unit: string; a: number; b: number }[];
+  causes: Cause[];
+  /** By quantity: what the causes leave unexplained. */
+  residual: Record<string, number>;
+  /** Settings and facts that differ. */
+  differences: { name: string; a: string; b: string }[];
+}
+export interface Cause {
+  id: string;
+  title: string;
+  /** What differs, a sentence. */
+  detail: string;
+  /** By quantity: its share of b - a. */
+  amount: Record<string, number>;
+  /** Of the step time, by part of the breakdown; sums to amount.step_time_s. */
+  parts?: Record<string, number>;
+}
+
+export interface StudyDocument {
+  name: string;
+  title: string;
+  question: string;
+  axes: { name: string; values: string[] }[];
+  points: StudyPoint[];
+  figures: Figure[];
+  findings: StudyFinding[];
+}
+export interface StudyPoint {
+  id: string;
+  family?: string;
+  axes: Record<string, string>;
+  status: "ok" | "does-not-fit" | "refused";
+  reason?: string;
+  notes?: string[];
+  /** What the job said, by setting: enough to run it again. */
+  settings: Record<string, string>;
+  summary?: Summary;
+}
+export interface Figure {
+  id: string;
+  /** "Figure 4", or empty. */
+  label: string;
+  title: string;
+  /** What to see in it, and what to do next. */
+  caption: string;
+  kind: "line" | "bar" | "stack" | "scatter" | "heatmap";
+  x: { title: string; unit?: string; log?: boolean; /** of bars, stacks and heat maps */ categories?: string[] };
+  y: { title: string; unit?: string; log?: boolean; /** of heat maps */ categories?: string[] };
+  series: FigureSeries[];
+  /** What the original's readers report of it; absent for figures of our own. */
+  reported?: string;
+  /** A panel beside others of the same id. */
+  panel?: string;
+}
+export interface FigureSeries {
+  label: string;
+  /** One a value: number on x, or index into x.categories. */
+  x: number[];
+  y: (number | null)[];
+  low?: (number | null)[];
+  high?: (number | null)[];
+  /** Of heat maps: the cell's value; y is then the index into y.categories. */
+  value?: (number | null)[];
+  /** Index of the study's point behind each value; -1: none. */
+  point?: number[];
+}
+export interface StudyFinding {
+  id: string;
+  title: string;
+  reported: string;
+  source: string;
+  predicted: string;
+  agrees: "yes" | "in part" | "no";
+  why: string;
+  /** Indices of the points that it rests on. */
+  points?: number[];
+}
