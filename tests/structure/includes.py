@@ -10,7 +10,7 @@ import re
 import sys
 
 CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "search", "compare", "optimize", "validation",
-         "calibration", "report", "study", "page", "cli"]
+         "calibration", "report", "study", "launch", "page", "cli"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
 ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
 ALLOWED["run"] = {"base"}

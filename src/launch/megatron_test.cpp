@@ -1,0 +1,135 @@
+#include "launch/megatron.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "launch/test_job.h"
+#include "spec/read.h"
+#include "spec/settings.h"
+#include "workload/parameters.h"
+
+namespace ergometer::launch {
+namespace {
+
+/// What a launch script made of these arguments says.
+base::Result<spec::Job> read_back(const Arguments& layout, const Arguments& model, int64_t gpus,
+                                  const std::string& cluster, std::vector<std::string>& ignored) {
+  ERGOMETER_ASSIGN(spec::Settings settings,
+                   spec::parse_megatron_arguments(
+                       "pretrain_gpt.py \\\n" + megatron_text(model) + megatron_text(layout),
+                       "train.sh", ignored));
+  settings.set("cluster", cluster, {"test", ""});
+  settings.set("gpus", std::to_string(gpus), {"test", ""});
+  return spec::resolve(settings);
+}
+
+struct Case {
+  const char* name;
+  std::map<std::string, std::string> settings;
+};
+
+const Case kCases[] = {
+    {"dense", {{"model", "llama3-70b"}, {"gpus", "32"}, {"tp", "4"}, {"pp", "4"}, {"gbs", "128"}}},
+    {"interleaved",
+     {{"model", "gpt3-175b"},
+      {"gpus", "64"},
+      {"tp", "8"},
+      {"pp", "4"},
+      {"vpp", "3"},
+      {"gbs", "64"},
+      {"recompute", "full"},
+      {"recompute_method", "block"},
+      {"recompute_num_layers", "4"},
+      {"overlap_grad_reduce", "true"},
+      {"overlap_p2p", "true"}}},
+    {"uneven",
+     {{"model", "llama3-70b"},
+      {"gpus", "32"},
+      {"tp", "4"},
+      {"pp", "4"},
+      {"gbs", "128"},
+      {"stage_layers", "19,21,21,19"},
+      {"recompute", "selective"}}},
+    {"experts",
+     {{"model", "mixtral-8x7b"},
+      {"gpus", "64"},
+      {"ep", "8"},
+      {"gbs", "256"},
+      {"moe_token_dispatcher_type", "flex"},
+      {"moe_flex_dispatcher_backend", "deepep"}}},
+    {"latent",
+     {{"model", "deepseek-v3"},
+      {"gpus", "256"},
+      {"ep", "32"},
+      {"pp", "8"},
+      {"gbs", "512"},
+      {"fp8", "true"},
+      {"fp8_recipe", "blockwise"},
+      {"decoder_first_pipeline_num_layers", "5"},
+      {"decoder_last_pipeline_num_layers", "8"}}},
+    {"context",
+     {{"model", "llama3-8b"},
+      {"gpus", "16"},
+      {"cp", "4"},
+      {"tp", "2"},
+      {"gbs", "16"},
+      {"seq", "32768"},
+      {"cp_comm_type", "a2a"}}},
+    {"sharded", {{"model", "llama3-8b"}, {"gpus", "16"}, {"fsdp", "true"}, {"gbs", "64"}}},
+};
+
+TEST(Megatron, ReadsBackAsTheSameJob) {
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(one.name);
+    const spec::Job job = test_job(one.settings);
+    const auto model = megatron_model(job.model);
+    ASSERT_TRUE(model) << model.error().message;
+    std::vector<std::string> ignored;
+    const auto back = read_back(megatron_layout(job), *model, job.gpus, "hgx-h100", ignored);
+    ASSERT_TRUE(back) << back.error().message;
+    expect_same(job, *back);
+  }
+}
+
+/// Of every model that Megatron-LM's arguments can say, all parameters come back.
+TEST(Megatron, SaysTheCatalogsModels) {
+  size_t said = 0;
+  std::vector<std::string> refused;
+  for (const std::string_view name : spec::catalog_names(spec::CatalogKind::kModel)) {
+    SCOPED_TRACE(name);
+    const auto model = spec::read_model(std::string(name));
+    ASSERT_TRUE(model);
+    const auto arguments = megatron_model(*model);
+    if (!arguments) {
+      EXPECT_NE(arguments.error().message.find("cannot say"), std::string::npos);
+      refused.emplace_back(name);
+      continue;
+    }
+    ++said;
+    std::vector<std::string> ignored;
+    const auto settings =
+        spec::parse_megatron_arguments(megatron_text(*arguments), "train.sh", ignored);
+    ASSERT_TRUE(settings) << settings.error().message;
+    const auto back = spec::read_model(settings->find("model")->text);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(workload::count_parameters(*back).total, workload::count_parameters(*model).total);
+    EXPECT_EQ(back->layer_count(), model->layer_count());
+    EXPECT_EQ(back->kv_heads, model->kv_heads);
+  }
+  EXPECT_GT(said, 60U);
+}
+
+TEST(Megatron, RefusesWhatItCannotSay) {
+  const auto model = spec::read_model("mamba2-8b");
+  ASSERT_TRUE(model);
+  const auto arguments = megatron_model(*model);
+  ASSERT_FALSE(arguments);
+  EXPECT_EQ(arguments.error().message,
+            "mamba2-8b: Megatron-LM's arguments cannot say a model with state-space layers "
+            "(pretrain_mamba.py takes another set)");
+}
+
+}  // namespace
+}  // namespace ergometer::launch

@@ -1,0 +1,157 @@
+#include "launch/torchtitan.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace ergometer::launch {
+namespace {
+
+using base::Result;
+using spec::Job;
+using spec::Training;
+
+/// torchtitan names models by a folder and a flavor of it.
+struct Flavor {
+  std::string_view model, folder, flavor;
+};
+constexpr std::array kFlavors = std::to_array<Flavor>({
+    {"llama3-8b", "llama3", "8B"},
+    {"llama3.1-8b", "llama3", "8B"},
+    {"llama3-70b", "llama3", "70B"},
+    {"llama3.1-70b", "llama3", "70B"},
+    {"llama3.1-405b", "llama3", "405B"},
+    {"llama4-scout", "llama4", "17bx16e"},
+    {"llama4-maverick", "llama4", "17bx128e"},
+    {"deepseek-16b", "deepseek_v3", "16B"},
+    {"deepseek-v3", "deepseek_v3", "671B"},
+    {"qwen3-0.6b", "qwen3", "0.6B"},
+    {"qwen3-1.7b", "qwen3", "1.7B"},
+    {"qwen3-4b", "qwen3", "4B"},
+    {"qwen3-8b", "qwen3", "8B"},
+    {"qwen3-14b", "qwen3", "14B"},
+    {"qwen3-32b", "qwen3", "32B"},
+});
+
+tl::unexpected<base::Error> cannot(std::string_view what) {
+  return base::input_error(fmt::format("torchtitan cannot be told {}", what));
+}
+
+Result<Flavor> flavor_of(const spec::Model& model) {
+  for (const Flavor& flavor : kFlavors)
+    if (flavor.model == model.name) return flavor;
+  std::string known;
+  for (const Flavor& flavor : kFlavors)
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", flavor.model);
+  return base::input_error(
+      fmt::format("torchtitan has no flavor of the model {}; allowed: {}", model.name, known));
+}
+
+Result<void> check(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const Training& t = job.training;
+  if (t.mode != spec::Mode::kPretrain) return cannot("anything but pre-training");
+  if (p.dp > 1 && !p.fsdp && p.zero_stage > 0)
+    return cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
+  if (!p.stage_layers.empty()) return cannot("stages of any number of layers");
+  if (p.first_stage_layers > 0 || p.last_stage_layers > 0)
+    return cannot("how many layers the first and last stage have");
+  if (t.precision == spec::Precision::kFp16) return cannot("FP16");
+  if (t.precision == spec::Precision::kNvfp4) return cannot("NVFP4");
+  return {};
+}
+
+std::string_view schedule_word(spec::Schedule schedule) {
+  switch (schedule) {
+    case spec::Schedule::kOneFOneB: return "1F1B";
+    case spec::Schedule::kInterleaved: return "Interleaved1F1B";
+    case spec::Schedule::kGpipe: return "GPipe";
+    case spec::Schedule::kZbH1: return "InterleavedZeroBubble";
+  }
+  return "1F1B";
+}
+
+std::string parallelism_section(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const int64_t shards = p.fsdp ? (p.fsdp_shard_size > 0 ? p.fsdp_shard_size : p.dp) : 1;
+  std::string text = fmt::format(
+      "\n[parallelism]\n"
+      "data_parallel_replicate_degree = {}\n"
+      "data_parallel_shard_degree = {}\n"
+      "tensor_parallel_degree = {}\n"
+      "context_parallel_degree = {}\n"
+      "pipeline_parallel_degree = {}\n",
+      p.dp / shards, shards, p.tp, p.cp, p.pp);
+  text += fmt::format("enable_async_tensor_parallel = {}\n", job.training.overlap_tp);
+  if (p.cp > 1)
+    text += fmt::format("context_parallel_rotate_method = \"{}\"\n",
+                        p.cp_comm == spec::CpComm::kAllGather ? "allgather" : "alltoall");
+  if (p.pp > 1) {
+    text += fmt::format(
+        "pipeline_parallel_schedule = \"{}\"\n"
+        "pipeline_parallel_microbatch_size = {}\n",
+        schedule_word(p.schedule), job.training.micro_batch);
+    if (p.vpp > 1)
+      text += fmt::format("pipeline_parallel_layers_per_stage = {}\n",
+                          job.model.layer_count() / (p.pp * p.vpp));
+  }
+  if (job.model.experts.count > 0) text += fmt::format("expert_parallel_degree = {}\n", p.ep);
+  return text;
+}
+
+/// One rank's share of a step: torchtitan accumulates where a pipeline does not.
+std::string training_section(const Job& job, int64_t steps) {
+  const Training& t = job.training;
+  const int64_t local =
+      job.parallelism.pp > 1 ? t.global_batch / job.parallelism.dp : t.micro_batch;
+  return fmt::format(
+      "\n[training]\n"
+      "local_batch_size = {}\n"
+      "global_batch_size = {}\n"
+      "seq_len = {}\n"
+      "steps = {}\n"
+      "dataset = \"c4_test\"\n"
+      "mixed_precision_param = \"{}\"\n"
+      "mixed_precision_reduce = \"{}\"\n",
+      local, t.global_batch, t.seq_length, steps,
+      t.precision == spec::Precision::kFp32 ? "float32" : "bfloat16",
+      t.gradients_fp32 ? "float32" : "bfloat16");
+}
+
+std::string recomputation_section(const Training& t, std::vector<std::string>& notes) {
+  std::string_view mode = "none";
+  if (t.recompute == spec::Recompute::kFull) mode = "full";
+  if (t.recompute == spec::Recompute::kSelective) {
+    mode = "selective";
+    notes.emplace_back("torchtitan's selective recomputation chooses by operator, not by module");
+  }
+  std::string text = fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n", mode);
+  if (mode == "selective") text += "selective_ac_option = \"op\"\n";
+  if (mode == "full" && t.recompute_method == spec::RecomputeMethod::kBlock)
+    notes.emplace_back("torchtitan recomputes every layer, not a block of them");
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
+                                    std::vector<std::string>& notes) {
+  ERGOMETER_TRY(check(job));
+  ERGOMETER_ASSIGN(const Flavor flavor, flavor_of(job.model));
+  std::string text = fmt::format(
+      "[model]\nname = \"{}\"\nflavor = \"{}\"\n"
+      "\n[metrics]\nlog_freq = 1\n"
+      "\n[optimizer]\nname = \"AdamW\"\nlr = 1e-4\n",
+      flavor.folder, flavor.flavor);
+  text += training_section(job, steps) + parallelism_section(job);
+  text += recomputation_section(job.training, notes);
+  text += "\n[compile]\nenable = true\n";
+  if (job.training.precision == spec::Precision::kFp8)
+    text +=
+        "\n[quantize.linear.float8]\nenable_fsdp_float8_all_gather = true\n"
+        "precompute_float8_dynamic_scale_for_fsdp = true\n";
+  return text;
+}
+
+}  // namespace ergometer::launch

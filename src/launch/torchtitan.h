@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job.h"
+
+namespace ergometer::launch {
+
+/// A torchtitan job file (TOML, 0.1 and 0.2: later versions take a Python function with the same
+/// names) that runs a job for `steps` steps. `notes`: what torchtitan decides otherwise. An input
+/// error: torchtitan has no such model or no words for this job.
+base::Result<std::string> torchtitan_toml(const spec::Job& job, int64_t steps,
+                                          std::vector<std::string>& notes);
+
+}  // namespace ergometer::launch

@@ -1,0 +1,44 @@
+#include "launch/torchtitan.h"
+
+#include <gtest/gtest.h>
+
+#include "launch/test_job.h"
+
+namespace ergometer::launch {
+namespace {
+
+TEST(Torchtitan, SaysALayout) {
+  std::vector<std::string> notes;
+  const auto toml = torchtitan_toml(test_job({{"model", "llama3-70b"},
+                                              {"gpus", "64"},
+                                              {"tp", "8"},
+                                              {"fsdp", "true"},
+                                              {"recompute", "full"},
+                                              {"gbs", "64"}}),
+                                    20, notes);
+  ASSERT_TRUE(toml) << toml.error().message;
+  EXPECT_TRUE(notes.empty());
+  for (const char* line :
+       {"name = \"llama3\"", "flavor = \"70B\"", "local_batch_size = 1", "global_batch_size = 64",
+        "data_parallel_replicate_degree = 1", "data_parallel_shard_degree = 8",
+        "tensor_parallel_degree = 8", "mode = \"full\"", "steps = 20"})
+    EXPECT_NE(toml->find(std::string("\n") + line + '\n'), std::string::npos) << line << *toml;
+}
+
+TEST(Torchtitan, RefusesModelsItDoesNotHave) {
+  std::vector<std::string> notes;
+  const auto toml = torchtitan_toml(
+      test_job({{"model", "gpt3-175b"}, {"gpus", "64"}, {"tp", "8"}, {"pp", "8"}}), 20, notes);
+  ASSERT_FALSE(toml);
+  EXPECT_NE(toml.error().message.find("no flavor of the model gpt3-175b"), std::string::npos);
+}
+
+TEST(Torchtitan, RefusesAShardedOptimizerAlone) {
+  std::vector<std::string> notes;
+  const auto toml = torchtitan_toml(test_job({{"model", "llama3-8b"}, {"gpus", "16"}}), 20, notes);
+  ASSERT_FALSE(toml);
+  EXPECT_NE(toml.error().message.find("take --fsdp"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ergometer::launch
