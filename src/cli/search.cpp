@@ -217,6 +217,8 @@ std::vector<Flag> search_flags() {
   add("top", "", "N", "answer", "how many of the best are played and shown; 10");
   flags.push_back(threads_flag());
   flags.back().help = "threads; by default one a processor";
+  add("settings", "", "megatron|nemo|torchtitan", "answer",
+      "whose settings for the first are shown; megatron");
   add("shard", "", "I/N", "running", "only the I-th of N parts of the layouts");
   return flags;
 }
@@ -225,6 +227,10 @@ base::Result<int> run_search(const Arguments& arguments, const Console& console)
   ERGOMETER_ASSIGN(spec::Settings settings, settings_of(arguments));
   ERGOMETER_ASSIGN(const search::SpaceOptions space_choice, space_options(arguments, settings));
   ERGOMETER_ASSIGN(search::SearchOptions options, search_options(arguments));
+  const auto framework = launch::framework_of(arguments.value("settings", "megatron"));
+  if (!framework)
+    return input_error(fmt::format("--settings: '{}' is not one of {}", arguments.value("settings"),
+                                   launch::kFrameworkWords));
   const auto start = std::chrono::steady_clock::now();
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(settings, space_choice));
   Drawn drawn(console);
@@ -238,7 +244,7 @@ base::Result<int> run_search(const Arguments& arguments, const Console& console)
   if (result->layouts == 0)
     return input_error(
         "search: no layout is legal: the batch, the sequence length or what is fixed rule out all");
-  SearchAnswer answer{space, *result, {}, 0};
+  SearchAnswer answer{space, *result, {}, 0, *framework};
   if (!result->best.empty())
     answer.knobs = search::turn_knobs(space, result->best.front().found.candidate);
   answer.elapsed_s =

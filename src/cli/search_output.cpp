@@ -9,6 +9,9 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "launch/megatron.h"
+#include "launch/nemo.h"
+#include "launch/torchtitan.h"
 #include "report/job_json.h"
 
 namespace ergometer::cli {
@@ -208,6 +211,24 @@ std::string front_table(const SearchAnswer& answer) {
   return table(rows, 4) + more;
 }
 
+/// Steps that a configuration for trying a layout asks for.
+constexpr int64_t kSteps = 50;
+
+std::string settings_text(const spec::Job& job, launch::Framework framework) {
+  std::vector<std::string> notes;
+  if (framework == launch::Framework::kMegatron)
+    return "\nMegatron-LM's arguments for the first\n" +
+           launch::megatron_text(launch::megatron_layout(job));
+  const bool nemo = framework == launch::Framework::kNemo;
+  const auto text =
+      nemo ? launch::nemo_yaml(job, kSteps, notes) : launch::torchtitan_toml(job, kSteps, notes);
+  std::string answer =
+      fmt::format("\n{} for the first\n{}", nemo ? "NeMo's YAML" : "torchtitan's TOML",
+                  text ? *text : text.error().message + '\n');
+  for (const std::string& note : notes) answer += fmt::format("# {}\n", note);
+  return answer;
+}
+
 std::string count_line(const SearchAnswer& answer) {
   const SearchResult& r = answer.result;
   return fmt::format("{} layouts, {} candidates, {} fit{}\n", base::format_count(r.layouts),
@@ -216,57 +237,6 @@ std::string count_line(const SearchAnswer& answer) {
 }
 
 }  // namespace
-
-std::string megatron_flags(const spec::Job& job) {
-  const spec::Parallelism& p = job.parallelism;
-  const spec::Training& t = job.training;
-  std::vector<std::string> words;
-  const auto add = [&](std::string_view name, auto value) {
-    words.push_back(fmt::format("--{} {}", name, value));
-  };
-  const auto add_if = [&](bool on, const char* word) {
-    if (on) words.emplace_back(word);
-  };
-  add("tensor-model-parallel-size", p.tp);
-  add_if(p.sequence_parallel, "--sequence-parallel");
-  if (p.cp > 1) add("context-parallel-size", p.cp);
-  add("pipeline-model-parallel-size", p.pp);
-  if (p.vpp > 1)
-    add("num-layers-per-virtual-pipeline-stage", job.model.layer_count() / (p.pp * p.vpp));
-  if (job.model.experts.count > 0) {
-    add("expert-model-parallel-size", p.ep);
-    add("expert-tensor-parallel-size", p.etp);
-  }
-  add("micro-batch-size", t.micro_batch);
-  add("global-batch-size", t.global_batch);
-  add("seq-length", t.seq_length);
-  add_if(p.zero_stage == 1, "--use-distributed-optimizer");
-  add_if(p.zero_stage == 2, "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads");
-  add_if(p.zero_stage == 3 && !p.fsdp,
-         "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params");
-  add_if(p.fsdp, "--use-torch-fsdp2");
-  add_if(t.overlap_grad_reduce && !p.fsdp, "--overlap-grad-reduce");
-  add_if(t.overlap_param_gather && !p.fsdp, "--overlap-param-gather");
-  add_if(t.overlap_tp, "--tp-comm-overlap");
-  add_if(p.vpp > 1 && !t.overlap_p2p, "--no-overlap-p2p-communication");
-  add_if(t.overlap_expert_parallel, "--overlap-moe-expert-parallel-comm");
-  add_if(t.moe_shared_overlap, "--moe-shared-expert-overlap");
-  if (t.recompute == spec::Recompute::kFull) {
-    const bool block = t.recompute_method == spec::RecomputeMethod::kBlock;
-    words.push_back(
-        fmt::format("--recompute-granularity full --recompute-method {} --recompute-num-layers {}",
-                    block ? "block" : "uniform", block ? t.recompute_layers : 1));
-  }
-  if (t.recompute == spec::Recompute::kSelective)
-    words.push_back(fmt::format("--recompute-granularity selective --recompute-modules {}",
-                                fmt::join(t.recompute_modules, " ")));
-  add_if(p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1,
-         "# this schedule is not Megatron-LM's");
-  std::string text;
-  for (size_t i = 0; i < words.size(); ++i)
-    text += fmt::format("  {}{}\n", words[i], i + 1 < words.size() ? " \\" : "");
-  return text;
-}
 
 std::string search_text(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
@@ -280,8 +250,7 @@ std::string search_text(const SearchAnswer& answer) {
   text += "\nOne setting of the first changed (estimates)\n" + knob_lines(answer);
   if (!result.front.empty())
     text += "\nNo candidate is better in all objectives (estimates)\n" + front_table(answer);
-  return text + "\nMegatron-LM's arguments for the first\n" +
-         megatron_flags(result.best.front().job);
+  return text + settings_text(result.best.front().job, answer.framework);
 }
 
 namespace {
@@ -293,6 +262,16 @@ void write_estimate(base::JsonWriter& json, const search::Estimate& estimate) {
   json.member("energy_j_per_step", estimate.energy_j);
   json.member("mean_w_per_gpu", estimate.gpu_w);
   json.member("max_gpu_c", estimate.max_gpu_c);
+}
+
+/// What runs it, as each framework is told; why not where it cannot be told.
+void write_settings(base::JsonWriter& json, const spec::Job& job) {
+  json.member("megatron_arguments", launch::megatron_text(launch::megatron_layout(job)));
+  std::vector<std::string> notes;
+  const auto nemo = launch::nemo_yaml(job, kSteps, notes);
+  json.member(nemo ? "nemo_yaml" : "nemo_refused", nemo ? *nemo : nemo.error().message);
+  const auto toml = launch::torchtitan_toml(job, kSteps, notes);
+  json.member(toml ? "torchtitan_toml" : "torchtitan_refused", toml ? *toml : toml.error().message);
 }
 
 void write_best(base::JsonWriter& json, const Played& played, size_t rank) {
@@ -317,7 +296,7 @@ void write_best(base::JsonWriter& json, const Played& played, size_t rank) {
   json.key("estimate").begin_object();
   write_estimate(json, played.found.estimate);
   json.end_object();
-  json.member("megatron_arguments", megatron_flags(played.job));
+  write_settings(json, played.job);
   json.key("job").raw(report::job_json(played.job));
   json.end_object();
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/framework.h"
 #include "search/search.h"
 
 namespace ergometer::cli {
@@ -13,13 +14,10 @@ struct SearchAnswer {
   const search::SearchResult& result;
   std::vector<search::Turned> knobs;  ///< around the best; empty: there is none
   double elapsed_s = 0;
+  launch::Framework framework = launch::Framework::kMegatron;  ///< whose settings the text ends in
 };
 
 std::string search_text(const SearchAnswer& answer);
 std::string search_json(const SearchAnswer& answer);
-
-/// The arguments of Megatron-LM that run the candidate: those that lay it out, not those that
-/// describe the model.
-std::string megatron_flags(const spec::Job& job);
 
 }  // namespace ergometer::cli

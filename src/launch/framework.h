@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ergometer::launch {
+
+/// Whose training program is told.
+enum class Framework : uint8_t { kMegatron, kNemo, kTorchtitan };
+
+inline constexpr std::string_view kFrameworkWords = "megatron, nemo, torchtitan";
+
+inline std::optional<Framework> framework_of(std::string_view word) {
+  if (word == "megatron") return Framework::kMegatron;
+  if (word == "nemo") return Framework::kNemo;
+  if (word == "torchtitan") return Framework::kTorchtitan;
+  return std::nullopt;
+}
+
+}  // namespace ergometer::launch
