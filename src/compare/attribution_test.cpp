@@ -6,8 +6,6 @@
 #include <numeric>
 #include <set>
 
-#include "base/random.h"
-
 namespace ergometer::compare {
 namespace {
 

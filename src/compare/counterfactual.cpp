@@ -107,7 +107,7 @@ class Simulations {
  private:
   base::Result<Outcome> simulate(Coalition coalition) const {
     ERGOMETER_ASSIGN(const spec::Job job, pair_.job(coalition));
-    ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {}));
+    ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
     if (needs_power_ && !run.has_power)
       return base::input_error("nothing is known of the power of such a machine");
     return outcome_of(run, job);
@@ -239,8 +239,8 @@ void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {
 
 base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options) {
   Simulations simulations(pair, options);
-  ERGOMETER_ASSIGN(const run::Run run_a, engine::simulate(pair.a(), {}));
-  ERGOMETER_ASSIGN(const run::Run run_b, engine::simulate(pair.b(), {}));
+  ERGOMETER_ASSIGN(const run::Run run_a, engine::simulate(pair.a(), {.intervals = false}));
+  ERGOMETER_ASSIGN(const run::Run run_b, engine::simulate(pair.b(), {.intervals = false}));
   const bool power = run_a.has_power && run_b.has_power;
   simulations.power_is_known(power);
   const Coalition none = 0, all = everything(pair);

@@ -27,8 +27,10 @@ std::string in_unit(double value, const std::string& unit) {
   return base::format_si(value, unit);
 }
 
-/// "+1.23 s"; zero has no sign.
+/// "+1.23 s"; zero, and what rounding leaves, has no sign.
 std::string signed_text(double value, const std::string& unit) {
+  constexpr double kRounding = 1e-9;
+  if (std::abs(value) < kRounding) return in_unit(0, unit);
   const char* sign = value > 0 ? "+" : value < 0 ? "-" : "";
   return sign + in_unit(std::abs(value), unit);
 }
@@ -50,8 +52,11 @@ const Quantity* energy(const Comparison& comparison) {
   return whole != nullptr ? whole : find(comparison, "gpu_energy_j_per_step");
 }
 
+/// What would read 0.0 % has no sign.
 std::string percent_of(double part, double whole) {
-  return whole == 0 ? "-" : fmt::format("{:+.1f} %", 100 * part / whole);
+  if (whole == 0) return "-";
+  const double percent = 100 * part / whole;
+  return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
 std::string sides(const Comparison& comparison) {
