@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "analysis/simulated_traces.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -70,6 +71,18 @@ base::Result<Side> side_of(const std::string& word) {
   return Side{word, std::nullopt};
 }
 
+tl::unexpected<base::Error> unknown_setting(const std::string& piece) {
+  std::vector<std::string_view> known;
+  for (const spec::SettingInfo& info : spec::setting_table()) {
+    known.push_back(info.name);
+    if (!info.short_name.empty()) known.push_back(info.short_name);
+  }
+  const auto near = base::nearest(piece.substr(0, piece.find('=')), known);
+  return base::input_error(fmt::format(
+      "--with: found '{}', allowed: SETTING=VALUE as in a job file, several with commas{}", piece,
+      near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
 /// "tp=8,pp=2": a piece that begins with no setting belongs to the value before it.
 base::Result<spec::Settings> read_with(const std::string& text) {
   spec::Settings settings;
@@ -81,14 +94,11 @@ base::Result<spec::Settings> read_with(const std::string& text) {
     const size_t equals = piece.find('=');
     const spec::SettingInfo* info =
         equals == std::string::npos ? nullptr : spec::find_setting(piece.substr(0, equals));
-    if (info == nullptr && name.empty())
-      return base::input_error(fmt::format(
-          "--with: found '{}', allowed: SETTING=VALUE as in a job file, several with commas",
-          piece));
+    if (info == nullptr && name.empty()) return unknown_setting(piece);
     if (info != nullptr) name = info->name;
     const std::string value =
         info != nullptr ? piece.substr(equals + 1) : settings.find(name)->text + ',' + piece;
-    settings.set(name, value, {"--with", info != nullptr ? piece.substr(0, equals) : name});
+    settings.set(name, value, {"option --with", info != nullptr ? piece.substr(0, equals) : name});
   }
   return settings;
 }

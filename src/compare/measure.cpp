@@ -114,17 +114,30 @@ void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
     fact("throttled_time_fraction", "", *told.thermal.throttled_time_fraction);
 }
 
+/// How long the GPUs were looked at: the longest of them.
+double recorded_s(const run::DeviceLog& log) {
+  double longest = 0;
+  for (const auto& device : analysis::analyze_telemetry(log).devices)
+    if (device.kind == run::DeviceKind::kGpu)
+      longest = std::max(longest, static_cast<double>(device.end_ns - device.start_ns) * kSecond);
+  return longest;
+}
+
 }  // namespace
 
 base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
                                const std::string& name) {
   Measured result;
   result.ranks = static_cast<int64_t>(ranks.size());
-  if (ranks.empty())
-    return base::input_error(
-        fmt::format("{}: holds no traces of GPU work; `compare` needs the time of a step and its "
-                    "parts (`ergometer analyze` shows what is there)",
-                    name));
+  if (ranks.empty()) {
+    add_telemetry(log, 0, result);
+    result.performance.step_time_s = recorded_s(log);
+    if (result.performance.step_time_s > 0) return result;
+    return base::input_error(fmt::format(
+        "{}: holds neither traces of GPU work nor telemetry of GPUs (`ergometer analyze` "
+        "shows what is there)",
+        name));
+  }
   const double share = 1 / static_cast<double>(ranks.size());
   const auto performance = analysis::step_breakdown(ranks);
   result.steps_marked = performance.has_value();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "compare/verdict.h"
@@ -14,27 +15,32 @@ namespace {
 
 constexpr const char* kStep = "step_time_s";
 constexpr const char* kEnergy = "gpu_energy_j_per_step";
+/// What sums of thousands of kernels leave is no cause; the residual has it.
+constexpr double kRounding = 1e-12;
 
 /// Causes of the two sides, filled one behind the other.
 class Parts {
  public:
-  explicit Parts(Comparison& result) : result_(result) {}
+  explicit Parts(Comparison& result)
+      : result_(result),
+        step_s_(std::max(result.quantities.front().a, result.quantities.front().b)) {}
 
   /// `seconds` of the step's difference, all of it in one part of the breakdown.
   void add(const std::string& id, const std::string& title, const std::string& part, double seconds,
            std::vector<Difference> differences) {
-    if (seconds == 0) return;
+    if (std::abs(seconds) <= kRounding * step_s_) return;
     Cause& cause = result_.causes.emplace_back();
     cause.id = id;
     cause.title = title;
     cause.detail = in_words(differences);
     cause.amount[kStep] = seconds;
-    cause.parts[part] = seconds;
+    if (!part.empty()) cause.parts[part] = seconds;
     cause.differences = std::move(differences);
   }
 
  private:
   Comparison& result_;
+  double step_s_;
 };
 
 double duration(const KernelClass& kernels) {
@@ -80,8 +86,7 @@ void add_compute(const Measured& a, const Measured& b, const Quantity& part, Par
     add_class(name, x, y, parts);
     explained += y.seconds - x.seconds;
   }
-  parts.add("side_by_side", "kernels side by side, and outside steps", "compute",
-            part.difference() - explained, {});
+  parts.add("side_by_side", "kernels side by side", "compute", part.difference() - explained, {});
 }
 
 void add_idle(const Measured& a, const Measured& b, const Quantity& part, Parts& parts) {
@@ -96,8 +101,8 @@ void add_idle(const Measured& a, const Measured& b, const Quantity& part, Parts&
               {{"a step", base::format_seconds(x), base::format_seconds(y)}});
     explained += y - x;
   }
-  parts.add("idle.rest", "idle: before the first and behind the last kernel", "idle",
-            part.difference() - explained, {});
+  parts.add("idle.rest", "idle: at both ends of the step", "idle", part.difference() - explained,
+            {});
 }
 
 void add_exposed(const Measured& a, const Measured& b, const Quantity& part, Parts& parts) {
@@ -157,7 +162,8 @@ void add_facts(const Measured& a, const Measured& b, Comparison& result) {
 void note_clocks(Comparison& result) {
   for (const Quantity& fact : result.facts) {
     if (fact.name != "mean_clock_mhz" || fact.a <= 0 || fact.b <= 0 || fact.a == fact.b) continue;
-    const double compute = result.parts.front().a;
+    const double compute = result.parts.empty() ? 0 : result.parts.front().a;
+    if (compute <= 0) continue;
     result.notes.push_back(fmt::format(
         "clocks: were all of A's compute bound by them, {:.0f} -> {:.0f} MHz alone would be {} a "
         "step",
@@ -168,6 +174,9 @@ void note_clocks(Comparison& result) {
 }
 
 void note_form(const Measured& a, const Measured& b, Comparison& result) {
+  if (a.ranks == 0 && b.ranks == 0)
+    return static_cast<void>(result.notes.emplace_back(
+        "both hold telemetry and no traces: the whole recording stands for a step"));
   for (const auto& [side, it] : {std::pair("A", &a), std::pair("B", &b)})
     if (!it->steps_marked)
       result.notes.push_back(
@@ -179,12 +188,22 @@ void note_form(const Measured& a, const Measured& b, Comparison& result) {
 
 }  // namespace
 
-Comparison compare_measured(const Measured& a, const Measured& b) {
+base::Result<Comparison> compare_measured(const Measured& a, const Measured& b) {
+  for (const auto& [side, it, other] : {std::tuple("A", &a, &b), std::tuple("B", &b, &a)})
+    if (it->ranks == 0 && other->ranks > 0)
+      return base::input_error(fmt::format(
+          "{} holds telemetry and no traces of GPU work, and the other side does: what a "
+          "step takes is known of one of them only",
+          side));
   Comparison result;
   result.method = Method::kMeasured;
   result.quantities = {{kStep, "s", a.performance.step_time_s, b.performance.step_time_s}};
   result.parts = parts_of(a.performance.breakdown_s, b.performance.breakdown_s);
   Parts parts(result);
+  if (a.ranks == 0 && b.ranks == 0) {
+    result.parts.clear();
+    parts.add("time", "length of the recording", "", result.quantities.front().difference(), {});
+  }
   for (const Quantity& part : result.parts) {
     if (part.name == "compute")
       add_compute(a, b, part, parts);

@@ -22,8 +22,8 @@ struct KernelClass {
 /// What was measured of a job, or is predicted of it in the same form: everything that comparing
 /// by parts needs.
 struct Measured {
-  bool steps_marked = false;  ///< else a rank's whole trace stands for a step
-  int64_t ranks = 0;
+  bool steps_marked = false;                       ///< else a rank's whole trace stands for a step
+  int64_t ranks = 0;                               ///< with traces; 0: telemetry alone
   run::Performance performance;                    ///< step time and breakdown
   std::map<std::string, KernelClass> compute;      ///< what the breakdown's compute part is made of
   std::map<std::string, KernelClass> collectives;  ///< by the breakdown's part
@@ -49,6 +49,9 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
 ///
 /// Worked: 10 GEMMs of 2 ms become 12 of 3 ms: 36 - 20 = 16 ms, of it (12 - 10) x 2.5 = 5 ms
 /// because there are more and (3 - 2) x 11 = 11 ms because each takes longer.
-Comparison compare_measured(const Measured& a, const Measured& b);
+///
+/// Of two recordings without traces only time and power are told. An input error: one has traces
+/// and the other has none.
+base::Result<Comparison> compare_measured(const Measured& a, const Measured& b);
 
 }  // namespace ergometer::compare

@@ -41,7 +41,7 @@ Measured second() {
 }
 
 TEST(CompareMeasured, NumberAndDurationByHand) {
-  const Comparison result = compare_measured(first(), second());
+  const Comparison result = *compare_measured(first(), second());
   EXPECT_NEAR(amount(result, "gemm.count"), 2 * 0.0025, 1e-15);
   EXPECT_NEAR(amount(result, "gemm.duration"), 0.001 * 11, 1e-15);
   EXPECT_NEAR(amount(result, "norm.count"), 0.004, 1e-15) << "all of it is new";
@@ -53,7 +53,7 @@ TEST(CompareMeasured, NumberAndDurationByHand) {
 
 TEST(CompareMeasured, EnergyByHand) {
   // 5 J become 9.6 J: 30 ms more at 110 W are 3.3 J, 20 W more over 65 ms are 1.3 J.
-  const Comparison result = compare_measured(first(), second());
+  const Comparison result = *compare_measured(first(), second());
   EXPECT_NEAR(amount(result, "power", "gpu_energy_j_per_step"), 1.3, 1e-12);
   double time = 0;
   for (const Cause& cause : result.causes)
@@ -62,8 +62,8 @@ TEST(CompareMeasured, EnergyByHand) {
 }
 
 TEST(CompareMeasured, SumsAndFlipsSigns) {
-  const Comparison there = compare_measured(first(), second());
-  const Comparison back = compare_measured(second(), first());
+  const Comparison there = *compare_measured(first(), second());
+  const Comparison back = *compare_measured(second(), first());
   double sum = 0;
   for (const Cause& cause : there.causes) {
     sum += cause.amount.at("step_time_s");
@@ -72,6 +72,19 @@ TEST(CompareMeasured, SumsAndFlipsSigns) {
   }
   EXPECT_NEAR(sum, 0.030, 1e-9 * 0.030);
   EXPECT_NEAR(there.residual.at("step_time_s"), 0, 1e-15);
+}
+
+TEST(CompareMeasured, RecordingsWithoutTracesTellTimeAndPower) {
+  Measured a, b;
+  a.performance.step_time_s = 10;
+  b.performance.step_time_s = 12;
+  a.gpus_w = 100;
+  b.gpus_w = 90;
+  const Comparison result = *compare_measured(a, b);
+  EXPECT_EQ(amount(result, "time"), 2);
+  EXPECT_EQ(amount(result, "time", "gpu_energy_j_per_step"), 2 * 95);
+  EXPECT_EQ(amount(result, "power", "gpu_energy_j_per_step"), -10 * 11);
+  EXPECT_FALSE(compare_measured(a, first()).has_value());
 }
 
 }  // namespace

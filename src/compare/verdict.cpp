@@ -77,11 +77,15 @@ std::string verdict_of(const Comparison& comparison) {
   const double sign = b_slower ? 1 : -1;
   const std::vector<const Cause*> costs = to_change(comparison, sign);
   if (costs.empty()) return fmt::format("{} is slower, by less than rounding", slow);
-  std::string text = fmt::format("{} loses most by {}", slow, step_text(*costs.front()));
+  const bool measured = comparison.method == Method::kMeasured;
+  std::string text =
+      fmt::format("{} loses most {} {}", slow, measured ? "in" : "by", step_text(*costs.front()));
   if (costs.size() > 1) text += fmt::format("; next would be {}", step_text(*costs[1]));
-  if (const auto gains = to_change(comparison, -sign); !gains.empty())
-    text += fmt::format("; {} would gain by taking over {}'s {}", fast, slow,
-                        step_text(*gains.front()));
+  const auto gains = to_change(comparison, -sign);
+  if (gains.empty()) return text;
+  text += measured ? fmt::format("; {} loses most in {}", fast, step_text(*gains.front()))
+                   : fmt::format("; {} would gain by taking over {}'s {}", fast, slow,
+                                 step_text(*gains.front()));
   return text;
 }
 
