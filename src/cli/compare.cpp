@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -30,6 +31,7 @@ constexpr int64_t kMostSimulations = 1024;
 struct Side {
   std::string name;
   std::optional<spec::Settings> job;
+  double written_step_s = 0;  ///< of a Run file: what it says; 0: no Run file
 };
 
 bool is_job_file(const std::string& word) {
@@ -38,7 +40,7 @@ bool is_job_file(const std::string& word) {
 
 base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Settings whole, spec::without_files(settings));
-  return Side{std::move(name), std::move(whole)};
+  return Side{std::move(name), std::move(whole), 0};
 }
 
 /// A simulated Run's own job.
@@ -50,7 +52,7 @@ base::Result<Side> run_side(const std::string& path, const run::Run& run) {
                     "simulate the job again with --run, or compare job files",
                     path));
   ERGOMETER_ASSIGN(spec::Settings job, spec::parse_settings_json(settings->second, path));
-  return Side{path, std::move(job)};
+  return Side{path, std::move(job), run.performance.step_time_s};
 }
 
 base::Result<Side> side_of(const std::string& word) {
@@ -68,7 +70,7 @@ base::Result<Side> side_of(const std::string& word) {
     ERGOMETER_ASSIGN(const run::Run run, run::read_run(word));
     if (run.source == "simulated") return run_side(word, run);
   }
-  return Side{word, std::nullopt};
+  return Side{word, std::nullopt, 0};
 }
 
 tl::unexpected<base::Error> unknown_setting(const std::string& piece) {
@@ -187,6 +189,16 @@ base::Result<compare::Comparison> compare_sides(const Side& a, const Side& b,
                                {.threads = threads, .most_simulations = most, .progress = advance});
 }
 
+/// A Run file of another version of the program or its catalog does not say what is said here.
+void note_drift(const Side& side, double step_s, compare::Comparison& comparison) {
+  constexpr double kSame = 1e-6;
+  if (side.written_step_s <= 0 || std::abs(step_s / side.written_step_s - 1) <= kSame) return;
+  comparison.notes.push_back(fmt::format(
+      "{} says {}, its job simulated again {}: another version of the program or its catalog wrote "
+      "it",
+      side.name, base::format_seconds(side.written_step_s), base::format_seconds(step_s)));
+}
+
 base::Result<int64_t> most_simulations(const Arguments& arguments) {
   if (!arguments.has("max-simulations")) return kMostSimulations;
   const auto number = base::parse_integer(arguments.value("max-simulations"));
@@ -243,6 +255,8 @@ base::Result<int> run_compare(const Arguments& arguments, const Console& console
                      compare_sides(sides.front(), sides[i], arguments, most, console));
     comparison.a = sides.front().name;
     comparison.b = sides[i].name;
+    note_drift(sides.front(), comparison.quantities.front().a, comparison);
+    note_drift(sides[i], comparison.quantities.front().b, comparison);
     comparisons.push_back(std::move(comparison));
   }
   if (arguments.has("json")) {

@@ -71,7 +71,7 @@ std::string gpus_of_nics(const Cluster& cluster) {
 std::string text_of(const std::vector<spec::FabricTier>& tiers) {
   std::string text;
   for (const spec::FabricTier& tier : tiers)
-    text += fmt::format("{}{} of {} nodes at {}:1", text.empty() ? "" : ", ", tier.name,
+    text += fmt::format("{}{} of {} nodes at {}:1", text.empty() ? "" : " below ", tier.name,
                         tier.nodes_below == 0 ? "all" : fmt::format("{}", tier.nodes_below),
                         base::shortest(tier.oversubscription));
   return text;

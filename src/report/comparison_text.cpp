@@ -19,7 +19,10 @@ constexpr size_t kWidth = 100;
 constexpr size_t kTitleWidth = 38;
 constexpr size_t kMostInMatrix = 8;
 
+/// Less than rounding leaves of a step reads as nothing.
 std::string in_unit(double value, const std::string& unit) {
+  constexpr double kShortest = 1e-12;
+  if (unit == "s" && std::abs(value) < kShortest) return "0 s";
   if (unit == "s") return base::format_seconds(value);
   if (unit == "MHz") return fmt::format("{:.0f} MHz", value);
   if (unit == "C") return fmt::format("{:.1f} C", value);
@@ -32,7 +35,8 @@ std::string signed_text(double value, const std::string& unit) {
   constexpr double kRounding = 1e-9;
   if (std::abs(value) < kRounding) return in_unit(0, unit);
   const char* sign = value > 0 ? "+" : value < 0 ? "-" : "";
-  return sign + in_unit(std::abs(value), unit);
+  const std::string size = in_unit(std::abs(value), unit);
+  return size == in_unit(0, unit) ? size : sign + size;
 }
 
 double value_of(const std::map<std::string, double>& numbers, const std::string& name) {
@@ -96,7 +100,8 @@ std::string causes(const Comparison& comparison) {
   for (const Cause& cause : comparison.causes) {
     out += cause_line(cause.title, value_of(cause.amount, step->name), whole,
                       value_of(cause.amount, joules), power);
-    if (!cause.detail.empty()) out += "    " + wrap(cause.detail, kWidth, 4) + '\n';
+    const std::string whole_title = cause.title.size() > kTitleWidth ? cause.title + ": " : "";
+    if (!cause.detail.empty()) out += "    " + wrap(whole_title + cause.detail, kWidth, 4) + '\n';
   }
   out += cause_line("residual", value_of(comparison.residual, step->name), whole,
                     value_of(comparison.residual, joules), power);
