@@ -210,6 +210,29 @@ void note_memory(const Outcome& a, const Outcome& b, Comparison& result) {
           base::format_binary_bytes(outcome->memory.capacity_bytes)));
 }
 
+/// Which single change would take a job that fits out of its memory: what memory forbids.
+void note_limits(const JobPair& pair, const Cast& cast, const Simulations& simulations,
+                 Comparison& result) {
+  const Coalition all = everything(pair);
+  const auto note = [&](const char* side, const char* other, Coalition start, Coalition change,
+                        const std::string& title) {
+    if (!simulations.at(start).memory.fits) return;
+    const run::Memory& memory = simulations.at(start ^ change).memory;
+    if (!memory.fits)
+      result.notes.push_back(fmt::format("memory: {} with {}'s {} alone would not fit, {} of {}",
+                                         side, other, title,
+                                         base::format_binary_bytes(memory.peak_bytes),
+                                         base::format_binary_bytes(memory.capacity_bytes)));
+  };
+  if (cast.players.size() < 2) return;
+  for (size_t i = 0; i < cast.players.size(); ++i) {
+    const Coalition change = factors_of(cast, Coalition{1} << i);
+    const std::string title = title_of(cast.players[i], titles_of(pair));
+    note("A", "B", 0, change, title);
+    note("B", "A", all, change, title);
+  }
+}
+
 void note_work(const Outcome& a, const Outcome& b, Comparison& result) {
   if (a.tokens == b.tokens) return;
   result.notes.push_back(fmt::format(
@@ -260,6 +283,7 @@ base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualO
   result.notes = cast.notes;
   note_unions(pair, cast, result);
   note_memory(a, b, result);
+  note_limits(pair, cast, simulations, result);
   note_work(a, b, result);
   if (run_a.has_power != run_b.has_power)
     result.notes.emplace_back("energy is known of one of the two only, and left out");

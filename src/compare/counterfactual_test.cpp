@@ -100,7 +100,7 @@ TEST(CompareJobs, RandomPairsSumAndMirror) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return changes[(state >> 33) % changes.size()];
   };
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 12; ++i) {
     spec::Settings a = small(draw()), b = small(draw());
     b.merge(test::settings_of(draw()));
     const Comparison there = compare(a, b, 256), back = compare(b, a, 256);
@@ -147,6 +147,21 @@ TEST(CompareJobs, SaysWhatDoesNotFit) {
   bool said = false;
   for (const std::string& note : result.notes) said = said || note.starts_with("B does not fit");
   EXPECT_TRUE(said);
+}
+
+TEST(CompareJobs, SaysWhatMemoryForbids) {
+  // A needs H200's memory, B gets by with recomputation on H100.
+  const Values large = {{"num_layers", "32"}, {"mbs", "4"}, {"seq", "8192"}};
+  spec::Settings a = small(large), b = small(large);
+  a.merge(test::settings_of({{"cluster", "hgx-h200"}}));
+  b.merge(test::settings_of({{"recompute", "full"}}));
+  const Comparison result = compare(a, b);
+  std::string all;
+  for (const std::string& note : result.notes) all += note + '\n';
+  EXPECT_NE(all.find("memory: A with B's memory capacity alone would not fit"), std::string::npos)
+      << all;
+  EXPECT_NE(all.find("memory: B with A's recomputation alone would not fit"), std::string::npos)
+      << all;
 }
 
 }  // namespace
