@@ -110,7 +110,11 @@ class Simulations {
     ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
     if (needs_power_ && !run.has_power)
       return base::input_error("nothing is known of the power of such a machine");
-    return outcome_of(run, job);
+    Outcome outcome = outcome_of(run, job);
+    for (const double value : outcome.values)
+      if (!std::isfinite(value))
+        return base::input_error("the power and heat of such a machine cannot be computed");
+    return outcome;
   }
 
   const JobPair& pair_;

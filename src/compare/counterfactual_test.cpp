@@ -149,6 +149,16 @@ TEST(CompareJobs, SaysWhatDoesNotFit) {
   EXPECT_TRUE(said);
 }
 
+TEST(CompareJobs, MachinesThatCannotBeMixedAreMixedNoFurtherThanTheyCan) {
+  const spec::Settings a = small({{"cluster", "gb200-nvl72"}, {"fp8", "true"}, {"gpus", "16"}});
+  const spec::Settings b = small({{"cluster", "mi250"}, {"gpus", "16"}});
+  const Comparison there = compare(a, b), back = compare(b, a);
+  expect_whole(there);
+  expect_mirrored(there, back);
+  for (const Cause& cause : there.causes)
+    for (const auto& [name, value] : cause.amount) EXPECT_TRUE(std::isfinite(value)) << name;
+}
+
 TEST(CompareJobs, SaysWhatMemoryForbids) {
   // A needs H200's memory, B gets by with recomputation on H100.
   const Values large = {{"num_layers", "32"}, {"mbs", "4"}, {"seq", "8192"}};

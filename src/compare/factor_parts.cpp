@@ -35,11 +35,10 @@ std::string parameter_text(const base::Parameter* parameter) {
 /// What is said of both when their three digits are the same: all digits.
 Difference parameter_difference(const std::string& name, const base::Parameter* a,
                                 const base::Parameter* b) {
-  Difference difference{name, parameter_text(a), parameter_text(b)};
-  if (difference.a == difference.b && a != nullptr && b != nullptr)
-    difference = {name, fmt::format("{} {}", base::shortest(a->value), a->unit),
-                  fmt::format("{} {}", base::shortest(b->value), b->unit)};
-  return difference;
+  const Difference difference{name, parameter_text(a), parameter_text(b)};
+  if (difference.a != difference.b || a == nullptr || b == nullptr) return difference;
+  const std::string unit = a->unit.empty() ? "" : ' ' + a->unit;
+  return {name, base::shortest(a->value) + unit, base::shortest(b->value) + unit};
 }
 
 void add_parameters(const Factor& factor, const Owner& owner, const Cluster& a, const Cluster& b,

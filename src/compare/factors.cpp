@@ -16,7 +16,6 @@ using Cluster = spec::Cluster;
 std::string text_of(const std::string& text) { return text; }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 std::string text_of(int number) { return fmt::format("{}", number); }
-std::string text_of(double number) { return base::shortest(number); }
 std::string text_of(spec::Cooling cooling) {
   return cooling == spec::Cooling::kAir      ? "air"
          : cooling == spec::Cooling::kLiquid ? "liquid"
@@ -59,6 +58,10 @@ std::string text_of(const std::vector<spec::Nic>& nics) {
     i = same;
   }
   return text.empty() ? "none" : text;
+}
+std::string line_rate(const Cluster& cluster) {
+  constexpr double kGiga = 1e9;
+  return base::shortest(cluster.node.intra_bytes_per_s / kGiga) + " GB/s";
 }
 std::string gpus_of_nics(const Cluster& cluster) {
   std::string text;
@@ -151,7 +154,10 @@ std::vector<Factor> machine_factors() {
        kLinks,
        {},
        {ERGOMETER_FIELD("kind", node.intra),
-        ERGOMETER_FIELD("line rate in B/s", node.intra_bytes_per_s),
+        {"line rate", line_rate,
+         [](Cluster& to, const Cluster& from) {
+           to.node.intra_bytes_per_s = from.node.intra_bytes_per_s;
+         }},
         ERGOMETER_FIELD("links per GPU", node.links_per_gpu),
         ERGOMETER_FIELD("GPUs in the domain", domain_gpus)},
        of_intra_links},
