@@ -51,9 +51,4 @@ struct Comparison {
   int64_t simulations = 0;
 };
 
-/// What one is told while a comparison works.
-struct CompareStep {
-  int64_t done = 0, total = 0;
-};
-
 }  // namespace ergometer::compare

@@ -15,9 +15,19 @@
 #include "compare/verdict.h"
 #include "engine/simulate.h"
 #include "engine/summary.h"
+#include "run/run.h"
 
 namespace ergometer::compare {
 namespace {
+
+/// What a comparison is of, made from a simulated Run: step time, its parts, energy, peak memory,
+/// bytes by kind of link, power, clock and temperature.
+struct Outcome {
+  std::vector<double> values;  ///< quantities, then parts
+  run::Memory memory;
+  double tokens = 0;
+  bool has_power = false;
+};
 
 struct Measure {
   const char *name, *unit;

@@ -5,7 +5,6 @@
 #include "base/result.h"
 #include "compare/comparison.h"
 #include "compare/pair.h"
-#include "run/run.h"
 
 namespace ergometer::compare {
 
@@ -14,15 +13,6 @@ struct CounterfactualOptions {
   int64_t most_simulations = 1024;
   /// Told after every simulation, by any thread; may be empty.
   std::function<void(int64_t done, int64_t total)> progress = {};
-};
-
-/// What a comparison is of, made from a simulated Run: step time, its parts, energy, peak memory,
-/// bytes by kind of link, power, clock and temperature.
-struct Outcome {
-  std::vector<double> values;  ///< quantities, then parts
-  run::Memory memory;
-  double tokens = 0;
-  bool has_power = false;
 };
 
 /// Why B's step takes another time and other energy than A's: every job between the two is
