@@ -6,6 +6,7 @@
 #include "cli/calibrate.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
+#include "cli/compare.h"
 #include "cli/completion.h"
 #include "cli/doctor.h"
 #include "cli/merge.h"
@@ -37,6 +38,14 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n",
      "MODEL", 1, 1, search_flags, run_search},
+    {"compare", "Say why one job is faster than another: every cause with what it is worth",
+     "compare A B... [--with SETTING=VALUE] [options]",
+     "  ergometer compare a.yaml b.yaml\n"
+     "  ergometer compare job.yaml --with tp=8,pp=2\n"
+     "  ergometer compare h200.run h100.run\n"
+     "  ergometer compare monday.run tuesday.run --json\n"
+     "  ergometer compare recorded.run --predicted job.yaml\n",
+     "A B", 1, 16, compare_flags, run_compare},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"

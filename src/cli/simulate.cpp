@@ -15,6 +15,7 @@
 #include "report/telemetry_csv.h"
 #include "report/trace.h"
 #include "spec/settings.h"
+#include "spec/settings_record.h"
 
 namespace ergometer::cli {
 namespace {
@@ -249,6 +250,10 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, options_of(arguments, job));
   ERGOMETER_ASSIGN(run::Run run, engine::simulate(job, options));
   run.job_json = report::job_json(job);
+  if (arguments.has("run")) {
+    ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
+    run.facts["settings"] = spec::settings_json(whole);
+  }
   ERGOMETER_TRY(write_files(arguments, run, console));
   ERGOMETER_TRY(print_answer(arguments, run, job, console));
   return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);

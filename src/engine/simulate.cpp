@@ -64,6 +64,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   if (with_power) {
     ERGOMETER_ASSIGN(Powered powered, power_and_heat(input, {.sampled_ranks = options.sampled_ranks,
                                                              .events = events,
+                                                             .intervals = options.intervals,
                                                              .ranks = options.all_ranks}));
     take(std::move(powered), result);
   } else {

@@ -18,6 +18,7 @@ struct SimulateOptions {
   std::vector<int64_t> sampled_ranks =
       {};                  ///< whose kernels the Run shall hold; each below the number of GPUs
   bool all_ranks = false;  ///< the Run shall hold the table of ranks
+  bool intervals = true;   ///< of power and temperature; without them it is sooner done
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
 };
 

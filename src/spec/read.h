@@ -13,6 +13,8 @@ namespace ergometer::spec {
 /// A catalog name, a Hugging Face config.json, or a folder that holds one.
 base::Result<Model> read_model(const std::string& name_or_path);
 base::Result<Model> parse_model(std::string_view json, const std::string& file);
+/// The file that is meant by a path: itself, or the config.json in a folder.
+base::Result<std::string> find_model_file(const std::string& path);
 
 /// A catalog name (cluster or node kind) or a YAML file.
 base::Result<Cluster> read_cluster(const std::string& name_or_path);

@@ -183,7 +183,9 @@ std::string source_of(ConfigReader& config) {
   return ours->text("source", "");
 }
 
-Result<std::string> find_config_file(const std::string& path) {
+}  // namespace
+
+Result<std::string> find_model_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     std::string inside = (std::filesystem::path(path) / "config.json").string();
@@ -197,8 +199,6 @@ Result<std::string> find_config_file(const std::string& path) {
       "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)", path,
       near ? fmt::format("; did you mean {}?", *near) : ""));
 }
-
-}  // namespace
 
 Result<Model> parse_model(std::string_view json_text, const std::string& file) {
   ERGOMETER_ASSIGN(const nlohmann::json json, parse_object(json_text, file));
@@ -222,7 +222,7 @@ Result<Model> read_model(const std::string& name_or_path) {
     model.name = entry->name;
     return model;
   }
-  ERGOMETER_ASSIGN(const std::string path, find_config_file(name_or_path));
+  ERGOMETER_ASSIGN(const std::string path, find_model_file(name_or_path));
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
   return parse_model(text, path);
 }

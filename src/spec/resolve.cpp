@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "spec/read.h"
+#include "spec/resolve_parts.h"
 #include "spec/software.h"
 
 namespace ergometer::spec {
@@ -40,22 +41,6 @@ Result<T> located(Result<T> result, const Settings::Value& value, std::string_vi
   return input_error(fmt::format("{}: {}.{}", value.origin.text, name, message));
 }
 
-Result<void> read_parts(const Settings& settings, Job& job) {
-  const Settings::Value* model = settings.find("model");
-  const Settings::Value* cluster = settings.find("cluster");
-  if (model == nullptr)
-    return input_error(
-        "no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
-  if (cluster == nullptr)
-    return input_error(
-        "no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
-  ERGOMETER_ASSIGN(job.model, located(read_model(model->text), *model, "model"));
-  ERGOMETER_ASSIGN(job.cluster, located(read_cluster(cluster->text), *cluster, "cluster"));
-  job.origins["model"] = model->origin;
-  job.origins["cluster"] = cluster->origin;
-  return {};
-}
-
 /// A model with another depth: shortened at the end, or lengthened by its last layer.
 void override_layers(SettingReader& read, Model& model) {
   const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
@@ -77,10 +62,16 @@ void read_software_name(SettingReader& read, SoftwareProfile& profile, Job& job)
   job.software = std::move(profile.software);
 }
 
-Result<Job> fill(const Settings& settings, bool checked) {
-  ERGOMETER_TRY(check_names(settings));
+void take_parts(const Settings& settings, JobParts parts, Job& job) {
+  job.model = std::move(parts.model);
+  job.cluster = std::move(parts.cluster);
+  for (const char* name : {"model", "cluster"})
+    if (const Settings::Value* value = settings.find(name)) job.origins[name] = value->origin;
+}
+
+Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   Job job;
-  ERGOMETER_TRY(read_parts(settings, job));
+  take_parts(settings, std::move(parts), job);
   ERGOMETER_ASSIGN(SoftwareProfile profile, software_of(settings));
   SettingReader read(settings, profile.settings, job.origins);
   read_software_name(read, profile, job);
@@ -100,9 +91,36 @@ Result<Job> fill(const Settings& settings, bool checked) {
 
 }  // namespace
 
-Result<Job> resolve(const Settings& settings) { return fill(settings, true); }
+Result<JobParts> read_job_parts(const Settings& settings) {
+  ERGOMETER_TRY(check_names(settings));
+  const Settings::Value* model = settings.find("model");
+  const Settings::Value* cluster = settings.find("cluster");
+  if (model == nullptr)
+    return input_error(
+        "no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
+  if (cluster == nullptr)
+    return input_error(
+        "no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
+  JobParts parts;
+  ERGOMETER_ASSIGN(parts.model, located(read_model(model->text), *model, "model"));
+  ERGOMETER_ASSIGN(parts.cluster, located(read_cluster(cluster->text), *cluster, "cluster"));
+  return parts;
+}
 
-Result<Job> read_job(const Settings& settings) { return fill(settings, false); }
+Result<Job> resolve(const Settings& settings, const JobParts& parts) {
+  ERGOMETER_TRY(check_names(settings));
+  return fill(settings, parts, true);
+}
+
+Result<Job> resolve(const Settings& settings) {
+  ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
+  return fill(settings, std::move(parts), true);
+}
+
+Result<Job> read_job(const Settings& settings) {
+  ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
+  return fill(settings, std::move(parts), false);
+}
 
 Result<void> check_job(const Settings& settings, const Job& job) {
   static const Settings kNoProfile;

@@ -98,6 +98,7 @@ Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string&
 }
 
 Result<SoftwareProfile> read_software(const std::string& name_or_path) {
+  if (name_or_path.starts_with('{')) return parse_software(name_or_path, "software");
   if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kSoftware, name_or_path))
     return parse_once(*entry, parse_software);
   if (is_file(name_or_path)) {

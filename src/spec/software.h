@@ -16,7 +16,7 @@ struct SoftwareProfile {
   Settings settings;      ///< defaults, below what the user says
 };
 
-/// A catalog name, or a YAML file in the form of catalog/software.
+/// A catalog name, a YAML file in the form of catalog/software, or such a mapping inline.
 base::Result<SoftwareProfile> read_software(const std::string& name_or_path);
 base::Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string& file);
 

@@ -27,6 +27,8 @@ std::string shown(const YAML::Node& node) {
                                    : fmt::format("\"{}\"", node.Scalar());
 }
 
+constexpr int kMostInlineValues = 100'000;
+
 /// Inline JSON of a nested value, for models and clusters written into a job file. A file whose
 /// anchors unfold into more than `budget` values is cut off.
 nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
@@ -274,11 +276,18 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   return list;
 }
 
+std::string YamlMap::as_json() const {
+  nlohmann::json object = nlohmann::json::object();
+  int budget = kMostInlineValues;
+  for (const Entry& entry : *entries_) object[entry.key] = to_json(entry.value, 0, budget);
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::vector<YamlMap::Item> YamlMap::items() {
   std::vector<Item> list;
   for (const Entry& entry : *entries_) {
     if (entry.value.IsNull()) continue;
-    int budget = 100'000;
+    int budget = kMostInlineValues;
     const bool is_list_of_words =
         entry.value.IsSequence() && std::all_of(entry.value.begin(), entry.value.end(),
                                                 [](const auto& item) { return item.IsScalar(); });

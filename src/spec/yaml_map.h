@@ -52,6 +52,8 @@ class YamlMap {
     bool is_map;
   };
   std::vector<Item> items();
+  /// All of it as one line of JSON, which reads as the same mapping: what a job file holds inline.
+  std::string as_json() const;
 
   void refuse(std::string_view key, const std::string& message);
   void refuse_at(int line, std::string_view key, const std::string& message);

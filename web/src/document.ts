@@ -150,6 +150,21 @@ export interface ComparisonDocument {
   residual: Record<string, number>;
   /** Settings and facts that differ. */
   differences: { name: string; a: string; b: string }[];
+  /** What the user calls the two. */
+  a?: string;
+  b?: string;
+  /** Jobs between the two were simulated, or parts of the step as they were measured stand side by side. */
+  method?: "counterfactual" | "measured";
+  simulations?: number;
+  /** What it comes to, a sentence. */
+  verdict?: string;
+  /** Of the step time, by part of the breakdown; `parts_residual` is what the causes leave of each. */
+  parts?: { name: string; unit: string; a: number; b: number }[];
+  parts_residual?: Record<string, number>;
+  /** Beside each other, not explained: clocks, temperatures, power of recorded jobs. */
+  facts?: { name: string; unit: string; a: number; b: number }[];
+  /** What to know before believing it. */
+  notes?: string[];
 }
 export interface Cause {
   id: string;
@@ -160,6 +175,7 @@ export interface Cause {
   amount: Record<string, number>;
   /** Of the step time, by part of the breakdown; sums to amount.step_time_s. */
   parts?: Record<string, number>;
+  differences?: { name: string; a: string; b: string }[];
 }
 
 export interface StudyDocument {

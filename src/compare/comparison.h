@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ergometer::compare {
+
+/// A number of both sides. What of it is explained stands under the same name in the causes.
+struct Quantity {
+  std::string name;  ///< "step_time_s", "energy_j_per_step", ...
+  std::string unit;  ///< base unit
+  double a = 0, b = 0;
+
+  double difference() const { return b - a; }
+};
+
+/// A setting or fact that differs, in words.
+struct Difference {
+  std::string name, a, b;
+};
+
+/// One thing that differs, and what of the differences it makes.
+struct Cause {
+  std::string id;                        ///< "recomputation", "network", ...
+  std::string title;                     ///< "recomputation"
+  std::string detail;                    ///< "recompute_granularity none -> full"
+  std::map<std::string, double> amount;  ///< share of b - a by quantity
+  std::map<std::string, double> parts;   ///< of the step time by part of the breakdown, seconds
+  std::vector<Difference> differences;
+};
+
+enum class Method : uint8_t {
+  kCounterfactual,  ///< jobs with some of the causes changed were simulated
+  kMeasured         ///< parts of the step as they were measured, side by side
+};
+
+/// Why B is not as fast as A.
+struct Comparison {
+  Method method = Method::kCounterfactual;
+  std::string a, b;  ///< what the user calls them
+  std::vector<Quantity> quantities;
+  std::vector<Quantity> parts;  ///< of the step time, "compute", "exposed_all_reduce", ...
+  std::vector<Quantity> facts;  ///< beside each other, not explained
+  std::vector<Cause> causes;    ///< the one that makes most of the step time's difference first
+  std::map<std::string, double> residual, parts_residual;
+  std::vector<Difference> differences;  ///< all of them
+  std::vector<std::string> notes;       ///< what to know before believing it
+  std::string verdict;                  ///< what it comes to, a sentence
+  int64_t simulations = 0;
+};
+
+}  // namespace ergometer::compare

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+
+#include "base/result.h"
+#include "compare/comparison.h"
+#include "compare/pair.h"
+
+namespace ergometer::compare {
+
+struct CounterfactualOptions {
+  size_t threads = 1;
+  int64_t most_simulations = 1024;
+  /// Told after every simulation, by any thread; may be empty.
+  std::function<void(int64_t done, int64_t total)> progress = {};
+};
+
+/// Why B's step takes another time and other energy than A's: every job between the two is
+/// simulated by `engine::simulate`, and every factor gets the mean of what its change does over all
+/// orders of change (compare/attribution.h). The residual is what a simulation of B as it was given
+/// says beyond that: 0 up to rounding, or a factor was forgotten.
+base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options);
+
+}  // namespace ergometer::compare

@@ -1,0 +1,100 @@
+// What of two clusters belongs to a factor: told apart, and put together anew.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "compare/factors.h"
+#include "spec/cluster_reader.h"
+
+namespace ergometer::compare {
+namespace {
+
+using Cluster = spec::Cluster;
+
+struct Owner {
+  char letter;
+  base::ParameterSet& (*of)(Cluster&);
+};
+constexpr std::array kOwners = std::to_array<Owner>({
+    {'g', [](Cluster& c) -> base::ParameterSet& { return c.node.gpu.parameters; }},
+    {'n', [](Cluster& c) -> base::ParameterSet& { return c.node.parameters; }},
+    {'f', [](Cluster& c) -> base::ParameterSet& { return c.fabric.parameters; }},
+});
+
+const base::ParameterSet& set_of(const Owner& owner, const Cluster& cluster) {
+  return owner.of(const_cast<Cluster&>(cluster));
+}
+
+std::string parameter_text(const base::Parameter* parameter) {
+  return parameter == nullptr ? "none" : base::format_si(parameter->value, parameter->unit);
+}
+
+/// What is said of both when their three digits are the same: all digits.
+Difference parameter_difference(const std::string& name, const base::Parameter* a,
+                                const base::Parameter* b) {
+  const Difference difference{name, parameter_text(a), parameter_text(b)};
+  if (difference.a != difference.b || a == nullptr || b == nullptr) return difference;
+  const std::string unit = a->unit.empty() ? "" : ' ' + a->unit;
+  return {name, base::shortest(a->value) + unit, base::shortest(b->value) + unit};
+}
+
+void add_parameters(const Factor& factor, const Owner& owner, const Cluster& a, const Cluster& b,
+                    std::vector<Difference>& found) {
+  const base::ParameterSet &left = set_of(owner, a), &right = set_of(owner, b);
+  base::ParameterSet both = left;
+  for (const auto& [name, parameter] : right.all()) both.set(name, parameter);
+  for (const auto& [name, unused] : both.all()) {
+    const base::Parameter *x = left.find(name), *y = right.find(name);
+    const bool same = x != nullptr && y != nullptr && x->value == y->value;
+    if (!same && factor.parameters(owner.letter, name))
+      found.push_back(parameter_difference(name, x, y));
+  }
+}
+
+}  // namespace
+
+std::vector<Difference> cluster_differences(const Factor& factor, const Cluster& a,
+                                            const Cluster& b) {
+  std::vector<Difference> found;
+  for (const ClusterField& field : factor.fields) {
+    Difference difference{std::string(field.name), field.text(a), field.text(b)};
+    if (difference.a != difference.b) found.push_back(std::move(difference));
+  }
+  if (factor.parameters != nullptr)
+    for (const Owner& owner : kOwners) add_parameters(factor, owner, a, b, found);
+  return found;
+}
+
+void take_from(const Factor& factor, const Cluster& from, Cluster& to) {
+  for (const ClusterField& field : factor.fields) field.take(to, from);
+  if (factor.parameters == nullptr) return;
+  for (const Owner& owner : kOwners) {
+    base::ParameterSet mixed;
+    for (const auto& [name, parameter] : owner.of(to).all())
+      if (!factor.parameters(owner.letter, name)) mixed.set(name, parameter);
+    for (const auto& [name, parameter] : set_of(owner, from).all())
+      if (factor.parameters(owner.letter, name)) mixed.set(name, parameter);
+    owner.of(to) = std::move(mixed);
+  }
+  spec::copy_fields(to.node.gpu);
+}
+
+std::string fault_of(const Cluster& cluster) {
+  const spec::Node& node = cluster.node;
+  if (cluster.domain_gpus % node.gpus != 0)
+    return fmt::format("a domain of {} GPUs does not hold whole nodes of {}", cluster.domain_gpus,
+                       node.gpus);
+  std::vector<bool> served(static_cast<size_t>(node.gpus), node.nics.empty());
+  for (const spec::Nic& nic : node.nics)
+    for (const int gpu : nic.gpus) {
+      if (gpu >= node.gpus) return fmt::format("a NIC serves GPU {} of {}", gpu, node.gpus);
+      served[static_cast<size_t>(gpu)] = true;
+    }
+  if (std::find(served.begin(), served.end(), false) != served.end()) return "a GPU has no NIC";
+  return "";
+}
+
+}  // namespace ergometer::compare

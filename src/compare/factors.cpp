@@ -1,0 +1,276 @@
+#include "compare/factors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/json_writer.h"
+
+namespace ergometer::compare {
+namespace {
+
+using Cluster = spec::Cluster;
+
+std::string text_of(const std::string& text) { return text; }
+std::string text_of(int64_t number) { return fmt::format("{}", number); }
+std::string text_of(int number) { return fmt::format("{}", number); }
+std::string text_of(spec::Cooling cooling) {
+  return cooling == spec::Cooling::kAir      ? "air"
+         : cooling == spec::Cooling::kLiquid ? "liquid"
+                                             : "immersion";
+}
+std::string text_of(spec::IntraKind kind) {
+  switch (kind) {
+    case spec::IntraKind::kNvlinkSwitch: return "NVLink switch";
+    case spec::IntraKind::kNvlinkMesh: return "NVLink mesh";
+    case spec::IntraKind::kXgmiMesh: return "xGMI mesh";
+    case spec::IntraKind::kPcie: return "PCIe";
+  }
+  return "";
+}
+std::string text_of(spec::FabricKind kind) {
+  switch (kind) {
+    case spec::FabricKind::kRailOptimized: return "rail-optimized";
+    case spec::FabricKind::kFatTree: return "fat tree";
+    case spec::FabricKind::kSingleSwitch: return "single switch";
+  }
+  return "";
+}
+std::string text_of(const std::vector<spec::Slot>& slots) {
+  std::string text;
+  for (const spec::Slot& slot : slots)
+    text += fmt::format("{}{}/{}", text.empty() ? "" : " ", slot.row, slot.lane);
+  return text;
+}
+/// "8 x 400 Gb/s"; where cards differ in speed or in who uses them, all of them.
+std::string text_of(const std::vector<spec::Nic>& nics) {
+  constexpr double kBitsPerGigabyte = 8e-9;
+  std::string text;
+  for (size_t i = 0; i < nics.size();) {
+    size_t same = i;
+    while (same < nics.size() && nics[same].bytes_per_s == nics[i].bytes_per_s &&
+           nics[same].gpus.size() == nics[i].gpus.size())
+      ++same;
+    text += fmt::format("{}{} x {} Gb/s", text.empty() ? "" : ", ", same - i,
+                        base::shortest(nics[i].bytes_per_s * kBitsPerGigabyte));
+    i = same;
+  }
+  return text.empty() ? "none" : text;
+}
+std::string line_rate(const Cluster& cluster) {
+  constexpr double kGiga = 1e9;
+  return base::shortest(cluster.node.intra_bytes_per_s / kGiga) + " GB/s";
+}
+std::string gpus_of_nics(const Cluster& cluster) {
+  std::string text;
+  for (const spec::Nic& nic : cluster.node.nics)
+    text += fmt::format("{}{}", text.empty() ? "" : " | ", fmt::join(nic.gpus, ","));
+  return text;
+}
+std::string text_of(const std::vector<spec::FabricTier>& tiers) {
+  std::string text;
+  for (const spec::FabricTier& tier : tiers)
+    text += fmt::format("{}{} of {} nodes at {}:1", text.empty() ? "" : " below ", tier.name,
+                        tier.nodes_below == 0 ? "all" : fmt::format("{}", tier.nodes_below),
+                        base::shortest(tier.oversubscription));
+  return text;
+}
+
+#define ERGOMETER_FIELD(name, path)                                     \
+  ClusterField {                                                        \
+    name, [](const Cluster& cluster) { return text_of(cluster.path); }, \
+        [](Cluster& to, const Cluster& from) { to.path = from.path; }   \
+  }
+
+bool is_any(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool of_memory_size(char owner, std::string_view name) {
+  return (owner == 'g' && name == "memory") || (owner == 'n' && name == "memory_reserve");
+}
+bool of_bandwidth(char owner, std::string_view name) {
+  return owner == 'g' && (is_any(name, {"memory_bandwidth", "gemm.memory_efficiency"}) ||
+                          name.starts_with("memory."));
+}
+bool of_clocks(char owner, std::string_view name) {
+  return owner == 'g' &&
+         (is_any(name, {"sustained_clock", "short_run_clock", "clock_min", "clock_max",
+                        "clock_step", "tdp", "power_cap_min", "power_cap_max", "idle_power"}) ||
+          name.starts_with("temperature_") || name.starts_with("power."));
+}
+bool of_compute(char owner, std::string_view name) {
+  return owner == 'g' && !of_memory_size(owner, name) && !of_bandwidth(owner, name) &&
+         !of_clocks(owner, name);
+}
+bool of_intra_links(char owner, std::string_view name) {
+  return owner == 'n' && (name.starts_with("collective.") || name == "intra.bandwidth");
+}
+bool of_network(char owner, std::string_view name) {
+  return owner == 'f' || (owner == 'n' && name.starts_with("nic"));
+}
+bool of_cooling(char owner, std::string_view name) {
+  return owner == 'n' && name.starts_with("cooling.");
+}
+bool of_node_power(char owner, std::string_view name) {
+  return owner == 'n' && !of_memory_size(owner, name) && !of_intra_links(owner, name) &&
+         !of_network(owner, name) && !of_cooling(owner, name);
+}
+
+std::vector<Factor> work_factors() {
+  using enum FactorKind;
+  return {{"model",
+           "model",
+           kWork,
+           {"model", "num_layers", "mtp_num_layers", "dropout", "make_vocab_size_divisible_by"}},
+          {"sequence", "sequence length", kWork, {"seq_length", "packed_mean_length"}},
+          {"global_batch", "global batch", kWork, {"global_batch_size"}},
+          {"task", "task", kWork, {"mode", "lora", "lora_targets", "generate_tokens"}},
+          {"scale", "number of GPUs", kWork, {"gpus"}}};
+}
+
+std::vector<Factor> machine_factors() {
+  using enum FactorKind;
+  return {
+      {"compute_rate",
+       "compute rate",
+       kMachine,
+       {},
+       {ERGOMETER_FIELD("architecture", node.gpu.architecture)},
+       of_compute},
+      {"memory_bandwidth", "memory bandwidth", kMachine, {}, {}, of_bandwidth},
+      {"memory_capacity", "memory capacity", kMachine, {}, {}, of_memory_size},
+      {"clocks", "GPU's clocks and power", kMachine, {}, {}, of_clocks},
+      {"node_shape",
+       "shape of the node",
+       kMachine,
+       {},
+       {ERGOMETER_FIELD("gpus per node", node.gpus), ERGOMETER_FIELD("slots", node.slots),
+        ERGOMETER_FIELD("dies per module", node.gpu.dies_per_module)}},
+      {"intra_links",
+       "links inside the domain",
+       kLinks,
+       {},
+       {ERGOMETER_FIELD("kind", node.intra),
+        {"line rate", line_rate,
+         [](Cluster& to, const Cluster& from) {
+           to.node.intra_bytes_per_s = from.node.intra_bytes_per_s;
+         }},
+        ERGOMETER_FIELD("links per GPU", node.links_per_gpu),
+        ERGOMETER_FIELD("GPUs in the domain", domain_gpus)},
+       of_intra_links},
+      {"network",
+       "network between nodes",
+       kLinks,
+       {},
+       {ERGOMETER_FIELD("NICs", node.nics),
+        {"GPUs of each NIC", gpus_of_nics,
+         [](Cluster& to, const Cluster& from) { to.node.nics = from.node.nics; }},
+        ERGOMETER_FIELD("fabric", fabric.kind),
+        ERGOMETER_FIELD("tiers", fabric.tiers)},
+       of_network},
+  };
+}
+
+std::vector<Factor> surroundings_factors() {
+  using enum FactorKind;
+  return {
+      {"limits",
+       "limits of power and clocks",
+       kSurroundings,
+       {"power_cap", "lock_clock", "clocks", "cluster_cap", "power_smoothing"}},
+      {"cooling",
+       "cooling",
+       kSurroundings,
+       {"cooling", "inlet_c", "fan"},
+       {ERGOMETER_FIELD("built for", node.cooling)},
+       of_cooling},
+      {"node_power", "node beside its GPUs", kSurroundings, {"pue"}, {}, of_node_power},
+      {"silicon", "chips drawn", kSurroundings, {"seed"}},
+      {"operands", "operands' values", kSurroundings, {"operand_activity"}},
+      {"time", "time looked at", kSurroundings, {"duration", "steady", "start_c"}},
+      {"faults", "GPUs and nodes that differ", kSurroundings, {"override"}},
+  };
+}
+
+std::vector<Factor> layout_factors() {
+  using enum FactorKind;
+  return {
+      {"tensor_parallelism",
+       "tensor parallelism",
+       kLayout,
+       {"tensor_model_parallel_size", "expert_tensor_parallel_size", "sequence_parallel",
+        "allow_tp_across_nodes"}},
+      {"context_parallelism",
+       "context parallelism",
+       kLayout,
+       {"context_parallel_size", "cp_comm_type"}},
+      {"pipeline",
+       "pipeline",
+       kLayout,
+       {"pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
+        "num_layers_per_virtual_pipeline_stage", "schedule",
+        "microbatch_group_size_per_virtual_pipeline_stage", "decoder_first_pipeline_num_layers",
+        "decoder_last_pipeline_num_layers", "account_for_embedding_in_pipeline_split",
+        "account_for_loss_in_pipeline_split", "stage_layers", "pipeline_model_parallel_layout"}},
+      {"expert_parallelism", "expert parallelism", kLayout, {"expert_model_parallel_size"}},
+      {"sharding", "sharding over data parallelism", kLayout, {"zero", "fsdp", "fsdp_shard_size"}},
+      {"micro_batch", "micro batch", kLayout, {"micro_batch_size"}},
+  };
+}
+
+std::vector<Factor> technique_factors() {
+  using enum FactorKind;
+  return {
+      {"recomputation",
+       "recomputation",
+       kTechnique,
+       {"recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules"}},
+      {"precision",
+       "precision",
+       kTechnique,
+       {"precision", "bf16", "fp16", "fp8", "fp4", "fp8_recipe", "fp8_param_gather",
+        "fp8_attention", "grad_reduce_in_bf16"}},
+      {"overlap_gradients", "overlap of gradient reduction", kTechnique, {"overlap_grad_reduce"}},
+      {"overlap_parameters",
+       "overlap of parameter gathering",
+       kTechnique,
+       {"overlap_param_gather"}},
+      {"overlap_tensor", "overlap of tensor parallelism", kTechnique, {"tp_comm_overlap"}},
+      {"overlap_pipeline",
+       "overlap of pipeline transfers",
+       kTechnique,
+       {"overlap_p2p", "batch_p2p_sync", "scatter_gather_tensors_in_pipeline"}},
+      {"buckets", "gradient buckets", kTechnique, {"ddp_bucket_size"}},
+      {"experts",
+       "how tokens reach experts",
+       kTechnique,
+       {"moe_token_dispatcher_type", "moe_flex_dispatcher_backend",
+        "overlap_moe_expert_parallel_comm", "moe_grouped_gemm", "moe_expert_capacity_factor",
+        "moe_shared_expert_overlap"}},
+      {"kernels",
+       "kernels",
+       kTechnique,
+       {"attention_backend", "cross_entropy_loss_fusion", "gradient_accumulation_fusion",
+        "apply_rope_fusion"}},
+      {"graphs", "CUDA graphs", kTechnique, {"cuda_graphs", "cuda_graph_scope"}},
+      {"software", "software", kTechnique, {"software", "framework"}},
+  };
+}
+
+}  // namespace
+
+const std::vector<Factor>& factors() {
+  static const std::vector<Factor> all = [] {
+    std::vector<Factor> list;
+    for (auto part : {work_factors(), machine_factors(), surroundings_factors(), layout_factors(),
+                      technique_factors()})
+      list.insert(list.end(), part.begin(), part.end());
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace ergometer::compare

@@ -1,0 +1,171 @@
+// From traces, telemetry and simulated Runs to what is compared by parts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "analysis/breakdown.h"
+#include "analysis/collective_kind.h"
+#include "analysis/collectives.h"
+#include "analysis/idle.h"
+#include "analysis/kernel_class.h"
+#include "analysis/step_breakdown.h"
+#include "analysis/steps.h"
+#include "compare/measured.h"
+
+namespace ergometer::compare {
+namespace {
+
+constexpr double kSecond = 1e-9;  ///< of a nanosecond
+
+std::string part_of(analysis::CollectiveKind kind) {
+  using enum analysis::CollectiveKind;
+  switch (kind) {
+    case kAllReduce: return "exposed_all_reduce";
+    case kAllGather: return "exposed_all_gather";
+    case kReduceScatter: return "exposed_reduce_scatter";
+    case kAllToAll: return "exposed_all_to_all";
+    default: return "exposed_send_recv";
+  }
+}
+
+/// Adds one rank's kernels of a step, weighted by `share`.
+void add_kernels(const run::RankTrace& trace, double share, Measured& result) {
+  for (const run::GpuEvent& event : trace.events) {
+    const std::string& name = trace.names[event.name];
+    KernelClass* into = nullptr;
+    if (event.kind == run::GpuClass::kCommunication) {
+      into = &result.collectives[part_of(analysis::kind_of(trace, event))];
+    } else {
+      const std::string_view kind = analysis::kernel_class(name, event.kind);
+      if (kind == "optimizer") continue;  // a part of its own
+      into = &result.compute[std::string(kind)];
+    }
+    into->count += share;
+    into->seconds += static_cast<double>(event.duration_ns) * kSecond * share;
+  }
+}
+
+void add_idle(const run::RankTrace& trace, double share, Measured& result) {
+  const analysis::IdleCauses idle = analysis::idle_causes(trace);
+  if (!result.idle_s) result.idle_s.emplace();
+  const std::array<int64_t, 3> causes = {idle.launch_ns, idle.queued_ns, idle.unknown_ns};
+  for (size_t i = 0; i < causes.size(); ++i)
+    (*result.idle_s)[i] += static_cast<double>(causes[i]) * kSecond * share;
+}
+
+/// A trace without marks: its whole length is one step, and communication that nothing hides is
+/// given to its kinds in proportion to their kernels' time.
+void add_whole_trace(const run::RankTrace& trace, double share, run::Performance& sum) {
+  const analysis::RankBreakdown whole = analysis::break_down(trace);
+  Measured kernels;
+  add_kernels(trace, 1, kernels);
+  double communication = 0;
+  for (const auto& [part, it] : kernels.collectives) communication += it.seconds;
+  const auto exposed = [&](const char* part) {
+    const auto it = kernels.collectives.find(part);
+    const double all = static_cast<double>(whole.exposed_communication_ns) * kSecond;
+    return it == kernels.collectives.end() ? 0 : share * all * it->second.seconds / communication;
+  };
+  run::Breakdown& b = sum.breakdown_s;
+  b.compute += share * static_cast<double>(whole.compute_ns + whole.exposed_memory_ns) * kSecond;
+  b.exposed_all_reduce += exposed("exposed_all_reduce");
+  b.exposed_all_gather += exposed("exposed_all_gather");
+  b.exposed_reduce_scatter += exposed("exposed_reduce_scatter");
+  b.exposed_all_to_all += exposed("exposed_all_to_all");
+  b.exposed_send_recv += exposed("exposed_send_recv");
+  b.idle += share * static_cast<double>(whole.idle_ns) * kSecond;
+  sum.step_time_s += share * static_cast<double>(whole.span_ns) * kSecond;
+}
+
+/// The kernels of marked steps alone, or all of them.
+void add_rank(const run::RankTrace& trace, double share, bool marked, Measured& result) {
+  const analysis::StepTimes steps = analysis::step_times(trace);
+  if (marked && steps.count > 0) {
+    if (const auto chosen = analysis::select_steps(trace, {steps.first, steps.last})) {
+      const double a_step = share / static_cast<double>(steps.count);
+      add_kernels(*chosen, a_step, result);
+      return add_idle(*chosen, a_step, result);
+    }
+  }
+  add_kernels(trace, share, result);
+  add_idle(trace, share, result);
+}
+
+void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
+  const analysis::TelemetryReport told = analysis::analyze_telemetry(log);
+  const auto gpus = static_cast<double>(std::max<int64_t>(
+      ranks, std::count_if(told.devices.begin(), told.devices.end(), [](const auto& device) {
+        return device.kind == run::DeviceKind::kGpu;
+      })));
+  const auto fact = [&](const char* name, const char* unit, double value) {
+    result.facts.push_back({name, unit, value, 0});
+  };
+  if (told.power.known) {
+    result.gpus_w = told.power.mean_w_per_gpu * gpus;
+    fact("mean_w_per_gpu", "W", told.power.mean_w_per_gpu);
+    fact("peak_w_per_gpu", "W", told.power.peak_w_per_gpu);
+  }
+  if (!told.thermal.known) return;
+  fact("mean_gpu_c", "C", told.thermal.mean_gpu_c);
+  fact("max_gpu_c", "C", told.thermal.max_gpu_c);
+  if (told.thermal.mean_clock_mhz) fact("mean_clock_mhz", "MHz", *told.thermal.mean_clock_mhz);
+  if (told.thermal.throttled_time_fraction)
+    fact("throttled_time_fraction", "", *told.thermal.throttled_time_fraction);
+}
+
+/// How long the GPUs were looked at: the longest of them.
+double recorded_s(const run::DeviceLog& log) {
+  double longest = 0;
+  for (const auto& device : analysis::analyze_telemetry(log).devices)
+    if (device.kind == run::DeviceKind::kGpu)
+      longest = std::max(longest, static_cast<double>(device.end_ns - device.start_ns) * kSecond);
+  return longest;
+}
+
+}  // namespace
+
+base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                               const std::string& name) {
+  Measured result;
+  result.ranks = static_cast<int64_t>(ranks.size());
+  if (ranks.empty()) {
+    add_telemetry(log, 0, result);
+    result.performance.step_time_s = recorded_s(log);
+    if (result.performance.step_time_s > 0) return result;
+    return base::input_error(fmt::format(
+        "{}: holds neither traces of GPU work nor telemetry of GPUs (`ergometer analyze` "
+        "shows what is there)",
+        name));
+  }
+  const double share = 1 / static_cast<double>(ranks.size());
+  const auto performance = analysis::step_breakdown(ranks);
+  result.steps_marked = performance.has_value();
+  if (performance) result.performance = *performance;
+  for (const run::RankTrace& trace : ranks) {
+    if (!performance) add_whole_trace(trace, share, result.performance);
+    add_rank(trace, share, result.steps_marked, result);
+  }
+  add_telemetry(log, result.ranks, result);
+  return result;
+}
+
+Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled, int64_t gpus) {
+  Measured result;
+  result.steps_marked = true;
+  result.ranks = static_cast<int64_t>(sampled.size());
+  result.performance = run.performance;
+  for (const run::RankTrace& trace : sampled)
+    add_kernels(trace, 1 / static_cast<double>(sampled.size()), result);
+  if (!run.has_power) return result;
+  result.gpus_w = run.power.mean_w_per_gpu * static_cast<double>(gpus);
+  result.facts = {{"mean_w_per_gpu", "W", run.power.mean_w_per_gpu, 0},
+                  {"peak_w_per_gpu", "W", run.power.peak_w_per_gpu, 0},
+                  {"mean_gpu_c", "C", run.thermal.mean_gpu_c, 0},
+                  {"max_gpu_c", "C", run.thermal.max_gpu_c, 0},
+                  {"mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, 0},
+                  {"throttled_time_fraction", "", run.thermal.throttled_time_fraction, 0}};
+  return result;
+}
+
+}  // namespace ergometer::compare

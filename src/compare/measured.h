@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/telemetry.h"
+#include "analysis/trace_summary.h"
+#include "base/result.h"
+#include "compare/comparison.h"
+#include "run/run.h"
+
+namespace ergometer::compare {
+
+/// Kernels of one class, a step and rank.
+struct KernelClass {
+  double count = 0, seconds = 0;  ///< seconds: sum of durations, streams side by side count each
+};
+
+/// What was measured of a job, or is predicted of it in the same form: everything that comparing
+/// by parts needs.
+struct Measured {
+  bool steps_marked = false;                       ///< else a rank's whole trace stands for a step
+  int64_t ranks = 0;                               ///< with traces; 0: telemetry alone
+  run::Performance performance;                    ///< step time and breakdown
+  std::map<std::string, KernelClass> compute;      ///< what the breakdown's compute part is made of
+  std::map<std::string, KernelClass> collectives;  ///< by the breakdown's part
+  /// Idle time of a step by cause; absent where launches are not recorded.
+  std::optional<std::array<double, 3>> idle_s;  ///< launched late, launched in time, not known
+  std::optional<double> gpus_w;                 ///< of all GPUs together, mean
+  std::vector<Quantity> facts;                  ///< clock, temperature, power; `b` unused
+};
+
+/// Of recorded or imported traces and telemetry.
+base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                               const std::string& name);
+/// Of a simulated Run and its sampled ranks' kernels as traces (analysis/simulated_traces.h).
+Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled, int64_t gpus);
+
+/// Why B's step takes another time than A's, by what was measured of both: every part of the
+/// breakdown, compute by class of kernels, and of each class the effect of its number and of its
+/// duration,
+///   n_b d_b - n_a d_a = (n_b - n_a) (d_a + d_b) / 2 + (d_b - d_a) (n_a + n_b) / 2,
+/// which is the Shapley value of the two; kernels of a class side by side on several streams, and
+/// events outside steps, are what is left of compute ("kernels side by side"). Idle time by cause.
+/// Energy is power times time, taken apart in the same way.
+///
+/// Worked: 10 GEMMs of 2 ms become 12 of 3 ms: 36 - 20 = 16 ms, of it (12 - 10) x 2.5 = 5 ms
+/// because there are more and (3 - 2) x 11 = 11 ms because each takes longer.
+///
+/// Of two recordings without traces only time and power are told. An input error: one has traces
+/// and the other has none.
+base::Result<Comparison> compare_measured(const Measured& a, const Measured& b);
+
+}  // namespace ergometer::compare

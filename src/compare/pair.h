@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "compare/attribution.h"
+#include "compare/comparison.h"
+#include "compare/factors.h"
+#include "spec/resolve_parts.h"
+
+namespace ergometer::compare {
+
+/// Two jobs, brought into a form in which they differ in what is meant and not in how it is
+/// written, and every job between them.
+///
+/// A setting that one of them gives and that the other has by default is given to both, so that it
+/// stays when something else changes; what neither gives follows from the rest, as it does in jobs
+/// that a user writes. Jobs are counted in GPUs: a cluster's own number of nodes limits none.
+class JobPair {
+ public:
+  static base::Result<JobPair> make(const spec::Settings& a, const spec::Settings& b);
+
+  const spec::Job& a() const { return a_; }
+  const spec::Job& b() const { return b_; }
+  /// The factors in which they differ, and in what; in the order of `factors()`.
+  size_t size() const { return present_.size(); }
+  const Factor& factor(size_t i) const { return *present_[i]; }
+  const std::vector<Difference>& differences(size_t i) const { return differences_[i]; }
+
+  /// A with the factors of the coalition from B. An input error: no such job can be.
+  base::Result<spec::Job> job(Coalition coalition) const;
+
+ private:
+  void align();
+  void find_factors();
+
+  spec::Settings settings_a_, settings_b_;
+  spec::JobParts parts_a_, parts_b_;
+  spec::Job a_, b_;
+  std::vector<const Factor*> present_;
+  std::vector<std::vector<Difference>> differences_;
+};
+
+}  // namespace ergometer::compare

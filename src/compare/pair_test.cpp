@@ -1,0 +1,110 @@
+#include "compare/pair.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compare/test_jobs.h"
+#include "spec/read.h"
+
+namespace ergometer::compare {
+namespace {
+
+using test::pair_of;
+using test::small;
+
+std::vector<std::string> ids(const JobPair& pair) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < pair.size(); ++i) list.emplace_back(pair.factor(i).id);
+  return list;
+}
+
+TEST(Factors, EverySettingBelongsToOne) {
+  std::multiset<std::string_view> owned;
+  for (const Factor& factor : factors())
+    owned.insert(factor.settings.begin(), factor.settings.end());
+  // dp is what gpus leave; flops is how one counts; the cluster is taken apart.
+  const std::set<std::string_view> none = {"data_parallel_size", "flops", "cluster"};
+  for (const spec::SettingInfo& info : spec::setting_table())
+    EXPECT_EQ(owned.count(info.name), none.contains(info.name) ? 0u : 1u) << info.name;
+}
+
+TEST(Factors, EveryParameterOfTheCatalogBelongsToOne) {
+  for (const spec::CatalogEntry& entry : spec::catalog()) {
+    if (entry.kind != spec::CatalogKind::kCluster && entry.kind != spec::CatalogKind::kNode)
+      continue;
+    const auto cluster = spec::read_cluster(entry.name);
+    ASSERT_TRUE(cluster.has_value()) << entry.name;
+    const auto check = [&](char owner, const base::ParameterSet& set) {
+      for (const auto& [name, parameter] : set.all()) {
+        int count = 0;
+        for (const Factor& factor : factors())
+          count += factor.parameters != nullptr && factor.parameters(owner, name) ? 1 : 0;
+        EXPECT_EQ(count, 1) << owner << ' ' << name;
+      }
+    };
+    check('g', cluster->node.gpu.parameters);
+    check('n', cluster->node.parameters);
+    check('f', cluster->fabric.parameters);
+  }
+}
+
+TEST(Pair, WhatIsWrittenDifferentlyIsNoDifference) {
+  EXPECT_EQ(ids(pair_of(small(), small({{"pp", "1"},
+                                        {"recompute", "none"},
+                                        {"bf16", "true"},
+                                        {"dp", "8"},
+                                        {"power_cap", "0.7kW"}}))),
+            (std::vector<std::string>{"limits"}))
+      << "a cap that equals the default is a cap all the same";
+  EXPECT_EQ(ids(pair_of(small({{"power_cap", "700W"}}), small({{"power_cap", "0.7kW"}}))).size(),
+            0u);
+}
+
+TEST(Pair, NamesWhatDiffers) {
+  const JobPair pair = pair_of(small(), small({{"cluster", "hgx-h200"}, {"recompute", "full"}}));
+  const std::vector<std::string> found = ids(pair);
+  EXPECT_EQ(found.back(), "recomputation");
+  EXPECT_EQ(pair.differences(pair.size() - 1).front().name, "recompute_granularity");
+  EXPECT_EQ(pair.differences(pair.size() - 1).front().a, "none");
+  EXPECT_EQ(pair.differences(pair.size() - 1).front().b, "full");
+  const std::set<std::string> set(found.begin(), found.end());
+  EXPECT_TRUE(set.contains("memory_bandwidth"));
+  EXPECT_TRUE(set.contains("memory_capacity"));
+  EXPECT_FALSE(set.contains("intra_links"));
+  EXPECT_FALSE(set.contains("scale"));
+}
+
+TEST(Pair, AJobBetweenHasOneGpusBandwidthAndTheOthersMemory) {
+  const JobPair pair = pair_of(small(), small({{"cluster", "hgx-h200"}}));
+  for (size_t i = 0; i < pair.size(); ++i) {
+    if (pair.factor(i).id != "memory_bandwidth") continue;
+    const auto job = pair.job(Coalition{1} << i);
+    ASSERT_TRUE(job.has_value()) << job.error().message;
+    EXPECT_EQ(job->cluster.node.gpu.memory_bytes_per_s,
+              pair.b().cluster.node.gpu.memory_bytes_per_s);
+    EXPECT_EQ(job->cluster.node.gpu.memory_bytes, pair.a().cluster.node.gpu.memory_bytes);
+  }
+}
+
+TEST(Pair, WhatFollowsFromASettingChangesWithIt) {
+  // Sequence parallelism goes with tensor parallelism, dp with both.
+  const JobPair pair = pair_of(small({{"tp", "1"}}), small({{"tp", "4"}}));
+  ASSERT_EQ(ids(pair), (std::vector<std::string>{"tensor_parallelism"}));
+  const auto job = pair.job(1);
+  ASSERT_TRUE(job.has_value());
+  EXPECT_TRUE(job->parallelism.sequence_parallel);
+  EXPECT_EQ(job->parallelism.dp, 4);
+}
+
+TEST(Pair, JobsThatCannotBeAreRefusedWithTheReason) {
+  const JobPair pair =
+      pair_of(small({{"tp", "8"}, {"pp", "2"}}), small({{"tp", "2"}, {"pp", "8"}}));
+  ASSERT_EQ(pair.size(), 2u);
+  const auto job = pair.job(0b10);  // tp 8, pp 8
+  ASSERT_FALSE(job.has_value());
+  EXPECT_NE(job.error().message.find("not a multiple of tp x cp x pp"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ergometer::compare

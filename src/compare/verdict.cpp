@@ -1,0 +1,92 @@
+#include "compare/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace ergometer::compare {
+namespace {
+
+constexpr size_t kMostWords = 3;
+
+double step_share(const Cause& cause) {
+  const auto it = cause.amount.find("step_time_s");
+  return it == cause.amount.end() ? 0 : it->second;
+}
+
+const Quantity* find(const std::vector<Quantity>& list, std::string_view name) {
+  const auto it =
+      std::find_if(list.begin(), list.end(), [&](const Quantity& q) { return q.name == name; });
+  return it == list.end() ? nullptr : &*it;
+}
+
+/// What the slower side would win by taking over a cause from the other, the dearest first.
+std::vector<const Cause*> to_change(const Comparison& comparison, double sign) {
+  std::vector<const Cause*> list;
+  for (const Cause& cause : comparison.causes)
+    if (sign * step_share(cause) > 0) list.push_back(&cause);
+  std::stable_sort(list.begin(), list.end(), [&](const Cause* x, const Cause* y) {
+    return sign * step_share(*x) > sign * step_share(*y);
+  });
+  return list;
+}
+
+std::string step_text(const Cause& cause) {
+  return fmt::format("{} ({})", cause.title, base::format_seconds(std::abs(step_share(cause))));
+}
+
+}  // namespace
+
+std::vector<Quantity> parts_of(const run::Breakdown& a, const run::Breakdown& b) {
+  return {{"compute", "s", a.compute, b.compute},
+          {"exposed_all_reduce", "s", a.exposed_all_reduce, b.exposed_all_reduce},
+          {"exposed_all_gather", "s", a.exposed_all_gather, b.exposed_all_gather},
+          {"exposed_reduce_scatter", "s", a.exposed_reduce_scatter, b.exposed_reduce_scatter},
+          {"exposed_all_to_all", "s", a.exposed_all_to_all, b.exposed_all_to_all},
+          {"exposed_send_recv", "s", a.exposed_send_recv, b.exposed_send_recv},
+          {"optimizer", "s", a.optimizer, b.optimizer},
+          {"idle", "s", a.idle, b.idle}};
+}
+
+std::string in_words(const std::vector<Difference>& differences) {
+  std::string text;
+  for (size_t i = 0; i < std::min(differences.size(), kMostWords); ++i)
+    text += fmt::format("{}{} {} -> {}", i == 0 ? "" : ", ", differences[i].name, differences[i].a,
+                        differences[i].b);
+  if (differences.size() > kMostWords)
+    text += fmt::format(" and {} more", differences.size() - kMostWords);
+  return text;
+}
+
+void rank_causes(Comparison& comparison) {
+  std::stable_sort(comparison.causes.begin(), comparison.causes.end(),
+                   [](const Cause& x, const Cause& y) {
+                     return std::abs(step_share(x)) > std::abs(step_share(y));
+                   });
+}
+
+std::string verdict_of(const Comparison& comparison) {
+  const Quantity* step = find(comparison.quantities, "step_time_s");
+  if (step == nullptr || comparison.causes.empty()) return "nothing differs that has an effect";
+  if (step->difference() == 0) return "both take the same time";
+  const bool b_slower = step->difference() > 0;
+  const char *slow = b_slower ? "B" : "A", *fast = b_slower ? "A" : "B";
+  const double sign = b_slower ? 1 : -1;
+  const std::vector<const Cause*> costs = to_change(comparison, sign);
+  if (costs.empty()) return fmt::format("{} is slower, by less than rounding", slow);
+  const bool measured = comparison.method == Method::kMeasured;
+  std::string text =
+      fmt::format("{} loses most {} {}", slow, measured ? "in" : "by", step_text(*costs.front()));
+  if (costs.size() > 1) text += fmt::format("; next would be {}", step_text(*costs[1]));
+  const auto gains = to_change(comparison, -sign);
+  if (gains.empty()) return text;
+  text += measured ? fmt::format("; {} loses most in {}", fast, step_text(*gains.front()))
+                   : fmt::format("; {} would gain by taking over {}'s {}", fast, slow,
+                                 step_text(*gains.front()));
+  return text;
+}
+
+}  // namespace ergometer::compare

@@ -1,0 +1,88 @@
+#include "spec/settings_record.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json_writer.h"
+#include "spec/read.h"
+#include "spec/yaml_map.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+constexpr size_t kLargestFile = 4 << 20;
+
+bool in_catalog(std::string_view setting, const std::string& text) {
+  const auto is = [&](CatalogKind kind) { return find_in_catalog(kind, text) != nullptr; };
+  if (setting == "model") return is(CatalogKind::kModel);
+  if (setting == "software") return is(CatalogKind::kSoftware);
+  return is(CatalogKind::kCluster) || is(CatalogKind::kNode);
+}
+
+/// The file as inline text: JSON from its brace on, YAML as JSON.
+Result<std::string> inline_text(std::string_view setting, const std::string& path) {
+  std::string file = path;
+  if (setting == "model") {
+    ERGOMETER_ASSIGN(file, find_model_file(path));
+  }
+  ERGOMETER_ASSIGN(std::string text, base::read_file(file, kLargestFile));
+  if (setting == "model") {
+    const size_t brace = text.find('{');
+    return brace == std::string::npos ? text : text.substr(brace);
+  }
+  ERGOMETER_ASSIGN(const YamlMap map, YamlMap::parse(text, file));
+  return map.as_json();
+}
+
+}  // namespace
+
+Result<Settings> without_files(const Settings& settings) {
+  Settings result = settings;
+  for (const char* name : {"model", "cluster", "software"}) {
+    const Settings::Value* value = settings.find(name);
+    if (value == nullptr || value->text.starts_with('{') || in_catalog(name, value->text)) continue;
+    ERGOMETER_ASSIGN(std::string text, inline_text(name, value->text));
+    result.set(name, std::move(text), value->origin);
+  }
+  return result;
+}
+
+std::string settings_json(const Settings& settings) {
+  base::JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, value] : settings.all()) {
+    json.key(name).begin_object(base::JsonWriter::Layout::kOneLine);
+    json.member("text", value.text).member("origin", value.origin.text);
+    if (!value.origin.key.empty()) json.member("key", value.origin.key);
+    json.end_object();
+  }
+  json.end_object();
+  return json.take();
+}
+
+Result<Settings> parse_settings_json(std::string_view json, const std::string& file) {
+  const auto tree = nlohmann::json::parse(json, nullptr, false);
+  if (!tree.is_object())
+    return input_error(fmt::format("{}: settings: found no JSON object", file));
+  Settings settings;
+  for (const auto& [name, value] : tree.items()) {
+    const auto text = [&](const char* key) {
+      const bool known = value.is_object() && value.contains(key) && value[key].is_string();
+      return known ? value[key].template get<std::string>() : std::string();
+    };
+    if (!value.is_object() || !value.contains("text"))
+      return input_error(fmt::format("{}: settings.{}: found no text", file, name));
+    const SettingInfo* info = find_setting(name);
+    if (info == nullptr || info->name != name)
+      return input_error(fmt::format("{}: settings.{}: is not a setting", file, name));
+    settings.set(name, text("text"), {fmt::format("{} ({})", file, text("origin")), text("key")});
+  }
+  return settings;
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,79 @@
+#include "spec/settings_record.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace ergometer::spec {
+namespace {
+
+/// A file of this test alone, gone at its end.
+struct TestFile {
+  TestFile(const std::string& name, const std::string& text)
+      : path(testing::TempDir() + "settings_record_" + name) {
+    std::ofstream(path) << text;
+  }
+  ~TestFile() { std::remove(path.c_str()); }
+  std::string path;
+};
+
+constexpr const char* kCluster = R"(# two nodes of our own
+name: own
+node: hgx-h100
+nodes: 2
+fabric:
+  kind: single-switch
+  collectives: ib-400g
+  tiers:
+    - {name: leaf, nodes_below: 0, oversubscription: 1.5}
+)";
+
+Settings settings_with(const std::string& cluster) {
+  Settings settings;
+  settings.set("model", "llama3-8b", {"job.yaml:1", "model"});
+  settings.set("cluster", cluster, {"job.yaml:2", "cluster"});
+  settings.set("global_batch_size", "32", {"--gbs", ""});
+  return settings;
+}
+
+TEST(SettingsRecord, ReadsBackAsItWas) {
+  const Settings settings = settings_with("hgx-h100");
+  const auto back = parse_settings_json(settings_json(settings), "a.run");
+  ASSERT_TRUE(back.has_value()) << back.error().message;
+  ASSERT_EQ(back->all().size(), 3u);
+  EXPECT_EQ(back->find("global_batch_size")->text, "32");
+  EXPECT_EQ(back->find("cluster")->origin.text, "a.run (job.yaml:2)");
+  EXPECT_EQ(back->find("cluster")->origin.key, "cluster");
+}
+
+TEST(SettingsRecord, MeansTheSameWithoutItsFiles) {
+  Settings whole, as_written;
+  base::Result<Job> job = base::input_error("");
+  {
+    const TestFile file("cluster.yaml", kCluster);
+    as_written = settings_with(file.path);
+    job = resolve(as_written);
+    ASSERT_TRUE(job.has_value()) << job.error().message;
+    const auto found = without_files(as_written);
+    ASSERT_TRUE(found.has_value()) << found.error().message;
+    whole = *found;
+  }
+  EXPECT_FALSE(resolve(as_written).has_value()) << "the file is gone";
+  const auto back = parse_settings_json(settings_json(whole), "a.run");
+  ASSERT_TRUE(back.has_value());
+  const auto again = resolve(*back);
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(again->gpus, job->gpus);
+  EXPECT_EQ(again->cluster.fabric.tiers[0].oversubscription, 1.5);
+  EXPECT_EQ(again->cluster.node.gpu.name, job->cluster.node.gpu.name);
+}
+
+TEST(SettingsRecord, DamagedRecordsAreRefused) {
+  for (const char* text : {"", "[]", "{", "{\"tp\": {\"text\": \"2\"}}", "{\"gpus\": 8}",
+                           "{\"nope\": {\"text\": \"\"}}"})
+    EXPECT_FALSE(parse_settings_json(text, "a.run").has_value()) << text;
+}
+
+}  // namespace
+}  // namespace ergometer::spec
