@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/job_findings.h"
 #include "analysis/simulated_traces.h"
+#include "analysis/tell.h"
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
@@ -67,30 +67,6 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
   return traces;
 }
 
-/// Of whole traces: between chosen steps the GPU would seem idle.
-std::vector<analysis::RankEnergy> energy_of(const std::vector<run::RankTrace>& ranks,
-                                            const run::DeviceLog& log) {
-  const std::vector<analysis::Attribution> attributions(ranks.begin(), ranks.end());
-  return analysis::kernel_energy(ranks, attributions, log);
-}
-
-/// All that is told of traces and telemetry of one job.
-struct Told {
-  analysis::TelemetryReport power;
-  analysis::JobReport job;
-  analysis::TraceSummary summary;
-};
-
-Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
-          analysis::Beside beside = {}) {
-  Told told;
-  told.power = analysis::analyze_telemetry(log);
-  told.job = analysis::report_job(ranks, log);
-  told.summary = analysis::summarize(ranks, std::move(beside));
-  analysis::add_job_findings(told.job, told.power, told.summary);
-  return told;
-}
-
 void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary) {
   if (arguments.value("classes") != "study") return;
   summary.classes = analysis::study_table(summary.kernels);
@@ -122,7 +98,7 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
   std::vector<run::RankTrace> ranks = analysis::simulated_traces(
       run, {one(view.tp), one(view.cp), one(view.dp), one(view.pp), one(view.ep)});
   const run::DeviceLog log = run::device_log(run);
-  Told told = tell(ranks, log);
+  analysis::Told told = analysis::tell(ranks, log);
   choose_classes(arguments, told.summary);
   told.summary.performance.reset();  // the Run's own stands above
   if (arguments.has("json")) {
@@ -222,9 +198,9 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   note_truncated(traces.ranks, console);
   const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
-  if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
+  if (telemetry.any) beside.energy = analysis::energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  Told told = tell(traces.ranks, telemetry.log, std::move(beside));
+  analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside));
   told.summary.graphs = analysis::summarize_graphs(traces.graphs);
   choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {

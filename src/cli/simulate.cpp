@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/output_file.h"
+#include "cli/rank_list.h"
 #include "cli/terminal.h"
 #include "engine/simulate.h"
 #include "report/explain.h"
@@ -104,34 +104,6 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
   return settings;
 }
 
-/// "0,8-15": rank numbers and ranges below `ranks`; "all".
-base::Result<std::vector<int64_t>> parse_ranks(const std::string& text, int64_t ranks) {
-  std::vector<int64_t> list;
-  const auto number = [&](std::string_view word, int64_t& value) {
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return error == std::errc() && end == word.data() + word.size() && value >= 0 && value < ranks;
-  };
-  for (const std::string& part : text == "all"
-                                     ? std::vector<std::string>{fmt::format("0-{}", ranks - 1)}
-                                     : split(text, ',')) {
-    const size_t dash = part.find('-');
-    int64_t first = 0, last = 0;
-    bool good = number(std::string_view(part).substr(0, dash), first);
-    last = first;
-    if (dash != std::string::npos)
-      good = good && number(std::string_view(part).substr(dash + 1), last);
-    if (!good || last < first)
-      return base::input_error(fmt::format(
-          "--trace-ranks: '{}' is not a rank or a range of ranks from 0 to {}, like 0,8-11", part,
-          ranks - 1));
-    for (int64_t rank = first; rank <= last; ++rank) list.push_back(rank);
-  }
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  if (list.empty()) return base::input_error("--trace-ranks: no rank is named; like 0,8-11 or all");
-  return list;
-}
-
 /// The first rank of every pipeline stage: together they show the whole schedule.
 std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
   std::vector<int64_t> list;
@@ -146,7 +118,8 @@ base::Result<engine::SimulateOptions> options_of(const Arguments& arguments, con
                                                         : engine::EngineKind::kSweep;
   options.all_ranks = arguments.has("ranks") || arguments.has("run");
   if (arguments.has("trace-ranks")) {
-    ERGOMETER_ASSIGN(options.sampled_ranks, parse_ranks(arguments.value("trace-ranks"), job.gpus));
+    ERGOMETER_ASSIGN(options.sampled_ranks,
+                     parse_ranks("--trace-ranks", arguments.value("trace-ranks"), job.gpus));
   } else if (arguments.has("trace") || arguments.has("run") || arguments.has("telemetry")) {
     options.sampled_ranks = first_of_every_stage(job);
   }
