@@ -8,6 +8,8 @@
 #include "cli/rank_list.h"
 #include "cli/terminal.h"
 #include "engine/simulate.h"
+#include "page/write_report.h"
+#include "report/assumptions.h"
 #include "report/explain.h"
 #include "report/job_json.h"
 #include "report/summary_json.h"
@@ -18,6 +20,11 @@
 
 namespace ergometer::cli {
 namespace {
+
+/// Of a Run or report by default: a few megabytes of file.
+constexpr size_t kMostKernels = 30'000;
+/// Up to so many GPUs a Run holds the telemetry of all.
+constexpr int64_t kMostTelemetryRanks = 64;
 
 std::string dashed(std::string_view name) {
   std::string text(name);
@@ -112,17 +119,31 @@ std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
   return list;
 }
 
+/// What a Run holds for reports beside its summary.
+void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOptions& options) {
+  options.task_ranks = first_of_every_stage(job);
+  if (job.gpus > kMostTelemetryRanks) {
+    options.bands = true;
+    if (options.telemetry_ranks.empty()) options.telemetry_ranks = options.sampled_ranks;
+  } else if (!sampled_telemetry) {
+    for (int64_t rank = 0; rank < job.gpus; ++rank) options.telemetry_ranks.push_back(rank);
+  }
+}
+
 base::Result<engine::SimulateOptions> options_of(const Arguments& arguments, const spec::Job& job) {
   engine::SimulateOptions options;
   options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
                                                         : engine::EngineKind::kSweep;
-  options.all_ranks = arguments.has("ranks") || arguments.has("run");
+  const bool whole = arguments.has("run") || arguments.has("report");
+  options.all_ranks = arguments.has("ranks") || whole;
   if (arguments.has("trace-ranks")) {
     ERGOMETER_ASSIGN(options.sampled_ranks,
                      parse_ranks("--trace-ranks", arguments.value("trace-ranks"), job.gpus));
-  } else if (arguments.has("trace") || arguments.has("run") || arguments.has("telemetry")) {
+  } else if (arguments.has("trace") || arguments.has("telemetry") || whole) {
     options.sampled_ranks = first_of_every_stage(job);
+    if (!arguments.has("trace")) options.most_kernels = kMostKernels;
   }
+  if (whole) add_detail(job, arguments.has("telemetry"), options);
   return options;
 }
 
@@ -138,6 +159,11 @@ base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
   if (arguments.has("run")) {
     ERGOMETER_TRY(run::write_run(run, arguments.value("run")));
     console.note(fmt::format("Run written to {}", arguments.value("run")));
+  }
+  if (arguments.has("report")) {
+    const std::string path = arguments.value("report");
+    ERGOMETER_TRY(page::write_report({{page::name_of_file(path), run}}, {}, path));
+    console.note(fmt::format("report written to {}", path));
   }
   if (arguments.has("trace")) {
     ERGOMETER_TRY(report::write_trace(run, arguments.value("trace")));
@@ -200,6 +226,8 @@ std::vector<Flag> simulate_flags() {
   add("engine", Takes::kValue, "sweep|event", "output",
       "the sweep, or the slow event engine that checks it", {"sweep", "event"});
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
+  add("report", Takes::kValue, "FILE.html", "output",
+      "write the Run as a page that needs no network");
   add("trace", Takes::kValue, "FILE", "output", "write a timeline for ui.perfetto.dev");
   add("telemetry", Takes::kValue, "FILE", "output",
       "write what power, temperature and clock sensors show as CSV");
@@ -222,6 +250,7 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, options_of(arguments, job));
   ERGOMETER_ASSIGN(run::Run run, engine::simulate(job, options));
   run.job_json = report::job_json(job);
+  if (arguments.has("run") || arguments.has("report")) run.assumptions = report::assumptions(job);
   ERGOMETER_TRY(write_files(arguments, run, console));
   ERGOMETER_TRY(print_answer(arguments, run, job, console));
   return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);
