@@ -38,11 +38,24 @@ bool is_wait(const plan::Instruction& it) {
   return it.kind == InstructionKind::kJoin || it.kind == InstructionKind::kWait;
 }
 
+/// How long it takes once everybody is there.
+double duration_s(const EngineInput& input, size_t role, const Span& span, int32_t op) {
+  const cost::Price& price = input.costs.prices[role][static_cast<size_t>(op)];
+  const bool stretched = !input.stretch.empty() && !input.stretch[role].empty();
+  const double stretch =
+      stretched ? static_cast<double>(input.stretch[role][static_cast<size_t>(span.instruction)])
+                : 1;
+  return (price.fixed_s + price.clocked_s) * stretch;
+}
+
 void add(const EngineInput& input, const Span& span, size_t role, const plan::Instruction& it,
          Use& use) {
   const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
   const double length_s = span.end_s - span.start_s;
-  if (it.stream == workload::Stream::kCompute) use.exposed_s += length_s;
+  // Waiting for other stages counts as idle time.
+  const bool across = it.kind == InstructionKind::kWorld;
+  if (it.stream == workload::Stream::kCompute)
+    use.exposed_s += across ? std::min(length_s, duration_s(input, role, span, it.op)) : length_s;
   if (is_wait(it)) return;
   const auto members =
       static_cast<double>(input.plan.placements[role][static_cast<size_t>(it.op)].size);

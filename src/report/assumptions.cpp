@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,8 +23,12 @@ void add_settings(const spec::Job& job, std::vector<Assumption>& all) {
 }
 
 std::string value_of(const base::Parameter& parameter) {
-  return parameter.unit.empty() ? fmt::format("{:.6g}", parameter.value)
-                                : format_quantity(parameter.value, parameter.unit);
+  // Energies of a byte or an operation are smaller than any prefix in use.
+  constexpr double kSmall = 1e-6;
+  if (parameter.unit.empty()) return fmt::format("{:.6g}", parameter.value);
+  if (parameter.unit != "s" && parameter.value != 0 && std::abs(parameter.value) < kSmall)
+    return fmt::format("{:.4g} {}", parameter.value, parameter.unit);
+  return format_quantity(parameter.value, parameter.unit);
 }
 
 bool is_of_other_cooling(std::string_view name, std::string_view cooling) {
