@@ -17,8 +17,9 @@ constexpr int64_t kMostRanks = 1'000'000;
 base::Result<page::DocumentOptions> options_of(const Arguments& arguments) {
   page::DocumentOptions options;
   options.title = arguments.value("title");
-  if (arguments.has("ranks")) {
-    const std::string text = arguments.value("ranks");
+  const std::string text = arguments.value("ranks");
+  options.all_ranks = text == "all";
+  if (arguments.has("ranks") && !options.all_ranks) {
     ERGOMETER_ASSIGN(options.ranks, parse_ranks("--ranks", text, kMostRanks));
   }
   return options;
@@ -50,7 +51,7 @@ std::vector<Flag> report_flags() {
            Takes::kValue,
            "LIST",
            "output",
-           "whose timelines: 0,8-11; by default the first of every stage that the Run has",
+           "whose timelines: 0,8-11 or all; by default the first of every stage that the Run has",
            {}}};
 }
 

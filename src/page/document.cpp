@@ -69,7 +69,8 @@ base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOpt
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("ergometer_version", base::version()).member("title", title_of(runs, options));
   json.key("runs").begin_array();
-  for (const RunView& view : views) write_run(json, view, options.ranks);
+  for (const RunView& view : views)
+    write_run(json, view, options.all_ranks ? ranks_with_timeline(view) : options.ranks);
   json.end_array();
   if (!study && runs.size() > 1) write_differences(json, runs);
   if (!study && runs.size() == 2) write_comparison(json, runs[0].run, runs[1].run);

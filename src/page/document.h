@@ -17,6 +17,7 @@ struct NamedRun {
 struct DocumentOptions {
   std::string title;           ///< empty: the Runs' names, or the study's title
   std::vector<int64_t> ranks;  ///< whose timelines; empty: one rank a stage
+  bool all_ranks = false;      ///< those of every rank that has one
 };
 
 /// What the page is called.
