@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/output_file.h"
 #include "cli/rank_list.h"
@@ -121,7 +122,9 @@ std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
 
 /// What a Run holds for reports beside its summary.
 void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOptions& options) {
-  options.task_ranks = first_of_every_stage(job);
+  const std::vector<int64_t> first = first_of_every_stage(job);
+  std::set_union(first.begin(), first.end(), options.sampled_ranks.begin(),
+                 options.sampled_ranks.end(), std::back_inserter(options.task_ranks));
   if (job.gpus > kMostTelemetryRanks) {
     options.bands = true;
     if (options.telemetry_ranks.empty()) options.telemetry_ranks = options.sampled_ranks;
