@@ -45,10 +45,11 @@ export function choice(
   chosen: string,
   changed: (value: string) => void,
 ): HTMLLabelElement {
+  const id = newId("choice");
   const box = h(
     "select",
-    { change: () => changed(box.value) },
+    { change: () => changed(box.value), "aria-labelledby": id },
     ...options.map((option) => h("option", { value: option.value, selected: option.value === chosen }, option.title)),
   );
-  return h("label", { class: "choice" }, h("span", {}, label), box);
+  return h("label", { class: "choice" }, h("span", { id }, label), box);
 }

@@ -21,6 +21,7 @@ function prefixed(value: number, unit: string): string {
 /** "8.33 s", "505 kJ", "60.1 GiB", "43.1 %", "62,927 tokens/s". */
 export function quantity(value: number | null | undefined, unit = ""): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value < 0) return `−${quantity(-value, unit)}`;
   if (unit === "1") return `${(100 * value).toFixed(1)} %`;
   if (unit === "bytes") return bytes(value);
   if (unit === "°C" || unit === "K") return `${value.toFixed(1)} ${unit}`;

@@ -2,7 +2,7 @@ import type { Figure } from "../document";
 import { s } from "../base/dom";
 import { css } from "../base/theme";
 import { axisWidth, categoryAxis, categoryHeight, newSvg, tickTexts, yAxis, type Box } from "./frame";
-import { linked, tokenOf, type PointLinks } from "./plot";
+import { linked, missing, tokenOf, type PointLinks } from "./plot";
 import { linear, logarithmic } from "./scale";
 
 /** Highest sum of a stack, over all panels. */
@@ -22,7 +22,7 @@ export function stackHeight(figures: Figure[]): [number, number] {
 export function bars(figure: Figure, width: number, y_range: [number, number], links: PointLinks): SVGSVGElement {
   const categories = figure.x.categories ?? [];
   const unit = figure.y.unit ?? "";
-  const trial = linear(y_range[0], y_range[1], 1, 0, 6);
+  const trial = linear(y_range[0], y_range[1], 1, 0, 6, unit);
   const left = axisWidth(tickTexts(trial.ticks, unit));
   const slot = (width - left - 8) / Math.max(1, categories.length);
   const below = categoryHeight(categories, slot).height;
@@ -30,7 +30,7 @@ export function bars(figure: Figure, width: number, y_range: [number, number], l
   const svg = newSvg(width, height);
   const box: Box = { left, top: 22, right: width - 8, bottom: height - below };
   const log = figure.y.log === true && y_range[0] > 0;
-  const y = log ? logarithmic(y_range[0] / 1.5, y_range[1], box.bottom, box.top) : linear(y_range[0], y_range[1], box.bottom, box.top, 6);
+  const y = log ? logarithmic(y_range[0] / 1.5, y_range[1], box.bottom, box.top) : linear(y_range[0], y_range[1], box.bottom, box.top, 6, unit);
   yAxis(svg, y, box, unit, figure.y.title);
   const base = log ? box.bottom : y.at(Math.max(0, y.domain[0]));
   const inner = slot * 0.82;
@@ -41,9 +41,13 @@ export function bars(figure: Figure, width: number, y_range: [number, number], l
     const paint = css(tokenOf(series, n));
     series.y.forEach((value, i) => {
       const c = series.x[i]!;
-      if (value === null || c < 0 || c >= categories.length) return;
+      if (c < 0 || c >= categories.length) return;
       const centre = box.left + (c + 0.5) * slot;
       const x = stacked ? centre - wide / 2 : centre + (n - figure.series.length / 2) * wide;
+      if (value === null) {
+        if (!stacked || n === 0) svg.append(linked(missing(x + wide / 2, box.bottom - 7), figure, series, i, links));
+        return;
+      }
       const from = stacked ? y.at(sums[c]!) : base;
       const to = y.at(stacked ? sums[c]! + value : value);
       if (stacked) sums[c]! += value;

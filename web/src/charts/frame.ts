@@ -25,10 +25,14 @@ export function label(text: string, x: number, y: number, o: LabelOptions = {}):
     "font-weight": o.bold ? 600 : undefined, style: `fill:${css(o.token ?? "muted")}` }, text);
 }
 
-/** Ticks of one unit and prefix, so that an axis reads 0, 50, 100 kJ and not 0, 50,000. */
+/** What stands at the ticks of an axis. */
 export function tickTexts(ticks: number[], unit: string): string[] {
-  return ticks.map((tick) => quantity(tick, unit).replace(/\.0 (%|°C)$/, " $1"));
+  return ticks.map((tick) => quantity(tick, namedOnce(unit) ? "" : unit).replace(/\.0 (%|°C|K)$/, " $1"));
 }
+
+/** Units without prefixes stand once, in the axis' title. */
+const namedOnce = (unit: string): boolean => unit.includes("/") || unit === "MHz";
+const titleWith = (title: string, unit: string): string => (namedOnce(unit) && !title.includes(unit) ? `${title} (${unit})` : title);
 
 /** Space that the labels of a vertical axis need. */
 export const axisWidth = (texts: string[]): number => Math.ceil(Math.max(...texts.map((text) => textWidth(text, 11)), 12)) + 10;
@@ -40,7 +44,7 @@ export function yAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, 
     svg.append(s("line", { x1: box.left, x2: box.right, y1: y, y2: y, style: `stroke:${css(tick === 0 ? "line" : "grid")}` }),
       label(texts[i]!, box.left - 6, y, { anchor: "end", size: 11 }));
   });
-  svg.append(label(title, 0, 8, { size: 11 }));
+  svg.append(label(titleWith(title, unit), 0, 8, { size: 11 }));
 }
 
 export function xAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, title: string): void {
@@ -53,7 +57,7 @@ export function xAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, 
     free = x + half + 6;
     svg.append(label(texts[i]!, Math.min(x, box.right + 12 - half), box.bottom + 14, { anchor: "middle", size: 11 }));
   });
-  svg.append(label(title, (box.left + box.right) / 2, box.bottom + 31, { anchor: "middle", size: 11 }));
+  svg.append(label(titleWith(title, unit), (box.left + box.right) / 2, box.bottom + 31, { anchor: "middle", size: 11 }));
 }
 
 /** How categories are written below an axis, and how much height that takes. */

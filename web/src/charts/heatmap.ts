@@ -5,7 +5,7 @@ import { inkOn } from "../base/theme";
 import { ramp, shareOf, type RampName } from "../base/ramp";
 import { textWidth } from "../parts/surface";
 import { axisWidth, categoryAxis, categoryHeight, label, newSvg, type Box } from "./frame";
-import { extent, linked, type PointLinks } from "./plot";
+import { extent, linked, missing, type PointLinks } from "./plot";
 
 /** Low and high of the cells, over all panels. */
 export const rangeCells = (figures: Figure[]): [number, number] =>
@@ -22,14 +22,18 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
   const below = categoryHeight(columns, slot).height;
   const tall = Math.max(18, Math.min(34, 320 / Math.max(1, rows.length)));
   const box: Box = { left, top: 22, right: width - 8, bottom: 22 + tall * rows.length };
-  const svg = newSvg(width, box.bottom + below + 30);
+  const svg = newSvg(width, box.bottom + below + 34);
   const name = rampFor(unit);
   svg.append(label(figure.y.title, 0, 8, { size: 11 }));
   rows.forEach((text, i) => svg.append(label(text, left - 6, box.top + (i + 0.5) * tall, { anchor: "end", size: 11 })));
   for (const series of figure.series) {
     series.x.forEach((column, i) => {
       const [row, value] = [series.y[i], series.value?.[i]];
-      if (row === null || row === undefined || typeof value !== "number") return;
+      if (row === null || row === undefined) return;
+      if (typeof value !== "number") {
+        svg.append(linked(missing(left + (column + 0.5) * slot, box.top + (row + 0.5) * tall), figure, series, i, links));
+        return;
+      }
       const paint = ramp(name, shareOf(value, range));
       const [x, y] = [left + column * slot, box.top + row * tall];
       const text = quantity(value, unit).replace(/ .*/, "");
@@ -41,7 +45,7 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
     });
   }
   categoryAxis(svg, columns, (i) => left + (i + 0.5) * slot, slot, box, figure.x.title);
-  svg.append(rampLegend(name, range, unit, left, box.bottom + below, Math.min(260, width - left - 8)));
+  svg.append(rampLegend(name, range, unit, left, box.bottom + below + 12, Math.min(260, width - left - 8)));
   return svg;
 }
 

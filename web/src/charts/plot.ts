@@ -52,13 +52,13 @@ export function plot(figure: Figure, width: number, y_range: [number, number], l
   const height = Math.max(240, Math.min(360, Math.round(width * 0.6)));
   const svg = newSvg(width, height);
   const unit = figure.y.unit ?? "";
-  const make = (log: boolean | undefined, range: [number, number], from: number, to: number, count: number, own: number[]): Scale =>
-    log && range[0] > 0 ? logarithmic(range[0], range[1], from, to, own) : linear(range[0], range[1], from, to, count);
-  const flat = make(figure.y.log, y_range, height - 44, 22, 6, []);
+  const make = (log: boolean | undefined, range: [number, number], from: number, to: number, count: number, own: number[], axis_unit: string): Scale =>
+    log && range[0] > 0 ? logarithmic(range[0], range[1], from, to, own) : linear(range[0], range[1], from, to, count, axis_unit);
+  const flat = make(figure.y.log, y_range, height - 44, 22, 6, [], unit);
   const box: Box = { left: axisWidth(tickTexts(flat.ticks, unit)), top: 22, right: width - 12, bottom: height - 44 };
   const xs = figure.series.flatMap((series) => series.x);
   const [x_low, x_high] = extent(xs);
-  const x = make(figure.x.log, [x_low, x_high], box.left + 8, box.right - 8, Math.max(3, Math.round(width / 90)), figure.x.log ? xs : []);
+  const x = make(figure.x.log, [x_low, x_high], box.left + 8, box.right - 8, Math.max(3, Math.round(width / 90)), figure.x.log ? xs : [], figure.x.unit ?? "");
   yAxis(svg, flat, box, unit, figure.y.title);
   xAxis(svg, x, box, figure.x.unit ?? "", figure.x.title);
   figure.series.forEach((series, i) => svg.append(drawSeries(figure, series, i, x.at, flat.at, links)));
@@ -104,6 +104,11 @@ function bandPath(series: FigureSeries, atX: (v: number) => number, atY: (v: num
   return d;
 }
 
+/** Where a point gave no value, because it does not fit or cannot run. */
+export const missing = (x: number, y: number): SVGElement =>
+  s("g", {}, s("rect", { x: x - 6, y: y - 6, width: 12, height: 12, fill: "transparent" }),
+    s("path", { d: `M${x - 3},${y - 3}l6,6m0,-6l-6,6`, style: `stroke:${css("muted")};stroke-width:1.5;fill:none` }));
+
 /** A mark with its tip, leading to the point behind it. */
 export function linked(mark: SVGElement, figure: Figure, series: FigureSeries, i: number, links: PointLinks): SVGElement {
   const value = figure.kind === "heatmap" ? series.value?.[i] : series.y[i];
@@ -115,7 +120,7 @@ export function linked(mark: SVGElement, figure: Figure, series: FigureSeries, i
   if (typeof low === "number" && typeof high === "number") lines.push(["90 % interval", `${quantity(low, unit)} to ${quantity(high, unit)}`]);
   const point = series.point?.[i] ?? -1;
   const href = point >= 0 ? links.href(point) : undefined;
-  tipOn(mark, point >= 0 ? links.title(point) : series.label, point >= 0 ? [["series", series.label], ...lines] : lines);
-  if (!href) return mark;
-  return s("a", { href, "aria-label": `${links.title(point)}: ${lines.map((line) => line.join(" ")).join(", ")}` }, mark);
+  const link = href ? s("a", { href, "aria-label": `${links.title(point)}: ${lines.map((line) => line.join(" ")).join(", ")}` }, mark) : undefined;
+  tipOn(mark, point >= 0 ? links.title(point) : series.label, point >= 0 ? [["series", series.label], ...lines] : lines, link);
+  return link ?? mark;
 }

@@ -40,12 +40,13 @@ export function stackedBars(rows: StackRow[], width: number, o: StackOptions): S
   const totals = sums.map((sum) => quantity(sum, o.unit));
   const labels = narrow ? 0 : Math.min(190, Math.max(...rows.map((row) => textWidth(row.label))) + 12);
   const right = Math.max(...totals.map((total) => textWidth(total, 12, true))) + 12;
-  const pitch = kBar + (narrow ? 24 : 10);
+  const ranges = rows.some((row) => row.low !== undefined);
+  const pitch = kBar + (narrow ? 24 : 10) + (ranges ? 8 : 0);
   const top = rows.some((row) => row.limit !== undefined) ? 18 : 2;
   const height = top + rows.length * pitch + 20;
   const svg = newSvg(width, height);
   const most = Math.max(...sums, ...rows.map((row) => Math.max(row.limit ?? 0, row.high ?? 0)), 1e-30);
-  const scale = linear(0, most, labels, width - right, narrow ? 4 : 8, true);
+  const scale = linear(0, most, labels, width - right, narrow ? 4 : 8, o.unit, true);
   for (const tick of scale.ticks) {
     const x = scale.at(tick);
     svg.append(s("line", { x1: x, x2: x, y1: top, y2: height - 18, style: `stroke:${css("grid")}` }));
@@ -57,11 +58,10 @@ export function stackedBars(rows: StackRow[], width: number, o: StackOptions): S
   });
   rows.forEach((row, i) => {
     const y = top + i * pitch + (narrow ? 18 : 4);
-    svg.append(narrow ? label(row.label, 0, y - 9, { token: "text" }) : label(fitted(row.label, labels - 8), 0, y + kBar / 2, { token: "text" }));
-    const bar = s("g", {}, ...segments(row, sums[i]!, y, scale.at, o));
-    svg.append(row.href ? s("a", { href: row.href, "aria-label": `${row.label}, ${totals[i]}` }, bar) : bar);
-    svg.append(label(totals[i]!, scale.at(Math.max(sums[i]!, row.high ?? 0)) + 8, y + kBar / 2, { token: "text", bold: true }));
-    if (row.low !== undefined && row.high !== undefined) svg.append(whisker(scale.at(row.low), scale.at(row.high), y + kBar / 2));
+    const name = narrow ? label(row.label, 0, y - 9, { token: "text" }) : label(fitted(row.label, labels - 8), 0, y + kBar / 2, { token: "text" });
+    svg.append(row.href ? s("a", { href: row.href }, name) : name, s("g", {}, ...segments(row, sums[i]!, y, scale.at, o)));
+    svg.append(label(totals[i]!, scale.at(sums[i]!) + 8, y + kBar / 2, { token: "text", bold: true }));
+    if (row.low !== undefined && row.high !== undefined) svg.append(whisker(scale.at(row.low), scale.at(row.high), y + kBar + 5, row, o.unit));
   });
   limits(svg, rows, scale.at, top, pitch, narrow, o);
   return svg;
@@ -85,10 +85,12 @@ function segments(row: StackRow, sum: number, y: number, at: (value: number) => 
   return made;
 }
 
-function whisker(low: number, high: number, y: number): SVGElement {
-  const style = `stroke:${css("text")};stroke-width:1.5`;
-  return s("g", {}, s("line", { x1: low, x2: high, y1: y, y2: y, style }),
-    ...[low, high].map((x) => s("line", { x1: x, x2: x, y1: y - 4, y2: y + 4, style })));
+/** Below the bar, so that it crosses no number. */
+function whisker(low: number, high: number, y: number, row: StackRow, unit: string): SVGElement {
+  const style = `stroke:${css("muted")};stroke-width:1.5`;
+  const mark = s("g", {}, s("rect", { x: low, y: y - 4, width: high - low, height: 8, fill: "transparent" }), s("line", { x1: low, x2: high, y1: y, y2: y, style }),
+    ...[low, high].map((x) => s("line", { x1: x, x2: x, y1: y - 3, y2: y + 3, style })));
+  return tipOn(mark, row.label, [["90 % interval", `${quantity(row.low, unit)} to ${quantity(row.high, unit)}`]]);
 }
 
 function limits(svg: SVGSVGElement, rows: StackRow[], at: (value: number) => number, top: number, pitch: number, narrow: boolean, o: StackOptions): void {

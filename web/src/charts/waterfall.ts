@@ -27,7 +27,7 @@ export function waterfall(from: [string, number], to: [string, number], steps: W
   const [low, high] = [Math.min(...reached, to[1]), Math.max(...reached, to[1])];
   // Changes are small beside the whole: the axis starts where they can be seen, and says so.
   const start = low > 3 * (high - low) ? low - (high - low) : 0;
-  const scale = linear(start, high, left, width - 84, narrow ? 3 : 6, start > 0);
+  const scale = linear(start, high, left, width - 84, narrow ? 3 : 6, unit, start > 0);
   tickTexts(scale.ticks, unit).forEach((text, i) => {
     const x = scale.at(scale.ticks[i]!);
     svg.append(s("line", { x1: x, x2: x, y1: 0, y2: height - 20, style: `stroke:${css("grid")}` }), label(text, x, height - 9, { anchor: i === 0 ? "start" : "middle", size: 11 }));

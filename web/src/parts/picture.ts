@@ -16,6 +16,8 @@ export interface Picture {
   /** The same as SVG; absent where `draw` makes one. */
   svg?: (width: number) => SVGSVGElement;
   controls?: HTMLElement[];
+  /** Between the note and the drawing. */
+  before?: (HTMLElement | null)[];
   /** The host takes part itself (links, keys): then it is a group, not an image. */
   active?: boolean;
   /** Level of the heading. */
@@ -64,7 +66,7 @@ export function picture(p: Picture): HTMLElement {
       h(p.level === 4 ? "h4" : "h3", { id: heading }, p.title),
       h("div", { class: "tools" }, ...(p.controls ?? []), show, save)),
     p.note ? h("p", { class: "note" }, p.note) : null,
-    host, numbers);
+    ...(p.before ?? []), host, numbers);
   widths.observe(host);
   return element;
 }

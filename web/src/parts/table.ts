@@ -68,7 +68,8 @@ export function table(title: string, data: TableData, options: TableOptions = {}
     const column = data.columns[at]!;
     const text = typeof value === "number" ? quantity(value, column.unit) : (value ?? "–");
     const href = at === 0 ? options.href?.(row) : undefined;
-    const classes = [isNumeric(column) ? "number" : column.wide ? "wide" : "", options.mark?.(value, at) ?? ""].join(" ").trim();
+    const long = column.wide || String(text).length > 44;
+    const classes = [isNumeric(column) ? "number" : long ? "wide" : "", options.mark?.(value, at) ?? ""].join(" ").trim();
     return h("td", { class: classes || undefined, "data-value": typeof value === "number" ? value : undefined },
       href ? h("a", { href }, text) : text);
   };

@@ -20,14 +20,15 @@ export function hideTip(): void {
   if (box) box.hidden = true;
 }
 
-/** Shows a tip over a mark while it is pointed at or has the keyboard's focus. */
-export function tipOn<T extends Element>(mark: T, title: string, lines: [string, string][] = []): T {
+/** Shows a tip over a mark while it is pointed at, or while the link around it has the keyboard's focus. */
+export function tipOn<T extends Element>(mark: T, title: string, lines: [string, string][] = [], link?: Element): T {
   mark.addEventListener("pointermove", (event) => showTip((event as PointerEvent).clientX, (event as PointerEvent).clientY, title, lines));
   mark.addEventListener("pointerleave", hideTip);
-  mark.addEventListener("focus", () => {
+  // Only of links: Chromium puts every SVG element that listens to focus into the order of tabs.
+  link?.addEventListener("focus", () => {
     const place = mark.getBoundingClientRect();
     showTip(place.right, place.top, title, lines);
   });
-  mark.addEventListener("blur", hideTip);
+  link?.addEventListener("blur", hideTip);
   return mark;
 }

@@ -38,7 +38,7 @@ function tableOf(rows: Breakdown[]): TableData {
     return { columns: [{ title: "part" }, { title: "time", unit: "s" }, { title: "share", unit: "1" }],
       rows: rows[0]!.parts.map(([name, value]) => [words(name), value, value / sum]) };
   }
-  return { columns: [{ title: "" }, ...names.map((name) => ({ title: words(name), unit: "s" })), { title: "sum", unit: "s" }],
+  return { columns: [{ title: "of" }, ...names.map((name) => ({ title: words(name), unit: "s" })), { title: "sum", unit: "s" }],
     rows: rows.map((row) => {
       const values = names.map((name) => row.parts.find(([own]) => own === name)?.[1] ?? 0);
       return [row.label, ...values, values.reduce((sum, value) => sum + value, 0)];
@@ -52,7 +52,7 @@ export function breakdownPicture(title: string, note: string, rows: Breakdown[])
   return picture({
     title, note,
     summary: rows.map((row) => `${row.label}: ${inWords(row.parts, "s")}`).join(". "),
-    table: tableOf(rows),
+    table: tableOf(rows), active: rows.some((row) => row.href !== undefined),
     draw: (host, width) => host.replaceChildren(legend(names.map((name, i) => ({ title: words(name), token: kindToken(name, i) }))),
       stackedBars(bars, width, { unit: "s", shares: true })),
   });

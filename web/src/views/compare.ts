@@ -99,7 +99,7 @@ export function compareSections(report: ReportDocument): Section[] {
     sections.push({ id: "causes", title: "Causes", heading: "Why they differ", content: causesView(comparison, [names[0]!, names[1]!]) });
   }
   if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: h("div", { class: "block" }, table("Settings that differ", differ, { rows: "settings", filter: differ.rows.length > 12 })) });
-  if (steps.length > 0) sections.push({ id: "step", title: "The step", heading: "The step", content: breakdownPicture("Where the steps go", "Bars lead to the jobs.", steps) });
+  if (steps.length > 0) sections.push({ id: "step", title: "The step", heading: "The step", content: breakdownPicture("Where the steps go", "Names lead to the jobs.", steps) });
   if (memory.length > 0) sections.push({ id: "memory", title: "Memory", heading: "Memory", content: memoryPicture("Memory of the fullest GPU", memory) });
   return sections;
 }

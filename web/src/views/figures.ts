@@ -57,16 +57,17 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const entries = new Map(panels.flatMap((panel) => panel.series.map((series, i) => [series.label, tokenOf(series, i)] as const)));
   const heading = [first.label, first.title].filter(Boolean).join(": ");
   const same = panels.every((panel) => panel.title === first.title);
-  return h("article", { class: "figure", id: `at-figure-${first.id}` },
-    h("h3", {}, heading),
-    first.caption ? h("p", { class: "note" }, first.caption) : null,
-    first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
-    entries.size > 1 && first.kind !== "heatmap" ? legend([...entries].map(([title, token]) => ({ title: labelOf(title), token }))) : null,
-    h("div", { class: panels.length > 1 ? "panels" : "" }, ...panels.map((panel) => picture({
-      title: panel.panel ?? (panels.length > 1 && !same ? panel.title : first.title), level: 4, active: true,
-      summary: summaryOf(panel), table: () => tableOf(panel, study),
-      draw: (host, width) => host.replaceChildren(draw(panel, width, panels, links)),
-    }))));
+  const above = [first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
+    entries.size > 1 && first.kind !== "heatmap" ? legend([...entries].map(([title, token]) => ({ title: labelOf(title), token }))) : null];
+  const drawing = (panel: Figure) => ({ active: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
+    draw: (host: HTMLElement, width: number) => host.replaceChildren(draw(panel, width, panels, links)) });
+  const id = `at-figure-${first.id}`;
+  if (panels.length === 1) {
+    const wide = (first.x.categories?.length ?? 0) * first.series.length > 60;
+    return h("article", { class: wide ? "figure wide" : "figure", id }, picture({ title: first.panel ? `${heading}, ${first.panel}` : heading, note: first.caption, before: above, ...drawing(first) }));
+  }
+  return h("article", { class: "figure wide", id }, h("h3", {}, heading), first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
+    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...drawing(panel) }))));
 }
 
 /** Figures of one id belong together, in the document's order. */
@@ -76,4 +77,4 @@ export function grouped(figures: Figure[]): Figure[][] {
   return [...groups.values()];
 }
 
-export const figuresView = (study: StudyDocument): HTMLElement => h("div", {}, ...grouped(study.figures).map((panels) => figureView(panels, study)));
+export const figuresView = (study: StudyDocument): HTMLElement => h("div", { class: "figures" }, ...grouped(study.figures).map((panels) => figureView(panels, study)));

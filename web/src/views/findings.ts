@@ -15,6 +15,7 @@ export function findingsView(findings: Finding[], step_s: number | undefined): H
     return h("li", {},
       h("div", { class: "cost" }, cost.length > 0 ? h("b", {}, cost[0]!) : h("span", { class: "muted" }, "cost unknown"), cost[1] ? h("span", { class: "muted" }, cost[1]) : null,
         share === undefined ? null : h("span", { class: "meter", title: `${quantity(share, "1")} of the step` }, h("i", { style: `width:${(100 * share).toFixed(1)}%;background:${css("allreduce")}` }))),
-      h("div", {}, h("p", {}, finding.text), finding.advice ? h("p", { class: "advice" }, finding.advice) : null));
+      h("div", {}, h("p", {}, finding.text), finding.advice ? h("p", { class: "advice" }, finding.advice) : null,
+        finding.check ? h("p", { class: "check" }, h("span", { class: "muted" }, "Check: "), h("code", {}, finding.check)) : null));
   }));
 }

@@ -54,6 +54,8 @@ export function placesOf(chassis: { row: number[]; lane: number[] } | undefined,
 /** The cluster: a block a node, a cell a GPU, nodes in reading order. */
 export interface ClusterLayout {
   columns: number;
+  /** Room above the cells for the node's number; 0: too small for one. */
+  head: number;
   cell: number;
   blockWidth: number;
   blockHeight: number;
@@ -63,11 +65,12 @@ const kBlockGap = 4;
 
 export function layoutCluster(nodes: number, places: Places, width: number): ClusterLayout {
   let best: ClusterLayout | undefined;
-  for (let cell = 16; cell >= 2; --cell) {
-    const [blockWidth, blockHeight] = [places.rows * cell + kBlockGap, places.lanes * cell + kBlockGap];
+  for (let cell = 30; cell >= 2; --cell) {
+    const head = places.rows * cell >= 28 ? 14 : 0;
+    const [blockWidth, blockHeight] = [places.rows * cell + kBlockGap, places.lanes * cell + kBlockGap + head];
     const columns = Math.max(1, Math.floor(width / blockWidth));
-    best = { columns: Math.min(columns, nodes), cell, blockWidth, blockHeight, height: Math.ceil(nodes / columns) * blockHeight };
-    if (best.height <= Math.max(360, width * 0.5)) return best;
+    best = { columns: Math.min(columns, nodes), head, cell, blockWidth, blockHeight, height: Math.ceil(nodes / columns) * blockHeight };
+    if (best.height <= (cell > 12 ? 200 : Math.max(360, width * 0.5))) return best;
   }
   return best!;
 }
@@ -79,9 +82,14 @@ export function paintCluster(surface: Surface, layout: ClusterLayout, ranks: Ran
     const node = ranks.node[i]!;
     const [x, y] = [(node % layout.columns) * layout.blockWidth, Math.floor(node / layout.columns) * layout.blockHeight];
     const slot = ranks.slot[i]!;
-    surface.rect(x + kBlockGap / 2 + (places.row[slot] ?? 0) * layout.cell, y + kBlockGap / 2 + (places.lane[slot] ?? 0) * layout.cell, layout.cell - gap, layout.cell - gap,
+    surface.rect(x + kBlockGap / 2 + (places.row[slot] ?? 0) * layout.cell, y + kBlockGap / 2 + layout.head + (places.lane[slot] ?? 0) * layout.cell, layout.cell - gap, layout.cell - gap,
       ramp(metric.ramp, shareOf(value, metric.range)));
   });
+  for (let node = 0; layout.head > 0 && node < ranks.node.length; ++node) {
+    if (node > ranks.node[ranks.node.length - 1]!) break;
+    const [x, y] = [((node % layout.columns) + 0.5) * layout.blockWidth, Math.floor(node / layout.columns) * layout.blockHeight + 9];
+    surface.text(String(node), x, y, colour("muted"), { size: 10, anchor: "middle" });
+  }
   const [x, y] = [(chosen % layout.columns) * layout.blockWidth, Math.floor(chosen / layout.columns) * layout.blockHeight];
   const [w, h] = [layout.blockWidth, layout.blockHeight];
   for (const [x1, y1, x2, y2] of [[x, y + 1, x + w, y + 1], [x, y + h - 1, x + w, y + h - 1], [x + 1, y, x + 1, y + h], [x + w - 1, y, x + w - 1, y + h]] as const) {

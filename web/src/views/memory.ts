@@ -27,7 +27,7 @@ export function memoryPicture(title: string, rows: StackRow[]): HTMLElement {
   return picture({
     title, note,
     summary: rows.map((row) => `${row.label}: ${quantity(sum(row), "bytes")}${row.limit === undefined ? "" : ` of ${quantity(row.limit, "bytes")}`}, ${row.parts.map((part) => `${part.title} ${quantity(part.value, "bytes")}`).join(", ")}`).join(". "),
-    table: { columns: [{ title: "" }, ...kParts.map((name) => ({ title: titleOf(name), unit: "bytes" })), { title: "sum", unit: "bytes" }, { title: "capacity", unit: "bytes" }],
+    table: { columns: [{ title: "of" }, ...kParts.map((name) => ({ title: titleOf(name), unit: "bytes" })), { title: "sum", unit: "bytes" }, { title: "capacity", unit: "bytes" }],
       rows: rows.map((row) => [row.label, ...row.parts.map((part) => part.value), sum(row), row.limit ?? null]) },
     draw: (host, width) => host.replaceChildren(legend(kParts.map((name) => ({ title: titleOf(name), token: kindToken(name) }))),
       stackedBars(rows, width, { unit: "bytes", limitTitle: "capacity" })),

@@ -51,7 +51,7 @@ function options(metric: SeriesMetric, width: number, chassis: Chassis | undefin
     focus: { alpha: 0.25 },
     scales: { x: { time: false } },
     axes: [{ ...axis, size: 32, values: (_, ticks) => ticks.map((tick) => quantity(tick, "s")) },
-      { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => quantity(tick, metric.unit).replace(/\.0 °C$/, " °C")) }],
+      { ...axis, size: 70, values: (_, ticks) => ticks.map((tick) => quantity(tick, metric.unit).replace(/\.0 °C$/, " °C")) }],
     series: [{}, ...bands, ...metric.gpus.map((gpu, i): uPlot.Series => ({
       label: gpu.label, stroke: colour(tokenFor(metric, i, chassis)), width: 1.25, points: { show: false }, spanGaps: false }))],
     bands: bands.length > 0 ? [{ series: [5, 1], fill: `${colour("idle")}30` }, { series: [4, 2], fill: `${colour("idle")}50` }] : [],
@@ -97,7 +97,9 @@ function metricPicture(metric: SeriesMetric, times: number[], chassis: Chassis |
         if (by === undefined) return;
         event.preventDefault();
         const at = Math.min(times.length - 1, Math.max(0, (u.cursor.idx ?? 0) + by));
-        u.setCursor({ left: u.valToPos(times[at]!, "x"), top: u.over.clientHeight / 2 });
+        // The third argument, which the types leave out, tells the linked pictures.
+        (u.setCursor as (place: { left: number; top: number }, fire: boolean, publish: boolean) => void)(
+          { left: u.valToPos(times[at]!, "x"), top: u.over.clientHeight / 2 }, true, true);
       });
     },
     svg: (width) => {

@@ -69,7 +69,7 @@ export function timelineView(timeline: Timeline): HTMLElement | null {
   const button = (name: string, label: string, change: () => void): HTMLElement => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, click: act(change) }, name);
   const controls = [shown, button("−", "Zoom out", () => view.zoom(2, middle())), button("+", "Zoom in", () => view.zoom(0.5, middle())),
     button("◂", "Earlier", () => view.pan((view.from - view.to) / 4)), button("▸", "Later", () => view.pan((view.to - view.from) / 4)),
-    button("All", "Whole step", () => view.set(0, view.end))];
+    button("All", "All of the step", () => view.set(0, view.end))];
 
   const draw = (host: HTMLElement, width: number): void => {
     if (!host.querySelector("canvas")) {
