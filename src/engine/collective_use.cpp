@@ -31,7 +31,7 @@ double bus_factor(CollectiveKind kind, double members) {
 }
 
 struct Use {
-  double calls = 0, bytes = 0, bus_bytes = 0, total_s = 0, exposed_s = 0;
+  double calls = 0, bytes = 0, bus_bytes = 0, total_s = 0, transfer_s = 0, exposed_s = 0;
 };
 
 bool is_wait(const plan::Instruction& it) {
@@ -63,6 +63,7 @@ void add(const EngineInput& input, const Span& span, size_t role, const plan::In
   use.bytes += op.comm_bytes;
   use.bus_bytes += bus_factor(op.collective, members) * op.comm_bytes;
   use.total_s += length_s;
+  use.transfer_s += std::min(length_s, duration_s(input, role, span, it.op));
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ std::vector<run::CollectiveUse> collective_use(const EngineInput& input,
                    .bytes = use.bytes / count,
                    .total_s = use.total_s / count,
                    .exposed_s = use.exposed_s / count,
-                   .bus_gb_per_s = use.total_s > 0 ? use.bus_bytes / use.total_s * 1e-9 : 0});
+                   .bus_gb_per_s = use.transfer_s > 0 ? use.bus_bytes / use.transfer_s * 1e-9 : 0});
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.total_s > b.total_s; });

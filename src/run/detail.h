@@ -54,7 +54,7 @@ struct CollectiveUse {
   double bytes = 0;         ///< as nccl-tests counts sizes, of all calls together
   double total_s = 0;       ///< in the collectives' kernels, waiting for other ranks included
   double exposed_s = 0;     ///< of the step: the compute stream stands still for them
-  double bus_gb_per_s = 0;  ///< as nccl-tests counts it; 0: unknown
+  double bus_gb_per_s = 0;  ///< as nccl-tests counts it, waiting left out; 0: unknown
 };
 
 }  // namespace ergometer::run
