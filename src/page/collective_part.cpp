@@ -19,7 +19,8 @@ std::vector<run::CollectiveUse> recorded(const RunView& view) {
   for (const analysis::GroupRow& row : view.told.job.groups.groups) {
     if (uses.size() == kMostGroups) break;
     const double total_s = static_cast<double>(row.total_ns) * 1e-9;
-    const std::string& name = row.description.empty() ? row.group : row.description;
+    const std::string& stated = row.description.empty() ? row.group : row.description;
+    const std::string name = stated.empty() ? "unknown group" : stated;
     uses.push_back({.group = name,
                     .kind = row.parallelism.name.empty() ? "all" : row.parallelism.name,
                     .calls = static_cast<double>(row.events),
