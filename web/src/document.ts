@@ -9,8 +9,6 @@ export interface ReportDocument {
   title: string;
   /** One: the page of a job. Several: side by side. None: the page of a study. */
   runs: RunDocument[];
-  /** Of several Runs: settings and facts of the job that differ, one value a Run, empty where it does not say. */
-  differences?: { name: string; values: string[] }[];
   /** Of two Runs: what makes the difference. Of more: absent. */
   comparison?: ComparisonDocument;
   study?: StudyDocument;
@@ -40,7 +38,6 @@ export interface Summary {
   power?: Record<string, unknown>;
   thermal?: Record<string, unknown>;
   cluster_power?: Record<string, unknown>;
-  /** Of a recording by direction, `bytes` over all of it; per step and utilization only where known. */
   links?: { kind: string; bytes_per_step: number; mean_gb_per_s: number; peak_gb_per_s: number; utilization: number }[];
   limiter?: string;
   job?: Record<string, unknown>;
@@ -58,10 +55,6 @@ export interface Finding {
   check?: string;
   /** How sure: "measured", "likely", ... */
   confidence?: string;
-  /** "exposed_communication", ... */
-  name?: string;
-  /** Share of the time. */
-  fraction?: number;
 }
 
 export interface Assumption {
@@ -126,8 +119,6 @@ export interface TimelineRank {
 
 /** Values over time. Up to 64 GPUs all are here; of more, the chosen ones and, for every time, how all are distributed. */
 export interface Series {
-  /** Of a recording: when `time_s` is 0, nanoseconds since 1970. */
-  epoch_ns?: number;
   time_s: number[];
   metrics: SeriesMetric[];
   /** The cluster at its plugs. */
