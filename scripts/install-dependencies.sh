@@ -19,6 +19,13 @@ for argument in "$@"; do
   esac
 done
 
+# The report page's tests; Node.js may also come from elsewhere.
+if $tests_wanted; then
+  command -v node >/dev/null || wanted+=(nodejs)
+  command -v npm >/dev/null || wanted+=(npm)
+  command -v chromium >/dev/null || wanted+=(chromium)
+fi
+
 missing=()
 for package in "${wanted[@]}"; do
   dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||

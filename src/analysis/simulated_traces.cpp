@@ -199,6 +199,33 @@ std::vector<run::PipelineTask> tasks_of(const std::vector<const run::Kernel*>& k
 
 // --- a rank
 
+/// Kernels' passes as ranges on their streams, by which the analysis tells phases.
+void add_passes(const std::vector<const run::Kernel*>& kernels, run::RankTrace& trace) {
+  std::map<std::string_view, uint32_t> names;
+  std::map<int32_t, size_t> open;  // by stream: the range that the next kernel may continue
+  for (const run::Kernel* kernel : kernels) {
+    if (kernel->pass.empty()) continue;
+    // Gradients of weights are a part of the backward pass.
+    const std::string_view pass = kernel->pass == "weight" ? "backward" : kernel->pass;
+    const auto [name, is_new] = names.emplace(pass, static_cast<uint32_t>(trace.names.size()));
+    if (is_new) trace.names.emplace_back(pass);
+    const auto range = open.find(kernel->stream);
+    if (range != open.end() && trace.ranges[range->second].name == name->second) {
+      run::Range& last = trace.ranges[range->second];
+      last.duration_ns = kernel->start_ns + kernel->duration_ns - last.start_ns;
+      continue;
+    }
+    open[kernel->stream] = trace.ranges.size();
+    trace.ranges.push_back({.name = name->second,
+                            .gpu = true,
+                            .thread = kernel->stream,
+                            .start_ns = kernel->start_ns,
+                            .duration_ns = kernel->duration_ns});
+  }
+  std::stable_sort(trace.ranges.begin(), trace.ranges.end(),
+                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+}
+
 run::RankTrace trace_of(int64_t rank, const std::vector<const run::Kernel*>& kernels,
                         const RankLayout& layout, double step_s) {
   run::RankTrace trace;
@@ -226,7 +253,7 @@ run::RankTrace trace_of(int64_t rank, const std::vector<const run::Kernel*>& ker
     }
     trace.events.push_back(event);
   }
-  if (layout.pp > 1) trace.tasks = tasks_of(kernels);
+  add_passes(kernels, trace);
   return trace;
 }
 
@@ -234,12 +261,26 @@ run::RankTrace trace_of(int64_t rank, const std::vector<const run::Kernel*>& ker
 
 std::vector<run::RankTrace> simulated_traces(const run::Run& run, const RankLayout& layout) {
   if (layout.stage_ranks() <= 0 || layout.pp <= 0) return {};
+  const bool window = run.kernels_to_ns > 0;
   std::map<int64_t, std::vector<const run::Kernel*>> ranks;
+  if (run.kernels.empty())
+    for (const run::RankTasks& tasks : run.tasks) ranks[tasks.rank];
   for (const run::Kernel& kernel : run.kernels)
     if (kernel.category != "wait") ranks[kernel.rank].push_back(&kernel);
   std::vector<run::RankTrace> traces;
-  for (const auto& [rank, kernels] : ranks)
-    traces.push_back(trace_of(rank, kernels, layout, run.performance.step_time_s));
+  for (const auto& [rank, kernels] : ranks) {
+    run::RankTrace& trace =
+        traces.emplace_back(trace_of(rank, kernels, layout, run.performance.step_time_s));
+    // A window's kernels are no step's.
+    if (window) trace.steps.clear();
+    if (layout.pp == 1) continue;
+    const auto known = std::find_if(run.tasks.begin(), run.tasks.end(),
+                                    [&](const run::RankTasks& t) { return t.rank == trace.rank; });
+    if (known != run.tasks.end())
+      trace.tasks = known->tasks;
+    else if (!window)
+      trace.tasks = tasks_of(kernels);
+  }
   return traces;
 }
 

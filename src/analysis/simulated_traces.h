@@ -16,8 +16,10 @@ struct RankLayout {
 
 /// The kernels of a simulated Run as traces of its sampled ranks, so that the same analysis tells
 /// of them as of recorded ones: a stream each, one step as long as the Run's, collectives with
-/// their group, size and bytes, messages with their partner, and the pipeline's tasks with their
-/// micro batch and chunk. There is no CPU: launches are not known.
+/// their group, size and bytes, messages with their partner, the passes as ranges,
+/// and the pipeline's tasks with their micro batch and chunk: those that the Run has, else cut from
+/// the kernels. Of a Run that holds the kernels of a window of its step no step is marked. There is
+/// no CPU: launches are not known.
 std::vector<run::RankTrace> simulated_traces(const run::Run& run, const RankLayout& layout);
 
 }  // namespace ergometer::analysis

@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/job_findings.h"
 #include "analysis/simulated_traces.h"
+#include "analysis/tell.h"
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
 #include "import/telemetry/telemetry.h"
+#include "page/write_report.h"
 #include "report/findings.h"
 #include "report/job_report_json.h"
 #include "report/job_report_text.h"
@@ -67,30 +68,6 @@ base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t 
   return traces;
 }
 
-/// Of whole traces: between chosen steps the GPU would seem idle.
-std::vector<analysis::RankEnergy> energy_of(const std::vector<run::RankTrace>& ranks,
-                                            const run::DeviceLog& log) {
-  const std::vector<analysis::Attribution> attributions(ranks.begin(), ranks.end());
-  return analysis::kernel_energy(ranks, attributions, log);
-}
-
-/// All that is told of traces and telemetry of one job.
-struct Told {
-  analysis::TelemetryReport power;
-  analysis::JobReport job;
-  analysis::TraceSummary summary;
-};
-
-Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
-          analysis::Beside beside = {}) {
-  Told told;
-  told.power = analysis::analyze_telemetry(log);
-  told.job = analysis::report_job(ranks, log);
-  told.summary = analysis::summarize(ranks, std::move(beside));
-  analysis::add_job_findings(told.job, told.power, told.summary);
-  return told;
-}
-
 void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary) {
   if (arguments.value("classes") != "study") return;
   summary.classes = analysis::study_table(summary.kernels);
@@ -100,6 +77,28 @@ void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary)
 void answer_parts(const std::vector<std::string>& parts, const Console& console) {
   for (const std::string& part : parts)
     if (!part.empty()) console.answer('\n' + part);
+}
+
+/// --report, of a Run that may be without a name of its own.
+base::Result<void> write_page(run::Run run, const Arguments& arguments, const Console& console) {
+  const std::string path = arguments.value("report");
+  const std::string name = page::name_of_file(arguments.words.front());
+  ERGOMETER_TRY(page::write_report({{name, std::move(run)}}, {}, path));
+  console.note(fmt::format("report written to {}", path));
+  return {};
+}
+
+/// What was read, as a Run; a Run file by itself knows more than its traces and telemetry.
+base::Result<run::Run> as_run(importer::Telemetry telemetry, importer::Traces traces,
+                              const Arguments& arguments) {
+  if (arguments.words.size() == 1 && run::is_run_file(arguments.words.front()) &&
+      !arguments.has("steps"))
+    return run::read_run(arguments.words.front());
+  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
+                                    std::move(traces.graphs));
+  if (telemetry.any) run.log = std::move(telemetry.log);
+  run.job_json = telemetry.job_json;
+  return run;
 }
 
 /// The Run, when the user named one file and it is a simulated Run.
@@ -122,7 +121,7 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
   std::vector<run::RankTrace> ranks = analysis::simulated_traces(
       run, {one(view.tp), one(view.cp), one(view.dp), one(view.pp), one(view.ep)});
   const run::DeviceLog log = run::device_log(run);
-  Told told = tell(ranks, log);
+  analysis::Told told = analysis::tell(ranks, log);
   choose_classes(arguments, told.summary);
   told.summary.performance.reset();  // the Run's own stands above
   if (arguments.has("json")) {
@@ -145,6 +144,36 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
                                      report::job_report_text(told.job, style))},
                  console);
   return 0;
+}
+
+/// Answers with what traces and telemetry tell.
+base::Result<void> analyze_files(importer::Telemetry& telemetry, importer::Traces& traces,
+                                 const Arguments& arguments, const Console& console) {
+  const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
+  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
+  if (telemetry.any) beside.energy = analysis::energy_of(traces.ranks, telemetry.log);
+  if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
+  analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside));
+  told.summary.graphs = analysis::summarize_graphs(traces.graphs);
+  choose_classes(arguments, told.summary);
+  const auto more = [&](base::JsonWriter& json) {
+    if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
+    report::write_job_report(json, told.job);
+    if (no_trace) report::write_findings(json, told.summary.findings);
+  };
+  if (arguments.has("json")) {
+    console.answer(no_trace ? report::telemetry_json(telemetry.log, told.power, more)
+                            : report::trace_json(told.summary, traces.dropped, more));
+    return {};
+  }
+  const report::TextStyle style = terminal_style(console.out);
+  const std::string job = report::job_report_text(told.job, style);
+  if (!no_trace) console.answer(report::trace_text(told.summary, traces.dropped, style, job));
+  if (!telemetry.any) return {};
+  if (!no_trace) console.answer("\n");
+  console.answer(report::telemetry_text(telemetry.log, told.power, style));
+  if (no_trace) answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
+  return {};
 }
 
 Flag files_at_a_time() {
@@ -209,41 +238,32 @@ std::vector<Flag> analyze_flags() {
        "(CharLLM-PPT; 18 on H100 and H200)",
        {}},
       files_at_a_time(),
+      {"report",
+       "",
+       Takes::kValue,
+       "FILE.html",
+       "output",
+       "write it as a page that needs no network",
+       {}},
   };
 }
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  if (auto run = simulated_run(arguments.words)) return analyze_simulated(*run, arguments, console);
+  if (auto run = simulated_run(arguments.words)) {
+    ERGOMETER_ASSIGN(const int status, analyze_simulated(*run, arguments, console));
+    if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));
+    return status;
+  }
   ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
   ERGOMETER_ASSIGN(importer::Telemetry telemetry,
                    importer::read_telemetry(arguments.words, options));
   ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
   note_truncated(traces.ranks, console);
-  const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
-  analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
-  if (telemetry.any) beside.energy = energy_of(traces.ranks, telemetry.log);
-  if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  Told told = tell(traces.ranks, telemetry.log, std::move(beside));
-  told.summary.graphs = analysis::summarize_graphs(traces.graphs);
-  choose_classes(arguments, told.summary);
-  const auto more = [&](base::JsonWriter& json) {
-    if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
-    report::write_job_report(json, told.job);
-    if (no_trace) report::write_findings(json, told.summary.findings);
-  };
-  if (arguments.has("json")) {
-    console.answer(no_trace ? report::telemetry_json(telemetry.log, told.power, more)
-                            : report::trace_json(told.summary, traces.dropped, more));
-    return 0;
-  }
-  const report::TextStyle style = terminal_style(console.out);
-  const std::string job = report::job_report_text(told.job, style);
-  if (!no_trace) console.answer(report::trace_text(told.summary, traces.dropped, style, job));
-  if (!telemetry.any) return 0;
-  if (!no_trace) console.answer("\n");
-  console.answer(report::telemetry_text(telemetry.log, told.power, style));
-  if (no_trace) answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
+  ERGOMETER_TRY(analyze_files(telemetry, traces, arguments, console));
+  if (!arguments.has("report")) return 0;
+  ERGOMETER_ASSIGN(run::Run run, as_run(std::move(telemetry), std::move(traces), arguments));
+  ERGOMETER_TRY(write_page(std::move(run), arguments, console));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/doctor.h"
 #include "cli/merge.h"
 #include "cli/record.h"
+#include "cli/report.h"
 #include "cli/search.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
@@ -85,6 +86,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer merge node01.run node02.run --out job.run\n"
      "  ergometer merge node*.run traces/ --out job.run --reference node01\n",
      "FILE", 1, 65536, merge_flags, run_merge},
+    {"report", "Show Runs as one page: an HTML file that needs no network",
+     "report RUN... -o FILE.html",
+     "  ergometer simulate job.yaml --run job.run\n"
+     "  ergometer report job.run -o job.html\n"
+     "  ergometer report before.run after.run -o both.html --title 'TP 4 or TP 8'\n"
+     "  ergometer report job.run --json > job.json\n",
+     "RUN", 1, 64, report_flags, run_report},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",
      "  ergometer catalog list models\n"

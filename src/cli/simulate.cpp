@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 
 #include "base/output_file.h"
+#include "cli/rank_list.h"
 #include "cli/terminal.h"
 #include "engine/simulate.h"
+#include "page/write_report.h"
+#include "report/assumptions.h"
 #include "report/explain.h"
 #include "report/job_json.h"
 #include "report/summary_json.h"
@@ -19,6 +22,11 @@
 
 namespace ergometer::cli {
 namespace {
+
+/// Of a Run or report by default: a few megabytes of file.
+constexpr size_t kMostKernels = 30'000;
+/// Up to so many GPUs a Run holds the telemetry of all.
+constexpr int64_t kMostTelemetryRanks = 64;
 
 std::string dashed(std::string_view name) {
   std::string text(name);
@@ -105,34 +113,6 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
   return settings;
 }
 
-/// "0,8-15": rank numbers and ranges below `ranks`; "all".
-base::Result<std::vector<int64_t>> parse_ranks(const std::string& text, int64_t ranks) {
-  std::vector<int64_t> list;
-  const auto number = [&](std::string_view word, int64_t& value) {
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return error == std::errc() && end == word.data() + word.size() && value >= 0 && value < ranks;
-  };
-  for (const std::string& part : text == "all"
-                                     ? std::vector<std::string>{fmt::format("0-{}", ranks - 1)}
-                                     : split(text, ',')) {
-    const size_t dash = part.find('-');
-    int64_t first = 0, last = 0;
-    bool good = number(std::string_view(part).substr(0, dash), first);
-    last = first;
-    if (dash != std::string::npos)
-      good = good && number(std::string_view(part).substr(dash + 1), last);
-    if (!good || last < first)
-      return base::input_error(fmt::format(
-          "--trace-ranks: '{}' is not a rank or a range of ranks from 0 to {}, like 0,8-11", part,
-          ranks - 1));
-    for (int64_t rank = first; rank <= last; ++rank) list.push_back(rank);
-  }
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  if (list.empty()) return base::input_error("--trace-ranks: no rank is named; like 0,8-11 or all");
-  return list;
-}
-
 /// The first rank of every pipeline stage: together they show the whole schedule.
 std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
   std::vector<int64_t> list;
@@ -141,16 +121,33 @@ std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
   return list;
 }
 
+/// What a Run holds for reports beside its summary.
+void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOptions& options) {
+  const std::vector<int64_t> first = first_of_every_stage(job);
+  std::set_union(first.begin(), first.end(), options.sampled_ranks.begin(),
+                 options.sampled_ranks.end(), std::back_inserter(options.task_ranks));
+  if (job.gpus > kMostTelemetryRanks) {
+    options.bands = true;
+    if (options.telemetry_ranks.empty()) options.telemetry_ranks = options.sampled_ranks;
+  } else if (!sampled_telemetry) {
+    for (int64_t rank = 0; rank < job.gpus; ++rank) options.telemetry_ranks.push_back(rank);
+  }
+}
+
 base::Result<engine::SimulateOptions> options_of(const Arguments& arguments, const spec::Job& job) {
   engine::SimulateOptions options;
   options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
                                                         : engine::EngineKind::kSweep;
-  options.all_ranks = arguments.has("ranks") || arguments.has("run");
+  const bool whole = arguments.has("run") || arguments.has("report");
+  options.all_ranks = arguments.has("ranks") || whole;
   if (arguments.has("trace-ranks")) {
-    ERGOMETER_ASSIGN(options.sampled_ranks, parse_ranks(arguments.value("trace-ranks"), job.gpus));
-  } else if (arguments.has("trace") || arguments.has("run") || arguments.has("telemetry")) {
+    ERGOMETER_ASSIGN(options.sampled_ranks,
+                     parse_ranks("--trace-ranks", arguments.value("trace-ranks"), job.gpus));
+  } else if (arguments.has("trace") || arguments.has("telemetry") || whole) {
     options.sampled_ranks = first_of_every_stage(job);
+    if (!arguments.has("trace")) options.most_kernels = kMostKernels;
   }
+  if (whole) add_detail(job, arguments.has("telemetry"), options);
   return options;
 }
 
@@ -166,6 +163,11 @@ base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
   if (arguments.has("run")) {
     ERGOMETER_TRY(run::write_run(run, arguments.value("run")));
     console.note(fmt::format("Run written to {}", arguments.value("run")));
+  }
+  if (arguments.has("report")) {
+    const std::string path = arguments.value("report");
+    ERGOMETER_TRY(page::write_report({{page::name_of_file(path), run}}, {}, path));
+    console.note(fmt::format("report written to {}", path));
   }
   if (arguments.has("trace")) {
     ERGOMETER_TRY(report::write_trace(run, arguments.value("trace")));
@@ -228,6 +230,8 @@ std::vector<Flag> simulate_flags() {
   add("engine", Takes::kValue, "sweep|event", "output",
       "the sweep, or the slow event engine that checks it", {"sweep", "event"});
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
+  add("report", Takes::kValue, "FILE.html", "output",
+      "write the Run as a page that needs no network");
   add("trace", Takes::kValue, "FILE", "output", "write a timeline for ui.perfetto.dev");
   add("telemetry", Takes::kValue, "FILE", "output",
       "write what power, temperature and clock sensors show as CSV");
@@ -254,6 +258,7 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
     run.facts["settings"] = spec::settings_json(whole);
   }
+  if (arguments.has("run") || arguments.has("report")) run.assumptions = report::assumptions(job);
   ERGOMETER_TRY(write_files(arguments, run, console));
   ERGOMETER_TRY(print_answer(arguments, run, job, console));
   return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);

@@ -112,6 +112,17 @@ std::string library_name(const spec::Gpu& gpu, const Operator& op) {
   return memory_name(op);
 }
 
+std::string_view pass_word(workload::Pass pass) {
+  switch (pass) {
+    case workload::Pass::kForward: return "forward";
+    case workload::Pass::kRecompute: return "recompute";
+    case workload::Pass::kBackward: return "backward";
+    case workload::Pass::kWeight: return "weight";
+    case workload::Pass::kOptimizer: return "optimizer";
+  }
+  return "";
+}
+
 bool is_wait(const plan::Instruction& it) {
   return it.kind == plan::InstructionKind::kJoin || it.kind == plan::InstructionKind::kWait;
 }
@@ -136,6 +147,7 @@ run::Kernel kernel(const EngineInput& input, const Span& span, const plan::Instr
   }
   row.name = names[static_cast<size_t>(it.op)];
   row.category = kernel_category(*op);
+  row.pass = pass_word(op->pass);
   row.flops = op->flops;
   row.bytes = op->bytes;
   row.comm_bytes = op->comm_bytes;

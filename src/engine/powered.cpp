@@ -14,6 +14,7 @@
 #include "engine/power_summary.h"
 #include "engine/step_profile.h"
 #include "engine/summary.h"
+#include "engine/telemetry_bands.h"
 
 namespace ergometer::engine {
 namespace {
@@ -75,6 +76,21 @@ void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, c
   }
 }
 
+void add_period_bands(double time_s, const FleetStep& step, const FleetHeat& heat,
+                      const Fleet& fleet, std::vector<run::TelemetryBand>& bands) {
+  std::vector<double> watts, clock_hz;
+  for (const GpuStep& gpu : step.gpus) {
+    watts.push_back(gpu.mean_w);
+    clock_hz.push_back(gpu.clock_hz);
+  }
+  add_bands({.time_s = time_s,
+             .watts = watts,
+             .die_c = heat.surroundings().die_c,
+             .memory_c = heat.memory_c(),
+             .clock_hz = clock_hz},
+            fleet, bands);
+}
+
 bool burns(const spec::Job& job) {
   return job.conditions.smoothing_floor > 0 || job.conditions.smoothing_down_w_per_s > 0;
 }
@@ -131,6 +147,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   PowerRecord record(fleet);
   Powered result;
   std::vector<run::Telemetry> readings;
+  std::vector<run::TelemetryBand> bands;
   bool settled = true;
   if (burns(job)) {
     loop.settle(fleet, heat);
@@ -143,7 +160,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
       heat.cool_down();
     loop.run(fleet, heat, job.conditions.duration_s, [&](double start_s, double length_s) {
       record.add(start_s, length_s, loop.step(), heat);
-      add_readings(start_s + length_s, loop.step(), heat, fleet, options.sampled_ranks, readings);
+      add_readings(start_s + length_s, loop.step(), heat, fleet, options.telemetry_ranks, readings);
+      if (options.bands) add_period_bands(start_s + length_s, loop.step(), heat, fleet, bands);
     });
   } else {
     settled = loop.settle(fleet, heat);
@@ -158,7 +176,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
                              .shut_down = heat.shut_down(),
                              .settled = settled,
                              .ranks = options.ranks};
-  const StepProfile profile = step_profile(loop, fleet, job, heat, options.sampled_ranks);
+  const StepProfile profile =
+      step_profile(loop, fleet, job, heat, options.telemetry_ranks, options.bands);
   summarise_power(context, loop.step(), profile, result);
   if (options.intervals) {
     spec::Job alike = job;
@@ -167,6 +186,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     add_intervals(job, fleet_alike, activity.coarse, result);
   }
   result.telemetry = job.conditions.duration_s > 0 ? std::move(readings) : profile.telemetry;
+  result.bands = job.conditions.duration_s > 0 ? std::move(bands) : profile.bands;
+  sort_bands(result.bands);
   return result;
 }
 

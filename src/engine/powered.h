@@ -11,10 +11,12 @@
 namespace ergometer::engine {
 
 struct PoweredOptions {
-  std::span<const int64_t> sampled_ranks;  ///< whose spans and telemetry to keep
-  bool events = false;                     ///< the reference engine plays the last step
-  bool intervals = true;                   ///< of power and temperature
-  bool ranks = false;                      ///< fill the columns of every rank
+  std::span<const int64_t> sampled_ranks;    ///< whose spans to keep
+  std::span<const int64_t> telemetry_ranks;  ///< whose telemetry
+  bool events = false;                       ///< the reference engine plays the last step
+  bool intervals = true;                     ///< of power and temperature
+  bool ranks = false;                        ///< fill the columns of every rank
+  bool bands = false;                        ///< how telemetry is distributed over all ranks
 };
 
 /// A job's time, power and heat together: the loop of engine/power_loop.h under the job's
@@ -27,6 +29,7 @@ struct Powered {
   run::Thermal thermal;
   std::vector<run::Rank> ranks;  ///< the power and heat columns, by rank, if asked for
   std::vector<run::Telemetry> telemetry;
+  std::vector<run::TelemetryBand> bands;
 };
 
 /// `input`: prices at their own reference clock; its clocks are ignored. An input error: the

@@ -1,14 +1,18 @@
 #include "engine/simulate.h"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
 #include "cost/degraded.h"
 #include "engine/interval.h"
 #include "engine/kernel_list.h"
+#include "engine/kernel_window.h"
 #include "engine/limiter.h"
 #include "engine/link_use.h"
 #include "engine/powered.h"
+#include "engine/step_tasks.h"
 #include "engine/summary.h"
 
 namespace ergometer::engine {
@@ -21,6 +25,7 @@ void take(Powered powered, Simulation& result) {
   result.run.cluster_power = std::move(powered.cluster_power);
   result.run.thermal = std::move(powered.thermal);
   result.run.telemetry = std::move(powered.telemetry);
+  result.run.bands = std::move(powered.bands);
   result.run.ranks = std::move(powered.ranks);
 }
 
@@ -38,6 +43,36 @@ std::vector<run::Rank> with_power_columns(std::vector<run::Rank> ranks,
   return ranks;
 }
 
+/// All whose spans are needed, in order.
+std::vector<int64_t> played_ranks(const SimulateOptions& options) {
+  std::vector<int64_t> ranks;
+  std::set_union(options.sampled_ranks.begin(), options.sampled_ranks.end(),
+                 options.task_ranks.begin(), options.task_ranks.end(), std::back_inserter(ranks));
+  return ranks;
+}
+
+/// The rows of `wanted` alone, which are in order.
+template <class Row>
+std::vector<Row> of_ranks(const std::vector<Row>& rows, const std::vector<int64_t>& wanted) {
+  std::vector<Row> kept;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept), [&](const Row& row) {
+    return std::binary_search(wanted.begin(), wanted.end(), row.rank);
+  });
+  return kept;
+}
+
+void add_detail(const EngineInput& input, const SimulateOptions& options, const Timeline& timeline,
+                run::Run& run) {
+  run.kernels = kernel_list(input, of_ranks(timeline.spans, options.sampled_ranks));
+  if (!options.task_ranks.empty()) {
+    run.tasks = step_tasks(input, of_ranks(timeline.spans, options.task_ranks));
+    run.collectives = collective_use(input, of_ranks(timeline.spans, options.task_ranks), timeline);
+    for (const spec::Slot& slot : input.job.cluster.node.slots)
+      run.slots.push_back({slot.row, slot.lane});
+  }
+  if (options.most_kernels > 0) keep_window(run, options.most_kernels);
+}
+
 }  // namespace
 
 base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
@@ -50,22 +85,27 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   ERGOMETER_TRY(cost::degrade_links(job, result.plan, result.costs));
   result.stretch = settle_contention(job, result.plan, model, result.costs);
 
+  const std::vector<int64_t> played = played_ranks(options);
   const std::span<const double> one_clock(&result.costs.reference_clock_hz, 1);
   const EngineInput input{
       .job = job,
       .plan = result.plan,
       .costs = result.costs,
       .clocks_hz = options.clocks_hz.empty() ? one_clock : std::span(options.clocks_hz),
-      .sampled_ranks = options.sampled_ranks,
+      .sampled_ranks = played,
       .stretch = result.stretch};
   const bool events = options.engine == EngineKind::kEvents;
   const bool with_power =
       options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
   if (with_power) {
-    ERGOMETER_ASSIGN(Powered powered, power_and_heat(input, {.sampled_ranks = options.sampled_ranks,
-                                                             .events = events,
-                                                             .intervals = options.intervals,
-                                                             .ranks = options.all_ranks}));
+    ERGOMETER_ASSIGN(Powered powered,
+                     power_and_heat(input, {.sampled_ranks = played,
+                                            .telemetry_ranks = options.telemetry_ranks.empty()
+                                                                   ? options.sampled_ranks
+                                                                   : options.telemetry_ranks,
+                                            .events = events,
+                                            .ranks = options.all_ranks,
+                                            .bands = options.bands}));
     take(std::move(powered), result);
   } else {
     result.timeline = events ? simulate_events(input) : sweep(input);
@@ -77,7 +117,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   result.run.links = link_use(input, result.timeline.step_s);
   if (options.all_ranks)
     result.run.ranks = with_power_columns(rank_table(job, result.timeline), result.run.ranks);
-  result.run.kernels = kernel_list(input, result.timeline.spans);
+  add_detail(input, options, result.timeline, result.run);
   result.run.limiter = limiter(input, result.timeline, result.run.performance);
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct SimulateOptions {
       {};                  ///< whose kernels the Run shall hold; each below the number of GPUs
   bool all_ranks = false;  ///< the Run shall hold the table of ranks
   bool intervals = true;   ///< of power and temperature; without them it is sooner done
+  /// Whose tasks and use of collectives the Run shall hold.
+  std::vector<int64_t> task_ranks = {};
+  /// Whose telemetry; empty: of `sampled_ranks`.
+  std::vector<int64_t> telemetry_ranks = {};
+  bool bands = false;       ///< how telemetry is distributed over all GPUs
+  size_t most_kernels = 0;  ///< of more, those of a window of the step (kernel_window.h); 0: all
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/telemetry_bands.h"
 #include "physics/sensor.h"
 
 namespace ergometer::engine {
@@ -20,8 +21,8 @@ struct Slice {
 class Profile {
  public:
   Profile(const PowerLoop& loop, const Fleet& fleet, const spec::Job& job, FleetHeat& heat,
-          std::span<const int64_t> sampled)
-      : loop_(loop), fleet_(fleet), job_(job), heat_(heat), sampled_(sampled) {
+          std::span<const int64_t> sampled, bool bands)
+      : loop_(loop), fleet_(fleet), job_(job), heat_(heat), sampled_(sampled), bands_(bands) {
     const auto gpus = static_cast<size_t>(fleet.gpus());
     now_.watts.resize(gpus);
     now_.memory_w.resize(gpus);
@@ -81,6 +82,13 @@ class Profile {
                                     .memory_c = memory_c[gpu],
                                     .reasons = now_.reasons[gpu]});
     }
+    if (bands_)
+      add_bands({.time_s = start_s_,
+                 .watts = now_.watts,
+                 .die_c = die_c,
+                 .memory_c = memory_c,
+                 .clock_hz = now_.clock_hz},
+                fleet_, result_.bands);
     start_s_ += length_s(slice);
   }
 
@@ -254,6 +262,7 @@ class Profile {
   const spec::Job& job_;
   FleetHeat& heat_;
   std::span<const int64_t> sampled_;
+  bool bands_;
   Slice now_;
   double start_s_ = 0;
   std::vector<double> role_gpus_;             ///< GPUs of each role
@@ -277,8 +286,8 @@ run::Telemetry sensor_reading(const GpuMoment& moment) {
 }
 
 StepProfile step_profile(const PowerLoop& loop, const Fleet& fleet, const spec::Job& job,
-                         FleetHeat& heat, std::span<const int64_t> sampled) {
-  return Profile(loop, fleet, job, heat, sampled).run();
+                         FleetHeat& heat, std::span<const int64_t> sampled, bool bands) {
+  return Profile(loop, fleet, job, heat, sampled, bands).run();
 }
 
 }  // namespace ergometer::engine

@@ -32,11 +32,12 @@ struct StepProfile {
   physics::PowerSeries cluster;             ///< at the plugs, in fine slices
   std::vector<double> role_burn_w;          ///< what smoothing burns, mean of a GPU of each role
   std::vector<run::Telemetry> telemetry;    ///< of the sampled ranks, as their sensors would read
+  std::vector<run::TelemetryBand> bands;    ///< over all ranks, slice by slice
 };
 
 /// Plays the step of `loop` from the state of `heat`, twice, so that the second begins where a step
 /// ends; `heat` moves on. Sensors update through one step, at most a few thousand times.
 StepProfile step_profile(const PowerLoop& loop, const Fleet& fleet, const spec::Job& job,
-                         FleetHeat& heat, std::span<const int64_t> sampled);
+                         FleetHeat& heat, std::span<const int64_t> sampled, bool bands = false);
 
 }  // namespace ergometer::engine

@@ -102,6 +102,7 @@ JobView view_job(const std::string& job_json) {
   view.generate_tokens = integer(training, "generate_tokens");
   view.lora_rank = integer(training, "lora_rank");
   view.flops_full = text(training, "flops") == "full";
+  view.cooling = text(member(job, "conditions"), "cooling");
   view.conditions = conditions_of(member(job, "conditions"));
   return view;
 }

@@ -54,7 +54,7 @@ void write_bands(JsonWriter& json, const std::vector<run::Band>& bands) {
   json.end_array();
 }
 
-void write_cluster(JsonWriter& json, const run::Run& run) {
+void write_cluster(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   const run::ClusterPower& cluster = run.cluster_power;
   json.key("cluster_power").begin_object();
   json.member("mean_w", run.power.cluster_mean_w).member("peak_w", run.power.cluster_peak_w);
@@ -62,7 +62,7 @@ void write_cluster(JsonWriter& json, const run::Run& run) {
   write_ramps(json, cluster.ramps);
   write_bands(json, cluster.bands);
   json.member("samples", static_cast<int64_t>(cluster.watts.size()));
-  if (cluster.watts.size() <= kMostSamples) {
+  if (power == PowerOverTime::kWrite && cluster.watts.size() <= kMostSamples) {
     json.key("watts").begin_array(JsonWriter::Layout::kOneLine);
     for (const double watts : cluster.watts) json.value(watts);
     json.end_array();
@@ -72,7 +72,7 @@ void write_cluster(JsonWriter& json, const run::Run& run) {
 
 }  // namespace
 
-void write_power(JsonWriter& json, const run::Run& run) {
+void write_power(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   if (!run.has_power) return;
   json.key("power").begin_object();
   write_fields(json, run, "power.");
@@ -80,7 +80,7 @@ void write_power(JsonWriter& json, const run::Run& run) {
   write_parts(json, "node_parts_w", run.power.node_parts);
   json.end_object();
   write_thermal(json, run);
-  write_cluster(json, run);
+  write_cluster(json, run, power);
 }
 
 void write_rank_power(JsonWriter& json, const run::Rank& rank) {

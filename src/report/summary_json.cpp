@@ -93,11 +93,11 @@ void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix
   }
 }
 
-void write_summary(JsonWriter& json, const run::Run& run) {
+void write_summary(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   json.member("schema_version", run::kSchemaVersion).member("source", run.source);
   write_performance(json, run);
   write_memory(json, run);
-  write_power(json, run);
+  write_power(json, run, power);
   write_links(json, run);
   json.member("limiter", run.limiter);
   json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);

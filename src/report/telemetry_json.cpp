@@ -243,9 +243,13 @@ void write_read(JsonWriter& json, const run::DeviceLog& log) {
 
 void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
                      const analysis::TelemetryReport& report) {
+  write_power_summary(json, report);
+  write_readings(json, log, report);
+}
+
+void write_power_summary(base::JsonWriter& json, const analysis::TelemetryReport& report) {
   write_power(json, report);
   write_thermal(json, report.thermal, report.devices);
-  write_readings(json, log, report);
 }
 
 void write_readings(base::JsonWriter& json, const run::DeviceLog& log,

@@ -14,6 +14,8 @@ namespace ergometer::report {
 /// and `telemetry` with each GPU, node and training log, and what was dropped.
 void write_telemetry(base::JsonWriter& json, const run::DeviceLog& log,
                      const analysis::TelemetryReport& report);
+/// The members `power` and `thermal` alone.
+void write_power_summary(base::JsonWriter& json, const analysis::TelemetryReport& report);
 /// `telemetry` alone, beside a Run's own `power` and `thermal`.
 void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
                     const analysis::TelemetryReport& report);

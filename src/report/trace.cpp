@@ -25,11 +25,6 @@ constexpr std::array<std::string_view, workload::kStreamCount> kStreamNames = {
     "compute",       "tensor parallel",  "context parallel", "expert parallel",
     "data parallel", "pipeline forward", "pipeline backward"};
 
-std::string_view stream_name(int32_t stream) {
-  return stream >= 0 && stream < workload::kStreamCount ? kStreamNames[static_cast<size_t>(stream)]
-                                                        : "stream";
-}
-
 std::string microseconds(int64_t ns) { return trace_microseconds(ns); }
 
 /// Collects events, each on a line, with the commas that JSON wants between them.
@@ -169,6 +164,11 @@ int64_t cluster_process(const run::Run& run, const JobView& job) {
 }
 
 }  // namespace
+
+std::string_view stream_name(int32_t stream) {
+  return stream >= 0 && stream < workload::kStreamCount ? kStreamNames[static_cast<size_t>(stream)]
+                                                        : "stream";
+}
 
 base::Result<void> write_trace(const run::Run& run, const std::string& path) {
   ERGOMETER_ASSIGN(base::OutputFile file, base::OutputFile::open(path));

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "run/run.h"
 
 namespace ergometer::report {
+
+/// What a stream of a simulated rank carries: "compute", "tensor parallel", ...; "stream" of
+/// others.
+std::string_view stream_name(int32_t stream);
 
 /// Writes the Run's kernels as a Chrome trace (JSON), which ui.perfetto.dev and chrome://tracing
 /// open: one process a sampled rank, one track a stream, one complete event a kernel with its micro

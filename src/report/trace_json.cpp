@@ -12,20 +12,6 @@ namespace {
 
 using base::JsonWriter;
 
-void write_performance(JsonWriter& json, const run::Performance& performance) {
-  const run::Breakdown& b = performance.breakdown_s;
-  json.key("performance").begin_object();
-  json.member("step_time_s", performance.step_time_s);
-  json.key("breakdown_s").begin_object();
-  json.member("compute", b.compute).member("exposed_all_reduce", b.exposed_all_reduce);
-  json.member("exposed_all_gather", b.exposed_all_gather);
-  json.member("exposed_reduce_scatter", b.exposed_reduce_scatter);
-  json.member("exposed_all_to_all", b.exposed_all_to_all);
-  json.member("exposed_send_recv", b.exposed_send_recv);
-  json.member("optimizer", b.optimizer).member("idle", b.idle);
-  json.end_object().end_object();
-}
-
 void write_rank(JsonWriter& json, const analysis::RankSummary& rank) {
   const analysis::RankBreakdown& b = rank.breakdown;
   json.begin_object();
@@ -117,6 +103,20 @@ void write_dropped(JsonWriter& json, const std::vector<run::Dropped>& dropped) {
 
 }  // namespace
 
+void write_trace_performance(JsonWriter& json, const run::Performance& performance) {
+  const run::Breakdown& b = performance.breakdown_s;
+  json.key("performance").begin_object();
+  json.member("step_time_s", performance.step_time_s);
+  json.key("breakdown_s").begin_object();
+  json.member("compute", b.compute).member("exposed_all_reduce", b.exposed_all_reduce);
+  json.member("exposed_all_gather", b.exposed_all_gather);
+  json.member("exposed_reduce_scatter", b.exposed_reduce_scatter);
+  json.member("exposed_all_to_all", b.exposed_all_to_all);
+  json.member("exposed_send_recv", b.exposed_send_recv);
+  json.member("optimizer", b.optimizer).member("idle", b.idle);
+  json.end_object().end_object();
+}
+
 std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped,
                        const std::function<void(JsonWriter&)>& more, const run::Run* run) {
@@ -126,7 +126,7 @@ std::string trace_json(const analysis::TraceSummary& summary,
     write_summary(json, *run);
   } else {
     json.member("schema_version", run::kSchemaVersion).member("source", "imported");
-    if (summary.performance) write_performance(json, *summary.performance);
+    if (summary.performance) write_trace_performance(json, *summary.performance);
   }
   json.key("trace").begin_object();
   json.key("ranks").begin_array();

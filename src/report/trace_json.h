@@ -18,6 +18,9 @@ std::string trace_json(const analysis::TraceSummary& summary,
                        const std::function<void(base::JsonWriter&)>& more = {},
                        const run::Run* run = nullptr);
 
+/// The member `performance` of what traces tell.
+void write_trace_performance(base::JsonWriter& json, const run::Performance& performance);
+
 /// What was imported into the Run file `path`.
 std::string import_json(const run::Run& run, const std::string& path);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "run/detail.h"
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
 #include "run/host_clock.h"
@@ -161,6 +162,8 @@ struct Kernel {
   int64_t start_ns = 0, duration_ns = 0;
   int64_t micro_batch = -1, chunk = -1, layer = -1;
   double flops = 0, bytes = 0, comm_bytes = 0;
+  std::string pass =
+      {};  ///< "forward", "recompute", "backward", "weight", "optimizer"; empty: unknown
 };
 
 /// What was run or simulated, as one JSON object in the contract's form ("job" of the summary).
@@ -176,11 +179,18 @@ struct Run {
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none
   std::vector<Kernel> kernels;       ///< of sampled ranks; of an imported Run its traces' events
-  std::vector<RankTrace> traces;     ///< what was imported, a trace a file
-  std::vector<WorkGraph> graphs;     ///< what was imported, a graph a file
-  std::vector<Dropped> dropped;      ///< what was left out on import
-  DeviceLog log;                     ///< recorded or imported telemetry, whole
-  std::vector<HostClock> clocks;     ///< of a recorded Run, a host each
+  /// The stretch of the step that `kernels` show; no length: all of it.
+  int64_t kernels_from_ns = 0, kernels_to_ns = 0;
+  std::vector<RankTasks> tasks;            ///< of one rank a stage, where known
+  std::vector<TelemetryBand> bands;        ///< by metric, then time; where not every GPU has rows
+  std::vector<CollectiveUse> collectives;  ///< the one with the most time first
+  std::vector<Slot> slots;                 ///< of a node's GPUs
+  std::vector<Assumption> assumptions;
+  std::vector<RankTrace> traces;             ///< what was imported, a trace a file
+  std::vector<WorkGraph> graphs;             ///< what was imported, a graph a file
+  std::vector<Dropped> dropped;              ///< what was left out on import
+  DeviceLog log;                             ///< recorded or imported telemetry, whole
+  std::vector<HostClock> clocks;             ///< of a recorded Run, a host each
   std::map<std::string, std::string> facts;  ///< of a recorded Run: "command", "host", ...
   std::optional<Study> study;                ///< many jobs instead of one; the summary is empty
   std::string limiter;                       ///< the one thing that limits the job, a sentence

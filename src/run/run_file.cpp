@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "run/detail_tables.h"
 #include "run/device_log.h"
 #include "run/graph_tables.h"
 #include "run/log_tables.h"
@@ -56,8 +57,11 @@ CREATE TABLE ranks (
 CREATE TABLE kernels (
   rank INTEGER NOT NULL, stream INTEGER NOT NULL, name TEXT NOT NULL, category TEXT NOT NULL,
   start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, micro_batch INTEGER, chunk INTEGER, layer INTEGER,
-  flops REAL NOT NULL, bytes REAL NOT NULL, comm_bytes REAL NOT NULL);
+  flops REAL NOT NULL, bytes REAL NOT NULL, comm_bytes REAL NOT NULL, pass TEXT);
 )sql";
+
+/// Facts about the stretch that `kernels` show.
+constexpr const char *kKernelsFrom = "kernels_from_ns", *kKernelsTo = "kernels_to_ns";
 
 void insert_run(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO run VALUES (?, ?)");
@@ -67,6 +71,10 @@ void insert_run(Database& db, const Run& run) {
   insert.run("interval_reasons",
              fmt::format("{}", fmt::join(run.performance.interval_reasons, "\n")));
   insert.run("job", run.job_json);
+  if (run.kernels_to_ns > 0) {
+    insert.run(kKernelsFrom, std::to_string(run.kernels_from_ns));
+    insert.run(kKernelsTo, std::to_string(run.kernels_to_ns));
+  }
   Statement insert_fact(db, "INSERT OR IGNORE INTO run VALUES (?, ?)");
   for (const auto& [key, value] : run.facts) insert_fact.run(key, value);
 }
@@ -113,12 +121,13 @@ void insert_ranks(Database& db, const Run& run) {
 }
 
 void insert_kernels(Database& db, const Run& run) {
-  Statement insert(db, "INSERT INTO kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(
+      db, "INSERT INTO kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))");
   const auto or_null = [](int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; };
   for (const Kernel& k : run.kernels)
     insert.run(k.rank, static_cast<int64_t>(k.stream), k.name, k.category, k.start_ns,
                k.duration_ns, or_null(k.micro_batch), or_null(k.chunk), or_null(k.layer), k.flops,
-               k.bytes, k.comm_bytes);
+               k.bytes, k.comm_bytes, k.pass);
 }
 
 /// Fills a new database file. Failures are recorded in the database object.
@@ -143,6 +152,7 @@ void fill(Database& db, const Run& run) {
   insert_ranks(db, run);
   insert_kernels(db, run);
   insert_power(db, run);
+  insert_detail(db, run);
   if (imported) insert_traces(db, run);
   if (imported) insert_tasks(db, run);
   if (imported) insert_graphs(db, run);
@@ -223,6 +233,10 @@ void select_run(Database& db, Run& run) {
       run.job_json = select.text(1);
     } else if (key == "interval_reasons") {
       run.performance.interval_reasons = lines_of(select.text(1));
+    } else if (key == kKernelsFrom) {
+      run.kernels_from_ns = select.integer(1);
+    } else if (key == kKernelsTo) {
+      run.kernels_to_ns = select.integer(1);
     } else if (key != "thermal_limit") {
       run.facts[key] = select.text(1);
     }
@@ -284,6 +298,7 @@ void select_ranks(Database& db, Run& run) {
 }
 
 void select_kernels(Database& db, Run& run) {
+  constexpr int kPassColumn = 12;  // a file may be older than it
   Statement select(db, "SELECT * FROM kernels ORDER BY rowid");
   const auto or_none = [&](int column) {
     return select.is_null(column) ? -1 : select.integer(column);
@@ -302,6 +317,8 @@ void select_kernels(Database& db, Run& run) {
     k.flops = select.real(9);
     k.bytes = select.real(10);
     k.comm_bytes = select.real(11);
+    if (select.columns() > kPassColumn && !select.is_null(kPassColumn))
+      k.pass = select.text(kPassColumn);
     run.kernels.push_back(std::move(k));
   }
 }
@@ -373,12 +390,14 @@ base::Result<Run> read_run(const std::string& path) {
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);
+  const bool detail_whole = select_detail(db, run);
   const bool traces_whole =
       select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);
   const bool log_whole = select_log(db, run.log);
   select_clocks(db, run.clocks);
   ERGOMETER_TRY(check_read(db, path, traces_whole, "its traces refer to what is not there"));
   ERGOMETER_TRY(check_read(db, path, log_whole, kDamagedLog));
+  ERGOMETER_TRY(check_read(db, path, detail_whole, "its tasks or bands hold what none can"));
   return run;
 }
 

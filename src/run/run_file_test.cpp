@@ -56,6 +56,18 @@ Run numbered_run() {
   run.cluster_power.bands = {{0.5, 1, 120}, {1, 2, 60}};
   run.thermal.event_shares = {{"sw_power_cap", 0.25}, {"sw_thermal_slowdown", 0.125}};
   run.thermal.limit = "power: the cap";
+  using Kind = PipelineTask::Kind;
+  run.tasks = {{0, 0, {{Kind::kForward, 0, 3, 1, 100, 200}, {Kind::kOptimizer, 0, -1, -1, 300, 9}}},
+               {8, 1, {{Kind::kBackwardWeight, 0, 0, 0, 0, 5}}}};
+  run.bands = {{Metric::kInstantPower, 50, 1.5, 2.5, 3.5, 4.5, 5.5},
+               {Metric::kSmClock, 60, 1, 2, 3, 4, 5}};
+  run.collectives = {{"tp", "all_gather", 12, 1e9, 0.5, 0.25, 240.5},
+                     {"pp", "send_recv", 3, 2, 1, 0, 0}};
+  run.slots = {{0, 0}, {0, 1}, {1, 0}};
+  run.assumptions = {{"gpu", "memory.bandwidth", "3.35 TB/s", "data sheet", "datasheet"},
+                     {"parallelism", "tp", "4", "--tp", ""}};
+  run.kernels_from_ns = 1000;
+  run.kernels_to_ns = 2000;
   run.telemetry = {{100000000, 3, 612.5, 600.25, 71, 80, 1695, 4},
                    {200000000, 3, 618.5, 601.25, 72, 81, 1680, 36}};
   run.source = "imported";
@@ -66,7 +78,7 @@ Run numbered_run() {
                        {1, 6, 7, 8, 9, 10, {}}};
   run.links = {{"nvlink", 1e12, 10.5, 20.25, 0.125}, {"nic", 2e11, 1.5, 3.5, 0.5}};
   run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}, 600, 700, 65.5, 71.5, 1695, 0.25}};
-  run.kernels = {{3, 1, "qkv", "gemm", 1234567890123, 17, 4, 5, 6, 1e12, 2e6, 3e6},
+  run.kernels = {{3, 1, "qkv", "gemm", 1234567890123, 17, 4, 5, 6, 1e12, 2e6, 3e6, "recompute"},
                  {3, 0, "wait", "wait", 99, 1, -1, -1, -1, 0, 0, 0}};
   return run;
 }
@@ -130,6 +142,59 @@ TEST_F(RunFile, PowerAndHeatAreReadBackToTheLastBit) {
   EXPECT_EQ(back->ranks[0].max_gpu_c, 71.5);
   EXPECT_EQ(back->ranks[0].mean_clock_mhz, 1695);
   EXPECT_EQ(back->ranks[0].throttled_time_fraction, 0.25);
+}
+
+TEST_F(RunFile, WhatAReportShowsIsReadBack) {
+  const run::Run run = numbered_run();
+  ASSERT_TRUE(write_run(run, path("a.run")));
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->kernels[0].pass, "recompute");
+  EXPECT_EQ(back->kernels[1].pass, "");
+  EXPECT_EQ(back->kernels_from_ns, 1000);
+  EXPECT_EQ(back->kernels_to_ns, 2000);
+  ASSERT_EQ(back->tasks.size(), 2u);
+  ASSERT_EQ(back->tasks[0].tasks.size(), 2u);
+  EXPECT_EQ(back->tasks[0].tasks[0].micro_batch, 3);
+  EXPECT_EQ(back->tasks[0].tasks[1].kind, PipelineTask::Kind::kOptimizer);
+  EXPECT_EQ(back->tasks[0].tasks[1].chunk, -1);
+  EXPECT_EQ(back->tasks[1].stage, 1);
+  ASSERT_EQ(back->bands.size(), 2u);
+  EXPECT_EQ(back->bands[0].metric, Metric::kInstantPower);
+  EXPECT_EQ(back->bands[0].p95, 4.5);
+  EXPECT_EQ(back->bands[1].time_ns, 60);
+  ASSERT_EQ(back->collectives.size(), 2u);
+  EXPECT_EQ(back->collectives[0].bus_gb_per_s, 240.5);
+  EXPECT_EQ(back->collectives[1].bus_gb_per_s, 0);
+  ASSERT_EQ(back->slots.size(), 3u);
+  EXPECT_EQ(back->slots[2].row, 1);
+  ASSERT_EQ(back->assumptions.size(), 2u);
+  EXPECT_EQ(back->assumptions[0].grade, "datasheet");
+  EXPECT_EQ(back->assumptions[1].grade, "");
+}
+
+TEST_F(RunFile, AFileFromBeforeTheTablesOfReportsReads) {
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  sql("a.run",
+      "DROP TABLE tasks; DROP TABLE telemetry_bands; DROP TABLE collectives; DROP TABLE slots;"
+      "DROP TABLE assumptions; ALTER TABLE kernels DROP COLUMN pass;"
+      "DELETE FROM run WHERE key LIKE 'kernels_%'");
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->kernels.size(), 2u);
+  EXPECT_EQ(back->kernels[0].pass, "");
+  EXPECT_EQ(back->kernels_to_ns, 0);
+  EXPECT_TRUE(back->tasks.empty() && back->bands.empty() && back->collectives.empty() &&
+              back->slots.empty() && back->assumptions.empty());
+}
+
+TEST_F(RunFile, TasksAndBandsThatNoneCanBeAreDamage) {
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  sql("a.run", "UPDATE tasks SET kind = 'dance'");
+  EXPECT_NE(read_error("a.run").find("tasks"), std::string::npos) << read_error("a.run");
+  ASSERT_TRUE(write_run(numbered_run(), path("b.run")));
+  sql("b.run", "UPDATE telemetry_bands SET metric = 'mood'");
+  EXPECT_NE(read_error("b.run").find("the Run is damaged"), std::string::npos);
 }
 
 TEST_F(RunFile, WithoutPowerThereIsNoNumberOfIt) {

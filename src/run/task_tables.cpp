@@ -1,8 +1,5 @@
 #include "run/task_tables.h"
 
-#include <algorithm>
-#include <array>
-
 namespace ergometer::run {
 namespace {
 
@@ -13,13 +10,8 @@ CREATE TABLE trace_tasks (
 CREATE TABLE trace_stages (file INTEGER PRIMARY KEY, stage INTEGER, stages INTEGER);
 )sql";
 
-/// In the order of PipelineTask::Kind.
-constexpr std::array<std::string_view, 8> kKinds = {"forward",         "backward", "backward_input",
-                                                    "backward_weight", "send",     "receive",
-                                                    "optimizer",       "other"};
-
-/// Sums of two such times stay within 64 bits; a stage is the number of a rank at most.
-constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1, kLargestStage = 100'000'000;
+/// A stage is the number of a rank at most.
+constexpr int64_t kLargestStage = 100'000'000;
 
 Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
 
@@ -33,23 +25,18 @@ RankTrace* trace_of(const Statement& row, Run& run) {
   return exists ? &run.traces[static_cast<size_t>(file)] : nullptr;
 }
 
-bool is_possible(const PipelineTask& task) {
-  return task.start_ns >= -kLargestTime && task.start_ns <= kLargestTime && task.duration_ns >= 0 &&
-         task.duration_ns <= 2 * kLargestTime && task.start_ns + task.duration_ns <= kLargestTime;
-}
-
 bool select_rows(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_tasks ORDER BY file, rowid");
   while (select.step()) {
     RankTrace* trace = trace_of(select, run);
-    const auto kind = std::find(kKinds.begin(), kKinds.end(), select.text(1));
-    const PipelineTask task{.kind = static_cast<PipelineTask::Kind>(kind - kKinds.begin()),
+    const auto kind = task_kind(select.text(1));
+    const PipelineTask task{.kind = kind.value_or(PipelineTask::Kind::kOther),
                             .step = known(select, 2),
                             .micro_batch = known(select, 3),
                             .chunk = known(select, 4),
                             .start_ns = select.integer(5),
                             .duration_ns = select.integer(6)};
-    if (trace == nullptr || kind == kKinds.end() || !is_possible(task)) return false;
+    if (trace == nullptr || !kind || !is_possible(task)) return false;
     trace->tasks.push_back(task);
   }
   return true;
@@ -78,8 +65,8 @@ void insert_tasks(Database& db, const Run& run) {
     const RankTrace& trace = run.traces[i];
     const auto file = static_cast<int64_t>(i);
     for (const PipelineTask& t : trace.tasks)
-      task.run(file, kKinds[static_cast<size_t>(t.kind)], known(t.step), known(t.micro_batch),
-               known(t.chunk), t.start_ns, t.duration_ns);
+      task.run(file, task_kind_name(t.kind), known(t.step), known(t.micro_batch), known(t.chunk),
+               t.start_ns, t.duration_ns);
     if (trace.stage >= 0 || trace.stages >= 0)
       stage.run(file, known(trace.stage), known(trace.stages));
   }

@@ -31,12 +31,12 @@ for user in CHAIN[CHAIN.index("engine"):]:
 # Slow to compile: never in a header, and each only where it is wrapped (tests may read JSON anywhere).
 HEAVY = {
     "CLI/": {"cli"},
-    "nlohmann/": {"spec", "run", "record", "validation", "report", "cli"},
+    "nlohmann/": {"spec", "run", "record", "validation", "report", "page", "cli"},
     "yaml-cpp/": {"spec"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},
     "simdjson": {"import"},
-    "zlib.h": {"import"},
+    "zlib.h": {"import", "page"},
     "httplib.h": {"record"},
     "zstd": {"import"},
     "google/protobuf": {"import"},

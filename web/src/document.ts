@@ -51,6 +51,10 @@ export interface Finding {
   /** What it costs in a step; absent where it cannot be told. */
   cost_s?: number;
   cost_j?: number;
+  /** The command that checks or tries it. */
+  check?: string;
+  /** How sure: "measured", "likely", ... */
+  confidence?: string;
 }
 
 export interface Assumption {

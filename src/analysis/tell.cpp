@@ -1,0 +1,23 @@
+#include "analysis/tell.h"
+
+#include "analysis/attribution.h"
+#include "analysis/job_findings.h"
+
+namespace ergometer::analysis {
+
+Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside) {
+  Told told;
+  told.power = analyze_telemetry(log);
+  told.job = report_job(ranks, log);
+  told.summary = summarize(ranks, std::move(beside));
+  add_job_findings(told.job, told.power, told.summary);
+  return told;
+}
+
+std::vector<RankEnergy> energy_of(const std::vector<run::RankTrace>& ranks,
+                                  const run::DeviceLog& log) {
+  const std::vector<Attribution> attributions(ranks.begin(), ranks.end());
+  return kernel_energy(ranks, attributions, log);
+}
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,75 @@
+#include "cli/report.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "cli/rank_list.h"
+#include "page/write_report.h"
+
+namespace ergometer::cli {
+namespace {
+
+/// Ranks that no Run can have are told of by the report.
+constexpr int64_t kMostRanks = 1'000'000;
+
+base::Result<page::DocumentOptions> options_of(const Arguments& arguments) {
+  page::DocumentOptions options;
+  options.title = arguments.value("title");
+  const std::string text = arguments.value("ranks");
+  options.all_ranks = text == "all";
+  if (arguments.has("ranks") && !options.all_ranks) {
+    ERGOMETER_ASSIGN(options.ranks, parse_ranks("--ranks", text, kMostRanks));
+  }
+  return options;
+}
+
+base::Result<std::vector<page::NamedRun>> read_runs(const std::vector<std::string>& paths) {
+  std::vector<page::NamedRun> runs;
+  for (const std::string& path : paths) {
+    ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
+    runs.push_back({page::name_of_file(path), std::move(run)});
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<Flag> report_flags() {
+  using Takes = Flag::Takes;
+  return {{"out", "o", Takes::kValue, "FILE.html", "output", "the page to write", {}},
+          {"title",
+           "",
+           Takes::kValue,
+           "TEXT",
+           "output",
+           "what the page is called; by default the Runs' names",
+           {}},
+          {"ranks",
+           "",
+           Takes::kValue,
+           "LIST",
+           "output",
+           "whose timelines: 0,8-11 or all; by default the first of every stage that the Run has",
+           {}}};
+}
+
+base::Result<int> run_report(const Arguments& arguments, const Console& console) {
+  const std::string out = arguments.value("out");
+  if (out.empty() && !arguments.has("json"))
+    return base::input_error(
+        "report: -o FILE.html is missing; usage: ergometer report RUN... -o FILE.html");
+  ERGOMETER_ASSIGN(const page::DocumentOptions options, options_of(arguments));
+  ERGOMETER_ASSIGN(std::vector<page::NamedRun> runs, read_runs(arguments.words));
+  if (arguments.has("json")) {
+    ERGOMETER_ASSIGN(const std::string json, page::document(runs, options));
+    console.answer(json);
+  }
+  if (out.empty()) return 0;
+  ERGOMETER_TRY(page::write_report(std::move(runs), options, out));
+  console.note(fmt::format("report written to {}", out));
+  return 0;
+}
+
+}  // namespace ergometer::cli

@@ -1,0 +1,82 @@
+#include "page/document.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/version.h"
+#include "page/comparison.h"
+#include "page/differences.h"
+#include "page/run_part.h"
+#include "page/study_part.h"
+#include "page/timeline_part.h"
+
+namespace ergometer::page {
+namespace {
+
+base::Result<void> check_studies(const std::vector<NamedRun>& runs) {
+  if (runs.size() < 2) return {};
+  for (const NamedRun& run : runs)
+    if (run.run.study)
+      return base::input_error(fmt::format(
+          "report: {} is a study, which has a page of its own; give it alone", run.name));
+  return {};
+}
+
+base::Result<void> check_ranks(const std::vector<RunView>& views, const DocumentOptions& options) {
+  for (const int64_t rank : options.ranks) {
+    std::vector<int64_t> known;
+    for (const RunView& view : views) {
+      const std::vector<int64_t> ranks = ranks_with_timeline(view);
+      known.insert(known.end(), ranks.begin(), ranks.end());
+    }
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    if (std::binary_search(known.begin(), known.end(), rank)) continue;
+    if (known.empty())
+      return base::input_error(
+          fmt::format("--ranks: {} has no timeline of any rank", views.front().named->name));
+    return base::input_error(fmt::format(
+        "--ranks: there is no timeline of rank {}; there are those of {}{}", rank,
+        fmt::join(known.begin(), known.begin() + std::min<std::ptrdiff_t>(32, std::ssize(known)),
+                  ", "),
+        known.size() > 32 ? ", ..." : ""));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string title_of(const std::vector<NamedRun>& runs, const DocumentOptions& options) {
+  if (!options.title.empty()) return options.title;
+  if (runs.size() == 1 && runs[0].run.study && !runs[0].run.study->title.empty())
+    return runs[0].run.study->title;
+  std::vector<std::string> names;
+  for (const NamedRun& run : runs) names.push_back(run.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options) {
+  ERGOMETER_TRY(check_studies(runs));
+  const bool study = runs.size() == 1 && runs[0].run.study.has_value();
+  std::vector<RunView> views;
+  if (!study)
+    for (NamedRun& run : runs) views.push_back(look_at(run));
+  ERGOMETER_TRY(check_ranks(views, options));
+  base::JsonWriter json;
+  json.begin_object().member("schema_version", run::kSchemaVersion);
+  json.member("ergometer_version", base::version()).member("title", title_of(runs, options));
+  json.key("runs").begin_array();
+  for (const RunView& view : views)
+    write_run(json, view, options.all_ranks ? ranks_with_timeline(view) : options.ranks);
+  json.end_array();
+  if (!study && runs.size() > 1) write_differences(json, runs);
+  if (!study && runs.size() == 2) write_comparison(json, runs[0].run, runs[1].run);
+  if (study) write_study(json, *runs[0].run.study);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace ergometer::page

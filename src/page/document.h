@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "run/run.h"
+
+namespace ergometer::page {
+
+struct NamedRun {
+  std::string name;  ///< what the user calls it
+  run::Run run;
+};
+
+struct DocumentOptions {
+  std::string title;           ///< empty: the Runs' names, or the study's title
+  std::vector<int64_t> ranks;  ///< whose timelines; empty: one rank a stage
+  bool all_ranks = false;      ///< those of every rank that has one
+};
+
+/// What the page is called.
+std::string title_of(const std::vector<NamedRun>& runs, const DocumentOptions& options);
+
+/// What `ergometer report` puts into the page, as JSON: the ReportDocument of web/src/document.ts.
+/// Of a study, the study; else every Run with what its traces and telemetry tell. An input error:
+/// a rank that is asked for has no timeline in any of the Runs.
+base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options);
+
+}  // namespace ergometer::page

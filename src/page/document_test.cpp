@@ -1,0 +1,209 @@
+#include "page/document.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "page/differences.h"
+#include "page/test_runs.h"
+
+namespace ergometer::page {
+namespace {
+
+using Json = nlohmann::json;
+using test::named;
+using test::small_run;
+
+Json document_of(std::vector<NamedRun> runs, const DocumentOptions& options = {}) {
+  const auto text = document(std::move(runs), options);
+  EXPECT_TRUE(text.has_value()) << (text ? "" : text.error().message);
+  return text ? Json::parse(*text) : Json();
+}
+
+std::string error_of(std::vector<NamedRun> runs, const DocumentOptions& options) {
+  const auto text = document(std::move(runs), options);
+  return text ? "" : text.error().message;
+}
+
+TEST(Document, OneRun) {
+  const Json whole = document_of({named("job")});
+  EXPECT_EQ(whole["title"], "job");
+  EXPECT_FALSE(whole.contains("comparison"));
+  EXPECT_FALSE(whole.contains("differences"));
+  const Json& run = whole["runs"][0];
+  EXPECT_EQ(run["name"], "job");
+  EXPECT_EQ(run["summary"]["performance"]["step_time_s"], 0.01);
+  EXPECT_EQ(run["ranks"]["stage"], Json({0, 0, 1, 1}));
+  EXPECT_FALSE(run["ranks"].contains("mean_power_w"));  // nothing is known of power
+  EXPECT_EQ(run["ranks"]["breakdown_s"]["exposed_all_gather"], Json({0.003, 0.003, 0.003, 0.003}));
+  EXPECT_EQ(run["chassis"], Json({{"row", {0, 0}}, {"lane", {0, 1}}, {"cooling", "liquid"}}));
+  EXPECT_EQ(run["assumptions"][1]["grade"], "datasheet");
+  EXPECT_FALSE(run["assumptions"][0].contains("grade"));
+  EXPECT_EQ(run["collectives"]["bus_gb_per_s"], Json({250}));
+  EXPECT_FALSE(run.contains("series"));
+}
+
+TEST(Document, TimelineOfOneRankAStage) {
+  const Json timeline = document_of({named("job")})["runs"][0]["timeline"];
+  EXPECT_EQ(timeline["names"], Json({"gemm_kernel [qkv]", "norm_kernel [norm]"}));
+  EXPECT_EQ(timeline["streams"], Json({"compute"}));
+  ASSERT_EQ(timeline["ranks"].size(), 2u);
+  const Json& second = timeline["ranks"][1];
+  EXPECT_EQ(second["rank"], 2);
+  EXPECT_EQ(second["node"], 1);
+  EXPECT_EQ(second["tasks"]["kind"], Json({"forward", "backward"}));
+  EXPECT_EQ(second["tasks"]["duration_us"], Json({1000, 1500}));
+  EXPECT_EQ(second["kernels"]["start_us"], Json({0.123, 1.123, 2.123}));
+  EXPECT_EQ(second["kernels"]["window_us"], Json({0, 10000}));
+  EXPECT_EQ(timeline["left_out"],
+            "2 of 4 ranks are shown, one a pipeline stage unless others were asked for");
+}
+
+TEST(Document, AWindowOfKernelsIsSaidToBeOne) {
+  run::Run run = small_run();
+  run.kernels_from_ns = 1'000;
+  run.kernels_to_ns = 5'000;
+  const Json whole = document_of({named("job", run)});
+  const Json& timeline = whole["runs"][0]["timeline"];
+  EXPECT_EQ(timeline["ranks"][0]["kernels"]["window_us"], Json({1, 5}));
+  EXPECT_NE(timeline["left_out"].get<std::string>().find("4.00 us of a step of 10.0 ms"),
+            std::string::npos)
+      << timeline["left_out"];
+  // What nothing hides is told from the whole step then: 3 of 10 ms.
+  const Json& findings = whole["runs"][0]["findings"];
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Json& f) { return f["name"] == "exposed_all_gather"; });
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ((*found)["cost_s"], 0.003);
+}
+
+TEST(Document, RanksThatAreAskedFor) {
+  DocumentOptions options;
+  options.ranks = {2};
+  EXPECT_EQ(document_of({named("job")}, options)["runs"][0]["timeline"]["ranks"].size(), 1u);
+  options.ranks = {3};
+  EXPECT_EQ(error_of({named("job")}, options),
+            "--ranks: there is no timeline of rank 3; there are those of 0, 2");
+}
+
+TEST(Document, SeveralRunsSayWhatDiffers) {
+  run::Run other = small_run();
+  other.job_json.replace(other.job_json.find("\"tp\": 2"), 7, "\"tp\": 1");
+  const Json whole = document_of({named("a"), named("b", other)});
+  EXPECT_EQ(whole["title"], "a, b");
+  EXPECT_EQ(whole["differences"], Json({{{"name", "parallelism.tp"}, {"values", {"2", "1"}}}}));
+}
+
+TEST(Differences, OrderSourcesAndWhatOnlyOneSays) {
+  const std::vector<Difference> found = differences(
+      {R"({"b": 1, "a": {"x": "same", "y": [1, 2]}, "source": "s", "a2": {"source": "p"}})",
+       R"({"a": {"x": "same", "y": [1, 3]}, "c": true, "a2": {"source": "q"}})"});
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].name, "b");
+  EXPECT_EQ(found[0].values, (std::vector<std::string>{"1", ""}));
+  EXPECT_EQ(found[1].name, "a.y");
+  EXPECT_EQ(found[1].values, (std::vector<std::string>{"[1,2]", "[1,3]"}));
+  EXPECT_EQ(found[3].name, "c");
+}
+
+TEST(Document, TelemetryOfManyGpusIsDistributed) {
+  run::Run run = small_run();
+  run.log.devices.resize(101);
+  for (size_t i = 0; i < run.log.devices.size(); ++i) {
+    run::Device& device = run.log.devices[i];
+    device.rank = static_cast<int64_t>(i);
+    const auto watts = static_cast<double>(i);
+    device.series = {
+        {run::Metric::kInstantPower, false, {{0, watts}, {1'000'000'000, watts + 100}}}};
+  }
+  const Json metric = document_of({named("job", run)})["runs"][0]["series"]["metrics"][0];
+  EXPECT_EQ(metric["name"], "power_w");
+  EXPECT_EQ(metric["gpus"].size(), 16u);
+  // Of 0 .. 100 W: the 5th percentile is 5 W.
+  EXPECT_EQ(metric["distribution"]["p5"], Json({5, 105}));
+  EXPECT_EQ(metric["distribution"]["p50"], Json({50, 150}));
+  EXPECT_EQ(metric["distribution"]["highest"], Json({100, 200}));
+  EXPECT_EQ(metric["gpus"].front()["label"], "rank 0");
+  EXPECT_EQ(metric["gpus"].back()["rank"], 100);
+}
+
+TEST(Document, Study) {
+  run::Run run;
+  run::Study study;
+  study.name = "s";
+  study.title = "A study </script>";
+  study.axes = {{"tp", {"1", "2"}}};
+  study.points.push_back({.id = "1",
+                          .family = "f",
+                          .axes = {{"tp", "1"}},
+                          .settings = {{"tp", "1"}},
+                          .status = run::PointStatus::kOk,
+                          .reason = "",
+                          .notes = {"odd"},
+                          .summary_json = R"({"performance": {"step_time_s": 0.1},
+                                              "cluster_power": {"mean_w": 2, "watts": [1, 2]}})",
+                          .values = {}});
+  study.points.push_back({.id = "2",
+                          .family = "",
+                          .axes = {},
+                          .settings = {},
+                          .status = run::PointStatus::kRefused,
+                          .reason = "why",
+                          .notes = {},
+                          .summary_json = "",
+                          .values = {}});
+  study.figures.push_back({.id = "f1",
+                           .label = "",
+                           .title = "t",
+                           .caption = "c",
+                           .panel = "",
+                           .reported = "",
+                           .kind = run::FigureKind::kHeatMap,
+                           .x = {"x", "", true, {}},
+                           .y = {"y", "s", false, {"a"}},
+                           .series = {{"l", {1, 2}, {NAN, 2}, {}, {}, {0.5, 1}, {-1, 0}}}});
+  study.findings.push_back({.id = "5a",
+                            .title = "t",
+                            .reported = "r",
+                            .source = "s",
+                            .predicted = "p",
+                            .why = "w",
+                            .agrees = run::Agreement::kInPart,
+                            .points = {0}});
+  run.study = study;
+  const Json whole = document_of({named("s", run)});
+  EXPECT_TRUE(whole["runs"].empty());
+  EXPECT_EQ(whole["title"], "A study </script>");
+  const Json& points = whole["study"]["points"];
+  EXPECT_EQ(points[0]["summary"],
+            Json({{"performance", {{"step_time_s", 0.1}}}, {"cluster_power", {{"mean_w", 2}}}}));
+  EXPECT_EQ(points[1]["status"], "refused");
+  EXPECT_FALSE(points[1].contains("summary"));
+  const Json& figure = whole["study"]["figures"][0];
+  EXPECT_EQ(figure["kind"], "heatmap");
+  EXPECT_EQ(figure["series"][0]["y"], Json({nullptr, 2}));
+  EXPECT_EQ(figure["series"][0]["point"], Json({-1, 0}));
+  EXPECT_EQ(figure["x"]["log"], true);
+  EXPECT_EQ(whole["study"]["findings"][0]["agrees"], "in part");
+  EXPECT_NE(error_of({named("s", run), named("b")}, {}).find("is a study"), std::string::npos);
+}
+
+TEST(Document, SameInputSameBytes) {
+  EXPECT_EQ(*document({named("job")}, {}), *document({named("job")}, {}));
+}
+
+// A Run of an older file, or of a recording that was cut short, may know next to nothing.
+TEST(Document, ARunThatKnowsNothing) {
+  run::Run simulated, recorded;
+  recorded.source = "recorded";
+  recorded.facts["command"] = "train";
+  const Json whole = document_of({named("a", simulated), named("b", recorded)});
+  EXPECT_FALSE(whole["runs"][0].contains("timeline"));
+  EXPECT_EQ(whole["runs"][1]["summary"]["facts"]["command"], "train");
+  EXPECT_FALSE(whole["runs"][1]["summary"].contains("performance"));
+}
+
+}  // namespace
+}  // namespace ergometer::page

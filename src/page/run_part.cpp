@@ -1,0 +1,35 @@
+#include "page/run_part.h"
+
+#include "page/timeline_part.h"
+
+namespace ergometer::page {
+namespace {
+
+using base::JsonWriter;
+
+void write_assumptions(JsonWriter& json, const std::vector<run::Assumption>& assumptions) {
+  json.key("assumptions").begin_array();
+  for (const run::Assumption& a : assumptions) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("group", a.group);
+    json.member("name", a.name).member("value", a.value).member("source", a.source);
+    if (!a.grade.empty()) json.member("grade", a.grade);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>& ranks) {
+  json.begin_object().member("name", view.named->name);
+  write_summary_part(json, view);
+  write_findings_part(json, view);
+  write_assumptions(json, view.run().assumptions);
+  write_ranks_part(json, view);
+  write_timeline(json, view, ranks);
+  write_series_part(json, view);
+  write_collectives_part(json, view);
+  json.end_object();
+}
+
+}  // namespace ergometer::page

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "page/run_view.h"
+
+namespace ergometer::page {
+
+/// A RunDocument of web/src/document.ts; `ranks`: whose timelines, empty: one rank a stage.
+void write_run(base::JsonWriter& json, const RunView& view, const std::vector<int64_t>& ranks);
+
+/// `summary`: as `simulate --json` or `analyze --json` prints it, but for tables of ranks, devices
+/// and kernels and for the cluster's power over time, which have columns of their own.
+void write_summary_part(base::JsonWriter& json, const RunView& view);
+/// `findings`: the dearest first.
+void write_findings_part(base::JsonWriter& json, const RunView& view);
+/// `ranks` and `chassis`, where known.
+void write_ranks_part(base::JsonWriter& json, const RunView& view);
+/// `collectives`, where known.
+void write_collectives_part(base::JsonWriter& json, const RunView& view);
+/// `series`, where there are any.
+void write_series_part(base::JsonWriter& json, const RunView& view);
+
+}  // namespace ergometer::page

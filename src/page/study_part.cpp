@@ -1,0 +1,128 @@
+#include "page/study_part.h"
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "page/columns.h"
+
+namespace ergometer::page {
+namespace {
+
+using base::JsonWriter;
+using Json = nlohmann::ordered_json;
+
+std::string_view to_word(run::PointStatus status) {
+  switch (status) {
+    case run::PointStatus::kOk: return "ok";
+    case run::PointStatus::kDoesNotFit: return "does-not-fit";
+    case run::PointStatus::kRefused: return "refused";
+  }
+  return "refused";
+}
+
+std::string_view to_word(run::FigureKind kind) {
+  constexpr std::array<std::string_view, 5> kWords = {"line", "bar", "stack", "scatter", "heatmap"};
+  return kWords.at(static_cast<size_t>(kind));
+}
+
+std::string_view to_word(run::Agreement agreement) {
+  constexpr std::array<std::string_view, 3> kWords = {"yes", "in part", "no"};
+  return kWords.at(static_cast<size_t>(agreement));
+}
+
+void write_texts(JsonWriter& json, std::string_view name,
+                 const std::map<std::string, std::string>& texts) {
+  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  for (const auto& [key, value] : texts) json.member(key, value);
+  json.end_object();
+}
+
+/// Empty: the text is no JSON object.
+std::string without_long_arrays(const std::string& summary_json) {
+  Json summary = Json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
+  if (!summary.is_object()) return "";
+  if (const auto cluster = summary.find("cluster_power");
+      cluster != summary.end() && cluster->is_object())
+    cluster->erase("watts");
+  summary.erase("ranks");
+  return summary.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void write_point(JsonWriter& json, const run::StudyPoint& point) {
+  json.begin_object().member("id", point.id);
+  if (!point.family.empty()) json.member("family", point.family);
+  write_texts(json, "axes", point.axes);
+  json.member("status", to_word(point.status));
+  if (!point.reason.empty()) json.member("reason", point.reason);
+  if (!point.notes.empty()) column(json, "notes", point.notes);
+  write_texts(json, "settings", point.settings);
+  if (const std::string summary = without_long_arrays(point.summary_json); !summary.empty())
+    json.key("summary").raw(summary);
+  json.end_object();
+}
+
+void write_axis(JsonWriter& json, std::string_view name, const run::FigureAxis& axis) {
+  json.key(name).begin_object(JsonWriter::Layout::kOneLine).member("title", axis.title);
+  if (!axis.unit.empty()) json.member("unit", axis.unit);
+  if (axis.logarithmic) json.member("log", true);
+  if (!axis.categories.empty()) column(json, "categories", axis.categories);
+  json.end_object();
+}
+
+void write_series(JsonWriter& json, const run::FigureSeries& series) {
+  json.begin_object().member("label", series.label);
+  column(json, "x", series.x);
+  column(json, "y", series.y);
+  if (!series.low.empty()) column(json, "low", series.low);
+  if (!series.high.empty()) column(json, "high", series.high);
+  if (!series.value.empty()) column(json, "value", series.value);
+  if (!series.point.empty()) column(json, "point", series.point);
+  json.end_object();
+}
+
+void write_figure(JsonWriter& json, const run::Figure& figure) {
+  json.begin_object().member("id", figure.id).member("label", figure.label);
+  json.member("title", figure.title).member("caption", figure.caption);
+  json.member("kind", to_word(figure.kind));
+  write_axis(json, "x", figure.x);
+  write_axis(json, "y", figure.y);
+  json.key("series").begin_array();
+  for (const run::FigureSeries& series : figure.series) write_series(json, series);
+  json.end_array();
+  if (!figure.reported.empty()) json.member("reported", figure.reported);
+  if (!figure.panel.empty()) json.member("panel", figure.panel);
+  json.end_object();
+}
+
+void write_finding(JsonWriter& json, const run::StudyFinding& finding) {
+  json.begin_object().member("id", finding.id).member("title", finding.title);
+  json.member("reported", finding.reported).member("source", finding.source);
+  json.member("predicted", finding.predicted).member("agrees", to_word(finding.agrees));
+  json.member("why", finding.why);
+  if (!finding.points.empty()) column(json, "points", finding.points);
+  json.end_object();
+}
+
+}  // namespace
+
+void write_study(JsonWriter& json, const run::Study& study) {
+  json.key("study").begin_object().member("name", study.name).member("title", study.title);
+  json.member("question", study.question).key("axes").begin_array();
+  for (const run::StudyAxis& axis : study.axes) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("name", axis.name);
+    column(json, "values", axis.labels);
+    json.end_object();
+  }
+  json.end_array().key("points").begin_array();
+  for (const run::StudyPoint& point : study.points) write_point(json, point);
+  json.end_array().key("figures").begin_array();
+  for (const run::Figure& figure : study.figures) write_figure(json, figure);
+  json.end_array().key("findings").begin_array();
+  for (const run::StudyFinding& finding : study.findings) write_finding(json, finding);
+  json.end_array().end_object();
+}
+
+}  // namespace ergometer::page

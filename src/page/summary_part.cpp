@@ -1,0 +1,74 @@
+#include <algorithm>
+
+#include "page/run_part.h"
+#include "report/summary_json.h"
+#include "report/telemetry_json.h"
+#include "report/trace_json.h"
+
+namespace ergometer::page {
+namespace {
+
+using base::JsonWriter;
+
+void write_recorded_links(JsonWriter& json, const RunView& view, double steps) {
+  if (view.told.job.links.empty()) return;
+  json.key("links").begin_array();
+  for (const analysis::LinkUse& link : view.told.job.links) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("kind", link.kind);
+    json.member("direction", link.direction).member("devices", link.devices);
+    json.member("bytes", link.bytes);
+    if (steps > 0) json.member("bytes_per_step", link.bytes / steps);
+    json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
+    if (link.utilization) json.member("utilization", *link.utilization);
+    if (link.saturated_fraction) json.member("saturated_fraction", *link.saturated_fraction);
+    json.member("partial", link.partial).end_object();
+  }
+  json.end_array();
+}
+
+double marked_steps(const analysis::TraceSummary& summary) {
+  double steps = 0;
+  for (const analysis::RankSummary& rank : summary.ranks)
+    steps = std::max(steps, static_cast<double>(rank.steps.count));
+  return steps;
+}
+
+void write_texts(JsonWriter& json, const RunView& view) {
+  const run::Run& run = view.run();
+  if (!run.facts.empty()) {
+    json.key("facts").begin_object();
+    for (const auto& [name, value] : run.facts) json.member(name, value);
+    json.end_object();
+  }
+  if (!view.log.notes.empty()) {
+    json.key("notes").begin_array();
+    for (const std::string& note : view.log.notes) json.value(note);
+    json.end_array();
+  }
+}
+
+/// As far as traces and telemetry tell it.
+void write_recorded(JsonWriter& json, const RunView& view) {
+  const run::Run& run = view.run();
+  const analysis::Told& told = view.told;
+  json.member("schema_version", run::kSchemaVersion).member("source", run.source);
+  if (told.summary.performance) report::write_trace_performance(json, *told.summary.performance);
+  report::write_power_summary(json, told.power);
+  write_recorded_links(json, view, marked_steps(told.summary));
+  if (!run.limiter.empty()) json.member("limiter", run.limiter);
+  if (!run.job_json.empty()) json.key("job").raw(run.job_json);
+  write_texts(json, view);
+}
+
+}  // namespace
+
+void write_summary_part(JsonWriter& json, const RunView& view) {
+  json.key("summary").begin_object();
+  if (view.simulated)
+    report::write_summary(json, view.run(), report::PowerOverTime::kLeaveOut);
+  else
+    write_recorded(json, view);
+  json.end_object();
+}
+
+}  // namespace ergometer::page

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "page/run_view.h"
+
+namespace ergometer::page {
+
+/// Texts by number, in the order in which they came up.
+class TextTable {
+ public:
+  int64_t number(std::string_view text);
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::map<std::string, int64_t, std::less<>> numbers_;
+  std::vector<std::string> texts_;
+};
+
+/// One kernel or wait; texts are numbers of `TimelineRows`' tables.
+struct KernelRow {
+  int64_t stream = 0, name = 0, category = 0;
+  int64_t start_ns = 0, duration_ns = 0, micro_batch = -1, layer = -1;
+};
+
+struct RankRows {
+  int64_t rank = 0, stage = 0;
+  std::vector<run::PipelineTask> tasks;
+  std::vector<KernelRow> kernels;  ///< in order of time
+};
+
+/// Timelines of ranks, from one zero on.
+struct TimelineRows {
+  TextTable names, categories, streams;
+  std::vector<RankRows> ranks;
+  int64_t from_ns = 0, to_ns = 0;  ///< the stretch whose kernels are there
+  bool whole = true;               ///< that is all of the step, or of the recording
+};
+
+TimelineRows timeline_rows(const RunView& view, const std::vector<int64_t>& ranks);
+
+/// Leaves `most` kernels at most: those of the longest stretch from `from_ns` on that has no more.
+void keep_stretch(TimelineRows& rows, size_t most);
+
+}  // namespace ergometer::page

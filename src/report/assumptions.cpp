@@ -1,0 +1,64 @@
+#include "report/assumptions.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "report/explain.h"
+#include "report/format.h"
+#include "report/job_json.h"
+
+namespace ergometer::report {
+namespace {
+
+using run::Assumption;
+
+void add_settings(const spec::Job& job, std::vector<Assumption>& all) {
+  for (const Explanation& group : explain_settings(job).inputs)
+    for (const Explanation& setting : group.inputs)
+      all.push_back({group.name, setting.name, setting.text, setting.source, {}});
+}
+
+std::string value_of(const base::Parameter& parameter) {
+  // Energies of a byte or an operation are smaller than any prefix in use.
+  constexpr double kSmall = 1e-6;
+  if (parameter.unit.empty()) return fmt::format("{:.6g}", parameter.value);
+  if (parameter.unit != "s" && parameter.value != 0 && std::abs(parameter.value) < kSmall)
+    return fmt::format("{:.4g} {}", parameter.value, parameter.unit);
+  return format_quantity(parameter.value, parameter.unit);
+}
+
+bool is_of_other_cooling(std::string_view name, std::string_view cooling) {
+  constexpr std::string_view kCooling = "cooling.";
+  return name.starts_with(kCooling) &&
+         !name.substr(kCooling.size()).starts_with(fmt::format("{}.", cooling));
+}
+
+void add_parameters(const char* group, const base::ParameterSet& parameters,
+                    std::string_view cooling, std::vector<Assumption>& all) {
+  for (const auto& [name, parameter] : parameters.all())
+    if (!is_of_other_cooling(name, cooling))
+      all.push_back({group, name, value_of(parameter), parameter.source,
+                     std::string(base::to_string(parameter.grade))});
+}
+
+}  // namespace
+
+std::vector<Assumption> assumptions(const spec::Job& job) {
+  std::vector<Assumption> all;
+  add_settings(job, all);
+  if (!job.model.source.empty())
+    all.push_back({"model", "architecture", job.model.architecture, job.model.source, {}});
+  const spec::Node& node = job.cluster.node;
+  const std::string_view cooling = to_word(job.conditions.cooling);
+  add_parameters("gpu", node.gpu.parameters, cooling, all);
+  add_parameters("node", node.parameters, cooling, all);
+  add_parameters("fabric", job.cluster.fabric.parameters, cooling, all);
+  add_parameters("software", job.software.parameters, cooling, all);
+  return all;
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,34 @@
+#include "run/detail.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ergometer::run {
+namespace {
+
+/// In the order of PipelineTask::Kind.
+constexpr std::array<std::string_view, 8> kKinds = {"forward",         "backward", "backward_input",
+                                                    "backward_weight", "send",     "receive",
+                                                    "optimizer",       "other"};
+
+/// Sums of two such times stay within 64 bits.
+constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;
+
+}  // namespace
+
+std::string_view task_kind_name(PipelineTask::Kind kind) {
+  return kKinds[static_cast<size_t>(kind)];
+}
+
+std::optional<PipelineTask::Kind> task_kind(std::string_view name) {
+  const auto found = std::find(kKinds.begin(), kKinds.end(), name);
+  if (found == kKinds.end()) return std::nullopt;
+  return static_cast<PipelineTask::Kind>(found - kKinds.begin());
+}
+
+bool is_possible(const PipelineTask& task) {
+  return task.start_ns >= -kLargestTime && task.start_ns <= kLargestTime && task.duration_ns >= 0 &&
+         task.duration_ns <= 2 * kLargestTime && task.start_ns + task.duration_ns <= kLargestTime;
+}
+
+}  // namespace ergometer::run

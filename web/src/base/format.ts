@@ -1,0 +1,61 @@
+/** Numbers as people read them. Units are those of the document; "1" is a share shown in percent. */
+const kPrefixes: [number, string][] = [
+  [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"],
+];
+const kWithPrefix = new Set(["s", "W", "J", "B", "B/s", "FLOP/s", "W/s", "Hz"]);
+
+/** Three digits that count, no exponent: 8.33, 60.6, 505. */
+export function digits(value: number, count = 3): string {
+  if (value === 0) return "0";
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  return value.toLocaleString("en", { minimumFractionDigits: 0, maximumFractionDigits: Math.max(0, Math.min(12, count - 1 - size)) });
+}
+
+function prefixed(value: number, unit: string): string {
+  if (value === 0) return `0 ${unit}`;
+  const size = Math.abs(value) * (1 + 1e-12);
+  const [factor, prefix] = kPrefixes.find(([least]) => size >= least) ?? [1e-9, "n"];
+  return `${digits(value / factor)} ${prefix}${unit}`;
+}
+
+/** "8.33 s", "505 kJ", "60.1 GiB", "43.1 %", "62,927 tokens/s". */
+export function quantity(value: number | null | undefined, unit = ""): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value < 0) return `−${quantity(-value, unit)}`;
+  if (unit === "1") return `${(100 * value).toFixed(1)} %`;
+  if (unit === "bytes") return bytes(value);
+  if (unit === "°C" || unit === "K") return `${value.toFixed(1)} ${unit}`;
+  if (unit === "tokens/s" || unit === "MHz" || unit === "") {
+    const shown = Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : digits(value);
+    return unit === "" ? shown : `${shown} ${unit}`;
+  }
+  return kWithPrefix.has(unit) ? prefixed(value, unit) : `${digits(value)} ${unit}`;
+}
+
+/** Memory in binary units, as GPUs are sold and nvidia-smi counts. */
+export function bytes(value: number): string {
+  const units: [number, string][] = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
+  const [factor, unit] = units.find(([least]) => Math.abs(value) >= least) ?? [1, "B"];
+  return `${digits(value / factor)} ${unit}`;
+}
+
+/** "+12.5 %", "−3.0 %"; of a change from `from` to `to`. */
+export function change(from: number, to: number): string {
+  if (from === to) return "same";
+  if (from === 0) return "new";
+  return signed((to - from) / Math.abs(from), "1");
+}
+
+export function signed(value: number, unit: string): string {
+  return `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
+}
+
+/** "exposed_all_gather" is "exposed all-gather". */
+const kWords: Record<string, string> = {
+  exposed_all_reduce: "all-reduce", exposed_all_gather: "all-gather", exposed_reduce_scatter: "reduce-scatter",
+  exposed_all_to_all: "all-to-all", exposed_send_recv: "send/recv", send_recv: "send/recv",
+  backward_weight: "backward (weights)", gpu_c: "GPU temperature", nics: "NICs", gpus: "GPUs", hbm: "HBM", cpu: "CPU", dram: "DRAM",
+};
+export const words = (name: string): string => kWords[name] ?? name.replaceAll("_", " ");
+
+export const plural = (count: number, word: string): string => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;

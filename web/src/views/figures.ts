@@ -1,0 +1,80 @@
+import type { Figure, StudyDocument } from "../document";
+import { h } from "../base/dom";
+import { quantity, words } from "../base/format";
+import { bars, stackHeight } from "../charts/bars";
+import { heatmap, rangeCells } from "../charts/heatmap";
+import { plot, rangeY, tokenOf, type PointLinks } from "../charts/plot";
+import { legend } from "../parts/legend";
+import { picture } from "../parts/picture";
+import type { Cell, TableData } from "../parts/table";
+import { pointHref, pointTitle } from "./study_parts";
+
+const labelOf = (text: string): string => words(text);
+
+function tableOf(figure: Figure, study: StudyDocument): TableData {
+  const place = (x: number): Cell => figure.x.categories?.[x] ?? x;
+  const numeric = !figure.x.categories;
+  const heat = figure.kind === "heatmap";
+  const intervals = figure.series.some((series) => series.low && series.high);
+  return {
+    columns: [{ title: "series" }, numeric ? { title: figure.x.title, unit: figure.x.unit ?? "" } : { title: figure.x.title }, ...(heat ? [{ title: figure.y.title }] : []),
+      { title: heat ? "value" : figure.y.title, unit: figure.y.unit ?? "" }, ...(intervals ? [{ title: "low", unit: figure.y.unit ?? "" }, { title: "high", unit: figure.y.unit ?? "" }] : []), { title: "point" }],
+    rows: figure.series.flatMap((series) => series.x.map((x, i): Cell[] => {
+      const point = series.point?.[i] ?? -1;
+      return [labelOf(series.label), place(x), ...(heat ? [figure.y.categories?.[series.y[i] ?? -1] ?? null] : []), (heat ? series.value?.[i] : series.y[i]) ?? null,
+        ...(intervals ? [series.low?.[i] ?? null, series.high?.[i] ?? null] : []), study.points[point]?.id ?? null];
+    })),
+  };
+}
+
+function summaryOf(figure: Figure): string {
+  const unit = figure.y.unit ?? "";
+  const heat = figure.kind === "heatmap";
+  const told = figure.series.slice(0, 12).map((series) => {
+    const known = (heat ? (series.value ?? []) : series.y).flatMap((value, i) => (value === null ? [] : [{ value, i }]));
+    if (known.length === 0) return `${labelOf(series.label)}: no values`;
+    const place = (i: number): string => `${figure.x.categories?.[series.x[i]!] ?? quantity(series.x[i], figure.x.unit ?? "")}${heat ? `, ${figure.y.categories?.[series.y[i] ?? -1] ?? ""}` : ""}`;
+    const low = known.reduce((a, b) => (b.value < a.value ? b : a));
+    const high = known.reduce((a, b) => (b.value > a.value ? b : a));
+    return `${labelOf(series.label)}: from ${quantity(low.value, unit)} at ${place(low.i)} to ${quantity(high.value, unit)} at ${place(high.i)}`;
+  });
+  return `${figure.y.title} by ${figure.x.title}. ${told.join("; ")}.${figure.series.length > 12 ? ` And ${figure.series.length - 12} more series.` : ""}`;
+}
+
+function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
+  switch (figure.kind) {
+    case "heatmap": return heatmap(figure, width, rangeCells(panels), links);
+    case "stack": return bars(figure, width, stackHeight(panels), links);
+    case "bar": return bars(figure, width, rangeY(panels), links);
+    default: return plot(figure, width, rangeY(panels), links);
+  }
+}
+
+/** One figure with its panels side by side on the same axes. */
+function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
+  const first = panels[0]!;
+  const links: PointLinks = { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) };
+  const entries = new Map(panels.flatMap((panel) => panel.series.map((series, i) => [series.label, tokenOf(series, i)] as const)));
+  const heading = [first.label, first.title].filter(Boolean).join(": ");
+  const same = panels.every((panel) => panel.title === first.title);
+  const above = [first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
+    entries.size > 1 && first.kind !== "heatmap" ? legend([...entries].map(([title, token]) => ({ title: labelOf(title), token }))) : null];
+  const drawing = (panel: Figure) => ({ active: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
+    draw: (host: HTMLElement, width: number) => host.replaceChildren(draw(panel, width, panels, links)) });
+  const id = `at-figure-${first.id}`;
+  if (panels.length === 1) {
+    const wide = (first.x.categories?.length ?? 0) * first.series.length > 60;
+    return h("article", { class: wide ? "figure wide" : "figure", id }, picture({ title: first.panel ? `${heading}, ${first.panel}` : heading, note: first.caption, before: above, ...drawing(first) }));
+  }
+  return h("article", { class: "figure wide", id }, h("h3", {}, heading), first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
+    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...drawing(panel) }))));
+}
+
+/** Figures of one id belong together, in the document's order. */
+export function grouped(figures: Figure[]): Figure[][] {
+  const groups = new Map<string, Figure[]>();
+  for (const figure of figures) groups.set(figure.id, [...(groups.get(figure.id) ?? []), figure]);
+  return [...groups.values()];
+}
+
+export const figuresView = (study: StudyDocument): HTMLElement => h("div", { class: "figures" }, ...grouped(study.figures).map((panels) => figureView(panels, study)));

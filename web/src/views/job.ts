@@ -1,0 +1,55 @@
+import type { RunDocument } from "../document";
+import { h } from "../base/dom";
+import { quantity, words } from "../base/format";
+import { seriesToken } from "../base/theme";
+import { stackedBars } from "../charts/stacks";
+import { legend } from "../parts/legend";
+import { picture } from "../parts/picture";
+import { assumptionsView } from "./assumptions";
+import { breakdownView } from "./breakdown";
+import { findingsView } from "./findings";
+import { headline, inWords } from "./headline";
+import { linksView } from "./links";
+import { machineView } from "./machine";
+import { memoryView } from "./memory";
+import { jobLine, numberIn, partsOf } from "./metrics";
+import { seriesView } from "./series";
+import type { Section } from "./sections";
+import { timelineView } from "./timeline";
+
+const kSources: Record<string, string> = { simulated: "predicted", recorded: "recorded", imported: "imported from traces" };
+
+/** What the watts go into: of a GPU, and of a node at its plug. */
+function powerParts(run: RunDocument): HTMLElement | null {
+  const rows = ([["gpu_parts_w", "one GPU, mean"], ["node_parts_w", "one node, at the plug"]] as const).flatMap(([name, title]) => {
+    const parts = partsOf(run.summary.power?.[name]);
+    return parts.length > 0 ? [{ title, parts }] : [];
+  });
+  if (rows.length === 0) return null;
+  return h("div", {}, ...rows.map(({ title, parts }) => picture({
+    title: `Where the power goes: ${title}`, summary: inWords(parts, "W"),
+    table: { columns: [{ title: "part" }, { title: "power", unit: "W" }], rows: parts.map(([name, value]) => [words(name), value]) },
+    draw: (host, width) => host.replaceChildren(legend(parts.map(([name], i) => ({ title: words(name), token: seriesToken(i) }))),
+      stackedBars([{ label: title, parts: parts.map(([name, value], i) => ({ title: words(name), token: seriesToken(i), value })) }], width, { unit: "W" })),
+  })));
+}
+
+/** Everything that is known of one job, what matters first. */
+export function jobSections(run: RunDocument): Section[] {
+  const { summary } = run;
+  const kind = kSources[summary.source] ?? summary.source;
+  const section = (id: string, title: string, content: HTMLElement | null, heading = title): Section[] => (content ? [{ id, title, heading, content }] : []);
+  const power = powerParts(run);
+  const over = run.series ? seriesView(run.series, run.chassis, `series-${run.name}`) : null;
+  return [
+    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, `${jobLine(summary)} · ${kind}`), headline(summary)), run.name),
+    ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
+    ...section("step", "The step", breakdownView(summary, run.ranks)),
+    ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline) : null),
+    ...section("memory", "Memory", memoryView(summary)),
+    ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
+    ...section("power", "Power and heat", over || power ? h("div", {}, over, power) : null, "Power, temperature and clocks"),
+    ...section("machine", "GPUs", machineView(run), `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
+    ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
+  ];
+}

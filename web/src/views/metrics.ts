@@ -1,0 +1,84 @@
+import type { Summary } from "../document";
+
+/** A number of the summary that is shown, compared and put on axes. */
+export interface Metric {
+  group: "performance" | "memory" | "power" | "thermal";
+  name: string;
+  title: string;
+  unit: string;
+  better: "lower" | "higher" | "neither";
+}
+
+const m = (group: Metric["group"], name: string, title: string, unit: string, better: Metric["better"]): Metric => ({ group, name, title, unit, better });
+
+export const kMetrics: Metric[] = [
+  m("performance", "step_time_s", "step time", "s", "lower"),
+  m("performance", "tokens_per_s", "throughput", "tokens/s", "higher"),
+  m("performance", "tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", "higher"),
+  m("performance", "mfu", "MFU", "1", "higher"),
+  m("performance", "hfu", "HFU", "1", "neither"),
+  m("performance", "model_tflops_per_gpu", "model TFLOP/s per GPU", "TFLOP/s", "higher"),
+  m("performance", "pipeline_bubble_fraction", "pipeline bubble", "1", "lower"),
+  m("memory", "peak_bytes", "peak memory", "bytes", "lower"),
+  m("memory", "capacity_bytes", "memory capacity", "bytes", "neither"),
+  m("power", "mean_w_per_gpu", "power per GPU", "W", "neither"),
+  m("power", "peak_w_per_gpu", "peak power per GPU", "W", "lower"),
+  m("power", "cluster_mean_w", "cluster power", "W", "lower"),
+  m("power", "cluster_peak_w", "cluster peak power", "W", "lower"),
+  m("power", "energy_j_per_step", "energy per step", "J", "lower"),
+  m("power", "tokens_per_j", "tokens per joule", "tokens/J", "higher"),
+  m("thermal", "mean_gpu_c", "mean GPU temperature", "°C", "lower"),
+  m("thermal", "max_gpu_c", "hottest GPU", "°C", "lower"),
+  m("thermal", "spread_c", "temperature spread", "K", "lower"),
+  m("thermal", "mean_clock_mhz", "mean clock", "MHz", "higher"),
+  m("thermal", "throttled_time_fraction", "throttled time", "1", "lower"),
+];
+
+export const metricOf = (name: string): Metric | undefined => kMetrics.find((metric) => metric.name === name);
+
+/** A number of the summary; undefined where nothing is known of it. */
+export function numberIn(summary: Summary | undefined, group: string, name: string): number | undefined {
+  const value = (summary?.[group] as Record<string, unknown> | undefined)?.[name];
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+export const valueOf = (summary: Summary | undefined, metric: Metric): number | undefined => numberIn(summary, metric.group, metric.name);
+
+/** The 90 % interval. Rates of a step have that of the step time, turned round. */
+export function intervalOf(summary: Summary, metric: Metric): [number, number] | undefined {
+  const [low, high] = [numberIn(summary, metric.group, `${metric.name}_low`), numberIn(summary, metric.group, `${metric.name}_high`)];
+  if (low !== undefined && high !== undefined) return [low, high];
+  const rates = ["tokens_per_s", "tokens_per_s_per_gpu", "mfu", "hfu", "model_tflops_per_gpu"];
+  const [value, step] = [valueOf(summary, metric), numberIn(summary, "performance", "step_time_s")];
+  const [fast, slow] = [numberIn(summary, "performance", "step_time_s_low"), numberIn(summary, "performance", "step_time_s_high")];
+  if (!rates.includes(metric.name) || value === undefined || step === undefined || !fast || !slow) return undefined;
+  return [(value * step) / slow, (value * step) / fast];
+}
+
+/** A part of a record of numbers, in its own order, zeros left out. */
+export function partsOf(record: unknown): [string, number][] {
+  if (typeof record !== "object" || record === null) return [];
+  return Object.entries(record).filter((entry): entry is [string, number] => typeof entry[1] === "number" && entry[1] > 0);
+}
+
+/** Settings with dotted names: { parallelism: { tp: 4 } } is "parallelism.tp" = "4". */
+export function flattened(value: unknown, prefix = ""): [string, string][] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value)) return value.length > 0 ? [[prefix, value.map((item) => (typeof item === "object" ? JSON.stringify(item) : String(item))).join(", ")]] : [];
+  if (typeof value !== "object") return [[prefix, String(value)]];
+  return Object.entries(value).flatMap(([name, inner]) => flattened(inner, prefix ? `${prefix}.${name}` : name));
+}
+
+/** "llama3-70b on 64 x H200 · TP 4, PP 4, DP 4 · micro batch 1, global batch 128". */
+export function jobLine(summary: Summary): string {
+  const job = (summary.job ?? {}) as Record<string, Record<string, unknown> | undefined>;
+  const { model, cluster, parallelism: p, training: t } = job;
+  const parts: string[] = [];
+  if (model?.name) parts.push(String(model.name));
+  if (cluster?.gpus) parts.push(`${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU")}`);
+  if (p) {
+    const sizes = ["tp", "cp", "pp", "vpp", "ep", "dp"].filter((name) => Number(p[name] ?? 1) > 1).map((name) => `${name.toUpperCase()} ${String(p[name])}`);
+    if (sizes.length > 0) parts.push(sizes.join(", "));
+  }
+  if (t?.global_batch_size) parts.push(`micro batch ${String(t.micro_batch_size)}, global batch ${String(t.global_batch_size)}, sequence ${Number(t.seq_length).toLocaleString("en")}, ${String(t.precision)}`);
+  return parts.join(" · ");
+}

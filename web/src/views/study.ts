@@ -1,0 +1,104 @@
+import type { StudyDocument, StudyFinding, StudyPoint } from "../document";
+import { h } from "../base/dom";
+import { plural } from "../base/format";
+import { table, type Cell, type Column } from "../parts/table";
+import { figuresView, grouped } from "./figures";
+import { frontierView } from "./frontier";
+import { jobSections } from "./job";
+import { kMetrics, valueOf } from "./metrics";
+import type { Section } from "./sections";
+import { kStatus, pointHref, pointKey, pointName } from "./study_parts";
+
+const kAgrees: Record<StudyFinding["agrees"], [string, string]> = { yes: ["agrees", "good"], "in part": ["in part", "fair"], no: ["disagrees", "bad"] };
+
+/** What others saw beside what we predict; filtered by whether the two agree. */
+function findingsTable(study: StudyDocument): HTMLElement {
+  const counts = Object.entries(kAgrees).map(([key, [title, mark]]) => ({ key, title, mark, count: study.findings.filter((finding) => finding.agrees === key).length }));
+  const list = h("div", { class: "verdicts" });
+  let wanted = "";
+  const card = (finding: StudyFinding): HTMLElement => {
+    const [title, mark] = kAgrees[finding.agrees];
+    const points = (finding.points ?? []).slice(0, 8).flatMap((index) => {
+      const point = study.points[index];
+      return point ? [h("a", { href: pointHref(study, index) }, pointName(study, point))] : [];
+    });
+    return h("article", { class: "verdict-card", "data-agrees": finding.agrees }, h("h3", {}, h("span", { class: `badge ${mark}` }, title), " ", finding.title),
+      h("dl", {}, h("div", {}, h("dt", {}, "reported"), h("dd", {}, finding.reported, " ", h("span", { class: "muted" }, `(${finding.source})`))),
+        h("div", {}, h("dt", {}, "predicted"), h("dd", {}, finding.predicted)), h("div", {}, h("dt", {}, "why"), h("dd", {}, finding.why))),
+      points.length > 0 ? h("p", { class: "points" }, "Rests on ", ...points.flatMap((link, i) => (i > 0 ? [", ", link] : [link])),
+        finding.points!.length > 8 ? ` and ${finding.points!.length - 8} more` : "") : null);
+  };
+  const show = (): void => list.replaceChildren(...study.findings.filter((finding) => wanted === "" || finding.agrees === wanted).map(card));
+  const buttons = [{ key: "", title: "all", mark: "", count: study.findings.length }, ...counts].map(({ key, title, count }) => {
+    const button: HTMLButtonElement = h("button", { type: "button", class: "filter", "aria-pressed": String(key === ""), click: () => {
+      wanted = key;
+      for (const one of buttons) one.setAttribute("aria-pressed", String(one === button));
+      show();
+    } }, `${title} ${count}`);
+    return button;
+  });
+  show();
+  const rows = study.findings.map((finding): Cell[] => [finding.title, finding.agrees, finding.reported, finding.predicted, finding.why, finding.source]);
+  return h("div", { class: "block" }, h("div", { class: "filters", role: "group", "aria-label": "Findings by agreement" }, ...buttons), list,
+    h("details", {}, h("summary", {}, "As a table"), table("Findings", { columns: [{ title: "finding", wide: true }, { title: "agrees", facet: true }, { title: "reported", wide: true }, { title: "predicted", wide: true }, { title: "why", wide: true }, { title: "source" }], rows }, { rows: "findings", filter: true })));
+}
+
+const kColumns = ["step_time_s", "tokens_per_s_per_gpu", "mfu", "peak_bytes", "mean_w_per_gpu", "energy_j_per_step", "tokens_per_j", "max_gpu_c", "throttled_time_fraction", "pipeline_bubble_fraction"];
+
+function pointsTable(study: StudyDocument): HTMLElement {
+  const metrics = kMetrics.filter((metric) => kColumns.includes(metric.name) && study.points.some((point) => valueOf(point.summary, metric) !== undefined));
+  const families = new Set(study.points.map((point) => point.family ?? "")).size > 1;
+  const noted = study.points.some((point) => point.reason || point.notes?.length);
+  const columns: Column[] = [{ title: "point" }, ...(families ? [{ title: "family", facet: true }] : []), ...study.axes.map((axis) => ({ title: axis.name, facet: axis.values.length <= 24 })),
+    { title: "status", facet: true }, ...metrics.map((metric) => ({ title: metric.title, unit: metric.unit })), ...(noted ? [{ title: "notes", wide: true }] : [])];
+  const index = new Map<Cell[], number>();
+  const rows = study.points.map((point, i): Cell[] => {
+    const row: Cell[] = [point.id, ...(families ? [point.family ?? ""] : []), ...study.axes.map((axis) => point.axes[axis.name] ?? ""), kStatus[point.status],
+      ...metrics.map((metric) => (point.status === "ok" ? (valueOf(point.summary, metric) ?? null) : null)), ...(noted ? [[point.reason ?? "", ...(point.notes ?? [])].filter(Boolean).join("; ")] : [])];
+    index.set(row, i);
+    return row;
+  });
+  return h("div", { class: "block" }, table("Points", { columns, rows }, { filter: true, rows: "points", limit: 60, href: (row) => pointHref(study, index.get(row) ?? -1),
+    mark: (value) => (value === kStatus.refused || value === kStatus["does-not-fit"] ? "bad" : undefined) }));
+}
+
+export function studySections(study: StudyDocument): Section[] {
+  const groups = grouped(study.figures);
+  const counted = (status: StudyPoint["status"]): number => study.points.filter((point) => point.status === status).length;
+  const frontier = frontierView(study);
+  const overview = h("div", {}, h("p", { class: "verdict" }, study.question),
+    h("p", { class: "note" }, `${plural(study.points.length, "point")}: ${counted("ok")} ran, ${counted("does-not-fit")} do not fit in memory, ${counted("refused")} cannot run. Axes: ${study.axes.map((axis) => `${axis.name} (${axis.values.length})`).join(", ")}. Every mark, bar and row leads to its job.`));
+  return [
+    { id: "overview", title: "Overview", heading: study.title, content: overview },
+    ...(study.findings.length > 0 ? [{ id: "findings", title: "Findings", heading: "What others saw, what we predict", content: findingsTable(study) }] : []),
+    ...(groups.length > 0 ? [{ id: "figures", title: "Figures", heading: "Figures", content: figuresView(study),
+      inner: groups.map((panels) => ({ id: `figure-${panels[0]!.id}`, title: panels[0]!.label || panels[0]!.title })) }] : []),
+    ...(frontier ? [{ id: "frontier", title: "Frontier", heading: "Frontier", content: frontier }] : []),
+    { id: "points", title: "Points", heading: "All points", content: pointsTable(study) },
+  ];
+}
+
+/** The job behind a point, as far as its summary tells; a row that could not run says why. */
+export function pointSections(study: StudyDocument, key: string): Section[] | undefined {
+  const at = study.points.findIndex((point) => pointKey(point) === key);
+  const point = study.points[at];
+  if (!point) return undefined;
+  const step = (by: number, title: string): HTMLElement | null => {
+    const href = pointHref(study, at + by);
+    return href ? h("a", { href, class: "quiet" }, title) : null;
+  };
+  const bar = h("p", { class: "way" }, h("a", { href: "#study&at=points" }, `‹ ${study.title}`), " ", step(-1, "previous point"), " ", step(1, "next point"));
+  const lines = [point.reason, ...(point.notes ?? [])].filter((line): line is string => Boolean(line));
+  const told = h("div", {}, bar, point.status === "ok" ? null : h("p", { class: "verdict bad" }, h("b", {}, `${kStatus[point.status]}: `), point.reason ?? ""),
+    lines.length > 0 && point.status === "ok" ? h("ul", { class: "notes" }, ...lines.map((line) => h("li", {}, line))) : null);
+  const name = pointName(study, point);
+  const heading = name === point.id ? point.id : `${point.id} (${name})`;
+  const settings = Object.entries(point.settings).map(([setting, value]) => ({ group: "study", name: setting, value, source: study.name }));
+  if (!point.summary) {
+    const rows = settings.map((one): Cell[] => [one.name, one.value]);
+    return [{ id: "overview", title: "Overview", heading, content: h("div", {}, told, table("Settings", { columns: [{ title: "setting" }, { title: "value" }], rows }, { rows: "settings" })) }];
+  }
+  const sections = jobSections({ name: heading, summary: point.summary, findings: [], assumptions: settings });
+  sections[0]!.content.prepend(told);
+  return sections;
+}

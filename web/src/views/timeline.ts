@@ -1,0 +1,166 @@
+import type { Timeline } from "../document";
+import { h } from "../base/dom";
+import { plural, quantity, words } from "../base/format";
+import { kindToken } from "../base/theme";
+import { legend } from "../parts/legend";
+import { picture, redraw } from "../parts/picture";
+import { canvasIn, SvgSurface } from "../parts/surface";
+import type { Cell, TableData } from "../parts/table";
+import { hideTip, showTip } from "../parts/tip";
+import { heightOf, labelWidth, lanesOf, TimelinePainter, type Window } from "./timeline_paint";
+
+/** What part of the step is seen; zooming keeps a place where it is. */
+class View {
+  from = 0;
+  to: number;
+  constructor(readonly end: number) {
+    this.to = end;
+  }
+  zoom(factor: number, around: number): void {
+    const span = Math.min(this.end, Math.max(2, (this.to - this.from) * factor));
+    const place = (around - this.from) / (this.to - this.from);
+    this.set(around - place * span, around + (1 - place) * span);
+  }
+  pan(by: number): void {
+    this.set(this.from + by, this.to + by);
+  }
+  set(from: number, to: number): void {
+    const span = Math.min(this.end, to - from);
+    this.from = Math.min(Math.max(0, from), this.end - span);
+    this.to = this.from + span;
+  }
+  get window(): Window {
+    return { from: this.from, to: this.to };
+  }
+}
+
+function tableOf(timeline: Timeline): TableData {
+  const rows = timeline.ranks.flatMap((rank) => (rank.tasks?.kind ?? []).map((kind, i): Cell[] => {
+    const t = rank.tasks!;
+    return [rank.rank, rank.stage, words(kind), t.micro_batch[i]!, t.start_us[i]! / 1e6, t.duration_us[i]! / 1e6];
+  }));
+  return { columns: [{ title: "rank", unit: "" }, { title: "stage", unit: "" }, { title: "pass", facet: true }, { title: "micro batch", unit: "" },
+    { title: "start", unit: "s" }, { title: "duration", unit: "s" }], rows };
+}
+
+function summaryOf(timeline: Timeline): string {
+  const busy = timeline.ranks.filter((rank) => rank.tasks).map((rank) => {
+    const sum = rank.tasks!.duration_us.reduce((total, value) => total + value, 0) / 1e6;
+    return `rank ${rank.rank} of stage ${rank.stage} is busy ${quantity(sum, "s")} (${quantity(sum / timeline.step_s, "1")})`;
+  });
+  return `A step of ${quantity(timeline.step_s, "s")}: ${busy.join(", ")}.`;
+}
+
+/** Who does what when: passes of micro batches, and kernels where the report holds them. */
+export function timelineView(timeline: Timeline): HTMLElement | null {
+  if (timeline.ranks.length === 0) return null;
+  const lanes = lanesOf(timeline);
+  const painter = new TimelinePainter(timeline, lanes);
+  const ends = timeline.ranks.flatMap((rank) => rank.tasks?.start_us.map((start, i) => start + rank.tasks!.duration_us[i]!) ?? []);
+  const view = new View(ends.reduce((most, end) => Math.max(most, end), timeline.step_s * 1e6));
+  const shown = h("span", { class: "count", role: "status" });
+  let stage: HTMLElement | undefined;
+  const again = (): void => {
+    shown.textContent = `${quantity(view.from / 1e6, "s")} to ${quantity(view.to / 1e6, "s")}`;
+    if (stage) redraw(stage);
+  };
+  const middle = (): number => (view.from + view.to) / 2;
+  const act = (change: () => void) => (): void => { change(); again(); };
+  const button = (name: string, label: string, change: () => void): HTMLElement => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, click: act(change) }, name);
+  const controls = [shown, button("−", "Zoom out", () => view.zoom(2, middle())), button("+", "Zoom in", () => view.zoom(0.5, middle())),
+    button("◂", "Earlier", () => view.pan((view.from - view.to) / 4)), button("▸", "Later", () => view.pan((view.to - view.from) / 4)),
+    button("All", "All of the step", () => view.set(0, view.end))];
+
+  const draw = (host: HTMLElement, width: number): void => {
+    if (!host.querySelector("canvas")) {
+      canvasIn(host, width, heightOf(lanes));
+      stage = host;
+      listen(host, painter, view, again);
+      host.querySelector("canvas")!.before(legend(kindsOf(timeline)));
+    }
+    const { surface } = canvasIn(host, width, heightOf(lanes));
+    painter.paint(surface, width, view.window);
+  };
+  again();
+  return picture({
+    title: "Timeline of a step", controls, active: true,
+    note: `${plural(timeline.ranks.length, "rank")}; numbers are micro batches, gaps are waiting. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Left out: ${timeline.left_out}.` : ""}`,
+    summary: summaryOf(timeline), table: () => tableOf(timeline), draw,
+    svg: (width) => {
+      const surface = new SvgSurface(width, heightOf(lanes));
+      painter.paint(surface, width, view.window);
+      return surface.element;
+    },
+  });
+}
+
+function kindsOf(timeline: Timeline): { title: string; token: ReturnType<typeof kindToken> }[] {
+  const tasks = new Set(timeline.ranks.flatMap((rank) => rank.tasks?.kind ?? []));
+  const kernels = timeline.ranks.some((rank) => rank.kernels) ? timeline.categories : [];
+  return [...tasks, ...kernels.filter((name) => !tasks.has(name))].map((name) => ({ title: words(name), token: kindToken(name) }));
+}
+
+/** Wheel (once the picture has the focus, so that the page can be scrolled over it), drag, pinch, keys. */
+function listen(host: HTMLElement, painter: TimelinePainter, view: View, again: () => void): void {
+  const canvas = host.querySelector("canvas")!;
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "Timeline: plus and minus zoom, arrow keys move, Home shows all");
+  canvas.classList.add("movable");
+  const width = (): number => canvas.clientWidth;
+  const place = (clientX: number): number => clientX - canvas.getBoundingClientRect().left;
+  const timeAt = (x: number): number => view.from + ((x - labelWidth(width())) / (width() - labelWidth(width()))) * (view.to - view.from);
+  const scale = (): number => (view.to - view.from) / (width() - labelWidth(width()));
+  canvas.addEventListener("wheel", (event) => {
+    if (document.activeElement !== canvas && !event.ctrlKey) return;
+    event.preventDefault();
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) view.pan(event.deltaX * scale());
+    else view.zoom(Math.exp(event.deltaY * 0.0025), timeAt(Math.max(labelWidth(width()), place(event.clientX))));
+    again();
+  }, { passive: false });
+  const fingers = new Map<number, number>();
+  canvas.addEventListener("pointerdown", (event) => {
+    fingers.set(event.pointerId, event.clientX);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  const lift = (event: PointerEvent): void => void fingers.delete(event.pointerId);
+  canvas.addEventListener("pointerup", lift);
+  canvas.addEventListener("pointercancel", lift);
+  canvas.addEventListener("pointermove", (event) => {
+    const before = fingers.get(event.pointerId);
+    if (before === undefined) return hover(event);
+    hideTip();
+    const other = [...fingers].find(([id]) => id !== event.pointerId)?.[1];
+    if (other === undefined) view.pan((before - event.clientX) * scale());
+    else view.zoom(Math.abs(before - other) / Math.max(1, Math.abs(event.clientX - other)), timeAt(place((event.clientX + other) / 2)));
+    fingers.set(event.pointerId, event.clientX);
+    again();
+  });
+  const hover = (event: PointerEvent): void => {
+    const found = painter.find(place(event.clientX), event.clientY - canvas.getBoundingClientRect().top, width(), view.window);
+    if (found) showTip(event.clientX, event.clientY, found.title, found.lines);
+    else hideTip();
+  };
+  canvas.addEventListener("pointerleave", hideTip);
+  canvas.addEventListener("dblclick", (event) => {
+    const found = painter.find(place(event.clientX), event.clientY - canvas.getBoundingClientRect().top, width(), view.window);
+    if (!found || found.to <= found.from) return;
+    const margin = (found.to - found.from) * 0.1;
+    view.set(found.from - margin, found.to + margin);
+    again();
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const span = view.to - view.from;
+    const middle = (view.from + view.to) / 2;
+    const keys: Record<string, () => void> = {
+      "+": () => view.zoom(0.5, middle), "=": () => view.zoom(0.5, middle), w: () => view.zoom(0.5, middle), "-": () => view.zoom(2, middle), s: () => view.zoom(2, middle),
+      ArrowLeft: () => view.pan(-span / 8), a: () => view.pan(-span / 8), ArrowRight: () => view.pan(span / 8), d: () => view.pan(span / 8),
+      Home: () => view.set(0, view.end), "0": () => view.set(0, view.end),
+    };
+    const act = event.ctrlKey || event.metaKey ? undefined : keys[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+    again();
+  });
+}

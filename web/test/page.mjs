@@ -1,0 +1,40 @@
+// What every test of the page needs: documents, pages holding them, Debian's Chromium.
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { deflateSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const folder = mkdtempSync(join(tmpdir(), 'ergometer-page-'));
+
+export const fixture = (name) => JSON.parse(readFileSync(join(root, 'test', 'fixtures', `${name}.json`), 'utf8'));
+
+/** The built page with a document in it, as the program makes it; returns its address. */
+export function pageWith(report, name) {
+  const data = deflateSync(Buffer.from(JSON.stringify(report))).toString('base64');
+  const file = join(folder, `${name}.html`);
+  writeFileSync(file, readFileSync(join(root, 'dist', 'report.html'), 'utf8').replace('<!--ERGOMETER-DATA-->', data));
+  return pathToFileURL(file).href;
+}
+
+export async function openBrowser() {
+  const program = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}
+
+/** Opens an address without a network and waits for the first picture; `page.problems` fills with what goes wrong. */
+export async function open(browser, address, { width = 1440, height = 900, dark = false } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', offline: true, acceptDownloads: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(8000);
+  page.problems = [];
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) page.problems.push(message.text()); });
+  page.on('pageerror', (error) => page.problems.push(String(error)));
+  page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) page.problems.push(`asks the network for ${request.url()}`); });
+  await page.goto(address);
+  await page.waitForSelector('main h1');
+  await page.waitForFunction(() => performance.getEntriesByName('first-picture').length > 0);
+  return page;
+}
