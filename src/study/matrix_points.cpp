@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 
 #include "spec/matrix.h"
 #include "study/change.h"
@@ -25,9 +27,28 @@ bool applies(const Correction& correction, const spec::MatrixRow& row, const Poi
   return correction.where->number(lookup).value_or(0) != 0;
 }
 
+/// The last folder of a path: "mixtral-8x7b" of ".../mixtral-8x7b/mixtral-8x22b_1_mbs1.yaml".
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().filename().string();
+}
+
+/// A copy that lies in another model's folder has its original's name.
+std::string id_of(const spec::MatrixRow& row) {
+  if (!has_defect(row, "stray-copy-of-other-model")) return row.config_id;
+  return fmt::format("{} in {}", row.config_id, folder_of(row.yaml));
+}
+
+/// Rows that are called the same are numbered.
+void number_names(std::vector<Point>& points) {
+  std::map<std::pair<std::string, std::string>, int> seen;
+  for (Point& point : points)
+    if (const int count = ++seen[{point.family, point.id}]; count > 1)
+      point.id += fmt::format(" #{}", count);
+}
+
 Point point_of(const spec::MatrixRow& row, const Definition& definition) {
   Point point;
-  point.id = row.config_id;
+  point.id = id_of(row);
   point.family = row.family;
   point.settings = row.settings;
   point.notes = row.notes;
@@ -53,6 +74,7 @@ base::Result<std::vector<Point>> matrix_points(const Definition& definition) {
   if (definition.rows.empty()) return points;
   ERGOMETER_ASSIGN(const std::vector<spec::MatrixRow> rows, spec::read_matrix(definition.rows));
   for (const spec::MatrixRow& row : rows) points.push_back(point_of(row, definition));
+  number_names(points);
   return points;
 }
 
