@@ -27,9 +27,18 @@ std::vector<std::string> differing(const run::StudyPoint& a, const run::StudyPoi
   return {names.begin(), names.end()};
 }
 
+/// The resolved job, the last member of the summary: the same whatever words led to it.
+std::string_view job_of(const run::StudyPoint& point) {
+  const size_t at = point.summary_json.rfind("\n  \"job\": ");
+  return at == std::string::npos ? std::string_view()
+                                 : std::string_view(point.summary_json).substr(at);
+}
+
 std::string note(const run::StudyPoint& point, const run::StudyPoint& first) {
   const std::vector<std::string> names = differing(point, first);
-  if (names.empty()) return fmt::format("the same job as {}", name_of(first));
+  const std::string_view job = job_of(point);
+  if (names.empty() || (!job.empty() && job == job_of(first)))
+    return fmt::format("the same job as {}", name_of(first));
   return fmt::format("the same result as {}: {} {} no effect here", name_of(first),
                      fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
 }

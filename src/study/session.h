@@ -21,8 +21,8 @@ base::Result<Shard> parse_shard(const std::string& text);
 
 struct SessionOptions {
   size_t threads = 1;
-  Shard shard;
-  std::string out;  ///< the Run file; empty: none
+  Shard shard = {};
+  std::string out = {};  ///< the Run file; empty: none
   /// Once, before the first point: how many there are to predict, how many former runs finished.
   std::function<void(size_t missing, size_t finished)> begin = {};
   std::function<void()> advance = {};  ///< after every point
