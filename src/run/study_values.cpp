@@ -1,0 +1,42 @@
+#include "run/study_values.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ergometer::run {
+namespace {
+
+using Json = nlohmann::json;
+using Values = std::map<std::string, double>;
+
+void add_members(const Json& object, const std::string& prefix, Values& values) {
+  for (const auto& [name, member] : object.items()) {
+    if (member.is_number()) values[prefix + name] = member.get<double>();
+    if (member.is_boolean()) values[prefix + name] = member.get<bool>() ? 1 : 0;
+    if (member.is_object()) add_members(member, prefix + name + '.', values);
+  }
+}
+
+void add_links(const Json& links, Values& values) {
+  if (!links.is_array()) return;
+  for (const Json& link : links) {
+    if (!link.is_object()) continue;
+    const auto kind = link.find("kind");
+    if (kind == link.end() || !kind->is_string()) continue;
+    add_members(link, "links." + kind->get<std::string>() + '.', values);
+  }
+}
+
+}  // namespace
+
+std::map<std::string, double> study_values(const std::string& summary_json) {
+  Values values;
+  const Json summary = Json::parse(summary_json, nullptr, false);
+  if (!summary.is_object()) return values;
+  for (const char* group : {"performance", "memory", "power", "thermal", "cluster_power"})
+    if (const auto found = summary.find(group); found != summary.end() && found->is_object())
+      add_members(*found, std::string(group) + '.', values);
+  if (const auto links = summary.find("links"); links != summary.end()) add_links(*links, values);
+  return values;
+}
+
+}  // namespace ergometer::run

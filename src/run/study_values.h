@@ -1,0 +1,14 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace ergometer::run {
+
+/// The numbers of a summary document (`simulate --json`) under their names in the Run file's
+/// `summary` table: "performance.step_time_s", "memory.fits" (0 or 1). Links stand under their
+/// kind, "links.nic.utilization", the parts of what is drawn under theirs,
+/// "power.gpu_parts_w.hbm". The job, lists and texts are left out. Empty when it is no JSON.
+std::map<std::string, double> study_values(const std::string& summary_json);
+
+}  // namespace ergometer::run

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/study.h"
+#include "spec/settings.h"
+
+namespace ergometer::study {
+
+/// One job of a study before anything is known about it.
+struct Point {
+  std::string id, family;                   ///< as in run::StudyPoint
+  std::map<std::string, std::string> axes;  ///< label by axis
+  spec::Settings settings;
+  std::optional<std::string> refusal;  ///< why it is not a job at all; it is not tried then
+  std::vector<std::string> notes;
+  std::string source = {};  ///< the file it comes from, of a matrix' row
+};
+
+/// The point as it stands in a study before it was predicted: refused, without a reason.
+run::StudyPoint described(const Point& point);
+
+/// Predicts one point, with power and heat in the steady state unless its settings say otherwise.
+/// What cannot run is a point with its reason, not an error.
+run::StudyPoint predict(const Point& point);
+
+struct PredictOptions {
+  size_t threads = 1;
+  /// Called after every point from whichever thread has it, one call at a time.
+  std::function<void(size_t index, const run::StudyPoint&)> done = {};
+  /// Asked before every point from any thread; once true, what is left stays as it is.
+  std::function<bool()> stop = {};
+};
+
+/// All points, in their order; the same whatever the number of threads.
+std::vector<run::StudyPoint> predict(const std::vector<Point>& points,
+                                     const PredictOptions& options);
+
+}  // namespace ergometer::study
