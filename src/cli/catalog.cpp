@@ -66,7 +66,7 @@ std::string model_line(const CatalogEntry& entry) {
 /// What the entry is, in a line: counted for models, the file's first comment for the rest.
 std::string one_line(const CatalogEntry& entry) {
   if (entry.kind == CatalogKind::kModel) return model_line(entry);
-  if (entry.kind == CatalogKind::kStudy || entry.kind == CatalogKind::kTable)
+  if (entry.path.ends_with(".csv"))
     return fmt::format("{} rows", std::count(entry.text.begin(), entry.text.end(), '\n') - 1);
   if (!entry.text.starts_with("# ")) return "";
   const size_t end = entry.text.find('\n');

@@ -27,8 +27,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer simulate job.yaml --tp 8 --trace step.json --trace-ranks 0,8\n"
      "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
      "MODEL", 0, 1, simulate_flags, run_simulate},
-    {"sweep", "Predict every row of a study, one line each", "sweep STUDY|FILE.csv [options]",
-     "  ergometer sweep charllm\n"
+    {"sweep", "Predict every job of a study: axes, constraints, figures",
+     "sweep STUDY|STUDY.yaml|FILE.csv [options]",
+     "  ergometer sweep charllm --out charllm.run\n"
+     "  ergometer sweep my-study.yaml --list\n"
+     "  ergometer sweep my-study.yaml --out my-study.run --shard 1/4\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
      "STUDY", 1, 1, sweep_flags, run_sweep},
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
@@ -71,10 +74,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},
-    {"merge", "Join what several nodes recorded of one job, on one clock",
+    {"merge", "Join what several nodes recorded of one job, or the shards of one study",
      "merge FILE|FOLDER... --out FILE",
      "  ergometer merge node01.run node02.run --out job.run\n"
-     "  ergometer merge node*.run traces/ --out job.run --reference node01\n",
+     "  ergometer merge node*.run traces/ --out job.run --reference node01\n"
+     "  ergometer merge study-1.run study-2.run --out study.run\n",
      "FILE", 1, 65536, merge_flags, run_merge},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",

@@ -1,10 +1,17 @@
 #include "cli/merge.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
 #include "analysis/merge_runs.h"
+#include "base/json_writer.h"
 #include "cli/analyze.h"
 #include "cli/terminal.h"
 #include "report/merge_report.h"
 #include "run/run.h"
+#include "study/output.h"
 
 namespace ergometer::cli {
 namespace {
@@ -17,6 +24,29 @@ base::Result<analysis::RunPart> read_part(const std::string& path, const Argumen
   }
   ERGOMETER_ASSIGN(run::Run run, read_recorded({path}, arguments, console));
   return analysis::RunPart{path, std::move(run)};
+}
+
+/// Shards of a study become the study; nothing when no file is a study's.
+base::Result<std::optional<run::Run>> merged_study(const std::vector<analysis::RunPart>& parts) {
+  const auto is_study = [](const analysis::RunPart& part) { return part.run.study.has_value(); };
+  if (std::none_of(parts.begin(), parts.end(), is_study)) return std::nullopt;
+  std::vector<run::Run> shards;
+  std::vector<std::string> files;
+  for (const analysis::RunPart& part : parts) {
+    shards.push_back(part.run);
+    files.push_back(part.file);
+  }
+  return study::merge_shards(std::move(shards), files);
+}
+
+std::string study_answer(const run::Run& run, const std::string& out, bool as_json) {
+  const std::string counts = study::count_text(*run.study);
+  if (!as_json) return fmt::format("{}\n{}\nRun written to {}\n", run.study->title, counts, out);
+  base::JsonWriter json;
+  json.begin_object().member("schema_version", run::kSchemaVersion).member("out", out);
+  json.member("study", run.study->name).member("summary", counts);
+  json.member("points", run.study->points.size()).end_object();
+  return json.take();
 }
 
 }  // namespace
@@ -42,6 +72,12 @@ base::Result<int> run_merge(const Arguments& arguments, const Console& console) 
   for (const std::string& path : arguments.words) {
     ERGOMETER_ASSIGN(analysis::RunPart part, read_part(path, arguments, console));
     parts.push_back(std::move(part));
+  }
+  ERGOMETER_ASSIGN(const std::optional<run::Run> whole, merged_study(parts));
+  if (whole) {
+    ERGOMETER_TRY(run::write_run(*whole, out));
+    console.answer(study_answer(*whole, out, arguments.has("json")));
+    return 0;
   }
   ERGOMETER_ASSIGN(const analysis::MergedRun merged,
                    analysis::merge_runs(std::move(parts), arguments.value("reference")));

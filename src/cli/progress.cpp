@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 
 namespace ergometer::cli {
@@ -23,8 +25,7 @@ Progress::Progress(const Console& console, std::string what, size_t total)
 
 Progress::~Progress() {
   if (stream_ == nullptr) return;
-  fmt::print(stream_, "\r{:{}}\r", "",
-             what_.size() + kWidth + 2 * fmt::formatted_size("{}", total_) + 7);
+  fmt::print(stream_, "\r{:{}}\r", "", drawn_width_);
   std::fflush(stream_);
 }
 
@@ -38,10 +39,20 @@ void Progress::advance() {
   draw();
 }
 
-void Progress::draw() const {
+void Progress::draw() {
   const size_t full = kWidth * done_ / total_;
-  fmt::print(stream_, "\r{} [{:#<{}}{:.<{}}] {} / {}", what_, "", full, "", kWidth - full, done_,
-             total_);
+  std::string line =
+      fmt::format("{} [{:#<{}}{:.<{}}] {} / {}", what_, "", full, "", kWidth - full, done_, total_);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (done_ > 0 && seconds > 0) {
+    const double rate = static_cast<double>(done_) / seconds;
+    line += fmt::format(", {:.3g}/s, {} left", rate,
+                        base::format_seconds(static_cast<double>(total_ - done_) / rate));
+  }
+  // What a longer line left behind is wiped.
+  fmt::print(stream_, "\r{:<{}}", line, std::max(drawn_width_, line.size()));
+  drawn_width_ = std::max(drawn_width_, line.size());
   std::fflush(stream_);
 }
 

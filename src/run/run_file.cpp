@@ -15,6 +15,7 @@
 #include "run/power_tables.h"
 #include "run/run.h"
 #include "run/sqlite.h"
+#include "run/study_tables.h"
 #include "run/summary_fields.h"
 #include "run/task_tables.h"
 #include "run/trace_tables.h"
@@ -136,6 +137,7 @@ void fill(Database& db, const Run& run) {
   if (imported) create_graph_tables(db);
   const bool log = has_log(run.log) || !run.clocks.empty() || run.source == "recorded";
   if (log) create_log_tables(db);
+  if (run.study) create_study_tables(db);
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
@@ -147,6 +149,7 @@ void fill(Database& db, const Run& run) {
   if (imported) insert_tasks(db, run);
   if (imported) insert_graphs(db, run);
   if (log) insert_log(db, run);
+  if (run.study) insert_study(db, *run.study);
   db.execute("COMMIT");
 }
 
@@ -377,8 +380,10 @@ base::Result<Run> read_run(const std::string& path) {
       select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);
   const bool log_whole = select_log(db, run.log);
   select_clocks(db, run.clocks);
+  const bool study_whole = select_study(db, run);
   ERGOMETER_TRY(check_read(db, path, traces_whole, "its traces refer to what is not there"));
   ERGOMETER_TRY(check_read(db, path, log_whole, kDamagedLog));
+  ERGOMETER_TRY(check_read(db, path, study_whole, "its study are not what a study writes"));
   return run;
 }
 

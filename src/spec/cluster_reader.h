@@ -33,5 +33,8 @@ base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::Pa
 /// of catalog/cooling or an inline mapping in that form. Neither is required.
 base::Result<void> read_coolings(YamlMap& map, Node& node);
 base::Result<Fabric> read_fabric(YamlMap& map);
+/// A cluster that is another one (`extends`: a name, a file, a mapping in any form) but for a few
+/// numbers. `depth` counts how many such lie in each other.
+base::Result<Cluster> extended_cluster(YamlMap& map, int depth);
 
 }  // namespace ergometer::spec

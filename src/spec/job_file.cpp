@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -32,10 +33,12 @@ std::string relocated(const std::string& text, CatalogKind kind, const std::stri
 
 class JobFileReader {
  public:
-  explicit JobFileReader(const std::string& file) : file_(file) {}
+  explicit JobFileReader(const std::string& file, std::span<const std::string_view> skip = {})
+      : file_(file), skip_(skip) {}
 
   void read(YamlMap& map, const std::string& prefix) {
     for (const YamlMap::Item& item : map.items()) {
+      if (std::find(skip_.begin(), skip_.end(), item.key) != skip_.end()) continue;
       if (prefix.empty() && item.is_map && is_group(item.key)) {
         if (auto inner = map.map(item.key)) read(*inner, item.key + ".");
       } else {
@@ -60,11 +63,7 @@ class JobFileReader {
       return map.refuse_at(item.line, item.key,
                            fmt::format("stands here a second time; the first is {} ({})",
                                        first->origin.key, first->origin.text));
-    std::string text = item.value;
-    if (info->name == "model") text = relocated(text, CatalogKind::kModel, file_);
-    if (info->name == "cluster") text = relocated(text, CatalogKind::kCluster, file_);
-    if (info->name == "software") text = relocated(text, CatalogKind::kSoftware, file_);
-    settings.set(info->name, std::move(text),
+    settings.set(info->name, relocated_value(*info, item.value, file_),
                  Origin{fmt::format("{}:{}", file_, item.line), prefix + item.key});
   }
 
@@ -82,9 +81,24 @@ class JobFileReader {
   }
 
   const std::string& file_;
+  std::span<const std::string_view> skip_;
 };
 
 }  // namespace
+
+std::string relocated_value(const SettingInfo& setting, std::string text, const std::string& file) {
+  if (setting.name == "model") return relocated(text, CatalogKind::kModel, file);
+  if (setting.name == "cluster") return relocated(text, CatalogKind::kCluster, file);
+  if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
+  return text;
+}
+
+Settings read_settings(YamlMap& map, const std::string& file,
+                       std::span<const std::string_view> skip) {
+  JobFileReader reader(file, skip);
+  reader.read(map, "");
+  return std::move(reader.settings);
+}
 
 base::Result<Settings> read_job_file(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));

@@ -162,22 +162,24 @@ std::optional<std::string> wrong_dimensions(const CsvTable& table, size_t row) {
   return std::nullopt;
 }
 
-/// The first contradiction between the row's files.
-std::optional<std::string> refusal_of(const CsvTable& table, size_t row) {
+/// The contradictions between the row's files, the gravest first.
+std::vector<std::string> contradictions_of(const CsvTable& table, size_t row) {
   const auto cell = [&](std::string_view column) { return table.cell(row, column); };
+  std::vector<std::string> found;
   if (cell("dir_model") != cell("model"))
-    return fmt::format("a configuration of {} lies in the folder of {} (stray-copy-of-other-model)",
-                       cell("model"), cell("dir_model"));
-  if (const auto wrong = wrong_dimensions(table, row)) return wrong;
+    found.push_back(
+        fmt::format("a configuration of {} lies in the folder of {} (stray-copy-of-other-model)",
+                    cell("model"), cell("dir_model")));
+  if (auto wrong = wrong_dimensions(table, row)) found.push_back(*std::move(wrong));
   if (cell("cfg_path_in_sh") != folder_of(cell("yaml")))
-    return fmt::format(
+    found.push_back(fmt::format(
         "the job script starts the configuration in {}, not this one (sh-uses-other-config-dir)",
-        cell("cfg_path_in_sh"));
+        cell("cfg_path_in_sh")));
   if (cell("trainer_num_nodes") != cell("nodes"))
-    return fmt::format(
+    found.push_back(fmt::format(
         "trainer.num_nodes = {}, but the job script allocates {} nodes (trainer.num_nodes!=sbatch)",
-        cell("trainer_num_nodes"), cell("nodes"));
-  return std::nullopt;
+        cell("trainer_num_nodes"), cell("nodes")));
+  return found;
 }
 
 /// Overlap that is switched on (variant 1xxxx) and changes nothing.
@@ -234,7 +236,8 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
     result.yaml = table.cell(row, "yaml");
     for (const std::string_view flag : split(table.cell(row, "flags"), '|'))
       if (!flag.empty()) result.flags.emplace_back(flag);
-    result.refusal = refusal_of(table, row);
+    result.contradictions = contradictions_of(table, row);
+    if (!result.contradictions.empty()) result.refusal = result.contradictions.front();
     std::vector<std::string> ignored;
     ERGOMETER_ASSIGN(result.settings,
                      settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));

@@ -23,6 +23,8 @@ struct MatrixRow {
   /// Why the row is not a job at all although its settings may make one: files that contradict each
   /// other.
   std::optional<std::string> refusal;
+  /// All of them, the refusal first; each ends in its name in parentheses, "(wrong-model-dims)".
+  std::vector<std::string> contradictions;
   /// What is odd but does not stand in the way: overlap that changes nothing, swapped labels,
   /// shared folders.
   std::vector<std::string> notes;

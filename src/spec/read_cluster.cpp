@@ -178,6 +178,7 @@ Result<Fabric> read_fabric(YamlMap& map) {
 
 Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(yaml, file));
+  if (map.has("extends")) return extended_cluster(map, 0);
   const bool describes_node = map.has("gpu") || map.has("gpus") || map.has("intra");
   if (map.has("node") || !describes_node) return parse_full_cluster(map);
   ERGOMETER_ASSIGN(Cluster cluster, cluster_of_node(map));

@@ -13,6 +13,8 @@
 
 namespace ergometer::spec {
 
+class YamlMap;
+
 enum class SettingKind {
   kInteger,
   kReal,
@@ -92,12 +94,19 @@ base::Result<Settings> parse_megatron_arguments(const std::string& text, const s
 base::Result<Settings> parse_nemo(const std::string& text, const std::string& file,
                                   std::vector<std::string>& ignored);
 
+/// The settings of a mapping inside another file, in a job file's form. What is wrong is kept in
+/// the mapping; keys in `skip` are left to others.
+Settings read_settings(YamlMap& map, const std::string& file,
+                       std::span<const std::string_view> skip = {});
+/// As a job file would hold it: paths of models and clusters start from the folder of `file`.
+std::string relocated_value(const SettingInfo& setting, std::string text, const std::string& file);
+
 /// Reads model and cluster, fills defaults, checks everything against everything, and computes dp.
 base::Result<Job> resolve(const Settings& settings);
 
-/// The same in two steps, for whoever tries many layouts of one job: `read_job` fills everything and
-/// leaves sizes unchecked against each other; `check_job` says what `resolve` would say against a
-/// job whose fields were then set to other values. `settings`: those the job was read from.
+/// The same in two steps, for whoever tries many layouts of one job: `read_job` fills everything
+/// and leaves sizes unchecked against each other; `check_job` says what `resolve` would say against
+/// a job whose fields were then set to other values. `settings`: those the job was read from.
 base::Result<Job> read_job(const Settings& settings);
 base::Result<void> check_job(const Settings& settings, const Job& job);
 

@@ -54,6 +54,20 @@ nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
   return text;
 }
 
+/// A scalar as it stands, scalars joined by commas, anything else as inline JSON.
+std::string value_text(const YAML::Node& node) {
+  if (node.IsScalar()) return node.Scalar();
+  const bool words = node.IsSequence() && std::all_of(node.begin(), node.end(),
+                                                      [](const auto& i) { return i.IsScalar(); });
+  if (words) {
+    std::string text;
+    for (const auto& item : node) text += (text.empty() ? "" : ",") + item.Scalar();
+    return text;
+  }
+  int budget = 100'000;
+  return to_json(node, 0, budget).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::optional<base::Grade> grade_of(std::string_view word) {
   for (const base::Grade grade : {base::Grade::kDatasheet, base::Grade::kMeasured,
                                   base::Grade::kFitted, base::Grade::kAssumed})
@@ -276,23 +290,27 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) {
 
 std::vector<YamlMap::Item> YamlMap::items() {
   std::vector<Item> list;
-  for (const Entry& entry : *entries_) {
-    if (entry.value.IsNull()) continue;
-    int budget = 100'000;
-    const bool is_list_of_words =
-        entry.value.IsSequence() && std::all_of(entry.value.begin(), entry.value.end(),
-                                                [](const auto& item) { return item.IsScalar(); });
-    std::string value;
-    if (entry.value.IsScalar())
-      value = entry.value.Scalar();
-    else if (is_list_of_words) {
-      for (const auto& item : entry.value) value += (value.empty() ? "" : ",") + item.Scalar();
-    } else {
-      value = to_json(entry.value, 0, budget)
-                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    }
-    list.push_back({entry.key, std::move(value), entry.line, entry.value.IsMap()});
-  }
+  for (const Entry& entry : *entries_)
+    if (!entry.value.IsNull())
+      list.push_back({entry.key, value_text(entry.value), entry.line, entry.value.IsMap()});
+  return list;
+}
+
+std::vector<YamlMap::Element> YamlMap::elements(std::string_view key) {
+  std::vector<Element> list;
+  const YAML::Node* node = find(key);
+  if (node == nullptr || node->IsNull()) return list;
+  const auto add = [&](const YAML::Node& item) {
+    if (item.IsNull()) return refuse(key, "found nothing in the list; allowed: values");
+    Element element{value_text(item), line_at(item), std::nullopt};
+    if (item.IsMap())
+      element.map = nested(item, fmt::format("{}{}[{}].", prefix_, key, list.size()));
+    list.push_back(std::move(element));
+  };
+  if (node->IsSequence())
+    for (const auto& item : *node) add(item);
+  else
+    add(*node);
   return list;
 }
 

@@ -44,6 +44,9 @@ class YamlMap {
   std::optional<YamlMap> map(std::string_view key);
   /// A list of mappings; empty when absent.
   std::vector<YamlMap> maps(std::string_view key);
+  /// A list of scalars and mappings; a single scalar or mapping is a list of one.
+  struct Element;
+  std::vector<Element> elements(std::string_view key);
   std::vector<std::string> keys() const;
   /// The mapping's keys and values in file order; a value that is not a scalar becomes inline JSON.
   struct Item {
@@ -70,6 +73,13 @@ class YamlMap {
   std::string prefix_;  ///< "node." in a nested mapping
   int line_ = 0;        ///< where the mapping starts
   std::shared_ptr<std::optional<base::Error>> error_;
+};
+
+struct YamlMap::Element {
+  std::string
+      text;  ///< a scalar as it stands; a list of scalars joined by commas; else inline JSON
+  int line;
+  std::optional<YamlMap> map;  ///< of a mapping
 };
 
 }  // namespace ergometer::spec

@@ -9,8 +9,6 @@
 #include "run/study_values.h"
 
 namespace ergometer::study {
-namespace {
-
 run::StudyPoint described(const Point& point) {
   run::StudyPoint result;
   result.id = point.id;
@@ -20,8 +18,6 @@ run::StudyPoint described(const Point& point) {
   for (const auto& [name, value] : point.settings.all()) result.settings[name] = value.text;
   return result;
 }
-
-}  // namespace
 
 run::StudyPoint predict(const Point& point) {
   run::StudyPoint result = described(point);

@@ -19,7 +19,11 @@ struct Point {
   spec::Settings settings;
   std::optional<std::string> refusal;  ///< why it is not a job at all; it is not tried then
   std::vector<std::string> notes;
+  std::string source = {};  ///< the file it comes from, of a matrix' row
 };
+
+/// The point as it stands in a study before it was predicted: refused, without a reason.
+run::StudyPoint described(const Point& point);
 
 /// Predicts one point, with power and heat in the steady state unless its settings say otherwise.
 /// What cannot run is a point with its reason, not an error.

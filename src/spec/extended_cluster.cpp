@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "spec/cluster_reader.h"
+#include "spec/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+constexpr int kDeepest = 8;
+constexpr size_t kLargestFile = 4 << 20;
+constexpr double kSlowestLink = 1e6, kFastestLink = 1e15;
+constexpr int64_t kMostNodes = 10'000'000, kMostDomainGpus = 1024;
+
+/// A file may extend others, and be one of them: counted, not followed for ever.
+base::Result<Cluster> named(const std::string& name, int depth) {
+  const auto text = base::read_file(name, kLargestFile);
+  const bool known = find_in_catalog(CatalogKind::kCluster, name) != nullptr ||
+                     find_in_catalog(CatalogKind::kNode, name) != nullptr;
+  if (known || !text) return read_cluster(name);
+  ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(*text, name));
+  return map.has("extends") ? extended_cluster(map, depth + 1) : parse_cluster(*text, name);
+}
+
+base::Result<Cluster> extended(YamlMap& map, int depth) {
+  if (auto inner = map.map("extends")) {
+    if (inner->has("extends")) return extended_cluster(*inner, depth + 1);
+    for (const YamlMap::Item& item : map.items())
+      if (item.key == "extends") return parse_cluster(item.value, "extends");
+  }
+  const std::string name = map.text("extends");
+  if (map.error()) return tl::unexpected(*map.error());
+  auto cluster = named(name, depth);
+  if (cluster) return cluster;
+  map.refuse("extends", cluster.error().message);
+  return tl::unexpected(*map.error());
+}
+
+/// Every NIC's line rate, or that of all of a node's together, shared out as it was.
+void change_nics(YamlMap& map, Node& node) {
+  if (map.has("nic_bandwidth") && map.has("node_bandwidth"))
+    return map.refuse("node_bandwidth", "stands beside nic_bandwidth; allowed: one of the two");
+  const bool all = map.has("node_bandwidth");
+  const std::string_view key = all ? "node_bandwidth" : "nic_bandwidth";
+  if (!map.has(key)) return;
+  if (node.nics.empty()) return map.refuse(key, "the cluster's nodes have no NIC");
+  base::Parameter bandwidth = map.parameter(key, "B/s", kSlowestLink, kFastestLink);
+  double before = 0;
+  for (const Nic& nic : node.nics) before += nic.bytes_per_s;
+  const double total = bandwidth.value;
+  for (size_t i = 0; i < node.nics.size(); ++i) {
+    if (all) bandwidth.value = total * node.nics[i].bytes_per_s / before;
+    node.nics[i].bytes_per_s = bandwidth.value;
+    node.parameters.set(fmt::format("nic{}.bandwidth", i), bandwidth);
+  }
+}
+
+void change_intra(YamlMap& map, Node& node) {
+  if (!map.has("intra_bandwidth")) return;
+  const base::Parameter bandwidth =
+      map.parameter("intra_bandwidth", "B/s", kSlowestLink, kFastestLink);
+  node.intra_bytes_per_s = bandwidth.value;
+  node.parameters.set("intra.bandwidth", bandwidth);
+}
+
+/// One number is the lowest tier's, a list one a tier.
+void change_tiers(YamlMap& map, Fabric& fabric) {
+  constexpr double kMost = 1000;
+  const auto ratios = map.elements("oversubscription");
+  if (ratios.size() > fabric.tiers.size())
+    return map.refuse("oversubscription", fmt::format("found {} numbers; the fabric has {} tiers",
+                                                      ratios.size(), fabric.tiers.size()));
+  for (size_t tier = 0; tier < ratios.size(); ++tier) {
+    const auto ratio = base::parse_number(ratios[tier].text);
+    if (!ratio || *ratio < 1 || *ratio > kMost)
+      return map.refuse(
+          "oversubscription",
+          fmt::format("found \"{}\"; allowed: a number from 1 to {}", ratios[tier].text, kMost));
+    fabric.tiers[tier].oversubscription = *ratio;
+  }
+}
+
+base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
+  if (map.has("gpu")) {
+    ERGOMETER_ASSIGN(cluster.node.gpu, read_gpu(map, "gpu"));
+  }
+  if (map.has("parameters")) {
+    read_parameters(map, {ParameterOwner::kGpu, ParameterOwner::kKernels, ParameterOwner::kPower},
+                    "", cluster.node.gpu.parameters);
+    copy_fields(cluster.node.gpu);
+  }
+  if (auto fabric = map.map("fabric")) {
+    ERGOMETER_ASSIGN(cluster.fabric, read_fabric(*fabric));
+  }
+  if (map.has("collectives"))
+    ERGOMETER_TRY(read_collectives(map, "collectives", cluster.fabric.parameters,
+                                   cluster.fabric.collectives));
+  return {};
+}
+
+}  // namespace
+
+base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
+  map.allow({"extends", "name", "aliases", "source", "nodes", "domain_gpus", "gpu", "parameters",
+             "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "oversubscription", "fabric",
+             "collectives"});
+  if (depth > kDeepest)
+    map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepest));
+  if (map.error()) return tl::unexpected(*map.error());
+  ERGOMETER_ASSIGN(Cluster cluster, extended(map, depth));
+  ERGOMETER_TRY(change_parts(map, cluster));
+  cluster.name = map.text("name", cluster.name);
+  cluster.source = map.text("source", cluster.source);
+  if (map.text("nodes") == "any")
+    cluster.nodes = 0;
+  else
+    cluster.nodes = map.integer("nodes", cluster.nodes, 1, kMostNodes);
+  cluster.domain_gpus = map.integer("domain_gpus", cluster.domain_gpus, 1, kMostDomainGpus);
+  if (cluster.domain_gpus % cluster.node.gpus != 0)
+    map.refuse("domain_gpus", fmt::format("found {}; allowed: a multiple of the node's {} GPUs",
+                                          cluster.domain_gpus, cluster.node.gpus));
+  change_nics(map, cluster.node);
+  change_intra(map, cluster.node);
+  change_tiers(map, cluster.fabric);
+  if (map.error()) return tl::unexpected(*map.error());
+  return cluster;
+}
+
+}  // namespace ergometer::spec

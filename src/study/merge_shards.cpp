@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "study/facts.h"
+#include "study/finish.h"
+#include "study/session.h"
+
+namespace ergometer::study {
+namespace {
+
+using base::Result;
+
+struct Part {
+  const std::string* file;
+  Facts facts;
+  run::Run run;
+};
+
+Result<std::vector<Part>> parts_of(std::vector<run::Run> runs,
+                                   const std::vector<std::string>& files) {
+  std::vector<Part> parts;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    auto facts = read_facts(runs[i]);
+    if (!facts)
+      return base::input_error(
+          fmt::format("{}: is not a study's Run, and {} is; merge one kind at a time", files[i],
+                      files[i == 0 ? 1 : 0]));
+    parts.push_back({&files[i], *std::move(facts), std::move(runs[i])});
+  }
+  return parts;
+}
+
+Result<void> check_same(const Part& first, const Part& part) {
+  if (part.facts.fingerprint != first.facts.fingerprint)
+    return base::input_error(fmt::format(
+        "{} and {}: are of different studies ({} and {}), or of different versions of one or of "
+        "the catalog",
+        *first.file, *part.file, first.run.study->name, part.run.study->name));
+  if (part.facts.shard.count != first.facts.shard.count)
+    return base::input_error(
+        fmt::format("{} and {}: are shards {} and {}; all must be of the same number", *first.file,
+                    *part.file, to_text(first.facts.shard), to_text(part.facts.shard)));
+  return {};
+}
+
+/// Every shard once: overlaps and gaps are named.
+Result<std::vector<const Part*>> in_order(const std::vector<Part>& parts) {
+  std::vector<const Part*> order(parts.front().facts.shard.count, nullptr);
+  for (const Part& part : parts) {
+    ERGOMETER_TRY(check_same(parts.front(), part));
+    const Part*& place = order[part.facts.shard.number - 1];
+    if (place != nullptr)
+      return base::input_error(fmt::format("{} and {}: both hold shard {}", *place->file,
+                                           *part.file, to_text(part.facts.shard)));
+    place = &part;
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i] == nullptr) missing.push_back(to_text({i + 1, order.size()}));
+  if (missing.empty()) return order;
+  const size_t count = missing.size();
+  if (count > 8) missing.resize(8);
+  return base::input_error(fmt::format("merge: {} shard{} missing: {}{}", count,
+                                       count == 1 ? " is" : "s are", fmt::join(missing, ", "),
+                                       count > 8 ? ", ..." : ""));
+}
+
+}  // namespace
+
+Result<run::Run> merge_shards(std::vector<run::Run> shards, const std::vector<std::string>& files) {
+  ERGOMETER_ASSIGN(const std::vector<Part> parts, parts_of(std::move(shards), files));
+  ERGOMETER_ASSIGN(const std::vector<const Part*> order, in_order(parts));
+  const Facts& facts = order.front()->facts;
+  if (order.size() == 1)
+    return base::input_error(
+        fmt::format("{}: holds the whole study; there is nothing to merge", *order.front()->file));
+  ERGOMETER_ASSIGN(const Definition definition, parse_definition(facts.text, facts.file));
+  run::Run run;
+  write_facts({facts.fingerprint, facts.file, facts.text, {}, facts.points}, run);
+  run.study = *order.front()->run.study;
+  std::vector<run::StudyPoint> points;
+  for (size_t i = 0; i < facts.points; ++i) {
+    const run::Study& part = *order[i % order.size()]->run.study;
+    if (i / order.size() >= part.points.size())
+      return base::input_error(fmt::format("{}: lacks points of its shard: the file is damaged",
+                                           *order[i % order.size()]->file));
+    points.push_back(part.points[i / order.size()]);
+  }
+  run.study->points = std::move(points);
+  finish(definition, *run.study);
+  return run;
+}
+
+}  // namespace ergometer::study

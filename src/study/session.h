@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "run/run.h"
+#include "study/definition.h"
+#include "study/expand.h"
+
+namespace ergometer::study {
+
+/// Which part of the points: those whose position leaves `number - 1` when divided by `count`.
+struct Shard {
+  size_t number = 1, count = 1;
+};
+/// "2/8".
+base::Result<Shard> parse_shard(const std::string& text);
+
+struct SessionOptions {
+  size_t threads = 1;
+  Shard shard;
+  std::string out;  ///< the Run file; empty: none
+  /// Once, before the first point: how many there are to predict, how many former runs finished.
+  std::function<void(size_t missing, size_t finished)> begin = {};
+  std::function<void()> advance = {};  ///< after every point
+  std::function<bool()> stop = {};     ///< asked between points
+};
+
+struct SessionResult {
+  run::Run run;                      ///< with the study: of a shard, its points without figures
+  std::vector<std::string> sources;  ///< Point::source, one a point of the study
+  size_t finished_before = 0;        ///< taken from former runs
+  bool stopped = false;  ///< not everything is there, and nothing but the journal is written
+  size_t left = 0;       ///< points that are not there
+};
+
+/// Predicts a study's points and writes them to `out`. What is finished is kept in `out`.unfinished
+/// as it goes; the same call goes on with it. The Run depends on the study alone, not on threads or
+/// interruptions. A file that another study made is an error.
+base::Result<SessionResult> run_study(const Definition& definition, const Expansion& expansion,
+                                      const SessionOptions& options);
+
+/// Joins the shards of one study into what the whole study would have written. `files` name the
+/// Runs in messages. Shards of different studies, the same shard twice and missing shards are
+/// errors.
+base::Result<run::Run> merge_shards(std::vector<run::Run> shards,
+                                    const std::vector<std::string>& files);
+
+}  // namespace ergometer::study
