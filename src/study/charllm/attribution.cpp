@@ -34,7 +34,7 @@ Attribution attribute(Basis& basis, const Pair& pair, const std::string& value) 
     result.parts.push_back({kPairFactors[factor], part});
   }
   result.parts.push_back({"inter-node network", result.log_whole - (logs[kSubsets - 1] - logs[0])});
-  result.log_whole_free_nvlink = log_of("h200-free-nvlink") - log_of("h100-free-nvlink");
+  result.log_whole_half_nvlink = log_of("h200-half-nvlink") - log_of("h100-half-nvlink");
   return result;
 }
 

@@ -22,9 +22,9 @@ struct Attribution {
   };
   double log_whole = 0;
   std::vector<Part> parts;
-  /// The whole with scale-up links so fast that only latency is left; both boards have the same
-  /// ones, so the difference to the whole is no part of it.
-  double log_whole_free_nvlink = 0;
+  /// The whole with half the scale-up bandwidth on both sides; the boards have the same, so the
+  /// difference to the whole is no part of it.
+  double log_whole_half_nvlink = 0;
 };
 
 /// `value`: name in the summary table, per GPU or per joule.

@@ -89,6 +89,7 @@ void advantage(Figures& figures, const char* panel, const std::string& value) {
   for (const Pair& pair : pairs()) {
     Basis basis = figures.basis();
     const Attribution a = attribute(basis, pair, value);
+    if (!basis.complete()) continue;
     run::FigureSeries series;
     series.label = pair.model;
     figure.x.categories.clear();

@@ -106,6 +106,7 @@ void stages(Figures& figures) {
         Case{"gpt3-even-stored", "gpt3-uneven-stored", "the same, no recomputation", none, none}}) {
     Basis basis = figures.basis();
     const Seen even = basis("stages", it.even), odd = basis("stages", it.uneven);
+    if (!basis.complete()) continue;
     const auto x = static_cast<double>(figure.x.categories.size());
     figure.x.categories.push_back(it.name);
     put(speed, x, change(even.tokens_per_s(), odd.tokens_per_s()), odd);

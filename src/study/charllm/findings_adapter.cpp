@@ -54,14 +54,14 @@ void frugal(Findings& findings) {
                {"sign.lora-efficiency", "LoRA: more efficient than full training, H200", "higher",
                 kPaper, said, "4 of 8 FLOPs a parameter are left"},
                least(per_token) > 1);
-  findings.add(
-      basis,
-      {"size.lora-efficiency", "By how much", "over 10 times (of what is not known)", kPaper, said,
-       "2 times where compute is all; more than ten only by samples, which are a quarter "
-       "to all as long, and where full training waits for the network"},
-      least(per_token) > 10      ? run::Agreement::kYes
-      : most(samples_per_s) > 10 ? run::Agreement::kInPart
-                                 : run::Agreement::kNo);
+  findings.add(basis,
+               {"size.lora-efficiency", "LoRA: how much more efficient, H200",
+                "over 10 times (of what is not known)", kPaper, said,
+                "2 times where compute is all; more than ten only by samples, which are a quarter "
+                "to all as long, and where full training waits for the network"},
+               least(per_token) > 10      ? run::Agreement::kYes
+               : most(samples_per_s) > 10 ? run::Agreement::kInPart
+                                          : run::Agreement::kNo);
 }
 
 }  // namespace

@@ -11,11 +11,14 @@
 
 namespace ergometer::study::charllm {
 
+namespace {
+constexpr int kMostGbps = kNicGbps[std::size(kNicGbps) - 1];
+}  // namespace
+
 Saturation saturation(Basis& basis, const NicJob& job) {
   Saturation result;
   const auto at = [&](int gbps) { return basis("nic", fmt::format("{} {}", job.id, gbps)); };
-  constexpr int kMost = kNicGbps[std::size(kNicGbps) - 1];
-  const double best = at(kMost).tokens_per_s();
+  const double best = at(kMostGbps).tokens_per_s();
   for (const int gbps : kNicGbps) {
     const Seen seen = at(gbps);
     result.share_of_best.push_back(seen.tokens_per_s() / best);
@@ -45,10 +48,10 @@ std::vector<double> split_gains(Basis& basis, const std::string& name) {
   return gains;
 }
 
-double break_even(const std::vector<double>& gains) {
+double slowness_for(const std::vector<double>& gains, double level) {
   for (size_t i = 1; i < gains.size(); ++i)
-    if (gains[i - 1] < 0 && gains[i] >= 0) {
-      const double part = gains[i - 1] / (gains[i - 1] - gains[i]);
+    if (gains[i - 1] < level && gains[i] >= level) {
+      const double part = (level - gains[i - 1]) / (gains[i] - gains[i - 1]);
       return 100 - (kSpeeds[i - 1] + part * (kSpeeds[i] - kSpeeds[i - 1]));
     }
   return std::nan("");
@@ -74,11 +77,12 @@ void fabric(Findings& findings) {
   findings.add(
       basis,
       {"open.fabric", "Which fabric saturates, and where is the knee?", kAsked, kReviews, said,
-       fmt::format("the knee is the least rate with {:.0f} % of the tokens per second of "
-                   "1600 Gb/s. Only the port between nodes saturates, in FSDP and wherever "
-                   "experts span nodes; pipelines inside nodes need a tenth of it, and "
-                   "NVLink is never the limit",
-                   100 * kKneeShare)},
+       fmt::format(
+           "the knee is the least rate with {:.0f} % of the tokens per second of "
+           "1600 Gb/s. Only the port between nodes saturates, in FSDP and wherever "
+           "experts span nodes; pipelines with TP in the node are near their knee at 100 Gb/s, and "
+           "NVLink is never the limit",
+           100 * kKneeShare)},
       true);
 }
 
@@ -100,8 +104,8 @@ void micro_batch_knee(Findings& findings) {
       basis,
       {"open.micro-batch", "What saturates as the micro batch grows?", kAsked, kReviews, said,
        "FSDP gathers all parameters for every micro batch: half as many micro batches, "
-       "half the bytes. Throughput follows while the port is full and bends where compute "
-       "takes over; with pipelines the bubble bends it instead, and no link does"},
+       "half the bytes. Throughput follows as long as the port is full, here up to 8; with "
+       "pipelines the bubble bends it instead, and no link does"},
       true);
 }
 
@@ -149,33 +153,43 @@ void h200(Findings& findings, const Pair& pair) {
                    pair.model, basis("h200-" + std::string(pair.name), "h200-real").layout(),
                    basis("h200-" + std::string(pair.name), "h100-real").layout()),
        kAsked, kReviews,
-       fmt::format("tokens/s a GPU {}; tokens/J {}; with endless NVLink the advantage were {}",
-                   said(speed), said(frugal), percent(speed.log_whole_free_nvlink)),
+       fmt::format(
+           "tokens/s a GPU {}; tokens/J {}; with half the NVLink in both the advantage were {}",
+           said(speed), said(frugal), percent(speed.log_whole_half_nvlink)),
        "factors multiply to the whole (Shapley values of sixteen counterfactual jobs). Layout and "
        "recomputation are what the larger memory buys; the network's part is what fewer nodes save "
        "between them; NVLink is the same in both and gives nothing"},
       true);
 }
 
+std::string slowness_text(const std::vector<double>& gains, double level) {
+  const double percent = slowness_for(gains, level);
+  return std::isnan(percent) ? fmt::format("more than {} %", 100 - kSpeeds[std::size(kSpeeds) - 1])
+                             : fmt::format("{:.1f} %", percent);
+}
+
 void splits(Findings& findings) {
   Basis basis = findings.basis();
   const std::vector<double> gpt = split_gains(basis, "gpt3"), llama = split_gains(basis, "llama3");
-  const Seen head_even = basis("stages", "llama3-even"), head = basis("stages", "llama3-head");
+  const Seen even = basis("stages", "llama3-even"), head = basis("stages", "llama3-head");
+  std::vector<double> slower;
+  for (const int speed : kSpeeds) slower.push_back(100 - speed);
   findings.add(
       basis,
       {"open.splits", "Why did uneven stages gain 4 % on Llama-3 and lose 7 % on GPT-3?", kAsked,
        kReviews,
-       fmt::format("were the hot GPUs 0, 3, 6, 9, 12 % slower, 21/19 gave Llama3-70B {} %, 13/11 "
-                   "GPT3-175B {} %; break-even at {:.1f} and {:.1f} %",
-                   text(llama, "{:+.1f}"), text(gpt, "{:+.1f}"), break_even(llama),
-                   break_even(gpt)),
+       fmt::format("were the hot GPUs {} % slower, 21/19 gave Llama3-70B {} %, 13/11 GPT3-175B {} "
+                   "%; break-even at {} and {}; +4 % needs {}, -7 % none",
+                   text(slower, "{:.0f}"), text(llama, "{:+.1f}"), text(gpt, "{:+.1f}"),
+                   slowness_text(llama, 0), slowness_text(gpt, 0), slowness_text(llama, 4)),
        fmt::format(
-           "a split pays when the hot GPUs are slower by more than it takes from them. 21/19 moves "
-           "10 %, 13/11 moves 18 %: GPUs that heat makes slower by between the two break-evens "
-           "gain from the first and lose by the second, which is what was seen. Predicted is less "
-           "than either, so both lose here: power and not heat limits, and all rows share it. In "
-           "Llama-3 the head on the last stage is worth a layer: 21, 20, 20, 19 costs {:+.1f} %",
-           change(head_even.tokens_per_s(), head.tokens_per_s()))},
+           "a split pays when the hot GPUs are slower by more than the layers it takes from them: "
+           "21/19 moves 10 %, 13/11 moves 18 %. GPUs that heat slows by an amount between the two "
+           "break-evens gain from the first and lose by the second, which are the signs that were "
+           "seen. Predicted is less than either, because power and not heat limits, and all rows "
+           "share that; so both lose here. In Llama-3 the head makes the last stage the slowest: "
+           "21, 20, 20, 19 moves a layer for {:+.1f} %",
+           change(even.tokens_per_s(), head.tokens_per_s()))},
       true);
 }
 

@@ -19,7 +19,9 @@ void power_fault(Findings& findings) {
       basis,
       {"sign.power-fault", "A node with a power fault slows its job", "slower", kPaper, said, why},
       factor > 1.05);
-  findings.add(basis, {"size.power-fault", "By how much", "more than 4 times", kPaper, said, why},
+  findings.add(basis,
+               {"size.power-fault", "A node with a power fault: how much slower",
+                "more than 4 times", kPaper, said, why},
                factor >= 4 && factor < 8);
 }
 

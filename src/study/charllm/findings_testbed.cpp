@@ -22,7 +22,7 @@ void gpt3(Findings& findings) {
                h200.tokens_per_j() > h100.tokens_per_j());
   const double ratio = stored.tokens_per_s() / h100.tokens_per_s();
   findings.add(basis,
-               {"sign.gpt3-speed", "The same in tokens per second",
+               {"sign.gpt3-speed", "GPT3-175B TP2: 32 H200 against 64 H100, tokens per second",
                 "H200 ahead, or comparable (the two accounts differ)", kPaper,
                 fmt::format("{:.2f} of the H100s' at best ({:.0f} against {:.0f} tokens/s)", ratio,
                             stored.tokens_per_s(), h100.tokens_per_s()),
@@ -41,8 +41,8 @@ void gpt3(Findings& findings) {
        "half the GPUs"},
       energy > 1 && ratio < 1);
   findings.add(basis,
-               {"size.energy-multiple", "By how much", "a clear multiple", kPaper,
-                fmt::format("{:.2f} times", energy),
+               {"size.energy-multiple", "GPT3-175B TP2: H200 over H100 in tokens per joule",
+                "a clear multiple", kPaper, fmt::format("{:.2f} times", energy),
                 "no more than bubble and recomputation take from the H100s"},
                energy >= 2    ? run::Agreement::kYes
                : energy > 1.2 ? run::Agreement::kInPart

@@ -28,7 +28,7 @@ Waits waits(Basis& basis, const std::string& layout);
 /// What uneven stages gain in tokens per second, in %, at each of `kSpeeds` of the hot GPUs.
 /// `name`: "gpt3", "llama3".
 std::vector<double> split_gains(Basis& basis, const std::string& name);
-/// How much slower hot GPUs are, in %, where the gains change sign; NaN when they do not.
-double break_even(const std::vector<double>& gains);
+/// How much slower hot GPUs are, in %, where the gains reach a level; NaN when they do not.
+double slowness_for(const std::vector<double>& gains, double level);
 
 }  // namespace ergometer::study::charllm

@@ -44,7 +44,7 @@ void uneven_stages(Jobs& jobs, const std::string& name, const std::string& row,
 
 }  // namespace
 
-base::Result<void> fault_jobs(Jobs& jobs) {
+void fault_jobs(Jobs& jobs) {
   jobs.varied("faults", "llama3-70b_2-node-brake", kH200, "llama3-70b_2_01000",
               {{"override", "node1.power_brake=on"}});
   jobs.varied("faults", "llama3-70b_2-gpu-brake", kH200, "llama3-70b_2_01000",
@@ -66,7 +66,6 @@ base::Result<void> fault_jobs(Jobs& jobs) {
   for (const char* mhz : {"1900", "1800", "1700", "1600", "1500"})
     jobs.varied("locks", fmt::format("gpt3-175b_1-{}", mhz), kH200, "gpt3-175b_1_01000",
                 {{"seed", "1"}, {"lock_clock", mhz}});
-  return {};
 }
 
 }  // namespace ergometer::study::charllm

@@ -70,15 +70,14 @@ void neighbours(Jobs& jobs) {
 }
 
 /// Weak scaling of two of the study's jobs: four sequences a GPU, more replicas.
-base::Result<void> projections(Jobs& jobs) {
+void projections(Jobs& jobs) {
   for (const char* gbps : {"100", "800"})
     for (const int gpus : kProjectionGpus) {
       Change change;
       change.nodes = gpus / 8;
       change.nic_bandwidth = fmt::format("{} Gb/s", gbps);
-      ERGOMETER_ASSIGN(
-          const std::string cluster,
-          changed_cluster("charllm-h200", fmt::format("charllm-h200-{}", gpus), change));
+      const std::string cluster =
+          changed_cluster("charllm-h200", fmt::format("charllm-h200-{}-gpus", gpus), change);
       const Values scale = {{"cluster", cluster},
                             {"gpus", fmt::format("{}", gpus)},
                             {"gbs", fmt::format("{}", 4 * gpus)}};
@@ -88,15 +87,14 @@ base::Result<void> projections(Jobs& jobs) {
       jobs.varied("projection", "llama3-" + id, "optimization-sweep-h200", "llama3-70b_2_01000",
                   scale);
     }
-  return {};
 }
 
 }  // namespace
 
-base::Result<void> other_machine_jobs(Jobs& jobs) {
+void other_machine_jobs(Jobs& jobs) {
   mi250_jobs(jobs);
   neighbours(jobs);
-  return projections(jobs);
+  projections(jobs);
 }
 
 }  // namespace ergometer::study::charllm
