@@ -188,7 +188,8 @@ Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, 
         group.bytes * (group.local - 1) / group.ranks / exchange_bandwidth(domain, group);
   if (network) {
     const double fewest = fewest_members(group, where);
-    const double share = where.nic_bytes_per_s / fewest * fabric.all_to_all_line_efficiency;
+    const double share =
+        where.nic_bytes_per_s / where.exchange_uplink / fewest * fabric.all_to_all_line_efficiency;
     time.transfer_s =
         std::max(time.transfer_s, group.bytes * (group.ranks - fewest) / group.ranks / share);
   }
@@ -207,8 +208,8 @@ Time token_exchange(const DomainParameters& domain, const FabricParameters& fabr
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
   if (group.local > 1) time.transfer_s = sent.intra_bytes / exchange_bandwidth(domain, group);
   if (network) {
-    const double share =
-        where.nic_bytes_per_s / fewest_members(group, where) * fabric.line_efficiency;
+    const double share = where.nic_bytes_per_s / where.exchange_uplink /
+                         fewest_members(group, where) * fabric.line_efficiency;
     time.transfer_s = std::max(time.transfer_s, sent.nic_bytes / share);
   }
   return time;
@@ -217,7 +218,8 @@ Time token_exchange(const DomainParameters& domain, const FabricParameters& fabr
 Time send(const DomainParameters& domain, const FabricParameters& fabric, const Group& group,
           const GroupPlacement& where) {
   if (where.nodes > 1)
-    return {fabric.send_s, group.bytes / (where.nic_bytes_per_s * fabric.line_efficiency)};
+    return {fabric.send_s,
+            group.bytes * where.ring_uplink / (where.nic_bytes_per_s * fabric.line_efficiency)};
   return {domain.send_s, group.bytes / domain.pair_bytes_per_s};
 }
 
@@ -229,7 +231,8 @@ CollectiveTime collective_time(const DomainParameters& domain, const FabricParam
   if (op.collective == CollectiveKind::kSendRecv) return send(domain, fabric, group, where);
   if (op.routing.choices > 0) return token_exchange(domain, fabric, group, where, op.routing);
   if (op.collective == CollectiveKind::kAllToAll) return all_to_all(domain, fabric, group, where);
-  if (where.nodes > 1) return across_domains(domain, fabric, group, where.nic_bytes_per_s);
+  if (where.nodes > 1)
+    return across_domains(domain, fabric, group, where.nic_bytes_per_s / where.ring_uplink);
   return in_domain(domain, group);
 }
 

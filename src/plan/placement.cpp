@@ -1,6 +1,7 @@
 #include "plan/placement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/check.h"
@@ -33,6 +34,25 @@ int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
   return std::max<int64_t>(static_cast<int64_t>(fabric.tiers.size()), 1);
 }
 
+/// Sets what oversubscribed uplinks leave to groups that reach `tiers` tiers, whose `members` lie
+/// `stride` nodes apart. A tier joins B nodes by uplinks for B / o of them, o the product of the
+/// tiers' oversubscription up to it. Of rings with neighbours `stride` nodes apart, min(stride, B)
+/// leave it; of an exchange the share of members outside, 1 - (B / stride) / members, of all B.
+void share_uplinks(const spec::Fabric& fabric, double stride, double members,
+                   GroupPlacement& placement) {
+  double oversubscription = 1;
+  for (int64_t tier = 0; tier + 1 < placement.tiers; ++tier) {
+    const spec::FabricTier& it = fabric.tiers[static_cast<size_t>(tier)];
+    oversubscription *= it.oversubscription;
+    const auto below = static_cast<double>(it.nodes_below);
+    if (below <= 0) continue;
+    const double ring = std::min(stride, below) / below;
+    const double exchange = 1 - std::max(1.0, below / stride) / members;
+    placement.ring_uplink = std::max(placement.ring_uplink, oversubscription * ring);
+    placement.exchange_uplink = std::max(placement.exchange_uplink, oversubscription * exchange);
+  }
+}
+
 /// The groups of one kind on the ranks [first, first + count), every one with what the collective
 /// model needs.
 class Groups {
@@ -59,6 +79,10 @@ class Groups {
       ERGOMETER_CHECK(worst->nic_bytes_per_s > 0, "a group that leaves its domain owns a NIC");
       placement.nic_bytes_per_s = worst->nic_bytes_per_s;
       placement.tiers = worst->tiers;
+      const auto members = static_cast<double>(worst->domains);
+      const double reach = static_cast<double>((group_.size - 1) * group_.stride) /
+                           static_cast<double>(site_.gpus_per_node);
+      share_uplinks(cluster_.fabric, std::max(1.0, reach / (members - 1)), members, placement);
     }
     return placement;
   }
@@ -249,6 +273,9 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
         std::max(placement.tiers, tiers_climbed(job.cluster.fabric, site.node(stage * ranks + i),
                                                 site.node(peer * ranks + i)));
   }
+  const double distance = std::abs(static_cast<double>((peer - stage) * ranks)) /
+                          static_cast<double>(site.gpus_per_node);
+  share_uplinks(job.cluster.fabric, std::max(1.0, distance), 2, placement);
   ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
   return placement;
 }

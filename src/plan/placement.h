@@ -33,6 +33,11 @@ struct GroupPlacement {
   /// kind communicate at once, bytes/s per direction; 0 when the group stays inside a domain.
   double nic_bytes_per_s = 0;
   int64_t tiers = 0;  ///< switch tiers the traffic climbs: 0 inside a domain, 1 leaf, 2 spine, ...
+  /// How many times less than `nic_bytes_per_s` the oversubscribed uplinks of the tiers below the
+  /// highest leave, while all groups of this kind communicate: to rings and pipelines, whose
+  /// traffic leaves a group of switches where its neighbours lie outside, and to exchanges of all
+  /// with all.
+  double ring_uplink = 1, exchange_uplink = 1;
 };
 
 GroupPlacement placement(const spec::Job& job, workload::GroupKind kind, int64_t stage);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/test_job.h"
+#include "spec/settings.h"
 
 namespace ergometer::plan {
 namespace {
@@ -186,6 +187,30 @@ TEST(Placement, AStageThatCutsNodesIsAsSlowAsItsWorstGroup) {
   EXPECT_EQ(placement(six, GroupKind::kTensor, 0).nodes, 1);
   EXPECT_EQ(placement(six, GroupKind::kTensor, 1).nodes, 2);
   EXPECT_DOUBLE_EQ(placement(six, GroupKind::kTensor, 1).nic_bytes_per_s, 100e9);
+}
+
+TEST(Placement, OversubscribedUplinksSlowWhatLeavesTheirSwitches) {
+  // 64 nodes of 8, leaves of 32 with uplinks for a quarter of them. A ring over all data-parallel
+  // ranks of a rail (tp 8) has one edge that leaves each leaf: 1 of 32 uses uplinks for 8, nothing
+  // is lost. Members of two stages lie 32 nodes apart: every node sends, 4 times what the uplinks
+  // take. An exchange over 64 nodes sends half away: 32 x 1/2 over uplinks for 8, half the rate.
+  spec::Settings settings;
+  for (const auto& [name, value] : {std::pair{"model", "llama3-8b"},
+                                    {"cluster", "{extends: h100-superpod, oversubscription: 4}"},
+                                    {"gpus", "512"},
+                                    {"global_batch_size", "512"},
+                                    {"tensor_model_parallel_size", "8"}})
+    settings.set(name, value, {"test", ""});
+  const auto wide = spec::resolve(settings);
+  ASSERT_TRUE(wide) << wide.error().message;
+  const GroupPlacement data = placement(*wide, workload::GroupKind::kData, 0);
+  EXPECT_EQ(data.ring_uplink, 1);
+  EXPECT_NEAR(data.exchange_uplink, 2, 1e-12);
+  settings.set("pipeline_model_parallel_size", "2", {"test", ""});
+  const auto deep = spec::resolve(settings);
+  ASSERT_TRUE(deep) << deep.error().message;
+  EXPECT_EQ(pipeline_placement(*deep, 0, 1).ring_uplink, 4);
+  EXPECT_EQ(placement(*deep, workload::GroupKind::kData, 0).exchange_uplink, 1);
 }
 
 }  // namespace
