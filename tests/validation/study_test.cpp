@@ -7,35 +7,27 @@
 
 #include <map>
 
-#include "spec/matrix.h"
 #include "study/charllm/charllm.h"
+#include "study/expand.h"
+#include "study/finish.h"
 
 namespace ergometer::study {
 namespace {
 
 using run::Agreement;
 
-/// The whole study, predicted once.
+/// The catalog's study, predicted once, as `ergometer sweep charllm` does.
 const run::Study& whole_study() {
   static const run::Study study = [] {
     run::Study result;
-    std::vector<Point> points;
-    const auto rows = spec::read_matrix("charllm-matrix");
-    EXPECT_TRUE(rows);
-    for (const spec::MatrixRow& row : *rows) {
-      Point point;
-      point.id = row.config_id;
-      point.family = row.family;
-      point.settings = row.settings;
-      point.refusal = row.refusal;
-      points.push_back(std::move(point));
-    }
-    auto more = charllm_points();
-    EXPECT_TRUE(more) << more.error().message;
-    points.insert(points.end(), more->begin(), more->end());
+    const auto definition = read_definition("charllm");
+    EXPECT_TRUE(definition);
+    const auto expansion = expand(*definition);
+    EXPECT_TRUE(expansion);
     PredictOptions options;
     options.threads = 2;
-    result.points = predict(points, options);
+    result.points = predict(expansion->points, options);
+    finish(*definition, result);
     return result;
   }();
   return study;
@@ -106,7 +98,7 @@ TEST(CharllmStudy, VerdictsHold) {
 #ifdef ERGOMETER_SANITIZED
   GTEST_SKIP() << "hundreds of jobs of up to 8,192 GPUs: minutes with sanitizers";
 #endif
-  const std::vector<run::StudyFinding> findings = charllm_findings(whole_study());
+  const std::vector<run::StudyFinding>& findings = whole_study().findings;
   for (const run::StudyFinding& f : findings) {
     fmt::print("| {} | {} | {} | {} | {} | {} |\n", f.id.substr(0, f.id.find('.')), f.title,
                f.source.starts_with("arXiv 2509") ? f.reported : f.reported + " (" + f.source + ")",
@@ -130,7 +122,7 @@ TEST(CharllmStudy, FiguresAreReadyToBeDrawn) {
 #ifdef ERGOMETER_SANITIZED
   GTEST_SKIP() << "hundreds of jobs of up to 8,192 GPUs: minutes with sanitizers";
 #endif
-  const std::vector<run::Figure> figures = charllm_figures(whole_study());
+  const std::vector<run::Figure>& figures = whole_study().figures;
   std::map<std::string, int> panels;
   for (const run::Figure& figure : figures) {
     ++panels[figure.id];
@@ -139,7 +131,9 @@ TEST(CharllmStudy, FiguresAreReadyToBeDrawn) {
     EXPECT_FALSE(figure.title.empty());
     for (const run::FigureSeries& series : figure.series) {
       EXPECT_EQ(series.x.size(), series.y.size()) << series.label;
-      EXPECT_EQ(series.x.size(), series.point.size()) << series.label;
+      if (!series.point.empty()) {
+        EXPECT_EQ(series.x.size(), series.point.size()) << series.label;
+      }
       EXPECT_EQ(series.value.size(),
                 figure.kind == run::FigureKind::kHeatMap ? series.x.size() : 0u)
           << series.label;

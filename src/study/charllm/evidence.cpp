@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/text.h"
+#include "run/study_values.h"
 
 namespace ergometer::study::charllm {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-nlohmann::json thermal_of(const Seen& seen) {
-  if (!seen.known()) return nullptr;
-  const auto summary = nlohmann::json::parse(seen.point->summary_json, nullptr, false);
-  return summary.is_object() && summary.contains("thermal") ? summary["thermal"] : nullptr;
+run::Thermal thermal_of(const Seen& seen) {
+  return seen.known() ? run::summary_thermal(seen.point->summary_json) : run::Thermal();
 }
 
 }  // namespace
@@ -29,17 +27,12 @@ double Seen::at(const std::string& name) const {
   return found == point->values.end() ? kNone : found->second;
 }
 
-double Seen::row(size_t slot_row, const char* name) const {
-  const nlohmann::json thermal = thermal_of(*this);
-  if (!thermal.is_object() || !thermal.contains("rows")) return kNone;
-  const nlohmann::json& rows = thermal["rows"];
-  return slot_row < rows.size() ? rows[slot_row].value(name, kNone) : kNone;
+double Seen::row(size_t slot_row, double run::SlotRow::* value) const {
+  const run::Thermal thermal = thermal_of(*this);
+  return slot_row < thermal.rows.size() ? thermal.rows[slot_row].*value : kNone;
 }
 
-std::string Seen::limit() const {
-  const nlohmann::json thermal = thermal_of(*this);
-  return thermal.is_object() ? thermal.value("limit", "") : "";
-}
+std::string Seen::limit() const { return thermal_of(*this).limit; }
 
 int64_t Seen::setting(const char* name, int64_t otherwise) const {
   if (!known()) return otherwise;

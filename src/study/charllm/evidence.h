@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/study.h"
+#include "run/run.h"
 
 namespace ergometer::study::charllm {
 
@@ -30,10 +30,12 @@ struct Seen {
   double lowest_mhz() const { return at("thermal.lowest_clock_mhz"); }
   double throttled() const { return at("thermal.throttled_time_fraction"); }
   bool fits() const { return known() && point->status == run::PointStatus::kOk; }
-  /// Of a row of slots, 0 nearest the inlet: "mean_gpu_c", "max_gpu_c", "mean_clock_mhz".
-  double row(size_t slot_row, const char* name) const;
+  /// Of a row of slots, 0 nearest the inlet.
+  double row(size_t slot_row, double run::SlotRow::* value) const;
   /// Rear over front row, C.
-  double row_gap() const { return row(1, "mean_gpu_c") - row(0, "mean_gpu_c"); }
+  double row_gap() const {
+    return row(1, &run::SlotRow::mean_gpu_c) - row(0, &run::SlotRow::mean_gpu_c);
+  }
   /// What limits the clocks, a sentence.
   std::string limit() const;
   /// A setting as a number; `otherwise` when the job does not say it.

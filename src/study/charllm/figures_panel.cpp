@@ -181,7 +181,8 @@ void mi250(Figures& figures, const char* number, const std::string& title,
     std::vector<Seen>& seen = panels.seen.emplace_back();
     for (const char* model : {"gpt3-30b", "llama3-30b"})
       for (const auto& [tp, pp] : mi250_layouts())
-        seen.push_back(basis("mi250", fmt::format("{}_tp{}-pp{}_mbs{}", model, tp, pp, mbs)));
+        seen.push_back(
+            basis("mi250-layouts", fmt::format("{}_tp{}-pp{}_mbs{}", model, tp, pp, mbs)));
   }
   all_panels(figures, panels);
 }

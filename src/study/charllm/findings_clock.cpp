@@ -77,7 +77,8 @@ void hot_gpus(Findings& findings) {
   Basis basis = findings.basis();
   const Seen seen = basis.sweep("h200", "gpt3-175b_1", "00000");
   const Seen boards = basis("boards", "gpt3-175b_1-base");
-  const double front = seen.row(0, "mean_clock_mhz"), rear = seen.row(1, "mean_clock_mhz");
+  const double front = seen.row(0, &run::SlotRow::mean_clock_mhz),
+               rear = seen.row(1, &run::SlotRow::mean_clock_mhz);
   findings.add(basis,
                {"sign.rear-clocks", "Hot GPUs lose clock: GPT3-175B TP2-PP16, H200",
                 "clocks of hot GPUs lower", kPaper,

@@ -19,7 +19,7 @@ void rear_row(Findings& findings) {
     for (const std::string& layout : layouts_of(gpu)) {
       const Seen seen = basis.sweep(gpu, layout, "01000");
       both.sweep(gpu, layout, "01000");
-      excess.push_back(100 * seen.row_gap() / seen.row(0, "mean_gpu_c"));
+      excess.push_back(100 * seen.row_gap() / seen.row(0, &run::SlotRow::mean_gpu_c));
       all_gaps.push_back(seen.row_gap());
     }
     findings.add(
@@ -47,7 +47,7 @@ void no_cool_down(Findings& findings) {
   std::vector<double> swing;
   for (const char* layout : {"gpt3-175b_3", "gpt3-175b_1", "llama3-70b_2"}) {
     const Seen seen = basis.sweep("h200", layout, "01000");
-    swing.push_back(seen.row(1, "max_gpu_c") - seen.row(1, "mean_gpu_c"));
+    swing.push_back(seen.row(1, &run::SlotRow::max_gpu_c) - seen.row(1, &run::SlotRow::mean_gpu_c));
   }
   constexpr double kClearC = 5;
   findings.add(
@@ -68,7 +68,7 @@ void dies_of_a_module(Findings& findings) {
     for (const auto& [tp, pp] : mi250_layouts()) {
       if (tp == "2") continue;
       const auto run =
-          ranked(basis("mi250", fmt::format("{}_tp{}-pp{}_mbs1", model, tp, pp)).point);
+          ranked(basis("mi250-layouts", fmt::format("{}_tp{}-pp{}_mbs1", model, tp, pp)).point);
       if (!run) continue;
       for (size_t i = 0; i + 1 < run->ranks.size(); i += 2)
         gaps.push_back(run->ranks[i + 1].mean_gpu_c - run->ranks[i].mean_gpu_c);

@@ -80,7 +80,7 @@ Mi250 mi250_layouts_by_micro_batch(Basis& basis) {
        {std::pair{"gpt3-30b", "GPT3-30B"}, {"llama3-30b", "Llama3-30B"}})
     for (const auto& [tp, pp] : mi250_layouts()) {
       const auto at = [&](int mbs) {
-        return basis("mi250", fmt::format("{}_tp{}-pp{}_mbs{}", model, tp, pp, mbs));
+        return basis("mi250-layouts", fmt::format("{}_tp{}-pp{}_mbs{}", model, tp, pp, mbs));
       };
       const Seen one = at(1), two = at(2);
       const double gain = change(one.tokens_per_s(), two.tokens_per_s());

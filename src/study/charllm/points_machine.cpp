@@ -25,7 +25,7 @@ void mi250_jobs(Jobs& jobs) {
   for (const auto& [name, model] : {std::pair{"gpt3-30b", gpt}, {"llama3-30b", llama}})
     for (const auto& [tp, pp] : mi250_layouts())
       for (const char* mbs : {"1", "2", "4", "8"})
-        jobs.fresh("mi250", fmt::format("{}_tp{}-pp{}_mbs{}", name, tp, pp, mbs),
+        jobs.fresh("mi250-layouts", fmt::format("{}_tp{}-pp{}_mbs{}", name, tp, pp, mbs),
                    with(model, {{"tp", tp}, {"pp", pp}, {"mbs", mbs}}));
 }
 
