@@ -39,4 +39,24 @@ std::map<std::string, double> study_values(const std::string& summary_json) {
   return values;
 }
 
+Thermal summary_thermal(const std::string& summary_json) {
+  Thermal result;
+  const Json summary = Json::parse(summary_json, nullptr, false);
+  if (!summary.is_object() || !summary.contains("thermal")) return result;
+  const Json& thermal = summary["thermal"];
+  if (!thermal.is_object()) return result;
+  if (const auto limit = thermal.find("limit"); limit != thermal.end() && limit->is_string())
+    result.limit = limit->get<std::string>();
+  const auto rows = thermal.find("rows");
+  if (rows == thermal.end() || !rows->is_array()) return result;
+  for (const Json& row : *rows) {
+    if (!row.is_object()) continue;
+    Values values;
+    add_members(row, "", values);
+    result.rows.push_back({static_cast<int64_t>(values["row"]), values["mean_gpu_c"],
+                           values["max_gpu_c"], values["mean_clock_mhz"]});
+  }
+  return result;
+}
+
 }  // namespace ergometer::run

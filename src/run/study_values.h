@@ -3,6 +3,8 @@
 #include <map>
 #include <string>
 
+#include "run/run.h"
+
 namespace ergometer::run {
 
 /// The numbers of a summary document (`simulate --json`) under their names in the Run file's
@@ -10,5 +12,9 @@ namespace ergometer::run {
 /// kind, "links.nic.utilization", the parts of what is drawn under theirs,
 /// "power.gpu_parts_w.hbm". The job, lists and texts are left out. Empty when it is no JSON.
 std::map<std::string, double> study_values(const std::string& summary_json);
+
+/// What of a summary document is no single number: the rows of slots and what limits the clocks.
+/// The rest of the result is empty.
+Thermal summary_thermal(const std::string& summary_json);
 
 }  // namespace ergometer::run

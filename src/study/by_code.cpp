@@ -1,12 +1,15 @@
 #include "study/by_code.h"
 
-#include <span>
+#include <array>
+
+#include "study/charllm/charllm.h"
 
 namespace ergometer::study {
 namespace {
 
 /// A row for every study that is more than its file.
-constexpr std::span<const StudyCode> kCodes;
+constexpr std::array kCodes = {
+    StudyCode{"charllm", charllm_points, charllm_figures, charllm_findings}};
 
 }  // namespace
 

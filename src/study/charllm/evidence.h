@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "run/run.h"
+
+namespace ergometer::study::charllm {
+
+/// A point of the study as findings and figures look at it. One that the study lacks, or that could
+/// not run, answers NaN to everything.
+struct Seen {
+  const run::StudyPoint* point = nullptr;
+  int64_t index = -1;
+
+  bool known() const { return point != nullptr; }
+  /// By name of the summary table.
+  double at(const std::string& name) const;
+  double step_s() const { return at("performance.step_time_s"); }
+  double tokens_per_s() const { return at("performance.tokens_per_s"); }
+  double tokens_per_j() const { return at("power.tokens_per_j"); }
+  double mean_w() const { return at("power.mean_w_per_gpu"); }
+  double peak_w() const { return at("power.peak_w_per_gpu"); }
+  double max_c() const { return at("thermal.max_gpu_c"); }
+  double clock_mhz() const { return at("thermal.mean_clock_mhz"); }
+  double lowest_mhz() const { return at("thermal.lowest_clock_mhz"); }
+  double throttled() const { return at("thermal.throttled_time_fraction"); }
+  bool fits() const { return known() && point->status == run::PointStatus::kOk; }
+  /// Of a row of slots, 0 nearest the inlet.
+  double row(size_t slot_row, double run::SlotRow::* value) const;
+  /// Rear over front row, C.
+  double row_gap() const {
+    return row(1, &run::SlotRow::mean_gpu_c) - row(0, &run::SlotRow::mean_gpu_c);
+  }
+  /// What limits the clocks, a sentence.
+  std::string limit() const;
+  /// A setting as a number; `otherwise` when the job does not say it.
+  int64_t setting(const char* name, int64_t otherwise = 1) const;
+  int64_t stages() const { return setting("pipeline_model_parallel_size"); }
+  /// "EP8-TP2-PP16", "TP8-FSDP".
+  std::string layout() const;
+};
+
+/// Share of kernel time that is exposed communication.
+double communication_share(const Seen& seen);
+
+/// The points that one finding or figure rests on; knows whether all that was asked for was there.
+class Basis {
+ public:
+  explicit Basis(const run::Study& study) : study_(study) {}
+  /// A point that ran, whether it fits in memory or not.
+  Seen operator()(std::string_view family, const std::string& id);
+  /// The optimization sweep of a testbed, "h200" or "h100"; variant: first digit overlap, second
+  /// full recomputation.
+  Seen sweep(const std::string& gpu, const std::string& layout, const std::string& variant);
+  bool complete() const { return complete_; }
+  const std::vector<int64_t>& points() const { return points_; }
+
+ private:
+  const run::Study& study_;
+  bool complete_ = true;
+  std::vector<int64_t> points_;
+};
+
+/// Layouts of the sweep that can run at all. `gpu`: "h200", "h100".
+const std::vector<std::string>& layouts_of(const std::string& gpu);
+/// "gpt3-175b" of "gpt3-175b_2".
+std::string model_of(const std::string& layout);
+
+double mean(const std::vector<double>& values);
+double median(std::vector<double> values);
+double least(const std::vector<double>& values);
+double most(const std::vector<double>& values);
+/// Comma-separated.
+std::string text(const std::vector<double>& values, const char* format);
+/// Change from one number to another, in %.
+double change(double from, double to);
+
+}  // namespace ergometer::study::charllm

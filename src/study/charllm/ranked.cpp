@@ -1,0 +1,55 @@
+#include "study/charllm/ranked.h"
+
+#include "cost/cost.h"
+#include "engine/simulate.h"
+#include "spec/settings.h"
+
+namespace ergometer::study::charllm {
+namespace {
+
+/// How often a role's program sends with each operator; receives count at their sender.
+std::vector<double> sends(const plan::Plan& plan, const plan::Role& role) {
+  std::vector<double> times(plan.operators.size(), 0);
+  for (const plan::Instruction& it : role.program)
+    if ((it.kind == plan::InstructionKind::kCollective ||
+         it.kind == plan::InstructionKind::kWorld || it.kind == plan::InstructionKind::kSend) &&
+        it.op >= 0)
+      times[static_cast<size_t>(it.op)] += 1;
+  return times;
+}
+
+void add_traffic(const plan::Plan& plan, Ranked& result) {
+  for (size_t role = 0; role < plan.roles.size(); ++role) {
+    const std::vector<double> times = sends(plan, plan.roles[role]);
+    double intra = 0, nic = 0;
+    for (size_t op = 0; op < times.size(); ++op) {
+      if (times[op] <= 0) continue;
+      const cost::Traffic sent = cost::traffic(plan.operators[op], plan.placements[role][op]);
+      intra += sent.intra_bytes * times[op];
+      nic += sent.nic_bytes * times[op];
+    }
+    result.intra_bytes.push_back(intra);
+    result.nic_bytes.push_back(nic);
+  }
+}
+
+}  // namespace
+
+std::optional<Ranked> ranked(const run::StudyPoint* point, const std::vector<int64_t>& sampled) {
+  if (point == nullptr) return std::nullopt;
+  spec::Settings settings;
+  for (const auto& [name, value] : point->settings)
+    settings.set(name, value, spec::Origin{"the study", {}});
+  const auto job = spec::resolve(settings);
+  if (!job) return std::nullopt;
+  auto simulation = engine::simulate_in_full(*job, {.sampled_ranks = sampled, .all_ranks = true});
+  if (!simulation) return std::nullopt;
+  Ranked result;
+  result.step_s = simulation->run.performance.step_time_s;
+  result.ranks = std::move(simulation->run.ranks);
+  result.kernels = std::move(simulation->run.kernels);
+  add_traffic(simulation->plan, result);
+  return result;
+}
+
+}  // namespace ergometer::study::charllm
