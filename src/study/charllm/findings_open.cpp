@@ -67,9 +67,10 @@ void fabric(Findings& findings) {
   std::string said;
   for (const NicJob& job : nic_jobs()) {
     const Saturation s = saturation(basis, job);
-    const std::string knee = s.knee_gbps == kNicGbps[0]
-                                 ? fmt::format("no knee down to {} Gb/s", kNicGbps[0])
-                                 : fmt::format("knee at {} Gb/s a node", s.knee_gbps);
+    const std::string knee =
+        s.knee_gbps == kMostGbps     ? fmt::format("still gains at {} Gb/s", kMostGbps)
+        : s.knee_gbps == kNicGbps[0] ? fmt::format("no knee down to {} Gb/s", kNicGbps[0])
+                                     : fmt::format("knee at {} Gb/s a node", s.knee_gbps);
     said += fmt::format("{}{}: ports {:.0f} %, NVLink {:.1f} % used at 100 Gb/s, {}",
                         said.empty() ? "" : "; ", job.id, 100 * s.nic_use[1], 100 * s.nvlink_use[1],
                         knee);
