@@ -1,7 +1,7 @@
 import type { Timeline } from "../document";
 import { h } from "../base/dom";
 import { plural, quantity, words } from "../base/format";
-import { kindToken } from "../base/theme";
+import { kindToken, type Token } from "../base/theme";
 import { legend } from "../parts/legend";
 import { picture, redraw } from "../parts/picture";
 import { canvasIn, SvgSurface } from "../parts/surface";
@@ -94,10 +94,13 @@ export function timelineView(timeline: Timeline): HTMLElement | null {
   });
 }
 
-function kindsOf(timeline: Timeline): { title: string; token: ReturnType<typeof kindToken> }[] {
+function kindsOf(timeline: Timeline): { title: string; token: Token }[] {
+  // What has the same colour stands together: forward passes are made of GEMMs.
   const tasks = new Set(timeline.ranks.flatMap((rank) => rank.tasks?.kind ?? []));
   const kernels = timeline.ranks.some((rank) => rank.kernels) ? timeline.categories : [];
-  return [...tasks, ...kernels.filter((name) => !tasks.has(name))].map((name) => ({ title: words(name), token: kindToken(name) }));
+  const titles = new Map<Token, string[]>();
+  for (const name of new Set([...tasks, ...kernels])) titles.set(kindToken(name), [...(titles.get(kindToken(name)) ?? []), words(name)]);
+  return [...titles].map(([token, names]) => ({ title: names.join(", "), token }));
 }
 
 /** Wheel (once the picture has the focus, so that the page can be scrolled over it), drag, pinch, keys. */
