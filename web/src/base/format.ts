@@ -34,6 +34,13 @@ export function quantity(value: number | null | undefined, unit = ""): string {
   return kWithPrefix.has(unit) ? prefixed(value, unit) : `${digits(value)} ${unit}`;
 }
 
+/** "3.68 to 5.81 s"; both with their units where these differ. */
+export function range([low, high]: [number, number], unit: string): string {
+  const [from, to] = [quantity(low, unit), quantity(high, unit)];
+  const own = from.indexOf(" ");
+  return own > 0 && to.endsWith(from.slice(own)) && to.indexOf(" ") === to.length - (from.length - own) ? `${from.slice(0, own)} to ${to}` : `${from} to ${to}`;
+}
+
 /** Memory in binary units, as GPUs are sold and nvidia-smi counts. */
 export function bytes(value: number): string {
   const units: [number, string][] = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];

@@ -84,7 +84,7 @@ export function timelineView(timeline: Timeline): HTMLElement | null {
   again();
   return picture({
     title: "Timeline of a step", controls, active: true,
-    note: `${plural(timeline.ranks.length, "rank")}; numbers are micro batches, gaps are waiting. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Left out: ${timeline.left_out}.` : ""}`,
+    note: `${plural(timeline.ranks.length, "rank")}; numbers are micro batches, gaps are waiting. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Not everything is here: ${timeline.left_out.replace(/\.$/, "")}.` : ""}`,
     summary: summaryOf(timeline), table: () => tableOf(timeline), draw,
     svg: (width) => {
       const surface = new SvgSurface(width, heightOf(lanes));
