@@ -126,6 +126,14 @@ test('the timeline zooms and moves by button, key, wheel and drag, and tells wha
   assert.match(tip, /rank 0, stage 0/);
 });
 
+test('kernels of the timeline can be hidden', async () => {
+  const timeline = figure('Timeline of a step');
+  const height = () => timeline.locator('canvas').evaluate((canvas) => canvas.clientHeight);
+  const whole = await height();
+  await timeline.getByRole('button', { name: 'Kernels' }).click();
+  assert.ok((await height()) < 0.7 * whole);
+});
+
 test('cursors of series are linked and read values', async () => {
   const power = figure(run.series.metrics[0].title);
   await power.scrollIntoViewIfNeeded();

@@ -12,6 +12,7 @@ export interface Window {
 
 export const kAxis = 24;
 const kTask = 24;
+const kTransfer = 6;
 const kStream = 14;
 const kGap = 10;
 
@@ -25,10 +26,10 @@ export interface Lane {
   bottom: number;
 }
 
-export function lanesOf(timeline: Timeline): Lane[] {
+export function lanesOf(timeline: Timeline, kernels: boolean): Lane[] {
   let y = kAxis;
   return timeline.ranks.map((rank) => {
-    const used = [...new Set(rank.kernels?.stream ?? [])].sort((a, b) => a - b);
+    const used = [...new Set(kernels ? rank.kernels?.stream : [])].sort((a, b) => a - b);
     const top = y;
     const tasks = rank.tasks ? kTask : 0;
     const streams = used.map((stream, i) => ({ stream, top: top + tasks + 2 + i * kStream }));
@@ -36,7 +37,7 @@ export function lanesOf(timeline: Timeline): Lane[] {
     return { rank, top, tasks, streams, bottom: y - kGap };
   });
 }
-export const heightOf = (lanes: Lane[]): number => (lanes.length > 0 ? lanes[lanes.length - 1]!.bottom + 4 : kAxis);
+const heightOf = (lanes: Lane[]): number => (lanes.length > 0 ? lanes[lanes.length - 1]!.bottom + 4 : kAxis);
 export const labelWidth = (width: number): number => (width < 560 ? 58 : 108);
 
 /** Kernels finer than a pixel: every pixel shows what took most of it. */
@@ -80,7 +81,13 @@ function firstBehind(start: number[], duration: number[], time: number): number 
 }
 
 export class TimelinePainter {
-  constructor(private readonly timeline: Timeline, private readonly lanes: Lane[]) {}
+  lanes: Lane[];
+  constructor(private readonly timeline: Timeline, kernels: boolean) {
+    this.lanes = lanesOf(timeline, kernels);
+  }
+  get height(): number {
+    return heightOf(this.lanes);
+  }
 
   paint(surface: Surface, width: number, view: Window): void {
     const left = labelWidth(width);
@@ -89,7 +96,7 @@ export class TimelinePainter {
     for (const lane of this.lanes) {
       surface.rect(left, lane.top, width - left, lane.bottom - lane.top, colour("raised"));
       if (lane.rank.tasks) this.tasks(surface, lane, view, at, left, width);
-      if (lane.rank.kernels) this.kernels(surface, lane, view, at, left, width);
+      if (lane.streams.length > 0) this.kernels(surface, lane, view, at, left, width);
     }
     this.axis(surface, width, view, at, left);
     for (const lane of this.lanes) this.names(surface, lane, left);
@@ -125,8 +132,10 @@ export class TimelinePainter {
       const x1 = Math.max(left, at(tasks.start_us[i]!));
       const x2 = Math.min(width, at(tasks.start_us[i]! + tasks.duration_us[i]!));
       const fill = colour(kindToken(tasks.kind[i]!));
-      surface.rect(x1, lane.top, Math.max(0.5, x2 - x1 - 0.5), lane.tasks, fill);
-      if (x2 - x1 < 14) continue;
+      // Low: a receive lasts until its sender is ready, so most of it is waiting.
+      const low = tasks.kind[i] === "send" || tasks.kind[i] === "receive";
+      surface.rect(x1, low ? lane.top + lane.tasks - kTransfer : lane.top, Math.max(0.5, x2 - x1 - 0.5), low ? kTransfer : lane.tasks, fill);
+      if (x2 - x1 < 14 || low) continue;
       const batch = tasks.micro_batch[i]!;
       const text = batch >= 0 ? String(batch) : words(tasks.kind[i]!);
       surface.text(text, (x1 + x2) / 2, lane.top + lane.tasks / 2, inkOn(fill), { size: 11, anchor: "middle", limit: x2 - x1 - 2 });
