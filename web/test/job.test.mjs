@@ -43,7 +43,7 @@ test('headline numbers and intervals are those of the document', async () => {
   }
   const step = tiles.find((tile) => tile.name === 'step_time_s').aside.find((line) => line.startsWith('90 %'));
   const [low, high] = step.replace('90 %: ', '').split(' to ');
-  near(low, performance.step_time_s_low, 'low');
+  near(`${low} s`, performance.step_time_s_low, 'low');
   near(high, performance.step_time_s_high, 'high');
   const rate = tiles.find((tile) => tile.name === 'tokens_per_s').aside.find((line) => line.startsWith('90 %'));
   near(rate.replace('90 %: ', '').split(' to ')[0], (performance.tokens_per_s * performance.step_time_s) / performance.step_time_s_high, 'lowest rate');
@@ -124,6 +124,14 @@ test('the timeline zooms and moves by button, key, wheel and drag, and tells wha
   const tip = await page.locator('.tip').textContent();
   assert.match(tip, /optimizer/);
   assert.match(tip, /rank 0, stage 0/);
+});
+
+test('kernels of the timeline can be hidden', async () => {
+  const timeline = figure('Timeline of a step');
+  const height = () => timeline.locator('canvas').evaluate((canvas) => canvas.clientHeight);
+  const whole = await height();
+  await timeline.getByRole('button', { name: 'Kernels' }).click();
+  assert.ok((await height()) < 0.7 * whole);
 });
 
 test('cursors of series are linked and read values', async () => {

@@ -52,6 +52,8 @@ test('dark follows the system, the button overrides it, paper is light', async (
   assert.equal(await paper(), 'rgb(246, 247, 249)');
   await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
   assert.equal(await theme(), 'light');
+  const widths = await page.locator('.drawing svg').evaluateAll((all) => all.map((svg) => svg.width.baseVal.value));
+  assert.ok(Math.max(...widths) <= 690, 'pictures are drawn for the width of paper');
   assert.deepEqual(page.problems, []);
 });
 

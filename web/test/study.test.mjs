@@ -5,6 +5,8 @@ import { after, before, test } from 'node:test';
 import { fixture, open, openBrowser, pageWith } from './page.mjs';
 
 let browser;
+/** The address changes first, then the page: waits until it shows this heading. */
+const heading = (page, text) => page.waitForFunction((wanted) => document.querySelector('h1')?.textContent.includes(wanted), text);
 before(async () => { browser = await openBrowser(); });
 after(() => browser.close());
 
@@ -24,7 +26,7 @@ test('several jobs: what differs comes first, causes add up, each job opens', as
   await page.getByLabel('Explain').selectOption('energy_j_per_step');
   assert.match(await waterfall.locator('svg').textContent(), /kJ/);
   await page.locator('.tabs a', { hasText: report.runs[1].name }).click();
-  assert.equal(await page.locator('h1').textContent(), report.runs[1].name);
+  await heading(page, report.runs[1].name);
   assert.deepEqual(page.problems, []);
 });
 
@@ -35,11 +37,11 @@ test('a study: every point opens its job by mark, row and address, and back work
   const page = await open(browser, address);
   const key = (point) => (point.family ? `${point.family}/${point.id}` : point.id);
   await page.locator('#at-points tbody a').first().click();
-  assert.match(await page.locator('h1').textContent(), new RegExp(study.points[0].id));
+  await heading(page, study.points[0].id);
   const value = await page.locator('.tile[data-metric="step_time_s"]').getAttribute('data-value');
   assert.equal(Number(value), study.points[0].summary.performance.step_time_s);
   await page.goBack();
-  assert.equal(await page.locator('h1').textContent(), study.title);
+  await heading(page, study.title);
   const bar = page.locator('#at-figure-fig4 svg a').first();
   await bar.focus();
   assert.match(await page.locator('.tip').textContent(), /tokens\/s/);

@@ -22,6 +22,8 @@ function prefixed(value: number, unit: string): string {
 export function quantity(value: number | null | undefined, unit = ""): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value < 0) return `−${quantity(-value, unit)}`;
+  if (unit === "GB/s") return prefixed(value * 1e9, "B/s");
+  if (unit === "C") return quantity(value, "°C");
   if (unit === "1") return `${(100 * value).toFixed(1)} %`;
   if (unit === "bytes") return bytes(value);
   if (unit === "°C" || unit === "K") return `${value.toFixed(1)} ${unit}`;
@@ -30,6 +32,13 @@ export function quantity(value: number | null | undefined, unit = ""): string {
     return unit === "" ? shown : `${shown} ${unit}`;
   }
   return kWithPrefix.has(unit) ? prefixed(value, unit) : `${digits(value)} ${unit}`;
+}
+
+/** "3.68 to 5.81 s"; both with their units where these differ. */
+export function range([low, high]: [number, number], unit: string): string {
+  const [from, to] = [quantity(low, unit), quantity(high, unit)];
+  const own = from.indexOf(" ");
+  return own > 0 && to.endsWith(from.slice(own)) && to.indexOf(" ") === to.length - (from.length - own) ? `${from.slice(0, own)} to ${to}` : `${from} to ${to}`;
 }
 
 /** Memory in binary units, as GPUs are sold and nvidia-smi counts. */
@@ -50,10 +59,12 @@ export function signed(value: number, unit: string): string {
   return `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
 }
 
-/** "exposed_all_gather" is "exposed all-gather". */
+/** Names of the document as people say them: "exposed_all_gather" is "all-gather". */
 const kWords: Record<string, string> = {
   exposed_all_reduce: "all-reduce", exposed_all_gather: "all-gather", exposed_reduce_scatter: "reduce-scatter",
   exposed_all_to_all: "all-to-all", exposed_send_recv: "send/recv", send_recv: "send/recv",
+  all_reduce: "all-reduce", all_gather: "all-gather", reduce_scatter: "reduce-scatter", all_to_all: "all-to-all",
+  tp: "tensor parallel", dp: "data parallel", pp: "pipeline", cp: "context parallel", ep: "expert parallel", edp: "expert data parallel", world: "all ranks",
   backward_weight: "backward (weights)", gpu_c: "GPU temperature", nics: "NICs", gpus: "GPUs", hbm: "HBM", cpu: "CPU", dram: "DRAM",
 };
 export const words = (name: string): string => kWords[name] ?? name.replaceAll("_", " ");

@@ -15,7 +15,7 @@ const kTokens = {
   bad: ["#b3361b", "#ff9b80"],
   fair: ["#8a5a00", "#f0bd56"],
   compute: ["#2f74c0", "#5b9ae0"],
-  attention: ["#1d4580", "#3a6fc0"],
+  attention: ["#1c8fb0", "#6fd0ea"],
   memory: ["#8fb8e3", "#a9cdf2"],
   allreduce: ["#b8430a", "#d9642b"],
   allgather: ["#e08a1e", "#f0a040"],
@@ -79,8 +79,13 @@ export function startTheme(): void {
   let chosen: Theme | undefined;
   const wanted = (): Theme => chosen ?? (system.matches ? "dark" : "light");
   system.addEventListener("change", () => apply(wanted()));
-  addEventListener("beforeprint", () => apply("light"));
-  addEventListener("afterprint", () => apply(wanted()));
+  // The class gives the page the width of paper, so that pictures are drawn for it and not shrunk.
+  const printing = (now: boolean): void => {
+    document.documentElement.classList.toggle("printing", now);
+    apply(now ? "light" : wanted());
+  };
+  addEventListener("beforeprint", () => printing(true));
+  addEventListener("afterprint", () => printing(false));
   apply(wanted());
   toggle = () => {
     chosen = current === "light" ? "dark" : "light";

@@ -11,7 +11,7 @@ import { extent, linked, missing, type PointLinks } from "./plot";
 export const rangeCells = (figures: Figure[]): [number, number] =>
   extent(figures.flatMap((figure) => figure.series.flatMap((series) => series.value ?? [])));
 
-export const rampFor = (unit: string | undefined): RampName => (unit === "°C" ? "heat" : "plain");
+export const rampFor = (unit: string | undefined): RampName => (unit === "°C" || unit === "C" ? "heat" : "plain");
 
 /** Cells over two lists of categories, each with its value where there is room. */
 export function heatmap(figure: Figure, width: number, range: [number, number], links: PointLinks): SVGSVGElement {

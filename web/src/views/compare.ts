@@ -9,9 +9,9 @@ import { memoryPicture, memoryRow } from "./memory";
 import { flattened, jobLine, kMetrics, numberIn, partsOf, valueOf } from "./metrics";
 import type { Section } from "./sections";
 
-/** Which way a change is: better, worse, or neither. */
+/** Which way a change is: better, worse, or too small to say. */
 function verdict(better: string, from: number, to: number): string | undefined {
-  if (better === "neither" || Math.abs(to - from) <= 1e-9 * Math.abs(from)) return undefined;
+  if (better === "neither" || Math.abs(to - from) <= 0.005 * Math.abs(from)) return undefined;
   return (to < from) === (better === "lower") ? "good" : "bad";
 }
 

@@ -1,6 +1,6 @@
 import type { Summary } from "../document";
 import { h } from "../base/dom";
-import { quantity, words } from "../base/format";
+import { quantity, range, words } from "../base/format";
 import { intervalOf, metricOf, numberIn, valueOf } from "./metrics";
 
 const kShown = ["step_time_s", "tokens_per_s", "mfu", "peak_bytes", "mean_w_per_gpu", "energy_j_per_step", "max_gpu_c", "throttled_time_fraction"];
@@ -34,7 +34,7 @@ function tile(summary: Summary, name: string): HTMLElement | null {
   const metric = metricOf(name);
   const value = metric && valueOf(summary, metric);
   if (!metric || value === undefined) return null;
-  const range = intervalOf(summary, metric);
+  const interval = intervalOf(summary, metric);
   const shown = quantity(value, metric.unit);
   const [, number, unit] = /^(\S+)\s?(.*)$/.exec(shown) ?? [];
   const second = beside(summary, name);
@@ -42,7 +42,7 @@ function tile(summary: Summary, name: string): HTMLElement | null {
     h("dt", {}, kTitles[name] ?? metric.title),
     h("dd", { class: "value" }, number ?? shown, unit ? h("small", {}, ` ${unit}`) : null),
     second ? h("dd", { class: "aside" }, second) : null,
-    range ? h("dd", { class: "aside", title: "90 % interval" }, `90 %: ${quantity(range[0], metric.unit)} to ${quantity(range[1], metric.unit)}`) : null);
+    interval ? h("dd", { class: "aside", title: "90 % interval" }, `90 %: ${range(interval, metric.unit)}`) : null);
 }
 
 /** The numbers that everybody asks for first, and what holds the job back. */

@@ -1,6 +1,6 @@
 import type { CollectiveColumns, Summary } from "../document";
 import { h, s } from "../base/dom";
-import { quantity } from "../base/format";
+import { quantity, words } from "../base/format";
 import { css } from "../base/theme";
 import { label, newSvg } from "../charts/frame";
 import { picture } from "../parts/picture";
@@ -48,6 +48,6 @@ export function linksView(summary: Summary, collectives: CollectiveColumns | und
     h("p", { class: "note" }, "Slowest group first. What is exposed is what a better overlap could win back."),
     table("Collectives", { columns: [{ title: "group" }, { title: "kind" }, { title: "calls", unit: "" }, { title: "bytes", unit: "B" },
       { title: "time", unit: "s" }, { title: "exposed", unit: "s" }, { title: "bus bandwidth", unit: "GB/s" }],
-      rows: collectives.group.map((group, i) => [group, collectives.kind[i]!, collectives.calls[i]!, collectives.bytes[i]!, collectives.total_s[i]!,
+      rows: collectives.group.map((group, i) => [words(group), words(collectives.kind[i]!), collectives.calls[i]!, collectives.bytes[i]!, collectives.total_s[i]!,
         collectives.exposed_s[i]!, collectives.bus_gb_per_s[i] ?? null]) }, { rows: "groups" })) : null);
 }

@@ -5,6 +5,7 @@ import { quantity } from "../base/format";
 import { colour, seriesToken, type Token } from "../base/theme";
 import { extent, plot } from "../charts/plot";
 import { picture } from "../parts/picture";
+import { textWidth } from "../parts/surface";
 import type { Cell, TableData } from "../parts/table";
 
 const kBands: [keyof NonNullable<SeriesMetric["distribution"]>, string][] = [
@@ -51,7 +52,7 @@ function options(metric: SeriesMetric, width: number, chassis: Chassis | undefin
     focus: { alpha: 0.25 },
     scales: { x: { time: false } },
     axes: [{ ...axis, size: 32, values: (_, ticks) => ticks.map((tick) => quantity(tick, "s")) },
-      { ...axis, size: 70, values: (_, ticks) => ticks.map((tick) => quantity(tick, metric.unit).replace(/\.0 °C$/, " °C")) }],
+      { ...axis, size: (_, texts) => Math.max(40, ...(texts ?? []).map((text) => textWidth(text, 11))) + 16, values: (_, ticks) => ticks.map((tick) => quantity(tick, metric.unit).replace(/\.0 °C$/, " °C")) }],
     series: [{}, ...bands, ...metric.gpus.map((gpu, i): uPlot.Series => ({
       label: gpu.label, stroke: colour(tokenFor(metric, i, chassis)), width: 1.25, points: { show: false }, spanGaps: false }))],
     bands: bands.length > 0 ? [{ series: [5, 1], fill: `${colour("idle")}30` }, { series: [4, 2], fill: `${colour("idle")}50` }] : [],

@@ -1,13 +1,13 @@
 import type { Timeline } from "../document";
 import { h } from "../base/dom";
 import { plural, quantity, words } from "../base/format";
-import { kindToken } from "../base/theme";
+import { kindToken, type Token } from "../base/theme";
 import { legend } from "../parts/legend";
 import { picture, redraw } from "../parts/picture";
 import { canvasIn, SvgSurface } from "../parts/surface";
 import type { Cell, TableData } from "../parts/table";
 import { hideTip, showTip } from "../parts/tip";
-import { heightOf, labelWidth, lanesOf, TimelinePainter, type Window } from "./timeline_paint";
+import { labelWidth, lanesOf, TimelinePainter, type Window } from "./timeline_paint";
 
 /** What part of the step is seen; zooming keeps a place where it is. */
 class View {
@@ -54,8 +54,9 @@ function summaryOf(timeline: Timeline): string {
 /** Who does what when: passes of micro batches, and kernels where the report holds them. */
 export function timelineView(timeline: Timeline): HTMLElement | null {
   if (timeline.ranks.length === 0) return null;
-  const lanes = lanesOf(timeline);
-  const painter = new TimelinePainter(timeline, lanes);
+  // Of many ranks the passes are enough to see the pipeline; who wants kernels asks for them.
+  let kernels = timeline.ranks.length <= 6;
+  const painter = new TimelinePainter(timeline, kernels);
   const ends = timeline.ranks.flatMap((rank) => rank.tasks?.start_us.map((start, i) => start + rank.tasks!.duration_us[i]!) ?? []);
   const view = new View(ends.reduce((most, end) => Math.max(most, end), timeline.step_s * 1e6));
   const shown = h("span", { class: "count", role: "status" });
@@ -71,33 +72,45 @@ export function timelineView(timeline: Timeline): HTMLElement | null {
     button("◂", "Earlier", () => view.pan((view.from - view.to) / 4)), button("▸", "Later", () => view.pan((view.to - view.from) / 4)),
     button("All", "All of the step", () => view.set(0, view.end))];
 
+  if (timeline.ranks.some((rank) => rank.kernels)) {
+    const toggle: HTMLButtonElement = h("button", { type: "button", class: "quiet", "aria-pressed": String(kernels), click: act(() => {
+      kernels = !kernels;
+      painter.lanes = lanesOf(timeline, kernels);
+      toggle.setAttribute("aria-pressed", String(kernels));
+    }) }, "Kernels");
+    controls.push(toggle);
+  }
+
   const draw = (host: HTMLElement, width: number): void => {
     if (!host.querySelector("canvas")) {
-      canvasIn(host, width, heightOf(lanes));
+      canvasIn(host, width, painter.height);
       stage = host;
       listen(host, painter, view, again);
       host.querySelector("canvas")!.before(legend(kindsOf(timeline)));
     }
-    const { surface } = canvasIn(host, width, heightOf(lanes));
+    const { surface } = canvasIn(host, width, painter.height);
     painter.paint(surface, width, view.window);
   };
   again();
   return picture({
     title: "Timeline of a step", controls, active: true,
-    note: `${plural(timeline.ranks.length, "rank")}; numbers are micro batches, gaps are waiting. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Left out: ${timeline.left_out}.` : ""}`,
+    note: `${plural(timeline.ranks.length, "rank")}; numbers are micro batches, gaps are waiting, low bars are transfers. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Not everything is here: ${timeline.left_out.replace(/\.$/, "")}.` : ""}`,
     summary: summaryOf(timeline), table: () => tableOf(timeline), draw,
     svg: (width) => {
-      const surface = new SvgSurface(width, heightOf(lanes));
+      const surface = new SvgSurface(width, painter.height);
       painter.paint(surface, width, view.window);
       return surface.element;
     },
   });
 }
 
-function kindsOf(timeline: Timeline): { title: string; token: ReturnType<typeof kindToken> }[] {
+function kindsOf(timeline: Timeline): { title: string; token: Token }[] {
+  // What has the same colour stands together: forward passes are made of GEMMs.
   const tasks = new Set(timeline.ranks.flatMap((rank) => rank.tasks?.kind ?? []));
   const kernels = timeline.ranks.some((rank) => rank.kernels) ? timeline.categories : [];
-  return [...tasks, ...kernels.filter((name) => !tasks.has(name))].map((name) => ({ title: words(name), token: kindToken(name) }));
+  const titles = new Map<Token, string[]>();
+  for (const name of new Set([...tasks, ...kernels])) titles.set(kindToken(name), [...(titles.get(kindToken(name)) ?? []), words(name)]);
+  return [...titles].map(([token, names]) => ({ title: names.join(", "), token }));
 }
 
 /** Wheel (once the picture has the focus, so that the page can be scrolled over it), drag, pinch, keys. */

@@ -12,6 +12,7 @@ export interface Window {
 
 export const kAxis = 24;
 const kTask = 24;
+const kTransfer = 6;
 const kStream = 14;
 const kGap = 10;
 
@@ -25,10 +26,10 @@ export interface Lane {
   bottom: number;
 }
 
-export function lanesOf(timeline: Timeline): Lane[] {
+export function lanesOf(timeline: Timeline, kernels: boolean): Lane[] {
   let y = kAxis;
   return timeline.ranks.map((rank) => {
-    const used = [...new Set(rank.kernels?.stream ?? [])].sort((a, b) => a - b);
+    const used = [...new Set(kernels ? rank.kernels?.stream : [])].sort((a, b) => a - b);
     const top = y;
     const tasks = rank.tasks ? kTask : 0;
     const streams = used.map((stream, i) => ({ stream, top: top + tasks + 2 + i * kStream }));
@@ -36,8 +37,37 @@ export function lanesOf(timeline: Timeline): Lane[] {
     return { rank, top, tasks, streams, bottom: y - kGap };
   });
 }
-export const heightOf = (lanes: Lane[]): number => (lanes.length > 0 ? lanes[lanes.length - 1]!.bottom + 4 : kAxis);
+const heightOf = (lanes: Lane[]): number => (lanes.length > 0 ? lanes[lanes.length - 1]!.bottom + 4 : kAxis);
 export const labelWidth = (width: number): number => (width < 560 ? 58 : 108);
+
+/** Kernels finer than a pixel: every pixel shows what took most of it. */
+class PixelShares {
+  private readonly shares = new Map<number, Float32Array>();
+  constructor(private readonly categories: number, private readonly width: number) {}
+
+  add(stream: number, x: number, length: number, category: number): void {
+    let own = this.shares.get(stream);
+    if (!own) this.shares.set(stream, (own = new Float32Array(this.width * this.categories)));
+    own[Math.min(this.width - 1, Math.floor(x)) * this.categories + category]! += length;
+  }
+
+  /** Stretches of pixels with the same category; pixels that are mostly empty stay so. */
+  runs(stream: number, draw: (x: number, length: number, category: number) => void): void {
+    const own = this.shares.get(stream);
+    if (!own) return;
+    let [from, last] = [0, -1];
+    for (let x = 0; x <= this.width; ++x) {
+      let best = -1;
+      for (let c = 0; x < this.width && c < this.categories; ++c) {
+        const share = own[x * this.categories + c]!;
+        if (share > 0.05 && (best < 0 || share > own[x * this.categories + best]!)) best = c;
+      }
+      if (best === last) continue;
+      if (last >= 0) draw(from, x - from, last);
+      [from, last] = [x, best];
+    }
+  }
+}
 
 /** First entry that ends behind `time`; starts are in order and entries of one stream do not overlap. */
 function firstBehind(start: number[], duration: number[], time: number): number {
@@ -51,7 +81,13 @@ function firstBehind(start: number[], duration: number[], time: number): number 
 }
 
 export class TimelinePainter {
-  constructor(private readonly timeline: Timeline, private readonly lanes: Lane[]) {}
+  lanes: Lane[];
+  constructor(private readonly timeline: Timeline, kernels: boolean) {
+    this.lanes = lanesOf(timeline, kernels);
+  }
+  get height(): number {
+    return heightOf(this.lanes);
+  }
 
   paint(surface: Surface, width: number, view: Window): void {
     const left = labelWidth(width);
@@ -60,20 +96,20 @@ export class TimelinePainter {
     for (const lane of this.lanes) {
       surface.rect(left, lane.top, width - left, lane.bottom - lane.top, colour("raised"));
       if (lane.rank.tasks) this.tasks(surface, lane, view, at, left, width);
-      if (lane.rank.kernels) this.kernels(surface, lane, view, at, left, width);
+      if (lane.streams.length > 0) this.kernels(surface, lane, view, at, left, width);
     }
     this.axis(surface, width, view, at, left);
     for (const lane of this.lanes) this.names(surface, lane, left);
   }
 
   private axis(surface: Surface, width: number, view: Window, at: (time: number) => number, left: number): void {
-    const ticks = ticksIn(view.from, view.to, Math.max(2, Math.round((width - left) / 120)));
+    const ticks = ticksIn(view.from, view.to, Math.max(3, Math.round((width - left) / 120)));
     const span = (view.to - view.from) / 1e6;
     for (const tick of ticks) {
       const x = at(tick);
       surface.line(x, kAxis - 6, x, heightOf(this.lanes) - 4, colour("line"), 0.5);
       const unit = span < 2e-3 ? [1, "µs"] as const : span < 2 ? [1e3, "ms"] as const : [1e6, "s"] as const;
-      const decimals = Math.max(0, Math.ceil(-Math.log10((ticks[1] ?? tick + 1) / unit[0] - (ticks[0] ?? 0) / unit[0]) - 1e-9));
+      const decimals = Math.max(0, Math.ceil(-Math.log10(((ticks[1] ?? ticks[0]! + (view.to - view.from)) - ticks[0]!) / unit[0]) - 1e-9));
       const text = `${(tick / unit[0]).toLocaleString("en", { minimumFractionDigits: Math.min(6, decimals), maximumFractionDigits: Math.min(6, decimals) })} ${unit[1]}`;
       surface.text(text, x, 9, colour("muted"), { size: 11, anchor: x < left + 20 ? "start" : x > width - 26 ? "end" : "middle" });
     }
@@ -82,7 +118,7 @@ export class TimelinePainter {
   private names(surface: Surface, lane: Lane, left: number): void {
     const { rank, stage } = lane.rank;
     const narrow = left < 80;
-    surface.text(`rank ${rank.toLocaleString("en")}`, 0, lane.top + (lane.tasks > 0 && !narrow ? 7 : 7), colour("text"), { size: 12, bold: true });
+    surface.text(`rank ${rank.toLocaleString("en")}`, 0, lane.top + 7, colour("text"), { size: 12, bold: true });
     surface.text(`stage ${stage}`, 0, lane.top + 20, colour("muted"), { size: 11 });
     for (const { stream, top } of narrow ? [] : lane.streams) {
       if (top < lane.top + 22) continue;
@@ -96,8 +132,10 @@ export class TimelinePainter {
       const x1 = Math.max(left, at(tasks.start_us[i]!));
       const x2 = Math.min(width, at(tasks.start_us[i]! + tasks.duration_us[i]!));
       const fill = colour(kindToken(tasks.kind[i]!));
-      surface.rect(x1, lane.top, Math.max(0.5, x2 - x1 - 0.5), lane.tasks, fill);
-      if (x2 - x1 < 14) continue;
+      // Low: a receive lasts until its sender is ready, so most of it is waiting.
+      const low = tasks.kind[i] === "send" || tasks.kind[i] === "receive";
+      surface.rect(x1, low ? lane.top + lane.tasks - kTransfer : lane.top, Math.max(0.5, x2 - x1 - 0.5), low ? kTransfer : lane.tasks, fill);
+      if (x2 - x1 < 14 || low) continue;
       const batch = tasks.micro_batch[i]!;
       const text = batch >= 0 ? String(batch) : words(tasks.kind[i]!);
       surface.text(text, (x1 + x2) / 2, lane.top + lane.tasks / 2, inkOn(fill), { size: 11, anchor: "middle", limit: x2 - x1 - 2 });
@@ -107,21 +145,25 @@ export class TimelinePainter {
   private kernels(surface: Surface, lane: Lane, view: Window, at: (time: number) => number, left: number, width: number): void {
     const kernels = lane.rank.kernels!;
     const [known_from, known_to] = kernels.window_us;
-    // Kernels finer than a pixel are drawn once a pixel: what came first in it stands for it.
-    const painted = new Map<number, number>();
+    const fine = new PixelShares(this.timeline.categories.length, Math.ceil(width));
     for (let i = 0; i < kernels.start_us.length; ++i) {
       const start = kernels.start_us[i]!;
       const end = start + kernels.duration_us[i]!;
       if (end < view.from || start > view.to) continue;
       const stream = kernels.stream[i]!;
-      const x1 = Math.max(left, at(start), painted.get(stream) ?? 0);
+      const x1 = Math.max(left, at(start));
       const x2 = Math.min(width, at(end));
-      if (x2 - x1 < 0.35) continue;
+      if (x2 - x1 < 1.5) {
+        fine.add(stream, (x1 + x2) / 2, x2 - x1, kernels.category[i]!);
+        continue;
+      }
       const top = lane.streams.find((one) => one.stream === stream)!.top;
       const fill = colour(kindToken(this.timeline.categories[kernels.category[i]!]!));
       surface.rect(x1, top, x2 - x1 > 3 ? x2 - x1 - 0.5 : x2 - x1, kStream - 1, fill);
-      painted.set(stream, x2);
       if (x2 - x1 > 34) surface.text(shortName(this.timeline.names[kernels.name[i]!]!), x1 + 3, top + kStream / 2 - 0.5, inkOn(fill), { size: 10, limit: x2 - x1 - 6 });
+    }
+    for (const { stream, top } of lane.streams) {
+      fine.runs(stream, (x, length, category) => surface.rect(x, top, length, kStream - 1, colour(kindToken(this.timeline.categories[category]!))));
     }
     const blank = (a: number, b: number): void => {
       const [x1, x2] = [Math.max(left, at(a)), Math.min(width, at(b))];
