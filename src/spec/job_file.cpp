@@ -19,15 +19,19 @@ bool is_group(std::string_view key) {
   return false;
 }
 
+/// The file `text` in the folder of `file`, if there is one.
+std::string beside(const std::string& text, const std::string& file) {
+  const std::filesystem::path moved = std::filesystem::path(file).parent_path() / text;
+  std::error_code ignored;
+  return std::filesystem::exists(moved, ignored) ? moved.string() : text;
+}
+
 /// Paths in a job file start from its folder; catalog names and inline mappings stay as they are.
 std::string relocated(const std::string& text, CatalogKind kind, const std::string& file) {
   const bool known =
       find_in_catalog(kind, text) != nullptr ||
       (kind == CatalogKind::kCluster && find_in_catalog(CatalogKind::kNode, text) != nullptr);
-  if (known || text.starts_with('{')) return text;
-  const std::filesystem::path moved = std::filesystem::path(file).parent_path() / text;
-  std::error_code ignored;
-  return std::filesystem::exists(moved, ignored) ? moved.string() : text;
+  return known || text.starts_with('{') ? text : beside(text, file);
 }
 
 class JobFileReader {
@@ -64,6 +68,7 @@ class JobFileReader {
     if (info->name == "model") text = relocated(text, CatalogKind::kModel, file_);
     if (info->name == "cluster") text = relocated(text, CatalogKind::kCluster, file_);
     if (info->name == "software") text = relocated(text, CatalogKind::kSoftware, file_);
+    if (info->name == "rank_map") text = beside(text, file_);
     settings.set(info->name, std::move(text),
                  Origin{fmt::format("{}:{}", file_, item.line), prefix + item.key});
   }
