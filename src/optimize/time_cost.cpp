@@ -189,8 +189,8 @@ class Network {
 
 /// The arcs of one work: the cheapest choice carries what the first second less costs, the next
 /// what the second after costs on top, the quickest everything else.
-void add_arcs(const TimeCostGraph::Work& work, const std::vector<Corner>& corners,
-              double unit_s, Network& network) {
+void add_arcs(const TimeCostGraph::Work& work, const std::vector<Corner>& corners, double unit_s,
+              Network& network) {
   int64_t carried = 0;
   for (size_t i = 0; i + 1 < corners.size(); ++i) {
     const double seconds = static_cast<double>(corners[i].units - corners[i + 1].units) * unit_s;
