@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "optimize/caps.h"
@@ -85,6 +86,9 @@ class Search {
   base::Result<void> turn(Knob knob) {
     for (size_t round = 0; round < kMostRounds; ++round) {
       ERGOMETER_ASSIGN(std::vector<Candidate> candidates, propose(knob, round));
+      // What a layout or a placement is called says all of it: none is played twice.
+      if (knob == Knob::kLayers || knob == Knob::kPlacement)
+        std::erase_if(candidates, [&](const Candidate& c) { return !seen_.insert(c.name).second; });
       if (candidates.empty()) return {};
       if (options_.progress)
         options_.progress(fmt::format("{}, round {}: {} candidates", to_word(knob), round + 1,
@@ -170,6 +174,7 @@ class Search {
   Played best_;
   double unchanged_value_ = 1;
   std::vector<Candidate> finalists_;
+  std::set<std::string> seen_;
 };
 
 /// Plays the finalists on draws that the search has not seen, and on the job's own.

@@ -30,14 +30,9 @@ inline spec::Job job_with(const Values& values) {
 
 /// Two nodes, four stages of a small model, few micro batches: a tenth of a second to play.
 inline Values small_job() {
-  return {{"model", "llama3-8b"},
-          {"cluster", "charllm-h200"},
-          {"gpus", "16"},
-          {"tp", "4"},
-          {"pp", "4"},
-          {"gbs", "16"},
-          {"mbs", "1"},
-          {"seq", "4096"}};
+  return {{"model", "llama3-8b"}, {"num_layers", "16"}, {"cluster", "charllm-h200"},
+          {"gpus", "16"},         {"tp", "4"},          {"pp", "4"},
+          {"gbs", "8"},           {"mbs", "1"},         {"seq", "4096"}};
 }
 
 }  // namespace ergometer::optimize

@@ -80,9 +80,9 @@ std::string difference(const Result& result) {
 std::string changes(const Result& result, const TextStyle& style) {
   const optimize::Settings settings = optimize::settings_of(result);
   std::string text = heading(style, "What changes");
-  for (const std::string& one : settings.lines) text += wrap("  " + one, kWidth, 4) + '\n';
+  for (const std::string& one : settings.lines) text += "  " + wrap(one, kWidth - 2, 4) + '\n';
   for (const std::string& argument : settings.megatron)
-    text += wrap("  Megatron-LM: " + argument, kWidth, 4) + '\n';
+    text += "  " + wrap("Megatron-LM: " + argument, kWidth - 2, 4) + '\n';
   return text;
 }
 
@@ -150,11 +150,8 @@ std::string frontier(const Result& result, const TextStyle& style) {
                         energy(row.played_gpu_energy_j), fmt::join(clocks, " "));
   }
   return text +
-         wrap(
-             "  The first two columns: every pass at a clock of its own, the least energy "
-             "for that time. The next two: one locked clock a stage, with heat and silicon.",
-             kWidth, 2) +
-         '\n';
+         "  The first two columns: every pass at a clock of its own, the least energy for\n"
+         "  that time. The next two: one locked clock a stage, with heat and silicon.\n";
 }
 
 }  // namespace
