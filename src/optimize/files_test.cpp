@@ -16,7 +16,7 @@ Result changed(const spec::Job& job) {
   Result result;
   result.unchanged = result.chosen = job;
   result.keeps = false;
-  result.chosen.parallelism.stage_layers = {9, 8, 8, 7};
+  result.chosen.parallelism.stage_layers = {5, 4, 4, 3};
   result.chosen.parallelism.rank_map = {4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15};
   set_override(result.chosen, 3, spec::OverrideKind::kPowerCap, 600);
   set_override(result.chosen, 3, spec::OverrideKind::kLockClock, 1.5e9);
@@ -58,7 +58,7 @@ TEST(Files, SayWhatSlurmAndNvidiaSmiTake) {
   EXPECT_NE(set.find("nvidia-smi -i 3 -pl 600\n    nvidia-smi -i 3 -lgc 1500,1500"),
             std::string::npos);
   EXPECT_EQ(text_of(files, "megatron_args.txt"),
-            "--decoder-first-pipeline-num-layers 9\n--decoder-last-pipeline-num-layers 7\n");
+            "--decoder-first-pipeline-num-layers 5\n--decoder-last-pipeline-num-layers 3\n");
 }
 
 }  // namespace

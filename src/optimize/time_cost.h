@@ -58,7 +58,7 @@ struct TradeOff {
 
 struct TradeOffOptions {
   /// Times are rounded to this share of the shortest length.
-  double resolution = 1.0 / 20'000;
+  double resolution = 1.0 / 400'000;
   /// Corners nearer than this share of the length to the one before are not reported.
   double spacing = 1e-3;
 };

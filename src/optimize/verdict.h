@@ -24,7 +24,7 @@ struct Gain {
 Gain paired_gain(Objective objective, const std::vector<Outcome>& unchanged,
                  const std::vector<Outcome>& changed, double noise_floor_pct);
 
-/// Where Student's distribution with `freedom` degrees of freedom reaches 95 %; within 0.5 % from 4
+/// Where Student's distribution with `freedom` degrees of freedom reaches 95 %; within 1 % from 4
 /// degrees on (Cornish and Fisher's expansion).
 double student_95(double freedom);
 
