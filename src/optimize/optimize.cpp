@@ -13,7 +13,8 @@
 namespace ergometer::optimize {
 namespace {
 
-constexpr size_t kSearchSeeds = 3, kFinalists = 5, kFrontierPoints = 8, kMovedSeeds = 4;
+constexpr size_t kSearchSeeds = 3, kFinalists = 5, kFrontierPoints = 8, kMovedSeeds = 4,
+                 kRunnersUp = 3;
 constexpr size_t kMostRounds = 24;
 /// A step of the search counts when it gains this much, relative.
 constexpr double kProgress = 1e-4;
@@ -157,8 +158,23 @@ class Search {
       }
     for (size_t i = 0; i < played.size(); ++i) add_row(to_word(knob), played[i], i == best);
     if (best == played.size()) return false;
+    if (knob == Knob::kCaps || knob == Knob::kClocks) add_runners_up(played, best);
     best_ = std::move(played[best]);
     return true;
+  }
+
+  /// Caps and clocks that gain less but cost less time: on other silicon the best may take too
+  /// long.
+  void add_runners_up(const std::vector<Played>& played, size_t best) {
+    std::vector<const Played*> others;
+    for (size_t i = 0; i < played.size(); ++i)
+      if (i != best && played[i].allowed && played[i].value < best_.value)
+        others.push_back(&played[i]);
+    std::stable_sort(others.begin(), others.end(),
+                     [](const Played* a, const Played* b) { return a->value < b->value; });
+    others.resize(std::min(others.size(), kRunnersUp));
+    std::reverse(others.begin(), others.end());
+    for (const Played* other : others) finalists_.push_back(other->candidate);
   }
 
   void add_row(std::string_view knob, const Played& played, bool taken) {
