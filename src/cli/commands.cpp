@@ -10,6 +10,7 @@
 #include "cli/completion.h"
 #include "cli/doctor.h"
 #include "cli/merge.h"
+#include "cli/optimize.h"
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/search.h"
@@ -50,6 +51,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer compare monday.run tuesday.run --json\n"
      "  ergometer compare recorded.run --predicted job.yaml\n",
      "A B", 1, 16, compare_flags, run_compare},
+    {"optimize", "Place, divide, cap and clock a job better, or say that it is best as it is",
+     "optimize MODEL|JOB.yaml --cluster CLUSTER [--knobs LIST] [options]",
+     "  ergometer optimize job.yaml --out better\n"
+     "  ergometer optimize job.yaml --knobs layers,placement --noise-floor 1\n"
+     "  ergometer optimize job.yaml --objective energy --knobs clocks,caps --max-slowdown 2\n"
+     "  ergometer optimize job.yaml --override node3.gpu5.resistance=2 --knobs placement\n",
+     "MODEL", 0, 1, optimize_flags, run_optimize},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/output_file.h"
+#include "cli/job_settings.h"
 #include "cli/rank_list.h"
 #include "cli/terminal.h"
 #include "engine/simulate.h"
@@ -27,91 +28,6 @@ namespace {
 constexpr size_t kMostKernels = 30'000;
 /// Up to so many GPUs a Run holds the telemetry of all.
 constexpr int64_t kMostTelemetryRanks = 64;
-
-std::string dashed(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  }
-  return parts;
-}
-
-std::string value_name(const spec::SettingInfo& setting) {
-  using enum spec::SettingKind;
-  if (setting.kind == kChoice) return std::string(setting.choices);
-  if (setting.kind == kInteger) return "N";
-  if (setting.kind == kReal) return "X";
-  if (setting.kind == kList) return "LIST";
-  if (setting.kind == kMeasure) return std::string(setting.unit);
-  if (setting.kind == kWords) return "TARGET=VALUE";
-  if (setting.name == "fan") return "auto|%";
-  return setting.name == "cluster" ? "CLUSTER" : "TEXT";
-}
-
-/// The settings that are options; the model is the command's word.
-Flag setting_flag(const spec::SettingInfo& setting) {
-  Flag flag;
-  flag.name = dashed(setting.name);
-  flag.short_name = dashed(setting.short_name);
-  flag.takes =
-      setting.kind == spec::SettingKind::kSwitch ? Flag::Takes::kSwitch : Flag::Takes::kValue;
-  flag.value = value_name(setting);
-  flag.group = setting.group;
-  flag.help = setting.help;
-  flag.choices = split(setting.choices, '|');
-  flag.repeats = setting.kind == spec::SettingKind::kWords;
-  return flag;
-}
-
-bool is_job_file(const std::string& word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml");
-}
-
-base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Settings> read,
-                            const std::vector<std::string>& ignored, const std::string& path,
-                            const Console& console) {
-  if (!read) return tl::unexpected(std::move(read).error());
-  settings.merge(*read);
-  if (!ignored.empty())
-    console.note(fmt::format("{}: no effect on a simulation: {}", path, fmt::join(ignored, ", ")));
-  return {};
-}
-
-/// Weakest first: files of other tools, the job file, options.
-base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
-  spec::Settings settings;
-  std::vector<std::string> ignored;
-  if (const std::string path = arguments.value("nemo"); arguments.has("nemo"))
-    ERGOMETER_TRY(add_file(settings, spec::read_nemo(path, ignored), ignored, path, console));
-  ignored.clear();
-  if (const std::string path = arguments.value("megatron-args"); arguments.has("megatron-args"))
-    ERGOMETER_TRY(
-        add_file(settings, spec::read_megatron_arguments(path, ignored), ignored, path, console));
-  if (!arguments.words.empty()) {
-    const std::string& word = arguments.words.front();
-    if (is_job_file(word)) {
-      ERGOMETER_TRY(add_file(settings, spec::read_job_file(word), {}, word, console));
-    } else {
-      settings.set("model", word, {"the command line", "MODEL"});
-    }
-  }
-  spec::Settings options;
-  for (const spec::SettingInfo& setting : spec::setting_table()) {
-    const std::string name = dashed(setting.name);
-    if (setting.name != "model" && arguments.has(name))
-      options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
-  }
-  settings.merge(options);
-  return settings;
-}
 
 /// The first rank of every pipeline stage: together they show the whole schedule.
 std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
@@ -215,18 +131,12 @@ tl::unexpected<base::Error> model_is_missing(const Arguments& arguments) {
 
 std::vector<Flag> simulate_flags() {
   using Takes = Flag::Takes;
-  std::vector<Flag> flags;
-  for (const spec::SettingInfo& setting : spec::setting_table()) {
-    if (setting.name != "model") flags.push_back(setting_flag(setting));
-  }
+  std::vector<Flag> flags = setting_flags();
   const auto add = [&](const char* name, Takes takes, const char* value, const char* group,
                        const char* help, std::vector<std::string> choices = {}) {
     const bool checked = !choices.empty();
     flags.push_back({name, "", takes, value, group, help, std::move(choices), checked});
   };
-  add("megatron-args", Takes::kValue, "FILE", "job",
-      "Megatron-LM's arguments: a launch script or an argument file");
-  add("nemo", Takes::kValue, "FILE", "job", "a NeMo YAML file");
   add("engine", Takes::kValue, "sweep|event", "output",
       "the sweep, or the slow event engine that checks it", {"sweep", "event"});
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
@@ -244,8 +154,7 @@ std::vector<Flag> simulate_flags() {
 }
 
 base::Result<int> run_simulate(const Arguments& arguments, const Console& console) {
-  if (arguments.words.empty() && !arguments.has("nemo") && !arguments.has("megatron-args"))
-    return model_is_missing(arguments);
+  if (!names_job(arguments)) return model_is_missing(arguments);
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   if (!job.model.unknown_keys.empty())

@@ -14,9 +14,9 @@ struct Left {
   double inside = 1, network = 1;
 };
 
-bool is_on(const spec::Override& change, int64_t rank, int64_t gpus_per_node) {
-  return (change.node < 0 || change.node == rank / gpus_per_node) &&
-         (change.gpu < 0 || change.gpu == rank % gpus_per_node);
+bool is_on(const spec::Override& change, int64_t gpu, int64_t gpus_per_node) {
+  return (change.node < 0 || change.node == gpu / gpus_per_node) &&
+         (change.gpu < 0 || change.gpu == gpu % gpus_per_node);
 }
 
 Left left_to(const spec::Job& job, int64_t role) {
@@ -25,7 +25,7 @@ Left left_to(const spec::Job& job, int64_t role) {
     if (change.kind != OverrideKind::kLink && change.kind != OverrideKind::kNic) continue;
     const int64_t first = role * job.stage_ranks();
     for (int64_t rank = first; rank < first + job.stage_ranks(); ++rank) {
-      if (!is_on(change, rank, job.cluster.node.gpus)) continue;
+      if (!is_on(change, job.parallelism.gpu_of(rank), job.cluster.node.gpus)) continue;
       double& share = change.kind == OverrideKind::kLink ? left.inside : left.network;
       share = std::min(share, change.value);
       break;

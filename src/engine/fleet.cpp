@@ -112,8 +112,11 @@ base::Result<Fleet> make_fleet(const spec::Job& job) {
   fleet.fan.assign(nodes, conditions.fan);
   fleet.open.assign(nodes, 1.0);
   for (const spec::Override& change : conditions.overrides) apply(change, fleet);
-  for (int64_t gpu = 0; gpu < fleet.gpus(); ++gpu)
-    fleet.role.push_back(gpu < job.gpus ? static_cast<int32_t>(gpu / job.stage_ranks()) : -1);
+  fleet.rank_map = job.parallelism.rank_map;
+  fleet.role.assign(gpus, -1);
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    fleet.role[static_cast<size_t>(job.parallelism.gpu_of(rank))] =
+        static_cast<int32_t>(rank / job.stage_ranks());
   keep_distinct(fleet);
   return fleet;
 }

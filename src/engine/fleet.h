@@ -26,6 +26,7 @@ struct Fleet {
   std::vector<double> weight;        ///< by kept node: nodes that are like it
   std::vector<int32_t> role;         ///< by GPU: what its rank runs; -1: no rank, idle
   std::vector<int32_t> kept;         ///< by node of the job: the kept node
+  std::vector<int64_t> rank_map;     ///< as `Parallelism::rank_map`
   std::vector<physics::Silicon> silicon;
   std::vector<physics::ClockLimits> limits;
   std::vector<double> speed;    ///< share of the clock decided that a GPU reaches; 1 but for faults
@@ -37,8 +38,9 @@ struct Fleet {
   int64_t gpus() const { return nodes * gpus_per_node; }
   double weight_of(size_t gpu) const { return weight[gpu / static_cast<size_t>(gpus_per_node)]; }
   size_t gpu_of(int64_t rank) const {
-    return static_cast<size_t>(kept[static_cast<size_t>(rank / gpus_per_node)] * gpus_per_node +
-                               rank % gpus_per_node);
+    const int64_t gpu = rank_map.empty() ? rank : rank_map[static_cast<size_t>(rank)];
+    return static_cast<size_t>(kept[static_cast<size_t>(gpu / gpus_per_node)] * gpus_per_node +
+                               gpu % gpus_per_node);
   }
 };
 

@@ -117,8 +117,8 @@ std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline
   for (size_t i = 0; i < timeline.ranks.size(); ++i) {
     const auto rank = static_cast<int64_t>(i);
     table.push_back({.rank = rank,
-                     .node = rank / job.cluster.node.gpus,
-                     .slot = rank % job.cluster.node.gpus,
+                     .node = job.parallelism.gpu_of(rank) / job.cluster.node.gpus,
+                     .slot = job.parallelism.gpu_of(rank) % job.cluster.node.gpus,
                      .stage = rank / job.stage_ranks(),
                      .end_s = timeline.ranks[i].end_s,
                      .breakdown_s = breakdown(timeline.ranks[i].parts_s)});

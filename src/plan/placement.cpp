@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -15,14 +17,39 @@ using workload::GroupKind;
 /// racks (assumed: 16 of an NVL72's 18 trays is the usual segment).
 constexpr double kLeastDomainShare = 0.75;
 
-/// Where a global rank's GPU sits. A job fills its nodes and scale-up domains in rank order.
+/// Where GPUs sit, and which rank each runs. A job fills its nodes and scale-up domains in the
+/// order of ranks, or as its rank map says.
 struct Site {
   int64_t gpus_per_node, gpus_per_domain;
+  const spec::Parallelism& parallel;
+  std::vector<int64_t> rank_of;  ///< by GPU, -1: none; empty: GPU r runs rank r
   explicit Site(const spec::Job& job)
-      : gpus_per_node(job.cluster.node.gpus), gpus_per_domain(domain_segment(job)) {}
-  int64_t node(int64_t rank) const { return rank / gpus_per_node; }
-  int64_t local(int64_t rank) const { return rank % gpus_per_node; }
-  int64_t domain(int64_t rank) const { return rank / gpus_per_domain; }
+      : gpus_per_node(job.cluster.node.gpus),
+        gpus_per_domain(domain_segment(job)),
+        parallel(job.parallelism) {
+    if (parallel.rank_map.empty()) return;
+    rank_of.assign(static_cast<size_t>(job.nodes() * gpus_per_node), -1);
+    for (int64_t rank = 0; rank < job.gpus; ++rank)
+      rank_of[static_cast<size_t>(parallel.gpu_of(rank))] = rank;
+  }
+  int64_t gpu(int64_t rank) const { return parallel.gpu_of(rank); }
+  int64_t rank(int64_t gpu) const {
+    if (rank_of.empty()) return gpu;
+    return gpu < std::ssize(rank_of) ? rank_of[static_cast<size_t>(gpu)] : -1;
+  }
+  int64_t node(int64_t gpu) const { return gpu / gpus_per_node; }
+  int64_t domain(int64_t gpu) const { return gpu / gpus_per_domain; }
+
+  /// The GPUs between which those of the ranks [first, first + count) lie: [begin, end).
+  std::pair<int64_t, int64_t> range(int64_t first, int64_t count) const {
+    if (rank_of.empty()) return {first, first + count};
+    int64_t begin = std::ssize(rank_of), end = 0;
+    for (int64_t rank = first; rank < first + count; ++rank) {
+      begin = std::min(begin, gpu(rank));
+      end = std::max(end, gpu(rank) + 1);
+    }
+    return {begin, end};
+  }
 };
 
 /// Switch tiers between two nodes: the first tier whose switch group joins them, counted from 1.
@@ -61,6 +88,7 @@ class Groups {
       : cluster_(job.cluster), site_(job), first_(first), count_(count), group_(group) {
     ERGOMETER_CHECK(count % group.size == 0, "groups tile the ranks");
     groups_.resize(static_cast<size_t>(count / group.size));
+    std::tie(begin_, end_) = site_.range(first, count);
     locate();
     share_nics();
   }
@@ -91,6 +119,7 @@ class Groups {
   struct Group {
     int64_t domains = 0, fewest = std::numeric_limits<int64_t>::max(), tiers = 0;
     double nic_bytes_per_s = std::numeric_limits<double>::infinity();
+    int64_t first_gpu = -1, last_gpu = -1;
     int64_t domain = -1,
             in_domain = 0;  ///< while scanning: the domain at hand and the members found in it
     double in_domain_bytes_per_s = 0;
@@ -106,26 +135,32 @@ class Groups {
     return static_cast<size_t>(index / block * group_.stride + index % group_.stride);
   }
 
-  /// Counts domains and the fewest members on one of them. Members ascend, so a domain once left
-  /// never returns.
+  /// Whether GPU `gpu` runs one of the ranks at hand.
+  bool is_member(int64_t gpu) const {
+    const int64_t rank = site_.rank(gpu);
+    return rank >= first_ && rank < first_ + count_;
+  }
+
+  /// Counts domains and the fewest members on one of them. GPUs ascend, so a domain once left never
+  /// returns.
   void locate() {
-    for (int64_t rank = first_; rank < first_ + count_; ++rank) {
-      Group& group = groups_[group_of(rank)];
-      if (group.domain != site_.domain(rank)) {
+    for (int64_t gpu = begin_; gpu < end_; ++gpu) {
+      if (!is_member(gpu)) continue;
+      Group& group = groups_[group_of(site_.rank(gpu))];
+      if (group.first_gpu < 0) group.first_gpu = gpu;
+      group.last_gpu = gpu;
+      if (group.domain != site_.domain(gpu)) {
         if (group.domain >= 0) group.fewest = std::min(group.fewest, group.in_domain);
-        group.domain = site_.domain(rank);
+        group.domain = site_.domain(gpu);
         group.in_domain = 0;
         ++group.domains;
       }
       ++group.in_domain;
     }
-    const int64_t reach = (group_.size - 1) * group_.stride, block = group_.size * group_.stride;
-    for (size_t i = 0; i < groups_.size(); ++i) {
-      Group& group = groups_[i];
+    for (Group& group : groups_) {
       group.fewest = std::min(group.fewest, group.in_domain);
-      const auto number = static_cast<int64_t>(i);
-      const int64_t base = first_ + number / group_.stride * block + number % group_.stride;
-      group.tiers = tiers_climbed(cluster_.fabric, site_.node(base), site_.node(base + reach));
+      group.tiers =
+          tiers_climbed(cluster_.fabric, site_.node(group.first_gpu), site_.node(group.last_gpu));
     }
   }
 
@@ -133,23 +168,23 @@ class Groups {
   /// divided evenly between the groups that own one of its GPUs and leave the domain. A group's
   /// rate is its poorest domain's.
   void share_nics() {
-    const int64_t end = first_ + count_;
-    for (int64_t domain = site_.domain(first_); domain <= site_.domain(end - 1); ++domain) {
-      const int64_t from = std::max(first_, domain * site_.gpus_per_domain);
-      const int64_t to = std::min(end, (domain + 1) * site_.gpus_per_domain);
+    for (int64_t domain = site_.domain(begin_); domain <= site_.domain(end_ - 1); ++domain) {
+      const int64_t from = std::max(begin_, domain * site_.gpus_per_domain);
+      const int64_t to = std::min(end_, (domain + 1) * site_.gpus_per_domain);
       for (int64_t node = site_.node(from); node <= site_.node(to - 1); ++node) {
         for (const spec::Nic& nic : cluster_.node.nics) add_nic(nic, node, from, to);
       }
-      for (int64_t rank = from; rank < to; ++rank) close_domain(groups_[group_of(rank)], domain);
+      for (int64_t gpu = from; gpu < to; ++gpu)
+        if (is_member(gpu)) close_domain(groups_[group_of(site_.rank(gpu))], domain);
     }
   }
 
   void add_nic(const spec::Nic& nic, int64_t node, int64_t from, int64_t to) {
     owners_.clear();
-    for (const int gpu : nic.gpus) {
-      const int64_t rank = node * site_.gpus_per_node + gpu;
-      if (rank < from || rank >= to) continue;
-      const size_t group = group_of(rank);
+    for (const int index : nic.gpus) {
+      const int64_t gpu = node * site_.gpus_per_node + index;
+      if (gpu < from || gpu >= to || !is_member(gpu)) continue;
+      const size_t group = group_of(site_.rank(gpu));
       if (groups_[group].domains > 1) owners_.push_back(group);
     }
     std::sort(owners_.begin(), owners_.end());
@@ -170,6 +205,7 @@ class Groups {
   const spec::Cluster& cluster_;
   Site site_;
   int64_t first_, count_;
+  int64_t begin_ = 0, end_ = 0;  ///< the GPUs of these ranks lie in [begin, end)
   RankGroup group_;
   std::vector<Group> groups_;
   std::vector<size_t> owners_;
@@ -182,11 +218,12 @@ void end_shares(const spec::Job& job, int64_t first, const std::vector<char>& le
   const Site site(job);
   const auto count = static_cast<int64_t>(leaves.size());
   bytes_per_s.assign(leaves.size(), 0);
-  for (int64_t node = site.node(first); node <= site.node(first + count - 1); ++node) {
+  const auto [begin, end] = site.range(first, count);
+  for (int64_t node = site.node(begin); node <= site.node(end - 1); ++node) {
     for (const spec::Nic& nic : job.cluster.node.nics) {
       std::vector<size_t> users;
       for (const int gpu : nic.gpus) {
-        const int64_t index = node * site.gpus_per_node + gpu - first;
+        const int64_t rank = site.rank(node * site.gpus_per_node + gpu), index = rank - first;
         if (index < 0 || index >= count || leaves[static_cast<size_t>(index)] == 0) continue;
         users.push_back(static_cast<size_t>(index));
       }
@@ -253,7 +290,8 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
   std::vector<char> leaves(static_cast<size_t>(ranks));
   bool any = false;
   for (int64_t i = 0; i < ranks; ++i) {
-    const bool crosses = site.domain(stage * ranks + i) != site.domain(peer * ranks + i);
+    const bool crosses =
+        site.domain(site.gpu(stage * ranks + i)) != site.domain(site.gpu(peer * ranks + i));
     leaves[static_cast<size_t>(i)] = crosses ? 1 : 0;
     any = any || crosses;
   }
@@ -269,9 +307,9 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
     const auto index = static_cast<size_t>(i);
     if (leaves[index] == 0) continue;
     placement.nic_bytes_per_s = std::min({placement.nic_bytes_per_s, here[index], there[index]});
-    placement.tiers =
-        std::max(placement.tiers, tiers_climbed(job.cluster.fabric, site.node(stage * ranks + i),
-                                                site.node(peer * ranks + i)));
+    placement.tiers = std::max(
+        placement.tiers, tiers_climbed(job.cluster.fabric, site.node(site.gpu(stage * ranks + i)),
+                                       site.node(site.gpu(peer * ranks + i))));
   }
   const double distance = std::abs(static_cast<double>((peer - stage) * ranks)) /
                           static_cast<double>(site.gpus_per_node);

@@ -9,8 +9,8 @@
 namespace ergometer::plan {
 
 /// Ranks of one stage numbered tp fastest: the members of one group are `base + i * stride`, i <
-/// size, and the groups tile the stage. A stage's global ranks are `stage * stage_ranks ..`, GPU =
-/// global rank, node = rank / GPUs per node.
+/// size, and the groups tile the stage. A stage's global ranks are `stage * stage_ranks ..`, a
+/// rank's GPU is what the rank map says, else the rank; node = GPU / GPUs per node.
 struct RankGroup {
   int64_t size = 1;
   int64_t stride = 1;

@@ -6,6 +6,10 @@
 namespace ergometer::plan {
 
 PlacementCache::PlacementCache(const spec::Job& job) : job_(job) {
+  if (!job.parallelism.rank_map.empty()) {  // every stage lies in its own way
+    period_ = job.gpus;
+    return;
+  }
   const int64_t node = job.cluster.node.gpus;
   period_ = std::lcm(node, domain_segment(job));
   for (const spec::FabricTier& tier : job.cluster.fabric.tiers) {

@@ -32,9 +32,11 @@ std::vector<int64_t> layers_per_stage(const spec::Job& job) {
 /// Layers of the chunk whose forward recomputation the backward repeats. The block method stops at
 /// decoder layers; the uniform method covers MTP modules too (Megatron-Core,
 /// multi_token_prediction.py).
-int64_t recomputed_layers(const spec::Job& job, int64_t layers, int64_t mtp) {
+int64_t recomputed_layers(const spec::Job& job, size_t chunk, int64_t layers, int64_t mtp) {
   const spec::Training& training = job.training;
   if (training.recompute != spec::Recompute::kFull) return 0;
+  if (!training.recompute_stage_layers.empty())
+    return std::min(training.recompute_stage_layers[chunk], layers);
   if (training.recompute_method == spec::RecomputeMethod::kUniform ||
       training.recompute_layers == 0) {
     return layers + mtp;
@@ -42,8 +44,10 @@ int64_t recomputed_layers(const spec::Job& job, int64_t layers, int64_t mtp) {
   return std::min(training.recompute_layers, layers);
 }
 
-Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, int64_t first,
-                 int64_t count, bool is_first, bool is_last) {
+/// Chunk `number` of all, chunk-major: `count` layers from `first` on.
+Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, size_t number,
+                 size_t numbers, int64_t first, int64_t count) {
+  const bool is_first = number == 0, is_last = number + 1 == numbers;
   Chunk chunk;
   const auto add = [&chunk](int block, int64_t layer) {
     chunk.blocks.push_back(block);
@@ -58,7 +62,7 @@ Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, int64
     if (workload.head_block >= 0) add(workload.head_block, -1);
   }
   const auto mtp = is_last ? static_cast<int64_t>(workload.mtp_blocks.size()) : 0;
-  chunk.recomputed_blocks = recomputed_layers(job, count, mtp);
+  chunk.recomputed_blocks = recomputed_layers(job, number, count, mtp);
   return chunk;
 }
 
@@ -90,8 +94,7 @@ std::vector<Stage> divide(const spec::Job& job, const workload::Workload& worklo
   int64_t first = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
     Stage& stage = divided[i % static_cast<size_t>(stages)];
-    stage.chunks.push_back(
-        make_chunk(job, workload, first, layers[i], i == 0, i + 1 == layers.size()));
+    stage.chunks.push_back(make_chunk(job, workload, i, layers.size(), first, layers[i]));
     first += layers[i];
   }
   return divided;

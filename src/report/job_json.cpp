@@ -24,6 +24,12 @@ void write_texts(JsonWriter& json, const char* name, const std::vector<std::stri
   json.end_array();
 }
 
+void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
+  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+  for (const int64_t number : numbers) json.value(number);
+  json.end_array();
+}
+
 void write_experts(JsonWriter& json, const spec::Model& model) {
   const spec::Experts& e = model.experts;
   json.key("experts").begin_object();
@@ -94,9 +100,8 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
       .member("last_stage_layers", p.last_stage_layers);
   json.member("embedding_counts_as_layer", p.embedding_counts_as_layer);
   json.member("loss_counts_as_layer", p.loss_counts_as_layer);
-  json.key("stage_layers").begin_array(JsonWriter::Layout::kOneLine);
-  for (const int64_t layers : p.stage_layers) json.value(layers);
-  json.end_array();
+  write_numbers(json, "stage_layers", p.stage_layers);
+  if (!p.rank_map.empty()) write_numbers(json, "rank_map", p.rank_map);
   json.end_object();
 }
 
@@ -130,6 +135,8 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("recompute", to_word(t.recompute))
       .member("recompute_method", to_word(t.recompute_method));
   json.member("recompute_num_layers", t.recompute_layers);
+  if (!t.recompute_stage_layers.empty())
+    write_numbers(json, "recompute_stage_layers", t.recompute_stage_layers);
   write_texts(json, "recompute_modules", t.recompute_modules);
   write_overlap(json, t);
   json.member("attention", to_word(t.attention))

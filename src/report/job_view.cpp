@@ -89,6 +89,9 @@ JobView view_job(const std::string& job_json) {
   view.dp = integer(layout, "dp");
   view.ep = integer(layout, "ep");
   view.zero = integer(layout, "zero");
+  if (const Json& map = member(layout, "rank_map"); map.is_array())
+    for (const Json& gpu : map)
+      if (gpu.is_number_integer()) view.rank_map.push_back(gpu.get<int64_t>());
   view.fsdp = truth(layout, "fsdp");
   view.sequence_parallel = truth(layout, "sequence_parallel");
   view.schedule = text(layout, "schedule");

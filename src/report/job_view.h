@@ -19,6 +19,13 @@ struct JobView {
   /// What the user said about power, clocks, cooling and faults, a few words each.
   std::vector<std::string> conditions;
 
+  std::vector<int64_t> rank_map;  ///< the GPU of every rank; empty: rank r on GPU r
+
+  /// The node of a rank, where nodes are known.
+  int64_t node_of(int64_t rank) const {
+    const auto index = static_cast<size_t>(rank);
+    return (index < rank_map.size() ? rank_map[index] : rank) / gpus_per_node;
+  }
   /// Ranks of one pipeline stage; 0 when the layout is not known.
   int64_t stage_ranks() const { return tp * cp * dp; }
 };

@@ -49,6 +49,7 @@ spec::Job smallest(const spec::Job& job) {
   t.global_batch = t.micro_batch * p.dp;
   t.overlap_grad_reduce = t.overlap_param_gather = t.overlap_expert_parallel = false;
   t.recompute_layers = 0;
+  t.recompute_stage_layers.clear();
   return small;
 }
 

@@ -366,6 +366,7 @@ void Space::apply(const Candidate& candidate, spec::Job& job) const {
   t.recompute_method =
       recompute.block ? spec::RecomputeMethod::kBlock : spec::RecomputeMethod::kUniform;
   t.recompute_layers = candidate.recomputation.depth;
+  t.recompute_stage_layers.clear();
   t.recompute_modules = recompute.modules;
   t.scatter_gather_p2p = scatters_ && layout.tp > 1 && !layout.sequence_parallel;
   t.overlap_tp = candidate.overlap.tensor;

@@ -15,6 +15,7 @@ constexpr std::string_view kPp = "pipeline_model_parallel_size";
 constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
 constexpr std::string_view kEp = "expert_model_parallel_size";
 constexpr std::string_view kEtp = "expert_tensor_parallel_size";
+constexpr std::string_view kRankMap = "rank_map";
 
 void check_tensor(SettingReader& read, const Job& job) {
   const int64_t tp = job.parallelism.tp;
@@ -240,6 +241,38 @@ void check_network(SettingReader& read, const Job& job) {
                             read.said("gpus", job.gpus), job.cluster.name));
 }
 
+/// Every rank on a GPU of its own, tensor-parallel groups on the fast links they need.
+void check_rank_map(SettingReader& read, const Job& job) {
+  const std::vector<int64_t>& map = job.parallelism.rank_map;
+  if (map.empty()) return;
+  const int64_t all = job.nodes() * job.cluster.node.gpus, tp = job.parallelism.tp;
+  if (std::ssize(map) != job.gpus)
+    return read.refuse(fmt::format("{} names {} GPUs; the job has {} ranks", read.where(kRankMap),
+                                   map.size(), job.gpus));
+  std::vector<int64_t> rank_of(static_cast<size_t>(all), -1);
+  for (int64_t rank = 0; rank < job.gpus; ++rank) {
+    const int64_t gpu = map[static_cast<size_t>(rank)];
+    if (gpu >= all)
+      return read.refuse(fmt::format("{} puts rank {} on GPU {}; allowed: 0 to {}",
+                                     read.where(kRankMap), rank, gpu, all - 1));
+    int64_t& other = rank_of[static_cast<size_t>(gpu)];
+    if (other >= 0)
+      return read.refuse(fmt::format("{} puts ranks {} and {} on GPU {}; every rank needs its own",
+                                     read.where(kRankMap), other, rank, gpu));
+    other = rank;
+  }
+  if (read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
+    return;
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    if (job.parallelism.gpu_of(rank) / job.cluster.domain_gpus !=
+        job.parallelism.gpu_of(rank / tp * tp) / job.cluster.domain_gpus)
+      return read.refuse(fmt::format(
+          "{} puts ranks {} and {} of one tensor-parallel group on GPUs {} and {}, which share no "
+          "fast links; ask for it with --allow-tp-across-nodes",
+          read.where(kRankMap), rank / tp * tp, rank, job.parallelism.gpu_of(rank / tp * tp),
+          job.parallelism.gpu_of(rank)));
+}
+
 }  // namespace
 
 void check_groups(SettingReader& read, const Job& job) {
@@ -254,6 +287,7 @@ void check_ranks(SettingReader& read, const Job& job) {
   check_sharding(read, job);
   check_sequence(read, job);
   check_network(read, job);
+  if (!read.error()) check_rank_map(read, job);
 }
 
 }  // namespace ergometer::spec

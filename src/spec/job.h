@@ -42,6 +42,12 @@ struct Parallelism {
   std::vector<int64_t> stage_layers;  ///< explicit layers of every (chunk, stage), chunk-major;
                                       ///< empty: by the rules above
   int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
+  /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
+  std::vector<int64_t> rank_map;
+
+  int64_t gpu_of(int64_t rank) const {
+    return rank_map.empty() ? rank : rank_map[static_cast<size_t>(rank)];
+  }
 };
 
 struct Training {
@@ -59,6 +65,9 @@ struct Training {
   RecomputeMethod recompute_method = RecomputeMethod::kUniform;
   int64_t recompute_layers =
       0;  ///< block: layers a chunk; uniform: layers a checkpoint; 0: all / 1
+  /// Block method: layers recomputed in every (chunk, stage), chunk-major, instead of
+  /// `recompute_layers`; empty: that.
+  std::vector<int64_t> recompute_stage_layers;
   std::vector<std::string> recompute_modules;  ///< selective: core_attn, moe_act, layernorm,
                                                ///< mla_up_proj, mlp, moe, shared_experts
   bool overlap_grad_reduce = false, overlap_param_gather = false, overlap_tp = false,

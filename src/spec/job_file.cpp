@@ -20,15 +20,19 @@ bool is_group(std::string_view key) {
   return false;
 }
 
+/// The file `text` in the folder of `file`, if there is one.
+std::string beside(const std::string& text, const std::string& file) {
+  const std::filesystem::path moved = std::filesystem::path(file).parent_path() / text;
+  std::error_code ignored;
+  return std::filesystem::exists(moved, ignored) ? moved.string() : text;
+}
+
 /// Paths in a job file start from its folder; catalog names and inline mappings stay as they are.
 std::string relocated(const std::string& text, CatalogKind kind, const std::string& file) {
   const bool known =
       find_in_catalog(kind, text) != nullptr ||
       (kind == CatalogKind::kCluster && find_in_catalog(CatalogKind::kNode, text) != nullptr);
-  if (known || text.starts_with('{')) return text;
-  const std::filesystem::path moved = std::filesystem::path(file).parent_path() / text;
-  std::error_code ignored;
-  return std::filesystem::exists(moved, ignored) ? moved.string() : text;
+  return known || text.starts_with('{') ? text : beside(text, file);
 }
 
 class JobFileReader {
@@ -90,6 +94,7 @@ std::string relocated_value(const SettingInfo& setting, std::string text, const 
   if (setting.name == "model") return relocated(text, CatalogKind::kModel, file);
   if (setting.name == "cluster") return relocated(text, CatalogKind::kCluster, file);
   if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
+  if (setting.name == "rank_map") return beside(text, file);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "spec/pipeline_layout.h"
+#include "spec/rank_map.h"
 #include "spec/resolve.h"
 
 namespace ergometer::spec {
@@ -14,6 +15,7 @@ constexpr std::string_view kPp = "pipeline_model_parallel_size";
 constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
 constexpr std::string_view kDp = "data_parallel_size";
 constexpr std::string_view kGpus = "gpus";
+constexpr std::string_view kRankMap = "rank_map";
 constexpr int64_t kMostGpus = 1'048'576;
 
 bool is_inference(const Job& job) {
@@ -106,6 +108,15 @@ void read_uneven_stages(SettingReader& read, Parallelism& p) {
     p.stage_layers = *parsed;
 }
 
+void read_rank_map(SettingReader& read, Parallelism& p) {
+  if (!read.given(kRankMap)) return;
+  auto map = parse_rank_map(read.text(kRankMap));
+  if (map)
+    p.rank_map = std::move(*map);
+  else
+    read.refuse(fmt::format("{}: {}", read.where(kRankMap), map.error().message));
+}
+
 /// Chunks a stage: as given, or from the layers of a chunk, or from a list of all chunks.
 void read_chunks(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
@@ -156,6 +167,7 @@ void resolve_groups(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   read_group_sizes(read, p);
   read_uneven_stages(read, p);
+  read_rank_map(read, p);
   if (read.error()) return;
   read_chunks(read, job);
   read_schedule(read, p);

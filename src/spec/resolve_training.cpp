@@ -84,6 +84,10 @@ void read_recomputation(SettingReader& read, Job& job) {
   t.recompute_method = static_cast<RecomputeMethod>(
       read.choice("recompute_method", counted ? 1 : 0,
                   counted ? "block, for a number of layers is given" : "uniform"));
+  if (read.given("recompute_stage_layers")) {
+    t.recompute_stage_layers = read.integers("recompute_stage_layers");
+    if (!read.given("recompute_method")) t.recompute_method = RecomputeMethod::kBlock;
+  }
   t.recompute_modules = read.list("recompute_modules");
   if (t.recompute == Recompute::kSelective && t.recompute_modules.empty())
     t.recompute_modules = {"core_attn"};
@@ -195,6 +199,23 @@ void check_batches(SettingReader& read, const Job& job) {
                             model.name));
 }
 
+void check_recomputed_stages(SettingReader& read, const Job& job) {
+  constexpr std::string_view kName = "recompute_stage_layers";
+  const std::vector<int64_t>& layers = job.training.recompute_stage_layers;
+  const Parallelism& p = job.parallelism;
+  if (layers.empty()) return;
+  if (job.training.recompute != Recompute::kFull ||
+      job.training.recompute_method != RecomputeMethod::kBlock)
+    return read.refuse(
+        fmt::format("{} needs --recompute full --recompute-method block", read.said(kName)));
+  if (read.given("recompute_num_layers"))
+    return read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(kName),
+                                   read.said("recompute_num_layers")));
+  if (std::ssize(layers) != p.pp * p.vpp)
+    read.refuse(fmt::format("{} has {} chunks; pp x vpp = {} x {} = {} are needed",
+                            read.said(kName), layers.size(), p.pp, p.vpp, p.pp * p.vpp));
+}
+
 void check_recomputation(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   for (const char* name : {"recompute_method", "recompute_num_layers"})
@@ -217,6 +238,7 @@ void check_recomputation(SettingReader& read, const Job& job) {
   if (uses("shared_experts") && job.model.experts.shared_ffn == 0)
     read.refuse(fmt::format("{}: {} has no shared experts", read.said("recompute_modules"),
                             job.model.name));
+  check_recomputed_stages(read, job);
   if (t.recompute_layers > job.model.layer_count())
     read.refuse(fmt::format("{} is more than the model's {} layers",
                             read.said("recompute_num_layers", t.recompute_layers),

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "spec/rank_map.h"
 #include "spec/read.h"
 #include "spec/yaml_map.h"
 
@@ -48,6 +49,10 @@ Result<Settings> without_files(const Settings& settings) {
     if (value == nullptr || value->text.starts_with('{') || in_catalog(name, value->text)) continue;
     ERGOMETER_ASSIGN(std::string text, inline_text(name, value->text));
     result.set(name, std::move(text), value->origin);
+  }
+  if (const Settings::Value* map = settings.find("rank_map")) {
+    ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, parse_rank_map(map->text));
+    result.set("rank_map", rank_map_text(gpus), map->origin);
   }
   return result;
 }

@@ -189,14 +189,17 @@ std::vector<int64_t> chunk_sizes(const spec::Job& job) {
 
 Int128 full_recompute_flops(const spec::Job& job) {
   const spec::Training& training = job.training;
-  const bool block =
-      training.recompute_method == spec::RecomputeMethod::kBlock && training.recompute_layers > 0;
+  const bool block = training.recompute_method == spec::RecomputeMethod::kBlock &&
+                     (training.recompute_layers > 0 || !training.recompute_stage_layers.empty());
   Int128 flops = 0;
   size_t layer = 0;
-  for (const int64_t size : chunk_sizes(job)) {
-    for (int64_t i = 0; i < size && layer < job.model.layers.size(); ++i, ++layer)
-      if (!block || i < training.recompute_layers)
-        flops += layer_flops(job, job.model.layers[layer], kForward);
+  const std::vector<int64_t> sizes = chunk_sizes(job);
+  for (size_t chunk = 0; chunk < sizes.size(); ++chunk) {
+    const int64_t recomputed = training.recompute_stage_layers.empty()
+                                   ? training.recompute_layers
+                                   : training.recompute_stage_layers[chunk];
+    for (int64_t i = 0; i < sizes[chunk] && layer < job.model.layers.size(); ++i, ++layer)
+      if (!block || i < recomputed) flops += layer_flops(job, job.model.layers[layer], kForward);
   }
   // The block method stops at decoder layers, the uniform one covers the layer inside MTP modules
   // too.

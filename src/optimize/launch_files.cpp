@@ -1,0 +1,169 @@
+// What --out writes beside the job file: the forms that Slurm, torchrun, Megatron-LM and nvidia-smi
+// take.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "optimize/files.h"
+
+namespace ergometer::optimize {
+namespace {
+
+std::string host_of(const std::vector<std::string>& hosts, int64_t node) {
+  const auto index = static_cast<size_t>(node);
+  return index < hosts.size() ? hosts[index] : fmt::format("node{}", node);
+}
+
+/// The ranks of every node in ascending order, which is the order of local ranks.
+std::map<int64_t, std::vector<int64_t>> ranks_by_node(const spec::Job& job) {
+  std::map<int64_t, std::vector<int64_t>> nodes;
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    nodes[job.parallelism.gpu_of(rank) / job.cluster.node.gpus].push_back(rank);
+  return nodes;
+}
+
+std::string slurm_hosts(const spec::Job& job, const std::vector<std::string>& hosts) {
+  std::string text;
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    text += host_of(hosts, job.parallelism.gpu_of(rank) / job.cluster.node.gpus) + '\n';
+  return text;
+}
+
+/// Whether every node runs consecutive ranks, in full: what torchrun can do.
+bool torchrun_can(const std::map<int64_t, std::vector<int64_t>>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](const auto& it) {
+    const std::vector<int64_t>& ranks = it.second;
+    return ranks.back() - ranks.front() + 1 == std::ssize(ranks) &&
+           ranks.size() == nodes.begin()->second.size();
+  });
+}
+
+/// A shell script to be sourced by every task before its program starts.
+std::string gpu_order(const spec::Job& job, const std::vector<std::string>& hosts) {
+  const auto nodes = ranks_by_node(job);
+  std::string text =
+      "# Sourced on every node before training starts: local rank i takes the i-th GPU named "
+      "here.\n"
+      "# With Slurm: SLURM_HOSTFILE=slurm_hosts.txt srun --distribution=arbitrary ...\n"
+      "export CUDA_DEVICE_ORDER=PCI_BUS_ID\n"
+      "case \"$(hostname -s)\" in\n";
+  for (const auto& [node, ranks] : nodes) {
+    std::vector<int64_t> gpus;
+    for (const int64_t rank : ranks)
+      gpus.push_back(job.parallelism.gpu_of(rank) % job.cluster.node.gpus);
+    text += fmt::format("  {}) export CUDA_VISIBLE_DEVICES={}", host_of(hosts, node),
+                        fmt::join(gpus, ","));
+    if (torchrun_can(nodes))
+      text += fmt::format(" NODE_RANK={}", ranks.front() / std::ssize(ranks));
+    text += fmt::format(" ;;  # ranks {}\n", fmt::join(ranks, " "));
+  }
+  text += "  *) echo \"no rank runs on $(hostname -s)\" >&2 ;;\nesac\n";
+  text += torchrun_can(nodes)
+              ? "# torchrun: --node-rank \"$NODE_RANK\"\n"
+              : "# torchrun cannot do this: ranks of a node are not consecutive. Use Slurm.\n";
+  return text;
+}
+
+std::string nvidia_smi(const Settings& settings, const std::vector<std::string>& hosts) {
+  std::string text =
+      "#!/bin/sh\n# Run as root on every node. Undo with restore_gpus.sh.\nset -e\n"
+      "case \"$(hostname -s)\" in\n";
+  int64_t node = -1;
+  for (const GpuSetting& gpu : settings.gpus) {
+    if (gpu.node != node)
+      text += fmt::format("{}  {})\n", node < 0 ? "" : "    ;;\n", host_of(hosts, gpu.node));
+    node = gpu.node;
+    if (gpu.cap_w > 0) text += fmt::format("    nvidia-smi -i {} -pl {:.0f}\n", gpu.gpu, gpu.cap_w);
+    if (gpu.lock_mhz > 0)
+      text += fmt::format("    nvidia-smi -i {} -lgc {:.0f},{:.0f}\n", gpu.gpu, gpu.lock_mhz,
+                          gpu.lock_mhz);
+  }
+  return text + "    ;;\nesac\n";
+}
+
+std::string restore(const Settings& settings) {
+  const bool locks = std::any_of(settings.gpus.begin(), settings.gpus.end(),
+                                 [](const GpuSetting& gpu) { return gpu.lock_mhz > 0; });
+  const bool caps = std::any_of(settings.gpus.begin(), settings.gpus.end(),
+                                [](const GpuSetting& gpu) { return gpu.cap_w > 0; });
+  std::string text = "#!/bin/sh\n# Run as root on every node.\n";
+  if (locks) text += "nvidia-smi -rgc\n";
+  if (caps)
+    text +=
+        "nvidia-smi --query-gpu=index,power.default_limit --format=csv,noheader,nounits |\n"
+        "  while IFS=', ' read -r gpu watts; do nvidia-smi -i \"$gpu\" -pl \"$watts\"; done\n";
+  return text;
+}
+
+std::string megatron_text(const Settings& settings) {
+  std::string text;
+  for (const std::string& argument : settings.megatron) text += argument + '\n';
+  if (!settings.recompute_by_stage.empty()) {
+    text += fmt::format(
+        "# Megatron-LM takes one number of recomputed layers for each process; stages differ "
+        "here:\n"
+        "# {} (by chunk and stage). Give the ranks of each stage theirs, or all the largest:\n"
+        "--recompute-num-layers {}\n",
+        fmt::join(settings.recompute_by_stage, ","),
+        *std::max_element(settings.recompute_by_stage.begin(), settings.recompute_by_stage.end()));
+  }
+  return text;
+}
+
+/// The quickest point of the frontier, pass by pass: a table such as Perseus' server hands out.
+std::string clock_schedule(const Result& result) {
+  std::string text = "stage,order,pass,micro_batch,clock_mhz,time_s\n";
+  const FrontierRow& row = result.frontier.front();
+  const FrontierPoint& point = row.clocks.point;
+  // The point's length may be told from shorter steps: the schedule's own is that of its passes.
+  std::vector<PipelinePass> passes;
+  const TimeCostGraph graph = pipeline_graph(result.tables, result.pipeline.micro_batches, passes);
+  const std::vector<double> pass_s =
+      on_lattice(result.tables, graph, passes, point.pass_s, length_of(graph, point.pass_s));
+  std::vector<double> clocks_hz;
+  lattice_energy(result.tables, passes, pass_s, point.time_s, clocks_hz);
+  int64_t stage = -1, order = 0;
+  for (size_t i = 0; i < result.pipeline.passes.size(); ++i) {
+    const PipelinePass& pass = result.pipeline.passes[i];
+    order = pass.stage == stage ? order + 1 : 0;
+    stage = pass.stage;
+    text += fmt::format("{},{},{},{},{:.0f},{:.6f}\n", stage, order,
+                        pass.backward ? "backward" : "forward", pass.micro_batch,
+                        clocks_hz[i] / 1e6, pass_s[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<File> files_of(const Result& result, const spec::Settings& given,
+                           const std::vector<std::string>& hosts) {
+  std::vector<File> files;
+  const auto add = [&](const char* name, std::string text, const char* what) {
+    files.push_back({name, std::move(text), what});
+  };
+  const Settings settings = settings_of(result);
+  add("job.yaml", job_file(job_settings(given, result)), "the job, for ergometer simulate");
+  if (!settings.rank_map.empty()) {
+    std::string map;
+    for (const int64_t gpu : settings.rank_map) map += fmt::format("{}\n", gpu);
+    add("rank_map.txt", map, "the GPU of every rank, for --rank-map");
+    add("slurm_hosts.txt", slurm_hosts(result.chosen, hosts),
+        "SLURM_HOSTFILE for srun --distribution=arbitrary");
+    add("gpu_order.sh", gpu_order(result.chosen, hosts), "CUDA_VISIBLE_DEVICES of every node");
+  }
+  if (!settings.gpus.empty()) {
+    add("set_gpus.sh", nvidia_smi(settings, hosts), "nvidia-smi: power caps and clocks");
+    add("restore_gpus.sh", restore(settings), "nvidia-smi: as before");
+  }
+  if (const std::string text = megatron_text(settings); !text.empty())
+    add("megatron_args.txt", text, "arguments of Megatron-LM");
+  if (!result.frontier.empty())
+    add("clock_schedule.csv", clock_schedule(result),
+        "clock of every pass at the quickest point of the frontier");
+  return files;
+}
+
+}  // namespace ergometer::optimize

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimize/candidate.h"
+#include "optimize/clocks.h"
+#include "optimize/verdict.h"
+
+namespace ergometer::optimize {
+
+/// A candidate that was played, for the list: means over the search's seeds.
+struct Row {
+  std::string knob, name;
+  double step_s = 0, energy_j = 0, peak_w = 0, max_c = 0;
+  double gain_pct = 0;  ///< of the objective over the unchanged job, on the same seeds
+  bool allowed = true, taken = false;
+  bool known = false;  ///< as `Candidate::known`
+  std::string refusal;
+};
+
+/// A point of the time-energy frontier: what the pipeline's graph says, and what the engine does
+/// when every GPU is locked to its stage's clock.
+struct FrontierRow {
+  ClockPoint clocks;
+  double played_step_s = 0, played_gpu_energy_j = 0;
+};
+
+/// How the choice fares when the hot GPUs are others.
+struct Robustness {
+  double worst_pct = 0;           ///< least gain over the draws
+  int64_t better = 0, draws = 0;  ///< in how many of them it gains
+  /// With the faults the user described on other GPUs; none described: nothing.
+  std::optional<double> faults_moved_pct;
+};
+
+struct Result {
+  spec::Job unchanged, chosen;
+  bool keeps = true;          ///< the unchanged job is the answer
+  std::string best_name;      ///< of the best candidate, chosen or not
+  Outcome unchanged_outcome;  ///< with the job's own seed
+  Outcome chosen_outcome;
+  /// Means over the draws that decided; equal when the job stays as it is.
+  Outcome unchanged_mean, chosen_mean;
+  Gain gain;  ///< of the best candidate, chosen or not
+  Robustness robustness;
+  std::vector<Row> rows;  ///< the unchanged job first
+  std::vector<FrontierRow> frontier;
+  std::string no_frontier;  ///< why there is none
+  PipelineTables tables;    ///< empty without a frontier
+  PipelineFrontier pipeline;
+  size_t plays = 0;
+};
+
+/// Searches knob by knob, plays every candidate with power and heat on several draws of silicon,
+/// and lets draws that took no part in the search decide. An input error: the job has no power
+/// data.
+base::Result<Result> optimize(const spec::Job& job, const Options& options);
+
+}  // namespace ergometer::optimize

@@ -1,0 +1,324 @@
+#include "optimize/pipeline_frontier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ergometer::optimize {
+namespace {
+
+/// Passes that the solver looks at in one graph; more are told from shorter steps.
+constexpr int64_t kMostPasses = 1536;
+
+const StageTable& stage_of(const PipelineTables& tables, const PipelinePass& pass) {
+  return tables.stages[static_cast<size_t>(pass.stage)];
+}
+const std::vector<ClockChoice>& choices_of(const PipelineTables& tables, const PipelinePass& pass) {
+  const StageTable& stage = stage_of(tables, pass);
+  return pass.backward ? stage.backward : stage.forward;
+}
+
+std::vector<Choice> costs_of(const std::vector<ClockChoice>& choices, double waiting_w) {
+  std::vector<Choice> costs;
+  for (const ClockChoice& it : choices)
+    costs.push_back({it.time_s, it.energy_j - waiting_w * it.time_s});
+  return costs;
+}
+
+/// The 1F1B order of one stage: warm-up forwards, pairs, backwards that are left.
+std::vector<PipelinePass> order_of(int64_t stage, int64_t stages, int64_t micro_batches) {
+  const int64_t warm_up = std::min(micro_batches, stages - stage - 1);
+  std::vector<PipelinePass> order;
+  for (int64_t i = 0; i < warm_up; ++i) order.push_back({stage, i, false});
+  for (int64_t i = warm_up; i < micro_batches; ++i) {
+    order.push_back({stage, i, false});
+    order.push_back({stage, i - warm_up, true});
+  }
+  for (int64_t i = micro_batches - warm_up; i < micro_batches; ++i)
+    order.push_back({stage, i, true});
+  return order;
+}
+
+double waiting_w(const PipelineTables& tables) {
+  double watts = 0;
+  for (const StageTable& stage : tables.stages) watts += stage.waiting_w;
+  return watts;
+}
+
+std::vector<TradeOff> frontier_of(const PipelineTables& tables, int64_t micro_batches,
+                                  const TradeOffOptions& options,
+                                  std::vector<PipelinePass>& passes) {
+  return trade_off(pipeline_graph(tables, micro_batches, passes), options);
+}
+
+/// The corner that is best when a second is worth `price`.
+const TradeOff& best_at(const std::vector<TradeOff>& corners, double price) {
+  for (const TradeOff& corner : corners)
+    if (corner.price >= price) return corner;
+  return corners.back();
+}
+
+}  // namespace
+
+TimeCostGraph pipeline_graph(const PipelineTables& tables, int64_t micro_batches,
+                             std::vector<PipelinePass>& passes) {
+  const auto stages = static_cast<int64_t>(tables.stages.size());
+  const auto count = static_cast<int32_t>(2 * stages * micro_batches);
+  TimeCostGraph graph(2 * count + 2);
+  const int32_t last = 2 * count + 1;
+  passes.clear();
+  // [stage][direction][micro batch]: number of the pass.
+  std::vector<int32_t> number(static_cast<size_t>(count));
+  const auto at = [&](int64_t stage, bool backward, int64_t micro_batch) -> int32_t& {
+    return number[static_cast<size_t>((2 * stage + (backward ? 1 : 0)) * micro_batches +
+                                      micro_batch)];
+  };
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    int32_t before = -1;
+    for (const PipelinePass& pass : order_of(stage, stages, micro_batches)) {
+      const auto i = static_cast<int32_t>(passes.size());
+      at(stage, pass.backward, pass.micro_batch) = i;
+      passes.push_back(pass);
+      const double watts = stage_of(tables, pass).waiting_w;
+      graph.add_work(1 + 2 * i, 2 + 2 * i,
+                     convex_choices(costs_of(choices_of(tables, pass), watts)));
+      graph.add_order(before < 0 ? 0 : 2 + 2 * before, 1 + 2 * i, 0);
+      before = i;
+    }
+    graph.add_order(2 + 2 * before, last, 0);
+  }
+  for (int64_t m = 0; m < micro_batches; ++m)
+    for (int64_t stage = 0; stage + 1 < stages; ++stage) {
+      graph.add_order(2 + 2 * at(stage, false, m), 1 + 2 * at(stage + 1, false, m), tables.send_s);
+      graph.add_order(2 + 2 * at(stage + 1, true, m), 1 + 2 * at(stage, true, m), tables.send_s);
+    }
+  return graph;
+}
+
+PipelineFrontier pipeline_frontier(const PipelineTables& tables, const TradeOffOptions& options) {
+  const auto stages = static_cast<int64_t>(tables.stages.size());
+  const int64_t most = std::max(3 * stages, kMostPasses / (2 * stages));
+  PipelineFrontier result;
+  result.micro_batches = std::min(tables.micro_batches, most);
+  const std::vector<TradeOff> corners =
+      frontier_of(tables, result.micro_batches, options, result.passes);
+  const bool whole = result.micro_batches == tables.micro_batches;
+  std::vector<PipelinePass> ignored;
+  const std::vector<TradeOff> shorter =
+      whole ? std::vector<TradeOff>{}
+            : frontier_of(tables, result.micro_batches - stages, options, ignored);
+  const double further = static_cast<double>(tables.micro_batches - result.micro_batches) /
+                         static_cast<double>(stages);
+  double price = 0;
+  for (const TradeOff& corner : corners) {
+    double length_s = corner.length_s, cost = corner.cost;
+    if (!whole) {
+      const TradeOff& other =
+          best_at(shorter, std::isinf(corner.price) ? INFINITY : (price + corner.price) / 2);
+      length_s += further * (corner.length_s - other.length_s);
+      cost += further * (corner.cost - other.cost);
+    }
+    price = corner.price;
+    result.points.push_back({length_s, cost + waiting_w(tables) * length_s, corner.time_s});
+  }
+  // Slower than the point of least energy only costs: what waits draws power too.
+  const auto least = std::min_element(
+      result.points.begin(), result.points.end(),
+      [](const FrontierPoint& a, const FrontierPoint& b) { return a.energy_j < b.energy_j; });
+  result.points.erase(result.points.begin(), least);
+  return result;
+}
+
+double lattice_energy(const PipelineTables& tables, const std::vector<PipelinePass>& passes,
+                      const std::vector<double>& pass_s, double length_s,
+                      std::vector<double>& clocks_hz) {
+  constexpr double kSame = 1e-9;
+  double joules = waiting_w(tables) * length_s;
+  clocks_hz.clear();
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const std::vector<ClockChoice>& choices = choices_of(tables, passes[i]);
+    const ClockChoice* best = nullptr;
+    for (const ClockChoice& it : choices) {
+      const bool quick = it.time_s <= pass_s[i] + kSame || best == nullptr;
+      const double watts = stage_of(tables, passes[i]).waiting_w;
+      const auto cost = [&](const ClockChoice& c) { return c.energy_j - watts * c.time_s; };
+      if (quick && (best == nullptr || cost(it) < cost(*best))) best = &it;
+    }
+    clocks_hz.push_back(best->clock_hz);
+    joules += best->energy_j - stage_of(tables, passes[i]).waiting_w * best->time_s;
+  }
+  return joules;
+}
+
+namespace {
+
+/// For every event how long before it anything takes, and how long after it.
+struct Paths {
+  std::vector<double> before_s, after_s;
+};
+
+/// Events in an order in which all work points forward.
+std::vector<int32_t> forward_order(const TimeCostGraph& graph) {
+  std::vector<std::vector<int32_t>> next(static_cast<size_t>(graph.events()));
+  std::vector<int32_t> waiting(next.size(), 0);
+  const auto add = [&](int32_t from, int32_t to) {
+    next[static_cast<size_t>(from)].push_back(to);
+    ++waiting[static_cast<size_t>(to)];
+  };
+  for (const auto& it : graph.work()) add(it.from, it.to);
+  for (const auto& it : graph.orders()) add(it.from, it.to);
+  std::vector<int32_t> order = {0};
+  for (size_t i = 0; i < order.size(); ++i)
+    for (const int32_t to : next[static_cast<size_t>(order[i])])
+      if (--waiting[static_cast<size_t>(to)] == 0) order.push_back(to);
+  return order;
+}
+
+/// An arc of the graph with the length it has.
+struct Length {
+  int32_t from = 0, to = 0;
+  double seconds = 0;
+};
+
+Paths paths_of(const TimeCostGraph& graph, const std::vector<int32_t>& rank_of,
+               const std::vector<double>& time_s) {
+  std::vector<Length> arcs;
+  for (size_t i = 0; i < time_s.size(); ++i)
+    arcs.push_back({graph.work()[i].from, graph.work()[i].to, time_s[i]});
+  for (const auto& it : graph.orders()) arcs.push_back({it.from, it.to, it.gap_s});
+  const auto by_rank = [&](int32_t event) { return rank_of[static_cast<size_t>(event)]; };
+  std::sort(arcs.begin(), arcs.end(), [&](const Length& a, const Length& b) {
+    return by_rank(a.from) != by_rank(b.from) ? by_rank(a.from) < by_rank(b.from)
+                                              : by_rank(a.to) < by_rank(b.to);
+  });
+  Paths paths;
+  paths.before_s.assign(rank_of.size(), 0);
+  paths.after_s.assign(rank_of.size(), 0);
+  for (const Length& arc : arcs) {
+    double& there = paths.before_s[static_cast<size_t>(arc.to)];
+    there = std::max(there, paths.before_s[static_cast<size_t>(arc.from)] + arc.seconds);
+  }
+  for (auto arc = arcs.rbegin(); arc != arcs.rend(); ++arc) {
+    double& here = paths.after_s[static_cast<size_t>(arc->from)];
+    here = std::max(here, paths.after_s[static_cast<size_t>(arc->to)] + arc->seconds);
+  }
+  return paths;
+}
+
+/// A schedule in which every pass runs at one clock, made better step by step.
+class LatticeSchedule {
+ public:
+  LatticeSchedule(const PipelineTables& tables, const TimeCostGraph& graph,
+                  const std::vector<PipelinePass>& passes, double length_s)
+      : graph_(graph), rank_of_(static_cast<size_t>(graph.events()), 0), length_s_(length_s) {
+    const std::vector<int32_t> order = forward_order(graph);
+    for (size_t i = 0; i < order.size(); ++i)
+      rank_of_[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+    for (const PipelinePass& pass : passes) {
+      std::vector<Choice> all =
+          costs_of(choices_of(tables, pass), stage_of(tables, pass).waiting_w);
+      std::sort(all.begin(), all.end(),
+                [](const Choice& a, const Choice& b) { return a.time_s < b.time_s; });
+      choices_.push_back(std::move(all));
+    }
+  }
+
+  /// The slowest clocks that are as quick as `pass_s`.
+  void start(const std::vector<double>& pass_s) {
+    chosen_.assign(choices_.size(), 0);
+    for (size_t i = 0; i < chosen_.size(); ++i)
+      while (chosen_[i] + 1 < choices_[i].size() &&
+             choices_[i][chosen_[i] + 1].time_s <= pass_s[i] + kSame)
+        ++chosen_[i];
+  }
+
+  /// The next lower clock where that fits and saves most, until none fits.
+  void fill() {
+    while (true) {
+      const Paths paths = paths_of(graph_, rank_of_, times());
+      size_t best = choices_.size();
+      double most = 0;
+      for (size_t i = 0; i < choices_.size(); ++i) {
+        if (chosen_[i] + 1 >= choices_[i].size()) continue;
+        const Choice &now = choices_[i][chosen_[i]], &next = choices_[i][chosen_[i] + 1];
+        const auto& work = graph_.work()[i];
+        const double through_s = paths.before_s[static_cast<size_t>(work.from)] + next.time_s +
+                                 paths.after_s[static_cast<size_t>(work.to)];
+        if (through_s > length_s_ + kSame || now.cost - next.cost <= most) continue;
+        most = now.cost - next.cost;
+        best = i;
+      }
+      if (best == choices_.size()) return;
+      ++chosen_[best];
+    }
+  }
+
+  /// One pass quicker, so that others may be slower: what greedy filling alone does not find. Tried
+  /// for all passes until nothing gains.
+  void exchange() {
+    for (bool better = true; better;) {
+      better = false;
+      for (size_t i = 0; i < choices_.size(); ++i)
+        for (size_t steps = 1; steps <= kMostSteps && steps <= chosen_[i]; ++steps) {
+          const std::vector<size_t> before = chosen_;
+          const double cost_before = cost();
+          chosen_[i] -= steps;
+          fill_but(i);
+          if (cost() < cost_before - kSame) {
+            better = true;
+            break;
+          }
+          chosen_ = before;
+        }
+    }
+  }
+
+  std::vector<double> times() const {
+    std::vector<double> time_s;
+    for (size_t i = 0; i < chosen_.size(); ++i) time_s.push_back(choices_[i][chosen_[i]].time_s);
+    return time_s;
+  }
+
+ private:
+  static constexpr double kSame = 1e-9;
+  static constexpr size_t kMostSteps = 3;
+
+  double cost() const {
+    double sum = 0;
+    for (size_t i = 0; i < chosen_.size(); ++i) sum += choices_[i][chosen_[i]].cost;
+    return sum;
+  }
+
+  /// Filling first without pass `i`, which would take back what it gave.
+  void fill_but(size_t i) {
+    std::vector<Choice> held = std::exchange(choices_[i], {choices_[i][chosen_[i]]});
+    const size_t at = std::exchange(chosen_[i], 0);
+    fill();
+    choices_[i] = std::move(held);
+    chosen_[i] = at;
+    fill();
+  }
+
+  const TimeCostGraph& graph_;
+  std::vector<int32_t> rank_of_;
+  std::vector<std::vector<Choice>> choices_;
+  std::vector<size_t> chosen_;
+  double length_s_;
+};
+
+/// Exchanges are tried in pipelines of so many passes.
+constexpr size_t kMostExchanged = 48;
+
+}  // namespace
+
+std::vector<double> on_lattice(const PipelineTables& tables, const TimeCostGraph& graph,
+                               const std::vector<PipelinePass>& passes,
+                               const std::vector<double>& pass_s, double length_s) {
+  LatticeSchedule schedule(tables, graph, passes, length_s);
+  schedule.start(pass_s);
+  schedule.fill();
+  if (passes.size() <= kMostExchanged) schedule.exchange();
+  return schedule.times();
+}
+
+}  // namespace ergometer::optimize

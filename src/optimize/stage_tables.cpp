@@ -1,0 +1,167 @@
+// The time and energy of a pass at clock f:
+//   t(f) = w - c + c f0 / f          w: wall time of the pass at the reference clock f0, without
+//                                    exchanges between stages; c: its seconds that follow the clock
+//   e(f) = core v(f)^2 + memory + link + P_awake(f, T) t(f)
+// with v the relative voltage and P_awake what an awake GPU draws without work at the temperature
+// T at which the stage's GPUs settle (physics/gpu_power.h), summed over the stage's GPUs.
+#include "optimize/stage_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "cost/degraded.h"
+#include "cost/energy.h"
+#include "engine/compile.h"
+#include "engine/powered.h"
+#include "engine/summary.h"
+#include "plan/memory.h"
+
+namespace ergometer::optimize {
+namespace {
+
+/// A job played once: what its passes last and hold at the reference clock.
+struct Pass {
+  double begin_s = INFINITY, end_s = 0, clocked_s = 0;
+  physics::Energy energy;
+  double wall_s() const { return end_s - begin_s; }
+};
+
+struct StagePasses {
+  Pass forward, backward;
+  double die_c = 0, clock_hz = 0;
+};
+
+bool is_exchange(const plan::Instruction& it) {
+  return it.kind == plan::InstructionKind::kSend || it.kind == plan::InstructionKind::kRecv;
+}
+
+/// Mean over its micro batches but for the first and the last, which other work may touch.
+Pass mean_pass(const std::map<int32_t, Pass>& passes) {
+  Pass mean;
+  mean.begin_s = 0;
+  double count = 0;
+  for (const auto& [micro_batch, pass] : passes) {
+    const bool edge = micro_batch == 0 || micro_batch == passes.rbegin()->first;
+    if (edge && passes.size() > 2) continue;
+    mean.end_s += pass.wall_s();
+    mean.clocked_s += pass.clocked_s;
+    mean.energy += pass.energy;
+    ++count;
+  }
+  mean.end_s /= count;
+  mean.clocked_s /= count;
+  mean.energy = (1 / count) * mean.energy;
+  return mean;
+}
+
+StagePasses passes_of(const engine::EngineInput& input, const cost::EnergyTable& energies,
+                      const engine::Timeline& timeline, size_t role) {
+  std::map<int32_t, Pass> forward, backward;
+  const engine::PricedOperators operators(input, role);
+  const int64_t rank = static_cast<int64_t>(role) * input.plan.ranks_per_role;
+  for (const engine::Span& span : timeline.spans) {
+    if (span.rank != rank) continue;
+    const auto index = static_cast<size_t>(span.instruction);
+    const plan::Instruction& it = input.plan.roles[role].program[index];
+    if (it.micro_batch < 0 || it.op < 0 || is_exchange(it) || !engine::launches(it.kind)) continue;
+    const workload::Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
+    if (op.pass == workload::Pass::kOptimizer || op.module == workload::Module::kData) continue;
+    Pass& pass = (op.pass == workload::Pass::kForward ? forward : backward)[it.micro_batch];
+    pass.begin_s = std::min(pass.begin_s, span.start_s);
+    pass.end_s = std::max(pass.end_s, span.end_s);
+    pass.clocked_s += operators.duration(index).clocked_s;
+    pass.energy += energies[role][static_cast<size_t>(it.op)];
+  }
+  StagePasses result;
+  if (!forward.empty()) result.forward = mean_pass(forward);
+  if (!backward.empty()) result.backward = mean_pass(backward);
+  return result;
+}
+
+std::vector<ClockChoice> table_of(const Pass& pass, const StagePasses& stage, double reference_hz,
+                                  double gpus, const physics::GpuPower& gpu) {
+  std::vector<ClockChoice> table;
+  const double lowest_hz = std::max(gpu.clocks.lowest_hz, gpu.clocks.floor(gpu.voltage.knee_hz));
+  const double clocked_s = std::min(pass.clocked_s, pass.wall_s());
+  double clock_hz = stage.clock_hz;
+  while (clock_hz >= lowest_hz) {
+    const double time_s = pass.wall_s() - clocked_s + clocked_s * reference_hz / clock_hz;
+    const double v = gpu.voltage.at(clock_hz);
+    const double waiting_w = gpu.power_w(clock_hz, stage.die_c, {}, {});
+    const double joules = pass.energy.core_j() * v * v + pass.energy.memory_j + pass.energy.link_j +
+                          waiting_w * time_s;
+    table.push_back({clock_hz, time_s, gpus * joules});
+    // The first clock is what the governor settles at; the rest are lattice clocks.
+    const double next_hz = gpu.clocks.floor(clock_hz - 0.01 * gpu.clocks.step_hz);
+    if (next_hz >= clock_hz) break;
+    clock_hz = next_hz;
+  }
+  return table;
+}
+
+/// Seconds that a micro batch takes from one stage to the next.
+double send_time(const plan::Plan& plan, const cost::CostTable& costs) {
+  double seconds = 0;
+  for (const plan::Instruction& it : plan.roles.front().program)
+    if (it.kind == plan::InstructionKind::kSend && it.op >= 0)
+      seconds = std::max(seconds, costs.prices.front()[static_cast<size_t>(it.op)].seconds());
+  return seconds;
+}
+
+base::Result<void> check(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (p.pp < 2) return base::input_error("the job has no pipeline");
+  if (p.vpp > 1 || p.schedule != spec::Schedule::kOneFOneB)
+    return base::input_error("only pipelines in 1F1B order have one, without virtual stages");
+  if (job.training.mode != spec::Mode::kPretrain && job.training.mode != spec::Mode::kLora)
+    return base::input_error("only training has one");
+  return {};
+}
+
+}  // namespace
+
+base::Result<PipelineTables> pipeline_tables(const spec::Job& job) {
+  ERGOMETER_TRY(check(job));
+  ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
+  const plan::Plan plan = plan::make_plan(job, workload::lower(job));
+  cost::CostTable costs = cost::price_plan(model, plan, job);
+  ERGOMETER_TRY(cost::degrade_links(job, plan, costs));
+  const engine::Stretch stretch = engine::settle_contention(job, plan, model, costs);
+  std::vector<int64_t> sampled;
+  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
+    sampled.push_back(stage * job.stage_ranks());
+  const engine::EngineInput input{.job = job,
+                                  .plan = plan,
+                                  .costs = costs,
+                                  .clocks_hz = std::span(&costs.reference_clock_hz, 1),
+                                  .sampled_ranks = sampled,
+                                  .stretch = stretch};
+  ERGOMETER_ASSIGN(const cost::EnergyModel energy_model, cost::EnergyModel::make(job));
+  const cost::EnergyTable energies = cost::price_energy(energy_model, plan);
+  ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
+  ERGOMETER_ASSIGN(const engine::Powered powered,
+                   engine::power_and_heat(input, {.sampled_ranks = {}, .ranks = true}));
+  const engine::Timeline timeline = engine::sweep(input);
+
+  PipelineTables tables;
+  tables.micro_batches = job.micro_batches();
+  tables.send_s = send_time(plan, costs);
+  const auto gpus = static_cast<double>(job.stage_ranks());
+  for (size_t stage = 0; stage < plan.roles.size(); ++stage) {
+    StagePasses passes = passes_of(input, energies, timeline, stage);
+    for (const run::Rank& rank : powered.ranks) {
+      if (rank.rank / job.stage_ranks() != static_cast<int64_t>(stage)) continue;
+      passes.die_c += rank.mean_gpu_c / gpus;
+      passes.clock_hz += rank.mean_clock_mhz * 1e6 / gpus;
+    }
+    StageTable& table = tables.stages.emplace_back();
+    table.forward = table_of(passes.forward, passes, powered.reference_hz, gpus, gpu);
+    table.backward = table_of(passes.backward, passes, powered.reference_hz, gpus, gpu);
+    table.waiting_w = gpus * gpu.power_w(passes.clock_hz, passes.die_c, {}, {});
+  }
+  return tables;
+}
+
+}  // namespace ergometer::optimize

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "optimize/time_cost.h"
+#include "spec/job.h"
+
+namespace ergometer::optimize {
+
+/// One clock of one pass of a stage.
+struct ClockChoice {
+  double clock_hz = 0, time_s = 0;
+  double energy_j = 0;  ///< of all the stage's GPUs
+};
+
+/// What Perseus measures on hardware, predicted: time and energy of every stage's forward and
+/// backward pass of one micro batch (all its chunks), over the clocks of the lattice from the
+/// voltage's knee to the clock that the stage settles at in the unchanged job.
+struct StageTable {
+  std::vector<ClockChoice> forward, backward;  ///< from the highest clock down
+  double waiting_w = 0;  ///< of all the stage's GPUs while they wait for a neighbour
+};
+
+struct PipelineTables {
+  std::vector<StageTable> stages;
+  double send_s = 0;  ///< from one stage to the next
+  int64_t micro_batches = 0;
+};
+
+/// Of a job with one chunk a stage, in 1F1B order. An input error says why there is none.
+base::Result<PipelineTables> pipeline_tables(const spec::Job& job);
+
+}  // namespace ergometer::optimize
