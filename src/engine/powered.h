@@ -11,12 +11,12 @@
 namespace ergometer::engine {
 
 struct PoweredOptions {
-  std::span<const int64_t> sampled_ranks;    ///< whose spans to keep
-  std::span<const int64_t> telemetry_ranks;  ///< whose telemetry
-  bool events = false;                       ///< the reference engine plays the last step
-  bool intervals = true;                     ///< of power and temperature
-  bool ranks = false;                        ///< fill the columns of every rank
-  bool bands = false;                        ///< how telemetry is distributed over all ranks
+  std::span<const int64_t> sampled_ranks = {};    ///< whose spans to keep
+  std::span<const int64_t> telemetry_ranks = {};  ///< whose telemetry
+  bool events = false;                            ///< the reference engine plays the last step
+  bool intervals = true;                          ///< of power and temperature
+  bool ranks = false;                             ///< fill the columns of every rank
+  bool bands = false;                             ///< how telemetry is distributed over all ranks
 };
 
 /// A job's time, power and heat together: the loop of engine/power_loop.h under the job's
