@@ -27,6 +27,7 @@ seeds() {
   local folders=()
   case "$1" in
     fuzz_model) folders=(catalog/models) ;;
+    fuzz_study) folders=(catalog/studies) ;;
     fuzz_cluster) folders=(catalog/clusters catalog/nodes) ;;
   esac
   if [ -d "fuzz/corpus/$1" ]; then folders+=("fuzz/corpus/$1"); fi

@@ -233,6 +233,7 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
     MatrixRow result;
     result.family = table.cell(row, "family");
     result.config_id = table.cell(row, "config_id");
+    result.model = table.cell(row, "dir_model");
     result.yaml = table.cell(row, "yaml");
     for (const std::string_view flag : split(table.cell(row, "flags"), '|'))
       if (!flag.empty()) result.flags.emplace_back(flag);

@@ -14,6 +14,7 @@ namespace ergometer::spec {
 struct MatrixRow {
   std::string family;     ///< "optimization-sweep-h200"
   std::string config_id;  ///< "gpt3-175b_1_00000"
+  std::string model;      ///< of the folder that the file lies in: "mixtral-8x7b"
   std::string yaml;       ///< path of the NeMo file in the study's artifact; unique
   std::vector<std::string>
       flags;  ///< defects that the matrix itself lists, "gbs-not-divisible", ...

@@ -27,18 +27,23 @@ std::vector<std::string> differing(const run::StudyPoint& a, const run::StudyPoi
   return {names.begin(), names.end()};
 }
 
-/// The resolved job, the last member of the summary: the same whatever words led to it.
+/// The resolved job, the last member of the summary.
 std::string_view job_of(const run::StudyPoint& point) {
   const size_t at = point.summary_json.rfind("\n  \"job\": ");
   return at == std::string::npos ? std::string_view()
                                  : std::string_view(point.summary_json).substr(at);
 }
 
+/// A model may be written in full or named: the job tells its sizes.
+bool is_same_job(const std::vector<std::string>& names, const run::StudyPoint& a,
+                 const run::StudyPoint& b) {
+  if (names.empty()) return true;
+  return names == std::vector<std::string>{"model"} && !job_of(a).empty() && job_of(a) == job_of(b);
+}
+
 std::string note(const run::StudyPoint& point, const run::StudyPoint& first) {
   const std::vector<std::string> names = differing(point, first);
-  const std::string_view job = job_of(point);
-  if (names.empty() || (!job.empty() && job == job_of(first)))
-    return fmt::format("the same job as {}", name_of(first));
+  if (is_same_job(names, point, first)) return fmt::format("the same job as {}", name_of(first));
   return fmt::format("the same result as {}: {} {} no effect here", name_of(first),
                      fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
 }

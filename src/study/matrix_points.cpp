@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "spec/matrix.h"
@@ -27,15 +26,10 @@ bool applies(const Correction& correction, const spec::MatrixRow& row, const Poi
   return correction.where->number(lookup).value_or(0) != 0;
 }
 
-/// The last folder of a path: "mixtral-8x7b" of ".../mixtral-8x7b/mixtral-8x22b_1_mbs1.yaml".
-std::string folder_of(const std::string& path) {
-  return std::filesystem::path(path).parent_path().filename().string();
-}
-
 /// A copy that lies in another model's folder has its original's name.
 std::string id_of(const spec::MatrixRow& row) {
   if (!has_defect(row, "stray-copy-of-other-model")) return row.config_id;
-  return fmt::format("{} in {}", row.config_id, folder_of(row.yaml));
+  return fmt::format("{} in {}", row.config_id, row.model);
 }
 
 /// Rows that are called the same are numbered.
