@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/simulated_traces.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/progress.h"
@@ -14,7 +13,6 @@
 #include "cli/threads.h"
 #include "compare/counterfactual.h"
 #include "compare/measured.h"
-#include "engine/simulate.h"
 #include "import/import.h"
 #include "import/telemetry/telemetry.h"
 #include "report/comparison_json.h"
@@ -153,16 +151,9 @@ base::Result<compare::Measured> measure_recorded(const Side& side, size_t thread
   return compare::measure(traces.ranks, telemetry.log, side.name);
 }
 
-/// A job in the form of what is measured: the first rank of every stage stands for its kernels.
 base::Result<compare::Measured> measure_predicted(const Side& side) {
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(*side.job));
-  engine::SimulateOptions options;
-  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
-    options.sampled_ranks.push_back(stage * job.stage_ranks());
-  ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
-  const spec::Parallelism& p = job.parallelism;
-  return compare::measure(run, analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep}),
-                          job.gpus);
+  return compare::measure(job);
 }
 
 base::Result<compare::Comparison> compare_parts(const Side& a, const Side& b, size_t threads) {

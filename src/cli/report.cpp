@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <optional>
 #include <utility>
 
+#include "cli/progress.h"
 #include "cli/rank_list.h"
+#include "cli/threads.h"
 #include "page/write_report.h"
 
 namespace ergometer::cli {
@@ -16,6 +18,7 @@ constexpr int64_t kMostRanks = 1'000'000;
 
 base::Result<page::DocumentOptions> options_of(const Arguments& arguments) {
   page::DocumentOptions options;
+  ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   options.title = arguments.value("title");
   const std::string text = arguments.value("ranks");
   options.all_ranks = text == "all";
@@ -38,6 +41,8 @@ base::Result<std::vector<page::NamedRun>> read_runs(const std::vector<std::strin
 
 std::vector<Flag> report_flags() {
   using Takes = Flag::Takes;
+  Flag threads = threads_flag();
+  threads.help = "of two simulated Runs, jobs between them at a time; by default one a processor";
   return {{"out", "o", Takes::kValue, "FILE.html", "output", "the page to write", {}},
           {"title",
            "",
@@ -52,7 +57,8 @@ std::vector<Flag> report_flags() {
            "LIST",
            "output",
            "whose timelines: 0,8-11 or all; by default the first of every stage that the Run has",
-           {}}};
+           {}},
+          threads};
 }
 
 base::Result<int> run_report(const Arguments& arguments, const Console& console) {
@@ -60,7 +66,12 @@ base::Result<int> run_report(const Arguments& arguments, const Console& console)
   if (out.empty() && !arguments.has("json"))
     return base::input_error(
         "report: -o FILE.html is missing; usage: ergometer report RUN... -o FILE.html");
-  ERGOMETER_ASSIGN(const page::DocumentOptions options, options_of(arguments));
+  ERGOMETER_ASSIGN(page::DocumentOptions options, options_of(arguments));
+  std::optional<Progress> progress;
+  options.progress = [&](int64_t done, int64_t total) {
+    if (done == 1) progress.emplace(console, "simulate", static_cast<size_t>(total));
+    progress->advance();
+  };
   ERGOMETER_ASSIGN(std::vector<page::NamedRun> runs, read_runs(arguments.words));
   if (arguments.has("json")) {
     ERGOMETER_ASSIGN(const std::string json, page::document(runs, options));

@@ -9,9 +9,11 @@
 #include "analysis/collectives.h"
 #include "analysis/idle.h"
 #include "analysis/kernel_class.h"
+#include "analysis/simulated_traces.h"
 #include "analysis/step_breakdown.h"
 #include "analysis/steps.h"
 #include "compare/measured.h"
+#include "engine/simulate.h"
 
 namespace ergometer::compare {
 namespace {
@@ -166,6 +168,15 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
                   {"mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, 0},
                   {"throttled_time_fraction", "", run.thermal.throttled_time_fraction, 0}};
   return result;
+}
+
+base::Result<Measured> measure(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  engine::SimulateOptions options;
+  for (int64_t stage = 0; stage < p.pp; ++stage)
+    options.sampled_ranks.push_back(stage * job.stage_ranks());
+  ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
+  return measure(run, analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep}), job.gpus);
 }
 
 }  // namespace ergometer::compare

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "compare/comparison.h"
 #include "run/run.h"
+#include "spec/job.h"
 
 namespace ergometer::compare {
 
@@ -36,6 +37,8 @@ struct Measured {
 /// Of recorded or imported traces and telemetry.
 base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
                                const std::string& name);
+/// Of a job that is simulated for it: the first rank of every stage stands for its kernels.
+base::Result<Measured> measure(const spec::Job& job);
 /// Of a simulated Run and its sampled ranks' kernels as traces (analysis/simulated_traces.h).
 Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled, int64_t gpus);
 

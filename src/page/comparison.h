@@ -1,12 +1,18 @@
 #pragma once
 
-#include "base/json_writer.h"
-#include "run/run.h"
+#include <optional>
+
+#include "base/result.h"
+#include "compare/comparison.h"
+#include "page/document.h"
 
 namespace ergometer::page {
 
-/// The member `comparison` of a page of two Runs: what makes the difference between them. Nothing
-/// where that cannot be told.
-void write_comparison(base::JsonWriter& json, const run::Run& a, const run::Run& b);
+/// What makes the difference between two Runs: of two simulated ones by simulating the jobs between
+/// them, else by measured parts. Nothing where there is nothing to go by: a simulated Run without
+/// its settings, or a recording of another kind than the other. An input error: settings that no
+/// job can be made of.
+base::Result<std::optional<compare::Comparison>> comparison_of(const NamedRun& a, const NamedRun& b,
+                                                               const DocumentOptions& options);
 
 }  // namespace ergometer::page

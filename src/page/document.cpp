@@ -12,6 +12,7 @@
 #include "page/run_part.h"
 #include "page/study_part.h"
 #include "page/timeline_part.h"
+#include "report/comparison_json.h"
 
 namespace ergometer::page {
 namespace {
@@ -61,6 +62,10 @@ std::string title_of(const std::vector<NamedRun>& runs, const DocumentOptions& o
 base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options) {
   ERGOMETER_TRY(check_studies(runs));
   const bool study = runs.size() == 1 && runs[0].run.study.has_value();
+  std::optional<compare::Comparison> comparison;
+  if (!study && runs.size() == 2) {
+    ERGOMETER_ASSIGN(comparison, comparison_of(runs[0], runs[1], options));
+  }
   std::vector<RunView> views;
   if (!study)
     for (NamedRun& run : runs) views.push_back(look_at(run));
@@ -73,7 +78,11 @@ base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOpt
     write_run(json, view, options.all_ranks ? ranks_with_timeline(view) : options.ranks);
   json.end_array();
   if (!study && runs.size() > 1) write_differences(json, runs);
-  if (!study && runs.size() == 2) write_comparison(json, runs[0].run, runs[1].run);
+  if (comparison) {
+    json.key("comparison").begin_object();
+    report::write_comparison(json, *comparison);
+    json.end_object();
+  }
   if (study) write_study(json, *runs[0].run.study);
   json.end_object();
   return json.take();

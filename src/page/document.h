@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct DocumentOptions {
   std::string title;           ///< empty: the Runs' names, or the study's title
   std::vector<int64_t> ranks;  ///< whose timelines; empty: one rank a stage
   bool all_ranks = false;      ///< those of every rank that has one
+  // Of two Runs, jobs between them are simulated.
+  size_t threads = 1;
+  int64_t most_simulations = 256;
+  std::function<void(int64_t done, int64_t total)> progress = {};  ///< from any thread
 };
 
 /// What the page is called.
