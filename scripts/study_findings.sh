@@ -14,7 +14,7 @@ fi
 page=docs/models/study.md
 printed=$(mktemp)
 trap 'rm -f "$printed"' EXIT
-"$program" --gtest_filter='CharllmStudy.VerdictsHold' --gtest_brief=1 >"$printed"
+"$program" --gtest_filter='CharllmStudy.*' --gtest_brief=1 >"$printed"
 # A table of the page stands under a line "<!-- sign -->", "<!-- size -->" or "<!-- open -->", the count under "<!-- count -->".
 new=$(awk -v printed="$printed" '
   function rows(kind,   line, mark) {

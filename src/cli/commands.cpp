@@ -25,9 +25,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"simulate", "Predict one job: step time, memory, links",
      "simulate MODEL|JOB.yaml --cluster CLUSTER [--gpus N] [options]",
      "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
-     "  ergometer simulate mixtral-8x7b --cluster hgx-h100 --gpus 64 --ep 8 --json\n"
-     "  ergometer simulate ./config.json --cluster my-cluster.yaml --gpus 16 --tp 8\n"
-     "  ergometer simulate job.yaml --tp 8 --trace step.json --trace-ranks 0,8\n"
+     "  ergometer simulate config.json --cluster my.yaml --gpus 16 --report step.html\n"
      "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
      "MODEL", 0, 1, simulate_flags, run_simulate},
     {"sweep", "Predict every job of a study: axes, constraints, figures",
@@ -52,11 +50,10 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer compare recorded.run --predicted job.yaml\n",
      "A B", 1, 16, compare_flags, run_compare},
     {"optimize", "Place, divide, cap and clock a job better, or say that it is best as it is",
-     "optimize MODEL|JOB.yaml --cluster CLUSTER [--knobs LIST] [options]",
+     "optimize MODEL|JOB.yaml --cluster CLUSTER [options]",
      "  ergometer optimize job.yaml --out better\n"
-     "  ergometer optimize job.yaml --knobs layers,placement --noise-floor 1\n"
-     "  ergometer optimize job.yaml --objective energy --knobs clocks,caps --max-slowdown 2\n"
-     "  ergometer optimize job.yaml --override node3.gpu5.resistance=2 --knobs placement\n",
+     "  ergometer optimize job.yaml --objective energy --knobs clocks,caps\n"
+     "  ergometer optimize job.yaml --knobs placement --override node3.inlet=40C\n",
      "MODEL", 0, 1, optimize_flags, run_optimize},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",

@@ -125,6 +125,7 @@ std::vector<Flag> optimize_flags() {
   add("out", "FOLDER", "write job file, rank map, host file, nvidia-smi scripts into it");
   add("hosts", "LIST", "names of the nodes in those files: a01,a02,...; node0, node1, ...");
   flags.push_back(threads_flag());
+  flags.back().group = "optimization";
   return flags;
 }
 

@@ -109,8 +109,9 @@ void read_uneven_stages(SettingReader& read, Parallelism& p) {
 }
 
 void read_rank_map(SettingReader& read, Parallelism& p) {
-  if (!read.given(kRankMap)) return;
-  auto map = parse_rank_map(read.text(kRankMap));
+  const std::string text = read.text(kRankMap);
+  if (text.empty()) return;
+  auto map = parse_rank_map(text);
   if (map)
     p.rank_map = std::move(*map);
   else

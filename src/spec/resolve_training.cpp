@@ -84,10 +84,9 @@ void read_recomputation(SettingReader& read, Job& job) {
   t.recompute_method = static_cast<RecomputeMethod>(
       read.choice("recompute_method", counted ? 1 : 0,
                   counted ? "block, for a number of layers is given" : "uniform"));
-  if (read.given("recompute_stage_layers")) {
-    t.recompute_stage_layers = read.integers("recompute_stage_layers");
-    if (!read.given("recompute_method")) t.recompute_method = RecomputeMethod::kBlock;
-  }
+  t.recompute_stage_layers = read.integers("recompute_stage_layers");
+  if (!t.recompute_stage_layers.empty() && !read.given("recompute_method"))
+    t.recompute_method = RecomputeMethod::kBlock;
   t.recompute_modules = read.list("recompute_modules");
   if (t.recompute == Recompute::kSelective && t.recompute_modules.empty())
     t.recompute_modules = {"core_attn"};

@@ -16,20 +16,17 @@ namespace {
 
 using run::Agreement;
 
-/// The catalog's study, predicted once, as `ergometer sweep charllm` does.
-const run::Study& whole_study() {
-  static const run::Study study = [] {
-    run::Study result;
-    const auto definition = read_definition("charllm");
-    EXPECT_TRUE(definition);
-    const auto expansion = expand(*definition);
-    EXPECT_TRUE(expansion);
-    PredictOptions options;
-    options.threads = 2;
-    result.points = predict(expansion->points, options);
-    finish(*definition, result);
-    return result;
-  }();
+/// The catalog's study, as `ergometer sweep charllm` predicts it.
+run::Study whole_study() {
+  run::Study study;
+  const auto definition = read_definition("charllm");
+  EXPECT_TRUE(definition);
+  const auto expansion = expand(*definition);
+  EXPECT_TRUE(expansion);
+  PredictOptions options;
+  options.threads = 2;
+  study.points = predict(expansion->points, options);
+  finish(*definition, study);
   return study;
 }
 
@@ -94,11 +91,7 @@ const std::map<std::string, Agreement> kVerdicts = {
     {"size.warm-air", Agreement::kYes},
 };
 
-TEST(CharllmStudy, VerdictsHold) {
-#ifdef ERGOMETER_SANITIZED
-  GTEST_SKIP() << "hundreds of jobs of up to 8,192 GPUs: minutes with sanitizers";
-#endif
-  const std::vector<run::StudyFinding>& findings = whole_study().findings;
+void expect_verdicts(const std::vector<run::StudyFinding>& findings) {
   for (const run::StudyFinding& f : findings) {
     fmt::print("| {} | {} | {} | {} | {} | {} |\n", f.id.substr(0, f.id.find('.')), f.title,
                f.source.starts_with("arXiv 2509") ? f.reported : f.reported + " (" + f.source + ")",
@@ -118,13 +111,9 @@ TEST(CharllmStudy, VerdictsHold) {
   fmt::print("{}\n", agreement_text(findings));
 }
 
-TEST(CharllmStudy, FiguresAreReadyToBeDrawn) {
-#ifdef ERGOMETER_SANITIZED
-  GTEST_SKIP() << "hundreds of jobs of up to 8,192 GPUs: minutes with sanitizers";
-#endif
-  const std::vector<run::Figure>& figures = whole_study().figures;
+void expect_ready_to_be_drawn(const run::Study& study) {
   std::map<std::string, int> panels;
-  for (const run::Figure& figure : figures) {
+  for (const run::Figure& figure : study.figures) {
     ++panels[figure.id];
     SCOPED_TRACE(figure.id + " " + figure.panel);
     EXPECT_FALSE(figure.caption.empty());
@@ -142,11 +131,20 @@ TEST(CharllmStudy, FiguresAreReadyToBeDrawn) {
         EXPECT_LT(x, static_cast<double>(figure.x.categories.size()));
       }
       for (const int64_t point : series.point)
-        EXPECT_LT(point, static_cast<int64_t>(whole_study().points.size()));
+        EXPECT_LT(point, static_cast<int64_t>(study.points.size()));
     }
   }
   for (int number = 3; number <= 22; ++number)
     EXPECT_GT(panels[fmt::format("figure-{}", number)], 0) << number;
+}
+
+TEST(CharllmStudy, VerdictsHoldAndFiguresAreReady) {
+#ifdef ERGOMETER_SANITIZED
+  GTEST_SKIP() << "hundreds of jobs of up to 8,192 GPUs: minutes with sanitizers";
+#endif
+  const run::Study study = whole_study();
+  expect_verdicts(study.findings);
+  expect_ready_to_be_drawn(study);
 }
 
 }  // namespace
