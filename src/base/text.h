@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -37,5 +38,8 @@ Result<double> parse_measure(std::string_view text, std::string_view unit);
 /// A plain number or integer and nothing else: "0.5", "1e-3"; "4096".
 Result<double> parse_number(std::string_view text);
 Result<int64_t> parse_integer(std::string_view text);
+
+/// The parts between separators; an empty text has none, "a," has "a" and an empty one.
+std::vector<std::string> split(std::string_view text, char separator);
 
 }  // namespace ergometer::base

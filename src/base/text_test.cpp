@@ -48,5 +48,14 @@ TEST(Format, NothingBreaksOnExtremes) {
   EXPECT_EQ(format_count(std::numeric_limits<int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
+TEST(Split, KeepsEmptyPartsButOfAnEmptyText) {
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(split("", ','), Parts{});
+  EXPECT_EQ(split("a", ','), Parts{"a"});
+  EXPECT_EQ(split("a,b", ','), (Parts{"a", "b"}));
+  EXPECT_EQ(split("a,", ','), (Parts{"a", ""}));
+  EXPECT_EQ(split(",a", ','), (Parts{"", "a"}));
+}
+
 }  // namespace
 }  // namespace ergometer::base

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 namespace ergometer::cli {
 namespace {
 
@@ -13,16 +15,6 @@ std::string dashed(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', '-');
   return text;
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  }
-  return parts;
 }
 
 std::string value_name(const spec::SettingInfo& setting) {
@@ -47,7 +39,7 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   flag.value = value_name(setting);
   flag.group = setting.group;
   flag.help = setting.help;
-  flag.choices = split(setting.choices, '|');
+  flag.choices = base::split(setting.choices, '|');
   flag.repeats = setting.kind == spec::SettingKind::kWords;
   return flag;
 }

@@ -24,21 +24,11 @@ using optimize::Objective;
 
 constexpr int64_t kMostDraws = 256;
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
-  return parts;
-}
-
 Result<std::vector<Knob>> knobs_of(const std::string& text) {
   std::vector<Knob> knobs;
   std::vector<std::string_view> words;
   for (const Knob knob : optimize::all_knobs()) words.push_back(to_word(knob));
-  for (const std::string& word : split(text)) {
+  for (const std::string& word : base::split(text, ',')) {
     const auto found = std::find(words.begin(), words.end(), word);
     if (found == words.end()) {
       const auto guess = base::nearest(word, words);
@@ -136,7 +126,7 @@ base::Result<int> run_optimize(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(const optimize::Options options, options_of(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
-  const std::vector<std::string> hosts = split(arguments.value("hosts"));
+  const std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
   if (!hosts.empty() && std::ssize(hosts) != job.nodes())
     return input_error(
         fmt::format("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes()));

@@ -6,20 +6,9 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace ergometer::cli {
-namespace {
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  }
-  return parts;
-}
-
-}  // namespace
 
 base::Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const std::string& text,
                                                int64_t ranks) {
@@ -30,7 +19,7 @@ base::Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const st
   };
   for (const std::string& part : text == "all"
                                      ? std::vector<std::string>{fmt::format("0-{}", ranks - 1)}
-                                     : split(text, ',')) {
+                                     : base::split(text, ',')) {
     const size_t dash = part.find('-');
     int64_t first = 0, last = 0;
     bool good = number(std::string_view(part).substr(0, dash), first);

@@ -19,16 +19,6 @@ constexpr std::array kSources = {"nvml",     "amd",  "rapl",    "hwmon", "infini
                                  "ethernet", "proc", "redfish", "ipmi",  "replay"};
 constexpr double kLowestHz = 0.1, kHighestHz = 1000;
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 tl::unexpected<base::Error> not_one_of(const std::string& flag, const std::string& word,
                                        const std::vector<std::string>& allowed) {
   std::string message =
@@ -41,7 +31,7 @@ tl::unexpected<base::Error> not_one_of(const std::string& flag, const std::strin
 base::Result<void> read_sources(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("source")) return {};
   const std::vector<std::string> known(kSources.begin(), kSources.end());
-  for (const std::string& word : split(arguments.value("source"))) {
+  for (const std::string& word : base::split(arguments.value("source"), ',')) {
     if (std::find(known.begin(), known.end(), word) == known.end())
       return not_one_of("source", word, known);
     options.wanted.push_back(word);
@@ -61,7 +51,7 @@ base::Result<void> read_clocks(const Arguments& arguments, RecordOptions& option
                      endpoint("--clock-listen", arguments.value("clock-listen")));
   }
   if (!arguments.has("clock-peer")) return {};
-  for (const std::string& peer : split(arguments.value("clock-peer"))) {
+  for (const std::string& peer : base::split(arguments.value("clock-peer"), ',')) {
     ERGOMETER_ASSIGN(record::Endpoint asked, endpoint("--clock-peer", peer));
     if (asked.host.empty())
       return base::input_error(
@@ -78,7 +68,7 @@ base::Result<void> read_metrics(const Arguments& arguments, RecordOptions& optio
   std::vector<std::string> names;
   for (size_t m = 0; m < static_cast<size_t>(run::Metric::kCount); ++m)
     names.push_back(run::metric_info(static_cast<run::Metric>(m)).name);
-  for (const std::string& word : split(arguments.value("metrics"))) {
+  for (const std::string& word : base::split(arguments.value("metrics"), ',')) {
     const auto found = std::find(names.begin(), names.end(), word);
     if (found == names.end()) return not_one_of("metrics", word, names);
     options.sources.metrics.push_back(static_cast<run::Metric>(found - names.begin()));
@@ -88,7 +78,7 @@ base::Result<void> read_metrics(const Arguments& arguments, RecordOptions& optio
 
 base::Result<void> read_gpus(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("gpus")) return {};
-  for (const std::string& word : split(arguments.value("gpus"))) {
+  for (const std::string& word : base::split(arguments.value("gpus"), ',')) {
     const auto index = base::parse_integer(word);
     if (!index || *index < 0)
       return base::input_error(fmt::format(
@@ -101,7 +91,7 @@ base::Result<void> read_gpus(const Arguments& arguments, RecordOptions& options)
 
 base::Result<void> read_tags(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("tag")) return {};
-  for (const std::string& tag : split(arguments.value("tag"))) {
+  for (const std::string& tag : base::split(arguments.value("tag"), ',')) {
     const size_t equal = tag.find('=');
     if (equal == std::string::npos || equal == 0)
       return base::input_error(fmt::format("--tag: '{}' is not of the form KEY=VALUE", tag));

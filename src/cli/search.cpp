@@ -35,16 +35,6 @@ constexpr std::array<std::pair<std::string_view, Objective>, 6> kObjectives = {
 std::atomic<bool> g_stop = false;  // set by the signal handler alone
 void stop_at_signal(int) { g_stop = true; }
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
-  return parts;
-}
-
 Result<Objective> objective_of(std::string_view flag, const std::string& word) {
   std::vector<std::string_view> words;
   for (const auto& [name, objective] : kObjectives) {
@@ -72,7 +62,7 @@ Result<void> add_fixed(const std::string& text, spec::Settings& settings) {
     settings.set(info->name, value, {"--fix", std::string(name)});
     return {};
   };
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : base::split(text, ',')) {
     const size_t equals = part.find('=');
     if (equals == std::string::npos && name.empty())
       return input_error(fmt::format("--fix: '{}' is not KEY=VALUE, like tp=8", part));
@@ -112,7 +102,7 @@ Result<double> positive(const Arguments& arguments, const char* name, const char
 
 Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Settings& settings) {
   search::SpaceOptions options;
-  for (const std::string& word : split(arguments.value("gpus"), ',')) {
+  for (const std::string& word : base::split(arguments.value("gpus"), ',')) {
     const auto number = base::parse_integer(word);
     if (!number || *number < 1)
       return input_error(fmt::format("--gpus: '{}' is not a number of GPUs", word));
@@ -120,8 +110,8 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
   }
   if (!options.gpus.empty())
     settings.set("gpus", std::to_string(options.gpus.front()), {"--gpus", ""});
-  options.precisions = split(arguments.value("precisions"), ',');
-  for (const std::string& word : split(arguments.value("lock-clocks"), ',')) {
+  options.precisions = base::split(arguments.value("precisions"), ',');
+  for (const std::string& word : base::split(arguments.value("lock-clocks"), ',')) {
     const auto number = base::parse_number(word);
     if (!number || *number <= 0)
       return input_error(fmt::format("--lock-clocks: '{}' is not a clock in MHz", word));
@@ -132,7 +122,7 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
 
 Result<void> read_shard(const std::string& text, search::SearchOptions& options) {
   if (text.empty()) return {};
-  const std::vector<std::string> parts = split(text, '/');
+  const std::vector<std::string> parts = base::split(text, '/');
   const auto index = base::parse_integer(parts.front());
   const auto count = parts.size() == 2 ? base::parse_integer(parts.back()) : index;
   if (parts.size() != 2 || !index || !count || *index < 1 || *index > *count)
@@ -146,7 +136,7 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
   search::SearchOptions options;
   ERGOMETER_ASSIGN(options.objective,
                    objective_of("objective", arguments.value("objective", "time")));
-  for (const std::string& word : split(arguments.value("pareto"), ',')) {
+  for (const std::string& word : base::split(arguments.value("pareto"), ',')) {
     ERGOMETER_ASSIGN(const Objective objective, objective_of("pareto", word));
     options.pareto.push_back(objective);
   }

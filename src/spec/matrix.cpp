@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "spec/nemo.h"
 #include "spec/read.h"
 
@@ -88,16 +89,6 @@ constexpr std::array kOtherColumns = std::to_array<std::string_view>({
     "variant",
     "DP",
 });
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(text.substr(0, end));
-    if (end == text.size()) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 using base::CsvTable;
 
@@ -235,7 +226,7 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
     result.config_id = table.cell(row, "config_id");
     result.model = table.cell(row, "dir_model");
     result.yaml = table.cell(row, "yaml");
-    for (const std::string_view flag : split(table.cell(row, "flags"), '|'))
+    for (const std::string_view flag : base::split(table.cell(row, "flags"), '|'))
       if (!flag.empty()) result.flags.emplace_back(flag);
     result.contradictions = contradictions_of(table, row);
     if (!result.contradictions.empty()) result.refusal = result.contradictions.front();
