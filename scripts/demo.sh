@@ -12,6 +12,6 @@ if ! { cmake --preset release && cmake --build --preset release --target ergomet
   exit 1
 fi
 exec_line=(build/release/ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4
-  --mbs 1 --gbs 128 --seq-length 8192 --trace llama3-70b.trace.json)
+  --mbs 1 --gbs 128 --seq-length 8192 --report llama3-70b.html --trace llama3-70b.trace.json)
 printf '$ %s\n\n' "${exec_line[*]}"
 "${exec_line[@]}"
