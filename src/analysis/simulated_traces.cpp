@@ -206,7 +206,8 @@ void add_passes(const std::vector<const run::Kernel*>& kernels, run::RankTrace& 
   for (const run::Kernel* kernel : kernels) {
     if (kernel->pass.empty()) continue;
     // Gradients of weights are a part of the backward pass.
-    const std::string_view pass = kernel->pass == "weight" ? "backward" : kernel->pass;
+    const std::string_view pass =
+        kernel->pass == "weight" ? std::string_view("backward") : std::string_view(kernel->pass);
     const auto [name, is_new] = names.emplace(pass, static_cast<uint32_t>(trace.names.size()));
     if (is_new) trace.names.emplace_back(pass);
     const auto range = open.find(kernel->stream);
