@@ -28,7 +28,7 @@ const kPictures = [
   { name: 'report-timeline', jobs: ['gpt3-175b-8192'], from: '#at-timeline', width: 1180, height: 760 },
   { name: 'report-heat', jobs: ['gpt3-175b-8192'], from: '#at-machine', width: 1080, height: 860, dark: true },
   { name: 'report-compare', jobs: ['llama3-70b-h200', 'llama3-70b-h100'], from: '#at-causes', width: 1180, height: 620 },
-  { name: 'report-study', jobs: ['charllm'], from: '#at-figures', width: 1180, height: 900 },
+  { name: 'report-study', jobs: ['charllm'], from: '#at-figure-figure-22', width: 1180, height: 640 },
   { name: 'report-phone', jobs: ['llama3-70b-h200'], width: 390, height: 800, dark: true },
 ];
 
@@ -38,7 +38,7 @@ function report(jobs) {
   const say = (args) => execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 2 ** 30, encoding: 'utf8' });
   const files = jobs.map((job) => join(runs, `${job}.run`));
   jobs.forEach((job, i) => {
-    if (!made.has(job)) say([...kJobs[job], '--quiet', '--run', files[i]]);
+    if (!made.has(job)) say([...kJobs[job], '--quiet', job === 'charllm' ? '--out' : '--run', files[i]]);
     made.add(job);
   });
   return JSON.parse(say(['report', ...files, '--json', '--quiet']));

@@ -231,6 +231,7 @@ export interface FigureSeries {
   point?: number[];
 }
 export interface StudyFinding {
+  /** "sign.rear-hotter", "size.hot-clocks"; "open.…" is a question that was asked and not answered, so nothing can agree. */
   id: string;
   title: string;
   reported: string;

@@ -41,16 +41,18 @@ function summaryOf(figure: Figure): string {
   return `${figure.y.title} by ${figure.x.title}. ${told.join("; ")}.${figure.series.length > 12 ? ` And ${figure.series.length - 12} more series.` : ""}`;
 }
 
+/** Panels of one quantity have one scale; of others, each its own. */
 function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
+  const alike = panels.filter((panel) => panel.y.title === figure.y.title && panel.y.unit === figure.y.unit);
   switch (figure.kind) {
-    case "heatmap": return heatmap(figure, width, rangeCells(panels), links);
-    case "stack": return bars(figure, width, stackHeight(panels), links);
-    case "bar": return bars(figure, width, rangeY(panels), links);
-    default: return plot(figure, width, rangeY(panels), links);
+    case "heatmap": return heatmap(figure, width, rangeCells(alike), links);
+    case "stack": return bars(figure, width, stackHeight(alike), links);
+    case "bar": return bars(figure, width, rangeY(alike), links);
+    default: return plot(figure, width, rangeY(alike), links);
   }
 }
 
-/** One figure with its panels side by side on the same axes. */
+/** One figure with its panels side by side. */
 function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const first = panels[0]!;
   const links: PointLinks = { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) };
@@ -70,11 +72,14 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
     h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...drawing(panel) }))));
 }
 
-/** Figures of one id belong together, in the document's order. */
+const numberOf = (figure: Figure): number => Number(/^Figure (\d+)/.exec(figure.label)?.[1] ?? Infinity);
+
+/** Figures of one id belong together; numbered ones first, by number, the others in the document's order. */
 export function grouped(figures: Figure[]): Figure[][] {
   const groups = new Map<string, Figure[]>();
   for (const figure of figures) groups.set(figure.id, [...(groups.get(figure.id) ?? []), figure]);
-  return [...groups.values()];
+  const order = (a: number, b: number): number => (a === b ? 0 : a - b);
+  return [...groups.values()].sort((a, b) => order(numberOf(a[0]!), numberOf(b[0]!)));
 }
 
 export const figuresView = (study: StudyDocument): HTMLElement => h("div", { class: "figures" }, ...grouped(study.figures).map((panels) => figureView(panels, study)));

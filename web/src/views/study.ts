@@ -9,26 +9,30 @@ import { kMetrics, valueOf } from "./metrics";
 import type { Section } from "./sections";
 import { kStatus, pointHref, pointKey, pointName } from "./study_parts";
 
-const kAgrees: Record<StudyFinding["agrees"], [string, string]> = { yes: ["agrees", "good"], "in part": ["in part", "fair"], no: ["disagrees", "bad"] };
+type Verdict = StudyFinding["agrees"] | "open";
+const kVerdicts: Record<Verdict, [string, string]> = { yes: ["agrees", "good"], "in part": ["in part", "fair"], no: ["disagrees", "bad"], open: ["open question", "plain"] };
+const verdictOf = (finding: StudyFinding): Verdict => (finding.id.startsWith("open.") ? "open" : finding.agrees);
 
 /** What others saw beside what we predict; filtered by whether the two agree. */
 function findingsTable(study: StudyDocument): HTMLElement {
-  const counts = Object.entries(kAgrees).map(([key, [title, mark]]) => ({ key, title, mark, count: study.findings.filter((finding) => finding.agrees === key).length }));
+  const counts = Object.entries(kVerdicts).map(([key, [title, mark]]) => ({ key, title, mark, count: study.findings.filter((finding) => verdictOf(finding) === key).length }))
+    .filter(({ count }) => count > 0);
   const list = h("div", { class: "verdicts" });
   let wanted = "";
   const card = (finding: StudyFinding): HTMLElement => {
-    const [title, mark] = kAgrees[finding.agrees];
+    const verdict = verdictOf(finding);
+    const [title, mark] = kVerdicts[verdict];
     const points = (finding.points ?? []).slice(0, 8).flatMap((index) => {
       const point = study.points[index];
       return point ? [h("a", { href: pointHref(study, index) }, pointName(study, point))] : [];
     });
-    return h("article", { class: "verdict-card", "data-agrees": finding.agrees }, h("h3", {}, h("span", { class: `badge ${mark}` }, title), " ", finding.title),
-      h("dl", {}, h("div", {}, h("dt", {}, "reported"), h("dd", {}, finding.reported, " ", h("span", { class: "muted" }, `(${finding.source})`))),
+    return h("article", { class: "verdict-card", "data-agrees": verdict }, h("h3", {}, h("span", { class: `badge ${mark}` }, title), " ", finding.title),
+      h("dl", {}, h("div", {}, h("dt", {}, verdict === "open" ? "asked" : "reported"), h("dd", {}, finding.reported, " ", h("span", { class: "muted" }, `(${finding.source})`))),
         h("div", {}, h("dt", {}, "predicted"), h("dd", {}, finding.predicted)), h("div", {}, h("dt", {}, "why"), h("dd", {}, finding.why))),
       points.length > 0 ? h("p", { class: "points" }, "Rests on ", ...points.flatMap((link, i) => (i > 0 ? [", ", link] : [link])),
         finding.points!.length > 8 ? ` and ${finding.points!.length - 8} more` : "") : null);
   };
-  const show = (): void => list.replaceChildren(...study.findings.filter((finding) => wanted === "" || finding.agrees === wanted).map(card));
+  const show = (): void => list.replaceChildren(...study.findings.filter((finding) => wanted === "" || verdictOf(finding) === wanted).map(card));
   const buttons = [{ key: "", title: "all", mark: "", count: study.findings.length }, ...counts].map(({ key, title, count }) => {
     const button: HTMLButtonElement = h("button", { type: "button", class: "filter", "aria-pressed": String(key === ""), click: () => {
       wanted = key;
@@ -38,7 +42,7 @@ function findingsTable(study: StudyDocument): HTMLElement {
     return button;
   });
   show();
-  const rows = study.findings.map((finding): Cell[] => [finding.title, finding.agrees, finding.reported, finding.predicted, finding.why, finding.source]);
+  const rows = study.findings.map((finding): Cell[] => [finding.title, kVerdicts[verdictOf(finding)][0], finding.reported, finding.predicted, finding.why, finding.source]);
   return h("div", { class: "block" }, h("div", { class: "filters", role: "group", "aria-label": "Findings by agreement" }, ...buttons), list,
     h("details", {}, h("summary", {}, "As a table"), table("Findings", { columns: [{ title: "finding", wide: true }, { title: "agrees", facet: true }, { title: "reported", wide: true }, { title: "predicted", wide: true }, { title: "why", wide: true }, { title: "source" }], rows }, { rows: "findings", filter: true })));
 }
