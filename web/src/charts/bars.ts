@@ -23,8 +23,10 @@ export function bars(figure: Figure, width: number, y_range: [number, number], l
   const categories = figure.x.categories ?? [];
   const unit = figure.y.unit ?? "";
   const trial = linear(y_range[0], y_range[1], 1, 0, 6, unit);
-  const left = axisWidth(tickTexts(trial.ticks, unit));
-  const slot = (width - left - 8) / Math.max(1, categories.length);
+  const axis = axisWidth(tickTexts(trial.ticks, unit));
+  const slotFrom = (from: number): number => (width - from - 8) / Math.max(1, categories.length);
+  const left = Math.max(axis, categoryHeight(categories, slotFrom(axis)).reach);
+  const slot = slotFrom(left);
   const below = categoryHeight(categories, slot).height;
   const height = Math.max(240, Math.min(340, Math.round(width * 0.5))) + below - 40;
   const svg = newSvg(width, height);

@@ -60,11 +60,15 @@ export function xAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, 
   svg.append(label(titleWith(title, unit), (box.left + box.right) / 2, box.bottom + 31, { anchor: "middle", size: 11 }));
 }
 
-/** How categories are written below an axis, and how much height that takes. */
-export function categoryHeight(categories: string[], slot: number): { height: number; turned: boolean } {
-  const widest = Math.max(...categories.map((text) => textWidth(text, 11)), 0);
-  if (widest <= slot - 4) return { height: 40, turned: false };
-  return { height: Math.min(widest, 120) * 0.72 + 40, turned: true };
+/** Longer category names are cut when they stand aslant. */
+const kLongest = 170;
+
+/** How categories are written below an axis, how much height that takes, and how far the first reaches to the left. */
+export function categoryHeight(categories: string[], slot: number): { height: number; reach: number; turned: boolean } {
+  const widths = categories.map((text) => Math.min(kLongest, textWidth(text, 11)));
+  const widest = Math.max(...widths, 0);
+  if (widest <= slot - 4) return { height: 40, reach: 0, turned: false };
+  return { height: widest * 0.72 + 40, reach: (widths[0] ?? 0) * 0.72 + 4 - slot / 2, turned: true };
 }
 
 export function categoryAxis(svg: SVGSVGElement, categories: string[], centre: (index: number) => number, slot: number, box: Box, title: string): void {
@@ -73,7 +77,7 @@ export function categoryAxis(svg: SVGSVGElement, categories: string[], centre: (
   categories.forEach((text, i) => {
     if (i % every !== 0) return;
     const [x, y] = [centre(i), box.bottom + 12];
-    const mark = label(fitted(text, turned ? 120 : slot, 11), x, y, { anchor: turned ? "end" : "middle", size: 11 });
+    const mark = label(fitted(text, turned ? kLongest : slot, 11), x, y, { anchor: turned ? "end" : "middle", size: 11 });
     if (turned) mark.setAttribute("transform", `rotate(-45 ${x} ${y})`);
     svg.append(mark);
   });

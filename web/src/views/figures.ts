@@ -41,9 +41,17 @@ function summaryOf(figure: Figure): string {
   return `${figure.y.title} by ${figure.x.title}. ${told.join("; ")}.${figure.series.length > 12 ? ` And ${figure.series.length - 12} more series.` : ""}`;
 }
 
-/** Panels of one quantity have one scale; of others, each its own. */
+const heightOf = (figure: Figure): number => (figure.kind === "stack" ? stackHeight([figure]) : figure.kind === "heatmap" ? rangeCells([figure]) : rangeY([figure]))[1];
+
+/** Panels of one quantity have one scale, unless the values of one would vanish beside those of another. */
+function comparable(figure: Figure, panels: Figure[]): Figure[] {
+  const kMost = 5;
+  const same = panels.filter((panel) => panel.y.title === figure.y.title && panel.y.unit === figure.y.unit);
+  return figure.y.log ? same : same.filter((panel) => Math.max(heightOf(panel), heightOf(figure)) <= kMost * Math.min(heightOf(panel), heightOf(figure)) || panel === figure);
+}
+
 function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
-  const alike = panels.filter((panel) => panel.y.title === figure.y.title && panel.y.unit === figure.y.unit);
+  const alike = comparable(figure, panels);
   switch (figure.kind) {
     case "heatmap": return heatmap(figure, width, rangeCells(alike), links);
     case "stack": return bars(figure, width, stackHeight(alike), links);
@@ -56,7 +64,7 @@ function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks
 function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const first = panels[0]!;
   const links: PointLinks = { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) };
-  const entries = new Map(panels.flatMap((panel) => panel.series.map((series, i) => [series.label, tokenOf(series, i)] as const)));
+  const entries = new Map(panels.flatMap((panel) => panel.series.filter((series) => series.label).map((series, i) => [series.label, tokenOf(series, i)] as const)));
   const heading = [first.label, first.title].filter(Boolean).join(": ");
   const same = panels.every((panel) => panel.title === first.title);
   const above = [first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
