@@ -17,7 +17,7 @@ import { seriesView } from "./series";
 import type { Section } from "./sections";
 import { timelineView } from "./timeline";
 
-const kSources: Record<string, string> = { simulated: "predicted", recorded: "recorded", imported: "imported from traces" };
+const kSources: Record<string, string> = { simulated: "predicted", recorded: "recorded", imported: "imported" };
 
 /** What the watts go into: of a GPU, and of a node at its plug. */
 function powerParts(run: RunDocument): HTMLElement | null {
@@ -42,7 +42,7 @@ export function jobSections(run: RunDocument): Section[] {
   const power = powerParts(run);
   const over = run.series ? seriesView(run.series, run.chassis, `series-${run.name}`) : null;
   return [
-    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, `${jobLine(summary)} · ${kind}`), headline(summary)), run.name),
+    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [jobLine(summary), kind].filter(Boolean).join(" · ")), headline(summary)), run.name),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
     ...section("step", "The step", breakdownView(summary, run.ranks)),
     ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline) : null),

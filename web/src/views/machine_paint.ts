@@ -103,8 +103,8 @@ export function paintChassis(surface: Surface, width: number, height: number, ra
   const side = width < 480 ? 0 : 96;
   const [top, left, right] = [side > 0 ? 8 : 30, side, width - side];
   surface.rect(left + 0.5, top + 0.5, right - left - 1, height - top - 9, colour("raised"), colour("line"), 8);
-  const air = cooling === "" || cooling.includes("air") ? "air" : "coolant";
-  flow(surface, side, width, top, height, air);
+  const air = cooling.includes("air") ? "air" : "coolant";
+  if (cooling !== "") flow(surface, side, width, top, height, air);
   const [cellWidth, cellHeight] = [(right - left - 16) / places.rows, (height - top - 24) / places.lanes];
   for (const i of members) {
     const slot = ranks.slot[i]!;

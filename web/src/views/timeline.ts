@@ -54,8 +54,8 @@ function summaryOf(timeline: Timeline): string {
 /** Who does what when: passes of micro batches, and kernels where the report holds them. */
 export function timelineView(timeline: Timeline): HTMLElement | null {
   if (timeline.ranks.length === 0) return null;
-  // Of many ranks the passes are enough to see the pipeline; who wants kernels asks for them.
-  let kernels = timeline.ranks.length <= 6;
+  // Of many ranks the passes are enough to see the pipeline; who wants kernels asks for them. Traces know no passes.
+  let kernels = timeline.ranks.length <= 6 || !timeline.ranks.some((rank) => rank.tasks?.kind.length);
   const painter = new TimelinePainter(timeline, kernels);
   const ends = timeline.ranks.flatMap((rank) => rank.tasks?.start_us.map((start, i) => start + rank.tasks!.duration_us[i]!) ?? []);
   const view = new View(ends.reduce((most, end) => Math.max(most, end), timeline.step_s * 1e6));
