@@ -1,7 +1,7 @@
 import { s } from "../base/dom";
 import { quantity } from "../base/format";
 import { css } from "../base/theme";
-import { fitted, textWidth } from "../parts/surface";
+import { textWidth } from "../parts/surface";
 import type { Scale } from "./scale";
 
 export interface Box {
@@ -58,24 +58,4 @@ export function xAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, 
     svg.append(label(texts[i]!, Math.min(x, box.right + 12 - half), box.bottom + 14, { anchor: "middle", size: 11 }));
   });
   svg.append(label(titleWith(title, unit), (box.left + box.right) / 2, box.bottom + 31, { anchor: "middle", size: 11 }));
-}
-
-/** How categories are written below an axis, and how much height that takes. */
-export function categoryHeight(categories: string[], slot: number): { height: number; turned: boolean } {
-  const widest = Math.max(...categories.map((text) => textWidth(text, 11)), 0);
-  if (widest <= slot - 4) return { height: 40, turned: false };
-  return { height: Math.min(widest, 120) * 0.72 + 40, turned: true };
-}
-
-export function categoryAxis(svg: SVGSVGElement, categories: string[], centre: (index: number) => number, slot: number, box: Box, title: string): void {
-  const { turned, height } = categoryHeight(categories, slot);
-  const every = turned ? Math.max(1, Math.ceil(13 / slot)) : 1;
-  categories.forEach((text, i) => {
-    if (i % every !== 0) return;
-    const [x, y] = [centre(i), box.bottom + 12];
-    const mark = label(fitted(text, turned ? 120 : slot, 11), x, y, { anchor: turned ? "end" : "middle", size: 11 });
-    if (turned) mark.setAttribute("transform", `rotate(-45 ${x} ${y})`);
-    svg.append(mark);
-  });
-  svg.append(label(title, (box.left + box.right) / 2, box.bottom + height - 8, { anchor: "middle", size: 11 }));
 }

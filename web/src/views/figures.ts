@@ -3,7 +3,8 @@ import { h } from "../base/dom";
 import { quantity, words } from "../base/format";
 import { bars, stackHeight } from "../charts/bars";
 import { heatmap, rangeCells } from "../charts/heatmap";
-import { plot, rangeY, tokenOf, type PointLinks } from "../charts/plot";
+import { plot, rangeY, type PointLinks } from "../charts/plot";
+import { legendOf } from "../charts/style";
 import { legend } from "../parts/legend";
 import { picture } from "../parts/picture";
 import type { Cell, TableData } from "../parts/table";
@@ -41,9 +42,32 @@ function summaryOf(figure: Figure): string {
   return `${figure.y.title} by ${figure.x.title}. ${told.join("; ")}.${figure.series.length > 12 ? ` And ${figure.series.length - 12} more series.` : ""}`;
 }
 
-/** Panels of one quantity have one scale; of others, each its own. */
+const quantityOf = (figure: Figure): string =>
+  [figure.y.title, figure.y.unit, ...(figure.kind === "heatmap" ? figure.series.map((series) => series.label) : [])].join("|");
+
+/** Highest of a panel, as it is drawn. */
+const topOf = (figure: Figure): number => Math.abs((figure.kind === "stack" ? stackHeight([figure]) : rangeY([figure]))[1]);
+
+/** How far one panel may lie below another on the same scale, so that its values can still be told apart. */
+const kFlat = 8;
+
+/** Panels of one quantity have one scale, unless that flattens the smaller ones; of others, each has its own. */
+function sameScale(figure: Figure, panels: Figure[]): Figure[] {
+  const alike = panels.filter((panel) => quantityOf(panel) === quantityOf(figure));
+  if (figure.kind === "heatmap" || figure.y.log) return alike;
+  let [set, top]: [Figure[], number] = [[], Infinity];
+  for (const panel of [...alike].sort((a, b) => topOf(b) - topOf(a))) {
+    if (topOf(panel) * kFlat < top || set.length === 0) {
+      if (set.includes(figure)) break;
+      [set, top] = [[], topOf(panel)];
+    }
+    set.push(panel);
+  }
+  return set.includes(figure) ? alike.filter((panel) => set.includes(panel)) : [figure];
+}
+
 function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
-  const alike = panels.filter((panel) => panel.y.title === figure.y.title && panel.y.unit === figure.y.unit);
+  const alike = sameScale(figure, panels);
   switch (figure.kind) {
     case "heatmap": return heatmap(figure, width, rangeCells(alike), links);
     case "stack": return bars(figure, width, stackHeight(alike), links);
@@ -56,11 +80,13 @@ function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks
 function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const first = panels[0]!;
   const links: PointLinks = { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) };
-  const entries = new Map(panels.flatMap((panel) => panel.series.map((series, i) => [series.label, tokenOf(series, i)] as const)));
+  const { entries, variants } = legendOf(panels);
   const heading = [first.label, first.title].filter(Boolean).join(": ");
   const same = panels.every((panel) => panel.title === first.title);
   const above = [first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
-    entries.size > 1 && first.kind !== "heatmap" ? legend([...entries].map(([title, token]) => ({ title: labelOf(title), token }))) : null];
+    entries.length > 1 && first.kind !== "heatmap" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
+    variants ? h("p", { class: "note" }, variants) : null,
+    panels.some((panel) => panel !== first && !sameScale(panel, panels).includes(first) && quantityOf(panel) === quantityOf(first)) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null];
   const drawing = (panel: Figure) => ({ active: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
     draw: (host: HTMLElement, width: number) => host.replaceChildren(draw(panel, width, panels, links)) });
   const id = `at-figure-${first.id}`;
