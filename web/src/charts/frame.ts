@@ -31,7 +31,7 @@ export function tickTexts(ticks: number[], unit: string): string[] {
 }
 
 /** Units without prefixes stand once, in the axis' title. */
-const namedOnce = (unit: string): boolean => unit.includes("/") || unit === "MHz";
+export const namedOnce = (unit: string): boolean => unit.includes("/") || unit === "MHz";
 const titleWith = (title: string, unit: string): string => (namedOnce(unit) && !title.includes(unit) ? `${title} (${unit})` : title);
 
 /** Space that the labels of a vertical axis need. */

@@ -36,9 +36,13 @@ function numbers(runs: RunDocument[]): HTMLElement {
 
 function differences(report: ReportDocument): TableData | undefined {
   const { runs, comparison } = report;
-  if (comparison && runs.length === 2) {
+  if (comparison && runs.length === 2 && !report.differences) {
     if (comparison.differences.length === 0) return undefined;
     return { columns: [{ title: "setting" }, { title: runs[0]!.name }, { title: runs[1]!.name }], rows: comparison.differences.map((one) => [one.name, one.a, one.b]) };
+  }
+  if (report.differences) {
+    if (report.differences.length === 0) return undefined;
+    return { columns: [{ title: "setting" }, ...runs.map((run) => ({ title: run.name }))], rows: report.differences.map((one): Cell[] => [one.name, ...one.values.map((value) => value || null)]) };
   }
   const jobs = runs.map((run) => new Map(flattened(run.summary.job)));
   const names = [...new Set(jobs.flatMap((job) => [...job.keys()]))];
@@ -93,12 +97,14 @@ export function compareSections(report: ReportDocument): Section[] {
   const differ = differences(report);
   const steps = runs.map((run) => ({ label: run.name, parts: partsOf(run.summary.performance?.breakdown_s), href: `#run=${encodeURIComponent(run.name)}`, ...interval(run) })).filter((row) => row.parts.length > 0);
   const memory = runs.flatMap((run) => memoryRow(run.name, run.summary) ?? []);
-  const overview = h("div", {}, h("ul", { class: "jobs" }, ...runs.map((run) => h("li", {}, h("a", { href: `#run=${encodeURIComponent(run.name)}` }, run.name), " ", jobLine(run.summary)))), numbers(runs));
-  const sections: Section[] = [{ id: "numbers", title: "Side by side", heading: report.title, content: overview }];
+  const overview = h("div", {}, h("ul", { class: "jobs" }, ...runs.map((run) => h("li", {}, h("a", { href: `#run=${encodeURIComponent(run.name)}` }, run.name), " ", jobLine(run.summary)))),
+    comparison?.verdict ? h("p", { class: "verdict" }, comparison.verdict) : null);
+  const sections: Section[] = [{ id: "jobs", title: "Jobs", heading: report.title, content: overview }];
+  if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: h("div", { class: "block" }, table("Settings that differ", differ, { rows: "settings", limit: 15, filter: differ.rows.length > 12 })) });
   if (comparison && comparison.quantities.length > 0 && runs.length === 2) {
     sections.push({ id: "causes", title: "Causes", heading: "Why they differ", content: causesView(comparison, [names[0]!, names[1]!]) });
   }
-  if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: h("div", { class: "block" }, table("Settings that differ", differ, { rows: "settings", filter: differ.rows.length > 12 })) });
+  sections.push({ id: "numbers", title: "Side by side", heading: "Side by side", content: numbers(runs) });
   if (steps.length > 0) sections.push({ id: "step", title: "The step", heading: "The step", content: breakdownPicture("Where the steps go", "Names lead to the jobs.", steps) });
   if (memory.length > 0) sections.push({ id: "memory", title: "Memory", heading: "Memory", content: memoryPicture("Memory of the fullest GPU", memory) });
   return sections;
