@@ -83,7 +83,10 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const { entries, variants } = legendOf(panels);
   const heading = [first.label, first.title].filter(Boolean).join(": ");
   const same = panels.every((panel) => panel.title === first.title);
-  const above = [first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
+  // What is said of one panel only stands above it.
+  const [told, seen] = [panels.every((panel) => panel.caption === first.caption), panels.every((panel) => panel.reported === first.reported)];
+  const reportedOf = (panel: Figure): HTMLElement | null => (panel.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), panel.reported) : null);
+  const above = [seen ? reportedOf(first) : null,
     entries.length > 1 && first.kind !== "heatmap" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
     variants ? h("p", { class: "note" }, variants) : null,
     panels.some((panel) => panel !== first && !sameScale(panel, panels).includes(first) && quantityOf(panel) === quantityOf(first)) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null];
@@ -94,8 +97,8 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
     const wide = (first.x.categories?.length ?? 0) * first.series.length > 60;
     return h("article", { class: wide ? "figure wide" : "figure", id }, picture({ title: first.panel ? `${heading}, ${first.panel}` : heading, note: first.caption, before: above, ...drawing(first) }));
   }
-  return h("article", { class: "figure wide", id }, h("h3", {}, heading), first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
-    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...drawing(panel) }))));
+  return h("article", { class: "figure wide", id }, h("h3", {}, heading), told && first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
+    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...(told ? {} : { note: panel.caption }), before: [seen ? null : reportedOf(panel)], ...drawing(panel) }))));
 }
 
 const numberOf = (figure: Figure): number => Number(/^Figure (\d+)/.exec(figure.label)?.[1] ?? Infinity);

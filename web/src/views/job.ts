@@ -18,7 +18,7 @@ import { seriesView } from "./series";
 import type { Section } from "./sections";
 import { timelineView } from "./timeline";
 
-const kSources: Record<string, string> = { simulated: "predicted", recorded: "recorded", imported: "imported from traces" };
+const kSources: Record<string, string> = { simulated: "predicted", recorded: "recorded", imported: "imported" };
 
 /** What the watts go into: of a GPU, and of a node at its plug. */
 function powerParts(run: RunDocument): HTMLElement | null {
@@ -51,7 +51,7 @@ export function jobSections(run: RunDocument, alone = false): Section[] {
     ...section("memory", "Memory", memoryView(summary)),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
     ...section("power", "Power and heat", over || power ? h("div", {}, over, power) : null, "Power, temperature and clocks"),
-    ...section("machine", "GPUs", machineView(run), `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
+    ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
     ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
   ];
 }

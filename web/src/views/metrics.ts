@@ -26,6 +26,8 @@ export const kMetrics: Metric[] = [
   m("power", "peak_w_per_gpu", "peak power per GPU", "W", "lower"),
   m("power", "cluster_mean_w", "cluster power", "W", "lower"),
   m("power", "cluster_peak_w", "cluster peak power", "W", "lower"),
+  m("power", "cluster_energy_j", "cluster energy", "J", "neither"),
+  m("power", "gpu_energy_j", "energy of GPUs", "J", "neither"),
   m("power", "energy_j_per_step", "energy per step", "J", "lower"),
   m("power", "tokens_per_j", "tokens per joule", "tokens/J", "higher"),
   m("thermal", "mean_gpu_c", "mean GPU temperature", "°C", "lower"),
