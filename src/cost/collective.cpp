@@ -11,13 +11,13 @@
 //     LL = base + hop * 2(n-1) + k S / bLL
 //     BW = L + R S/(S+Sh) + k S / B
 //   all-reduce, many
-//     LL = base + 2 hop (p-1) + 2 x log2 N + k S / bLL
+//     LL = base + 2 hop (p-1) + 2 x log2 N + k S / min(bLL, B_net)
 //     BW = L + 2 y log2 N + R S/(S+Sh) + k S / B
 //   all-gather and reduce-scatter, one domain
 //     LL = base + hop * (n-1) + k S / bLL
 //     BW = ring_base + ring_hop (n-1) + R/2 S/(S+Sh) + k S / B
 //   all-gather and reduce-scatter, many
-//     LL = base + o (n-N) + hop_net (N-1) + k S / bLL
+//     LL = base + o (n-N) + hop_net (N-1) + k S / min(bLL, B_net)
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
 //     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring
 //     waits for the network; 0 where the fabric does not say
@@ -144,7 +144,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   const double network = nic_bytes_per_s * fabric.line_efficiency;
   const double bandwidth = std::min(ring_bandwidth(domain, group.local), network);
   Time low{fabric.low_latency_base_s,
-           group.bus_factor * group.bytes / fabric.low_latency_bytes_per_s, true};
+           group.bus_factor * group.bytes / std::min(fabric.low_latency_bytes_per_s, network),
+           true};
   Time high{0, group.bus_factor * group.bytes / bandwidth};
   if (group.all_reduce) {
     low.latency_s += 2 * domain.low_latency_hop_s * std::max(0.0, group.local - 1) +

@@ -145,6 +145,10 @@ TEST(Collective, GatherAcrossDomainsPaysEveryHop) {
   // Short: 7 + 12 * 1 + 3 * 2 + 0.9375 * 10 kB / 5 GB/s
   EXPECT_NEAR(priced(CollectiveKind::kAllGather, 10e3, across(16, 4, 50e9)).seconds(), 26.875e-6,
               1e-12);
+  // No protocol is faster than its share of the port, 2 GB/s at 0.8: 7 + 12 * 1 + 3 * 2 + 0.9375 *
+  // 100 MB / 1.6 GB/s in the low-latency one, which starts sooner.
+  EXPECT_NEAR(priced(CollectiveKind::kAllGather, 100e6, across(16, 4, 2e9)).seconds(),
+              (25 + 58593.75) * 1e-6, 1e-9);
   // One rank a domain: no inner hops, no inner ring.
   EXPECT_NEAR(priced(CollectiveKind::kAllGather, 100e6, across(4, 4, 50e9)).seconds(),
               (9 + 42 + 1875) * 1e-6, 1e-9);

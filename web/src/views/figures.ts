@@ -49,7 +49,7 @@ const quantityOf = (figure: Figure): string =>
 const topOf = (figure: Figure): number => Math.abs((figure.kind === "stack" ? stackHeight([figure]) : rangeY([figure]))[1]);
 
 /** How far one panel may lie below another on the same scale, so that its values can still be told apart. */
-const kFlat = 8;
+const kFlat = 5;
 
 /** Panels of one quantity have one scale, unless that flattens the smaller ones; of others, each has its own. */
 function sameScale(figure: Figure, panels: Figure[]): Figure[] {
