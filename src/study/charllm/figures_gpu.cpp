@@ -125,8 +125,10 @@ void chassis(Figures& figures, const std::vector<Row>& rows) {
                 .unit = "",
                 .logarithmic = false,
                 .categories = {"0", "1", "2", "3"}};
-    figure.y = {
-        .title = "row", .unit = "C", .logarithmic = false, .categories = {"front (air in)", "rear"}};
+    figure.y = {.title = "row",
+                .unit = "C",
+                .logarithmic = false,
+                .categories = {"front (air in)", "rear"}};
     run::FigureSeries series;
     series.label = row.label + ", mean temperature";
     for (int slot = 0; slot < 2 * kLanes; ++slot) {
