@@ -64,7 +64,8 @@ export function change(from: number, to: number): string {
 }
 
 export function signed(value: number, unit: string): string {
-  return `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
+  const shown = quantity(Math.abs(value), unit);
+  return /^0(\.0)?( |$)/.test(shown) ? shown : `${value < 0 ? "−" : "+"}${shown}`;
 }
 
 /** Names of the document as people say them: "exposed_all_gather" is "all-gather". */
