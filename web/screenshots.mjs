@@ -29,6 +29,7 @@ const kPictures = [
   { name: 'report-heat', jobs: ['gpt3-175b-8192'], from: '#at-machine', width: 1080, height: 860, dark: true },
   { name: 'report-compare', jobs: ['llama3-70b-h200', 'llama3-70b-h100'], from: '#at-causes', width: 1180, height: 620 },
   { name: 'report-study', jobs: ['charllm'], from: '#at-figure-figure-22', width: 1180, height: 640 },
+  { name: 'report-findings', jobs: ['charllm'], from: '#at-findings', width: 1000, height: 560, dark: true },
   { name: 'report-phone', jobs: ['llama3-70b-h200'], width: 390, height: 800, dark: true },
 ];
 

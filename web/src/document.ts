@@ -12,6 +12,8 @@ export interface ReportDocument {
   /** Of two Runs: what makes the difference. Of more: absent. */
   comparison?: ComparisonDocument;
   study?: StudyDocument;
+  /** Of several Runs: every member of their jobs that is not the same in all, with a value a Run; "" where it has none. */
+  differences?: { name: string; values: string[] }[];
 }
 
 export interface RunDocument {
@@ -38,10 +40,26 @@ export interface Summary {
   power?: Record<string, unknown>;
   thermal?: Record<string, unknown>;
   cluster_power?: Record<string, unknown>;
-  links?: { kind: string; bytes_per_step: number; mean_gb_per_s: number; peak_gb_per_s: number; utilization: number }[];
+  links?: LinkUse[];
   limiter?: string;
   job?: Record<string, unknown>;
   [key: string]: unknown;
+}
+
+/** Of a recording, bytes of all that was read, by direction; by step and line rate only where these are known. */
+export interface LinkUse {
+  kind: string;
+  bytes_per_step?: number;
+  mean_gb_per_s: number;
+  peak_gb_per_s: number;
+  utilization?: number;
+  direction?: string;
+  devices?: number;
+  bytes?: number;
+  /** Share of the time near the line rate. */
+  saturated_fraction?: number;
+  /** Some of its counters could not be read. */
+  partial?: boolean;
 }
 
 export interface Finding {
@@ -55,6 +73,10 @@ export interface Finding {
   check?: string;
   /** How sure: "measured", "likely", ... */
   confidence?: string;
+  /** What kind it is: "exposed_communication". */
+  name?: string;
+  /** Share of the step that it costs. */
+  fraction?: number;
 }
 
 export interface Assumption {
@@ -120,6 +142,8 @@ export interface TimelineRank {
 /** Values over time. Up to 64 GPUs all are here; of more, the chosen ones and, for every time, how all are distributed. */
 export interface Series {
   time_s: number[];
+  /** Of a recording: when time_s is 0, nanoseconds since 1970. */
+  epoch_ns?: number;
   metrics: SeriesMetric[];
   /** The cluster at its plugs. */
   cluster_power?: { time_s: number[]; watts: number[] };

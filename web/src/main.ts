@@ -5,6 +5,7 @@ import { loadDocument } from "./load";
 import { hideTip } from "./parts/tip";
 import { compareSections } from "./views/compare";
 import { jobSections } from "./views/job";
+import { jobTitle } from "./views/job_words";
 import { followReading, sectionsView, type Section } from "./views/sections";
 import { pointSections, studySections } from "./views/study";
 
@@ -21,7 +22,7 @@ function viewsOf(report: ReportDocument): View[] {
   return [
     ...(study ? [{ base: "study", title: "Study", sections: () => studySections(study) }] : []),
     ...(report.runs.length > 1 ? [{ base: "compare", title: "Side by side", sections: () => compareSections(report) }] : []),
-    ...report.runs.map((run): View => ({ base: `run=${encodeURIComponent(run.name)}`, title: run.name, sections: () => jobSections(run) })),
+    ...report.runs.map((run): View => ({ base: `run=${encodeURIComponent(run.name)}`, title: run.name, sections: () => jobSections(run, report.runs.length === 1) })),
   ];
 }
 
@@ -34,7 +35,9 @@ function readHash(): { base: string; at: string | undefined } {
 function start(report: ReportDocument): void {
   const views = viewsOf(report);
   const page = document.getElementById("page")!;
-  document.title = `${report.title} – Ergometer`;
+  // A file's name alone says little in a list of tabs.
+  const about = report.runs.length === 1 && report.runs[0]!.name === report.title ? jobTitle(report.runs[0]!.summary) : "";
+  document.title = `${[about, report.title].filter(Boolean).join(" – ")} – Ergometer`;
   const tabs = h("nav", { class: "tabs", "aria-label": "Views" }, ...(views.length > 1 ? views.map((view) => h("a", { href: `#${view.base}`, "data-base": view.base }, view.title)) : []));
   const stage = h("div", { id: "stage" });
   page.replaceChildren(h("a", { class: "skip", href: "#", click: ((event: Event) => { event.preventDefault(); stage.querySelector("main")?.focus(); }) as never }, "Skip to content"),

@@ -30,6 +30,60 @@ test('several jobs: what differs comes first, causes add up, each job opens', as
   assert.deepEqual(page.problems, []);
 });
 
+test('a recording: kernels where no passes are known, links without a line rate, when it began, what else was noted', async () => {
+  const report = fixture('job');
+  const [run] = report.runs;
+  run.summary = { source: 'recorded', power: { cluster_mean_w: 46482, cluster_peak_w: 50901 }, notes: ['one recording, not two'],
+    links: [{ kind: 'nvlink', direction: 'sent', devices: 8, bytes: 3.2e12, mean_gb_per_s: 3.58e-8, peak_gb_per_s: 40 }, { kind: 'nic', bytes_per_step: 2e9, mean_gb_per_s: 5, peak_gb_per_s: 12, utilization: 0.4 }] };
+  run.findings = [{ text: 'Rank 7 is late.', name: 'late_rank', fraction: 0.25, confidence: 'measured' }];
+  run.timeline.ranks.forEach((rank) => { delete rank.tasks; rank.stage = 0; });
+  run.series.epoch_ns = 1689329566483000000;
+  const page = await open(browser, pageWith(report, 'recording'));
+  assert.equal(await page.locator('.tile[data-metric="cluster_mean_w"]').getAttribute('data-value'), '46482');
+  assert.match(await page.locator('#at-overview details').textContent(), /one recording, not two/);
+  assert.match(await page.locator('.findings').textContent(), /25\.0 % of the time.*late.*measured/);
+  assert.match(await page.locator('#at-power').textContent(), /Time 0 is 2023-07-14 10:12:46 UTC/);
+  const links = await page.locator('#at-links .drawing').textContent();
+  assert.match(links, /nvlink, sent/);
+  assert.match(links, /mean 35\.8 B\/s · peak 40 GB\/s/);
+  assert.match(links, /of 12\.5 GB\/s/);
+  assert.equal(await page.locator('#at-timeline').getByRole('button', { name: 'Kernels' }).count(), 0, 'kernels cannot be hidden: nothing else is there');
+  const height = await page.locator('#at-timeline canvas').evaluate((canvas) => canvas.clientHeight);
+  assert.ok(height >= 26 * run.timeline.ranks.length, `${height} px for ${run.timeline.ranks.length} ranks`);
+  assert.deepEqual(page.problems, []);
+});
+
+test('one job is headed by what it is, several by their files, what differs stands before their numbers', async () => {
+  const one = await open(browser, pageWith(fixture('job'), 'one'));
+  assert.match(await one.locator('h1').textContent(), / on \d[\d,]* × /);
+  const report = { ...fixture('pair'), differences: [{ name: 'parallelism.tp', values: ['4', '8'] }, { name: 'lora_rank', values: ['', '16'] }] };
+  const page = await open(browser, pageWith(report, 'differ'));
+  const sections = await page.locator('main > section').evaluateAll((all) => all.map((section) => section.id));
+  assert.deepEqual(sections.slice(0, 2), ['at-jobs', 'at-settings']);
+  const cells = await page.locator('#at-settings tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.deepEqual(cells, [['parallelism.tp', '4', '8'], ['lora_rank', '–', '16']]);
+});
+
+test('figures: names below bars are whole, things seen twice share a colour, a small panel has a scale of its own', async () => {
+  const report = fixture('study');
+  const models = ['GPT3-175B', 'Llama3-70B'];
+  const categories = models.flatMap((model) => ['TP8-PP4', 'TP4-PP8', 'TP2-PP16', 'TP1-PP32', 'EP8-TP1-PP4'].map((layout) => `${model} ${layout}`));
+  const panel = (name, size) => ({ id: 'made', label: '', title: 'Made', caption: '', kind: 'bar', panel: name, x: { title: 'layout', categories }, y: { title: 'power', unit: 'W' },
+    series: ['base, mean', 'base, peak', 'cc, mean', 'cc, peak'].map((label, n) => ({ label, x: categories.map((_, i) => i), y: categories.map((_, i) => size * (10 + i + n)) })) });
+  report.study.figures = [panel('large', 100), panel('small', 1)];
+  const page = await open(browser, pageWith(report, 'made'));
+  const figure = page.locator('#at-figure-made');
+  assert.deepEqual(await figure.locator('.legend').first().locator('li').allTextContents(), ['base', 'cc']);
+  const text = await figure.textContent();
+  assert.match(text, /Full colour: mean; pale: peak/);
+  assert.match(text, /Scales differ between panels/);
+  for (const [at, highest] of [['0', /2\.\d? ?kW|2,?500 W|2 kW/], ['1', /2[05] W/]]) assert.match(await figure.locator('figure.picture svg').nth(Number(at)).textContent(), highest);
+  const names = await figure.locator('svg').first().locator('text').allTextContents();
+  for (const name of [...models, 'TP2-PP16', 'EP8-TP1-PP4']) assert.ok(names.includes(name), `${name} among ${names.join(', ')}`);
+  const outside = await figure.locator('svg').first().evaluate((svg) => [...svg.querySelectorAll('text')].filter((one) => one.getBoundingClientRect().left < svg.getBoundingClientRect().left - 1).length);
+  assert.equal(outside, 0, 'no text leaves the picture');
+});
+
 test('a study: every point opens its job by mark, row and address, and back works', async () => {
   const report = fixture('study');
   const { study } = report;

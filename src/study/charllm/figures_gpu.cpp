@@ -33,9 +33,9 @@ run::Figure heat_map(run::Figure figure, const std::vector<Row>& rows, const cha
   figure.kind = run::FigureKind::kHeatMap;
   figure.x.title = "GPU (8 a node)";
   figure.y.title = "layout";
+  figure.y.unit = unit;  // of the cells
   run::FigureSeries series;
   series.label = figure.panel.empty() ? figure.title : figure.panel;
-  series.label += std::string(", ") + unit;
   for (size_t gpu = 0; !rows.empty() && gpu < rows.front().run.ranks.size(); ++gpu)
     figure.x.categories.push_back(fmt::format("{}", gpu));
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -72,7 +72,7 @@ void traffic(Figures& figures, const std::vector<Row>& rows) {
   figures.add(heat_map(
       titled("5", kTitle, "NVLink",
              "Tensor parallelism fills NVLink, by orders of magnitude more than anything else. All "
-             "18 links are counted; the study's counter reads link 0 only, about a 18th. Next: "
+             "18 links are counted; the study's counter reads link 0 only, about an 18th. Next: "
              "look for layouts whose neighbours in the pipeline share a node.",
              "TP-heavy layouts load NVLink, PP-heavy ones the network at stage borders"),
       rows, "GB",
@@ -125,10 +125,12 @@ void chassis(Figures& figures, const std::vector<Row>& rows) {
                 .unit = "",
                 .logarithmic = false,
                 .categories = {"0", "1", "2", "3"}};
-    figure.y = {
-        .title = "row", .unit = "", .logarithmic = false, .categories = {"front (air in)", "rear"}};
+    figure.y = {.title = "row",
+                .unit = "C",
+                .logarithmic = false,
+                .categories = {"front (air in)", "rear"}};
     run::FigureSeries series;
-    series.label = row.label + ", mean temperature, C";
+    series.label = row.label + ", mean temperature";
     for (int slot = 0; slot < 2 * kLanes; ++slot) {
       std::vector<double> of_nodes;
       for (const run::Rank& rank : row.run.ranks)

@@ -2,6 +2,7 @@
 const kPrefixes: [number, string][] = [
   [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"],
 ];
+const kScaled: Record<string, [number, string]> = { "GB/s": [1e9, "B/s"], GB: [1e9, "B"], MJ: [1e6, "J"] };
 const kWithPrefix = new Set(["s", "W", "J", "B", "B/s", "FLOP/s", "W/s", "Hz"]);
 
 /** Three digits that count, no exponent: 8.33, 60.6, 505. */
@@ -14,15 +15,22 @@ export function digits(value: number, count = 3): string {
 function prefixed(value: number, unit: string): string {
   if (value === 0) return `0 ${unit}`;
   const size = Math.abs(value) * (1 + 1e-12);
-  const [factor, prefix] = kPrefixes.find(([least]) => size >= least) ?? [1e-9, "n"];
-  return `${digits(value / factor)} ${prefix}${unit}`;
+  // Nobody counts in kiloseconds or millibytes.
+  const allowed = kPrefixes.filter(([least]) => (unit !== "s" || least <= 1) && (unit[0] !== "B" || least >= 1));
+  const [factor, prefix] = allowed.find(([least]) => size >= least) ?? allowed[allowed.length - 1]!;
+  const shown = digits(value / factor);
+  return shown === "0" || size < 1e-3 * factor ? `0 ${unit}` : `${shown} ${prefix}${unit}`;
 }
 
 /** "8.33 s", "505 kJ", "60.1 GiB", "43.1 %", "62,927 tokens/s". */
 export function quantity(value: number | null | undefined, unit = ""): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  if (value < 0) return `−${quantity(-value, unit)}`;
-  if (unit === "GB/s") return prefixed(value * 1e9, "B/s");
+  if (value < 0) {
+    const shown = quantity(-value, unit);
+    return /^0(\.0)?( |$)/.test(shown) ? shown : `−${shown}`;
+  }
+  const scaled = kScaled[unit];
+  if (scaled) return prefixed(value * scaled[0], scaled[1]);
   if (unit === "C") return quantity(value, "°C");
   if (unit === "1") return `${(100 * value).toFixed(1)} %`;
   if (unit === "bytes") return bytes(value);
@@ -56,7 +64,8 @@ export function change(from: number, to: number): string {
 }
 
 export function signed(value: number, unit: string): string {
-  return `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
+  const shown = quantity(Math.abs(value), unit);
+  return /^0(\.0)?( |$)/.test(shown) ? shown : `${value < 0 ? "−" : "+"}${shown}`;
 }
 
 /** Names of the document as people say them: "exposed_all_gather" is "all-gather". */

@@ -22,6 +22,7 @@ const kTokens = {
   reducescatter: ["#f2c14e", "#f5d27a"],
   alltoall: ["#b5538f", "#d685b4"],
   sendrecv: ["#12876a", "#2fae8b"],
+  receive: ["#7fcbb2", "#9be0c9"],
   optimizer: ["#6f5bb5", "#9a88dc"],
   idle: ["#b4bcc8", "#5c6675"],
   backward: ["#1d4580", "#3a6fc0"],
@@ -58,12 +59,14 @@ const kKinds: Record<string, Token> = {
   exposed_all_to_all: "alltoall", exposed_send_recv: "sendrecv", optimizer: "optimizer", idle: "idle",
   gemm: "compute", attention: "attention", memory: "memory", collective: "allgather", send_recv: "sendrecv", wait: "idle",
   communication: "allgather", copy: "memory", other: "other", elementwise: "memory", norm: "memory",
-  forward: "compute", backward: "backward", backward_weight: "optimizer", send: "sendrecv", receive: "sendrecv",
+  forward: "compute", backward: "backward", backward_weight: "optimizer", send: "sendrecv", receive: "receive",
+  all_reduce: "allreduce", all_gather: "allgather", reduce_scatter: "reducescatter", all_to_all: "alltoall",
   weights: "weights", gradients: "gradients", activations: "activations",
 };
 export const seriesToken = (index: number): Token => `series${(index % 8) + 1}` as Token;
 /** The colour of a thing by the document's name for it; of things without one, by their place. */
-export const kindToken = (name: string, index = 0): Token => kKinds[name.replace(/_(bytes|s)$/, "")] ?? seriesToken(index);
+export const kindToken = (name: string, index = 0): Token =>
+  kKinds[name.replace(/_(bytes|s)$/, "").replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase()] ?? seriesToken(index);
 
 function apply(next: Theme): void {
   current = next;

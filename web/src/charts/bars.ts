@@ -1,9 +1,11 @@
 import type { Figure } from "../document";
 import { s } from "../base/dom";
 import { css } from "../base/theme";
-import { axisWidth, categoryAxis, categoryHeight, newSvg, tickTexts, yAxis, type Box } from "./frame";
-import { linked, missing, tokenOf, type PointLinks } from "./plot";
+import { categoryAxis, categoryLayout } from "./categories";
+import { axisWidth, newSvg, tickTexts, yAxis, type Box } from "./frame";
+import { linked, missing, type PointLinks } from "./plot";
 import { linear, logarithmic } from "./scale";
+import { stylesOf } from "./style";
 
 /** Highest sum of a stack, over all panels. */
 export function stackHeight(figures: Figure[]): [number, number] {
@@ -23,11 +25,13 @@ export function bars(figure: Figure, width: number, y_range: [number, number], l
   const categories = figure.x.categories ?? [];
   const unit = figure.y.unit ?? "";
   const trial = linear(y_range[0], y_range[1], 1, 0, 6, unit);
-  const axis = axisWidth(tickTexts(trial.ticks, unit));
   const slotFrom = (from: number): number => (width - from - 8) / Math.max(1, categories.length);
-  const left = Math.max(axis, categoryHeight(categories, slotFrom(axis)).reach);
+  const needed = axisWidth(tickTexts(trial.ticks, unit));
+  // Turned texts reach to the left of their bars: the first must not leave the picture.
+  const left = Math.min(width * 0.3, Math.max(needed, categoryLayout(categories, slotFrom(needed)).reach - slotFrom(needed) / 2));
   const slot = slotFrom(left);
-  const below = categoryHeight(categories, slot).height;
+  const layout = categoryLayout(categories, slot);
+  const below = layout.height;
   const height = Math.max(240, Math.min(340, Math.round(width * 0.5))) + below - 40;
   const svg = newSvg(width, height);
   const box: Box = { left, top: 22, right: width - 8, bottom: height - below };
@@ -39,8 +43,10 @@ export function bars(figure: Figure, width: number, y_range: [number, number], l
   const stacked = figure.kind === "stack";
   const wide = Math.min(46, stacked ? inner : inner / Math.max(1, figure.series.length));
   const sums = categories.map(() => 0);
+  const styles = stylesOf(figure.series);
   figure.series.forEach((series, n) => {
-    const paint = css(tokenOf(series, n));
+    const style = styles[n]!;
+    const paint = `fill:${css(style.token)}${style.variant > 0 ? ";fill-opacity:0.5" : ""}`;
     series.y.forEach((value, i) => {
       const c = series.x[i]!;
       if (c < 0 || c >= categories.length) return;
@@ -54,13 +60,13 @@ export function bars(figure: Figure, width: number, y_range: [number, number], l
       const to = y.at(stacked ? sums[c]! + value : value);
       if (stacked) sums[c]! += value;
       const bar = s("rect", { x: x.toFixed(1), y: Math.min(from, to).toFixed(1), width: Math.max(1, wide - 1).toFixed(1),
-        height: Math.max(0.5, Math.abs(from - to) - (stacked ? 0.5 : 0)).toFixed(1), style: `fill:${paint}` });
+        height: Math.max(0.5, Math.abs(from - to) - (stacked ? 0.5 : 0)).toFixed(1), style: paint });
       svg.append(linked(bar, figure, series, i, links));
       const [low, high] = [series.low?.[i], series.high?.[i]];
       if (typeof low === "number" && typeof high === "number") svg.append(whisker(x + (wide - 1) / 2, y.at(low), y.at(high), Math.min(4, wide / 4)));
     });
   });
-  categoryAxis(svg, categories, (i) => box.left + (i + 0.5) * slot, slot, box, figure.x.title);
+  categoryAxis(svg, layout, (i) => box.left + (i + 0.5) * slot, slot, box, figure.x.title);
   return svg;
 }
 

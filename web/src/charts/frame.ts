@@ -1,7 +1,7 @@
 import { s } from "../base/dom";
 import { quantity } from "../base/format";
 import { css } from "../base/theme";
-import { fitted, textWidth } from "../parts/surface";
+import { textWidth } from "../parts/surface";
 import type { Scale } from "./scale";
 
 export interface Box {
@@ -31,7 +31,7 @@ export function tickTexts(ticks: number[], unit: string): string[] {
 }
 
 /** Units without prefixes stand once, in the axis' title. */
-const namedOnce = (unit: string): boolean => unit.includes("/") || unit === "MHz";
+export const namedOnce = (unit: string): boolean => unit.includes("/") || unit === "MHz";
 const titleWith = (title: string, unit: string): string => (namedOnce(unit) && !title.includes(unit) ? `${title} (${unit})` : title);
 
 /** Space that the labels of a vertical axis need. */
@@ -58,28 +58,4 @@ export function xAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, 
     svg.append(label(texts[i]!, Math.min(x, box.right + 12 - half), box.bottom + 14, { anchor: "middle", size: 11 }));
   });
   svg.append(label(titleWith(title, unit), (box.left + box.right) / 2, box.bottom + 31, { anchor: "middle", size: 11 }));
-}
-
-/** Longer category names are cut when they stand aslant. */
-const kLongest = 170;
-
-/** How categories are written below an axis, how much height that takes, and how far the first reaches to the left. */
-export function categoryHeight(categories: string[], slot: number): { height: number; reach: number; turned: boolean } {
-  const widths = categories.map((text) => Math.min(kLongest, textWidth(text, 11)));
-  const widest = Math.max(...widths, 0);
-  if (widest <= slot - 4) return { height: 40, reach: 0, turned: false };
-  return { height: widest * 0.72 + 40, reach: (widths[0] ?? 0) * 0.72 + 4 - slot / 2, turned: true };
-}
-
-export function categoryAxis(svg: SVGSVGElement, categories: string[], centre: (index: number) => number, slot: number, box: Box, title: string): void {
-  const { turned, height } = categoryHeight(categories, slot);
-  const every = turned ? Math.max(1, Math.ceil(13 / slot)) : 1;
-  categories.forEach((text, i) => {
-    if (i % every !== 0) return;
-    const [x, y] = [centre(i), box.bottom + 12];
-    const mark = label(fitted(text, turned ? kLongest : slot, 11), x, y, { anchor: turned ? "end" : "middle", size: 11 });
-    if (turned) mark.setAttribute("transform", `rotate(-45 ${x} ${y})`);
-    svg.append(mark);
-  });
-  svg.append(label(title, (box.left + box.right) / 2, box.bottom + height - 8, { anchor: "middle", size: 11 }));
 }

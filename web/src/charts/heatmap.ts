@@ -3,13 +3,17 @@ import { s } from "../base/dom";
 import { quantity } from "../base/format";
 import { inkOn } from "../base/theme";
 import { ramp, shareOf, type RampName } from "../base/ramp";
-import { textWidth } from "../parts/surface";
-import { axisWidth, categoryAxis, categoryHeight, label, newSvg, type Box } from "./frame";
+import { fitted, textWidth } from "../parts/surface";
+import { categoryAxis, categoryLayout } from "./categories";
+import { axisWidth, label, newSvg, type Box } from "./frame";
 import { extent, linked, missing, type PointLinks } from "./plot";
 
 /** Low and high of the cells, over all panels. */
 export const rangeCells = (figures: Figure[]): [number, number] =>
   extent(figures.flatMap((figure) => figure.series.flatMap((series) => series.value ?? [])));
+
+/** Units that take no prefix: the scale below the cells says them. */
+const kOneUnit = / (°C|K|%|MHz)$/;
 
 export const rampFor = (unit: string | undefined): RampName => (unit === "°C" || unit === "C" ? "heat" : "plain");
 
@@ -19,13 +23,14 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
   const unit = figure.y.unit ?? "";
   const left = Math.min(width * 0.35, axisWidth(rows));
   const slot = (width - left - 8) / Math.max(1, columns.length);
-  const below = categoryHeight(columns, slot).height;
+  const layout = categoryLayout(columns, slot);
+  const below = layout.height;
   const tall = Math.max(18, Math.min(34, 320 / Math.max(1, rows.length)));
   const box: Box = { left, top: 22, right: width - 8, bottom: 22 + tall * rows.length };
   const svg = newSvg(width, box.bottom + below + 34);
   const name = rampFor(unit);
   svg.append(label(figure.y.title, 0, 8, { size: 11 }));
-  rows.forEach((text, i) => svg.append(label(text, left - 6, box.top + (i + 0.5) * tall, { anchor: "end", size: 11 })));
+  rows.forEach((text, i) => svg.append(label(fitted(text, left - 8, 11), left - 6, box.top + (i + 0.5) * tall, { anchor: "end", size: 11 })));
   for (const series of figure.series) {
     series.x.forEach((column, i) => {
       const [row, value] = [series.y[i], series.value?.[i]];
@@ -36,7 +41,7 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
       }
       const paint = ramp(name, shareOf(value, range));
       const [x, y] = [left + column * slot, box.top + row * tall];
-      const text = quantity(value, unit).replace(/ .*/, "");
+      const text = quantity(value, unit).replace(kOneUnit, "");
       const cell = s("g", {}, s("rect", { x: x + 0.5, y: y + 0.5, width: slot - 1, height: tall - 1, fill: paint }));
       if (textWidth(text, 11) + 6 < slot) {
         cell.append(s("text", { x: x + slot / 2, y: y + tall / 2, "font-size": 11, "text-anchor": "middle", "dominant-baseline": "central", fill: inkOn(paint) }, text));
@@ -44,7 +49,7 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
       svg.append(linked(cell, figure, series, i, links));
     });
   }
-  categoryAxis(svg, columns, (i) => left + (i + 0.5) * slot, slot, box, figure.x.title);
+  categoryAxis(svg, layout, (i) => left + (i + 0.5) * slot, slot, box, figure.x.title);
   svg.append(rampLegend(name, range, unit, left, box.bottom + below + 12, Math.min(260, width - left - 8)));
   return svg;
 }

@@ -1,10 +1,11 @@
 import type { Figure, FigureSeries } from "../document";
 import { s } from "../base/dom";
 import { quantity } from "../base/format";
-import { css, kindToken, type Token } from "../base/theme";
+import { css } from "../base/theme";
 import { tipOn } from "../parts/tip";
 import { axisWidth, newSvg, tickTexts, xAxis, yAxis, type Box } from "./frame";
 import { linear, logarithmic, type Scale } from "./scale";
+import { stylesOf, type SeriesStyle } from "./style";
 
 /** Where values of a figure lead and what they are called. */
 export interface PointLinks {
@@ -24,7 +25,6 @@ export function extent(values: (number | null | undefined)[]): [number, number] 
 }
 
 const kDashes = ["", "6 3", "2 3", "8 3 2 3"];
-export const tokenOf = (series: FigureSeries, index: number): Token => kindToken(series.label, index);
 
 /** A small sign, another for each series: a picture must not rest on colour alone. */
 export function sign(index: number, x: number, y: number, size = 4): SVGElement {
@@ -61,26 +61,27 @@ export function plot(figure: Figure, width: number, y_range: [number, number], l
   const x = make(figure.x.log, [x_low, x_high], box.left + 8, box.right - 8, Math.max(3, Math.round(width / 90)), figure.x.log ? xs : [], figure.x.unit ?? "");
   yAxis(svg, flat, box, unit, figure.y.title);
   xAxis(svg, x, box, figure.x.unit ?? "", figure.x.title);
-  figure.series.forEach((series, i) => svg.append(drawSeries(figure, series, i, x.at, flat.at, links)));
+  const styles = stylesOf(figure.series);
+  figure.series.forEach((series, i) => svg.append(drawSeries(figure, series, i, styles[i]!, x.at, flat.at, links)));
   return svg;
 }
 
-function drawSeries(figure: Figure, series: FigureSeries, index: number, atX: (v: number) => number, atY: (v: number) => number, links: PointLinks): SVGElement {
-  const paint = css(tokenOf(series, index));
+function drawSeries(figure: Figure, series: FigureSeries, index: number, style: SeriesStyle, atX: (v: number) => number, atY: (v: number) => number, links: PointLinks): SVGElement {
+  const paint = css(style.token);
   const group = s("g", { style: `fill:${paint};stroke:${paint}` });
   if (figure.kind === "line") {
     const places = series.y.map((value, i) => (value === null ? null : `${atX(series.x[i]!).toFixed(1)},${atY(value).toFixed(1)}`));
     const band = series.low && series.high ? bandPath(series, atX, atY) : "";
     if (band !== "") group.append(s("path", { d: band, "fill-opacity": 0.14, stroke: "none" }));
     const d = places.map((place, i) => (place === null ? "" : `${i > 0 && places[i - 1] !== null ? "L" : "M"}${place}`)).join("");
-    group.append(s("path", { d, fill: "none", "stroke-width": 2, "stroke-dasharray": kDashes[Math.floor(index / 8) % 4] || undefined }));
+    group.append(s("path", { d, fill: "none", "stroke-width": 2, "stroke-dasharray": kDashes[style.variant > 0 ? 1 : Math.floor(index / 8) % 4] || undefined }));
   }
   // A line of very many values is a curve: signs and links would hide it.
   if (figure.kind === "line" && series.x.length > 200) return group;
   series.y.forEach((value, i) => {
     if (value === null) return;
     const mark = sign(index, atX(series.x[i]!), atY(value), series.x.length > 400 ? 2.5 : 4);
-    if (figure.kind === "scatter") mark.setAttribute("fill-opacity", "0.8");
+    if (figure.kind === "scatter") mark.setAttribute("fill-opacity", style.variant > 0 ? "0.35" : "0.8");
     group.append(linked(mark, figure, series, i, links));
   });
   return group;

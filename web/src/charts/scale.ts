@@ -30,13 +30,13 @@ export function linear(low: number, high: number, from: number, to: number, coun
   return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: ticksIn(domain[0], domain[1], count, unit), domain };
 }
 
-/** Ticks at 1, 2 and 5 of every power of ten while they are few, at powers of two where all values are such. */
+/** Ticks at 1, 2 and 5 of every power of ten while they are few, at the values themselves where these are few and whole. */
 export function logarithmic(low: number, high: number, from: number, to: number, values: number[] = []): Scale {
   const [a, b] = high > low ? [Math.log(low), Math.log(high)] : [Math.log(low / 2), Math.log(low * 2)];
   const at = (value: number): number => from + ((Math.log(value) - a) / (b - a)) * (to - from);
   const own = [...new Set(values)].sort((x, y) => x - y);
   const ticks: number[] = [];
-  if (own.length > 0 && own.length <= 12) {
+  if (own.length > 0 && own.length <= 12 && own.every(Number.isInteger)) {
     ticks.push(...own);
   } else {
     const decades = (b - a) / Math.LN10;

@@ -14,7 +14,7 @@ export interface TextOptions {
   limit?: number;
 }
 
-const kFont = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+export const kFont = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 const ruler = document.createElement("canvas").getContext("2d")!;
 
 /** Width of a text in CSS pixels. */

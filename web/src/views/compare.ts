@@ -36,9 +36,13 @@ function numbers(runs: RunDocument[]): HTMLElement {
 
 function differences(report: ReportDocument): TableData | undefined {
   const { runs, comparison } = report;
-  if (comparison && runs.length === 2) {
+  if (comparison && runs.length === 2 && !report.differences) {
     if (comparison.differences.length === 0) return undefined;
     return { columns: [{ title: "setting" }, { title: runs[0]!.name }, { title: runs[1]!.name }], rows: comparison.differences.map((one) => [one.name, one.a, one.b]) };
+  }
+  if (report.differences) {
+    if (report.differences.length === 0) return undefined;
+    return { columns: [{ title: "setting" }, ...runs.map((run) => ({ title: run.name }))], rows: report.differences.map((one): Cell[] => [one.name, ...one.values.map((value) => value || null)]) };
   }
   const jobs = runs.map((run) => new Map(flattened(run.summary.job)));
   const names = [...new Set(jobs.flatMap((job) => [...job.keys()]))];
@@ -77,13 +81,13 @@ export function causesView(comparison: ComparisonDocument, names: [string, strin
   const tableOf = (): TableData => ({ columns: [{ title: "cause" }, { title: titleOf(chosen.name), unit: chosen.unit }],
     rows: [[names[0], chosen.a], ...stepsOf(comparison, chosen.name).map((step): Cell[] => [step.title, step.amount]), [names[1], chosen.b]] });
   return h("div", {}, picture({
-    title: "What makes the difference", note: "Each cause changed on its own, averaged over all orders of change. The largest is what to look at first.", summary,
+    title: "What makes the difference", note: `${comparison.method === "measured" ? "Parts of the step as they were measured, the one against the other." : "Each cause changed on its own, averaged over all orders of change."} The largest is what to look at first.`, summary,
     controls: comparison.quantities.length > 1 ? [by] : [], table: tableOf,
     draw: (host, width) => {
       place = host;
       host.replaceChildren(waterfall([names[0], chosen.a], [names[1], chosen.b], stepsOf(comparison, chosen.name), chosen.unit, width));
     },
-  }), details);
+  }), comparison.notes && comparison.notes.length > 0 ? h("ul", { class: "notes" }, ...comparison.notes.map((note) => h("li", {}, note))) : null, details);
 }
 
 /** Several jobs side by side, what differs first. */
@@ -93,12 +97,14 @@ export function compareSections(report: ReportDocument): Section[] {
   const differ = differences(report);
   const steps = runs.map((run) => ({ label: run.name, parts: partsOf(run.summary.performance?.breakdown_s), href: `#run=${encodeURIComponent(run.name)}`, ...interval(run) })).filter((row) => row.parts.length > 0);
   const memory = runs.flatMap((run) => memoryRow(run.name, run.summary) ?? []);
-  const overview = h("div", {}, h("ul", { class: "jobs" }, ...runs.map((run) => h("li", {}, h("a", { href: `#run=${encodeURIComponent(run.name)}` }, run.name), " ", jobLine(run.summary)))), numbers(runs));
-  const sections: Section[] = [{ id: "numbers", title: "Side by side", heading: report.title, content: overview }];
+  const overview = h("div", {}, h("ul", { class: "jobs" }, ...runs.map((run, i) => h("li", {}, comparison ? `${i === 0 ? "A" : "B"}: ` : null, h("a", { href: `#run=${encodeURIComponent(run.name)}` }, run.name), " ", jobLine(run.summary)))),
+    comparison?.verdict ? h("p", { class: "verdict" }, comparison.verdict) : null);
+  const sections: Section[] = [{ id: "jobs", title: "Jobs", heading: report.title, content: overview }];
+  if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: h("div", { class: "block" }, table("Settings that differ", differ, { rows: "settings", limit: 15, filter: differ.rows.length > 12 })) });
   if (comparison && comparison.quantities.length > 0 && runs.length === 2) {
     sections.push({ id: "causes", title: "Causes", heading: "Why they differ", content: causesView(comparison, [names[0]!, names[1]!]) });
   }
-  if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: h("div", { class: "block" }, table("Settings that differ", differ, { rows: "settings", filter: differ.rows.length > 12 })) });
+  sections.push({ id: "numbers", title: "Side by side", heading: "Side by side", content: numbers(runs) });
   if (steps.length > 0) sections.push({ id: "step", title: "The step", heading: "The step", content: breakdownPicture("Where the steps go", "Names lead to the jobs.", steps) });
   if (memory.length > 0) sections.push({ id: "memory", title: "Memory", heading: "Memory", content: memoryPicture("Memory of the fullest GPU", memory) });
   return sections;

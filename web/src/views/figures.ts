@@ -3,7 +3,8 @@ import { h } from "../base/dom";
 import { quantity, words } from "../base/format";
 import { bars, stackHeight } from "../charts/bars";
 import { heatmap, rangeCells } from "../charts/heatmap";
-import { plot, rangeY, tokenOf, type PointLinks } from "../charts/plot";
+import { plot, rangeY, type PointLinks } from "../charts/plot";
+import { legendOf } from "../charts/style";
 import { legend } from "../parts/legend";
 import { picture } from "../parts/picture";
 import type { Cell, TableData } from "../parts/table";
@@ -41,17 +42,32 @@ function summaryOf(figure: Figure): string {
   return `${figure.y.title} by ${figure.x.title}. ${told.join("; ")}.${figure.series.length > 12 ? ` And ${figure.series.length - 12} more series.` : ""}`;
 }
 
-const heightOf = (figure: Figure): number => (figure.kind === "stack" ? stackHeight([figure]) : figure.kind === "heatmap" ? rangeCells([figure]) : rangeY([figure]))[1];
+const quantityOf = (figure: Figure): string =>
+  [figure.y.title, figure.y.unit, ...(figure.kind === "heatmap" ? figure.series.map((series) => series.label) : [])].join("|");
 
-/** Panels of one quantity have one scale, unless the values of one would vanish beside those of another. */
-function comparable(figure: Figure, panels: Figure[]): Figure[] {
-  const kMost = 5;
-  const same = panels.filter((panel) => panel.y.title === figure.y.title && panel.y.unit === figure.y.unit);
-  return figure.y.log ? same : same.filter((panel) => Math.max(heightOf(panel), heightOf(figure)) <= kMost * Math.min(heightOf(panel), heightOf(figure)) || panel === figure);
+/** Highest of a panel, as it is drawn. */
+const topOf = (figure: Figure): number => Math.abs((figure.kind === "stack" ? stackHeight([figure]) : rangeY([figure]))[1]);
+
+/** How far one panel may lie below another on the same scale, so that its values can still be told apart. */
+const kFlat = 5;
+
+/** Panels of one quantity have one scale, unless that flattens the smaller ones; of others, each has its own. */
+function sameScale(figure: Figure, panels: Figure[]): Figure[] {
+  const alike = panels.filter((panel) => quantityOf(panel) === quantityOf(figure));
+  if (figure.kind === "heatmap" || figure.y.log) return alike;
+  let [set, top]: [Figure[], number] = [[], Infinity];
+  for (const panel of [...alike].sort((a, b) => topOf(b) - topOf(a))) {
+    if (topOf(panel) * kFlat < top || set.length === 0) {
+      if (set.includes(figure)) break;
+      [set, top] = [[], topOf(panel)];
+    }
+    set.push(panel);
+  }
+  return set.includes(figure) ? alike.filter((panel) => set.includes(panel)) : [figure];
 }
 
 function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
-  const alike = comparable(figure, panels);
+  const alike = sameScale(figure, panels);
   switch (figure.kind) {
     case "heatmap": return heatmap(figure, width, rangeCells(alike), links);
     case "stack": return bars(figure, width, stackHeight(alike), links);
@@ -64,11 +80,16 @@ function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks
 function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const first = panels[0]!;
   const links: PointLinks = { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) };
-  const entries = new Map(panels.flatMap((panel) => panel.series.filter((series) => series.label).map((series, i) => [series.label, tokenOf(series, i)] as const)));
+  const { entries, variants } = legendOf(panels);
   const heading = [first.label, first.title].filter(Boolean).join(": ");
   const same = panels.every((panel) => panel.title === first.title);
-  const above = [first.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), first.reported) : null,
-    entries.size > 1 && first.kind !== "heatmap" ? legend([...entries].map(([title, token]) => ({ title: labelOf(title), token }))) : null];
+  // What is said of one panel only stands above it.
+  const [told, seen] = [panels.every((panel) => panel.caption === first.caption), panels.every((panel) => panel.reported === first.reported)];
+  const reportedOf = (panel: Figure): HTMLElement | null => (panel.reported ? h("p", { class: "reported" }, h("b", {}, "Reported: "), panel.reported) : null);
+  const above = [seen ? reportedOf(first) : null,
+    entries.length > 1 && first.kind !== "heatmap" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
+    variants ? h("p", { class: "note" }, variants) : null,
+    panels.some((panel) => panel !== first && !sameScale(panel, panels).includes(first) && quantityOf(panel) === quantityOf(first)) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null];
   const drawing = (panel: Figure) => ({ active: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
     draw: (host: HTMLElement, width: number) => host.replaceChildren(draw(panel, width, panels, links)) });
   const id = `at-figure-${first.id}`;
@@ -76,8 +97,8 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
     const wide = (first.x.categories?.length ?? 0) * first.series.length > 60;
     return h("article", { class: wide ? "figure wide" : "figure", id }, picture({ title: first.panel ? `${heading}, ${first.panel}` : heading, note: first.caption, before: above, ...drawing(first) }));
   }
-  return h("article", { class: "figure wide", id }, h("h3", {}, heading), first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
-    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...drawing(panel) }))));
+  return h("article", { class: "figure wide", id }, h("h3", {}, heading), told && first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
+    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...(told ? {} : { note: panel.caption }), before: [seen ? null : reportedOf(panel)], ...drawing(panel) }))));
 }
 
 const numberOf = (figure: Figure): number => Number(/^Figure (\d+)/.exec(figure.label)?.[1] ?? Infinity);

@@ -1,21 +1,23 @@
 import type { Finding } from "../document";
 import { h } from "../base/dom";
-import { quantity } from "../base/format";
+import { quantity, words } from "../base/format";
 import { css } from "../base/theme";
 
 /** Ranked by what they cost; those whose cost is unknown stay behind, in the document's order. */
 export const ranked = (findings: Finding[]): Finding[] =>
-  findings.map((finding, i) => ({ finding, i })).sort((a, b) => (b.finding.cost_s ?? -1) - (a.finding.cost_s ?? -1) || a.i - b.i).map(({ finding }) => finding);
+  findings.map((finding, i) => ({ finding, i })).sort((a, b) => (b.finding.cost_s ?? -1) - (a.finding.cost_s ?? -1) || (b.finding.fraction ?? -1) - (a.finding.fraction ?? -1) || a.i - b.i).map(({ finding }) => finding);
 
 export function findingsView(findings: Finding[], step_s: number | undefined): HTMLElement | null {
   if (findings.length === 0) return null;
   return h("ol", { class: "findings" }, ...ranked(findings).map((finding) => {
-    const share = finding.cost_s !== undefined && step_s ? Math.max(0, Math.min(1, finding.cost_s / step_s)) : undefined;
+    const told = finding.cost_s !== undefined && step_s ? finding.cost_s / step_s : finding.fraction;
+    const share = told === undefined || told <= 0 ? undefined : Math.min(1, told);
     const cost = [finding.cost_s === undefined ? "" : `${quantity(finding.cost_s, "s")} a step`, finding.cost_j === undefined ? "" : quantity(finding.cost_j, "J")].filter(Boolean);
-    return h("li", {},
+    if (cost.length === 0 && share !== undefined) cost.push(`${quantity(share, "1")} of the time`);
+    return h("li", { "data-name": finding.name },
       h("div", { class: "cost" }, cost.length > 0 ? h("b", {}, cost[0]!) : h("span", { class: "muted" }, "cost unknown"), cost[1] ? h("span", { class: "muted" }, cost[1]) : null,
         share === undefined ? null : h("span", { class: "meter", title: `${quantity(share, "1")} of the step` }, h("i", { style: `width:${(100 * share).toFixed(1)}%;background:${css("allreduce")}` }))),
-      h("div", {}, h("p", {}, finding.text), finding.advice ? h("p", { class: "advice" }, finding.advice) : null,
+      h("div", {}, h("p", {}, finding.text, finding.confidence ? h("span", { class: "muted" }, ` (${words(finding.confidence)})`) : null), finding.advice ? h("p", { class: "advice" }, finding.advice) : null,
         finding.check ? h("p", { class: "check" }, h("span", { class: "muted" }, "Check: "), h("code", {}, finding.check)) : null));
   }));
 }

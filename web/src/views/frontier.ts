@@ -3,12 +3,12 @@ import { choice, h, s } from "../base/dom";
 import { plural, quantity } from "../base/format";
 import { css } from "../base/theme";
 import { extent, plot, rangeY } from "../charts/plot";
+import { stylesOf } from "../charts/style";
 import { legend } from "../parts/legend";
 import { picture, redraw } from "../parts/picture";
 import { table, type Cell } from "../parts/table";
 import { kMetrics, valueOf, type Metric } from "./metrics";
-import { pointHref, pointName, pointTitle } from "./study_parts";
-import { seriesToken } from "../base/theme";
+import { axesOf, pointHref, pointName, pointTitle } from "./study_parts";
 
 interface Candidate {
   index: number;
@@ -36,22 +36,24 @@ export function frontierView(study: StudyDocument): HTMLElement | null {
   if (ok.length < 2 || metrics.length < 2) return null;
   const pick = (...names: string[]): Metric => names.map((name) => metrics.find((metric) => metric.name === name)).find(Boolean) ?? metrics[0]!;
   let [x, y] = [pick("tokens_per_s_per_gpu", "step_time_s"), pick("tokens_per_j", "max_gpu_c", "peak_bytes")];
-  const axes = study.axes.filter((axis) => axis.values.length > 1 && axis.values.length <= 16).map((axis) => axis.name);
-  let by = axes[0] ?? "";
+  const axes = axesOf(study).filter((axis) => axis.values.length > 1 && axis.values.length <= 16);
+  let by = axes.find((axis) => axis.name === "model") ?? axes[0];
+  const families = [...new Set(ok.map(({ point }) => point.family ?? ""))].filter(Boolean);
+  let only = "";
   let place: HTMLElement | undefined;
   const best = h("div");
 
-  const candidates = (): Candidate[] => ok.flatMap(({ point, index }) => {
+  const candidates = (): Candidate[] => ok.filter(({ point }) => only === "" || point.family === only).flatMap(({ point, index }) => {
     const [a, b] = [valueOf(point.summary, x), valueOf(point.summary, y)];
     return a === undefined || b === undefined ? [] : [{ index, x: a, y: b }];
   });
   const figure = (): Figure => {
     const groups = new Map<string, Candidate[]>();
     for (const one of candidates()) {
-      const name = study.points[one.index]!.axes[by] ?? "all";
+      const name = by?.of(study.points[one.index]!) || "all";
       groups.set(name, [...(groups.get(name) ?? []), one]);
     }
-    const order = study.axes.find((axis) => axis.name === by)?.values ?? [];
+    const order = by?.values ?? [];
     const names = [...groups.keys()].sort((a, b) => order.indexOf(a) - order.indexOf(b));
     return { id: "frontier", label: "", title: "Frontier", caption: "", kind: "scatter", x: { title: x.title, unit: x.unit }, y: { title: y.title, unit: y.unit },
       series: names.map((name) => ({ label: name, x: groups.get(name)!.map((one) => one.x), y: groups.get(name)!.map((one) => one.y), point: groups.get(name)!.map((one) => one.index) })) };
@@ -69,7 +71,8 @@ export function frontierView(study: StudyDocument): HTMLElement | null {
   const options = metrics.map((metric) => ({ value: metric.name, title: metric.title }));
   const find = (name: string): Metric => metrics.find((metric) => metric.name === name)!;
   const controls = [choice("across", options, x.name, (name) => { x = find(name); again(); }), choice("up", options, y.name, (name) => { y = find(name); again(); }),
-    ...(axes.length > 1 ? [choice("colour", axes.map((name) => ({ value: name, title: name })), by, (name) => { by = name; again(); })] : [])];
+    ...(axes.length > 1 ? [choice("colour", axes.map(({ name }) => ({ value: name, title: name })), by!.name, (name) => { by = axes.find((axis) => axis.name === name); again(); })] : []),
+    ...(families.length > 1 ? [choice("of", [{ value: "", title: "all families" }, ...families.map((family) => ({ value: family, title: family }))], "", (family) => { only = family; again(); })] : [])];
   again();
   const points = chosenFront();
   return h("div", {}, picture({
@@ -80,8 +83,9 @@ export function frontierView(study: StudyDocument): HTMLElement | null {
     draw: (host, width) => {
       place = host;
       const drawn = figure();
+      const styles = stylesOf(drawn.series);
       const svg = plot(drawn, width, rangeY([drawn]), { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) });
-      host.replaceChildren(legend(drawn.series.map((series, i) => ({ title: `${by ? `${by} ` : ""}${series.label}`, token: seriesToken(i) }))), svg);
+      host.replaceChildren(legend(drawn.series.map((series, i) => ({ title: `${by ? `${by.name} ` : ""}${series.label}`, token: styles[i]!.token }))), svg);
       drawFront(svg, drawn, chosenFront());
     },
   }), best);

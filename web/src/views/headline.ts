@@ -1,8 +1,9 @@
 import type { Summary } from "../document";
 import { h } from "../base/dom";
-import { quantity, range, words } from "../base/format";
+import { plural, quantity, range, words } from "../base/format";
 import { intervalOf, metricOf, numberIn, valueOf } from "./metrics";
 
+const kElse = ["cluster_mean_w", "cluster_peak_w", "cluster_energy_j", "gpu_energy_j", "mean_clock_mhz", "spread_c"];
 const kShown = ["step_time_s", "tokens_per_s", "mfu", "peak_bytes", "mean_w_per_gpu", "energy_j_per_step", "max_gpu_c", "throttled_time_fraction"];
 
 /** What stands small below a number where it has no interval. */
@@ -47,6 +48,10 @@ function tile(summary: Summary, name: string): HTMLElement | null {
 
 /** The numbers that everybody asks for first, and what holds the job back. */
 export function headline(summary: Summary): HTMLElement {
+  const first = kShown.map((name) => tile(summary, name)).filter(Boolean);
+  // Of telemetry alone little of the above is known: then what else it tells.
+  const tiles = first.length >= 4 ? first : [...first, ...kElse.map((name) => tile(summary, name)).filter(Boolean)];
+  const notes = Array.isArray(summary.notes) ? (summary.notes as string[]) : [];
   const reasons = (summary.performance?.interval_reasons as string[] | undefined) ?? [];
   const limit = (summary.thermal as Record<string, unknown> | undefined)?.limit;
   const fits = summary.memory?.fits;
@@ -54,8 +59,9 @@ export function headline(summary: Summary): HTMLElement {
     fits === false ? h("p", { class: "verdict bad" }, h("b", {}, "Does not fit: "), "the fullest GPU needs more memory than it has.") : null,
     summary.limiter ? h("p", { class: "verdict" }, h("b", {}, "Limited by "), summary.limiter) : null,
     typeof limit === "string" ? h("p", { class: "verdict" }, h("b", {}, "Clocks: "), limit) : null,
-    h("dl", { class: "tiles" }, ...kShown.map((name) => tile(summary, name))),
-    reasons.length > 0 ? h("p", { class: "note" }, `Why the interval is as wide as it is: ${reasons.join("; ")}.`) : null);
+    tiles.length > 0 ? h("dl", { class: "tiles" }, ...tiles) : null,
+    reasons.length > 0 ? h("p", { class: "note" }, `Why the interval is as wide as it is: ${reasons.join("; ")}.`) : null,
+    notes.length > 0 ? h("details", {}, h("summary", {}, plural(notes.length, "note")), h("ul", { class: "notes" }, ...notes.map((note) => h("li", {}, note)))) : null);
 }
 
 /** Parts of a record in words: "compute 6.26 s (75.1 %), ...". */

@@ -9,6 +9,7 @@ import { assumptionsView } from "./assumptions";
 import { breakdownView } from "./breakdown";
 import { findingsView } from "./findings";
 import { headline, inWords } from "./headline";
+import { jobTitle } from "./job_words";
 import { linksView } from "./links";
 import { machineView } from "./machine";
 import { memoryView } from "./memory";
@@ -34,22 +35,23 @@ function powerParts(run: RunDocument): HTMLElement | null {
   })));
 }
 
-/** Everything that is known of one job, what matters first. */
-export function jobSections(run: RunDocument): Section[] {
+/** Everything that is known of one job, what matters first. `alone`: nothing stands beside it that its name tells it from. */
+export function jobSections(run: RunDocument, alone = false): Section[] {
+  const title = alone ? jobTitle(run.summary) : "";
   const { summary } = run;
   const kind = kSources[summary.source] ?? summary.source;
   const section = (id: string, title: string, content: HTMLElement | null, heading = title): Section[] => (content ? [{ id, title, heading, content }] : []);
   const power = powerParts(run);
   const over = run.series ? seriesView(run.series, run.chassis, `series-${run.name}`) : null;
   return [
-    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [jobLine(summary), kind].filter(Boolean).join(" · ")), headline(summary)), run.name),
+    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), headline(summary)), title || run.name),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
     ...section("step", "The step", breakdownView(summary, run.ranks)),
     ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline) : null),
     ...section("memory", "Memory", memoryView(summary)),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
     ...section("power", "Power and heat", over || power ? h("div", {}, over, power) : null, "Power, temperature and clocks"),
-    ...section("machine", "GPUs", machineView(run), `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
+    ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
     ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
   ];
 }

@@ -1,4 +1,5 @@
 import type { Summary } from "../document";
+import { modelName } from "./job_words";
 
 /** A number of the summary that is shown, compared and put on axes. */
 export interface Metric {
@@ -25,6 +26,8 @@ export const kMetrics: Metric[] = [
   m("power", "peak_w_per_gpu", "peak power per GPU", "W", "lower"),
   m("power", "cluster_mean_w", "cluster power", "W", "lower"),
   m("power", "cluster_peak_w", "cluster peak power", "W", "lower"),
+  m("power", "cluster_energy_j", "cluster energy", "J", "neither"),
+  m("power", "gpu_energy_j", "energy of GPUs", "J", "neither"),
   m("power", "energy_j_per_step", "energy per step", "J", "lower"),
   m("power", "tokens_per_j", "tokens per joule", "tokens/J", "higher"),
   m("thermal", "mean_gpu_c", "mean GPU temperature", "°C", "lower"),
@@ -71,9 +74,10 @@ export function flattened(value: unknown, prefix = ""): [string, string][] {
 /** "llama3-70b on 64 x H200 · TP 4, PP 4, DP 4 · micro batch 1, global batch 128". */
 export function jobLine(summary: Summary): string {
   const job = (summary.job ?? {}) as Record<string, Record<string, unknown> | undefined>;
-  const { model, cluster, parallelism: p, training: t } = job;
+  const { cluster, parallelism: p, training: t } = job;
   const parts: string[] = [];
-  if (model?.name) parts.push(String(model.name));
+  const model = modelName(summary);
+  if (model) parts.push(model);
   if (cluster?.gpus) parts.push(`${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU")}`);
   if (p) {
     const sizes = ["tp", "cp", "pp", "vpp", "ep", "dp"].filter((name) => Number(p[name] ?? 1) > 1).map((name) => `${name.toUpperCase()} ${String(p[name])}`);

@@ -4,8 +4,9 @@ import { h } from "../base/dom";
 import { quantity } from "../base/format";
 import { colour, seriesToken, type Token } from "../base/theme";
 import { extent, plot } from "../charts/plot";
+import { namedOnce, tickTexts } from "../charts/frame";
 import { picture } from "../parts/picture";
-import { textWidth } from "../parts/surface";
+import { kFont, textWidth } from "../parts/surface";
 import type { Cell, TableData } from "../parts/table";
 
 const kBands: [keyof NonNullable<SeriesMetric["distribution"]>, string][] = [
@@ -43,7 +44,7 @@ function summaryOf(metric: SeriesMetric, times: number[]): string {
 }
 
 function options(metric: SeriesMetric, width: number, chassis: Chassis | undefined, sync: string, read: (u: uPlot) => void): uPlot.Options {
-  const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "11px system-ui, sans-serif" };
+  const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: `11px ${kFont}` };
   const bands = metric.distribution ? kBands.map(([name, title]): uPlot.Series => ({
     label: title, stroke: colour(name === "p50" ? "text" : "idle"), width: name === "p50" ? 2 : 0.75, points: { show: false } })) : [];
   return {
@@ -51,8 +52,8 @@ function options(metric: SeriesMetric, width: number, chassis: Chassis | undefin
     cursor: { sync: { key: sync, setSeries: false }, focus: { prox: 16 }, points: { size: 6 }, drag: { x: true, y: false } },
     focus: { alpha: 0.25 },
     scales: { x: { time: false } },
-    axes: [{ ...axis, size: 32, values: (_, ticks) => ticks.map((tick) => quantity(tick, "s")) },
-      { ...axis, size: (_, texts) => Math.max(40, ...(texts ?? []).map((text) => textWidth(text, 11))) + 16, values: (_, ticks) => ticks.map((tick) => quantity(tick, metric.unit).replace(/\.0 °C$/, " °C")) }],
+    axes: [{ ...axis, size: 32, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), "s") },
+      { ...axis, size: (_, texts) => Math.ceil(Math.max(40, ...(texts ?? []).map((text) => textWidth(text, 11)))) + 20, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), metric.unit) }],
     series: [{}, ...bands, ...metric.gpus.map((gpu, i): uPlot.Series => ({
       label: gpu.label, stroke: colour(tokenFor(metric, i, chassis)), width: 1.25, points: { show: false }, spanGaps: false }))],
     bands: bands.length > 0 ? [{ series: [5, 1], fill: `${colour("idle")}30` }, { series: [4, 2], fill: `${colour("idle")}50` }] : [],
@@ -60,6 +61,10 @@ function options(metric: SeriesMetric, width: number, chassis: Chassis | undefin
     padding: [8, 8, 0, 0],
   };
 }
+
+/** Sums of steps leave zeros that are not quite zero. */
+const snapped = (tick: number, ticks: number[]): number =>
+  Math.abs(tick) < 1e-9 * Math.max(...ticks.map(Math.abs)) ? 0 : tick;
 
 /** What the cursor reads, in a line of its own, so that nothing moves. */
 function readout(metric: SeriesMetric, times: number[], line: HTMLElement): (u: uPlot) => void {
@@ -85,7 +90,7 @@ function metricPicture(metric: SeriesMetric, times: number[], chassis: Chassis |
   let made: uPlot | undefined;
   const line = h("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
   return picture({
-    title: metric.title, summary: summaryOf(metric, times), table: () => tableOf(metric, times), active: true, level: 4,
+    title: metric.title, note: namedOnce(metric.unit) ? `In ${metric.unit}.` : undefined, summary: summaryOf(metric, times), table: () => tableOf(metric, times), active: true, level: 4,
     draw: (host, width) => {
       made?.destroy();
       const place = h("div", { class: "series", tabindex: 0, role: "img", "aria-label": `${metric.title} over time: arrow keys move the cursor` });
@@ -120,6 +125,6 @@ export function seriesView(series: Series, chassis: Chassis | undefined, group: 
   const many = series.metrics.some((metric) => metric.distribution);
   const rows = !many && chassis && new Set(chassis.row).size > 1 && (series.metrics[0]?.gpus.length ?? 0) > 8;
   return h("div", { class: "block" },
-    h("p", { class: "note" }, `${many ? "Dark line: median of all GPUs; bands: middle 90 % and all; thin colours: chosen GPUs. " : ""}${rows ? "Colours: row in the chassis, blue nearest the inlet. " : ""}Point at a line to read it; drag to zoom, double-click for all.`),
+    h("p", { class: "note" }, `${series.epoch_ns === undefined ? "" : `Time 0 is ${new Date(series.epoch_ns / 1e6).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}. `}${many ? "Dark line: median of all GPUs; bands: middle 90 % and all; thin colours: chosen GPUs. " : ""}${rows ? "Colours: row in the chassis, blue nearest the inlet. " : ""}Point at a line to read it; drag to zoom, double-click for all.`),
     h("div", { class: "series-grid" }, ...pictures));
 }

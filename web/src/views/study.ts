@@ -7,7 +7,7 @@ import { frontierView } from "./frontier";
 import { jobSections } from "./job";
 import { kMetrics, valueOf } from "./metrics";
 import type { Section } from "./sections";
-import { kStatus, pointHref, pointKey, pointName } from "./study_parts";
+import { axesOf, kStatus, pointHref, pointKey, pointName } from "./study_parts";
 
 type Verdict = StudyFinding["agrees"] | "open";
 const kVerdicts: Record<Verdict, [string, string]> = { yes: ["agrees", "good"], "in part": ["in part", "fair"], no: ["disagrees", "bad"], open: ["open question", "plain"] };
@@ -53,11 +53,12 @@ function pointsTable(study: StudyDocument): HTMLElement {
   const metrics = kMetrics.filter((metric) => kColumns.includes(metric.name) && study.points.some((point) => valueOf(point.summary, metric) !== undefined));
   const families = new Set(study.points.map((point) => point.family ?? "")).size > 1;
   const noted = study.points.some((point) => point.reason || point.notes?.length);
-  const columns: Column[] = [{ title: "point" }, ...(families ? [{ title: "family", facet: true }] : []), ...study.axes.map((axis) => ({ title: axis.name, facet: axis.values.length <= 24 })),
+  const axes = axesOf(study);
+  const columns: Column[] = [{ title: "point" }, ...(families ? [{ title: "family", facet: true }] : []), ...axes.map((axis) => ({ title: axis.name, facet: axis.values.length <= 24 })),
     { title: "status", facet: true }, ...metrics.map((metric) => ({ title: metric.title, unit: metric.unit })), ...(noted ? [{ title: "notes", wide: true }] : [])];
   const index = new Map<Cell[], number>();
   const rows = study.points.map((point, i): Cell[] => {
-    const row: Cell[] = [point.id, ...(families ? [point.family ?? ""] : []), ...study.axes.map((axis) => point.axes[axis.name] ?? ""), kStatus[point.status],
+    const row: Cell[] = [point.id, ...(families ? [point.family ?? ""] : []), ...axes.map((axis) => axis.of(point)), kStatus[point.status],
       ...metrics.map((metric) => (point.status === "ok" ? (valueOf(point.summary, metric) ?? null) : null)), ...(noted ? [[point.reason ?? "", ...(point.notes ?? [])].filter(Boolean).join("; ")] : [])];
     index.set(row, i);
     return row;
@@ -71,7 +72,7 @@ export function studySections(study: StudyDocument): Section[] {
   const counted = (status: StudyPoint["status"]): number => study.points.filter((point) => point.status === status).length;
   const frontier = frontierView(study);
   const overview = h("div", {}, h("p", { class: "verdict" }, study.question),
-    h("p", { class: "note" }, `${plural(study.points.length, "point")}: ${counted("ok")} ran, ${counted("does-not-fit")} do not fit in memory, ${counted("refused")} cannot run. Axes: ${study.axes.map((axis) => `${axis.name} (${axis.values.length})`).join(", ")}. Every mark, bar and row leads to its job.`));
+    h("p", { class: "note" }, `${plural(study.points.length, "point")}: ${counted("ok")} ran, ${counted("does-not-fit")} do not fit in memory, ${counted("refused")} cannot run. Axes: ${axesOf(study).map((axis) => `${axis.name} (${axis.values.length})`).join(", ")}. Every mark, bar and row leads to its job.`));
   return [
     { id: "overview", title: "Overview", heading: study.title, content: overview },
     ...(study.findings.length > 0 ? [{ id: "findings", title: "Findings", heading: "What others saw, what we predict", content: findingsTable(study) }] : []),

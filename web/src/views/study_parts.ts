@@ -1,4 +1,5 @@
 import type { StudyDocument, StudyPoint } from "../document";
+import { layoutName, modelName } from "./job_words";
 
 /** Ids are unique together with their family. */
 export const pointKey = (point: StudyPoint): string => (point.family ? `${point.family}/${point.id}` : point.id);
@@ -18,3 +19,28 @@ export function pointName(study: StudyDocument, point: StudyPoint): string {
 }
 
 export const kStatus: Record<StudyPoint["status"], string> = { ok: "ok", "does-not-fit": "does not fit", refused: "refused" };
+
+export interface PointAxis {
+  name: string;
+  values: string[];
+  of: (point: StudyPoint) => string;
+}
+
+const jobPart = (point: StudyPoint, group: string, name: string): string => {
+  const value = (point.summary?.job?.[group] as Record<string, unknown> | undefined)?.[name];
+  return value === undefined || value === null ? "" : String(value);
+};
+
+/** What points differ in: the study's axes; where most points lie on none of them, what their jobs say. */
+export function axesOf(study: StudyDocument): PointAxis[] {
+  const own = study.axes.map((axis): PointAxis => ({ ...axis, of: (point) => point.axes[axis.name] ?? "" }));
+  const placed = study.points.filter((point) => Object.keys(point.axes).length > 0).length;
+  if (own.length > 0 && 2 * placed >= study.points.length) return own;
+  const told: [string, (point: StudyPoint) => string][] = [
+    ["mode", (point) => jobPart(point, "training", "mode")], ["GPU", (point) => jobPart(point, "cluster", "gpu")], ["GPUs", (point) => jobPart(point, "cluster", "gpus")],
+    ["model", (point) => modelName(point.summary)], ["layout", (point) => layoutName(point.summary)],
+    ["micro batch", (point) => jobPart(point, "training", "micro_batch_size")], ["recompute", (point) => jobPart(point, "training", "recompute")],
+  ];
+  return told.map(([name, of]) => ({ name, of, values: [...new Set(study.points.map(of))].filter((value) => value !== "").sort((a, b) => a.localeCompare(b, "en", { numeric: true })) }))
+    .filter((axis) => axis.values.length > 1);
+}

@@ -34,7 +34,36 @@ class View {
   }
 }
 
+interface KernelSum {
+  rank: number;
+  stream: string;
+  category: string;
+  count: number;
+  total: number;
+}
+
+/** Of recordings that tell no passes: what each rank did by category, as its kernels sum up. */
+function sumsOf(timeline: Timeline): KernelSum[] {
+  return timeline.ranks.flatMap((rank) => {
+    const sums = new Map<string, KernelSum>();
+    rank.kernels?.duration_us.forEach((duration, i) => {
+      const [stream, category] = [timeline.streams[rank.kernels!.stream[i]!] ?? "", words(timeline.categories[rank.kernels!.category[i]!] ?? "")];
+      const sum = sums.get(`${stream}|${category}`) ?? { rank: rank.rank, stream, category, count: 0, total: 0 };
+      sum.count += 1;
+      sum.total += duration / 1e6;
+      sums.set(`${stream}|${category}`, sum);
+    });
+    return [...sums.values()];
+  });
+}
+
+const kernelTable = (timeline: Timeline): TableData => ({
+  columns: [{ title: "rank", unit: "" }, { title: "stream" }, { title: "category", facet: true }, { title: "kernels", unit: "" }, { title: "time", unit: "s" }],
+  rows: sumsOf(timeline).map((sum): Cell[] => [sum.rank, sum.stream, sum.category, sum.count, sum.total]),
+});
+
 function tableOf(timeline: Timeline): TableData {
+  if (!timeline.ranks.some((rank) => rank.tasks)) return kernelTable(timeline);
   const rows = timeline.ranks.flatMap((rank) => (rank.tasks?.kind ?? []).map((kind, i): Cell[] => {
     const t = rank.tasks!;
     return [rank.rank, rank.stage, words(kind), t.micro_batch[i]!, t.start_us[i]! / 1e6, t.duration_us[i]! / 1e6];
@@ -48,14 +77,17 @@ function summaryOf(timeline: Timeline): string {
     const sum = rank.tasks!.duration_us.reduce((total, value) => total + value, 0) / 1e6;
     return `rank ${rank.rank} of stage ${rank.stage} is busy ${quantity(sum, "s")} (${quantity(sum / timeline.step_s, "1")})`;
   });
-  return `A step of ${quantity(timeline.step_s, "s")}: ${busy.join(", ")}.`;
+  const sums = busy.length > 0 ? [] : timeline.ranks.slice(0, 8).map((rank) =>
+    `rank ${rank.rank}: ${sumsOf({ ...timeline, ranks: [rank] }).map((sum) => `${sum.category} ${quantity(sum.total, "s")}`).join(", ")}`);
+  return `A step of ${quantity(timeline.step_s, "s")}: ${[...busy, ...sums].join("; ")}.`;
 }
 
 /** Who does what when: passes of micro batches, and kernels where the report holds them. */
 export function timelineView(timeline: Timeline): HTMLElement | null {
   if (timeline.ranks.length === 0) return null;
-  // Of many ranks the passes are enough to see the pipeline; who wants kernels asks for them. Traces know no passes.
-  let kernels = timeline.ranks.length <= 6 || !timeline.ranks.some((rank) => rank.tasks?.kind.length);
+  // Of many ranks the passes are enough to see the pipeline; who wants kernels asks for them.
+  const passes = timeline.ranks.some((rank) => rank.tasks);
+  let kernels = timeline.ranks.length <= 6 || !passes;
   const painter = new TimelinePainter(timeline, kernels);
   const ends = timeline.ranks.flatMap((rank) => rank.tasks?.start_us.map((start, i) => start + rank.tasks!.duration_us[i]!) ?? []);
   const view = new View(ends.reduce((most, end) => Math.max(most, end), timeline.step_s * 1e6));
@@ -72,7 +104,7 @@ export function timelineView(timeline: Timeline): HTMLElement | null {
     button("◂", "Earlier", () => view.pan((view.from - view.to) / 4)), button("▸", "Later", () => view.pan((view.to - view.from) / 4)),
     button("All", "All of the step", () => view.set(0, view.end))];
 
-  if (timeline.ranks.some((rank) => rank.kernels)) {
+  if (passes && timeline.ranks.some((rank) => rank.kernels)) {
     const toggle: HTMLButtonElement = h("button", { type: "button", class: "quiet", "aria-pressed": String(kernels), click: act(() => {
       kernels = !kernels;
       painter.lanes = lanesOf(timeline, kernels);
@@ -94,7 +126,7 @@ export function timelineView(timeline: Timeline): HTMLElement | null {
   again();
   return picture({
     title: "Timeline of a step", controls, active: true,
-    note: `${plural(timeline.ranks.length, "rank")}; numbers are micro batches, gaps are waiting, low bars are transfers. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Not everything is here: ${timeline.left_out.replace(/\.$/, "")}.` : ""}`,
+    note: `${plural(timeline.ranks.length, "rank")}; ${passes ? "numbers are micro batches, gaps are waiting, low bars are transfers" : "a band a stream; gaps are waiting"}. Drag to move; click, then wheel or + and − to zoom; double-click fits what is under the pointer.${timeline.left_out ? ` Not everything is here: ${timeline.left_out.replace(/\.$/, "")}.` : ""}`,
     summary: summaryOf(timeline), table: () => tableOf(timeline), draw,
     svg: (width) => {
       const surface = new SvgSurface(width, painter.height);

@@ -15,6 +15,8 @@ const kTask = 24;
 const kTransfer = 6;
 const kStream = 14;
 const kGap = 10;
+/** For the rank's name. */
+const kLeast = 16;
 
 /** Where a rank's bands lie: passes on top, a band a stream below. */
 export interface Lane {
@@ -24,17 +26,20 @@ export interface Lane {
   /** Streams that have kernels, with the top of their band. */
   streams: { stream: number; top: number }[];
   bottom: number;
+  /** Whether stages are known. */
+  stages: boolean;
 }
 
 export function lanesOf(timeline: Timeline, kernels: boolean): Lane[] {
   let y = kAxis;
+  const stages = timeline.ranks.some((rank) => rank.stage !== timeline.ranks[0]!.stage || rank.tasks);
   return timeline.ranks.map((rank) => {
     const used = [...new Set(kernels ? rank.kernels?.stream : [])].sort((a, b) => a - b);
     const top = y;
     const tasks = rank.tasks ? kTask : 0;
     const streams = used.map((stream, i) => ({ stream, top: top + tasks + 2 + i * kStream }));
-    y = top + tasks + (used.length > 0 ? 2 + used.length * kStream : 0) + kGap;
-    return { rank, top, tasks, streams, bottom: y - kGap };
+    y = top + Math.max(kLeast, tasks + (used.length > 0 ? 2 + used.length * kStream : 0)) + kGap;
+    return { rank, top, tasks, streams, bottom: y - kGap, stages };
   });
 }
 const heightOf = (lanes: Lane[]): number => (lanes.length > 0 ? lanes[lanes.length - 1]!.bottom + 4 : kAxis);
@@ -119,10 +124,10 @@ export class TimelinePainter {
     const { rank, stage } = lane.rank;
     const narrow = left < 80;
     surface.text(`rank ${rank.toLocaleString("en")}`, 0, lane.top + 7, colour("text"), { size: 12, bold: true });
-    surface.text(`stage ${stage}`, 0, lane.top + 20, colour("muted"), { size: 11 });
+    if (lane.stages) surface.text(`stage ${stage}`, 0, lane.top + 20, colour("muted"), { size: 11 });
     for (const { stream, top } of narrow ? [] : lane.streams) {
-      if (top < lane.top + 22) continue;
-      surface.text(this.timeline.streams[stream] ?? "", left - 6, top + kStream / 2, colour("muted"), { size: 10, anchor: "end", limit: left - 12 });
+      if (top < lane.top + (lane.stages ? 22 : 0)) continue;
+      surface.text(this.timeline.streams[stream] ?? "", left - 6, top + kStream / 2, colour("muted"), { size: 10, anchor: "end", limit: left - (lane.stages ? 12 : 50) });
     }
   }
 
@@ -181,7 +186,7 @@ export class TimelinePainter {
     const time = view.from + ((x - left) / (width - left)) * (view.to - view.from);
     const lane = this.lanes.find((one) => y >= one.top && y <= one.bottom);
     if (!lane) return undefined;
-    const where = `rank ${lane.rank.rank}, stage ${lane.rank.stage}`;
+    const where = lane.stages ? `rank ${lane.rank.rank}, stage ${lane.rank.stage}` : `rank ${lane.rank.rank}`;
     if (y < lane.top + lane.tasks && lane.rank.tasks) {
       const t = lane.rank.tasks;
       const i = firstBehind(t.start_us, t.duration_us, time);
