@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compare/setting_values.h"
+#include "spec/setting_values.h"
 
 namespace ergometer::compare {
 namespace {
@@ -25,7 +25,7 @@ void spell_out_precision(const spec::Job& job, Settings& settings) {
     given = given || settings.find(name) != nullptr;
     settings.erase(name);
   }
-  if (given) settings.set("precision", setting_value("precision", job), {"", ""});
+  if (given) settings.set("precision", spec::setting_value("precision", job), {"", ""});
 }
 
 std::string text_in(const Settings& settings, std::string_view name) {
@@ -37,7 +37,7 @@ std::string text_in(const Settings& settings, std::string_view name) {
 std::string words(std::string_view name, const spec::Job& job, const Settings& settings) {
   if (name == "model") return job.model.name;
   if (name == "software") return job.software.name;
-  const std::string value = setting_value(name, job), written = text_in(settings, name);
+  const std::string value = spec::setting_value(name, job), written = text_in(settings, name);
   const spec::SettingInfo* info = spec::find_setting(name);
   const bool measure = info != nullptr && info->kind == spec::SettingKind::kMeasure;
   if (measure || value.empty()) return written.empty() ? "not given" : written;
@@ -53,8 +53,8 @@ Difference difference_in(std::string_view name, const spec::Job& a, const Settin
 bool agree(std::string_view name, const spec::Job& a, const Settings& of_a, const spec::Job& b,
            const Settings& of_b) {
   if (text_in(of_a, name) == text_in(of_b, name)) return true;
-  const std::string value = setting_value(name, a);
-  return !value.empty() && value == setting_value(name, b);
+  const std::string value = spec::setting_value(name, a);
+  return !value.empty() && value == spec::setting_value(name, b);
 }
 
 void take_settings(const Factor& factor, const Settings& from, Settings& to) {

@@ -5,6 +5,7 @@
 
 #include "report/explain.h"
 #include "report/job_json.h"
+#include "spec/setting_values.h"
 #include "spec/settings.h"
 
 // The resolved value of every setting, beside where it came from. Settings that say the same in
@@ -17,7 +18,6 @@ namespace {
 
 using spec::Job;
 
-std::string text_of(int64_t number) { return std::to_string(number); }
 std::string text_of(double number) { return fmt::format("{:g}", number); }
 std::string text_of(bool truth) { return truth ? "on" : "off"; }
 std::string text_of(const std::string& text) { return text; }
@@ -44,6 +44,7 @@ std::vector<std::string> overrides(const spec::Conditions& c) {
   return texts;
 }
 
+/// Settings that people are told otherwise than `spec::setting_value` says them.
 struct Entry {
   std::string_view name;
   std::string (*value)(const Job&);
@@ -57,72 +58,15 @@ struct Entry {
 constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("model", job.model.name),
     ERGOMETER_ENTRY("cluster", job.cluster.name),
-    ERGOMETER_ENTRY("gpus", job.gpus),
-    ERGOMETER_ENTRY("num_layers", job.model.layer_count()),
-    ERGOMETER_ENTRY("tensor_model_parallel_size", job.parallelism.tp),
-    ERGOMETER_ENTRY("pipeline_model_parallel_size", job.parallelism.pp),
-    ERGOMETER_ENTRY("virtual_pipeline_model_parallel_size", job.parallelism.vpp),
-    ERGOMETER_ENTRY("context_parallel_size", job.parallelism.cp),
-    ERGOMETER_ENTRY("expert_model_parallel_size", job.parallelism.ep),
-    ERGOMETER_ENTRY("expert_tensor_parallel_size", job.parallelism.etp),
-    ERGOMETER_ENTRY("data_parallel_size", job.parallelism.dp),
-    ERGOMETER_ENTRY("sequence_parallel", job.parallelism.sequence_parallel),
-    ERGOMETER_ENTRY("cp_comm_type", to_word(job.parallelism.cp_comm)),
-    ERGOMETER_ENTRY("schedule", to_word(job.parallelism.schedule)),
-    ERGOMETER_ENTRY("microbatch_group_size_per_virtual_pipeline_stage",
-                    job.parallelism.microbatch_group),
-    ERGOMETER_ENTRY("decoder_first_pipeline_num_layers", job.parallelism.first_stage_layers),
-    ERGOMETER_ENTRY("decoder_last_pipeline_num_layers", job.parallelism.last_stage_layers),
-    ERGOMETER_ENTRY("account_for_embedding_in_pipeline_split",
-                    job.parallelism.embedding_counts_as_layer),
-    ERGOMETER_ENTRY("account_for_loss_in_pipeline_split", job.parallelism.loss_counts_as_layer),
     ERGOMETER_ENTRY("stage_layers", job.parallelism.stage_layers),
     ERGOMETER_ENTRY("rank_map", job.parallelism.rank_map),
-    ERGOMETER_ENTRY("zero", static_cast<int64_t>(job.parallelism.zero_stage)),
-    ERGOMETER_ENTRY("fsdp", job.parallelism.fsdp),
-    ERGOMETER_ENTRY("fsdp_shard_size", job.parallelism.fsdp_shard_size),
-    ERGOMETER_ENTRY("micro_batch_size", job.training.micro_batch),
-    ERGOMETER_ENTRY("global_batch_size", job.training.global_batch),
-    ERGOMETER_ENTRY("seq_length", job.training.seq_length),
-    ERGOMETER_ENTRY("make_vocab_size_divisible_by", job.training.vocab_multiple),
-    ERGOMETER_ENTRY("dropout", job.model.dropout),
     ERGOMETER_ENTRY("flops",
                     std::string_view(job.training.attention_flops_full ? "full" : "causal")),
-    ERGOMETER_ENTRY("framework", to_word(job.training.framework)),
     ERGOMETER_ENTRY("software", job.software.name),
-    ERGOMETER_ENTRY("recompute_granularity", to_word(job.training.recompute)),
-    ERGOMETER_ENTRY("recompute_method", to_word(job.training.recompute_method)),
-    ERGOMETER_ENTRY("recompute_num_layers", job.training.recompute_layers),
     ERGOMETER_ENTRY("recompute_stage_layers", job.training.recompute_stage_layers),
-    ERGOMETER_ENTRY("recompute_modules", job.training.recompute_modules),
-    ERGOMETER_ENTRY("overlap_grad_reduce", job.training.overlap_grad_reduce),
-    ERGOMETER_ENTRY("overlap_param_gather", job.training.overlap_param_gather),
-    ERGOMETER_ENTRY("tp_comm_overlap", job.training.overlap_tp),
-    ERGOMETER_ENTRY("overlap_p2p", job.training.overlap_p2p),
-    ERGOMETER_ENTRY("batch_p2p_sync", job.training.batch_p2p_sync),
-    ERGOMETER_ENTRY("scatter_gather_tensors_in_pipeline", job.training.scatter_gather_p2p),
     ERGOMETER_ENTRY("ddp_bucket_size", job.training.bucket_elements),
-    ERGOMETER_ENTRY("precision", to_word(job.training.precision)),
-    ERGOMETER_ENTRY("fp8_recipe", to_word(job.training.fp8_recipe)),
-    ERGOMETER_ENTRY("fp8_param_gather", job.training.fp8_parameters),
-    ERGOMETER_ENTRY("fp8_attention", job.training.fp8_attention),
-    ERGOMETER_ENTRY("grad_reduce_in_bf16", !job.training.gradients_fp32),
     ERGOMETER_ENTRY("moe_token_dispatcher_type", to_word(job.training.moe_dispatcher)),
     ERGOMETER_ENTRY("moe_flex_dispatcher_backend", flex_backend(job.training.moe_dispatcher)),
-    ERGOMETER_ENTRY("overlap_moe_expert_parallel_comm", job.training.overlap_expert_parallel),
-    ERGOMETER_ENTRY("moe_grouped_gemm", job.training.moe_grouped_gemm),
-    ERGOMETER_ENTRY("moe_expert_capacity_factor", job.training.moe_capacity_factor),
-    ERGOMETER_ENTRY("moe_shared_expert_overlap", job.training.moe_shared_overlap),
-    ERGOMETER_ENTRY("attention_backend", to_word(job.training.attention)),
-    ERGOMETER_ENTRY("cross_entropy_loss_fusion", job.training.fused_cross_entropy),
-    ERGOMETER_ENTRY("gradient_accumulation_fusion", job.training.grad_accumulation_fusion),
-    ERGOMETER_ENTRY("apply_rope_fusion", job.training.fused_rope),
-    ERGOMETER_ENTRY("cuda_graphs", job.training.cuda_graphs),
-    ERGOMETER_ENTRY("cuda_graph_scope", job.training.cuda_graph_scope),
-    ERGOMETER_ENTRY("mode", to_word(job.training.mode)),
-    ERGOMETER_ENTRY("lora", job.training.lora_rank),
-    ERGOMETER_ENTRY("lora_targets", job.training.lora_targets),
-    ERGOMETER_ENTRY("generate_tokens", job.training.generate_tokens),
     ERGOMETER_ENTRY("power_cap", set(job.conditions.power_cap_w, " W")),
     ERGOMETER_ENTRY("lock_clock", set(job.conditions.lock_clock_hz / 1e6, " MHz")),
     ERGOMETER_ENTRY("clocks",
@@ -130,20 +74,22 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("inlet_c", job.conditions.has_inlet
                                    ? fmt::format("{:g} C", job.conditions.inlet_c)
                                    : std::string("not set")),
-    ERGOMETER_ENTRY("cooling", to_word(job.conditions.cooling)),
     ERGOMETER_ENTRY("fan", set(100 * job.conditions.fan, " %")),
-    ERGOMETER_ENTRY("seed", static_cast<int64_t>(job.conditions.seed)),
-    ERGOMETER_ENTRY("operand_activity", job.conditions.operand_activity),
     ERGOMETER_ENTRY("duration", set(job.conditions.duration_s, " s")),
     ERGOMETER_ENTRY("steady", job.conditions.duration_s == 0),
     ERGOMETER_ENTRY("start_c", set(job.conditions.start_c, " C")),
     ERGOMETER_ENTRY("cluster_cap", set(job.conditions.cluster_cap_w, " W")),
-    ERGOMETER_ENTRY("pue", job.conditions.pue),
     ERGOMETER_ENTRY("power_smoothing", smoothing(job.conditions)),
     ERGOMETER_ENTRY("override", overrides(job.conditions)),
 });
 
 #undef ERGOMETER_ENTRY
+
+std::string value_of(const Job& job, std::string_view name) {
+  const auto entry = std::find_if(kEntries.begin(), kEntries.end(),
+                                  [&](const Entry& e) { return e.name == name; });
+  return entry == kEntries.end() ? spec::setting_value(name, job) : entry->value(job);
+}
 
 }  // namespace
 
@@ -154,9 +100,7 @@ Explanation explain_setting(const Job& job, std::string_view name) {
                       .formula = {},
                       .source = {},
                       .inputs = {}};
-  const auto entry = std::find_if(kEntries.begin(), kEntries.end(),
-                                  [&](const Entry& e) { return e.name == name; });
-  if (entry != kEntries.end()) setting.text = entry->value(job);
+  setting.text = value_of(job, name);
   if (const auto origin = job.origins.find(setting.name); origin != job.origins.end())
     setting.source = origin->second.text;
   return setting;
@@ -166,10 +110,9 @@ Explanation explain_settings(const Job& job) {
   Explanation root{
       .name = "settings", .text = {}, .number = {}, .formula = {}, .source = {}, .inputs = {}};
   for (const spec::SettingInfo& setting : spec::setting_table()) {
-    const auto entry = std::find_if(kEntries.begin(), kEntries.end(),
-                                    [&](const Entry& e) { return e.name == setting.name; });
     // What nobody asked for and no rule set has no part in this job.
-    if (entry == kEntries.end() || job.origins.find(std::string(setting.name)) == job.origins.end())
+    if (value_of(job, setting.name).empty() ||
+        job.origins.find(std::string(setting.name)) == job.origins.end())
       continue;
     if (root.inputs.empty() || root.inputs.back().name != setting.group)
       root.inputs.push_back({std::string(setting.group), {}, {}, {}, {}, {}});

@@ -1,4 +1,4 @@
-#include "compare/setting_values.h"
+#include "spec/setting_values.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,12 +10,12 @@
 #include "base/json_writer.h"
 #include "spec/settings.h"
 
-namespace ergometer::compare {
+namespace ergometer::spec {
 namespace {
 
 /// The word of the setting's choices at this position, which is the enumerator's.
 std::string choice_at(std::string_view name, size_t index) {
-  const spec::SettingInfo* info = spec::find_setting(name);
+  const SettingInfo* info = find_setting(name);
   std::string_view rest = info == nullptr ? std::string_view() : info->choices;
   for (; index > 0 && !rest.empty(); --index)
     rest.remove_prefix(std::min(rest.find('|'), rest.size() - 1) + 1);
@@ -38,13 +38,12 @@ std::string text_of(std::string_view name, const T& value) {
 
 struct Row {
   std::string_view name;
-  std::string (*value)(std::string_view name, const spec::Job& job);
+  std::string (*value)(std::string_view name, const Job& job);
 };
 
-#define ERGOMETER_SETTING(name, path)                                                             \
-  Row {                                                                                           \
-    #name,                                                                                        \
-        [](std::string_view setting, const spec::Job& job) { return text_of(setting, job.path); } \
+#define ERGOMETER_SETTING(name, path)                                                          \
+  Row {                                                                                        \
+    #name, [](std::string_view setting, const Job& job) { return text_of(setting, job.path); } \
   }
 
 constexpr std::array kRows = std::to_array<Row>({
@@ -124,7 +123,7 @@ constexpr std::array kRows = std::to_array<Row>({
 #undef ERGOMETER_SETTING
 
 /// Profiles of one name need not say the same: a file may stand in for the catalog's.
-std::string software_text(const spec::Software& software) {
+std::string software_text(const Software& software) {
   std::string text = software.name;
   for (const auto& [name, parameter] : software.parameters.all())
     text += fmt::format(" {}={}", name, base::shortest(parameter.value));
@@ -133,7 +132,7 @@ std::string software_text(const spec::Software& software) {
 
 }  // namespace
 
-std::string setting_value(std::string_view name, const spec::Job& job) {
+std::string setting_value(std::string_view name, const Job& job) {
   if (name == "software") return software_text(job.software);
   if (name == "inlet_c")
     return job.conditions.has_inlet ? text_of(name, job.conditions.inlet_c) : "";
@@ -143,4 +142,4 @@ std::string setting_value(std::string_view name, const spec::Job& job) {
   return row == kRows.end() ? "" : row->value(name, job);
 }
 
-}  // namespace ergometer::compare
+}  // namespace ergometer::spec
