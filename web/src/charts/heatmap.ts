@@ -6,11 +6,7 @@ import { ramp, shareOf, type RampName } from "../base/ramp";
 import { fitted, textWidth } from "../parts/surface";
 import { categoryAxis, categoryLayout } from "./categories";
 import { axisWidth, label, newSvg, type Box } from "./frame";
-import { extent, linked, missing, type PointLinks } from "./plot";
-
-/** Low and high of the cells, over all panels. */
-export const rangeCells = (figures: Figure[]): [number, number] =>
-  extent(figures.flatMap((figure) => figure.series.flatMap((series) => series.value ?? [])));
+import { linked, missing, type PointLinks } from "./plot";
 
 /** Units that take no prefix: the scale below the cells says them. */
 const kOneUnit = / (°C|K|%|MHz)$/;
