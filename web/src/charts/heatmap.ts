@@ -1,11 +1,11 @@
 import type { Figure } from "../document";
 import { s } from "../base/dom";
 import { quantity } from "../base/format";
-import { inkOn } from "../base/theme";
+import { colour, inkOn } from "../base/theme";
 import { ramp, shareOf, type RampName } from "../base/ramp";
 import { fitted, textWidth } from "../parts/surface";
 import { categoryAxis, categoryLayout } from "./categories";
-import { axisWidth, label, newSvg, type Box } from "./frame";
+import { axisWidth, label, namedOnce, newSvg, type Box } from "./frame";
 import { linked, missing, type PointLinks } from "./plot";
 
 /** Units that take no prefix: the scale below the cells says them. */
@@ -35,9 +35,10 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
         svg.append(linked(missing(left + (column + 0.5) * slot, box.top + (row + 0.5) * tall), figure, series, i, links));
         return;
       }
-      const paint = ramp(name, shareOf(value, range));
+      // Nothing at all is not the least of something.
+      const paint = value === 0 && range[0] === 0 ? colour("raised") : ramp(name, shareOf(value, range));
       const [x, y] = [left + column * slot, box.top + row * tall];
-      const text = quantity(value, unit).replace(kOneUnit, "");
+      const text = namedOnce(unit) ? quantity(value) : quantity(value, unit).replace(kOneUnit, "");
       const cell = s("g", {}, s("rect", { x: x + 0.5, y: y + 0.5, width: slot - 1, height: tall - 1, fill: paint }));
       if (textWidth(text, 11) + 6 < slot) {
         cell.append(s("text", { x: x + slot / 2, y: y + tall / 2, "font-size": 11, "text-anchor": "middle", "dominant-baseline": "central", fill: inkOn(paint) }, text));

@@ -53,6 +53,12 @@ function together(figure: Figure, panels: Figure[], rangeOf: (panel: Figure) => 
   return panels.filter((panel) => set.includes(panel));
 }
 
+/** Colours tell cells of a panel apart: panels share them while each spreads over enough of them. */
+function colouredAlike(figure: Figure, alike: Figure[]): Figure[] {
+  const spread = (panels: Figure[]): number => { const [low, high] = extent(panels.flatMap(valuesY)); return high - low; };
+  return alike.every((panel) => spread([panel]) * kFlat >= spread(alike)) ? alike : [figure];
+}
+
 /** Panels of one quantity have one scale, unless that flattens the smaller ones; a series looks the same in all. */
 export function sharedBy(figure: Figure, panels: Figure[]): Shared {
   const styles = stylesOf(panels);
@@ -62,7 +68,7 @@ export function sharedBy(figure: Figure, panels: Figure[]): Shared {
   const rangeY = (panel: Figure): [number, number] => extent(valuesY(panel));
   const beside = together(figure, panels.filter((panel) => quantityX(panel) === quantityX(figure)), (panel) => extent(valuesX(panel)), logX);
   const marks = beside.flatMap(valuesX);
-  const set = together(figure, alike, rangeY, logY);
+  const set = figure.kind === "heatmap" ? colouredAlike(figure, alike) : together(figure, alike, rangeY, logY);
   const y = extent(set.flatMap(valuesY));
   const dots = figure.kind === "bar" && !logY && y[0] >= kAlike * y[1] && y[0] < 0.99 * y[1];
   // From zero, unless that would flatten everything at the top: in no panel, or in all that are compared.

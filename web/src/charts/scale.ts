@@ -26,8 +26,10 @@ function step(span: number, count: number, unit = ""): number {
 
 /** Round values in [low, high], about `count` of them. */
 export function ticksIn(low: number, high: number, count: number, unit = ""): number[] {
-  if (!(high > low)) return [low];
-  const by = step(high - low, count, unit);
+  return high > low ? multiples(low, high, step(high - low, count, unit)) : [low];
+}
+
+function multiples(low: number, high: number, by: number): number[] {
   const ticks: number[] = [];
   for (let i = Math.ceil(low / by - 1e-9); i * by <= high + by * 1e-9; ++i) ticks.push(i === 0 ? 0 : i * by);
   return ticks;
@@ -37,8 +39,8 @@ export function ticksIn(low: number, high: number, count: number, unit = ""): nu
 export function linear(low: number, high: number, from: number, to: number, count: number, unit = "", exact = false): Scale {
   if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, low + Math.abs(low) * 0.1];
   const by = step(high - low, count, unit);
-  const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + 1e-9) * by, Math.ceil(high / by - 1e-9) * by];
-  return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: ticksIn(domain[0], domain[1], count, unit), domain };
+  const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + 1e-6) * by, Math.ceil(high / by - 1e-6) * by];
+  return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: multiples(domain[0], domain[1], by), domain };
 }
 
 /** 1, 2 and 5 of every power of ten, or of more than four powers the powers alone, from the last below `low` to the first above `high`. */

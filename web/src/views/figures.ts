@@ -75,7 +75,7 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
     return h("article", { class: wide ? "figure wide" : "figure", id }, picture({ title: first.panel ? `${heading}, ${first.panel}` : heading, note: first.caption, before: above, ...drawing(first) }));
   }
   return h("article", { class: "figure wide", id }, h("h3", {}, heading), told && first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
-    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...(told ? {} : { note: panel.caption }), before: [seen ? null : reportedOf(panel)], ...drawing(panel) }))));
+    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), of: heading, level: 4, ...(told ? {} : { note: panel.caption }), before: [seen ? null : reportedOf(panel)], ...drawing(panel) }))));
 }
 
 const numberOf = (figure: Figure): number => Number(/^Figure (\d+)/.exec(figure.label)?.[1] ?? Infinity);
