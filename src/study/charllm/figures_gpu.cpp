@@ -82,7 +82,8 @@ void traffic(Figures& figures, const std::vector<Row>& rows) {
       titled("5", kTitle, "PCIe to the network port",
              "Only the last stage of a node sends forward to the next one and only its first sends "
              "back; experts that span nodes send from every GPU. All GPUs of a stage send the "
-             "same. Next: where every GPU sends, one port for eight is what to widen.",
+             "same. Pale cells send nothing. Next: where every GPU sends, one port for eight is "
+             "what to widen.",
              "sparse traffic at stage borders, dense traffic where experts span nodes"),
       rows, "sent by PCIe", "GB",
       [](const Ranked& run, const run::Rank& rank) { return of_stage(run.nic_bytes, rank); }));

@@ -39,7 +39,7 @@ function headsOf(categories: string[]): CategoryLayout["heads"] {
 }
 
 /** At most kLines of words; nothing where that is not enough. */
-function wrapped(text: string, width: number): string[] | undefined {
+export function wrapped(text: string, width: number): string[] | undefined {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const longer = lines.length > 0 ? `${lines[lines.length - 1]} ${word}` : word;

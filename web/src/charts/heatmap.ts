@@ -4,7 +4,7 @@ import { quantity } from "../base/format";
 import { colour, inkOn } from "../base/theme";
 import { ramp, shareOf, type RampName } from "../base/ramp";
 import { fitted, textWidth } from "../parts/surface";
-import { categoryAxis, categoryLayout } from "./categories";
+import { categoryAxis, categoryLayout, wrapped } from "./categories";
 import { axisWidth, label, namedOnce, newSvg, type Box } from "./frame";
 import { linked, missing, type PointLinks } from "./plot";
 
@@ -26,7 +26,12 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
   const svg = newSvg(width, box.bottom + below + 34);
   const name = rampFor(unit);
   svg.append(label(figure.y.title, 0, 8, { size: 11 }));
-  rows.forEach((text, i) => svg.append(label(fitted(text, left - 8, 11), left - 6, box.top + (i + 0.5) * tall, { anchor: "end", size: 11 })));
+  rows.forEach((text, i) => {
+    // In two lines where one is too short and the row is high enough.
+    const lines = tall < 26 || textWidth(text, 11) <= left - 8 ? [text] : (wrapped(text, left - 8) ?? [text]);
+    const shown = lines.length === 2 ? lines : [text];
+    shown.forEach((line, n) => svg.append(label(fitted(line, left - 8, 11), left - 6, box.top + (i + 0.5) * tall + (n - (shown.length - 1) / 2) * 12, { anchor: "end", size: 11 })));
+  });
   for (const series of figure.series) {
     series.x.forEach((column, i) => {
       const [row, value] = [series.y[i], series.value?.[i]];

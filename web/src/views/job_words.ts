@@ -16,7 +16,8 @@ export function modelName(summary: Summary | undefined): string {
 export function layoutName(summary: Summary | undefined): string {
   const p = part(summary, "parallelism");
   if (!p) return "";
-  const sizes = (["ep", "tp", "cp", "pp", "vpp"] as const).filter((name) => Number(p[name] ?? 1) > 1).map((name) => `${name.toUpperCase()}${String(p[name])}`);
+  const divided = Number(p.pp ?? 1) > 1 || Number(p.ep ?? 1) > 1;
+  const sizes = (["ep", "tp", "cp", "pp", "vpp"] as const).filter((name) => Number(p[name] ?? 1) > 1 || (name === "tp" && divided && p.tp)).map((name) => `${name.toUpperCase()}${String(p[name])}`);
   if (p.fsdp === true) sizes.push("FSDP");
   return sizes.length > 0 ? sizes.join("-") : p.dp ? `DP${String(p.dp)}` : "";
 }

@@ -22,10 +22,12 @@ function findingsTable(study: StudyDocument): HTMLElement {
   const card = (finding: StudyFinding): HTMLElement => {
     const verdict = verdictOf(finding);
     const [title, mark] = kVerdicts[verdict];
-    const points = (finding.points ?? []).slice(0, 8).flatMap((index) => {
+    const shown = (finding.points ?? []).slice(0, 8).flatMap((index) => {
       const point = study.points[index];
-      return point ? [h("a", { href: pointHref(study, index) }, pointName(study, point))] : [];
+      return point ? [{ index, name: pointName(study, point), family: point.family ?? "" }] : [];
     });
+    const twice = (name: string): boolean => shown.filter((one) => one.name === name).length > 1;
+    const points = shown.map(({ index, name, family }) => h("a", { href: pointHref(study, index) }, twice(name) ? `${name} (${family})` : name));
     return h("article", { class: "verdict-card", "data-agrees": verdict }, h("h3", {}, h("span", { class: `badge ${mark}` }, title), " ", finding.title),
       h("dl", {}, h("div", {}, h("dt", {}, verdict === "open" ? "asked" : "reported"), h("dd", {}, finding.reported, " ", h("span", { class: "muted" }, `(${finding.source})`))),
         h("div", {}, h("dt", {}, "predicted"), h("dd", {}, finding.predicted)), h("div", {}, h("dt", {}, "why"), h("dd", {}, finding.why))),
