@@ -132,18 +132,22 @@ std::vector<Mark> join_seeds(const std::vector<Sample>& samples, bool repeated) 
   return marks;
 }
 
-/// All panels have the same categories, so that they can be compared: numbers by size, labels in
-/// the order of the points.
+/// All panels have the same categories, so that they can be compared: numbers of one unit by size,
+/// labels in the order of the points.
 std::vector<std::string> categories_of(const std::vector<Mark>& marks,
                                        const std::string Sample::* label) {
   std::vector<std::string> categories;
   for (const Mark& mark : marks)
     if (std::find(categories.begin(), categories.end(), mark.first.*label) == categories.end())
       categories.push_back(mark.first.*label);
-  const auto number = [](const std::string& text) { return label_number(text); };
-  if (std::all_of(categories.begin(), categories.end(), number))
-    std::stable_sort(categories.begin(), categories.end(), [&](const auto& a, const auto& b) {
-      return number(a)->number < number(b)->number;
+  const auto first = label_number(categories.empty() ? "" : categories.front());
+  const bool numbers = std::all_of(categories.begin(), categories.end(), [&](const auto& text) {
+    const auto number = label_number(text);
+    return number && number->unit == first->unit;
+  });
+  if (numbers)
+    std::stable_sort(categories.begin(), categories.end(), [](const auto& a, const auto& b) {
+      return label_number(a)->number < label_number(b)->number;
     });
   return categories;
 }

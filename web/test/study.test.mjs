@@ -99,11 +99,12 @@ test('panels: a colour means one series in all of them, they share x and zero, u
   const [left, right] = await figure.locator('svg').evaluateAll((all) => all.map((svg) => [...svg.querySelectorAll('text')].map((text) => text.textContent)));
   for (const texts of [left, right]) for (const tick of ['64', '256', '1,024', '4,096', '0', 'rate (tokens/s)']) assert.ok(texts.includes(tick), `${tick} among ${texts}`);
   await page.evaluate(() => { URL.createObjectURL = (blob) => { window.handed = blob.text(); return '#saved'; }; HTMLAnchorElement.prototype.click = function () { window.named = this.download; }; });
-  await figure.locator('.save-svg').last().click();
+  await figure.locator('.save-svg').first().click();
   const svg = await page.evaluate(() => window.handed);
-  assert.match(svg, /<text[^>]*>Made, right<\/text>/);
-  assert.match(svg, />b<\/text>/, 'the legend goes with the picture');
-  assert.equal(await page.evaluate(() => window.named), 'made-right.svg');
+  assert.match(svg, /<text[^>]*>Made, left<\/text>/);
+  assert.match(svg, />a<\/text>.*>b<\/text>/, 'the legend goes with the picture');
+  assert.doesNotMatch(svg, />c<\/text>/, 'without what another panel shows');
+  assert.equal(await page.evaluate(() => window.named), 'made-left.svg');
 });
 
 test('bars that are all about as high are signs, a cross needs a point, cells of different panels have their own colours', async () => {
