@@ -7,6 +7,7 @@ namespace {
 
 /// Candidates that are kept at most, for each one asked for.
 constexpr size_t kPlayedForEach = 4, kLimitedForEach = 16;
+constexpr size_t kPlayedAtLeast = 16;
 /// How far estimates of time, power and temperature may be from the engine's where a limit is near.
 constexpr double kBand = 0.1;
 
@@ -23,16 +24,16 @@ Kept::Kept(const SearchOptions& options)
       needs_power_(options.needs_power()),
       limits_(options.limits),
       front_(options.pareto) {
-  const auto pool = [&](size_t most, double margin, size_t limit, const Limits& limits) {
-    pools_.push_back({Best(objective_, most, margin, limit), limits});
+  const auto pool = [&](size_t most, double margin, size_t in_all, const Limits& limits) {
+    pools_.push_back({Best(objective_, most, margin, in_all), limits});
   };
-  const size_t top = options.top;
+  const size_t top = options.top, limit = std::max(kPlayedForEach * top, kPlayedAtLeast);
   if (!limits_.any()) {
-    pool(top, kMargin, kPlayedForEach * top, {});
+    pool(top, kMargin, limit, {});
     return;
   }
   pool(kLimitedForEach * top, 0, kLimitedForEach * top, scaled(limits_, 1 + kBand));
-  pool(top, kMargin, kPlayedForEach * top, scaled(limits_, 1 - kBand));
+  pool(top, kMargin, limit, scaled(limits_, 1 - kBand));
   for (size_t i = 0; i < kLimits; ++i) {
     Limits others = limits_;
     others.most[i] = 0;
