@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,9 +34,10 @@ struct SearchOptions {
   Limits limits;
   std::vector<Objective> pareto;  ///< empty: no front
   size_t threads = 1;
-  int64_t shard = 0, shards = 1;  ///< this run's part of the layouts
-  bool prune = true;              ///< leave out what cannot be among the best
-  bool play = true;               ///< the best ones on the engine; else estimates are the answer
+  int64_t shard = 0, shards = 1;                           ///< this run's part of the layouts
+  double worst = std::numeric_limits<double>::infinity();  ///< estimated above it: of no interest
+  bool prune = true;  ///< leave out what cannot be among the best
+  bool play = true;   ///< the best ones on the engine; else estimates are the answer
   const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
   std::function<void(size_t done, size_t all)> progress;  ///< layouts; from any thread
 
@@ -49,6 +51,9 @@ struct Played {
   spec::Job job;
   run::Run run;
 };
+
+/// The objective by the engine.
+double played_value(Objective objective, const Played& played);
 
 /// One of the limits: whether something better were to be had without it.
 struct LimitAnswer {
