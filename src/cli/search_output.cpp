@@ -123,9 +123,11 @@ std::string knob_lines(const SearchAnswer& answer) {
     for (size_t i = 0; i < std::min(kMost, all.size()); ++i) {
       const double loss = value(all[i]->estimate) / base - 1;
       if (all[i]->fits) line.loss = std::min(line.loss, loss);
-      line.text +=
-          fmt::format("{}{} {}", i > 0 ? ", " : "", all[i]->value,
-                      all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss) : "does not fit");
+      const search::Estimate& e = all[i]->estimate;
+      const bool within = answer.options.limits.allow(e.step_s, e.gpu_w, e.max_gpu_c);
+      line.text += fmt::format("{}{} {}{}", i > 0 ? ", " : "", all[i]->value,
+                               all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss) : "does not fit",
+                               all[i]->fits && !within ? " over a limit" : "");
     }
     lines.push_back(std::move(line));
   }
@@ -152,7 +154,7 @@ std::string limit_lines(const SearchAnswer& answer) {
                           base::format_seconds(better.run.performance.step_time_s), change,
                           search::Limits::of(better.run)[limit.limit], unit);
     } else if (result.best.empty()) {
-      text += "nothing is within the other limits either, or nothing better\n";
+      text += "without it nothing is within the others either\n";
     } else {
       text += fmt::format("does not bind by itself: the first has {:.4g} {}\n",
                           search::Limits::of(result.best.front().run)[limit.limit], unit);

@@ -1,15 +1,17 @@
 #include "search/kept.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ergometer::search {
 namespace {
 
 /// Candidates that are kept at most, for each one asked for.
-constexpr size_t kPlayedForEach = 4, kLimitedForEach = 16;
-constexpr size_t kPlayedAtLeast = 16;
-/// How far estimates of time, power and temperature may be from the engine's where a limit is near.
-constexpr double kBand = 0.1;
+constexpr size_t kPlayedForEach = 4, kPlayedAtLeast = 16;
+/// Estimates of time, power and temperature are this far from the engine's at most, mostly much
+/// nearer: each share of a limit has its own best, so that those that miss it narrowly leave room
+/// for those that keep it narrowly.
+constexpr std::array kSharesOfLimit = {1.1, 1.05, 1.02, 1.0, 0.98, 0.95, 0.9};
 
 Limits scaled(const Limits& limits, double factor) {
   Limits result = limits;
@@ -33,8 +35,7 @@ Kept::Kept(const SearchOptions& options)
     pool(top, kMargin, limit, {});
     return;
   }
-  pool(kLimitedForEach * top, 0, kLimitedForEach * top, scaled(limits_, 1 + kBand));
-  pool(top, kMargin, limit, scaled(limits_, 1 - kBand));
+  for (const double share : kSharesOfLimit) pool(top, kMargin, limit, scaled(limits_, share));
   for (size_t i = 0; i < kLimits; ++i) {
     Limits others = limits_;
     others.most[i] = 0;

@@ -12,9 +12,9 @@ constexpr double kMargin = 0.02;
 /// What a search keeps of the candidates that it has estimated: those that the engine is to play,
 /// and the front. Every thread has one; what all keep together does not depend on who saw what.
 ///
-/// Limits are decided by the engine. So that an estimate's error costs no winner, candidates are
-/// kept whose estimates are a little above a limit; so that there is one in any case, those that
-/// are surely below all; and for each limit the best without it, which says whether it binds.
+/// Limits are decided by the engine. So that an estimate's error costs no winner, the best are kept
+/// whose estimates are somewhat above a limit, at it and somewhat below; and for each limit the
+/// best without it, which says whether it binds.
 class Kept {
  public:
   explicit Kept(const SearchOptions& options);
@@ -39,7 +39,7 @@ class Kept {
   bool needs_power_;
   double worst_;
   Limits limits_;
-  std::vector<Pool> pools_;  ///< to play; with limits, the sure ones; then without each limit
+  std::vector<Pool> pools_;  ///< by share of the limits; with limits, then without each
   Front front_;
 };
 

@@ -25,12 +25,18 @@ bool is_of_power(Objective objective) {
 base::Result<void> check_power(const Space& space, const SearchOptions& options) {
   const bool front = std::any_of(options.pareto.begin(), options.pareto.end(), is_of_power);
   if (!front && !options.needs_power()) return {};
-  for (const Space::Base& base : space.bases())
-    if (base.megatron.conditions.constant_clocks || !engine::has_power_data(base.megatron))
-      return base::input_error(fmt::format(
-          "search: {} of {}: the catalog does not know enough of its power and cooling for "
-          "objectives and limits of energy, power and temperature",
-          base.megatron.cluster.node.gpu.name, base.megatron.cluster.name));
+  for (const Space::Base& base : space.bases()) {
+    const spec::Job& job = base.megatron;
+    if (!job.conditions.constant_clocks && engine::has_power_data(job)) continue;
+    const std::string why = job.conditions.constant_clocks
+                                ? "clocks are asked to be constant"
+                                : fmt::format("the catalog does not know enough of {} in {}",
+                                              job.cluster.node.gpu.name, job.cluster.node.name);
+    return base::input_error(fmt::format(
+        "search: objectives and limits of energy, power and temperature need a model of "
+        "power, and {}",
+        why));
+  }
   return {};
 }
 

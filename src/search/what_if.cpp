@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 constexpr double k100Gbps = 100e9 / 8;
+constexpr double kWorthSaying = 5e-4;  // less is shown as 0.0 %
 
 class Asked {
  public:
@@ -44,13 +45,17 @@ WhatIf Asked::best_of(const Space& space, std::string more) const {
   auto found = search(space, options);
   if (!found || found->best.empty()) return answer;
   Played& best = found->best.front();
-  if (played_value(options.objective, best) < played_value(options.objective, winner_))
+  if (played_value(options.objective, best) <
+      (1 - kWorthSaying) * played_value(options.objective, winner_))
     answer.better = std::move(best);
   return answer;
 }
 
 WhatIf Asked::with_gpus(int64_t gpus) const {
-  const std::string more = fmt::format("{} GPUs", gpus);
+  const std::string more = fmt::format("{} more GPUs, {}", gpus - winner_.job.gpus, gpus);
+  const spec::Cluster& cluster = winner_.job.cluster;
+  if (cluster.nodes > 0 && gpus > cluster.nodes * cluster.node.gpus)
+    return {more, fmt::format("{} has {}", cluster.name, cluster.nodes * cluster.node.gpus), {}};
   const auto space = space_.with_gpus(gpus);
   if (!space) return {more, space.error().message, {}};
   return best_of(*space, more);
