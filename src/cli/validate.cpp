@@ -149,7 +149,7 @@ std::vector<Flag> validate_flags() {
        {}},
       {"series",
        "",
-       Takes::kSwitch,
+       Takes::kNothing,
        "",
        "output",
        "instead of errors, jobs measured with several layouts: which one the prediction chooses, "

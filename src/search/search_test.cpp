@@ -75,7 +75,7 @@ std::optional<Space> small_space(Draws& draws) {
   values.emplace_back("sp", draws.pick(std::array{"true", "false"}));
   if (std::string_view(values.front().second) == "deepseek-16b") values.emplace_back("ep", "2");
   values.emplace_back("recompute", draws.pick(std::array{"none", "none", "full"}));
-  values.emplace_back("schedule", draws.pick(std::array{"1f1b", "1f1b", "zb-h1", "gpipe"}));
+  values.emplace_back("schedule", draws.pick(std::array{"1f1b", "interleaved", "zb-h1", "gpipe"}));
   constexpr std::array kAlsoGiven = {std::pair{"zero", "1"}, std::pair{"zero", "2"},
                                      std::pair{"fsdp", "true"},
                                      std::pair{"overlap_grad_reduce", "true"}};
