@@ -10,12 +10,12 @@
 #include <mutex>
 #include <optional>
 
-#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/search_output.h"
+#include "cli/search_settings.h"
 #include "cli/threads.h"
-#include "search/search.h"
+#include "engine/simulate.h"
 
 namespace ergometer::cli {
 namespace {
@@ -43,52 +43,6 @@ Result<Objective> objective_of(std::string_view flag, const std::string& word) {
   }
   return input_error(
       fmt::format("--{}: '{}' is not one of {}", flag, word, fmt::join(words, ", ")));
-}
-
-/// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it.
-Result<void> add_fixed(const std::string& text, spec::Settings& settings) {
-  std::string name, value;
-  const auto set = [&]() -> Result<void> {
-    if (name.empty()) return {};
-    const spec::SettingInfo* info = spec::find_setting(name);
-    if (info == nullptr) {
-      std::vector<std::string_view> known;
-      for (const spec::SettingInfo& setting : spec::setting_table())
-        known.insert(known.end(), {setting.name, setting.short_name});
-      const auto guess = base::nearest(name, known);
-      return input_error(fmt::format("--fix: '{}' is not a setting{}", name,
-                                     guess ? fmt::format("; did you mean {}?", *guess) : ""));
-    }
-    settings.set(info->name, value, {"--fix", std::string(name)});
-    return {};
-  };
-  for (const std::string& part : base::split(text, ',')) {
-    const size_t equals = part.find('=');
-    if (equals == std::string::npos && name.empty())
-      return input_error(fmt::format("--fix: '{}' is not KEY=VALUE, like tp=8", part));
-    if (equals == std::string::npos) {
-      value += ',' + part;
-      continue;
-    }
-    ERGOMETER_TRY(set());
-    name = part.substr(0, equals);
-    value = part.substr(equals + 1);
-  }
-  return set();
-}
-
-Result<spec::Settings> settings_of(const Arguments& arguments) {
-  spec::Settings settings;
-  settings.set("model", arguments.words.front(), {"the command line", "MODEL"});
-  for (const char* name : {"cluster", "global-batch-size", "seq-length"}) {
-    const spec::SettingInfo* info = spec::find_setting(name);
-    if (arguments.has(name))
-      settings.set(info->name, arguments.value(name), {arguments.written.at(name), ""});
-  }
-  if (arguments.has("fix")) ERGOMETER_TRY(add_fixed(arguments.value("fix"), settings));
-  if (settings.find("global_batch_size") == nullptr)
-    return input_error("search: --gbs is missing: what batch are the layouts to divide?");
-  return settings;
 }
 
 Result<double> positive(const Arguments& arguments, const char* name, const char* like) {
@@ -146,9 +100,9 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
     return input_error(
         fmt::format("--top: '{}' is not a number from 1 to {}", arguments.value("top"), kMostTop));
   options.top = static_cast<size_t>(*top);
-  ERGOMETER_ASSIGN(options.max_power_w, positive(arguments, "max-power-w", "600"));
-  ERGOMETER_ASSIGN(options.max_gpu_c, positive(arguments, "max-gpu-c", "80"));
-  ERGOMETER_ASSIGN(options.max_step_s, positive(arguments, "max-step-time", "12.5"));
+  ERGOMETER_ASSIGN(options.limits.most[0], positive(arguments, "max-step-time", "12.5"));
+  ERGOMETER_ASSIGN(options.limits.most[1], positive(arguments, "max-power-w", "600"));
+  ERGOMETER_ASSIGN(options.limits.most[2], positive(arguments, "max-gpu-c", "80"));
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   ERGOMETER_TRY(read_shard(arguments.value("shard"), options));
   return options;
@@ -172,6 +126,25 @@ class Drawn {
   size_t drawn_ = 0;
 };
 
+/// The layout of a job file that has one, on the engine.
+std::optional<OwnLayout> own_layout(const SearchSettings& settings) {
+  if (settings.layout.all().empty()) return {};
+  spec::Settings own = settings.layout;
+  own.merge(settings.given);
+  OwnLayout answer;
+  const auto refuse = [&](const base::Error& error) {
+    answer.refused = error.message;
+    return answer;
+  };
+  const auto job = spec::resolve(own);
+  if (!job) return refuse(job.error());
+  auto run = engine::simulate(*job, {});
+  if (!run) return refuse(run.error());
+  answer.played = search::Played{{}, *job, std::move(*run)};
+  answer.played->found.gpus = job->gpus;
+  return answer;
+}
+
 }  // namespace
 
 std::vector<Flag> search_flags() {
@@ -193,7 +166,8 @@ std::vector<Flag> search_flags() {
   add("global-batch-size", "gbs", "N", "job", "sequences of one step");
   add("seq-length", "seq", "N", "job", "tokens of a sequence");
   add("fix", "", "KEY=VALUE", "space",
-      "a setting that is given, not searched: tp=8, precision=fp8, recompute=none");
+      "a setting that is given, not searched: tp=8, precision=fp8, recompute=none; of a job file's "
+      "layout: tp");
   flags.back().repeats = true;
   add("precisions", "", "LIST", "space", "number formats to try: bf16,fp8");
   add("lock-clocks", "", "MHz,...", "space", "GPU clocks to try");
@@ -214,29 +188,32 @@ std::vector<Flag> search_flags() {
 }
 
 base::Result<int> run_search(const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(spec::Settings settings, settings_of(arguments));
-  ERGOMETER_ASSIGN(const search::SpaceOptions space_choice, space_options(arguments, settings));
+  ERGOMETER_ASSIGN(SearchSettings settings, search_settings(arguments));
+  ERGOMETER_ASSIGN(const search::SpaceOptions space_choice,
+                   space_options(arguments, settings.given));
   ERGOMETER_ASSIGN(search::SearchOptions options, search_options(arguments));
   const auto framework = launch::framework_of(arguments.value("settings", "megatron"));
   if (!framework)
     return input_error(fmt::format("--settings: '{}' is not one of {}", arguments.value("settings"),
                                    launch::kFrameworkWords));
   const auto start = std::chrono::steady_clock::now();
-  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(settings, space_choice));
+  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(settings.given, space_choice));
   Drawn drawn(console);
   options.progress = [&](size_t done, size_t all) { drawn.at(done, all); };
   options.stop = &g_stop;
   const auto before = std::signal(SIGINT, stop_at_signal);
   auto result = search::search(space, options);
-  std::signal(SIGINT, before);
   drawn.clear();
   if (!result) return tl::unexpected(result.error());
   if (result->layouts == 0)
     return input_error(
         "search: no layout is legal: the batch, the sequence length or what is fixed rule out all");
-  SearchAnswer answer{space, *result, {}, 0, *framework};
-  if (!result->best.empty())
+  SearchAnswer answer{space, options, *result, {}, {}, own_layout(settings), 0, *framework};
+  if (!result->best.empty()) {
     answer.knobs = search::turn_knobs(space, result->best.front().found.candidate);
+    answer.what_if = search::what_if(space, options, *result);
+  }
+  std::signal(SIGINT, before);
   answer.elapsed_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   console.answer(arguments.has("json") ? search_json(answer) : search_text(answer));
