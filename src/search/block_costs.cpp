@@ -127,6 +127,7 @@ class PassCosts {
     }
   }
 
+  const LinkDemand& gradients_demand() const { return data_demand_; }
   /// `keep`: which operators run.
   template <class Keep>
   PassCost of(const std::vector<Item>& items, Keep keep) const {
@@ -159,7 +160,10 @@ class PassCosts {
     const double idle_s = whole_s - cost.compute_s;
     // Transfers of the block's own beside its kernels fall behind too.
     cost.slow_data = std::max((beside.data_s + idle_s) / whole_s, beside.side_slow_s / whole_s);
-    cost.slow_transfer = (beside.transfer_s + idle_s) / whole_s;
+    for (size_t link = 0; link < cost.slow_transfer.size(); ++link) {
+      cost.slow_transfer[link] = (beside.transfer_s[link] + idle_s) / whole_s;
+      cost.slows_transfer[link] = 1 + std::min(whole_s, beside.slows_transfer_s[link]) / whole_s;
+    }
     cost.slows_data = 1 + std::min(whole_s, beside.slows_data_s) / whole_s;
     return cost;
   }
@@ -167,9 +171,10 @@ class PassCosts {
  private:
   /// What the pass would be beside other collectives, summed over its operators.
   struct Beside {
-    double data_s = 0, transfer_s = 0;  ///< the compute stream's work beside them
-    double side_slow_s = 0;             ///< the side streams' collectives beside them
-    double slows_data_s = 0;            ///< what they fall behind meanwhile
+    double data_s = 0;          ///< the compute stream's work beside them
+    double side_slow_s = 0;     ///< the side streams' collectives beside them
+    double slows_data_s = 0;    ///< what they fall behind meanwhile
+    std::array<double, 2> transfer_s{}, slows_transfer_s{};  ///< the same by the transfer's link
   };
 
   void add(const Operator& op, const cost::Price& price, Stream stream, PassCost& cost,
@@ -182,6 +187,16 @@ class PassCosts {
                                       : model_.compute_slowdown(op, collective(GroupKind::kData));
     const double slows = is_collective ? stretch_beside(data_demand_, own) : collective_slowdown_;
     beside.slows_data_s += (slows - 1) * seconds;
+    for (size_t link = 0; link < beside.transfer_s.size(); ++link) {
+      LinkDemand transfer;  // a large one asks for all of its link
+      transfer.share[link] = 1;
+      beside.slows_transfer_s[link] +=
+          seconds * ((is_collective ? stretch_beside(transfer, own) : collective_slowdown_) - 1);
+      if (stream == Stream::kCompute)
+        beside.transfer_s[link] +=
+            seconds * (is_collective ? stretch_beside(own, transfer)
+                                     : model_.compute_slowdown(op, collective(GroupKind::kPipeline)));
+    }
     if (stream != Stream::kCompute) {
       beside.side_slow_s += seconds * slow;
       return;
@@ -192,7 +207,6 @@ class PassCosts {
                           op.collective == workload::CollectiveKind::kAllToAll;
     if (exchange) cost.expert_s += seconds;
     beside.data_s += seconds * slow;
-    beside.transfer_s += seconds * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
   }
 
   /// A large reduction of gradients, as data parallelism sends it.
@@ -236,6 +250,7 @@ BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
   BlockCosts costs;
   costs.workload = workload::lower(job);
   const PassCosts passes(job, model, energy, placements, costs.workload);
+  costs.data_demand = passes.gradients_demand();
   const auto all = [](const Operator&) { return true; };
   const auto weight = [](const Operator& op) { return op.pass == Pass::kWeight; };
   const auto input = [](const Operator& op) { return op.pass != Pass::kWeight; };

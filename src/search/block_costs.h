@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "cost/cost.h"
 #include "cost/energy.h"
 #include "plan/placement.h"
+#include "search/link_demand.h"
 #include "search/max_plus.h"
 #include "spec/job.h"
 #include "workload/workload.h"
@@ -19,7 +21,8 @@ struct PassCost {
   double expert_s = 0;       ///< of it, exchanges between experts in line
   double slow_data = 1;      ///< how much longer it takes beside data parallelism's collectives
   double slows_data = 1;     ///< how much longer those then take
-  double slow_transfer = 1;  ///< the same beside a pipeline transfer
+  /// The same beside a pipeline transfer to a neighbour inside the domain, and to one outside.
+  std::array<double, 2> slow_transfer = {1, 1}, slows_transfer = {1, 1};
   physics::Energy energy;
 };
 
@@ -34,6 +37,7 @@ struct BlockCost {
 struct BlockCosts {
   workload::Workload workload;
   std::vector<BlockCost> blocks;  ///< as in the workload
+  LinkDemand data_demand;         ///< of a large reduction of gradients
 };
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.

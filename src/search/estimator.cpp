@@ -14,6 +14,8 @@ namespace {
 /// Two sums of the same terms may differ in their last digits: so close to the limit the plan's own
 /// sum decides.
 constexpr double kRounding = 1e-9;
+/// A chunk's gradients are scattered block by block; of long chunks in so many parts.
+constexpr double kMostPieces = 8;
 
 double slowdown_of_collectives(const cost::CostModel& model) {
   workload::Operator collective, kernel;
@@ -90,6 +92,8 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
 void Estimator::find_transfers() {
   const spec::Job& job = job_;
   transfers_.clear();
+  demands_ = {};
+  transfer_link_ = 0;
   transfer_energy_ = {};
   if (layout_.pp == 1) return;
   const bool scatters = job.training.scatter_gather_p2p;
@@ -107,6 +111,8 @@ void Estimator::find_transfers() {
   for (const plan::GroupPlacement& link : ranks_->links) {
     const double alone_s = ranks_->model.price(op, link).seconds();
     const LinkDemand demand = link_demand(job.cluster.node, op, link, alone_s);
+    demands_.transfers.push_back(demand);
+    if (demand.share[1] > 0) transfer_link_ = 1;
     transfers_.push_back({.send_s = alone_s + gather_s,
                           .shared_s = alone_s * stretch_beside(demand, demand) + gather_s,
                           .host_s = ranks_->model.collective_launch_s()});
@@ -133,12 +139,13 @@ void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation
 Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& chunk) const {
   const std::vector<BlockCost>& blocks = pass.blocks->blocks;
   ChunkPass sum;
-  double beside_s = 0;
+  double beside_s = 0, slows_s = 0;
   const auto add = [&](const PassCost& cost, double times) {
     sum.compute_s += times * cost.compute_s;
     sum.clocked_s += times * cost.clocked_s;
     sum.energy += times * cost.energy;
-    beside_s += times * cost.compute_s * cost.slow_transfer;
+    beside_s += times * cost.compute_s * cost.slow_transfer[transfer_link_];
+    slows_s += times * cost.compute_s * cost.slows_transfer[transfer_link_];
   };
   const auto same_run = [&](size_t a, size_t b) { return chunk.blocks[a] == chunk.blocks[b]; };
   for (size_t i = 0; i < chunk.blocks.size();) {
@@ -180,6 +187,7 @@ Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& 
   });
   finish_run();
   sum.slow_transfer = sum.compute_s > 0 ? beside_s / sum.compute_s : 1;
+  sum.slows_transfer = sum.compute_s > 0 ? slows_s / sum.compute_s : 1;
   return sum;
 }
 
@@ -343,6 +351,7 @@ void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind, dou
     BatchCost& cost = costs[slot];
     cost.sent[lane] = sends ? units_s : 0;
     cost.beside[lane] = sends ? units_s * (1 - 1 / all_s) : 0;  // the last block's is issued last
+    cost.pieces = std::min(all_s, kMostPieces);
     cost.slow[lane] = alone_s[i] > 0 ? std::max(1.0, slow_s[i] / alone_s[i]) : 1;
     cost.slows[lane] = alone_s[i] > 0 ? std::max(1.0, slows_s[i] / alone_s[i]) : 1;
   }
@@ -413,7 +422,7 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     const ChunkPass& chunk = of_pass.chunks[kind];
     // Transfers beside kernels slow them: one message in and one out for each slot.
     const double beside_s =
-        lanes_overlap ? 2 * transfers_.front().send_s * (1 - 1 / chunk.slow_transfer) : 0;
+        lanes_overlap && !sharing_ ? 2 * transfers_.front().send_s * (1 - 1 / chunk.slow_transfer) : 0;
     const MaxPlus forward = lengthened(
         chunk.forward, alone ? beside_s : std::max(0.0, more_forward_s[kind]) + beside_s);
     const MaxPlus backward = lengthened(
@@ -430,6 +439,11 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     set(Slot::kWeightGrad, chunk.weight_grad);
     set(Slot::kPairedForward, paired_forward);
     set(Slot::kPairedBackward, paired_backward);
+    for (BatchCost& cost : costs) {
+      cost.sent[lane] = 0;
+      cost.slow_transfer[lane] = lanes_overlap ? chunk.slow_transfer : 1;
+      cost.slows_transfer[lane] = lanes_overlap ? chunk.slows_transfer : 1;
+    }
     if (family == kScattering) set_scattered(lane, of_pass, kind, units_s[kind], costs);
     if (layout_.pp > 1) continue;
     // One stage: the step is a plain row of slots.
@@ -462,6 +476,7 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
   times.ready = true;
   chunk_costs_.resize(division_->chunks.size());
   scattered_share_ = 0;
+  sharing_ = layout_.pp > 1 && (overlap_.pipeline || family == kScattering);
   for (size_t lane = 0; lane < pass_count_; ++lane)
     set_chunk_costs(lane, pass(lane, family), family, times);
   if (layout_.pp == 1) return times;
@@ -471,8 +486,10 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
                             .schedule = layout_.schedule,
                             .overlap = overlap_.pipeline,
                             .sync = job_.training.batch_p2p_sync && !overlap_.pipeline};
-  const std::vector<TransferCost> next = transfers_beside();
-  pipelines_.find(job_, shape, *division_, chunk_costs_, next, family == kScattering, times.ends);
+  const std::vector<TransferCost> next = sharing_ ? transfers_ : transfers_beside();
+  demands_.gradients = blocks_->data_demand;
+  pipelines_.find(job_, shape, *division_, chunk_costs_, next, family == kScattering,
+                  sharing_ ? &demands_ : nullptr, pass_count_, times.ends);
   return times;
 }
 

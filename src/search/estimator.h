@@ -48,7 +48,7 @@ class Estimator {
     MaxPlus forward, backward, input_grad, weight_grad;
     double expert_forward_s = 0, expert_backward_s = 0;
     double compute_s = 0, clocked_s = 0;
-    double slow_transfer = 1;
+    double slow_transfer = 1, slows_transfer = 1;
     physics::Energy energy;
   };
   /// Overlapped gradients, by stage kind: what they add to the stage's last backwards, and what is
@@ -125,6 +125,9 @@ class Estimator {
   const BlockCosts* blocks_ = nullptr;  ///< of the layout without overlap or recomputation
   std::vector<SavedData> data_;
   std::vector<TransferCost> transfers_;
+  PipelineDemands demands_;
+  size_t transfer_link_ = 0;  ///< 1: transfers leave the domain
+  bool sharing_ = false;      ///< pipelines are played with what they share
   physics::Energy transfer_energy_;
   int64_t micro_batches_ = 1;
   double capacity_ = 0;

@@ -57,6 +57,9 @@ struct BatchCost {
   /// Where gradients are scattered in every micro batch: seconds of them that a slot issues, that
   /// much of them beside its own kernels, and how much longer either side takes beside the other.
   Batch sent{}, beside{}, slow{}, slows{};
+  double pieces = 1;  ///< in so many parts
+  /// How much longer a slot takes beside a pipeline transfer, and that beside the slot.
+  Batch slow_transfer{}, slows_transfer{};
   void set(int lane, const MaxPlus& cost);
 };
 

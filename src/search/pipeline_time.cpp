@@ -46,6 +46,15 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
   return made;
 }
 
+void PipelineTimes::play_lanes(const PipelineScript& script, bool scatters) {
+  if (sharing_ == nullptr) return play(script, costs_, next_, scatters, stage_ends_);
+  stage_ends_.assign(static_cast<size_t>(script.shape.stages), Batch{});
+  for (size_t lane = 0; lane < lanes_; ++lane) {
+    play_sharing(script, costs_, next_, demands_, lane, lane_ends_);
+    for (size_t s = 0; s < lane_ends_.size(); ++s) stage_ends_[s][lane] = lane_ends_[s];
+  }
+}
+
 /// Plays `shape`, whose first and last stage are the division's and whose inner stages are its
 /// second one where there are fewer of them.
 void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const Division& division,
@@ -63,7 +72,13 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
       costs_.push_back(&chunk_costs[static_cast<size_t>(kind)]);
     next_.push_back(next[origin(s)]);
   }
-  play(script(job, shape), costs_, next_, scatters, stage_ends_);
+  if (sharing_ != nullptr) {
+    demands_.gradients = sharing_->gradients;
+    demands_.transfers.clear();
+    for (size_t s = 0; s < stages; ++s)
+      demands_.transfers.push_back(sharing_->transfers[origin(s)]);
+  }
+  play_lanes(script(job, shape), scatters);
   ends.last.fill(0);
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});
   for (size_t s = 0; s < stages; ++s) {
@@ -77,7 +92,10 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
 
 void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const Division& division,
                          std::span<const ChunkCosts> chunk_costs,
-                         std::span<const TransferCost> next, bool scatters, PipelineEnds& ends) {
+                         std::span<const TransferCost> next, bool scatters,
+                         const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends) {
+  sharing_ = sharing;
+  lanes_ = lanes;
   const bool fewer_stages = shape.stages > kShort + 1 && division.alike_inside &&
                             alike_inside(next) && shape.micro_batches >= shape.stages;
   PipelineShape first = shape;

@@ -6,6 +6,7 @@
 
 #include "search/division.h"
 #include "search/pipeline.h"
+#include "search/shared_pipeline.h"
 
 namespace ergometer::search {
 
@@ -27,22 +28,28 @@ struct PipelineEnds {
 /// stages that differ inside are played as they are, but for the micro batches in excess.
 class PipelineTimes {
  public:
-  /// `shape.micro_batches` and `shape.stages`: the job's.
+  /// `shape.micro_batches` and `shape.stages`: the job's. `sharing`: plays the first `lanes` lanes
+  /// with what they share; null: with costs as they are.
   void find(const spec::Job& job, const PipelineShape& shape, const Division& division,
             std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-            bool scatters, PipelineEnds& ends);
+            bool scatters, const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends);
 
  private:
   const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
   void play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                   std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
                   bool scatters, PipelineEnds& ends);
+  void play_lanes(const PipelineScript& script, bool scatters);
 
   std::map<PipelineShape, PipelineScript> scripts_;
   size_t steps_ = 0;  ///< of all scripts kept
   std::vector<const ChunkCosts*> costs_;
   std::vector<TransferCost> next_;
   std::vector<Batch> stage_ends_;
+  const PipelineDemands* sharing_ = nullptr;
+  size_t lanes_ = 0;
+  PipelineDemands demands_;
+  std::vector<double> lane_ends_;
   PipelineEnds short_ends_[3];
 };
 
