@@ -6,7 +6,6 @@
 #include "cost/cost.h"
 #include "cost/energy.h"
 #include "plan/placement.h"
-#include "search/link_demand.h"
 #include "search/max_plus.h"
 #include "spec/job.h"
 #include "workload/workload.h"
@@ -37,7 +36,6 @@ struct BlockCost {
 struct BlockCosts {
   workload::Workload workload;
   std::vector<BlockCost> blocks;  ///< as in the workload
-  LinkDemand data_demand;         ///< of a large reduction of gradients
 };
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.

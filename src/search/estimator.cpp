@@ -15,7 +15,7 @@ namespace {
 /// sum decides.
 constexpr double kRounding = 1e-9;
 /// A chunk's gradients are scattered block by block; of long chunks in so many parts.
-constexpr double kMostPieces = 8;
+constexpr size_t kMostPieces = 8;
 
 double slowdown_of_collectives(const cost::CostModel& model) {
   workload::Operator collective, kernel;
@@ -327,12 +327,39 @@ void Estimator::pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward
 }
 
 /// What a chunk's backward scatters while a pipeline is played.
-void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind, double units_s,
-                              ChunkCosts& costs) const {
+void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind,
+                              const std::vector<DataCosts::Unit>& units, ChunkCosts& costs) {
   const plan::Chunk& chunk = of_pass.division->chunks[kind];
   const bool apart = layout_.schedule == spec::Schedule::kZbH1;
-  double all_s = 0, slow_s[2] = {}, slows_s[2] = {}, alone_s[2] = {};
-  for (const int block : chunk.blocks) {
+  std::vector<Piece>& pieces = pieces_[kind * kLanes + lane];
+  pieces.clear();
+  double all_s = 0;
+  Piece piece{.share = 0};
+  backwards(*of_pass.blocks, chunk, [&](size_t i, bool recomputed) {
+    const BlockCost& cost = of_pass.blocks->blocks[static_cast<size_t>(chunk.blocks[i])];
+    const double block_s = apart ? cost.weight_grad.time.tt
+                                 : cost.backward.time.tt +
+                                       (recomputed ? cost.recompute.time.tt : 0);
+    all_s += block_s;
+    piece.share += block_s;
+    piece.sent_s += units[i].scatter_s;
+    // What the last two blocks send is what most often shows.
+    if (i > 1 && i % (chunk.blocks.size() / kMostPieces + 1) != 0) return;
+    pieces.push_back(piece);
+    piece = {.share = 0};
+  });
+  for (Piece& each : pieces) each.share /= std::max(all_s, 1e-12);
+  for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward, Slot::kWeightGrad})
+    costs[static_cast<size_t>(slot)].pieces[lane] = pieces;
+  if (apart)
+    for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
+      costs[static_cast<size_t>(slot)].pieces[lane] = {};
+}
+
+/// What slots do to the collectives beside them, and those to the slots.
+void Estimator::set_beside(size_t lane, const Pass& of_pass, size_t kind, ChunkCosts& costs) const {
+  double alone_s[2] = {}, slow_s[2] = {}, slows_s[2] = {};
+  for (const int block : of_pass.division->chunks[kind].blocks) {
     const BlockCost& cost = of_pass.blocks->blocks[static_cast<size_t>(block)];
     const PassCost* passes[2] = {&cost.forward, &cost.backward};
     for (int i = 0; i < 2; ++i) {
@@ -340,20 +367,17 @@ void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind, dou
       slow_s[i] += passes[i]->time.tt * passes[i]->slow_data;
       slows_s[i] += passes[i]->time.tt * passes[i]->slows_data;
     }
-    all_s += 1;
   }
+  const ChunkPass& chunk = of_pass.chunks[kind];
   for (size_t slot = 0; slot < kSlots; ++slot) {
     const auto which = static_cast<Slot>(slot);
-    const bool forward = which == Slot::kForward || which == Slot::kPairedForward;
-    const int i = forward ? 0 : 1;
-    const bool sends = which == Slot::kWeightGrad ||
-                       (!apart && (which == Slot::kBackward || which == Slot::kPairedBackward));
+    const int i = which == Slot::kForward || which == Slot::kPairedForward ? 0 : 1;
     BatchCost& cost = costs[slot];
-    cost.sent[lane] = sends ? units_s : 0;
-    cost.beside[lane] = sends ? units_s * (1 - 1 / all_s) : 0;  // the last block's is issued last
-    cost.pieces = std::min(all_s, kMostPieces);
-    cost.slow[lane] = alone_s[i] > 0 ? std::max(1.0, slow_s[i] / alone_s[i]) : 1;
-    cost.slows[lane] = alone_s[i] > 0 ? std::max(1.0, slows_s[i] / alone_s[i]) : 1;
+    cost.pieces[lane] = {};
+    cost.slow_data[lane] = alone_s[i] > 0 ? slow_s[i] / alone_s[i] : 1;
+    cost.slows_data[lane] = alone_s[i] > 0 ? slows_s[i] / alone_s[i] : 1;
+    cost.slow_transfer[lane] = overlap_.pipeline ? chunk.slow_transfer : 1;
+    cost.slows_transfer[lane] = overlap_.pipeline ? chunk.slows_transfer : 1;
   }
 }
 
@@ -361,6 +385,7 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
                                 FamilyTimes& times) {
   const auto kinds = of_pass.chunks.size();
   std::vector<double> more_forward_s(kinds), more_backward_s(kinds), units_s(kinds);
+  std::vector<const std::vector<DataCosts::Unit>*> units(kinds);
   times.left_s[lane].assign(static_cast<size_t>(division_->kinds()), 0);
   if (family != kBucketed) {
     const DataOption option{family == kScattering  ? Sharding::kZero2
@@ -371,22 +396,17 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
       const auto stage = static_cast<size_t>(division_->first_stage[kind]);
       const std::vector<int>& chunks = division_->chunk_kinds[stage];
-      double stage_units_s = 0;
       for (size_t c = 0; c < data.by_kind[kind].units.size(); ++c) {
-        double& sum = units_s[static_cast<size_t>(division_->chunk_kinds[stage][c])];
+        const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage][c]);
+        units[chunk] = &data.by_kind[kind].units[c];
+        double& sum = units_s[chunk];
         sum = 0;
         for (const DataCosts::Unit& unit : data.by_kind[kind].units[c])
           sum += 2 * unit.gather_s + unit.scatter_s;
-        stage_units_s += sum;
       }
       if (layout_.pp > 1) {
         // The pipeline plays them, slot by slot.
-        double alone_s = 0;
-        for (const int chunk : chunks) {
-          const ChunkPass& alone = of_pass.chunks[static_cast<size_t>(chunk)];
-          alone_s += alone.forward.tt + alone.backward.tt;
-        }
-        if (kind == 0 && alone_s > 0) scattered_share_ = std::min(1.0, stage_units_s / alone_s);
+        if (kind == 0) demands_.gradients = data.by_kind[kind].unit_demand;
         continue;
       }
       DataLane busy;
@@ -416,17 +436,13 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
           static_cast<double>(std::max<int64_t>(0, micro_batches_ - 2)) * (left_s[1] - left_s[0]);
     }
   }
-  const bool lanes_overlap = overlap_.pipeline && layout_.pp > 1;
   const bool alone = layout_.pp > 1;  // the pipeline plays what is scattered beside its slots
   for (size_t kind = 0; kind < kinds; ++kind) {
     const ChunkPass& chunk = of_pass.chunks[kind];
-    // Transfers beside kernels slow them: one message in and one out for each slot.
-    const double beside_s =
-        lanes_overlap && !sharing_ ? 2 * transfers_.front().send_s * (1 - 1 / chunk.slow_transfer) : 0;
-    const MaxPlus forward = lengthened(
-        chunk.forward, alone ? beside_s : std::max(0.0, more_forward_s[kind]) + beside_s);
-    const MaxPlus backward = lengthened(
-        chunk.backward, alone ? beside_s : std::max(0.0, more_backward_s[kind]) + beside_s);
+    const MaxPlus forward =
+        lengthened(chunk.forward, alone ? 0 : std::max(0.0, more_forward_s[kind]));
+    const MaxPlus backward =
+        lengthened(chunk.backward, alone ? 0 : std::max(0.0, more_backward_s[kind]));
     MaxPlus paired_forward = forward, paired_backward = backward;
     if (overlap_.expert) pair_up(chunk, units_s[kind], paired_forward, paired_backward);
     ChunkCosts& costs = chunk_costs_[kind];
@@ -435,16 +451,13 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
     };
     set(Slot::kForward, forward);
     set(Slot::kBackward, backward);
-    set(Slot::kInputGrad, lengthened(chunk.input_grad, beside_s));
+    set(Slot::kInputGrad, chunk.input_grad);
     set(Slot::kWeightGrad, chunk.weight_grad);
     set(Slot::kPairedForward, paired_forward);
     set(Slot::kPairedBackward, paired_backward);
-    for (BatchCost& cost : costs) {
-      cost.sent[lane] = 0;
-      cost.slow_transfer[lane] = lanes_overlap ? chunk.slow_transfer : 1;
-      cost.slows_transfer[lane] = lanes_overlap ? chunk.slows_transfer : 1;
-    }
-    if (family == kScattering) set_scattered(lane, of_pass, kind, units_s[kind], costs);
+    if (sharing_) set_beside(lane, of_pass, kind, costs);
+    if (family == kScattering && layout_.pp > 1)
+      set_scattered(lane, of_pass, kind, *units[kind], costs);
     if (layout_.pp > 1) continue;
     // One stage: the step is a plain row of slots.
     MaxPlus step = repeat(then(paired_backward, paired_forward), micro_batches_ - 1);
@@ -457,25 +470,12 @@ void Estimator::set_chunk_costs(size_t lane, const Pass& of_pass, Family family,
   }
 }
 
-/// Transfers as they find the links: beside kernels when overlapped, and beside gradients that are
-/// scattered all the time.
-std::vector<TransferCost> Estimator::transfers_beside() const {
-  std::vector<TransferCost> next = transfers_;
-  for (TransferCost& cost : next) {
-    const double more_s = cost.shared_s - cost.send_s;
-    const double slower = overlap_.pipeline ? collective_slowdown_ : 1;
-    cost.send_s = slower * cost.send_s + scattered_share_ * more_s;
-    cost.shared_s = slower * cost.shared_s + scattered_share_ * more_s;
-  }
-  return next;
-}
-
 const Estimator::FamilyTimes& Estimator::times(Family family) {
   FamilyTimes& times = times_[family];
   if (times.ready) return times;
   times.ready = true;
   chunk_costs_.resize(division_->chunks.size());
-  scattered_share_ = 0;
+  pieces_.resize(std::max(pieces_.size(), division_->chunks.size() * kLanes));
   sharing_ = layout_.pp > 1 && (overlap_.pipeline || family == kScattering);
   for (size_t lane = 0; lane < pass_count_; ++lane)
     set_chunk_costs(lane, pass(lane, family), family, times);
@@ -486,10 +486,8 @@ const Estimator::FamilyTimes& Estimator::times(Family family) {
                             .schedule = layout_.schedule,
                             .overlap = overlap_.pipeline,
                             .sync = job_.training.batch_p2p_sync && !overlap_.pipeline};
-  const std::vector<TransferCost> next = sharing_ ? transfers_ : transfers_beside();
-  demands_.gradients = blocks_->data_demand;
-  pipelines_.find(job_, shape, *division_, chunk_costs_, next, family == kScattering,
-                  sharing_ ? &demands_ : nullptr, pass_count_, times.ends);
+  pipelines_.find(job_, shape, *division_, chunk_costs_, transfers_, sharing_ ? &demands_ : nullptr,
+                  pass_count_, times.ends);
   return times;
 }
 

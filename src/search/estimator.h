@@ -101,10 +101,10 @@ class Estimator {
   const SavedData& data_of(const DataOption& data);
   const SavedStates& states_of(Sharding sharding);
   const FamilyTimes& times(Family family);
-  std::vector<TransferCost> transfers_beside() const;
   void set_chunk_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
-  void set_scattered(size_t lane, const Pass& pass, size_t kind, double units_s,
-                     ChunkCosts& costs) const;
+  void set_scattered(size_t lane, const Pass& pass, size_t kind,
+                     const std::vector<DataCosts::Unit>& units, ChunkCosts& costs);
+  void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void find_transfers();
   double gather_delay_s(const SavedData& data);
   const Reduced& reduced(Pass& pass, const SavedData& data);
@@ -137,7 +137,7 @@ class Estimator {
   size_t pass_count_ = 0;
   bool fsdp_filled_ = false;
   double gather_delay_s_ = -1;
-  double scattered_share_ = 0;  ///< of the time, that gradients are scattered
+  std::vector<std::vector<Piece>> pieces_;  ///< [chunk kind * kLanes + lane]
   std::array<SavedStates, 5> states_;
   std::array<FamilyTimes, kFamilies> times_;
   std::vector<ChunkCosts> chunk_costs_;

@@ -46,8 +46,8 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
   return made;
 }
 
-void PipelineTimes::play_lanes(const PipelineScript& script, bool scatters) {
-  if (sharing_ == nullptr) return play(script, costs_, next_, scatters, stage_ends_);
+void PipelineTimes::play_lanes(const PipelineScript& script) {
+  if (sharing_ == nullptr) return play(script, costs_, next_, stage_ends_);
   stage_ends_.assign(static_cast<size_t>(script.shape.stages), Batch{});
   for (size_t lane = 0; lane < lanes_; ++lane) {
     play_sharing(script, costs_, next_, demands_, lane, lane_ends_);
@@ -59,7 +59,7 @@ void PipelineTimes::play_lanes(const PipelineScript& script, bool scatters) {
 /// second one where there are fewer of them.
 void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                                std::span<const ChunkCosts> chunk_costs,
-                               std::span<const TransferCost> next, bool scatters,
+                               std::span<const TransferCost> next,
                                PipelineEnds& ends) {
   const auto stages = static_cast<size_t>(shape.stages), all = division.stages.size();
   const auto origin = [&](size_t s) {
@@ -78,7 +78,7 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
     for (size_t s = 0; s < stages; ++s)
       demands_.transfers.push_back(sharing_->transfers[origin(s)]);
   }
-  play_lanes(script(job, shape), scatters);
+  play_lanes(script(job, shape));
   ends.last.fill(0);
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});
   for (size_t s = 0; s < stages; ++s) {
@@ -92,8 +92,7 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
 
 void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const Division& division,
                          std::span<const ChunkCosts> chunk_costs,
-                         std::span<const TransferCost> next, bool scatters,
-                         const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends) {
+                         std::span<const TransferCost> next, const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends) {
   sharing_ = sharing;
   lanes_ = lanes;
   const bool fewer_stages = shape.stages > kShort + 1 && division.alike_inside &&
@@ -103,14 +102,14 @@ void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const
   const int64_t unit = group(first);
   const int64_t enough = enough_micro_batches(first);
   const bool fewer_batches = fewer_stages || shape.micro_batches > enough + unit;
-  if (!fewer_batches) return play_short(job, shape, division, chunk_costs, next, scatters, ends);
+  if (!fewer_batches) return play_short(job, shape, division, chunk_costs, next, ends);
   // From a number that a whole number of groups leads from to the job's.
   const int64_t rest = fewer_stages ? 0 : (shape.micro_batches - enough) % unit;
   first.micro_batches = enough + rest;
   PipelineShape second = first;
   second.micro_batches += unit;
-  play_short(job, first, division, chunk_costs, next, scatters, ends);
-  play_short(job, second, division, chunk_costs, next, scatters, short_ends_[0]);
+  play_short(job, first, division, chunk_costs, next, ends);
+  play_short(job, second, division, chunk_costs, next, short_ends_[0]);
   short_ends_[1] = ends;
   double batches = static_cast<double>(shape.micro_batches - first.micro_batches);
   if (fewer_stages) {
@@ -118,7 +117,7 @@ void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const
     PipelineShape longer = first;
     longer.stages += 1;
     longer.micro_batches = longer.chunks > 1 ? 2 * longer.stages : first.micro_batches;
-    play_short(job, longer, division, chunk_costs, next, scatters, short_ends_[2]);
+    play_short(job, longer, division, chunk_costs, next, short_ends_[2]);
     const double extra = static_cast<double>(shape.stages - first.stages);
     add(extra, short_ends_[2], short_ends_[1], ends);
     batches -= extra * static_cast<double>(longer.micro_batches - first.micro_batches);

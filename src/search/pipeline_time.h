@@ -32,14 +32,14 @@ class PipelineTimes {
   /// with what they share; null: with costs as they are.
   void find(const spec::Job& job, const PipelineShape& shape, const Division& division,
             std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-            bool scatters, const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends);
+            const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends);
 
  private:
   const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
   void play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                   std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-                  bool scatters, PipelineEnds& ends);
-  void play_lanes(const PipelineScript& script, bool scatters);
+                  PipelineEnds& ends);
+  void play_lanes(const PipelineScript& script);
 
   std::map<PipelineShape, PipelineScript> scripts_;
   size_t steps_ = 0;  ///< of all scripts kept

@@ -37,8 +37,8 @@ struct Stage {
   bool host_waits = false;  ///< for the slot before its place to start
   double host_s = 0;
   const BatchCost* slot = nullptr;  ///< the one at work
-  double pieces = 0;                ///< of it, behind the one at work
-  double piece_s = 0;
+  std::span<const Piece> pieces;    ///< of it, from the one at work on; empty: it is one
+  double slot_s = 0;                ///< how long it takes alone
   double now = 0, next = 0;
 };
 
@@ -112,9 +112,9 @@ class Player {
     work.active = false;
     if (stream == kGradients) return;
     if (stream == kCompute) {
-      scatter(stage);
-      if (stage.pieces-- > 0) {
-        work.left_s = stage.piece_s;
+      if (!stage.pieces.empty()) scatter(stage);
+      if (!stage.pieces.empty()) {
+        work.left_s = stage.pieces.front().share * stage.slot_s;
         work.active = true;
         return;
       }
@@ -123,12 +123,12 @@ class Player {
     ++stage.at[stream];
   }
 
-  /// A block's gradients join those that are still being sent.
+  /// The gradients of a piece that is over join those that are still being sent.
   void scatter(Stage& stage) {
-    const double sent_s = of(stage.slot->sent);
-    if (sent_s <= 0) return;
+    const double sent_s = stage.pieces.front().sent_s;
+    stage.pieces = stage.pieces.subspan(1);
     Work& work = stage.work[kGradients];
-    work.left_s = (work.active ? work.left_s : 0) + sent_s / stage.slot->pieces;
+    work.left_s = (work.active ? work.left_s : 0) + sent_s;
     work.active = true;
     for (size_t way = 0; way < kWays; ++way) work.demand[way] = demands_.gradients.share[way / 2];
   }
@@ -187,15 +187,15 @@ class Player {
     const double h = stage.launched_s[stage.at[kCompute]];
     if (h == kNever) return false;
     const BatchCost& cost = slot_cost(s, it);
-    const double whole_s = std::max(of(cost.tt), h + of(cost.th) - stage.now);
+    stage.slot_s = std::max(of(cost.tt), h + of(cost.th) - stage.now);
     if (stage.host_waits && stage.host == stage.at[kCompute] + 1) {
       stage.host_s = std::max(stage.now + of(cost.ht), h + of(cost.hh));
       stage.host_waits = false;
     }
     stage.slot = &cost;
-    stage.pieces = of(cost.sent) > 0 ? cost.pieces - 1 : 0;
-    stage.piece_s = whole_s / (stage.pieces + 1);
-    stage.work[kCompute].left_s = stage.piece_s;
+    stage.pieces = cost.pieces[lane_];
+    stage.work[kCompute].left_s =
+        stage.slot_s * (stage.pieces.empty() ? 1 : stage.pieces.front().share);
     return stage.work[kCompute].active = true;
   }
 
@@ -227,14 +227,14 @@ class Player {
     const bool computes = stage.work[kCompute].active;
     if (computes) {
       const double slower = static_cast<double>(transfers) * (of(stage.slot->slow_transfer) - 1) +
-                            (sends_gradients ? of(stage.slot->slow) - 1 : 0);
+                            (sends_gradients ? of(stage.slot->slow_data) - 1 : 0);
       stage.work[kCompute].rate = 1 / (1 + slower);
     }
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       Work& work = stage.work[stream];
       if (!work.active) continue;
       const double slower = !computes              ? 1
-                            : stream == kGradients ? of(stage.slot->slows)
+                            : stream == kGradients ? of(stage.slot->slows_data)
                                                    : of(stage.slot->slows_transfer);
       work.rate = (transfers + (sends_gradients ? 1 : 0) > 1 ? link_share(stage, work) : 1) / slower;
     }
