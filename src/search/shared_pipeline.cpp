@@ -90,14 +90,13 @@ class Player {
     Stage& stage = stages_[s];
     const double interval_s = stage.next - stage.now;
     stage.now = stage.next;
-    for (size_t stream = 0; stream < kStreams; ++stream) {
-      Work& work = stage.work[stream];
-      if (!work.active) continue;
-      work.left_s -= interval_s * work.rate;
-      // What a rounding error away from its end is over.
-      constexpr double kRounding = 1e-12;
-      if (work.left_s <= kRounding * (1 + stage.now)) finish(stage, stream);
-    }
+    for (Work& work : stage.work)
+      if (work.active) work.left_s -= interval_s * work.rate;
+    // What a rounding error away from its end is over.
+    constexpr double kRounding = 1e-12;
+    for (size_t stream = kStreams; stream-- > 0;)
+      if (stage.work[stream].active && stage.work[stream].left_s <= kRounding * (1 + stage.now))
+        finish(stage, stream);
     for (bool moved = true; moved;) {
       moved = launch(s);
       for (size_t stream = 0; stream < kPrograms; ++stream)
