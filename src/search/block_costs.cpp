@@ -5,6 +5,7 @@
 
 #include "engine/timeline.h"
 #include "plan/plan.h"
+#include "plan/program.h"
 #include "search/link_demand.h"
 #include "workload/graphs.h"
 
@@ -61,6 +62,21 @@ bool has_side_streams(const workload::Workload& workload) {
   return false;
 }
 
+/// `plan::make_plan` of one stage whose groups lie where `placements` says: finding that out takes
+/// longer than all else here.
+plan::Plan one_stage(const spec::Job& job, const workload::Workload& workload,
+                     const Placements& placements) {
+  plan::Plan plan;
+  plan.stages = plan::divide(job, workload);
+  plan.ranks_per_role = job.stage_ranks();
+  plan::OperatorTable operators(workload);
+  plan.roles.push_back(plan::write_role(job, workload, plan.stages.front(), 0, operators));
+  plan.operators = operators.take();
+  std::vector<plan::GroupPlacement>& placed = plan.placements.emplace_back();
+  for (const Operator& op : plan.operators) placed.push_back(where(placements, op));
+  return plan;
+}
+
 /// How contention stretches every operator of the workload: the mean over where the smallest job's
 /// program runs it.
 std::vector<double> stretches(const spec::Job& job, const cost::CostModel& model,
@@ -71,10 +87,7 @@ std::vector<double> stretches(const spec::Job& job, const cost::CostModel& model
   if (!has_side_streams(workload) || workload.operators.size() > kMostOperators) return stretch;
   const spec::Job small = smallest(job);
   const workload::Workload lowered = workload::lower(small);
-  plan::Plan plan = plan::make_plan(small, lowered);
-  for (size_t i = 0; i < plan.operators.size(); ++i)
-    if (plan.operators[i].kind == OperatorKind::kCollective)
-      plan.placements[0][i] = where(placements, plan.operators[i]);
+  const plan::Plan plan = one_stage(small, lowered, placements);
   const cost::CostTable costs = cost::price_plan(model, plan, small);
   const engine::Stretch settled = engine::settle_contention(small, plan, model, costs);
   if (settled.empty()) return stretch;
