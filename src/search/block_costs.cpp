@@ -179,8 +179,7 @@ class PassCosts {
   Priced priced(const Operator& op, double stretch) const {
     Priced result;
     result.price = model_.price(op, where(placements_, op));
-    const LinkDemand own =
-        link_demand(node_, op, where(placements_, op), result.price.seconds());
+    const LinkDemand own = link_demand(node_, op, where(placements_, op), result.price.seconds());
     result.price.fixed_s *= stretch;
     result.price.clocked_s *= stretch;
     const bool is_collective = op.kind == OperatorKind::kCollective;

@@ -73,10 +73,21 @@ class Estimator {
   enum Family : uint8_t { kBucketed, kScattering, kGathering, kFsdpFamily };
   static constexpr int kFamilies = 4;
   static Family family(Sharding sharding);
+  static DataOption option_of(Family family);  ///< any of the family's
   struct FamilyTimes {
     bool ready = false;
+    std::array<bool, kLanes> crowded{};      ///< still to be played on its own
+    std::vector<ChunkCosts> costs;           ///< by chunk kind
+    std::vector<std::vector<Piece>> pieces;  ///< [chunk kind * kLanes + lane], that `costs` shows
+    LinkDemand gradients;
     PipelineEnds ends;
     std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
+  };
+  /// What is gathered and scattered in every micro batch, by chunk kind.
+  struct ChunkUnits {
+    std::vector<std::span<const DataCosts::Unit>> units;
+    std::vector<double> sent_s;
+    std::vector<double> more_forward_s, more_backward_s;  ///< of one stage; else empty
   };
   struct SavedData {
     std::optional<DataOption> option;
@@ -100,11 +111,19 @@ class Estimator {
   void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   const SavedStates& states_of(Sharding sharding);
-  const FamilyTimes& times(Family family);
-  void set_chunk_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
-  void set_scattered(size_t lane, const Pass& pass, size_t kind,
-                     const std::vector<DataCosts::Unit>& units, ChunkCosts& costs);
+  const FamilyTimes& times(Family family, size_t lane);
+  void play(const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
+            PipelineEnds& ends);
+  ChunkUnits units_of(Family family);
+  void walk_units(size_t lane, const Pass& pass, Family family, FamilyTimes& times,
+                  ChunkUnits& units);
+  bool is_crowded(const Pass& pass, const ChunkUnits& units) const;
+  void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
+  void set_scattered(size_t lane, const Pass& pass, size_t kind,
+                     std::span<const DataCosts::Unit> units, FamilyTimes& times);
+  void hide(size_t lane, const ChunkCosts& costs, double units_s, MaxPlus& forward,
+            MaxPlus& backward, MaxPlus& input_grad, MaxPlus& weight_grad) const;
   void find_transfers();
   double gather_delay_s(const SavedData& data);
   const Reduced& reduced(Pass& pass, const SavedData& data);
@@ -127,7 +146,6 @@ class Estimator {
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
   size_t transfer_link_ = 0;  ///< 1: transfers leave the domain
-  bool sharing_ = false;      ///< pipelines are played with what they share
   physics::Energy transfer_energy_;
   int64_t micro_batches_ = 1;
   double capacity_ = 0;
@@ -137,10 +155,9 @@ class Estimator {
   size_t pass_count_ = 0;
   bool fsdp_filled_ = false;
   double gather_delay_s_ = -1;
-  std::vector<std::vector<Piece>> pieces_;  ///< [chunk kind * kLanes + lane]
+  PipelineEnds lane_ends_;
   std::array<SavedStates, 5> states_;
   std::array<FamilyTimes, kFamilies> times_;
-  std::vector<ChunkCosts> chunk_costs_;
 };
 
 }  // namespace ergometer::search

@@ -46,21 +46,18 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
   return made;
 }
 
-void PipelineTimes::play_lanes(const PipelineScript& script) {
+void PipelineTimes::play_script(const PipelineScript& script) {
   if (sharing_ == nullptr) return play(script, costs_, next_, stage_ends_);
   stage_ends_.assign(static_cast<size_t>(script.shape.stages), Batch{});
-  for (size_t lane = 0; lane < lanes_; ++lane) {
-    play_sharing(script, costs_, next_, demands_, lane, lane_ends_);
-    for (size_t s = 0; s < lane_ends_.size(); ++s) stage_ends_[s][lane] = lane_ends_[s];
-  }
+  play_sharing(script, costs_, next_, demands_, lane_, lane_ends_);
+  for (size_t s = 0; s < lane_ends_.size(); ++s) stage_ends_[s][lane_] = lane_ends_[s];
 }
 
 /// Plays `shape`, whose first and last stage are the division's and whose inner stages are its
 /// second one where there are fewer of them.
 void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                                std::span<const ChunkCosts> chunk_costs,
-                               std::span<const TransferCost> next,
-                               PipelineEnds& ends) {
+                               std::span<const TransferCost> next, PipelineEnds& ends) {
   const auto stages = static_cast<size_t>(shape.stages), all = division.stages.size();
   const auto origin = [&](size_t s) {
     return s + 1 == stages ? all - 1 : stages < all && s > 0 ? 1 : s;
@@ -78,7 +75,7 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
     for (size_t s = 0; s < stages; ++s)
       demands_.transfers.push_back(sharing_->transfers[origin(s)]);
   }
-  play_lanes(script(job, shape));
+  play_script(script(job, shape));
   ends.last.fill(0);
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});
   for (size_t s = 0; s < stages; ++s) {
@@ -92,9 +89,10 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
 
 void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const Division& division,
                          std::span<const ChunkCosts> chunk_costs,
-                         std::span<const TransferCost> next, const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends) {
+                         std::span<const TransferCost> next, const PipelineDemands* sharing,
+                         size_t lane, PipelineEnds& ends) {
   sharing_ = sharing;
-  lanes_ = lanes;
+  lane_ = lane;
   const bool fewer_stages = shape.stages > kShort + 1 && division.alike_inside &&
                             alike_inside(next) && shape.micro_batches >= shape.stages;
   PipelineShape first = shape;

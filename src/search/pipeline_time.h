@@ -28,18 +28,18 @@ struct PipelineEnds {
 /// stages that differ inside are played as they are, but for the micro batches in excess.
 class PipelineTimes {
  public:
-  /// `shape.micro_batches` and `shape.stages`: the job's. `sharing`: plays the first `lanes` lanes
-  /// with what they share; null: with costs as they are.
+  /// `shape.micro_batches` and `shape.stages`: the job's. `sharing`: plays `lane`
+  /// alone with what it shares; null: plays all with costs as they are.
   void find(const spec::Job& job, const PipelineShape& shape, const Division& division,
             std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-            const PipelineDemands* sharing, size_t lanes, PipelineEnds& ends);
+            const PipelineDemands* sharing, size_t lane, PipelineEnds& ends);
 
  private:
   const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
   void play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                   std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
                   PipelineEnds& ends);
-  void play_lanes(const PipelineScript& script);
+  void play_script(const PipelineScript& script);
 
   std::map<PipelineShape, PipelineScript> scripts_;
   size_t steps_ = 0;  ///< of all scripts kept
@@ -47,7 +47,7 @@ class PipelineTimes {
   std::vector<TransferCost> next_;
   std::vector<Batch> stage_ends_;
   const PipelineDemands* sharing_ = nullptr;
-  size_t lanes_ = 0;
+  size_t lane_ = 0;
   PipelineDemands demands_;
   std::vector<double> lane_ends_;
   PipelineEnds short_ends_[3];

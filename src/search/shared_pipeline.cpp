@@ -61,9 +61,9 @@ class Player {
 
   void run(std::vector<double>& ends) {
     for (;;) {
-      const auto first = std::min_element(
-          stages_.begin(), stages_.end(),
-          [](const Stage& a, const Stage& b) { return a.next < b.next; });
+      const auto first =
+          std::min_element(stages_.begin(), stages_.end(),
+                           [](const Stage& a, const Stage& b) { return a.next < b.next; });
       if (first->next == kNever) break;
       advance(static_cast<size_t>(first - stages_.begin()));
     }
@@ -235,7 +235,8 @@ class Player {
       const double slower = !computes              ? 1
                             : stream == kGradients ? of(stage.slot->slows_data)
                                                    : of(stage.slot->slows_transfer);
-      work.rate = (transfers + (sends_gradients ? 1 : 0) > 1 ? link_share(stage, work) : 1) / slower;
+      work.rate =
+          (transfers + (sends_gradients ? 1 : 0) > 1 ? link_share(stage, work) : 1) / slower;
     }
   }
 
@@ -250,8 +251,7 @@ class Player {
         if (stage.work[stream].active && stage.work[stream].demand[way] > 0)
           demands[count++] = stage.work[stream].demand[way];
       if (count > 1)
-        share = std::min(
-            share, engine::fair_share(own, std::span(demands).first(count), 1) / own);
+        share = std::min(share, engine::fair_share(own, std::span(demands).first(count), 1) / own);
     }
     return share;
   }
