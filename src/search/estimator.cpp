@@ -136,6 +136,15 @@ const Estimator::SavedStates& Estimator::states_of(Sharding sharding) {
     saved.step.push_back(state.step);
     saved.buffers.push_back(plan::buffer_memory(job, workload, stage).total());
   }
+  // Gradients that every micro batch scatters leave one after the other.
+  saved.sent_s = 0;
+  if (sharding == Sharding::kZero2 && layout_.pp > 1)
+    for (const DataCosts& stage : data_of(option_of(kScattering)).by_kind) {
+      double sent_s = 0;
+      for (const auto& chunk : stage.units)
+        for (const DataCosts::Unit& unit : chunk) sent_s += unit.scatter_s;
+      saved.sent_s = std::max(saved.sent_s, static_cast<double>(micro_batches_) * sent_s);
+    }
   saved.ready = true;
   return saved;
 }
@@ -190,7 +199,9 @@ const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
 }
 
 double Estimator::least_step_s(size_t i, const DataOption& data) const {
-  return data.sharding == Sharding::kFsdp ? 0 : passes_[i].busiest_s;
+  if (data.sharding == Sharding::kFsdp) return 0;
+  const SavedStates& saved = states_[static_cast<size_t>(data.sharding)];
+  return std::max(passes_[i].busiest_s, saved.ready ? saved.sent_s : 0);
 }
 
 Estimate Estimator::estimate(size_t i, const DataOption& data) {

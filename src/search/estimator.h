@@ -36,7 +36,8 @@ class Estimator {
 
   double memory_bytes(size_t pass, const DataOption& data);
   bool fits(size_t pass, const DataOption& data);
-  /// Time that no candidate of this pass can go below, from its kernels alone.
+  /// Time that no candidate of this pass can go below, from its kernels alone and, where `fits` has
+  /// been asked, from the gradients that it scatters.
   double least_step_s(size_t pass, const DataOption& data) const;
   Estimate estimate(size_t pass, const DataOption& data);
   /// All in one: for a single candidate.
@@ -98,6 +99,7 @@ class Estimator {
   struct SavedStates {
     bool ready = false;
     std::vector<double> states, step, buffers;  ///< by stage kind
+    double sent_s = 0;  ///< in a step, gradients of the stage that scatters most
   };
 
   Pass& pass(size_t i, Family family);
