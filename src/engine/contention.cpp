@@ -330,10 +330,10 @@ std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collecti
   std::vector<Slowdowns>& met = slowdowns_[static_cast<size_t>(kernel)];
   for (const Slowdowns& known : met)
     if (known.collective == collective) return known.both;
-  const Slowdowns& found = met.emplace_back(
-      Slowdowns{collective,
-                {model_.compute_slowdown(op(kernel), op(collective)),
-                 model_.collective_slowdown(op(collective), op(kernel))}});
+  const Slowdowns& found =
+      met.emplace_back(Slowdowns{collective,
+                                 {model_.compute_slowdown(op(kernel), op(collective)),
+                                  model_.collective_slowdown(op(collective), op(kernel))}});
   return found.both;
 }
 

