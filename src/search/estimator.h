@@ -121,6 +121,7 @@ class Estimator {
                   ChunkUnits& units);
   bool is_crowded(const Pass& pass, const ChunkUnits& units) const;
   void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
+  void set_last_units(size_t lane, const ChunkUnits& units, FamilyTimes& times) const;
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void set_scattered(size_t lane, const Pass& pass, size_t kind,
                      std::span<const DataCosts::Unit> units, FamilyTimes& times);

@@ -174,12 +174,17 @@ void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, Famil
     times.ends.by_kind.resize(1);
     times.ends.by_kind[0][lane] = t;
   }
-  if (pipelined && !times.crowded[lane] && family == kScattering)
-    for (size_t kind = 0; kind < times.left_s[lane].size(); ++kind) {
-      const auto stage = static_cast<size_t>(division_->first_stage[kind]);
-      const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage].front());
-      times.left_s[lane][kind] = units.units[chunk].front().scatter_s;  // the last to be sent
-    }
+  if (!times.crowded[lane] && pipelined && family == kScattering)
+    set_last_units(lane, units, times);
+}
+
+/// Where slots hide what is scattered, the last block's gradients are left behind them.
+void Estimator::set_last_units(size_t lane, const ChunkUnits& units, FamilyTimes& times) const {
+  for (size_t kind = 0; kind < times.left_s[lane].size(); ++kind) {
+    const auto stage = static_cast<size_t>(division_->first_stage[kind]);
+    const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage].front());
+    times.left_s[lane][kind] = units.units[chunk].front().scatter_s;
+  }
 }
 
 /// Slots that hide all that runs beside them: each is longer by what it loses meanwhile.

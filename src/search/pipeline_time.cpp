@@ -26,7 +26,6 @@ void add(const Batch& to, double factor, const Batch& more, const Batch& less, B
 }
 
 void add(double factor, const PipelineEnds& more, const PipelineEnds& less, PipelineEnds& sum) {
-  add(sum.last, factor, more.last, less.last, sum.last);
   for (size_t k = 0; k < sum.by_kind.size(); ++k)
     add(sum.by_kind[k], factor, more.by_kind[k], less.by_kind[k], sum.by_kind[k]);
 }
@@ -76,14 +75,11 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
       demands_.transfers.push_back(sharing_->transfers[origin(s)]);
   }
   play_script(script(job, shape));
-  ends.last.fill(0);
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});
   for (size_t s = 0; s < stages; ++s) {
     Batch& of_kind = ends.by_kind[static_cast<size_t>(division.stage_kinds[origin(s)])];
-    for (size_t i = 0; i < of_kind.size(); ++i) {
+    for (size_t i = 0; i < of_kind.size(); ++i)
       of_kind[i] = std::max(of_kind[i], stage_ends_[s][i]);
-      ends.last[i] = std::max(ends.last[i], stage_ends_[s][i]);
-    }
   }
 }
 

@@ -13,7 +13,6 @@ namespace ergometer::search {
 /// When the stages of a pipeline have done all their slots, seconds from the step's start, by lane
 /// of the batch.
 struct PipelineEnds {
-  Batch last{};                ///< the latest of all stages
   std::vector<Batch> by_kind;  ///< [stage kind of the division]: the latest of that kind
 };
 
