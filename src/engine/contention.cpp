@@ -136,7 +136,11 @@ class Contention {
   Durations durations_s_;
   std::vector<Activities> times_;
   Lanes lanes_;
-  std::vector<std::pair<double, double>> slowdowns_;  ///< [kernel][collective]; 0: not asked yet
+  struct Slowdowns {
+    int32_t collective = 0;
+    std::pair<double, double> both;
+  };
+  std::vector<std::vector<Slowdowns>> slowdowns_;  ///< [kernel], as they meet: few of all pairs do
 };
 
 Stretch Contention::all_ones() const {
@@ -322,13 +326,15 @@ double Contention::link_share(const Activity& collective, std::span<Activity* co
 }
 
 std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collective) {
-  const size_t count = plan_.operators.size();
-  if (slowdowns_.empty()) slowdowns_.assign(count * count, {0, 0});
-  auto& pair = slowdowns_[static_cast<size_t>(kernel) * count + static_cast<size_t>(collective)];
-  if (pair.first <= 0)
-    pair = {model_.compute_slowdown(op(kernel), op(collective)),
-            model_.collective_slowdown(op(collective), op(kernel))};
-  return pair;
+  slowdowns_.resize(plan_.operators.size());
+  std::vector<Slowdowns>& met = slowdowns_[static_cast<size_t>(kernel)];
+  for (const Slowdowns& known : met)
+    if (known.collective == collective) return known.both;
+  const Slowdowns& found =
+      met.emplace_back(Slowdowns{collective,
+                                 {model_.compute_slowdown(op(kernel), op(collective)),
+                                  model_.collective_slowdown(op(collective), op(kernel))}});
+  return found.both;
 }
 
 /// Moves `stretch` the part `weight` of the way to `found`; the largest relative change.

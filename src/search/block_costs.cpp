@@ -5,6 +5,7 @@
 
 #include "engine/timeline.h"
 #include "plan/plan.h"
+#include "plan/program.h"
 #include "search/link_demand.h"
 #include "workload/graphs.h"
 
@@ -61,6 +62,21 @@ bool has_side_streams(const workload::Workload& workload) {
   return false;
 }
 
+/// `plan::make_plan` of one stage whose groups lie where `placements` says: finding that out takes
+/// longer than all else here.
+plan::Plan one_stage(const spec::Job& job, const workload::Workload& workload,
+                     const Placements& placements) {
+  plan::Plan plan;
+  plan.stages = plan::divide(job, workload);
+  plan.ranks_per_role = job.stage_ranks();
+  plan::OperatorTable operators(workload);
+  plan.roles.push_back(plan::write_role(job, workload, plan.stages.front(), 0, operators));
+  plan.operators = operators.take();
+  std::vector<plan::GroupPlacement>& placed = plan.placements.emplace_back();
+  for (const Operator& op : plan.operators) placed.push_back(where(placements, op));
+  return plan;
+}
+
 /// How contention stretches every operator of the workload: the mean over where the smallest job's
 /// program runs it.
 std::vector<double> stretches(const spec::Job& job, const cost::CostModel& model,
@@ -71,10 +87,7 @@ std::vector<double> stretches(const spec::Job& job, const cost::CostModel& model
   if (!has_side_streams(workload) || workload.operators.size() > kMostOperators) return stretch;
   const spec::Job small = smallest(job);
   const workload::Workload lowered = workload::lower(small);
-  plan::Plan plan = plan::make_plan(small, lowered);
-  for (size_t i = 0; i < plan.operators.size(); ++i)
-    if (plan.operators[i].kind == OperatorKind::kCollective)
-      plan.placements[0][i] = where(placements, plan.operators[i]);
+  const plan::Plan plan = one_stage(small, lowered, placements);
   const cost::CostTable costs = cost::price_plan(model, plan, small);
   const engine::Stretch settled = engine::settle_contention(small, plan, model, costs);
   if (settled.empty()) return stretch;
@@ -115,94 +128,115 @@ class PassCosts {
     table_.collective_launch_s = model.collective_launch_s();
     table_.tensor_collective_s = model.tensor_collective_s();
     table_.backward_launch = model.backward_launch();
-    data_demand_ = data_demand();
+    const spec::Parallelism& p = job.parallelism;
+    data_leaves_ = p.tp * p.cp * p.dp > job.cluster.domain_gpus;
     collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
     const std::vector<double> stretch = stretches(job, model, workload, placements);
-    for (size_t i = 0; i < workload.operators.size(); ++i) {
-      const Operator& op = workload.operators[i];
-      cost::Price price = model.price(op, where(placements, op));
-      price.fixed_s *= stretch[i];
-      price.clocked_s *= stretch[i];
-      prices_.push_back(price);
-    }
+    for (size_t i = 0; i < workload.operators.size(); ++i)
+      prices_.push_back(priced(workload.operators[i], stretch[i]));
   }
 
   /// `keep`: which operators run.
   template <class Keep>
   PassCost of(const std::vector<Item>& items, Keep keep) const {
+    PassCost cost;
+    for (const Item& item : items) {
+      if (item.kind == Item::Kind::kJoin || !keep(operator_of(item))) continue;
+      add(item, cost);
+    }
+    cost.time = walk(items, keep, kNothing).time;
+    if (cost.time.tt <= 0) return cost;
+    const auto find = [&](Beside other, double& slow, double& slows) {
+      const Walk beside = walk(items, keep, other);
+      slow = std::max(1.0, beside.time.tt / cost.time.tt);
+      slows = 1 + std::min(1.0, beside.slows_s / beside.time.tt);
+    };
+    find(kData, cost.slow_data, cost.slows_data);
+    find(kNear, cost.slow_transfer[0], cost.slows_transfer[0]);
+    find(kFar, cost.slow_transfer[1], cost.slows_transfer[1]);
+    return cost;
+  }
+
+ private:
+  /// What else may be at work on a rank: data parallelism's collectives, or a pipeline transfer
+  /// inside the domain or out of it. A large one asks for all of its link.
+  enum Beside : uint8_t { kNothing, kData, kNear, kFar };
+  static constexpr size_t kBesides = 4;
+  struct Priced {
+    cost::Price price;
+    /// How much longer it takes beside another, and how much that falls behind meanwhile.
+    std::array<double, kBesides> slow{1, 1, 1, 1}, slows{1, 1, 1, 1};
+  };
+  struct Walk {
+    MaxPlus time;
+    double slows_s = 0;  ///< what the other falls behind in all
+  };
+
+  const Operator& operator_of(const Item& item) const {
+    return workload_.operators[static_cast<size_t>(item.op)];
+  }
+
+  Priced priced(const Operator& op, double stretch) const {
+    Priced result;
+    result.price = model_.price(op, where(placements_, op));
+    const LinkDemand own = link_demand(node_, op, where(placements_, op), result.price.seconds());
+    result.price.fixed_s *= stretch;
+    result.price.clocked_s *= stretch;
+    const bool is_collective = op.kind == OperatorKind::kCollective;
+    for (const Beside other : {kData, kNear, kFar}) {
+      const bool far = other == kFar || (other == kData && data_leaves_);
+      LinkDemand demand;
+      demand.share[far ? 1 : 0] = 1;
+      const GroupKind group = other == kData ? GroupKind::kData : GroupKind::kPipeline;
+      const double slow = is_collective ? stretch_beside(own, demand)
+                                        : model_.compute_slowdown(op, collective(group));
+      // On top of what the block's own streams do to each other.
+      result.slow[other] = (stretch + slow - 1) / stretch;
+      result.slows[other] = is_collective ? stretch_beside(demand, own) : collective_slowdown_;
+    }
+    return result;
+  }
+
+  /// The pass beside `other` from its begin to its end.
+  template <class Keep>
+  Walk walk(const std::vector<Item>& items, Keep keep, Beside other) const {
     std::array<Ready, workload::kStreamCount> streams;
     Ready host{MaxPlus::kNever, 0};
     streams[0] = {0, MaxPlus::kNever};
-    PassCost cost;
-    Beside beside;
+    Walk result;
     for (const Item& item : items) {
       Ready& stream = streams[static_cast<size_t>(item.stream)];
       if (item.kind == Item::Kind::kJoin) {
         stream.raise(streams[static_cast<size_t>(item.on)]);
         continue;
       }
-      const Operator& op = workload_.operators[static_cast<size_t>(item.op)];
+      const Operator& op = operator_of(item);
       if (!keep(op)) continue;
-      const cost::Price& price = prices_[static_cast<size_t>(item.op)];
+      const Priced& priced = prices_[static_cast<size_t>(item.op)];
+      const double seconds = priced.price.seconds() * priced.slow[other];
+      result.slows_s += seconds * (priced.slows[other] - 1);
       stream.raise(host);
-      stream.from_t += price.seconds();
-      stream.from_h += price.seconds();
+      stream.from_t += seconds;
+      stream.from_h += seconds;
       const double host_s = table_.host_s(op);
       host.from_t += host_s;
       host.from_h += host_s;
       if (op.name == kCountsToHost) host.raise(streams[0]);
-      add(op, price, item.stream, cost, beside);
     }
-    cost.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
-    if (cost.time.tt <= 0) return cost;
-    const double whole_s = std::max(cost.time.tt, cost.compute_s);
-    const double idle_s = whole_s - cost.compute_s;
-    // Transfers of the block's own beside its kernels fall behind too.
-    cost.slow_data = std::max((beside.data_s + idle_s) / whole_s, beside.side_slow_s / whole_s);
-    cost.slow_transfer = (beside.transfer_s + idle_s) / whole_s;
-    cost.slows_data = 1 + std::min(whole_s, beside.slows_data_s) / whole_s;
-    return cost;
+    result.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
+    return result;
   }
 
- private:
-  /// What the pass would be beside other collectives, summed over its operators.
-  struct Beside {
-    double data_s = 0, transfer_s = 0;  ///< the compute stream's work beside them
-    double side_slow_s = 0;             ///< the side streams' collectives beside them
-    double slows_data_s = 0;            ///< what they fall behind meanwhile
-  };
-
-  void add(const Operator& op, const cost::Price& price, Stream stream, PassCost& cost,
-           Beside& beside) const {
+  void add(const Item& item, PassCost& cost) const {
+    const Operator& op = operator_of(item);
     if (energy_ != nullptr) cost.energy += energy_->energy(op, where(placements_, op));
-    const double seconds = price.seconds();
-    const bool is_collective = op.kind == OperatorKind::kCollective;
-    const LinkDemand own = link_demand(node_, op, where(placements_, op), seconds);
-    const double slow = is_collective ? stretch_beside(own, data_demand_)
-                                      : model_.compute_slowdown(op, collective(GroupKind::kData));
-    const double slows = is_collective ? stretch_beside(data_demand_, own) : collective_slowdown_;
-    beside.slows_data_s += (slows - 1) * seconds;
-    if (stream != Stream::kCompute) {
-      beside.side_slow_s += seconds * slow;
-      return;
-    }
-    cost.compute_s += seconds;
+    if (item.stream != Stream::kCompute) return;
+    const cost::Price& price = prices_[static_cast<size_t>(item.op)].price;
+    cost.compute_s += price.seconds();
     cost.clocked_s += price.clocked_s;
-    const bool exchange = is_collective && op.group == GroupKind::kExpert &&
+    const bool exchange = op.kind == OperatorKind::kCollective && op.group == GroupKind::kExpert &&
                           op.collective == workload::CollectiveKind::kAllToAll;
-    if (exchange) cost.expert_s += seconds;
-    beside.data_s += seconds * slow;
-    beside.transfer_s += seconds * model_.compute_slowdown(op, collective(GroupKind::kPipeline));
-  }
-
-  /// A large reduction of gradients, as data parallelism sends it.
-  LinkDemand data_demand() const {
-    constexpr double kBytes = 160e6;
-    Operator op = collective(GroupKind::kData);
-    op.comm_bytes = kBytes;
-    const plan::GroupPlacement& there = where(placements_, op);
-    return there.size > 1 ? link_demand(node_, op, there, model_.price(op, there).seconds())
-                          : LinkDemand{};
+    if (exchange) cost.expert_s += price.seconds();
   }
 
   static const Operator& collective(GroupKind group) {
@@ -225,8 +259,8 @@ class PassCosts {
   const workload::Workload& workload_;
   cost::CostTable table_;
   double collective_slowdown_ = 1;
-  LinkDemand data_demand_;
-  std::vector<cost::Price> prices_;
+  bool data_leaves_ = false;  ///< data parallelism's collectives leave the domain
+  std::vector<Priced> prices_;
 };
 
 }  // namespace

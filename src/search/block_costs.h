@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "cost/cost.h"
@@ -14,12 +15,13 @@ namespace ergometer::search {
 /// One pass of a block over one micro batch on one rank.
 struct PassCost {
   MaxPlus time;
-  double compute_s = 0;      ///< of it, kernels on the compute stream
-  double clocked_s = 0;      ///< of it, what follows the GPU's clock
-  double expert_s = 0;       ///< of it, exchanges between experts in line
-  double slow_data = 1;      ///< how much longer it takes beside data parallelism's collectives
-  double slows_data = 1;     ///< how much longer those then take
-  double slow_transfer = 1;  ///< the same beside a pipeline transfer
+  double compute_s = 0;   ///< of it, kernels on the compute stream
+  double clocked_s = 0;   ///< of it, what follows the GPU's clock
+  double expert_s = 0;    ///< of it, exchanges between experts in line
+  double slow_data = 1;   ///< how much longer it takes beside data parallelism's collectives
+  double slows_data = 1;  ///< how much longer those then take
+  /// The same beside a pipeline transfer to a neighbour inside the domain, and to one outside.
+  std::array<double, 2> slow_transfer = {1, 1}, slows_transfer = {1, 1};
   physics::Energy energy;
 };
 

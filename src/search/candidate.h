@@ -8,6 +8,7 @@ namespace ergometer::search {
 
 /// What data parallelism shards: Megatron's ZeRO stages, or PyTorch FSDP.
 enum class Sharding : uint8_t { kZero0, kZero1, kZero2, kZero3, kFsdp };
+constexpr size_t kShardings = 5;
 
 /// How ranks, batch and pipeline are divided: what the first loops of a search are over.
 struct Layout {

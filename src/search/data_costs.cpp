@@ -50,6 +50,7 @@ class Reader {
 
   struct Sum {
     double compute_s = 0, data_s = 0;
+    LinkDemand demand;  ///< of the latter, times seconds
     physics::Energy energy;
   };
   const plan::GroupPlacement& where(const workload::Operator& op) const {
@@ -67,6 +68,9 @@ class Reader {
       const workload::Operator& op = operators_.at(it.op);
       const double seconds = model_.price(op, where(op)).seconds();
       (it.stream == Stream::kCompute ? sum.compute_s : sum.data_s) += seconds;
+      const LinkDemand demand = link_demand(job_.cluster.node, op, where(op), seconds);
+      for (size_t link = 0; link < demand.share.size(); ++link)
+        sum.demand.share[link] += seconds * demand.share[link];
       if (energy_ != nullptr) sum.energy += energy_->energy(op, where(op));
     }
     return sum;
@@ -80,6 +84,7 @@ class Reader {
 
   void read_units() {
     if (!plan::reduces_every_micro_batch(job_)) return;
+    double all_s = 0;
     for (size_t chunk = 0; chunk < stage_.chunks.size(); ++chunk) {
       std::vector<DataCosts::Unit>& row = costs_.units.emplace_back();
       for (size_t i = 0; i < stage_.chunks[chunk].blocks.size(); ++i) {
@@ -91,11 +96,15 @@ class Reader {
                        .scatter_s = reduce.data_s,
                        .copy_out_s = wait.compute_s,
                        .copy_in_s = reduce.compute_s});
+        all_s += reduce.data_s;
+        for (size_t link = 0; link < reduce.demand.share.size(); ++link)
+          costs_.unit_demand.share[link] += reduce.demand.share[link];
         costs_.replica_sums_s += last.data_s - reduce.data_s;
         for (const Sum* part : {&gather, &wait, &gather, &wait, &reduce})
           costs_.micro_batch_energy += part->energy;
       }
     }
+    for (double& share : costs_.unit_demand.share) share /= all_s > 0 ? all_s : 1;
   }
 
   void read_buckets() {

@@ -6,6 +6,7 @@
 #include "cost/energy.h"
 #include "plan/stages.h"
 #include "search/block_costs.h"
+#include "search/link_demand.h"
 
 namespace ergometer::search {
 
@@ -24,6 +25,7 @@ struct DataCosts {
   };
   std::vector<std::vector<Bucket>> buckets;  ///< [chunk], as Megatron issues them; if overlapped
   std::vector<std::vector<Unit>> units;      ///< [chunk][block]; empty below ZeRO-2
+  LinkDemand unit_demand;                    ///< of what units scatter, in the mean
   double replica_sums_s = 0;                 ///< hybrid shards: once a step
 
   double begin_s = 0;        ///< before the first forward: gradients set to zero

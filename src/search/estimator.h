@@ -21,9 +21,10 @@ struct Estimate {
   double memory_bytes = 0;  ///< of the stage that needs most, as `plan::memory` says it
 };
 
-/// What no candidate of a pass can go below, whatever its data option.
+/// What no candidate of a pass can go below, whatever else its data option says.
 struct LeastCost {
-  double step_s = 0;    ///< kernels of one stage, and a micro batch's way to it and back
+  /// Kernels of one stage, and a micro batch's way to it and back; or the gradients one scatters.
+  double step_s = 0;
   double energy_j = 0;  ///< of the cluster; 0: nothing is known of its power
 };
 
@@ -53,7 +54,7 @@ class Estimator {
     MaxPlus forward, backward, input_grad, weight_grad;
     double expert_forward_s = 0, expert_backward_s = 0;
     double compute_s = 0, clocked_s = 0;
-    double slow_transfer = 1;
+    double slow_transfer = 1, slows_transfer = 1;
     physics::Energy energy;
   };
   /// Overlapped gradients, by stage kind: what they add to the stage's last backwards, and what is
@@ -78,10 +79,21 @@ class Estimator {
   enum Family : uint8_t { kBucketed, kScattering, kGathering, kFsdpFamily };
   static constexpr int kFamilies = 4;
   static Family family(Sharding sharding);
+  static DataOption option_of(Family family);  ///< any of the family's
   struct FamilyTimes {
     bool ready = false;
+    std::array<bool, kLanes> crowded{};      ///< still to be played on its own
+    std::vector<ChunkCosts> costs;           ///< by chunk kind
+    std::vector<std::vector<Piece>> pieces;  ///< [chunk kind * kLanes + lane], that `costs` shows
+    LinkDemand gradients;
     PipelineEnds ends;
     std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
+  };
+  /// What is gathered and scattered in every micro batch, by chunk kind.
+  struct ChunkUnits {
+    std::vector<std::span<const DataCosts::Unit>> units;
+    std::vector<double> sent_s;
+    std::vector<double> more_forward_s, more_backward_s;  ///< of one stage; else empty
   };
   struct SavedData {
     std::optional<DataOption> option;
@@ -92,6 +104,7 @@ class Estimator {
   struct SavedStates {
     bool ready = false;
     std::vector<double> states, step, buffers;  ///< by stage kind
+    double sent_s = 0;  ///< in a step, gradients of the stage that scatters most
   };
 
   Pass& pass(size_t i, Family family);
@@ -105,11 +118,20 @@ class Estimator {
   void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   const SavedStates& states_of(Sharding sharding);
-  const FamilyTimes& times(Family family);
-  std::vector<TransferCost> transfers_beside() const;
-  void set_chunk_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
-  void set_scattered(size_t lane, const Pass& pass, size_t kind, double units_s,
-                     ChunkCosts& costs) const;
+  const FamilyTimes& times(Family family, size_t lane);
+  void play(const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
+            PipelineEnds& ends);
+  ChunkUnits units_of(Family family);
+  void walk_units(size_t lane, const Pass& pass, Family family, FamilyTimes& times,
+                  ChunkUnits& units);
+  bool is_crowded(const Pass& pass, const ChunkUnits& units) const;
+  void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
+  void set_last_units(size_t lane, const ChunkUnits& units, FamilyTimes& times) const;
+  void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
+  void set_scattered(size_t lane, const Pass& pass, size_t kind,
+                     std::span<const DataCosts::Unit> units, FamilyTimes& times);
+  void hide(size_t lane, const ChunkCosts& costs, double units_s, MaxPlus& forward,
+            MaxPlus& backward, MaxPlus& input_grad, MaxPlus& weight_grad) const;
   void find_transfers();
   double gather_delay_s(const SavedData& data);
   const Reduced& reduced(Pass& pass, const SavedData& data);
@@ -130,6 +152,8 @@ class Estimator {
   const BlockCosts* blocks_ = nullptr;  ///< of the layout without overlap or recomputation
   std::vector<SavedData> data_;
   std::vector<TransferCost> transfers_;
+  PipelineDemands demands_;
+  size_t transfer_link_ = 0;  ///< 1: transfers leave the domain
   physics::Energy transfer_energy_;
   int64_t micro_batches_ = 1;
   double capacity_ = 0;
@@ -139,10 +163,9 @@ class Estimator {
   size_t pass_count_ = 0;
   bool fsdp_filled_ = false;
   double gather_delay_s_ = -1;
-  double scattered_share_ = 0;  ///< of the time, that gradients are scattered
-  std::array<SavedStates, 5> states_;
+  PipelineEnds lane_ends_;
+  std::array<SavedStates, kShardings> states_;
   std::array<FamilyTimes, kFamilies> times_;
-  std::vector<ChunkCosts> chunk_costs_;
 };
 
 }  // namespace ergometer::search

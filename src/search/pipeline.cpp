@@ -163,7 +163,6 @@ struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
   std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
-  Batch left{}, since{};                       ///< gradients still to be scattered, at what time
 };
 
 ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
@@ -171,20 +170,6 @@ ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
     const double t = clocks.t[i], h = clocks.h[i];
     clocks.t[i] = larger(t + cost.tt[i], h + cost.th[i]);
     clocks.h[i] = larger(t + cost.ht[i], h + cost.hh[i]);
-  }
-}
-
-/// The same beside gradients that are being scattered: they take turns as `DataLane` does.
-ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
-  for (size_t i = 0; i < kLanes; ++i) {
-    const double t = clocks.t[i], h = clocks.h[i];
-    const double left = larger(0, clocks.left[i] - larger(0, t - clocks.since[i]));
-    const double end = larger(t + cost.tt[i], h + cost.th[i]);
-    const double together =
-        smaller((end - t) * cost.slow[i], (left + cost.beside[i]) * cost.slows[i]);
-    clocks.h[i] = larger(t + cost.ht[i], h + cost.hh[i]);
-    clocks.t[i] = clocks.since[i] = end + together - together / cost.slow[i];
-    clocks.left[i] = left + cost.sent[i] - together / cost.slows[i];
   }
 }
 
@@ -225,8 +210,7 @@ ERGOMETER_INLINE void receive(double seconds, double slower, double host_s, size
 
 ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
-                                 const TransferCost* next, bool scatters, StageClocks* stages,
-                                 Batch* messages) {
+                                 const TransferCost* next, StageClocks* stages, Batch* messages) {
   for (const Step& step : steps) {
     const auto s = static_cast<size_t>(step.stage);
     StageClocks& clocks = stages[s];
@@ -241,10 +225,7 @@ ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count
         const BatchCost& cost =
             (*costs[s * chunk_count +
                     static_cast<size_t>(step.chunk)])[static_cast<size_t>(step.slot)];
-        if (scatters)
-          run_scattering(cost, clocks);
-        else
-          run(cost, clocks);
+        run(cost, clocks);
         break;
       }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
@@ -291,20 +272,18 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
 }
 
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends) {
+          std::span<const TransferCost> next, std::vector<Batch>& ends) {
   thread_local std::vector<StageClocks> stages;
   thread_local std::vector<Batch> messages;
   const auto count = static_cast<size_t>(script.shape.stages);
   stages.assign(count, StageClocks{});
   messages.resize(static_cast<size_t>(script.messages) + 1);
   play_steps(script.steps, count, static_cast<size_t>(script.shape.chunks), costs.data(),
-             next.data(), scatters, stages.data(), messages.data());
+             next.data(), stages.data(), messages.data());
   ends.resize(count);
   for (size_t s = 0; s < count; ++s) {
     ends[s] = stages[s].t;
     for (const Batch& lane : stages[s].lanes) raise(lane, ends[s]);
-    for (size_t i = 0; i < kLanes; ++i)
-      ends[s][i] = larger(ends[s][i], stages[s].since[i] + stages[s].left[i]);
   }
 }
 

@@ -52,11 +52,20 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape);
 inline constexpr int kLanes = 8;
 using Batch = std::array<double, kLanes>;
 
+/// A part of a slot, and the gradients that are issued behind it.
+struct Piece {
+  double share = 1;   ///< of the slot's time
+  double sent_s = 0;  ///< how long they take
+};
+
 struct BatchCost {
   Batch tt{}, th{}, ht{}, hh{};
-  /// Where gradients are scattered in every micro batch: seconds of them that a slot issues, that
-  /// much of them beside its own kernels, and how much longer either side takes beside the other.
-  Batch sent{}, beside{}, slow{}, slows{};
+  // For `play_sharing`:
+  /// Where gradients are scattered in every micro batch; else empty.
+  std::array<std::span<const Piece>, kLanes> pieces;
+  /// How much longer the slot takes beside them and beside a pipeline transfer, and these beside
+  /// the slot.
+  Batch slow_data{}, slows_data{}, slow_transfer{}, slows_transfer{};
   void set(int lane, const MaxPlus& cost);
 };
 
@@ -71,9 +80,8 @@ struct TransferCost {
 
 /// When every stage of the script has done all its slots. `costs`: [stage * chunks + chunk];
 /// `next`: by stage, the transfer to the following one (of the last stage: to the first).
-/// `scatters`: with the gradients that slots send; they end where the last of them is sent.
 /// `ends`: by stage.
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends);
+          std::span<const TransferCost> next, std::vector<Batch>& ends);
 
 }  // namespace ergometer::search

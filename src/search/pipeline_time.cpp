@@ -26,7 +26,6 @@ void add(const Batch& to, double factor, const Batch& more, const Batch& less, B
 }
 
 void add(double factor, const PipelineEnds& more, const PipelineEnds& less, PipelineEnds& sum) {
-  add(sum.last, factor, more.last, less.last, sum.last);
   for (size_t k = 0; k < sum.by_kind.size(); ++k)
     add(sum.by_kind[k], factor, more.by_kind[k], less.by_kind[k], sum.by_kind[k]);
 }
@@ -46,12 +45,18 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
   return made;
 }
 
+void PipelineTimes::play_script(const PipelineScript& script) {
+  if (sharing_ == nullptr) return play(script, costs_, next_, stage_ends_);
+  stage_ends_.assign(static_cast<size_t>(script.shape.stages), Batch{});
+  play_sharing(script, costs_, next_, demands_, lane_, lane_ends_);
+  for (size_t s = 0; s < lane_ends_.size(); ++s) stage_ends_[s][lane_] = lane_ends_[s];
+}
+
 /// Plays `shape`, whose first and last stage are the division's and whose inner stages are its
 /// second one where there are fewer of them.
 void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                                std::span<const ChunkCosts> chunk_costs,
-                               std::span<const TransferCost> next, bool scatters,
-                               PipelineEnds& ends) {
+                               std::span<const TransferCost> next, PipelineEnds& ends) {
   const auto stages = static_cast<size_t>(shape.stages), all = division.stages.size();
   const auto origin = [&](size_t s) {
     return s + 1 == stages ? all - 1 : stages < all && s > 0 ? 1 : s;
@@ -63,21 +68,27 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
       costs_.push_back(&chunk_costs[static_cast<size_t>(kind)]);
     next_.push_back(next[origin(s)]);
   }
-  play(script(job, shape), costs_, next_, scatters, stage_ends_);
-  ends.last.fill(0);
+  if (sharing_ != nullptr) {
+    demands_.gradients = sharing_->gradients;
+    demands_.transfers.clear();
+    for (size_t s = 0; s < stages; ++s)
+      demands_.transfers.push_back(sharing_->transfers[origin(s)]);
+  }
+  play_script(script(job, shape));
   ends.by_kind.assign(static_cast<size_t>(division.kinds()), Batch{});
   for (size_t s = 0; s < stages; ++s) {
     Batch& of_kind = ends.by_kind[static_cast<size_t>(division.stage_kinds[origin(s)])];
-    for (size_t i = 0; i < of_kind.size(); ++i) {
+    for (size_t i = 0; i < of_kind.size(); ++i)
       of_kind[i] = std::max(of_kind[i], stage_ends_[s][i]);
-      ends.last[i] = std::max(ends.last[i], stage_ends_[s][i]);
-    }
   }
 }
 
 void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const Division& division,
                          std::span<const ChunkCosts> chunk_costs,
-                         std::span<const TransferCost> next, bool scatters, PipelineEnds& ends) {
+                         std::span<const TransferCost> next, const PipelineDemands* sharing,
+                         size_t lane, PipelineEnds& ends) {
+  sharing_ = sharing;
+  lane_ = lane;
   const bool fewer_stages = shape.stages > kShort + 1 && division.alike_inside &&
                             alike_inside(next) && shape.micro_batches >= shape.stages;
   PipelineShape first = shape;
@@ -85,14 +96,14 @@ void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const
   const int64_t unit = group(first);
   const int64_t enough = enough_micro_batches(first);
   const bool fewer_batches = fewer_stages || shape.micro_batches > enough + unit;
-  if (!fewer_batches) return play_short(job, shape, division, chunk_costs, next, scatters, ends);
+  if (!fewer_batches) return play_short(job, shape, division, chunk_costs, next, ends);
   // From a number that a whole number of groups leads from to the job's.
   const int64_t rest = fewer_stages ? 0 : (shape.micro_batches - enough) % unit;
   first.micro_batches = enough + rest;
   PipelineShape second = first;
   second.micro_batches += unit;
-  play_short(job, first, division, chunk_costs, next, scatters, ends);
-  play_short(job, second, division, chunk_costs, next, scatters, short_ends_[0]);
+  play_short(job, first, division, chunk_costs, next, ends);
+  play_short(job, second, division, chunk_costs, next, short_ends_[0]);
   short_ends_[1] = ends;
   double batches = static_cast<double>(shape.micro_batches - first.micro_batches);
   if (fewer_stages) {
@@ -100,7 +111,7 @@ void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const
     PipelineShape longer = first;
     longer.stages += 1;
     longer.micro_batches = longer.chunks > 1 ? 2 * longer.stages : first.micro_batches;
-    play_short(job, longer, division, chunk_costs, next, scatters, short_ends_[2]);
+    play_short(job, longer, division, chunk_costs, next, short_ends_[2]);
     const double extra = static_cast<double>(shape.stages - first.stages);
     add(extra, short_ends_[2], short_ends_[1], ends);
     batches -= extra * static_cast<double>(longer.micro_batches - first.micro_batches);

@@ -6,13 +6,13 @@
 
 #include "search/division.h"
 #include "search/pipeline.h"
+#include "search/shared_pipeline.h"
 
 namespace ergometer::search {
 
 /// When the stages of a pipeline have done all their slots, seconds from the step's start, by lane
 /// of the batch.
 struct PipelineEnds {
-  Batch last{};                ///< the latest of all stages
   std::vector<Batch> by_kind;  ///< [stage kind of the division]: the latest of that kind
 };
 
@@ -27,22 +27,28 @@ struct PipelineEnds {
 /// stages that differ inside are played as they are, but for the micro batches in excess.
 class PipelineTimes {
  public:
-  /// `shape.micro_batches` and `shape.stages`: the job's.
+  /// `shape.micro_batches` and `shape.stages`: the job's. `sharing`: plays `lane`
+  /// alone with what it shares; null: plays all with costs as they are.
   void find(const spec::Job& job, const PipelineShape& shape, const Division& division,
             std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-            bool scatters, PipelineEnds& ends);
+            const PipelineDemands* sharing, size_t lane, PipelineEnds& ends);
 
  private:
   const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
   void play_short(const spec::Job& job, PipelineShape shape, const Division& division,
                   std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-                  bool scatters, PipelineEnds& ends);
+                  PipelineEnds& ends);
+  void play_script(const PipelineScript& script);
 
   std::map<PipelineShape, PipelineScript> scripts_;
   size_t steps_ = 0;  ///< of all scripts kept
   std::vector<const ChunkCosts*> costs_;
   std::vector<TransferCost> next_;
   std::vector<Batch> stage_ends_;
+  const PipelineDemands* sharing_ = nullptr;
+  size_t lane_ = 0;
+  PipelineDemands demands_;
+  std::vector<double> lane_ends_;
   PipelineEnds short_ends_[3];
 };
 

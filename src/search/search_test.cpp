@@ -46,8 +46,9 @@ TEST(Search, EstimatesAreNearTheEngineAndMemoryIsThePlans) {
   }
   EXPECT_GT(memories, 300);
   std::sort(errors.begin(), errors.end());
-  EXPECT_LT(errors[errors.size() / 2], 0.01);
-  EXPECT_LT(errors[errors.size() * 8 / 10], 0.05);
+  EXPECT_LT(errors[errors.size() / 2], 0.004);
+  EXPECT_LT(errors[errors.size() * 85 / 100], 0.02);
+  EXPECT_LT(errors[errors.size() * 9 / 10], 0.03);
 }
 
 /// A small space: any of several models on any of several clusters, with so much given that little

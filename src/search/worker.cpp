@@ -35,14 +35,14 @@ void Worker::visit(const Layout& layout, int64_t number) {
 
 void Worker::visit_pass(size_t pass, const Candidate& candidate,
                         const std::vector<DataOption>& data) {
-  std::array<std::optional<LeastCost>, 2> least;  // FSDP has kernels of its own
+  std::array<std::optional<LeastCost>, kShardings> least;
   for (const DataOption& option : data) {
     Found found{candidate, {}, gpus_, next_++};
     if (!estimator_.fits(pass, option)) continue;
     ++feasible;
     found.candidate.data = option;
     if (options_.prune) {
-      auto& bound = least[option.sharding == Sharding::kFsdp ? 1 : 0];
+      auto& bound = least[static_cast<size_t>(option.sharding)];
       if (!bound) bound = estimator_.least(pass, option.sharding);
       found.estimate = {.step_s = bound->step_s * (1 - kRounding),
                         .energy_j = bound->energy_j * (1 - kRounding),

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "search/block_walk.h"
+#include "search/estimator.h"
+
+// Buckets of gradients and parameters beside the first forwards and the last backwards.
+
+namespace ergometer::search {
+
+/// What gathering parameters bucket by bucket adds to the step. The first micro batch passes all
+/// stages one after the other, and each begins to gather when it arrives; interleaving gathers
+/// whole chunks on all stages at the start, so that only the first stage waits.
+double Estimator::gather_delay_s(const SavedData& data) {
+  if (gather_delay_s_ >= 0) return gather_delay_s_;
+  const Pass& any = passes_.front();
+  const bool aligned = layout_.pp > 1 && layout_.vpp > 1;
+  double delay_s = 0;
+  for (size_t s = 0; s < (aligned ? 1 : division_->stages.size()); ++s) {
+    const auto& buckets = data.by_kind[static_cast<size_t>(division_->stage_kinds[s])].buckets;
+    const std::vector<int>& chunks = division_->chunk_kinds[s];
+    DataLane lane;
+    double alone_s = 0;
+    const auto issue_all = [&](size_t c) {
+      if (c < buckets.size())
+        for (const DataCosts::Bucket& bucket : buckets[c]) lane.issue(bucket.gather_s);
+    };
+    if (aligned) issue_all(0), issue_all(1);
+    for (size_t c = 0; c < chunks.size(); ++c) {
+      const auto kind = static_cast<size_t>(chunks[c]);
+      if (aligned && c > 0) issue_all(c + 1);
+      gather_along(*any.blocks, any.division->chunks[kind], buckets[c], aligned, lane);
+      const double forward_s = any.chunks[kind].forward.tt;
+      const auto more = static_cast<double>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
+      lane.compute(more * forward_s, 1, collective_slowdown_);
+      alone_s += (more + 1) * forward_s;
+    }
+    delay_s += std::max(0.0, lane.now_s() - alone_s);
+  }
+  return gather_delay_s_ = delay_s;
+}
+
+const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& data) {
+  Reduced& found = of_pass.reduced[data.option->sharding == Sharding::kZero0 ? 0 : 1];
+  if (found.ready) return found;
+  found.ready = true;
+  for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
+    const auto stage = static_cast<size_t>(division_->first_stage[kind]);
+    const std::vector<int>& chunks = division_->chunk_kinds[stage];
+    DataLane lane;
+    double alone_s = 0;
+    for (size_t c = chunks.size(); c-- > 0;) {
+      const auto chunk_kind = static_cast<size_t>(chunks[c]);
+      const ChunkPass& alone = of_pass.chunks[chunk_kind];
+      const bool apart = layout_.schedule == spec::Schedule::kZbH1 && layout_.pp > 1;
+      const double backward_s = (apart ? alone.weight_grad : alone.backward).tt;
+      // Between the last backwards of two chunks lie the other micro batches of the group.
+      if (c + 1 < chunks.size()) {
+        const auto between = static_cast<double>(std::min(layout_.pp, micro_batches_) - 1);
+        lane.compute(between * backward_s, 1, collective_slowdown_);
+        alone_s += between * backward_s;
+      }
+      reduce_along(*of_pass.blocks, of_pass.division->chunks[chunk_kind],
+                   data.by_kind[kind].buckets[c], apart, lane);
+      alone_s += backward_s;
+    }
+    found.slow_s.push_back(std::max(0.0, lane.now_s() - alone_s));
+    found.left_s.push_back(lane.left_s());
+  }
+  return found;
+}
+
+}  // namespace ergometer::search

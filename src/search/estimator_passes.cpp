@@ -1,0 +1,138 @@
+#include <algorithm>
+
+#include "search/block_walk.h"
+#include "search/estimator.h"
+
+// What a recomputation costs a chunk and keeps of a stage.
+
+namespace ergometer::search {
+
+void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations) {
+  overlap_ = overlap;
+  pass_count_ = recomputations.size();
+  passes_.resize(std::max(passes_.size(), pass_count_));
+  for (size_t i = 0; i < pass_count_; ++i) {
+    passes_[i].candidate = {layout_, recomputations[i], overlap, {}};
+    fill_pass(passes_[i]);
+  }
+  fsdp_filled_ = false;
+  gather_delay_s_ = -1;
+  for (SavedStates& states : states_) states.ready = false;
+  for (FamilyTimes& times : times_) times.ready = false;
+}
+
+/// FSDP runs other kernels and keeps other tensors, so it has passes of its own.
+Estimator::Pass& Estimator::pass(size_t i, Family of_family) {
+  if (of_family != kFsdpFamily) return passes_[i];
+  if (!fsdp_filled_) {
+    fsdp_filled_ = true;
+    fsdp_passes_.resize(std::max(fsdp_passes_.size(), pass_count_));
+    for (size_t k = 0; k < pass_count_; ++k) {
+      fsdp_passes_[k].candidate = passes_[k].candidate;
+      fsdp_passes_[k].candidate.data = {Sharding::kFsdp, true, true};
+      fill_pass(fsdp_passes_[k]);
+    }
+  }
+  return fsdp_passes_[i];
+}
+
+Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& chunk) const {
+  const std::vector<BlockCost>& blocks = pass.blocks->blocks;
+  ChunkPass sum;
+  double beside_s = 0, slows_s = 0;
+  const auto add = [&](const PassCost& cost, double times) {
+    sum.compute_s += times * cost.compute_s;
+    sum.clocked_s += times * cost.clocked_s;
+    sum.energy += times * cost.energy;
+    beside_s += times * cost.compute_s * cost.slow_transfer[transfer_link_];
+    slows_s += times * cost.compute_s * cost.slows_transfer[transfer_link_];
+  };
+  const auto same_run = [&](size_t a, size_t b) { return chunk.blocks[a] == chunk.blocks[b]; };
+  for (size_t i = 0; i < chunk.blocks.size();) {
+    size_t end = i + 1;
+    while (end < chunk.blocks.size() && same_run(i, end)) ++end;
+    const BlockCost& block = blocks[static_cast<size_t>(chunk.blocks[i])];
+    const auto count = static_cast<double>(end - i);
+    sum.forward = then(sum.forward, repeat(block.forward.time, static_cast<long>(end - i)));
+    sum.expert_forward_s += count * block.forward.expert_s;
+    add(block.forward, count);
+    i = end;
+  }
+  int run_block = -1, run_recomputed = 0;
+  long run_length = 0;
+  const auto finish_run = [&] {
+    if (run_length == 0) return;
+    const BlockCost& block = blocks[static_cast<size_t>(run_block)];
+    const auto count = static_cast<double>(run_length);
+    MaxPlus whole = block.backward.time, input = block.input_grad.time;
+    if (run_recomputed != 0) {
+      whole = then(block.recompute.time, whole);
+      input = then(block.recompute.time, input);
+      add(block.recompute, count);
+      sum.expert_backward_s += count * block.recompute.expert_s;
+    }
+    sum.backward = then(sum.backward, repeat(whole, run_length));
+    sum.input_grad = then(sum.input_grad, repeat(input, run_length));
+    sum.weight_grad = then(sum.weight_grad, repeat(block.weight_grad.time, run_length));
+    sum.expert_backward_s += count * block.backward.expert_s;
+    add(block.backward, count);
+    run_length = 0;
+  };
+  backwards(*pass.blocks, chunk, [&](size_t i, bool recomputed) {
+    if (run_length > 0 && (chunk.blocks[i] != run_block || recomputed != (run_recomputed != 0)))
+      finish_run();
+    run_block = chunk.blocks[i];
+    run_recomputed = recomputed ? 1 : 0;
+    ++run_length;
+  });
+  finish_run();
+  sum.slow_transfer = sum.compute_s > 0 ? beside_s / sum.compute_s : 1;
+  sum.slows_transfer = sum.compute_s > 0 ? slows_s / sum.compute_s : 1;
+  return sum;
+}
+
+void Estimator::fill_pass(Pass& pass) {
+  pass.blocks = &parts_.blocks(pass.candidate, ranks_of(pass.candidate.data.sharding));
+  pass.division = &parts_.division(pass.candidate, pass.blocks->workload);
+  pass.reduced = {};
+  pass.chunks.clear();
+  for (const plan::Chunk& chunk : pass.division->chunks)
+    pass.chunks.push_back(chunk_pass(pass, chunk));
+  fill_activations(pass);
+  pass.micro_batch_energy = transfer_energy_;
+  pass.least_s = pass.clocked_s = 0;
+  double way_s = 0;  // of a micro batch to the stage and back
+  const auto batches = static_cast<double>(micro_batches_);
+  const double stage_share = 1 / static_cast<double>(layout_.pp);
+  for (size_t stage = 0; stage < pass.division->stages.size(); ++stage) {
+    double busy_s = 0, clocked_s = 0, first_chunk_s = 0;
+    const std::vector<int>& kinds = pass.division->chunk_kinds[stage];
+    for (const int& kind : kinds) {
+      const ChunkPass& chunk = pass.chunks[static_cast<size_t>(kind)];
+      const double hidden_s =
+          overlap_.expert ? chunk.expert_forward_s + chunk.expert_backward_s : 0;
+      busy_s += batches * (chunk.compute_s - hidden_s);
+      if (&kind == kinds.data()) first_chunk_s = chunk.compute_s - hidden_s;
+      clocked_s += batches * chunk.clocked_s;
+      pass.micro_batch_energy += stage_share * chunk.energy;
+    }
+    pass.least_s = std::max(pass.least_s, way_s + busy_s);
+    // ZB-H1 may put off a micro batch's weight gradients.
+    if (layout_.schedule != spec::Schedule::kZbH1) way_s += first_chunk_s;
+    pass.clocked_s = std::max(pass.clocked_s, clocked_s);
+  }
+}
+
+void Estimator::fill_activations(Pass& pass) {
+  const spec::Job& job = job_of(pass.candidate);
+  std::vector<plan::ChunkMemory> chunks;
+  for (const plan::Chunk& chunk : pass.division->chunks)
+    chunks.push_back(plan::chunk_memory(job, pass.blocks->workload, chunk));
+  pass.activations.clear();
+  // Of stages that are alike the first holds most micro batches.
+  for (const int64_t stage : pass.division->first_stage)
+    pass.activations.push_back(activation_peak(
+        holdings_.of(job, stage), pass.division->chunk_kinds[static_cast<size_t>(stage)], chunks));
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,290 @@
+#include <algorithm>
+
+#include "search/block_walk.h"
+#include "search/estimator.h"
+#include "workload/graphs.h"
+
+// When a pipeline's slots are done, for all data options of a family.
+
+namespace ergometer::search {
+namespace {
+
+/// A chunk's gradients are scattered block by block; of long chunks in so many parts.
+constexpr size_t kMostPieces = 8;
+/// Of a slot's time: so little beside it hides nearly wholly. Playing these pipelines event by
+/// event too brings one job in 170 more within 2 % of the engine.
+constexpr double kQuiet = 0.15;
+
+}  // namespace
+
+DataOption Estimator::option_of(Family family) {
+  switch (family) {
+    case kBucketed: return {};
+    case kScattering: return {Sharding::kZero2, false, false};
+    case kGathering: return {Sharding::kZero3, false, false};
+    case kFsdpFamily: return {Sharding::kFsdp, true, true};
+  }
+  return {};
+}
+
+/// Lanes with little beside their slots are played together, the others one by one and only when
+/// asked for.
+const Estimator::FamilyTimes& Estimator::times(Family family, size_t lane) {
+  FamilyTimes& times = times_[family];
+  if (!times.ready) {
+    times.ready = true;
+    times.costs.resize(division_->chunks.size());
+    times.pieces.resize(division_->chunks.size() * kLanes);
+    times.gradients = {};
+    bool any_quiet = false;
+    for (size_t i = 0; i < pass_count_; ++i) {
+      set_costs(i, pass(i, family), family, times);
+      any_quiet |= !times.crowded[i];
+    }
+    if (layout_.pp > 1 && any_quiet) play(times, nullptr, 0, times.ends);
+  }
+  if (!times.crowded[lane]) return times;
+  times.crowded[lane] = false;
+  demands_.gradients = times.gradients;
+  play(times, &demands_, lane, lane_ends_);
+  times.ends.by_kind.resize(lane_ends_.by_kind.size());
+  for (size_t kind = 0; kind < lane_ends_.by_kind.size(); ++kind)
+    times.ends.by_kind[kind][lane] = lane_ends_.by_kind[kind][lane];
+  return times;
+}
+
+void Estimator::play(const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
+                     PipelineEnds& ends) {
+  const PipelineShape shape{.stages = layout_.pp,
+                            .chunks = layout_.vpp,
+                            .micro_batches = micro_batches_,
+                            .schedule = layout_.schedule,
+                            .overlap = overlap_.pipeline,
+                            .sync = job_.training.batch_p2p_sync && !overlap_.pipeline};
+  pipelines_.find(job_, shape, *division_, times.costs, transfers_, sharing, lane, ends);
+}
+
+/// The units of every chunk kind, and how long all of them take; empty where there are none.
+Estimator::ChunkUnits Estimator::units_of(Family family) {
+  ChunkUnits found;
+  found.units.resize(division_->chunks.size());
+  found.sent_s.resize(division_->chunks.size());
+  if (family == kBucketed) return found;
+  const SavedData& data = data_of(option_of(family));
+  for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
+    const auto stage = static_cast<size_t>(division_->first_stage[kind]);
+    for (size_t c = 0; c < data.by_kind[kind].units.size(); ++c) {
+      const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage][c]);
+      found.units[chunk] = data.by_kind[kind].units[c];
+      found.sent_s[chunk] = 0;
+      for (const DataCosts::Unit& unit : found.units[chunk])
+        found.sent_s[chunk] += 2 * unit.gather_s + unit.scatter_s;
+    }
+  }
+  return found;
+}
+
+/// One stage whose parameters are gathered and gradients scattered block by block: what they add to
+/// a chunk's slots, and what is left behind the last one.
+void Estimator::walk_units(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times,
+                           ChunkUnits& found) {
+  const DataCosts& data = data_of(option_of(family)).by_kind.front();
+  found.more_forward_s.assign(found.units.size(), 0);
+  found.more_backward_s.assign(found.units.size(), 0);
+  const std::vector<int>& chunks = division_->chunk_kinds.front();
+  DataLane busy;
+  double left_s[2] = {};
+  // The second micro batch finds the lane as all later ones do.
+  for (double& left : left_s) {
+    const bool forwards = &left == left_s || layout_.schedule != spec::Schedule::kGpipe;
+    for (size_t c = 0; forwards && c < chunks.size(); ++c) {
+      const auto chunk = static_cast<size_t>(chunks[c]);
+      const double begin_s = busy.now_s();
+      forward_along(*of_pass.blocks, of_pass.division->chunks[chunk], data.units[c], busy);
+      found.more_forward_s[chunk] =
+          std::max(0.0, busy.now_s() - begin_s - of_pass.chunks[chunk].forward.tt);
+    }
+    for (size_t c = chunks.size(); c-- > 0;) {
+      const auto chunk = static_cast<size_t>(chunks[c]);
+      const double begin_s = busy.now_s();
+      backward_along(*of_pass.blocks, of_pass.division->chunks[chunk], data.units[c], busy);
+      found.more_backward_s[chunk] =
+          std::max(0.0, busy.now_s() - begin_s - of_pass.chunks[chunk].backward.tt);
+    }
+    left = busy.left_s();
+  }
+  // What a micro batch cannot send beside its kernels waits behind the last one.
+  times.left_s[lane][0] =
+      left_s[1] + data.replica_sums_s +
+      static_cast<double>(std::max<int64_t>(0, micro_batches_ - 2)) * (left_s[1] - left_s[0]);
+}
+
+/// Whether what runs beside the slots of a pipeline is more than hides there.
+bool Estimator::is_crowded(const Pass& of_pass, const ChunkUnits& units) const {
+  const double transfers_s = overlap_.pipeline ? 4 * transfers_.front().send_s : 0;
+  for (size_t kind = 0; kind < of_pass.chunks.size(); ++kind) {
+    const ChunkPass& chunk = of_pass.chunks[kind];
+    if (transfers_s + units.sent_s[kind] > kQuiet * (chunk.forward.tt + chunk.backward.tt))
+      return true;
+  }
+  return false;
+}
+
+/// What every slot of a lane costs.
+void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times) {
+  times.left_s[lane].assign(static_cast<size_t>(division_->kinds()), 0);
+  ChunkUnits units = units_of(family);
+  const bool pipelined = layout_.pp > 1;
+  times.crowded[lane] = pipelined && is_crowded(of_pass, units);
+  if (pipelined && family == kScattering)
+    times.gradients = data_of(option_of(family)).by_kind.front().unit_demand;
+  if (!pipelined && family != kBucketed) walk_units(lane, of_pass, family, times, units);
+  for (size_t kind = 0; kind < of_pass.chunks.size(); ++kind) {
+    const ChunkPass& chunk = of_pass.chunks[kind];
+    ChunkCosts& costs = times.costs[kind];
+    if (pipelined) set_beside(lane, of_pass, kind, costs);
+    MaxPlus forward = chunk.forward, backward = chunk.backward;
+    MaxPlus input_grad = chunk.input_grad, weight_grad = chunk.weight_grad;
+    if (!units.more_forward_s.empty()) {
+      forward = lengthened(forward, units.more_forward_s[kind]);
+      backward = lengthened(backward, units.more_backward_s[kind]);
+    }
+    if (times.crowded[lane]) {
+      if (family == kScattering) set_scattered(lane, of_pass, kind, units.units[kind], times);
+    } else if (pipelined) {
+      hide(lane, costs, units.sent_s[kind], forward, backward, input_grad, weight_grad);
+    }
+    MaxPlus paired_forward = forward, paired_backward = backward;
+    if (overlap_.expert) pair_up(chunk, units.sent_s[kind], paired_forward, paired_backward);
+    const auto set = [&](Slot slot, const MaxPlus& cost) {
+      costs[static_cast<size_t>(slot)].set(static_cast<int>(lane), cost);
+    };
+    set(Slot::kForward, forward);
+    set(Slot::kBackward, backward);
+    set(Slot::kInputGrad, input_grad);
+    set(Slot::kWeightGrad, weight_grad);
+    set(Slot::kPairedForward, paired_forward);
+    set(Slot::kPairedBackward, paired_backward);
+    if (pipelined) continue;
+    // One stage: the step is a plain row of slots.
+    MaxPlus step = repeat(then(paired_backward, paired_forward), micro_batches_ - 1);
+    step = then(then(forward, step), backward);
+    double t = 0, h = 0;
+    step.apply(t, h);
+    times.ends.by_kind.resize(1);
+    times.ends.by_kind[0][lane] = t;
+  }
+  if (!times.crowded[lane] && pipelined && family == kScattering)
+    set_last_units(lane, units, times);
+}
+
+/// Where slots hide what is scattered, the last block's gradients are left behind them.
+void Estimator::set_last_units(size_t lane, const ChunkUnits& units, FamilyTimes& times) const {
+  for (size_t kind = 0; kind < times.left_s[lane].size(); ++kind) {
+    const auto stage = static_cast<size_t>(division_->first_stage[kind]);
+    const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage].front());
+    times.left_s[lane][kind] = units.units[chunk].front().scatter_s;
+  }
+}
+
+/// Slots that hide all that runs beside them: each is longer by what it loses meanwhile.
+void Estimator::hide(size_t lane, const ChunkCosts& costs, double units_s, MaxPlus& forward,
+                     MaxPlus& backward, MaxPlus& input_grad, MaxPlus& weight_grad) const {
+  const auto lost_s = [&](double alone_s, double slows, double slow) {
+    return alone_s * slows * (1 - 1 / slow);
+  };
+  const BatchCost& cost = costs[static_cast<size_t>(Slot::kBackward)];
+  if (overlap_.pipeline) {
+    // For each slot one message in and one out.
+    const double more_s =
+        lost_s(2 * transfers_.front().send_s, cost.slows_transfer[lane], cost.slow_transfer[lane]);
+    for (MaxPlus* slot : {&forward, &backward, &input_grad}) *slot = lengthened(*slot, more_s);
+  }
+  const double more_s = lost_s(units_s, cost.slows_data[lane], cost.slow_data[lane]);
+  backward = lengthened(backward, more_s);
+  weight_grad = lengthened(weight_grad, more_s);
+}
+
+/// What slots do to the collectives beside them, and those to the slots.
+void Estimator::set_beside(size_t lane, const Pass& of_pass, size_t kind, ChunkCosts& costs) const {
+  double alone_s[2] = {}, slow_s[2] = {}, slows_s[2] = {};
+  for (const int block : of_pass.division->chunks[kind].blocks) {
+    const BlockCost& cost = of_pass.blocks->blocks[static_cast<size_t>(block)];
+    const PassCost* passes[2] = {&cost.forward, &cost.backward};
+    for (int i = 0; i < 2; ++i) {
+      alone_s[i] += passes[i]->time.tt;
+      slow_s[i] += passes[i]->time.tt * passes[i]->slow_data;
+      slows_s[i] += passes[i]->time.tt * passes[i]->slows_data;
+    }
+  }
+  const ChunkPass& chunk = of_pass.chunks[kind];
+  for (size_t slot = 0; slot < kSlots; ++slot) {
+    const auto which = static_cast<Slot>(slot);
+    const int i = which == Slot::kForward || which == Slot::kPairedForward ? 0 : 1;
+    BatchCost& cost = costs[slot];
+    cost.pieces[lane] = {};
+    cost.slow_data[lane] = alone_s[i] > 0 ? slow_s[i] / alone_s[i] : 1;
+    cost.slows_data[lane] = alone_s[i] > 0 ? slows_s[i] / alone_s[i] : 1;
+    cost.slow_transfer[lane] = overlap_.pipeline ? chunk.slow_transfer : 1;
+    cost.slows_transfer[lane] = overlap_.pipeline ? chunk.slows_transfer : 1;
+  }
+}
+
+/// What a chunk's backward scatters while a pipeline is played.
+void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind,
+                              std::span<const DataCosts::Unit> units, FamilyTimes& times) {
+  const plan::Chunk& chunk = of_pass.division->chunks[kind];
+  const bool apart = layout_.schedule == spec::Schedule::kZbH1;
+  ChunkCosts& costs = times.costs[kind];
+  std::vector<Piece>& pieces = times.pieces[kind * kLanes + lane];
+  pieces.clear();
+  double all_s = 0;
+  Piece piece{.share = 0};
+  backwards(*of_pass.blocks, chunk, [&](size_t i, bool recomputed) {
+    const BlockCost& cost = of_pass.blocks->blocks[static_cast<size_t>(chunk.blocks[i])];
+    const double block_s = apart
+                               ? cost.weight_grad.time.tt
+                               : cost.backward.time.tt + (recomputed ? cost.recompute.time.tt : 0);
+    all_s += block_s;
+    piece.share += block_s;
+    piece.sent_s += units[i].scatter_s;
+    // What the last two blocks send is what most often shows.
+    if (i > 1 && i % (chunk.blocks.size() / kMostPieces + 1) != 0) return;
+    pieces.push_back(piece);
+    piece = {.share = 0};
+  });
+  for (Piece& each : pieces) each.share /= std::max(all_s, 1e-12);
+  for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward, Slot::kWeightGrad})
+    costs[static_cast<size_t>(slot)].pieces[lane] = pieces;
+  if (apart)
+    for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
+      costs[static_cast<size_t>(slot)].pieces[lane] = {};
+}
+
+/// Two slots that run beside each other take as long as their kernels or their transfers between
+/// experts, whichever is more; what they gain is taken off both.
+void Estimator::pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward,
+                        MaxPlus& backward) const {
+  const double share = workload::captures_everything(job_.training)
+                           ? 1
+                           : job_.software.parameters.value_or("overlap.expert_share", 1);
+  const double sent_s = share * (chunk.expert_forward_s + chunk.expert_backward_s);
+  const double alone_s = forward.tt + backward.tt;
+  DataLane lane;
+  const double mark = lane.issue(sent_s);
+  lane.compute(alone_s - sent_s, chunk.slow_transfer, collective_slowdown_);
+  lane.wait(mark);
+  // Where sharded parameters take the same links, the two kinds of transfers take turns on them.
+  const auto leaves = [&](workload::GroupKind group) {
+    return ranks_->placements[static_cast<size_t>(group)].nodes > 1;
+  };
+  const bool same_links =
+      leaves(workload::GroupKind::kExpert) == leaves(workload::GroupKind::kData);
+  const double paired_s = std::max(lane.now_s(), same_links && units_s > 0 ? sent_s + units_s : 0);
+  const double gain_s = alone_s - paired_s;
+  const double forward_share = alone_s > 0 ? forward.tt / alone_s : 0;
+  forward = lengthened(forward, -gain_s * forward_share);
+  backward = lengthened(backward, -gain_s * (1 - forward_share));
+}
+
+}  // namespace ergometer::search
