@@ -34,13 +34,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep my-study.yaml --list\n"
      "  ergometer sweep my-study.yaml --out my-study.run --shard 1/4\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
-     "STUDY", 1, 1, sweep_flags, run_sweep},
+     "STUDY", 1, 1, sweep_flags, run_sweep, false, true},
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
      "search MODEL --cluster CLUSTER --gpus N --gbs B [options]",
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16\n"
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n",
-     "MODEL", 1, 1, search_flags, run_search},
+     "MODEL", 1, 1, search_flags, run_search, false, true},
     {"compare", "Say why one job is faster than another: every cause with what it is worth",
      "compare A B... [--with SETTING=VALUE] [options]",
      "  ergometer compare a.yaml b.yaml\n"
