@@ -19,6 +19,7 @@ from collections import defaultdict
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRUTH = ROOT / "tests/validation/truth"
 WORST = 10
+WITHIN = 3  # per cent that a chosen layout may lose, validation::kSeriesLossPct
 # What others report, by the words that a row's source holds, from their own papers and documents.
 PUBLISHED = [
     ("vTrain, multi-node", ["vTrain", "multi-node"],
@@ -35,11 +36,13 @@ COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#e
 OTHERS = "#999999"
 
 
-def validate(ergometer, name):
-    run = subprocess.run([ergometer, "validate", TRUTH / name, "--json", "--quiet"], capture_output=True, text=True)
+def validate(ergometer, name, of="rows"):
+    """The rows, or with of="series" the jobs that were measured with several layouts."""
+    series = ["--series"] if of == "series" else []
+    run = subprocess.run([ergometer, "validate", TRUTH / name, "--json", "--quiet", *series], capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(run.stderr.strip() or f"accuracy.py: {ergometer} ended with status {run.returncode}")
-    return json.loads(run.stdout)["rows"]
+    return json.loads(run.stdout)[of]
 
 
 def read_by_id(path):
@@ -274,6 +277,32 @@ def power_section(rows):
             markdown(["job", "size", "what, W", "rows", "measured", "predicted", "error"], lines, right=(3, 4, 5, 6)))
 
 
+def series_line(name, series):
+    right = sum(it["loss_pct"] <= WITHIN for it in series)
+    loss, blind, order = (sum(it[key] for it in series) / len(series) for key in ("loss_pct", "blind_loss_pct", "order"))
+    return [name, len(series), f"{right} ({percent(100 * right / len(series))})", percent(loss), percent(blind), f"{order:+.2f}"]
+
+
+def choice_section(ergometer, notes):
+    runs, bulk = validate(ergometer, "training_runs.csv", "series"), validate(ergometer, "training_runs_bulk.csv", "series")
+    sources = defaultdict(list)
+    for it in bulk:
+        sources[it["source"]].append(it)
+    lines = [series_line(name, series) for name, series in [("published tables and logs", runs), *sorted(sources.items())]]
+    text = CHOICE + markdown(["runs", "series", f"right, within {WITHIN} %", "mean loss", "blindly", "order"], lines,
+                             right=range(1, 6))
+    text += "### Where the choice is wrong\n\nEvery series of the published tables and logs, and those of the sweeps by their reason:\n\n"
+    missed = defaultdict(list)
+    for it in runs + bulk:
+        if it["loss_pct"] > WITHIN:
+            reason = notes.get("series " + it["chosen"]) or notes.get("series of " + it["source"])
+            missed[reason["reason"] if reason else "not yet found"].append(it)
+    lines = [[parts[0]["name"] if len(parts) == 1 else f"{len(parts)} series, like {parts[0]['name']}",
+              parts[0]["chosen"], parts[0]["layouts"][0]["id"],
+              percent(sum(it["loss_pct"] for it in parts) / len(parts)), reason] for reason, parts in missed.items()]
+    return text + markdown(["series", "chosen", "best", "mean loss", "reason"], lines, right=(3,))
+
+
 def interval_line(rows, folds):
     """How many measured step times lie in the interval, put around the cross-validated prediction."""
     scored = [row for row in rows if row["error_pct"] is not None and row["id"] in folds]
@@ -312,6 +341,14 @@ def parameter_section(calibration):
         text += "".join(NEEDED[line[0]] + "\n\n" for line in lines if line[0] in NEEDED)
     return text
 
+
+CHOICE = """How good is a layout chosen by prediction? `ergometer validate FILE.csv --series` finds the jobs (same source, model, GPU,
+number of GPUs, batch, sequence length, precision, software) that were measured with several layouts, and chooses the
+one predicted fastest of those predicted to fit. *Loss*: how much longer it took, measured, than the fastest measured one;
+*blindly*: mean loss of all layouts; *order*: Kendall's tau between measured and predicted times, 1 for the same order.
+Predictions are the fitted ones: cross-validated ones of one series come from several catalogs and cannot be compared.
+
+"""
 
 INTRODUCTION = """# Accuracy
 
@@ -365,6 +402,7 @@ def main():
     text += markdown(["rows", "number", "published mean error", "Ergometer, fitted", "Ergometer, cross-validated"], lines,
                      right=(1, 3, 4))
 
+    text += "## Choosing a layout\n\n" + choice_section(options.ergometer, notes)
     text += "## Parameters\n\n" + parameter_section(calibration)
     text += "## Memory\n\n" + memory_section(runs + bulk)
     text += "## Power\n\n" + power_section(validate(options.ergometer, "power_thermal.csv"))

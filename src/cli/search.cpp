@@ -146,9 +146,9 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
     return input_error(
         fmt::format("--top: '{}' is not a number from 1 to {}", arguments.value("top"), kMostTop));
   options.top = static_cast<size_t>(*top);
-  ERGOMETER_ASSIGN(options.max_power_w, positive(arguments, "max-power-w", "600"));
-  ERGOMETER_ASSIGN(options.max_gpu_c, positive(arguments, "max-gpu-c", "80"));
-  ERGOMETER_ASSIGN(options.max_step_s, positive(arguments, "max-step-time", "12.5"));
+  ERGOMETER_ASSIGN(options.limits.most[0], positive(arguments, "max-step-time", "12.5"));
+  ERGOMETER_ASSIGN(options.limits.most[1], positive(arguments, "max-power-w", "600"));
+  ERGOMETER_ASSIGN(options.limits.most[2], positive(arguments, "max-gpu-c", "80"));
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   ERGOMETER_TRY(read_shard(arguments.value("shard"), options));
   return options;

@@ -17,6 +17,7 @@
 #include "validation/predict.h"
 #include "validation/score.h"
 #include "validation/score_output.h"
+#include "validation/series.h"
 
 namespace ergometer::cli {
 namespace {
@@ -146,6 +147,14 @@ std::vector<Flag> validate_flags() {
        "output",
        "write how many runs of which kind there are, in the form of catalog/tables/evidence.csv",
        {}},
+      {"series",
+       "",
+       Takes::kSwitch,
+       "",
+       "output",
+       "instead of errors, jobs measured with several layouts: which one the prediction chooses, "
+       "and what that costs",
+       {}},
       {"microbench",
        "",
        Takes::kValue,
@@ -181,6 +190,12 @@ base::Result<int> run_validate(const Arguments& arguments, const Console& consol
     ERGOMETER_TRY(
         base::write_file_atomically(arguments.value("evidence"),
                                     engine::evidence_csv(validation::evidence(runs, predictions))));
+  if (arguments.has("series")) {
+    const validation::SeriesReport series = validation::find_series(runs, predictions);
+    console.answer(arguments.has("json") ? validation::series_json(series, runs)
+                                         : validation::series_text(series, runs));
+    return 0;
+  }
   const validation::Score score = validation::score(runs, predictions, by);
   console.answer(arguments.has("json") ? validation::to_json(score, predictions, output)
                                        : validation::to_text(score, predictions, output));

@@ -192,20 +192,25 @@ void Estimator::fill_pass(Pass& pass) {
     pass.chunks.push_back(chunk_pass(pass, chunk));
   fill_activations(pass);
   pass.micro_batch_energy = transfer_energy_;
-  pass.busiest_s = pass.clocked_s = 0;
+  pass.least_s = pass.clocked_s = 0;
+  double way_s = 0;  // of a micro batch to the stage and back
   const auto batches = static_cast<double>(micro_batches_);
   const double stage_share = 1 / static_cast<double>(layout_.pp);
   for (size_t stage = 0; stage < pass.division->stages.size(); ++stage) {
-    double busy_s = 0, clocked_s = 0;
-    for (const int kind : pass.division->chunk_kinds[stage]) {
+    double busy_s = 0, clocked_s = 0, first_chunk_s = 0;
+    const std::vector<int>& kinds = pass.division->chunk_kinds[stage];
+    for (const int& kind : kinds) {
       const ChunkPass& chunk = pass.chunks[static_cast<size_t>(kind)];
       const double hidden_s =
           overlap_.expert ? chunk.expert_forward_s + chunk.expert_backward_s : 0;
       busy_s += batches * (chunk.compute_s - hidden_s);
+      if (&kind == kinds.data()) first_chunk_s = chunk.compute_s - hidden_s;
       clocked_s += batches * chunk.clocked_s;
       pass.micro_batch_energy += stage_share * chunk.energy;
     }
-    pass.busiest_s = std::max(pass.busiest_s, busy_s);
+    pass.least_s = std::max(pass.least_s, way_s + busy_s);
+    // ZB-H1 may put off a micro batch's weight gradients.
+    if (layout_.schedule != spec::Schedule::kZbH1) way_s += first_chunk_s;
     pass.clocked_s = std::max(pass.clocked_s, clocked_s);
   }
 }
@@ -538,8 +543,11 @@ const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& dat
   return found;
 }
 
-double Estimator::least_step_s(size_t i, const DataOption& data) const {
-  return data.sharding == Sharding::kFsdp ? 0 : passes_[i].busiest_s;
+LeastCost Estimator::least(size_t i, Sharding sharding) {
+  const Pass& of_pass = pass(i, family(sharding));
+  const auto& power = power_[static_cast<size_t>(layout_.base)];
+  const physics::Energy work = static_cast<double>(micro_batches_) * of_pass.micro_batch_energy;
+  return {of_pass.least_s, power ? power->least_energy_j(work, of_pass.least_s) : 0};
 }
 
 /// FSDP runs other kernels and keeps other tensors, so it has passes of its own.

@@ -21,6 +21,12 @@ struct Estimate {
   double memory_bytes = 0;  ///< of the stage that needs most, as `plan::memory` says it
 };
 
+/// What no candidate of a pass can go below, whatever its data option.
+struct LeastCost {
+  double step_s = 0;    ///< kernels of one stage, and a micro batch's way to it and back
+  double energy_j = 0;  ///< of the cluster; 0: nothing is known of its power
+};
+
 /// Estimates candidates of one layout after the other. See docs/models/search.md for the formulas.
 ///
 ///   estimator.set_layout(layout);
@@ -36,8 +42,7 @@ class Estimator {
 
   double memory_bytes(size_t pass, const DataOption& data);
   bool fits(size_t pass, const DataOption& data);
-  /// Time that no candidate of this pass can go below, from its kernels alone.
-  double least_step_s(size_t pass, const DataOption& data) const;
+  LeastCost least(size_t pass, Sharding sharding);
   Estimate estimate(size_t pass, const DataOption& data);
   /// All in one: for a single candidate.
   base::Result<Estimate> estimate(const Candidate& candidate);
@@ -66,7 +71,7 @@ class Estimator {
     std::vector<double> activations;     ///< peak by stage kind
     physics::Energy micro_batch_energy;  ///< mean over stages
     double clocked_s = 0;                ///< in a step, of the stage that has most
-    double busiest_s = 0;                ///< kernels in a step, of the stage that has most
+    double least_s = 0;                  ///< kernels in a step, and the way to their stage
     std::array<Reduced, 2> reduced;      ///< ZeRO 0 and 1
   };
   /// What a whole family of data options shares: kBucketed is ZeRO 0 and 1.

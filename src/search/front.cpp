@@ -37,11 +37,15 @@ void Best::offer(const Found& found) {
   while (found_.size() > most_ && value_of(objective_, found_.back()) > most) found_.pop_back();
 }
 
-bool Front::beats(const std::vector<double>& values) const {
+bool Front::beats(const Found& least) const {
   return std::any_of(values_.begin(), values_.end(), [&](const std::vector<double>& other) {
-    for (size_t i = 0; i < values.size(); ++i)
-      if (other[i] > values[i]) return false;
-    return true;
+    bool better = false;
+    for (size_t i = 0; i < objectives_.size(); ++i) {
+      const double value = value_of(objectives_[i], least);
+      if (other[i] > value) return false;
+      better |= other[i] < value;
+    }
+    return better;
   });
 }
 

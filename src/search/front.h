@@ -46,9 +46,9 @@ class Front {
  public:
   explicit Front(std::vector<Objective> objectives) : objectives_(std::move(objectives)) {}
   void offer(const Found& found);
-  /// Whether something at least as good in every objective is there for values no better than
-  /// these.
-  bool beats(const std::vector<double>& values) const;
+  /// Whether nothing that is at best as good as `least` can belong here: something there is at
+  /// least as good in every objective and better in one.
+  bool beats(const Found& least) const;
   const std::vector<Found>& found() const { return found_; }
   bool empty() const { return objectives_.empty(); }
 

@@ -64,6 +64,7 @@ std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
     }
     estimate.points_.push_back(point);
   }
+  estimate.find_bound();
   return estimate;
 }
 

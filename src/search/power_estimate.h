@@ -27,10 +27,19 @@ class PowerEstimate {
   /// `clocked_share`: of the step, what follows the clock.
   Result of(const physics::Energy& work, double step_s, double clocked_share) const;
 
+  /// What `energy_j` of no step can go below whose GPUs do at least `work` in at least `step_s`
+  /// (energy_bound.cpp).
+  double least_energy_j(const physics::Energy& work, double step_s) const;
+
  private:
   struct Point {
     double gpu_w = 0, mean_c = 0, max_c = 0, fans_w = 0;
   };
+  /// What `least_energy_j` is made of.
+  struct Least {
+    double clock_hz = 0, without_load_w = 0, capped_w = 0, fans_w = 0;
+  };
+  void find_bound();
   Point at_power(double gpu_w) const;
   double clock(const physics::ClockLimits& limits, const physics::Load& load, double die_c,
                const physics::Response& response) const;
@@ -40,6 +49,7 @@ class PowerEstimate {
   physics::ClockLimits limits_;
   double gpus_per_node_ = 8, nodes_ = 1;
   std::vector<Point> points_;  ///< settled nodes whose GPUs all draw the same, by rising power
+  Least least_;
 };
 
 }  // namespace ergometer::search

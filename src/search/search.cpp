@@ -1,113 +1,38 @@
 #include "search/search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <mutex>
 
 #include "base/parallel.h"
-#include "engine/prepared.h"
-#include "engine/simulate.h"
+#include "engine/powered.h"
+#include "search/play.h"
+#include "search/worker.h"
 
 namespace ergometer::search {
 namespace {
 
-/// Estimates this close to the best ones are played too: nine in ten are within it
-/// (docs/models/search.md).
-constexpr double kMargin = 0.02;
-/// Candidates that are played at most, for each one asked for.
-constexpr size_t kPlayedForEach = 4;
 constexpr size_t kLayoutsAtATime = 8;
-constexpr int64_t kOptionsOfALayout = int64_t{1} << 32;
 
-bool needs_power(const SearchOptions& options) {
-  return options.max_power_w > 0 || options.max_gpu_c > 0 ||
-         (options.objective != Objective::kTime && options.objective != Objective::kCost &&
-          options.objective != Objective::kMemory);
+bool is_of_power(Objective objective) {
+  return objective == Objective::kEnergy || objective == Objective::kEnergyDelay ||
+         objective == Objective::kTokensPerJoule;
 }
 
-bool within_limits(const SearchOptions& options, double step_s, double gpu_w, double gpu_c) {
-  return (options.max_step_s <= 0 || step_s <= options.max_step_s) &&
-         (options.max_power_w <= 0 || gpu_w <= options.max_power_w) &&
-         (options.max_gpu_c <= 0 || gpu_c <= options.max_gpu_c);
+/// An error: the answer needs watts that the catalog does not know.
+base::Result<void> check_power(const Space& space, const SearchOptions& options) {
+  const bool front = std::any_of(options.pareto.begin(), options.pareto.end(), is_of_power);
+  if (!front && !options.needs_power()) return {};
+  for (const Space::Base& base : space.bases())
+    if (base.megatron.conditions.constant_clocks || !engine::has_power_data(base.megatron))
+      return base::input_error(fmt::format(
+          "search: {} of {}: the catalog does not know enough of its power and cooling for "
+          "objectives and limits of energy, power and temperature",
+          base.megatron.cluster.node.gpu.name, base.megatron.cluster.name));
+  return {};
 }
-
-/// What one thread found.
-class Worker {
- public:
-  Worker(const Space& space, const SearchOptions& options)
-      : space_(space),
-        options_(options),
-        legal_(space),
-        estimator_(space),
-        best(options.objective, options.top, kMargin, kPlayedForEach * options.top),
-        front(options.pareto) {}
-
-  void visit(const Layout& layout, int64_t number) {
-    const Options choices = space_.options(layout, legal_);
-    candidates += choices.candidates();
-    if (choices.candidates() == 0) return;
-    if (const auto priced = estimator_.set_layout(layout); !priced) {
-      unpriced = priced.error().message;
-      return;
-    }
-    gpus_ = space_.base_of(layout).megatron.gpus;
-    next_ = number * kOptionsOfALayout;
-    for (const Overlap& overlap : choices.overlaps)
-      for (size_t first = 0; first < choices.recomputations.size(); first += kLanes)
-        visit_passes(
-            overlap,
-            std::span(choices.recomputations)
-                .subspan(first, std::min<size_t>(kLanes, choices.recomputations.size() - first)),
-            choices.data, layout);
-  }
-
- private:
-  const Space& space_;
-  const SearchOptions& options_;
-  LegalityCheck legal_;
-  Estimator estimator_;
-  int64_t gpus_ = 0, next_ = 0;
-
- public:
-  Best best;
-  Front front;
-  int64_t candidates = 0, feasible = 0, estimated = 0;
-  std::string unpriced;
-
- private:
-  void visit_passes(const Overlap& overlap, std::span<const Recomputation> recomputations,
-                    const std::vector<DataOption>& data, const Layout& layout) {
-    estimator_.set_passes(overlap, recomputations);
-    for (size_t i = 0; i < recomputations.size(); ++i)
-      for (const DataOption& option : data) {
-        const int64_t number = next_++;
-        if (!estimator_.fits(i, option)) continue;
-        ++feasible;
-        if (options_.prune && hopeless(i, option)) continue;
-        ++estimated;
-        Found found{{layout, recomputations[i], overlap, option},
-                    estimator_.estimate(i, option),
-                    gpus_,
-                    number};
-        const Estimate& e = found.estimate;
-        if (needs_power(options_) && e.energy_j <= 0) continue;
-        if (!within_limits(options_, e.step_s, e.gpu_w, e.max_gpu_c)) continue;
-        best.offer(found);
-        if (!front.empty()) front.offer(found);
-      }
-  }
-
-  /// Its kernels alone take longer than what is known to do better. Energy has no such bound here.
-  bool hopeless(size_t i, const DataOption& option) const {
-    const double least_s = estimator_.least_step_s(i, option);
-    if (options_.max_step_s > 0 && least_s > options_.max_step_s) return true;
-    if (!front.empty()) return false;
-    const double gpus = static_cast<double>(gpus_);
-    if (options_.objective == Objective::kTime) return least_s > best.threshold();
-    if (options_.objective == Objective::kCost) return least_s * gpus > best.threshold();
-    return false;
-  }
-};
 
 /// Processor time of the calling thread: what others run on the machine does not count.
 double processor_s() {
@@ -119,8 +44,7 @@ double processor_s() {
 
 /// Estimates of all layouts, `threads` at a time.
 void estimate_all(const Space& space, const SearchOptions& options,
-                  const std::vector<Layout>& layouts, SearchResult& result, Best& best,
-                  Front& front) {
+                  const std::vector<Layout>& layouts, SearchResult& result, Kept& kept) {
   std::atomic<size_t> next = 0, done = 0;
   std::mutex mutex;
   const auto work = [&](size_t) {
@@ -140,69 +64,34 @@ void estimate_all(const Space& space, const SearchOptions& options,
     result.estimated += worker.estimated;
     result.estimate_s += processor_s() - start_s;
     if (result.unpriced.empty()) result.unpriced = worker.unpriced;
-    for (const Found& found : worker.best.found()) best.offer(found);
-    for (const Found& found : worker.front.found()) front.offer(found);
+    kept.merge(worker.kept);
   };
   const size_t threads = std::max<size_t>(1, options.threads);
   base::parallel_for(threads, threads, work);
   result.complete = done == layouts.size();
 }
 
-double played_value(const SearchOptions& options, const Played& played) {
-  Found as_played = played.found;
-  as_played.estimate.step_s = played.run.performance.step_time_s;
-  if (played.run.has_power) as_played.estimate.energy_j = played.run.power.energy_j_per_step;
-  as_played.estimate.memory_bytes = played.run.memory.peak_bytes;
-  return value_of(options.objective, as_played);
-}
-
-void sort_by_value(const SearchOptions& options, std::vector<Played>& played) {
-  std::sort(played.begin(), played.end(), [&](const Played& a, const Played& b) {
-    const double x = played_value(options, a), y = played_value(options, b);
-    return x != y ? x < y : a.found.number < b.found.number;
-  });
-}
-
-/// Times of all candidates by the engine; the best of them with everything else.
-void play(const Space& space, const SearchOptions& options, const std::vector<Found>& found,
-          SearchResult& result) {
-  std::vector<std::optional<Played>> timed(found.size());
-  base::parallel_for(found.size(), options.threads, [&](size_t i) {
-    Played played{found[i], space.job(found[i].candidate), {}};
-    if (needs_power(options)) {
-      auto run = engine::simulate(played.job, {});
-      if (!run) return;
-      played.run = std::move(*run);
-    } else {
-      auto estimate = engine::estimate(played.job);
-      if (!estimate) return;
-      played.run.performance = estimate->performance;
-      played.run.memory = estimate->memory;
-    }
-    timed[i] = std::move(played);
-  });
-  for (auto& played : timed)
-    if (played) result.best.push_back(std::move(*played));
-  sort_by_value(options, result.best);
-  if (result.best.size() > options.top && !needs_power(options)) result.best.resize(options.top);
-  base::parallel_for(result.best.size(), options.threads, [&](size_t i) {
-    Played& played = result.best[i];
-    if (played.run.has_power) return;
-    if (auto run = engine::simulate(played.job, {})) played.run = std::move(*run);
-  });
-  std::erase_if(result.best, [&](const Played& played) {
-    const run::Run& run = played.run;
-    return !run.memory.fits || !within_limits(options, run.performance.step_time_s,
-                                              run.has_power ? run.power.mean_w_per_gpu : 0,
-                                              run.has_power ? run.thermal.max_gpu_c : 0);
-  });
-  sort_by_value(options, result.best);
-  if (result.best.size() > options.top) result.best.resize(options.top);
-}
-
 }  // namespace
 
+bool Limits::any() const {
+  return std::any_of(most.begin(), most.end(), [](double limit) { return limit > 0; });
+}
+
+bool Limits::allow(double step_s, double gpu_w, double gpu_c) const {
+  const std::array<double, kLimits> values = {step_s, gpu_w, gpu_c};
+  for (size_t i = 0; i < kLimits; ++i)
+    if (most[i] > 0 && values[i] > most[i]) return false;
+  return true;
+}
+
+std::array<double, kLimits> Limits::of(const run::Run& run) {
+  return {run.performance.step_time_s, run.power.mean_w_per_gpu, run.thermal.max_gpu_c};
+}
+
+bool SearchOptions::needs_power() const { return limits.any() || is_of_power(objective); }
+
 base::Result<SearchResult> search(const Space& space, const SearchOptions& options) {
+  ERGOMETER_TRY(check_power(space, options));
   std::vector<Layout> layouts;
   int64_t number = 0;
   space.for_each_layout([&](const Layout& layout) {
@@ -210,15 +99,14 @@ base::Result<SearchResult> search(const Space& space, const SearchOptions& optio
   });
   SearchResult result;
   result.layouts = static_cast<int64_t>(layouts.size());
-  Best best(options.objective, options.top, kMargin, kPlayedForEach * options.top);
-  Front front(options.pareto);
-  estimate_all(space, options, layouts, result, best, front);
+  Kept kept(options);
+  estimate_all(space, options, layouts, result, kept);
   if (result.candidates > 0 && result.feasible == 0 && !result.unpriced.empty())
     return base::input_error(result.unpriced);
-  if (options.play) play(space, options, best.found(), result);
+  if (options.play) play(space, options, kept, result);
   if (!options.play)
-    for (const Found& found : best.found()) result.best.push_back({found, {}, {}});
-  result.front = front.found();
+    for (const Found& found : kept.to_play()) result.best.push_back({found, {}, {}});
+  result.front = kept.front();
   std::sort(result.front.begin(), result.front.end(), [&](const Found& a, const Found& b) {
     const Objective first = options.pareto.empty() ? Objective::kTime : options.pareto.front();
     const double x = value_of(first, a), y = value_of(first, b);

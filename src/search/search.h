@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -14,17 +15,32 @@
 
 namespace ergometer::search {
 
+/// What a candidate may have most of, by the engine: seconds of a step, watts of a GPU in the mean,
+/// degrees Celsius of the hottest GPU. 0: no limit.
+constexpr size_t kLimits = 3;
+struct Limits {
+  std::array<double, kLimits> most{};
+
+  bool any() const;
+  bool allow(double step_s, double gpu_w, double gpu_c) const;
+  /// What is limited, of a run.
+  static std::array<double, kLimits> of(const run::Run& run);
+};
+
 struct SearchOptions {
   Objective objective = Objective::kTime;
   size_t top = 10;
-  double max_power_w = 0, max_gpu_c = 0, max_step_s = 0;  ///< 0: no limit; of a GPU's mean power
-  std::vector<Objective> pareto;                          ///< empty: no front
+  Limits limits;
+  std::vector<Objective> pareto;  ///< empty: no front
   size_t threads = 1;
   int64_t shard = 0, shards = 1;  ///< this run's part of the layouts
   bool prune = true;              ///< leave out what cannot be among the best
   bool play = true;               ///< the best ones on the engine; else estimates are the answer
   const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
   std::function<void(size_t done, size_t all)> progress;  ///< layouts; from any thread
+
+  /// Whether the answer depends on watts, joules or degrees.
+  bool needs_power() const;
 };
 
 /// A candidate that the engine played.
@@ -32,6 +48,12 @@ struct Played {
   Found found;
   spec::Job job;
   run::Run run;
+};
+
+/// One of the limits: whether something better were to be had without it.
+struct LimitAnswer {
+  size_t limit = 0;               ///< index into `Limits::most`
+  std::optional<Played> without;  ///< the better one; none: this limit does not bind by itself
 };
 
 struct SearchResult {
@@ -43,7 +65,8 @@ struct SearchResult {
   bool complete = true;
   std::vector<Played> best;  ///< by the engine's numbers, best first
   std::vector<Found> front;  ///< by the estimates
-  std::string unpriced;      ///< why some layouts could not be priced; empty: none
+  std::vector<LimitAnswer> limits;
+  std::string unpriced;  ///< why some layouts could not be priced; empty: none
 };
 
 /// Goes through the whole space with closed-form estimates, then plays the best ones, and those

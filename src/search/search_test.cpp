@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "engine/prepared.h"
+#include "engine/simulate.h"
 #include "plan/memory.h"
 #include "search/random_candidates.h"
 #include "search/test_space.h"
@@ -47,19 +50,46 @@ TEST(Search, EstimatesAreNearTheEngineAndMemoryIsThePlans) {
   EXPECT_LT(errors[errors.size() * 8 / 10], 0.05);
 }
 
-/// Small spaces of different kinds.
-Space small_space(Draws& draws) {
-  constexpr std::array kModels = {"llama3-8b", "gpt3-6.7b", "deepseek-16b"};
-  constexpr std::array kGpus = {"4", "8"};
-  constexpr std::array kBatches = {"8", "16"};
-  return test::space_of({{"model", draws.pick(kModels)},
-                         {"cluster", "hgx-h100"},
-                         {"gpus", draws.pick(kGpus)},
-                         {"gbs", draws.pick(kBatches)},
+/// A small space: any of several models on any of several clusters, with so much given that little
+/// is left open.
+std::optional<Space> small_space(Draws& draws) {
+  constexpr std::array kModels = {"llama3-8b", "gpt3-6.7b", "deepseek-16b", "gpt3-13b"};
+  constexpr std::array kClusters = {"hgx-h100", "hgx-b200", "mi300x", "selene"};
+  SpaceOptions options;
+  options.gpus = draws.pick(
+      std::array{std::vector<int64_t>{4}, std::vector<int64_t>{8}, std::vector<int64_t>{4, 8}});
+  if (draws.pick(std::array{0, 0, 1}) == 1) options.lock_clocks_mhz = {1200};
+  test::Values values = {{"model", draws.pick(kModels)},
+                         {"cluster", draws.pick(kClusters)},
+                         {"gbs", draws.pick(std::array{"8", "16"})},
                          {"seq_length", draws.pick(std::array{"1024", "2048"})},
-                         {"recompute", draws.pick(std::array{"none", "full"})},
-                         {"schedule", "1f1b"},
-                         {"tp", draws.pick(std::array{"1", "2"})}});
+                         {"gpus", "8"},
+                         {"cp", "1"}};
+  using Given = std::array<std::pair<const char*, const char*>, 2>;
+  constexpr std::array<Given, 5> kGiven = {{{{{"tp", "2"}, {"mbs", "1"}}},
+                                            {{{"pp", "2"}, {"mbs", "2"}}},
+                                            {{{"pp", "4"}, {"vpp", "1"}}},
+                                            {{{"tp", "4"}, {"pp", "1"}}},
+                                            {{{"mbs", "1"}, {"vpp", "1"}}}}};
+  for (const auto& [name, value] : draws.pick(kGiven)) values.emplace_back(name, value);
+  values.emplace_back("sp", draws.pick(std::array{"true", "false"}));
+  if (std::string_view(values.front().second) == "deepseek-16b") values.emplace_back("ep", "2");
+  values.emplace_back("recompute", draws.pick(std::array{"none", "none", "full"}));
+  values.emplace_back("schedule", draws.pick(std::array{"1f1b", "1f1b", "zb-h1", "gpipe"}));
+  constexpr std::array kAlsoGiven = {std::pair{"zero", "1"}, std::pair{"zero", "2"},
+                                     std::pair{"fsdp", "true"},
+                                     std::pair{"overlap_grad_reduce", "true"}};
+  const auto& [also, so] = draws.pick(kAlsoGiven);
+  values.emplace_back(also, so);
+  auto space = Space::make(test::settings_of(values), options);
+  if (!space) return {};
+  return *std::move(space);
+}
+
+std::vector<int64_t> numbers(const std::vector<Found>& found) {
+  std::vector<int64_t> all;
+  for (const Found& one : found) all.push_back(one.number);
+  return all;
 }
 
 std::vector<int64_t> numbers(const SearchResult& result) {
@@ -68,30 +98,151 @@ std::vector<int64_t> numbers(const SearchResult& result) {
   return found;
 }
 
+constexpr std::array kAllObjectives = {Objective::kTime,           Objective::kEnergy,
+                                       Objective::kEnergyDelay,    Objective::kCost,
+                                       Objective::kTokensPerJoule, Objective::kMemory};
+
+/// Any objective, any limits, any front.
+SearchOptions any_question(Draws& draws) {
+  SearchOptions options;
+  options.objective = draws.pick(kAllObjectives);
+  options.top = draws.pick(std::array<size_t, 3>{1, 2, 5});
+  options.play = false;
+  const int limit = draws.pick(std::array{0, 0, 0, 1, 2, 3});
+  if (limit > 0)
+    options.limits.most[static_cast<size_t>(limit) - 1] =
+        std::array{draws.pick(std::array{0.5, 1.0, 2.0}), draws.pick(std::array{300.0, 500.0}),
+                   draws.pick(std::array{55.0, 70.0})}[static_cast<size_t>(limit) - 1];
+  const int objectives = draws.pick(std::array{0, 0, 2, 3});
+  for (int i = 0; i < objectives; ++i) options.pareto.push_back(draws.pick(kAllObjectives));
+  return options;
+}
+
 TEST(Search, LeavingOutTheHopelessChangesNothing) {
   Draws draws(5);
-  int64_t left_out = 0;
-  for (int round = 0; round < 60; ++round) {
-    const Space space = small_space(draws);
-    SearchOptions options;
-    options.top = 2;
-    options.play = false;
-    options.objective = round % 2 == 0 ? Objective::kTime : Objective::kCost;
-    const auto pruned = search(space, options);
+  std::map<Objective, int64_t> left_out;
+  int64_t left_out_of_fronts = 0;
+  for (int spaces = 0; spaces < 1000;) {
+    const auto space = small_space(draws);
+    if (!space) continue;
+    ++spaces;
+    SearchOptions options = any_question(draws);
+    const auto pruned = search(*space, options);
     options.prune = false;
-    const auto whole = search(space, options);
-    ASSERT_TRUE(pruned && whole);
-    EXPECT_EQ(numbers(*pruned), numbers(*whole));
+    const auto whole = search(*space, options);
+    ASSERT_EQ(pruned.has_value(), whole.has_value());
+    if (!pruned) continue;
+    ASSERT_EQ(numbers(*pruned), numbers(*whole)) << spaces;
+    ASSERT_EQ(numbers(pruned->front), numbers(whole->front)) << spaces;
     EXPECT_EQ(pruned->feasible, whole->feasible);
     EXPECT_EQ(pruned->candidates, whole->candidates);
-    left_out += whole->estimated - pruned->estimated;
+    const int64_t less = whole->estimated - pruned->estimated;
+    (options.pareto.empty() ? left_out[options.objective] : left_out_of_fronts) += less;
   }
-  EXPECT_GT(left_out, 0);
+  for (const Objective objective : kAllObjectives) EXPECT_GT(left_out[objective], 0);
+  EXPECT_GT(left_out_of_fronts, 0);
+}
+
+/// What no bound may pass: the estimate of every candidate of some spaces.
+TEST(Search, BoundsAreBelowEveryEstimate) {
+  Draws draws(21);
+  int64_t compared = 0;
+  double time_shares = 0, energy_shares = 0;
+  for (int round = 0; round < 60; ++round) {
+    const auto space = small_space(draws);
+    if (!space) continue;
+    LegalityCheck legal(*space);
+    Estimator estimator(*space);
+    for (const Layout& layout : all_layouts(*space)) {
+      const Options options = space->options(layout, legal);
+      if (options.candidates() == 0 || !estimator.set_layout(layout)) continue;
+      for (const Overlap& overlap : options.overlaps)
+        for (const Recomputation& recomputation : options.recomputations) {
+          estimator.set_passes(overlap, std::span(&recomputation, 1));
+          for (const DataOption& data : options.data) {
+            const LeastCost least = estimator.least(0, data.sharding);
+            const Estimate estimate = estimator.estimate(0, data);
+            ASSERT_LE(least.step_s, estimate.step_s * (1 + 1e-9));
+            ASSERT_LE(least.energy_j, estimate.energy_j * (1 + 1e-9));
+            time_shares += least.step_s / estimate.step_s;
+            energy_shares += least.energy_j / estimate.energy_j;
+            ++compared;
+          }
+        }
+    }
+  }
+  // Near enough to be of use.
+  ASSERT_GT(compared, 1000);
+  EXPECT_GT(time_shares / static_cast<double>(compared), 0.6);
+  EXPECT_GT(energy_shares / static_cast<double>(compared), 0.5);
+}
+
+/// Every candidate that fits, on the engine with physics.
+double best_of_all(const Space& space, const SearchOptions& options) {
+  LegalityCheck legal(space);
+  double best = INFINITY;
+  for (const Layout& layout : all_layouts(space)) {
+    const Options choices = space.options(layout, legal);
+    for (const Overlap& overlap : choices.overlaps)
+      for (const Recomputation& recomputation : choices.recomputations)
+        for (const DataOption& data : choices.data) {
+          const Candidate candidate{layout, recomputation, overlap, data};
+          const auto run = engine::simulate(space.job(candidate), {});
+          if (!run || !run->memory.fits) continue;
+          const auto [step_s, gpu_w, gpu_c] = Limits::of(*run);
+          if (!options.limits.allow(step_s, gpu_w, gpu_c)) continue;
+          const Estimate played{step_s, run->power.energy_j_per_step, gpu_w, gpu_c,
+                                run->memory.peak_bytes};
+          const int64_t gpus = space.base_of(layout).megatron.gpus;
+          best = std::min(best, value_of(options.objective, {candidate, played, gpus, 0}));
+        }
+  }
+  return best;
+}
+
+/// A search plays a few of its candidates. That the best of all is among them is proven by playing
+/// all.
+TEST(Search, TheFirstIsTheBestOfAllThatTheEngineCanPlay) {
+  Draws draws(9);
+  int spaces = 0;
+  while (spaces < 24) {
+    const auto space = small_space(draws);
+    SearchOptions options = any_question(draws);
+    if (!space || options.objective == Objective::kMemory) continue;
+    options.play = true;
+    options.pareto.clear();
+    const auto found = search(*space, options);
+    if (!found || found->feasible == 0 || found->feasible > 120) continue;
+    ++spaces;
+    const double best = best_of_all(*space, options);
+    if (found->best.empty()) {
+      EXPECT_EQ(best, INFINITY);
+      continue;
+    }
+    const Played& first = found->best.front();
+    const auto [step_s, gpu_w, gpu_c] = Limits::of(first.run);
+    Found as_played = first.found;
+    as_played.estimate = {step_s, first.run.power.energy_j_per_step, gpu_w, gpu_c, 0};
+    EXPECT_EQ(value_of(options.objective, as_played), best) << spaces;
+  }
+}
+
+/// One of one node's GPUs.
+Space tiny_space(Draws& draws) {
+  constexpr std::array kModels = {"llama3-8b", "gpt3-6.7b", "deepseek-16b"};
+  return test::space_of({{"model", draws.pick(kModels)},
+                         {"cluster", "hgx-h100"},
+                         {"gpus", draws.pick(std::array{"4", "8"})},
+                         {"gbs", draws.pick(std::array{"8", "16"})},
+                         {"seq_length", draws.pick(std::array{"1024", "2048"})},
+                         {"recompute", draws.pick(std::array{"none", "full"})},
+                         {"schedule", "1f1b"},
+                         {"tp", draws.pick(std::array{"1", "2"})}});
 }
 
 TEST(Search, ThreadsChangeNothing) {
   Draws draws(6);
-  const Space space = small_space(draws);
+  const Space space = tiny_space(draws);
   SearchOptions options;
   options.top = 3;
   options.pareto = {Objective::kTime, Objective::kMemory};
@@ -109,7 +260,7 @@ TEST(Search, ThreadsChangeNothing) {
 
 TEST(Search, ShardsAreThePartsOfTheWhole) {
   Draws draws(8);
-  const Space space = small_space(draws);
+  const Space space = tiny_space(draws);
   SearchOptions options;
   options.top = 1;
   const auto whole = search(space, options);

@@ -1,0 +1,86 @@
+#include "search/kept.h"
+
+#include <algorithm>
+
+namespace ergometer::search {
+namespace {
+
+/// Candidates that are kept at most, for each one asked for.
+constexpr size_t kPlayedForEach = 4, kLimitedForEach = 16;
+constexpr size_t kPlayedAtLeast = 16;
+/// How far estimates of time, power and temperature may be from the engine's where a limit is near.
+constexpr double kBand = 0.1;
+
+Limits scaled(const Limits& limits, double factor) {
+  Limits result = limits;
+  for (double& limit : result.most) limit *= factor;
+  return result;
+}
+
+}  // namespace
+
+Kept::Kept(const SearchOptions& options)
+    : objective_(options.objective),
+      needs_power_(options.needs_power()),
+      limits_(options.limits),
+      front_(options.pareto) {
+  const auto pool = [&](size_t most, double margin, size_t in_all, const Limits& limits) {
+    pools_.push_back({Best(objective_, most, margin, in_all), limits});
+  };
+  const size_t top = options.top, limit = std::max(kPlayedForEach * top, kPlayedAtLeast);
+  if (!limits_.any()) {
+    pool(top, kMargin, limit, {});
+    return;
+  }
+  pool(kLimitedForEach * top, 0, kLimitedForEach * top, scaled(limits_, 1 + kBand));
+  pool(top, kMargin, limit, scaled(limits_, 1 - kBand));
+  for (size_t i = 0; i < kLimits; ++i) {
+    Limits others = limits_;
+    others.most[i] = 0;
+    pool(1, 0, 1, others);
+  }
+}
+
+void Kept::offer(const Found& found) {
+  const Estimate& e = found.estimate;
+  if (needs_power_ && e.energy_j <= 0) return;
+  for (Pool& pool : pools_)
+    if (pool.limits.allow(e.step_s, e.gpu_w, e.max_gpu_c)) pool.best.offer(found);
+  if (!front_.empty() && limits_.allow(e.step_s, e.gpu_w, e.max_gpu_c)) front_.offer(found);
+}
+
+bool Kept::hopeless(const Found& least) const {
+  const double value = value_of(objective_, least);
+  const auto too_slow = [&](const Limits& limits) {
+    return !limits.allow(least.estimate.step_s, 0, 0);
+  };
+  for (const Pool& pool : pools_)
+    if (!too_slow(pool.limits) && value <= pool.best.threshold()) return false;
+  return front_.empty() || too_slow(limits_) || front_.beats(least);
+}
+
+void Kept::merge(const Kept& other) {
+  for (size_t i = 0; i < pools_.size(); ++i)
+    for (const Found& found : other.pools_[i].best.found()) pools_[i].best.offer(found);
+  for (const Found& found : other.front_.found()) front_.offer(found);
+}
+
+std::vector<Found> Kept::to_play() const {
+  std::vector<Found> all;
+  for (const Pool& pool : pools_)
+    all.insert(all.end(), pool.best.found().begin(), pool.best.found().end());
+  const auto same = [](const Found& a, const Found& b) { return a.number == b.number; };
+  std::sort(all.begin(), all.end(), [&](const Found& a, const Found& b) {
+    const double x = value_of(objective_, a), y = value_of(objective_, b);
+    return x != y ? x < y : a.number < b.number;
+  });
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
+  return all;
+}
+
+const Found* Kept::without(size_t limit) const {
+  const std::vector<Found>& found = pools_[pools_.size() - kLimits + limit].best.found();
+  return found.empty() ? nullptr : &found.front();
+}
+
+}  // namespace ergometer::search

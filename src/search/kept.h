@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "search/search.h"
+
+namespace ergometer::search {
+
+/// Of estimates: nine in ten are this close to the engine (docs/models/search.md).
+constexpr double kMargin = 0.02;
+
+/// What a search keeps of the candidates that it has estimated: those that the engine is to play,
+/// and the front. Every thread has one; what all keep together does not depend on who saw what.
+///
+/// Limits are decided by the engine. So that an estimate's error costs no winner, candidates are
+/// kept whose estimates are a little above a limit; so that there is one in any case, those that
+/// are surely below all; and for each limit the best without it, which says whether it binds.
+class Kept {
+ public:
+  explicit Kept(const SearchOptions& options);
+
+  void offer(const Found& found);
+  /// Whether no candidate would be kept whose estimate is at best `least`.
+  bool hopeless(const Found& least) const;
+  void merge(const Kept& other);
+
+  /// To be played, in the order of their estimates.
+  std::vector<Found> to_play() const;
+  /// The best without each of `SearchOptions::limits`, where there is one.
+  const Found* without(size_t limit) const;
+  const std::vector<Found>& front() const { return front_.found(); }
+
+ private:
+  struct Pool {
+    Best best;
+    Limits limits;
+  };
+  Objective objective_;
+  bool needs_power_;
+  Limits limits_;
+  std::vector<Pool> pools_;  ///< to play; with limits, the sure ones; then without each limit
+  Front front_;
+};
+
+}  // namespace ergometer::search

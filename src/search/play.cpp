@@ -1,0 +1,139 @@
+#include "search/play.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/parallel.h"
+#include "engine/prepared.h"
+#include "engine/simulate.h"
+
+namespace ergometer::search {
+namespace {
+
+class Player {
+ public:
+  Player(const Space& space, const SearchOptions& options) : space_(space), options_(options) {}
+
+  void play_best(const std::vector<Found>& found, std::vector<Played>& best) const;
+  void play_limited(const std::vector<Found>& found, std::vector<Played>& best) const;
+  std::vector<LimitAnswer> limits(const Kept& kept, const std::vector<Played>& best) const;
+
+ private:
+  std::vector<Played> play_all(std::span<const Found> found, bool with_physics) const;
+  double value(const Played& played) const;
+  bool within_limits(const Played& played) const;
+  void sort(std::vector<Played>& played) const;
+  void keep_top(std::vector<Played>& best) const;
+
+  const Space& space_;
+  const SearchOptions& options_;
+};
+
+/// Those that the engine can play and that fit.
+std::vector<Played> Player::play_all(std::span<const Found> found, bool with_physics) const {
+  std::vector<std::optional<Played>> played(found.size());
+  base::parallel_for(found.size(), options_.threads, [&](size_t i) {
+    Played next{found[i], space_.job(found[i].candidate), {}};
+    if (with_physics) {
+      auto run = engine::simulate(next.job, {});
+      if (!run) return;
+      next.run = std::move(*run);
+    } else {
+      auto estimate = engine::estimate(next.job);
+      if (!estimate) return;
+      next.run.performance = estimate->performance;
+      next.run.memory = estimate->memory;
+    }
+    if (next.run.memory.fits) played[i] = std::move(next);
+  });
+  std::vector<Played> all;
+  for (auto& one : played)
+    if (one) all.push_back(std::move(*one));
+  return all;
+}
+
+double Player::value(const Played& played) const {
+  Found as_played = played.found;
+  as_played.estimate.step_s = played.run.performance.step_time_s;
+  if (played.run.has_power) as_played.estimate.energy_j = played.run.power.energy_j_per_step;
+  as_played.estimate.memory_bytes = played.run.memory.peak_bytes;
+  return value_of(options_.objective, as_played);
+}
+
+bool Player::within_limits(const Played& played) const {
+  const auto [step_s, gpu_w, gpu_c] = Limits::of(played.run);
+  return options_.limits.allow(step_s, gpu_w, gpu_c);
+}
+
+void Player::sort(std::vector<Played>& played) const {
+  std::sort(played.begin(), played.end(), [&](const Played& a, const Played& b) {
+    const double x = value(a), y = value(b);
+    return x != y ? x < y : a.found.number < b.found.number;
+  });
+}
+
+void Player::keep_top(std::vector<Played>& best) const {
+  sort(best);
+  if (best.size() > options_.top) best.resize(options_.top);
+}
+
+/// Without limits. Where power is not asked for, times of all candidates first, and physics for the
+/// best of them: at nominal conditions it moves all alike.
+void Player::play_best(const std::vector<Found>& found, std::vector<Played>& best) const {
+  best = play_all(found, options_.needs_power());
+  keep_top(best);
+  if (options_.needs_power()) return;
+  std::vector<Found> first;
+  for (const Played& played : best) first.push_back(played.found);
+  best = play_all(first, true);
+  sort(best);
+}
+
+/// In the order of their estimates, until enough of those played are within the limits and what is
+/// left is estimated to be worse.
+void Player::play_limited(const std::vector<Found>& found, std::vector<Played>& best) const {
+  const size_t together = 2 * options_.top;
+  for (size_t from = 0; from < found.size(); from += together) {
+    if (best.size() >= options_.top) {
+      keep_top(best);
+      double worst = 0;
+      for (const Played& played : best)
+        worst = std::max(worst, value_of(options_.objective, played.found));
+      if (value_of(options_.objective, found[from]) > worst * (1 + kMargin)) break;
+    }
+    if (options_.stop != nullptr && *options_.stop && !best.empty()) break;
+    const size_t count = std::min(together, found.size() - from);
+    for (Played& played : play_all(std::span(found).subspan(from, count), true))
+      if (within_limits(played)) best.push_back(std::move(played));
+  }
+  keep_top(best);
+}
+
+std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Played>& best) const {
+  std::vector<LimitAnswer> answers;
+  for (size_t i = 0; i < kLimits; ++i) {
+    if (options_.limits.most[i] <= 0) continue;
+    LimitAnswer answer{i, {}};
+    if (const Found* found = kept.without(i)) {
+      std::vector<Played> played = play_all(std::span(found, 1), true);
+      // Better only because it does not keep to this limit.
+      if (!played.empty() && Limits::of(played.front().run)[i] > options_.limits.most[i] &&
+          (best.empty() || value(played.front()) < value(best.front())))
+        answer.without = std::move(played.front());
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+}  // namespace
+
+void play(const Space& space, const SearchOptions& options, const Kept& kept,
+          SearchResult& result) {
+  const Player player(space, options);
+  if (!options.limits.any()) return player.play_best(kept.to_play(), result.best);
+  player.play_limited(kept.to_play(), result.best);
+  result.limits = player.limits(kept, result.best);
+}
+
+}  // namespace ergometer::search
