@@ -14,6 +14,7 @@
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/search.h"
+#include "cli/search_run.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
 #include "cli/validate.h"
@@ -89,11 +90,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},
-    {"merge", "Join what several nodes recorded of one job, or the shards of one study",
-     "merge FILE|FOLDER... --out FILE",
+    {"merge", "Join what several nodes recorded of one job, or shards of a study or search",
+     "merge FILE|FOLDER... [--out FILE]",
      "  ergometer merge node01.run node02.run --out job.run\n"
      "  ergometer merge node*.run traces/ --out job.run --reference node01\n"
-     "  ergometer merge study-1.run study-2.run --out study.run\n",
+     "  ergometer merge study-1.run study-2.run --out study.run\n"
+     "  ergometer merge search-1 search-2 search-3\n",
      "FILE", 1, 65536, merge_flags, run_merge},
     {"report", "Show Runs as one page: an HTML file that needs no network",
      "report RUN... -o FILE.html",

@@ -9,17 +9,17 @@ namespace {
 
 base::Result<int> run_as_rank(const spread::Launched& launched, const Console& console,
                               const CrewCommand& command) {
+  if (!launched.can_talk)
+    return base::input_error(fmt::format(
+        "started as {} tasks that cannot find each other: each would do all of the work; use "
+        "srun --mpi=pmix, or give every task its own --shard I/{}",
+        launched.ranks, launched.ranks));
   if (!spread::built_with_mpi())
     return tl::unexpected(base::Error{
         base::ErrorKind::kMissing,
         fmt::format("started as {} ranks, but this ergometer is built without MPI: each would do "
                     "all of the work; start it once, or give every rank its own --shard I/{}",
                     launched.ranks, launched.ranks)});
-  if (!launched.can_talk)
-    return base::input_error(fmt::format(
-        "started as {} tasks that cannot find each other: each would do all of the work; use "
-        "srun --mpi=pmix, or give every task its own --shard I/{}",
-        launched.ranks, launched.ranks));
   Console ours = console;
   ours.quiet = console.quiet || launched.rank > 0;
   ERGOMETER_ASSIGN(const std::unique_ptr<spread::Crew> crew,
@@ -33,12 +33,8 @@ base::Result<int> run_as_rank(const spread::Launched& launched, const Console& c
 }  // namespace
 
 Flag shard_flag() {
-  return {"shard",
-          "",
-          Flag::Takes::kValue,
-          "I/N",
-          "running",
-          "the I-th of N parts, which ergometer merge joins",
+  return {"shard", "",        Flag::Takes::kValue,
+          "I/N",   "running", "the I-th of N parts, which ergometer merge joins",
           {}};
 }
 

@@ -13,7 +13,6 @@ struct SearchAnswer {
   const search::Space& space;
   const search::SearchResult& result;
   std::vector<search::Turned> knobs;  ///< around the best; empty: there is none
-  double elapsed_s = 0;
   launch::Framework framework = launch::Framework::kMegatron;  ///< whose settings the text ends in
 };
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <optional>
 
 #include "cli/crew.h"
 #include "cli/progress.h"
+#include "cli/stop_at_signal.h"
 #include "cli/threads.h"
 #include "study/output.h"
 
@@ -14,31 +14,6 @@ namespace ergometer::cli {
 namespace {
 
 constexpr int kInterrupted = 130;
-
-volatile std::sig_atomic_t stop_asked = 0;
-void ask_to_stop(int) { stop_asked = 1; }
-
-/// While it lives, Ctrl-C and a polite kill end the study between two points.
-class StopAtSignal {
- public:
-  StopAtSignal() {
-    stop_asked = 0;
-    interrupt_ = std::signal(SIGINT, ask_to_stop);
-    // Where somebody has interrupts ignored (nohup, a shell's background), they stay so.
-    if (interrupt_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);
-    terminate_ = std::signal(SIGTERM, ask_to_stop);
-  }
-  ~StopAtSignal() {
-    std::signal(SIGINT, interrupt_);
-    std::signal(SIGTERM, terminate_);
-  }
-  StopAtSignal(const StopAtSignal&) = delete;
-  StopAtSignal& operator=(const StopAtSignal&) = delete;
-
- private:
-  void (*interrupt_)(int);
-  void (*terminate_)(int);
-};
 
 base::Result<study::SessionOptions> options_of(const Arguments& arguments,
                                                const spread::Crew& crew) {
@@ -50,7 +25,7 @@ base::Result<study::SessionOptions> options_of(const Arguments& arguments,
     return base::input_error(
         "sweep: --shard makes a part that `ergometer merge` joins with the others; give it "
         "--out FILE");
-  options.stop = [] { return stop_asked != 0; };
+  options.stop = [] { return StopAtSignal::asked().load(); };
   return options;
 }
 
@@ -68,8 +43,8 @@ int tell_stopped(const study::SessionResult& result, const std::string& out,
 
 base::Result<study::SessionResult> run_session(const study::Definition& definition,
                                                const study::Expansion& expansion,
-                                               study::SessionOptions options,
-                                               spread::Crew& crew, const Console& console) {
+                                               study::SessionOptions options, spread::Crew& crew,
+                                               const Console& console) {
   std::optional<Progress> progress;
   options.begin = [&](size_t missing, size_t finished) {
     if (finished > 0)

@@ -19,23 +19,22 @@ Flag threads_flag() {
 
 namespace {
 
-/// Processors that this process may run on: a scheduler often gives it a part of the machine.
+size_t processors() { return std::thread::hardware_concurrency(); }
+
+/// Those that this process may run on: a scheduler often gives it a part of the machine.
 size_t processors_allowed() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
     return static_cast<size_t>(CPU_COUNT(&allowed));
-  return std::thread::hardware_concurrency();  // more than such a set can hold
+  return processors();  // more than such a set can hold
 }
 
 }  // namespace
 
 base::Result<size_t> thread_count(const Arguments& arguments, size_t processes_here) {
   constexpr int64_t kMost = 1024;
-  if (!arguments.has("threads")) {
-    // Ranks may be bound to processors of their own or share them all.
-    const size_t share = std::thread::hardware_concurrency() / processes_here;
-    return std::max<size_t>(1, processes_here == 1 ? processors_allowed() : std::min(processors_allowed(), share));
-  }
+  if (!arguments.has("threads"))  // ranks may be bound to processors of their own or share all
+    return std::max<size_t>(1, std::min(processors_allowed(), processors() / processes_here));
   const auto number = base::parse_integer(arguments.value("threads"));
   if (!number || *number < 1 || *number > kMost)
     return base::input_error(fmt::format("--threads: '{}' is not a number of threads from 1 to {}",

@@ -15,9 +15,9 @@ namespace ergometer::spread {
 using Worker = std::function<std::string(size_t piece)>;
 
 struct Task {
-  std::string identity;  ///< which work it is: processes with another one do not take part
-  std::vector<size_t> pieces;      ///< what is to be done; the leader's counts
-  size_t threads = 1;              ///< of this process
+  std::string identity;        ///< which work it is: processes with another one do not take part
+  std::vector<size_t> pieces;  ///< what is to be done; the leader's counts
+  size_t threads = 1;          ///< of this process
   std::function<Worker()> worker;  ///< makes one for each thread, on that thread
   /// Takes an answer, on the leader, one call at a time, in whatever order they come. An error ends
   /// the task.

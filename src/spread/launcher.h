@@ -8,7 +8,8 @@ namespace ergometer::spread {
 /// How many processes a launcher started of the same command, from the environment alone.
 struct Launched {
   size_t rank = 0, ranks = 1;
-  bool can_talk = true;  ///< false: a Slurm step without PMIx, whose ranks MPI cannot bring together
+  bool can_talk =
+      true;  ///< false: a Slurm step without PMIx, whose ranks MPI cannot bring together
 };
 
 /// The text of an environment variable; null: not set.

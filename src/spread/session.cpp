@@ -50,8 +50,8 @@ Result<Progress> run(Crew& crew, const Work& work) {
   task.stop = work.stop;
   task.done = [&](size_t piece, const std::string& answer) -> Result<void> {
     if (!work.take(piece, answer))
-      return base::input_error(
-          fmt::format("{}: a rank sent what cannot be read; are all ranks the same program?", work.kind));
+      return base::input_error(fmt::format(
+          "{}: a rank sent what cannot be read; are all ranks the same program?", work.kind));
     if (progress.journal) ERGOMETER_TRY(progress.journal->append(piece, answer));
     --progress.left;
     if (work.advance) work.advance();

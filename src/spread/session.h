@@ -27,8 +27,8 @@ struct Work {
 };
 
 struct Progress {
-  size_t finished_before = 0;  ///< pieces that former runs did
-  size_t left = 0;             ///< pieces that are not there
+  size_t finished_before = 0;           ///< pieces that former runs did
+  size_t left = 0;                      ///< pieces that are not there
   std::optional<Journal> journal = {};  ///< to be removed when `out` holds everything
 };
 

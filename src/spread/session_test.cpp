@@ -75,9 +75,11 @@ TEST_F(Squares, ShardsAreDisjointAndTogetherAll) {
 TEST_F(Squares, WhatFormerRunsDidIsNotDoneAgain) {
   keep_journal();
   work_.stop = [this] { return taken_.size() >= 4; };
-  const auto stopped = go();
-  ASSERT_TRUE(stopped);
-  EXPECT_EQ(stopped->left, 6u);
+  {
+    const auto stopped = go();
+    ASSERT_TRUE(stopped);
+    EXPECT_EQ(stopped->left, 6u);
+  }
   taken_.clear();
   work_.stop = {};
   const auto rest = go();
