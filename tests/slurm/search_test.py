@@ -86,7 +86,7 @@ class Test:
         submit = ["sbatch", "--wait", f"--array=1-{SHARDS}", f"--output={self.folder}/array-%a.txt"]
         journal = self.out("shard-2.unfinished")
         # A file-size limit ends the second task with a signal in the middle of writing its journal, as kill -9 would.
-        killed = f"#!/bin/bash\n[ $SLURM_ARRAY_TASK_ID != 2 ] || ulimit -f 4\n{shard}\n"
+        killed = f"#!/bin/bash\n[ $SLURM_ARRAY_TASK_ID != 2 ] || ulimit -f 10\n{shard}\n"
         first = self.cluster.run(*submit, input=killed, check=False)
         assert first.returncode != 0, "the second task was not killed"
         kept = lines_of(journal)
