@@ -11,11 +11,11 @@ namespace ergometer::search {
 namespace {
 
 Space small_space() {
-  return test::space_of({{"model", "deepseek-16b"},
+  return test::space_of({{"model", "llama3-8b"},
                          {"cluster", "hgx-h100"},
                          {"gpus", "8"},
                          {"gbs", "16"},
-                         {"seq_length", "1024"},
+                         {"seq_length", "4096"},
                          {"recompute", "none"},
                          {"schedule", "1f1b"},
                          {"cp", "1"}});
