@@ -40,7 +40,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      "search MODEL --cluster CLUSTER --gpus N --gbs B [options]",
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16\n"
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
-     "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n",
+     "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n"
+     "  ergometer search job.yaml  (its layout searched anew and compared, all else as it says)\n",
      "MODEL", 1, 1, search_flags, run_search, false, true},
     {"compare", "Say why one job is faster than another: every cause with what it is worth",
      "compare A B... [--with SETTING=VALUE] [options]",

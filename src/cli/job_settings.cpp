@@ -44,10 +44,6 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   return flag;
 }
 
-bool is_job_file(const std::string& word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml");
-}
-
 base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Settings> read,
                             const std::vector<std::string>& ignored, const std::string& path,
                             const Console& console) {
@@ -59,6 +55,10 @@ base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Setting
 }
 
 }  // namespace
+
+bool is_job_file(const std::string& word) {
+  return word.ends_with(".yaml") || word.ends_with(".yml");
+}
 
 base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
   spec::Settings settings;

@@ -7,7 +7,6 @@
 #include <array>
 #include <optional>
 
-#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/crew.h"
 #include "cli/threads.h"
@@ -36,52 +35,6 @@ Result<Objective> objective_of(std::string_view flag, const std::string& word) {
   }
   return input_error(
       fmt::format("--{}: '{}' is not one of {}", flag, word, fmt::join(words, ", ")));
-}
-
-/// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it.
-Result<void> add_fixed(const std::string& text, spec::Settings& settings) {
-  std::string name, value;
-  const auto set = [&]() -> Result<void> {
-    if (name.empty()) return {};
-    const spec::SettingInfo* info = spec::find_setting(name);
-    if (info == nullptr) {
-      std::vector<std::string_view> known;
-      for (const spec::SettingInfo& setting : spec::setting_table())
-        known.insert(known.end(), {setting.name, setting.short_name});
-      const auto guess = base::nearest(name, known);
-      return input_error(fmt::format("--fix: '{}' is not a setting{}", name,
-                                     guess ? fmt::format("; did you mean {}?", *guess) : ""));
-    }
-    settings.set(info->name, value, {"--fix", std::string(name)});
-    return {};
-  };
-  for (const std::string& part : base::split(text, ',')) {
-    const size_t equals = part.find('=');
-    if (equals == std::string::npos && name.empty())
-      return input_error(fmt::format("--fix: '{}' is not KEY=VALUE, like tp=8", part));
-    if (equals == std::string::npos) {
-      value += ',' + part;
-      continue;
-    }
-    ERGOMETER_TRY(set());
-    name = part.substr(0, equals);
-    value = part.substr(equals + 1);
-  }
-  return set();
-}
-
-Result<spec::Settings> settings_of(const Arguments& arguments) {
-  spec::Settings settings;
-  settings.set("model", arguments.words.front(), {"the command line", "MODEL"});
-  for (const char* name : {"cluster", "global-batch-size", "seq-length"}) {
-    const spec::SettingInfo* info = spec::find_setting(name);
-    if (arguments.has(name))
-      settings.set(info->name, arguments.value(name), {arguments.written.at(name), ""});
-  }
-  if (arguments.has("fix")) ERGOMETER_TRY(add_fixed(arguments.value("fix"), settings));
-  if (settings.find("global_batch_size") == nullptr)
-    return input_error("search: --gbs is missing: what batch are the layouts to divide?");
-  return settings;
 }
 
 Result<double> positive(const Arguments& arguments, const char* name, const char* like) {
@@ -147,12 +100,13 @@ std::vector<std::string> words_of(const Arguments& arguments) {
   return words;
 }
 
-std::string identity_of(const Arguments& arguments, const spec::Settings& settings) {
+std::string identity_of(const Arguments& arguments, const SearchSettings& settings) {
   spec::Fingerprint fingerprint;
   fingerprint.add_program();
-  for (const auto& [name, value] : settings.all()) fingerprint.add_setting(name, value.text);
+  for (const auto* part : {&settings.given, &settings.layout})
+    for (const auto& [name, value] : part->all()) fingerprint.add_setting(name, value.text);
   for (const auto& [name, value] : arguments.flags)
-    if (!says_how(name)) fingerprint.add(fmt::format("{}={}", name, value));
+    if (!says_how(name) && name != "settings") fingerprint.add(fmt::format("{}={}", name, value));
   return fingerprint.hex();
 }
 
@@ -177,7 +131,8 @@ std::vector<Flag> search_flags() {
   add("global-batch-size", "gbs", "N", "job", "sequences of one step");
   add("seq-length", "seq", "N", "job", "tokens of a sequence");
   add("fix", "", "KEY=VALUE", "space",
-      "a setting that is given, not searched: tp=8, precision=fp8, recompute=none");
+      "a setting that is given, not searched: tp=8, precision=fp8, recompute=none; of a job file's "
+      "layout: tp");
   flags.back().repeats = true;
   add("precisions", "", "LIST", "space", "number formats to try: bf16,fp8");
   add("lock-clocks", "", "MHz,...", "space", "GPU clocks to try");
@@ -200,8 +155,8 @@ std::vector<Flag> search_flags() {
 
 base::Result<SearchPlan> search_plan(const Arguments& arguments) {
   SearchPlan plan;
-  ERGOMETER_ASSIGN(plan.settings, settings_of(arguments));
-  ERGOMETER_ASSIGN(plan.space, space_options(arguments, plan.settings));
+  ERGOMETER_ASSIGN(plan.settings, search_settings(arguments));
+  ERGOMETER_ASSIGN(plan.space, space_options(arguments, plan.settings.given));
   ERGOMETER_ASSIGN(plan.options, search_options(arguments));
   const auto framework = launch::framework_of(arguments.value("settings", "megatron"));
   if (!framework)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/search_settings.h"
 #include "launch/framework.h"
 #include "search/search.h"
 
@@ -11,7 +12,7 @@ namespace ergometer::cli {
 
 /// What the user asks a search for.
 struct SearchPlan {
-  spec::Settings settings;
+  SearchSettings settings;
   search::SpaceOptions space;
   search::SearchOptions options;  ///< threads apart
   launch::Framework framework = launch::Framework::kMegatron;

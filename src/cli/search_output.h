@@ -1,20 +1,33 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/framework.h"
-#include "search/search.h"
+#include "search/what_if.h"
 
 namespace ergometer::cli {
+
+/// The layout that a job file has: a search decides anew, and compares.
+struct OwnLayout {
+  std::optional<search::Played> played;
+  std::string refused;  ///< why it cannot be played
+};
 
 /// What the two outputs show.
 struct SearchAnswer {
   const search::Space& space;
+  const search::SearchOptions& options;
   const search::SearchResult& result;
-  std::vector<search::Turned> knobs;  ///< around the best; empty: there is none
+  std::vector<search::Turned> knobs;    ///< around the best; empty: there is none
+  std::vector<search::WhatIf> what_if;  ///< around the best
+  std::optional<OwnLayout> own;
   launch::Framework framework = launch::Framework::kMegatron;  ///< whose settings the text ends in
 };
+
+/// Steps that a configuration for trying a layout asks for.
+constexpr int64_t kTrialSteps = 50;
 
 std::string search_text(const SearchAnswer& answer);
 std::string search_json(const SearchAnswer& answer);

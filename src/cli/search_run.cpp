@@ -15,8 +15,10 @@
 #include "cli/search_output.h"
 #include "cli/stop_at_signal.h"
 #include "cli/threads.h"
+#include "engine/simulate.h"
 #include "search/estimates.h"
 #include "search/search_file.h"
+#include "search/what_if.h"
 
 namespace ergometer::cli {
 namespace {
@@ -24,6 +26,25 @@ namespace {
 using base::input_error;
 using base::Result;
 using search::Estimates;
+
+/// The layout of a job file that has one, on the engine.
+std::optional<OwnLayout> own_layout(const SearchSettings& settings) {
+  if (settings.layout.all().empty()) return {};
+  spec::Settings own = settings.layout;
+  own.merge(settings.given);
+  OwnLayout answer;
+  const auto refuse = [&](const base::Error& error) {
+    answer.refused = error.message;
+    return answer;
+  };
+  const auto job = spec::resolve(own);
+  if (!job) return refuse(job.error());
+  auto run = engine::simulate(*job, {});
+  if (!run) return refuse(run.error());
+  answer.played = search::Played{{}, *job, std::move(*run)};
+  answer.played->found.gpus = job->gpus;
+  return answer;
+}
 
 /// What runs differ in that search the same.
 struct Where {
@@ -116,9 +137,12 @@ Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
                        const Estimates& estimates, bool as_json, const Console& console) {
   ERGOMETER_ASSIGN(const search::SearchResult result,
                    search::answer(space, plan.options, estimates));
-  SearchAnswer answer{space, result, {}, plan.framework};
-  if (!result.best.empty())
+  SearchAnswer answer{space,         plan.options, result, {}, {}, own_layout(plan.settings),
+                      plan.framework};
+  if (!result.best.empty()) {
     answer.knobs = search::turn_knobs(space, result.best.front().found.candidate);
+    answer.what_if = search::what_if(space, plan.options, result);
+  }
   console.answer(as_json ? search_json(answer) : search_text(answer));
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
@@ -145,7 +169,7 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
     return input_error(
         "search: --shard makes a part that `ergometer merge` joins with the others; give it --out "
         "FILE");
-  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings, plan.space));
+  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
   ERGOMETER_TRY(search::check_power(space, plan.options));
   std::optional<search::SearchFile> finished;
   if (crew.leads() && !where.out.empty()) {
@@ -209,7 +233,7 @@ Result<int> merge_searches(const std::vector<std::string>& paths, const Argument
   const search::SearchFile& first = files[order.front()];
   ERGOMETER_ASSIGN(SearchPlan plan, plan_of(first, paths[order.front()]));
   ERGOMETER_ASSIGN(plan.options.threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings, plan.space));
+  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
   std::vector<Estimates> parts;
   for (const size_t i : order) {
     ERGOMETER_ASSIGN(Estimates part, read_estimates(space, files[i], paths[i]));

@@ -22,6 +22,7 @@ Limits scaled(const Limits& limits, double factor) {
 Kept::Kept(const SearchOptions& options)
     : objective_(options.objective),
       needs_power_(options.needs_power()),
+      worst_(options.worst),
       limits_(options.limits),
       front_(options.pareto) {
   const auto pool = [&](size_t most, double margin, size_t in_all, const Limits& limits) {
@@ -43,7 +44,7 @@ Kept::Kept(const SearchOptions& options)
 
 void Kept::offer(const Found& found) {
   const Estimate& e = found.estimate;
-  if (needs_power_ && e.energy_j <= 0) return;
+  if ((needs_power_ && e.energy_j <= 0) || value_of(objective_, found) > worst_) return;
   for (Pool& pool : pools_)
     if (pool.limits.allow(e.step_s, e.gpu_w, e.max_gpu_c)) pool.best.offer(found);
   if (!front_.empty() && limits_.allow(e.step_s, e.gpu_w, e.max_gpu_c)) front_.offer(found);
@@ -55,7 +56,7 @@ bool Kept::hopeless(const Found& least) const {
     return !limits.allow(least.estimate.step_s, 0, 0);
   };
   for (const Pool& pool : pools_)
-    if (!too_slow(pool.limits) && value <= pool.best.threshold()) return false;
+    if (!too_slow(pool.limits) && value <= std::min(worst_, pool.best.threshold())) return false;
   return front_.empty() || too_slow(limits_) || front_.beats(least);
 }
 

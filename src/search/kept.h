@@ -39,6 +39,7 @@ class Kept {
   };
   Objective objective_;
   bool needs_power_;
+  double worst_;
   Limits limits_;
   std::vector<Pool> pools_;  ///< to play; with limits, the sure ones; then without each limit
   Front front_;

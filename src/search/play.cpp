@@ -53,11 +53,7 @@ std::vector<Played> Player::play_all(std::span<const Found> found, bool with_phy
 }
 
 double Player::value(const Played& played) const {
-  Found as_played = played.found;
-  as_played.estimate.step_s = played.run.performance.step_time_s;
-  if (played.run.has_power) as_played.estimate.energy_j = played.run.power.energy_j_per_step;
-  as_played.estimate.memory_bytes = played.run.memory.peak_bytes;
-  return value_of(options_.objective, as_played);
+  return played_value(options_.objective, played);
 }
 
 bool Player::within_limits(const Played& played) const {
@@ -127,6 +123,14 @@ std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Play
 }
 
 }  // namespace
+
+double played_value(Objective objective, const Played& played) {
+  Found as_played = played.found;
+  as_played.estimate.step_s = played.run.performance.step_time_s;
+  if (played.run.has_power) as_played.estimate.energy_j = played.run.power.energy_j_per_step;
+  as_played.estimate.memory_bytes = played.run.memory.peak_bytes;
+  return value_of(objective, as_played);
+}
 
 void play(const Space& space, const SearchOptions& options, const Kept& kept,
           SearchResult& result) {

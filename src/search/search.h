@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct SearchOptions {
   Limits limits;
   std::vector<Objective> pareto;  ///< empty: no front
   size_t threads = 1;
+  double worst = std::numeric_limits<double>::infinity();  ///< estimated above it: of no interest
   bool prune = true;  ///< leave out what cannot be among the best
   bool play = true;   ///< the best ones on the engine; else estimates are the answer
   const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
@@ -46,6 +48,9 @@ struct Played {
   spec::Job job;
   run::Run run;
 };
+
+/// The objective by the engine.
+double played_value(Objective objective, const Played& played);
 
 /// One of the limits: whether something better were to be had without it.
 struct LimitAnswer {

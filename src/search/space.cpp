@@ -3,63 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
+
+#include "search/axes.h"
 
 namespace ergometer::search {
 namespace {
 
 using base::Result;
-
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
-constexpr std::string_view kCp = "context_parallel_size";
-constexpr std::string_view kEp = "expert_model_parallel_size";
-constexpr std::string_view kEtp = "expert_tensor_parallel_size";
-constexpr std::string_view kDp = "data_parallel_size";
-constexpr std::string_view kSp = "sequence_parallel";
-constexpr std::string_view kSchedule = "schedule";
-constexpr std::string_view kMicroBatch = "micro_batch_size";
-constexpr std::string_view kZero = "zero";
-constexpr std::string_view kFullySharded = "fsdp";
-constexpr std::string_view kRecompute = "recompute_granularity";
-constexpr std::string_view kMethod = "recompute_method";
-constexpr std::string_view kDepth = "recompute_num_layers";
-constexpr std::string_view kModules = "recompute_modules";
-constexpr std::string_view kGradients = "overlap_grad_reduce";
-constexpr std::string_view kParameters = "overlap_param_gather";
-constexpr std::string_view kTensorOverlap = "tp_comm_overlap";
-constexpr std::string_view kP2pOverlap = "overlap_p2p";
-constexpr std::string_view kExpertOverlap = "overlap_moe_expert_parallel_comm";
-constexpr std::string_view kSharedOverlap = "moe_shared_expert_overlap";
-
-/// Settings that a search decides where the user does not.
-constexpr std::array kAxes = {kTp,
-                              kPp,
-                              kVpp,
-                              kCp,
-                              kEp,
-                              kEtp,
-                              kDp,
-                              kSp,
-                              kSchedule,
-                              kMicroBatch,
-                              kZero,
-                              kFullySharded,
-                              kRecompute,
-                              kMethod,
-                              kDepth,
-                              kModules,
-                              kGradients,
-                              kParameters,
-                              kTensorOverlap,
-                              kP2pOverlap,
-                              kExpertOverlap,
-                              kSharedOverlap};
-
-constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "interleaved", "gpipe", "zb-h1"};
 
 std::vector<int64_t> divisors(int64_t number) {
   std::vector<int64_t> found;
@@ -67,8 +19,6 @@ std::vector<int64_t> divisors(int64_t number) {
     if (number % i == 0) found.push_back(i);
   return found;
 }
-
-std::string_view on_off(bool on) { return on ? "true" : "false"; }
 
 bool is_on(std::string_view text) {
   return text == "true" || text == "1" || text == "yes" || text == "on";
@@ -89,9 +39,16 @@ int64_t replicas(const Layout& layout) {
 
 }  // namespace
 
+bool is_of_layout(std::string_view setting) {
+  return std::find(kAxes.begin(), kAxes.end(), setting) != kAxes.end() ||
+         std::find(kOfOneLayout.begin(), kOfOneLayout.end(), setting) != kOfOneLayout.end();
+}
+
 Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& options) {
   ERGOMETER_TRY(spec::read_job(settings));  // says what is wrong with what is fixed
   Space space;
+  space.asked_ = settings;
+  space.choice_ = options;
   for (const std::string_view axis : kAxes)
     if (const auto* value = settings.find(axis)) space.fixed_[std::string(axis)] = value->text;
   const auto list = [](const auto& asked, auto none) {
@@ -121,6 +78,29 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
   space.scatters_ = scatters != nullptr && is_on(scatters->text);
   space.find_recomputations();
   return space;
+}
+
+Space Space::on(const std::function<void(spec::Cluster&)>& change) const {
+  Space other = *this;
+  for (Base& base : other.bases_) {
+    change(base.megatron.cluster);
+    change(base.fsdp.cluster);
+  }
+  return other;
+}
+
+Result<Space> Space::with_gpus(int64_t gpus) const {
+  spec::Settings settings = asked_;
+  settings.set("gpus", std::to_string(gpus), {"the search", ""});
+  SpaceOptions choice = choice_;
+  choice.gpus.clear();
+  return make(settings, choice);
+}
+
+bool Space::has_layouts() const {
+  bool found = false;
+  for_each_layout([&](const Layout&) { found = true; });
+  return found;
 }
 
 std::optional<int64_t> Space::fixed_number(std::string_view name) const {
@@ -334,98 +314,6 @@ void Space::add_data(const Layout& layout, LegalityCheck& legal, Options& option
     probe.data = option;
     if (legal(probe)) options.data.push_back(option);
   }
-}
-
-bool LegalityCheck::operator()(const Candidate& candidate) {
-  const Space::Base& base = space_.base_of(candidate.layout);
-  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
-  const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
-  if (is_new) found->second = fsdp ? base.fsdp : base.megatron;
-  space_.apply(candidate, found->second);
-  return spec::check_job(base.settings, found->second).has_value();
-}
-
-void Space::apply(const Candidate& candidate, spec::Job& job) const {
-  const Layout& layout = candidate.layout;
-  spec::Parallelism& p = job.parallelism;
-  spec::Training& t = job.training;
-  p.tp = layout.tp;
-  p.cp = layout.cp;
-  p.pp = layout.pp;
-  p.vpp = layout.vpp;
-  p.dp = layout.dp;
-  p.ep = layout.ep;
-  p.etp = layout.etp;
-  p.sequence_parallel = layout.sequence_parallel;
-  p.schedule = layout.schedule;
-  p.microbatch_group = layout.pp;
-  t.micro_batch = layout.micro_batch;
-  const RecomputeChoice& recompute =
-      recomputations_[static_cast<size_t>(candidate.recomputation.choice)];
-  t.recompute = recompute.granularity;
-  t.recompute_method =
-      recompute.block ? spec::RecomputeMethod::kBlock : spec::RecomputeMethod::kUniform;
-  t.recompute_layers = candidate.recomputation.depth;
-  t.recompute_stage_layers.clear();
-  t.recompute_modules = recompute.modules;
-  t.scatter_gather_p2p = scatters_ && layout.tp > 1 && !layout.sequence_parallel;
-  t.overlap_tp = candidate.overlap.tensor;
-  t.overlap_p2p = candidate.overlap.pipeline;
-  t.overlap_expert_parallel = candidate.overlap.expert;
-  t.moe_shared_overlap = candidate.overlap.shared_expert;
-  t.overlap_grad_reduce = candidate.data.overlap_gradients;
-  t.overlap_param_gather = candidate.data.overlap_parameters;
-  p.fsdp = candidate.data.sharding == Sharding::kFsdp;
-  p.zero_stage = std::min(static_cast<int>(candidate.data.sharding), 3);
-}
-
-spec::Job Space::job(const Candidate& candidate) const {
-  const Base& base = base_of(candidate.layout);
-  spec::Job job = candidate.data.sharding == Sharding::kFsdp ? base.fsdp : base.megatron;
-  apply(candidate, job);
-  return job;
-}
-
-spec::Settings Space::settings(const Candidate& candidate) const {
-  const Layout& layout = candidate.layout;
-  spec::Settings settings = base_of(layout).settings;
-  const auto set = [&](std::string_view name, std::string text) {
-    settings.set(name, std::move(text), {"the search", ""});
-  };
-  const auto number = [&](std::string_view name, int64_t value) {
-    set(name, std::to_string(value));
-  };
-  const auto flag = [&](std::string_view name, bool on) { set(name, std::string(on_off(on))); };
-  number(kTp, layout.tp);
-  flag(kSp, layout.sequence_parallel);
-  number(kCp, layout.cp);
-  number(kPp, layout.pp);
-  number(kVpp, layout.vpp);
-  set(kSchedule, std::string(kSchedules[static_cast<size_t>(layout.schedule)]));
-  if (base_of(layout).megatron.model.experts.count > 0) {
-    number(kEp, layout.ep);
-    number(kEtp, layout.etp);
-  }
-  number(kMicroBatch, layout.micro_batch);
-  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
-  if (fsdp) flag(kFullySharded, true);
-  if (!fsdp) number(kZero, static_cast<int64_t>(candidate.data.sharding));
-  flag(kGradients, candidate.data.overlap_gradients);
-  flag(kParameters, candidate.data.overlap_parameters);
-  flag(kTensorOverlap, candidate.overlap.tensor);
-  flag(kP2pOverlap, candidate.overlap.pipeline);
-  flag(kExpertOverlap, candidate.overlap.expert);
-  flag(kSharedOverlap, candidate.overlap.shared_expert);
-  const RecomputeChoice& recompute =
-      recomputations_[static_cast<size_t>(candidate.recomputation.choice)];
-  constexpr std::array<std::string_view, 3> kWords = {"none", "selective", "full"};
-  set(kRecompute, std::string(kWords[static_cast<size_t>(recompute.granularity)]));
-  if (recompute.granularity == spec::Recompute::kFull)
-    set(kMethod, recompute.block ? "block" : "uniform");
-  if (recompute.block) number(kDepth, candidate.recomputation.depth);
-  if (!recompute.modules.empty())
-    set(kModules, fmt::format("{}", fmt::join(recompute.modules, ",")));
-  return settings;
 }
 
 }  // namespace ergometer::search

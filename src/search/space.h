@@ -39,6 +39,10 @@ struct Options {
 
 class Space;
 
+/// Whether a setting, by its full name, says how the job is laid out: what a search decides, and
+/// what fits one layout alone.
+bool is_of_layout(std::string_view setting);
+
 /// Whether `spec::resolve` would accept a candidate. Keeps a job of every base to try it on: one
 /// for each thread.
 class LegalityCheck {
@@ -61,6 +65,13 @@ class Space {
  public:
   /// An input error: settings that no layout can mend.
   static base::Result<Space> make(const spec::Settings& settings, const SpaceOptions& options);
+
+  /// The same space on a cluster that differs in numbers of its hardware.
+  Space on(const std::function<void(spec::Cluster&)>& change) const;
+  /// The same space with another number of GPUs; an input error where the cluster has not so many.
+  base::Result<Space> with_gpus(int64_t gpus) const;
+  /// Whether any layout is legal.
+  bool has_layouts() const;
 
   using Visit = std::function<void(const Layout&)>;
   void for_each_layout(const Visit& visit) const;
@@ -98,6 +109,8 @@ class Space {
   void visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const;
   void visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const;
 
+  spec::Settings asked_;
+  SpaceOptions choice_;
   std::vector<Base> bases_;
   std::vector<RecomputeChoice> recomputations_;
   Fixed fixed_;            ///< axes that the settings fix

@@ -38,7 +38,7 @@ class Crew {
   /// At most once. Returns when every piece is done or the task has ended otherwise; in processes
   /// that do not lead, when the leader is finished with all.
   virtual base::Result<void> run(const Task& task) = 0;
-  /// Instead of `run`: this process cannot take part, and why.
+  /// This process cannot take part, and why; nothing behind `run`.
   virtual void decline(const std::string& /*why*/) {}
 };
 

@@ -145,7 +145,7 @@ class MpiCrew : public Crew {
     MPI_Comm_free(&here);
   }
   ~MpiCrew() override {
-    if (!met_) decline("it ended before the work");
+    decline("it ended before the work");
     if (leads())
       for (int rank = 1; rank < ranks_; ++rank) send(rank, kEnd, "");
     MPI_Finalize();
@@ -164,6 +164,7 @@ class MpiCrew : public Crew {
   }
 
   void decline(const std::string& why) override {
+    if (met_) return;
     meet({}, why);
     while (!leads() && !ended()) std::this_thread::sleep_for(kPause);
   }

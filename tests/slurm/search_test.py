@@ -114,8 +114,10 @@ class Test:
         study = self.answer(*srun, *self.study, "--out", self.out("srun.run"))
         assert study == self.study_whole, study
         self.same_file("srun.run", "whole.run")
-        wrong = self.cluster.run(*srun, *SEARCH, "--objective", "speed", check=False)
-        assert wrong.stdout == "" and wrong.stderr.count("ergometer: --objective: 'speed'") == 1, wrong
+        for words, said in ((["--objective", "speed"], "ergometer: --objective: 'speed'"),  # before the work
+                            (["--fix", "mbs=3"], "ergometer: search: no layout is legal")):  # after it
+            wrong = self.cluster.run(*srun, *SEARCH, *words, check=False)
+            assert wrong.returncode == 2 and wrong.stdout == "" and wrong.stderr.count(said) == 1, wrong
 
     def with_mpirun(self):
         command = " ".join(map(str, [self.program, *SEARCH, "--out", self.out("mpirun")]))

@@ -1,0 +1,96 @@
+#include "cli/search_settings.h"
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "cli/job_settings.h"
+#include "search/space.h"
+
+namespace ergometer::cli {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+Result<const spec::SettingInfo*> setting_named(const std::string& name) {
+  if (const spec::SettingInfo* info = spec::find_setting(name)) return info;
+  std::vector<std::string_view> known;
+  for (const spec::SettingInfo& setting : spec::setting_table())
+    known.insert(known.end(), {setting.name, setting.short_name});
+  const auto guess = base::nearest(name, known);
+  return input_error(fmt::format("--fix: '{}' is not a setting{}", name,
+                                 guess ? fmt::format("; did you mean {}?", *guess) : ""));
+}
+
+/// A setting of the job file's layout becomes a given one.
+Result<void> keep(const std::string& name, SearchSettings& search) {
+  ERGOMETER_ASSIGN(const spec::SettingInfo* const info, setting_named(name));
+  if (const auto* value = search.layout.find(info->name)) {
+    search.given.set(info->name, value->text, value->origin);
+    return {};
+  }
+  return input_error(fmt::format(
+      "--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL", name));
+}
+
+/// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it.
+/// Words before the first "=" are settings that stay as the job file has them.
+Result<void> add_fixed(const std::string& text, SearchSettings& search) {
+  spec::Settings& settings = search.given;
+  std::string name, value;
+  const auto set = [&]() -> Result<void> {
+    if (name.empty()) return {};
+    ERGOMETER_ASSIGN(const spec::SettingInfo* const info, setting_named(name));
+    spec::Settings one;
+    one.set(info->name, value, {"--fix", std::string(name)});
+    settings.merge(one);
+    return {};
+  };
+  for (const std::string& part : base::split(text, ',')) {
+    const size_t equals = part.find('=');
+    if (equals == std::string::npos && name.empty()) {
+      ERGOMETER_TRY(keep(part, search));
+      continue;
+    }
+    if (equals == std::string::npos) {
+      value += ',' + part;
+      continue;
+    }
+    ERGOMETER_TRY(set());
+    name = part.substr(0, equals);
+    value = part.substr(equals + 1);
+  }
+  return set();
+}
+
+/// Options that a search takes beside --fix.
+void add_options(const Arguments& arguments, spec::Settings& settings) {
+  for (const char* name : {"cluster", "global-batch-size", "seq-length"}) {
+    const spec::SettingInfo* info = spec::find_setting(name);
+    if (arguments.has(name))
+      settings.set(info->name, arguments.value(name), {arguments.written.at(name), ""});
+  }
+}
+
+}  // namespace
+
+Result<SearchSettings> search_settings(const Arguments& arguments) {
+  SearchSettings search;
+  const std::string& model = arguments.words.front();
+  if (is_job_file(model)) {
+    ERGOMETER_ASSIGN(const spec::Settings file, spec::read_job_file(model));
+    for (const auto& [name, value] : file.all())
+      (search::is_of_layout(name) ? search.layout : search.given)
+          .set(name, value.text, value.origin);
+  } else {
+    search.given.set("model", model, {"the command line", "MODEL"});
+  }
+  add_options(arguments, search.given);
+  if (arguments.has("fix")) ERGOMETER_TRY(add_fixed(arguments.value("fix"), search));
+  if (search.given.find("global_batch_size") == nullptr)
+    return input_error("search: --gbs is missing: what batch are the layouts to divide?");
+  return search;
+}
+
+}  // namespace ergometer::cli

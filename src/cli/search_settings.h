@@ -1,0 +1,21 @@
+#pragma once
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "spec/settings.h"
+
+namespace ergometer::cli {
+
+/// What a search is told of the job.
+struct SearchSettings {
+  spec::Settings given;  ///< what stays as it is
+  /// The layout of the job file, where MODEL is one: what the search decides anew.
+  spec::Settings layout;
+};
+
+/// MODEL is a model or a job file. What the file says of the layout (what a search decides, and
+/// what fits one layout alone) is no more than something to compare with; all else it says holds,
+/// and options override it.
+base::Result<SearchSettings> search_settings(const Arguments& arguments);
+
+}  // namespace ergometer::cli

@@ -1,0 +1,96 @@
+#include "cli/search_words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace ergometer::cli {
+
+std::string sharding_word(const spec::Job& job) {
+  return job.parallelism.fsdp ? "fsdp" : fmt::format("zero {}", job.parallelism.zero_stage);
+}
+
+std::string recompute_word(const spec::Job& job) {
+  const spec::Training& t = job.training;
+  if (t.recompute == spec::Recompute::kNone) return "-";
+  if (t.recompute == spec::Recompute::kSelective)
+    return fmt::format("{}", fmt::join(t.recompute_modules, "+"));
+  return t.recompute_method == spec::RecomputeMethod::kBlock
+             ? fmt::format("block {}", t.recompute_layers)
+             : "full";
+}
+
+std::string overlap_word(const spec::Job& job) {
+  const spec::Training& t = job.training;
+  std::vector<std::string_view> words;
+  if (t.overlap_grad_reduce) words.push_back("grad");
+  if (t.overlap_param_gather) words.push_back("param");
+  if (t.overlap_tp) words.push_back("tp");
+  if (t.overlap_p2p) words.push_back("p2p");
+  if (t.overlap_expert_parallel) words.push_back("ep");
+  if (t.moe_shared_overlap) words.push_back("shared");
+  return words.empty() ? "-" : fmt::format("{}", fmt::join(words, "+"));
+}
+
+std::string layout_word(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  std::string text = fmt::format("tp {}", p.tp);
+  if (p.tp > 1 && !p.sequence_parallel) text += " (no sp)";
+  if (p.cp > 1) text += fmt::format(" cp {}", p.cp);
+  if (p.pp > 1) text += fmt::format(" pp {}", p.pp);
+  if (p.vpp > 1) text += fmt::format(" vpp {}", p.vpp);
+  if (p.schedule == spec::Schedule::kGpipe) text += " gpipe";
+  if (p.schedule == spec::Schedule::kZbH1) text += " zb-h1";
+  if (job.model.experts.count > 0) {
+    text += fmt::format(" ep {}", p.ep);
+    if (p.etp != p.tp) text += fmt::format(" etp {}", p.etp);
+  }
+  return text + fmt::format(" dp {} mbs {}", p.dp, job.training.micro_batch);
+}
+
+std::string energy_word(double joules) {
+  constexpr double kMega = 1e6, kKilo = 1e3;
+  return joules >= kMega ? fmt::format("{:.3g} MJ", joules / kMega)
+                         : fmt::format("{:.3g} kJ", joules / kKilo);
+}
+
+std::string table(const std::vector<Row>& rows, size_t left) {
+  std::vector<size_t> widths;
+  for (const Row& row : rows)
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row.cells[i].size());
+    }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.cells.size(); ++i)
+      line += i == 0      ? fmt::format("{:>{}}", row.cells[i], widths[i])
+              : i <= left ? fmt::format("  {:<{}}", row.cells[i], widths[i])
+                          : fmt::format("  {:>{}}", row.cells[i], widths[i]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+std::string whole_word(const spec::Job& job) {
+  std::string text = layout_word(job) + ", " + sharding_word(job);
+  if (recompute_word(job) != "-") text += ", recompute " + recompute_word(job);
+  if (overlap_word(job) != "-") text += ", overlap " + overlap_word(job);
+  return text;
+}
+
+std::vector<std::pair<const char*, double>> parts_of(const run::Performance& performance) {
+  const run::Breakdown& b = performance.breakdown_s;
+  return {{"compute", b.compute},
+          {"all-reduce", b.exposed_all_reduce},
+          {"all-gather", b.exposed_all_gather},
+          {"reduce-scatter", b.exposed_reduce_scatter},
+          {"all-to-all", b.exposed_all_to_all},
+          {"send/recv", b.exposed_send_recv},
+          {"optimizer", b.optimizer},
+          {"idle", b.idle}};
+}
+
+}  // namespace ergometer::cli

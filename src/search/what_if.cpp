@@ -1,0 +1,93 @@
+#include "search/what_if.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "search/kept.h"
+
+namespace ergometer::search {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+constexpr double k100Gbps = 100e9 / 8;
+
+class Asked {
+ public:
+  Asked(const Space& space, const SearchOptions& options, const Played& winner)
+      : space_(space), options_(options), winner_(winner) {
+    options_.top = 1;
+    options_.pareto.clear();
+  }
+
+  WhatIf with(std::string more, const std::function<void(spec::Cluster&)>& change) const {
+    return best_of(space_.on(change), std::move(more));
+  }
+  WhatIf with_gpus(int64_t gpus) const;
+
+ private:
+  WhatIf best_of(const Space& space, std::string more) const;
+
+  const Space& space_;
+  SearchOptions options_;
+  const Played& winner_;
+};
+
+WhatIf Asked::best_of(const Space& space, std::string more) const {
+  WhatIf answer{std::move(more), {}, {}};
+  SearchOptions options = options_;
+  // What is estimated worse than the winner is of no interest, with some room for the error.
+  options.worst = value_of(options.objective, winner_.found) * (1 + kMargin);
+  auto found = search(space, options);
+  if (!found || found->best.empty()) return answer;
+  Played& best = found->best.front();
+  if (played_value(options.objective, best) < played_value(options.objective, winner_))
+    answer.better = std::move(best);
+  return answer;
+}
+
+WhatIf Asked::with_gpus(int64_t gpus) const {
+  const std::string more = fmt::format("{} GPUs", gpus);
+  const auto space = space_.with_gpus(gpus);
+  if (!space) return {more, space.error().message, {}};
+  return best_of(*space, more);
+}
+
+}  // namespace
+
+std::vector<WhatIf> what_if(const Space& space, const SearchOptions& options,
+                            const SearchResult& result) {
+  if (result.best.empty() || result.candidates > kMostForWhatIf) return {};
+  const Played& winner = result.best.front();
+  const Asked asked(space, options, winner);
+  const spec::Node& node = winner.job.cluster.node;
+  std::vector<WhatIf> answers;
+  const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
+  if (stopped()) return answers;
+  answers.push_back(asked.with("1 GiB more memory a GPU", [](spec::Cluster& cluster) {
+    cluster.node.gpu.memory_bytes += kGibibyte;
+  }));
+  constexpr const char* kNetwork = "100 Gb/s more a network card";
+  if (winner.job.gpus <= node.gpus) {
+    answers.push_back({kNetwork, "one node sends nothing over the network", {}});
+  } else if (!stopped()) {
+    answers.push_back(asked.with(kNetwork, [](spec::Cluster& cluster) {
+      for (spec::Nic& nic : cluster.node.nics) nic.bytes_per_s += k100Gbps;
+    }));
+  }
+  if (space.bases().size() > 1) return answers;  // several numbers of GPUs are part of the search
+  const int64_t step = winner.job.gpus < node.gpus ? 1 : node.gpus;
+  std::vector<int64_t> counts;
+  for (int64_t gpus = winner.job.gpus + step; gpus < 2 * winner.job.gpus; gpus += step) {
+    const auto more = space.with_gpus(gpus);
+    if (!more || !more->has_layouts()) continue;
+    counts.push_back(gpus);
+    break;
+  }
+  counts.push_back(2 * winner.job.gpus);
+  for (const int64_t gpus : counts)
+    if (!stopped()) answers.push_back(asked.with_gpus(gpus));
+  return answers;
+}
+
+}  // namespace ergometer::search
