@@ -121,6 +121,7 @@ FlatYaml nemo_values(const CsvTable& table, size_t row) {
   for (const Column& column : kColumns)
     if (const std::string value = yaml_value(table.cell(row, column.column)); !value.empty())
       values[std::string(column.key)] = {value, line_of(table, row)};
+  values["run.name"] = {std::string(table.cell(row, "model")), line_of(table, row)};
   // The matrix has no column for these; the two kinds of models in it are published with and
   // without them.
   const bool llama = values["model.activation"].text != "gelu";

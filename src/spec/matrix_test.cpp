@@ -82,6 +82,7 @@ TEST_F(StudyMatrix, OneRowByHand) {
   ASSERT_NE(row, rows_.end());
   const auto job = resolve(row->settings);
   ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->model.name, "llama3-70b");
   EXPECT_EQ(job->cluster.name, "charllm-h200");
   EXPECT_EQ(job->gpus, 32);
   EXPECT_EQ(job->parallelism.tp, 4);

@@ -276,5 +276,18 @@ TEST(ReadModel, NamesThatAreNothing) {
   EXPECT_EQ(read_model("/").error().message, "/: the folder holds no config.json");
 }
 
+TEST(Model, AnInlineOneIsCalledWhatItCallsItself) {
+  const auto name = [](const std::string& said) {
+    const auto model = read_model(
+        R"({"model_type": "gpt2", )" + said +
+        R"("n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 128, "n_positions": 32})");
+    return model ? model->name : model.error().message;
+  };
+  EXPECT_EQ(name(R"("_name_or_path": "openai-community/gpt2-small", )"), "gpt2-small");
+  EXPECT_EQ(name(R"("_name_or_path": "", )"), "model");
+  EXPECT_EQ(name(R"("_name_or_path": 3, )"), "model");
+  EXPECT_EQ(name(""), "model");
+}
+
 }  // namespace
 }  // namespace ergometer::spec

@@ -251,6 +251,7 @@ class NemoReader {
   Result<void> read_model() {
     if (find("model.num_layers") == nullptr || find("model.hidden_size") == nullptr) return {};
     nlohmann::json model = {{"model_type", "megatron"}, {"group_query_attention", true}};
+    if (const std::string name = text("run.name"); !name.empty()) model["_name_or_path"] = name;
     for (const Direct& size : kSizes) {
       const FlatValue* value = find(size.key);
       if (value == nullptr) continue;

@@ -183,6 +183,17 @@ std::string source_of(ConfigReader& config) {
   return ours->text("source", "");
 }
 
+/// A config.json in place of a file's name is called what it calls itself, if it does.
+Result<Model> read_inline(const std::string& json_text) {
+  ERGOMETER_ASSIGN(Model model, parse_model(json_text, "model"));
+  const nlohmann::json json = nlohmann::json::parse(json_text, nullptr, false);
+  const auto name = json.find("_name_or_path");
+  if (name == json.end() || !name->is_string()) return model;
+  const std::string said = name->get<std::string>();
+  if (!said.empty() && !said.ends_with('/')) model.name = said.substr(said.rfind('/') + 1);
+  return model;
+}
+
 }  // namespace
 
 Result<std::string> find_model_file(const std::string& path) {
@@ -216,7 +227,7 @@ Result<Model> parse_model(std::string_view json_text, const std::string& file) {
 }
 
 Result<Model> read_model(const std::string& name_or_path) {
-  if (name_or_path.starts_with('{')) return parse_model(name_or_path, "model");
+  if (name_or_path.starts_with('{')) return read_inline(name_or_path);
   if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kModel, name_or_path)) {
     ERGOMETER_ASSIGN(Model model, parse_model(entry->text, std::string(entry->path)));
     model.name = entry->name;

@@ -58,7 +58,7 @@ enum class Relative : uint8_t { kNot, kToMax, kToFirst };
 struct FigureRequest {
   std::string id, title, caption, series, panel;
   run::FigureKind kind = run::FigureKind::kLine;
-  run::FigureAxis x, y;
+  run::FigureAxis x, y, z;  ///< z: what the cells of a heat map show
   Expression x_value;
   std::vector<FigureQuantity> y_values;  ///< several in a stack alone
   std::optional<Expression> cell;        ///< heat maps

@@ -101,7 +101,7 @@ FigureRequest read_figure(YamlMap& figure, const Definition& definition) {
   if (auto x = read_axis(figure, "x", request.x)) request.x_value = *std::move(x);
   read_y(figure, request);
   if (request.kind == FigureKind::kHeatMap) figure.require("cell");
-  request.cell = read_expression(figure, "cell");
+  if (figure.has("cell")) request.cell = read_axis(figure, "cell", request.z);
   request.where = read_expression(figure, "where");
   if (request.kind == FigureKind::kStack && !request.series.empty())
     figure.refuse("series", "stands in a stack, whose series are its parts; allowed: panel");

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/json_writer.h"
+#include "base/text.h"
+#include "spec/settings.h"
 #include "study/point_value.h"
 
 namespace ergometer::study {
@@ -50,6 +52,18 @@ std::string shown(const Expression& expression, const run::StudyPoint& point,
   return value ? base::shortest(*value) : "";
 }
 
+/// A label that says what it is: "micro batch size 2" where the point's own is "2".
+std::string named(const std::string& name, const run::StudyPoint& point) {
+  const std::string label = point_label(name, point);
+  const bool bare = base::parse_number(label) || label == "true" || label == "false";
+  if (!bare || label.empty()) return label;
+  const spec::SettingInfo* setting = spec::find_setting(name);
+  std::string words(setting != nullptr ? setting->name : name);
+  if (const size_t dot = words.rfind('.'); dot != words.npos) words.erase(0, dot + 1);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words + " " + label;
+}
+
 /// The ends of the summary's 90 % interval, where y is a number of it as it stands.
 void add_interval(Sample& sample, const Expression& y, const run::StudyPoint& point) {
   const auto low = point.values.find(y.text() + "_low"),
@@ -65,8 +79,8 @@ void add_samples(const FigureRequest& request, const run::StudyPoint& point, int
   if (!belongs(request, point, lookup)) return;
   Sample sample;
   sample.point = index;
-  if (!request.panel.empty()) sample.panel = point_label(request.panel, point);
-  if (!request.series.empty()) sample.series = point_label(request.series, point);
+  if (!request.panel.empty()) sample.panel = named(request.panel, point);
+  if (!request.series.empty()) sample.series = named(request.series, point);
   sample.x_label = shown(request.x_value, point, lookup);
   sample.x = request.x_value.number(lookup).value_or(kNone);
   for (const FigureQuantity& quantity : request.y_values) {
@@ -74,6 +88,7 @@ void add_samples(const FigureRequest& request, const run::StudyPoint& point, int
     if (!quantity.label.empty()) part.series = quantity.label;
     part.y = quantity.value.number(lookup).value_or(kNone);
     if (request.cell) {
+      if (part.series.empty()) part.series = request.z.title;
       part.y_label = shown(quantity.value, point, lookup);
       part.cell = request.cell->number(lookup).value_or(kNone);
     }
@@ -117,11 +132,29 @@ std::vector<Mark> join_seeds(const std::vector<Sample>& samples, bool repeated) 
   return marks;
 }
 
-double index_in(std::vector<std::string>& categories, const std::string& label) {
-  const auto found = std::find(categories.begin(), categories.end(), label);
-  const auto index = found - categories.begin();
-  if (found == categories.end()) categories.push_back(label);
-  return static_cast<double>(index);
+/// All panels have the same categories, so that they can be compared: numbers of one unit by size,
+/// labels in the order of the points.
+std::vector<std::string> categories_of(const std::vector<Mark>& marks,
+                                       const std::string Sample::* label) {
+  std::vector<std::string> categories;
+  for (const Mark& mark : marks)
+    if (std::find(categories.begin(), categories.end(), mark.first.*label) == categories.end())
+      categories.push_back(mark.first.*label);
+  const auto first = label_number(categories.empty() ? "" : categories.front());
+  const bool numbers = std::all_of(categories.begin(), categories.end(), [&](const auto& text) {
+    const auto number = label_number(text);
+    return number && number->unit == first->unit;
+  });
+  if (numbers)
+    std::stable_sort(categories.begin(), categories.end(), [](const auto& a, const auto& b) {
+      return label_number(a)->number < label_number(b)->number;
+    });
+  return categories;
+}
+
+double index_in(const std::vector<std::string>& categories, const std::string& label) {
+  return static_cast<double>(std::find(categories.begin(), categories.end(), label) -
+                             categories.begin());
 }
 
 run::FigureSeries& series_of(run::Figure& figure, const std::string& label) {
@@ -193,15 +226,21 @@ void sort_by_x(run::FigureSeries& series) {
   sorted(series.x), sorted(series.y), sorted(series.low), sorted(series.high), sorted(series.point);
 }
 
-run::Figure empty_figure(const FigureRequest& request, const std::string& panel) {
+/// With the categories of all panels.
+run::Figure empty_figure(const FigureRequest& request, const std::vector<Mark>& marks,
+                         bool in_categories) {
   run::Figure figure;
   figure.id = request.id;
   figure.title = request.title;
   figure.caption = request.caption;
-  figure.panel = panel;
   figure.kind = request.kind;
   figure.x = request.x;
   figure.y = request.y;
+  if (in_categories) figure.x.categories = categories_of(marks, &Sample::x_label);
+  if (request.cell) {
+    figure.y.unit = request.z.unit;
+    figure.y.categories = categories_of(marks, &Sample::y_label);
+  }
   return figure;
 }
 
@@ -223,12 +262,15 @@ std::vector<run::Figure> make_panels(const FigureRequest& request, const run::St
              request.panel != "seed";
   const std::vector<Mark> marks = join_seeds(samples, repeated);
   const bool in_categories = needs_categories(request, marks);
+  const run::Figure empty = empty_figure(request, marks, in_categories);
   std::vector<run::Figure> panels;
   for (const Mark& mark : marks) {
     auto figure = std::find_if(panels.begin(), panels.end(),
                                [&](const run::Figure& f) { return f.panel == mark.first.panel; });
-    if (figure == panels.end())
-      figure = panels.insert(panels.end(), empty_figure(request, mark.first.panel));
+    if (figure == panels.end()) {
+      figure = panels.insert(panels.end(), empty);
+      figure->panel = mark.first.panel;
+    }
     add_mark(*figure, mark.first, in_categories);
   }
   for (run::Figure& figure : panels) {

@@ -95,10 +95,32 @@ TEST(Figures, HeatMapsIndexTheirCategories) {
   const auto f =
       figures("kind: heat-map, x: gpu, y: gpus, cell: performance.tokens_per_s", two_by_two());
   EXPECT_EQ(f[0].x.categories, (std::vector<std::string>{"A", "B"}));
-  EXPECT_EQ(f[0].y.categories, (std::vector<std::string>{"16", "8"}));
+  EXPECT_EQ(f[0].y.categories, (std::vector<std::string>{"8", "16"}));
   EXPECT_EQ(f[0].series[0].x, (std::vector<double>{0, 0, 1, 1}));
-  EXPECT_EQ(f[0].series[0].y, (std::vector<double>{0, 1, 1, 0}));
+  EXPECT_EQ(f[0].series[0].y, (std::vector<double>{1, 0, 0, 1}));
   EXPECT_EQ(f[0].series[0].value, (std::vector<double>{300, 100, 200, 50}));
+}
+
+TEST(Figures, CellsHaveATitleAndAUnit) {
+  const auto f = figures(
+      "kind: heat-map, x: gpu, y: gpus, cell: {value: performance.tokens_per_s, title: Rate, unit: "
+      "tokens/s}",
+      two_by_two());
+  EXPECT_EQ(f[0].series[0].label, "Rate");
+  EXPECT_EQ(f[0].y.unit, "tokens/s");
+}
+
+TEST(Figures, PanelsShareTheirCategoriesAndNameWhatIsABareNumber) {
+  run::Study study = two_by_two();
+  study.points.erase(study.points.begin());  // A with 16
+  const auto f =
+      figures("kind: bar, x: gpus, y: performance.tokens_per_s, series: gpus, panel: gpu", study);
+  ASSERT_EQ(f.size(), 2u);
+  EXPECT_EQ(f[0].x.categories, (std::vector<std::string>{"8", "16"}));
+  EXPECT_EQ(f[1].x.categories, f[0].x.categories);
+  EXPECT_EQ(f[0].series[0].label, "gpus 8");
+  EXPECT_EQ(f[1].series[1].label, "gpus 16");
+  EXPECT_EQ(f[1].series[1].x, (std::vector<double>{1}));
 }
 
 TEST(Finish, TellsEqualJobsFromSettingsWithoutEffect) {

@@ -19,8 +19,8 @@ from virtual_cluster import Unavailable, virtual_cluster
 SKIPPED = 77
 LIMIT_S = 60
 SHARDS = 3
-SEARCH = ["search", "llama3-70b", "--cluster", "hgx-h100", "--gpus", "64", "--gbs", "128", "--seq-length", "4096",
-          "--fix", "tp=8,cp=1", "--top", "2", "--pareto", "time,memory", "--quiet"]
+SEARCH = ["search", "llama3-8b", "--cluster", "hgx-h100", "--gpus", "4,8", "--gbs", "64", "--seq-length", "4096",
+          "--fix", "cp=1", "--top", "2", "--pareto", "time,memory", "--quiet"]
 STUDY = """\
 title: Two axes
 base: {model: llama3-8b, cluster: hgx-h100, gpus: 8, gbs: 8, seq: 2048}

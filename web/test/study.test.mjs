@@ -84,6 +84,67 @@ test('figures: names below bars are whole, things seen twice share a colour, a s
   assert.equal(outside, 0, 'no text leaves the picture');
 });
 
+/** Panels with values at x, a series each: { name: [[label, x, y], ...] }. */
+const panelsOf = (kind, panels, x = {}, y = {}) => Object.entries(panels).map(([name, series]) => ({ id: 'made', label: '', title: 'Made', caption: '', kind, panel: name,
+  x: { title: 'GPUs', ...x }, y: { title: 'rate', unit: 'tokens/s', ...y }, series: series.map(([label, xs, ys]) => ({ label, x: xs, y: ys })) }));
+
+test('panels: a colour means one series in all of them, they share x and zero, units stand once', async () => {
+  const report = fixture('study');
+  report.study.figures = panelsOf('line', { left: [['a', [64, 1024], [1000, 100]], ['b', [64, 1024], [900, 800]]], right: [['c', [256, 4096], [90, 80]]] }, { log: true });
+  const page = await open(browser, pageWith(report, 'panels'));
+  const figure = page.locator('#at-figure-made');
+  const colours = await figure.locator('svg').evaluateAll((all) => all.map((svg) => [...svg.querySelectorAll('g[style*="fill"]')].map((group) => group.style.fill)));
+  assert.equal(new Set(colours.flat()).size, 3, 'a, b and c');
+  assert.deepEqual(await figure.locator('.legend li').allTextContents(), ['a', 'b', 'c']);
+  const [left, right] = await figure.locator('svg').evaluateAll((all) => all.map((svg) => [...svg.querySelectorAll('text')].map((text) => text.textContent)));
+  for (const texts of [left, right]) for (const tick of ['64', '256', '1,024', '4,096', '0', 'rate (tokens/s)']) assert.ok(texts.includes(tick), `${tick} among ${texts}`);
+  await page.evaluate(() => { URL.createObjectURL = (blob) => { window.handed = blob.text(); return '#saved'; }; HTMLAnchorElement.prototype.click = function () { window.named = this.download; }; });
+  await figure.locator('.save-svg').first().click();
+  const svg = await page.evaluate(() => window.handed);
+  assert.match(svg, /<text[^>]*>Made, left<\/text>/);
+  assert.match(svg, />a<\/text>.*>b<\/text>/, 'the legend goes with the picture');
+  assert.doesNotMatch(svg, />c<\/text>/, 'without what another panel shows');
+  assert.equal(await page.evaluate(() => window.named), 'made-left.svg');
+});
+
+test('bars that are all about as high are signs, a cross needs a point, cells of different panels have their own colours', async () => {
+  const report = fixture('study');
+  const categories = ['one', 'two'];
+  const bar = panelsOf('bar', { clock: [['base', [0, 1], [1980, 1800]], ['reported', [0, 1], [1900, null]]] }, { categories }, { unit: 'MHz' });
+  bar[0].series[0].point = [0, 1];
+  const heat = panelsOf('heatmap', { large: [['rate', [0, 1], [0, 0]]], small: [['rate', [0, 1], [0, 0]]] }, { categories }, { categories: ['row'] });
+  heat.forEach((panel, i) => { panel.id = 'cells'; panel.series[0].value = [[500, 400], [5, 0]][i]; });
+  report.study.figures = [...bar, ...heat];
+  const page = await open(browser, pageWith(report, 'signs'));
+  const svg = page.locator('#at-figure-made svg');
+  assert.equal(await svg.locator('circle').count(), 2);
+  assert.equal(await svg.locator('path[d*="l6,6m0"]').count(), 0, 'nobody ran what nobody reported');
+  const texts = await svg.locator('text').allTextContents();
+  assert.ok(texts.includes('1,800') && !texts.includes('0'), texts.join(' '));
+  const fills = await page.locator('#at-figure-cells svg').evaluateAll((all) => all.map((one) => [...one.querySelectorAll('a rect, g > rect')].slice(0, 2).map((rect) => rect.getAttribute('fill'))));
+  assert.equal(fills[0][0], fills[1][0], 'the highest of each');
+  assert.notEqual(fills[0][1], fills[1][1], 'least is not nothing');
+  assert.match(await page.locator('#at-figure-cells').textContent(), /Scales differ between panels/);
+});
+
+test('points without a place on the axes are called by what their jobs are, and side by side saves its numbers', async () => {
+  const report = fixture('study');
+  const { study } = report;
+  study.axes = [];
+  for (const point of study.points) point.axes = {};
+  study.findings[0].points = [study.points.findIndex((point) => point.summary?.job)];
+  const page = await open(browser, pageWith(report, 'names'));
+  const link = page.locator('.verdict-card .points a').first();
+  assert.match(await link.textContent(), /^\S+ \S+ on \d+ × [A-Z]\w+/);
+  await link.click();
+  await page.waitForSelector('.way');
+  const pair = await open(browser, pageWith(fixture('pair'), 'pair'));
+  const [download] = await Promise.all([pair.waitForEvent('download'), pair.locator('#at-numbers .save-csv').click()]);
+  const lines = readFileSync(await download.path(), 'utf8').trim().split('\r\n');
+  assert.equal(lines.length, 1 + await pair.locator('table.side tbody tr').count());
+  assert.ok(lines.some((line) => line.startsWith('step time,s,') && line.endsWith(String(fixture('pair').runs[1].summary.performance.step_time_s))), lines.join('; '));
+});
+
 test('a study: every point opens its job by mark, row and address, and back works', async () => {
   const report = fixture('study');
   const { study } = report;

@@ -28,14 +28,15 @@ std::vector<Row> base_rows(Basis& basis) {
 
 using Value = std::function<double(const Ranked&, const run::Rank&)>;
 
-run::Figure heat_map(run::Figure figure, const std::vector<Row>& rows, const char* unit,
-                     const Value& value) {
+/// Panels of the same quantity share their colours.
+run::Figure heat_map(run::Figure figure, const std::vector<Row>& rows, const char* quantity,
+                     const char* unit, const Value& value) {
   figure.kind = run::FigureKind::kHeatMap;
   figure.x.title = "GPU (8 a node)";
   figure.y.title = "layout";
   figure.y.unit = unit;  // of the cells
   run::FigureSeries series;
-  series.label = figure.panel.empty() ? figure.title : figure.panel;
+  series.label = quantity;
   for (size_t gpu = 0; !rows.empty() && gpu < rows.front().run.ranks.size(); ++gpu)
     figure.x.categories.push_back(fmt::format("{}", gpu));
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -75,15 +76,16 @@ void traffic(Figures& figures, const std::vector<Row>& rows) {
              "18 links are counted; the study's counter reads link 0 only, about an 18th. Next: "
              "look for layouts whose neighbours in the pipeline share a node.",
              "TP-heavy layouts load NVLink, PP-heavy ones the network at stage borders"),
-      rows, "GB",
+      rows, "sent by NVLink", "GB",
       [](const Ranked& run, const run::Rank& rank) { return of_stage(run.intra_bytes, rank); }));
   figures.add(heat_map(
       titled("5", kTitle, "PCIe to the network port",
              "Only the last stage of a node sends forward to the next one and only its first sends "
              "back; experts that span nodes send from every GPU. All GPUs of a stage send the "
-             "same. Next: where every GPU sends, one port for eight is what to widen.",
+             "same. Pale cells send nothing. Next: where every GPU sends, one port for eight is "
+             "what to widen.",
              "sparse traffic at stage borders, dense traffic where experts span nodes"),
-      rows, "GB",
+      rows, "sent by PCIe", "GB",
       [](const Ranked& run, const run::Rank& rank) { return of_stage(run.nic_bytes, rank); }));
 }
 
@@ -94,19 +96,21 @@ void temperatures(Figures& figures, const std::vector<Row>& rows) {
              "In every node GPUs 4 to 7, behind the others in the air, are hotter. Next: put work "
              "that waits on them, or ask optimize for a map.",
              "rear GPUs up to 27 % hotter than front GPUs"),
-      rows, "C", [](const Ranked&, const run::Rank& rank) { return rank.mean_gpu_c; }));
+      rows, "GPU temperature", "C",
+      [](const Ranked&, const run::Rank& rank) { return rank.mean_gpu_c; }));
   figures.add(heat_map(titled("17", kTitle, "Peak temperature",
                               "The hottest moment of a step in the steady state. Next: "
                               "compare it with the 87 C at which an H200 slows down.",
                               "no clear cool-down of rear GPUs"),
-                       rows, "C",
+                       rows, "GPU temperature", "C",
                        [](const Ranked&, const run::Rank& rank) { return rank.max_gpu_c; }));
   figures.add(heat_map(
       titled("17", kTitle, "Mean SM clock",
              "Hot rows lose clock to leakage under the power cap. The slowest GPU of a stage sets "
              "its pace. Next: look for the lowest number in the row of your layout.",
              "clocks of hot GPUs fall from 1980 to about 1700 MHz or lower"),
-      rows, "MHz", [](const Ranked&, const run::Rank& rank) { return rank.mean_clock_mhz; }));
+      rows, "SM clock", "MHz",
+      [](const Ranked&, const run::Rank& rank) { return rank.mean_clock_mhz; }));
 }
 
 /// Slots from above: rows from the inlet to the rear, lanes side by side.

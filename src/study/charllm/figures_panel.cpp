@@ -16,13 +16,15 @@ struct Panels {
   std::string number, title, caption, reported;
   std::vector<std::string> groups, variants;
   std::vector<std::vector<Seen>> seen;  ///< [variant][group]
+  bool steps_are_short = false;         ///< joules and not megajoules a step
 };
 
-/// The study's "efficiency": samples per second and megajoule, batch over time and energy.
-double samples_per_s_mj(const Seen& seen) {
+/// The study's "efficiency": samples per second and joule, batch over time and energy.
+double samples_per_s_j(const Seen& seen) {
   const auto batch = static_cast<double>(seen.setting("global_batch_size"));
-  return batch / seen.step_s() / (seen.at("power.gpu_energy_j_per_step") / 1e6);
+  return batch / seen.step_s() / seen.at("power.gpu_energy_j_per_step");
 }
+double samples_per_s_mj(const Seen& seen) { return 1e6 * samples_per_s_j(seen); }
 
 void panel(Figures& figures, const Panels& panels, const std::string& name, const char* unit,
            const std::vector<std::pair<std::string, double (*)(const Seen&)>>& values) {
@@ -60,7 +62,10 @@ void all_panels(Figures& figures, const Panels& panels) {
          {"peak", [](const Seen& s) { return s.peak_w(); }}});
   panel(figures, panels, "SM clock", "MHz",
         {{"mean", [](const Seen& s) { return s.clock_mhz(); }}});
-  panel(figures, panels, "Efficiency", "samples/(s MJ)", {{"", samples_per_s_mj}});
+  if (panels.steps_are_short)
+    panel(figures, panels, "Efficiency", "samples/(s J)", {{"", samples_per_s_j}});
+  else
+    panel(figures, panels, "Efficiency", "samples/(s MJ)", {{"", samples_per_s_mj}});
   panel(figures, panels, "Tokens per joule", "tokens/J",
         {{"", [](const Seen& s) { return s.tokens_per_j(); }}});
 }
@@ -238,6 +243,7 @@ void inference(Figures& figures) {
     for (const std::string& layout : layouts)
       seen.push_back(basis("inference", layout + "_mbs" + mbs));
   }
+  panels.steps_are_short = true;
   all_panels(figures, panels);
 }
 

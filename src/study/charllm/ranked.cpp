@@ -7,13 +7,15 @@
 namespace ergometer::study::charllm {
 namespace {
 
-/// How often a role's program sends with each operator; receives count at their sender.
+/// How often a role's program sends with each operator; receives count at their sender. The
+/// gradient norm is left out: one number, which would make every GPU of every layout a sender.
 std::vector<double> sends(const plan::Plan& plan, const plan::Role& role) {
   std::vector<double> times(plan.operators.size(), 0);
   for (const plan::Instruction& it : role.program)
     if ((it.kind == plan::InstructionKind::kCollective ||
          it.kind == plan::InstructionKind::kWorld || it.kind == plan::InstructionKind::kSend) &&
-        it.op >= 0)
+        it.op >= 0 &&
+        plan.operators[static_cast<size_t>(it.op)].group != workload::GroupKind::kWorld)
       times[static_cast<size_t>(it.op)] += 1;
   return times;
 }

@@ -66,7 +66,7 @@ const kKinds: Record<string, Token> = {
 export const seriesToken = (index: number): Token => `series${(index % 8) + 1}` as Token;
 /** The colour of a thing by the document's name for it; of things without one, by their place. */
 export const kindToken = (name: string, index = 0): Token =>
-  kKinds[name.replace(/_(bytes|s)$/, "").replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase()] ?? seriesToken(index);
+  kKinds[name.replace(/_(bytes|s)$/, "").replace(/([a-z])([A-Z])/g, "$1_$2").replace(/[-/]/g, "_").toLowerCase()] ?? seriesToken(index);
 
 function apply(next: Theme): void {
   current = next;

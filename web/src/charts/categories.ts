@@ -19,6 +19,7 @@ export interface CategoryLayout {
 
 const kSize = 11;
 const kLine = 13;
+const kLines = 4;
 const kLongest = 170;
 const kSlant = Math.SQRT1_2;
 /** Above turned texts, and what their height takes. */
@@ -37,13 +38,13 @@ function headsOf(categories: string[]): CategoryLayout["heads"] {
   return categories.length > 1 && heads.length <= 0.7 * categories.length ? heads : [];
 }
 
-/** At most three lines of words; nothing where that is not enough. */
-function wrapped(text: string, width: number): string[] | undefined {
+/** At most kLines of words; nothing where that is not enough. */
+export function wrapped(text: string, width: number): string[] | undefined {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const longer = lines.length > 0 ? `${lines[lines.length - 1]} ${word}` : word;
     if (lines.length > 0 && textWidth(longer, kSize) <= width) lines[lines.length - 1] = longer;
-    else if (textWidth(word, kSize) > width || lines.length === 3) return undefined;
+    else if (textWidth(word, kSize) > width || lines.length === kLines) return undefined;
     else lines.push(word);
   }
   return lines;
@@ -56,7 +57,7 @@ export function categoryLayout(categories: string[], slot: number): CategoryLayo
   if (widest <= slot - 4) return { height: 40, reach: 0, way: "flat", ...kPlain(categories) };
   if (categories.every((text) => text.length <= 3)) return { height: 40, reach: 0, way: "some", ...kPlain(categories) };
   const lines = categories.map((text) => wrapped(text, slot - 6)?.length ?? Infinity);
-  if (Math.max(...lines) <= 3) return { height: 40 + (Math.max(...lines) - 1) * kLine, reach: 0, way: "wrapped", ...kPlain(categories) };
+  if (Math.max(...lines) <= kLines) return { height: 40 + (Math.max(...lines) - 1) * kLine, reach: 0, way: "wrapped", ...kPlain(categories) };
   const heads = headsOf(categories);
   const texts = heads.length > 0 ? categories.map((text) => text.slice(text.indexOf(" ") + 1)) : categories;
   const long = Math.min(kLongest, Math.max(...texts.map((text) => textWidth(text, kSize))));

@@ -30,8 +30,9 @@ export function tickTexts(ticks: number[], unit: string): string[] {
   return ticks.map((tick) => quantity(tick, namedOnce(unit) ? "" : unit).replace(/\.0 (%|°C|K)$/, " $1"));
 }
 
-/** Units without prefixes stand once, in the axis' title. */
-export const namedOnce = (unit: string): boolean => unit.includes("/") || unit === "MHz";
+const kAtTicks = new Set(["", "1", "%", "bytes", "C", "°C", "K", "s", "W", "J", "B", "GB", "MJ"]);
+/** Units that are no short sign with a prefix stand once, in the axis' title. */
+export const namedOnce = (unit: string): boolean => !kAtTicks.has(unit);
 const titleWith = (title: string, unit: string): string => (namedOnce(unit) && !title.includes(unit) ? `${title} (${unit})` : title);
 
 /** Space that the labels of a vertical axis need. */
@@ -51,11 +52,12 @@ export function xAxis(svg: SVGSVGElement, scale: Scale, box: Box, unit: string, 
   const texts = tickTexts(scale.ticks, unit);
   let free = -Infinity;
   scale.ticks.forEach((tick, i) => {
-    const [x, half] = [scale.at(tick), textWidth(texts[i]!, 11) / 2];
+    const half = textWidth(texts[i]!, 11) / 2;
+    const [x, middle] = [scale.at(tick), Math.min(scale.at(tick), box.right + 12 - half)];
     svg.append(s("line", { x1: x, x2: x, y1: box.bottom, y2: box.bottom + 4, style: `stroke:${css("line")}` }));
-    if (x - half < free) return;
-    free = x + half + 6;
-    svg.append(label(texts[i]!, Math.min(x, box.right + 12 - half), box.bottom + 14, { anchor: "middle", size: 11 }));
+    if (middle - half < free) return;
+    free = middle + half + 6;
+    svg.append(label(texts[i]!, middle, box.bottom + 14, { anchor: "middle", size: 11 }));
   });
   svg.append(label(titleWith(title, unit), (box.left + box.right) / 2, box.bottom + 31, { anchor: "middle", size: 11 }));
 }

@@ -1,16 +1,12 @@
 import type { Figure } from "../document";
 import { s } from "../base/dom";
 import { quantity } from "../base/format";
-import { inkOn } from "../base/theme";
+import { colour, inkOn } from "../base/theme";
 import { ramp, shareOf, type RampName } from "../base/ramp";
 import { fitted, textWidth } from "../parts/surface";
-import { categoryAxis, categoryLayout } from "./categories";
-import { axisWidth, label, newSvg, type Box } from "./frame";
-import { extent, linked, missing, type PointLinks } from "./plot";
-
-/** Low and high of the cells, over all panels. */
-export const rangeCells = (figures: Figure[]): [number, number] =>
-  extent(figures.flatMap((figure) => figure.series.flatMap((series) => series.value ?? [])));
+import { categoryAxis, categoryLayout, wrapped } from "./categories";
+import { axisWidth, label, namedOnce, newSvg, type Box } from "./frame";
+import { linked, missing, type PointLinks } from "./plot";
 
 /** Units that take no prefix: the scale below the cells says them. */
 const kOneUnit = / (°C|K|%|MHz)$/;
@@ -30,7 +26,12 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
   const svg = newSvg(width, box.bottom + below + 34);
   const name = rampFor(unit);
   svg.append(label(figure.y.title, 0, 8, { size: 11 }));
-  rows.forEach((text, i) => svg.append(label(fitted(text, left - 8, 11), left - 6, box.top + (i + 0.5) * tall, { anchor: "end", size: 11 })));
+  rows.forEach((text, i) => {
+    // In two lines where one is too short and the row is high enough.
+    const lines = tall < 26 || textWidth(text, 11) <= left - 8 ? [text] : (wrapped(text, left - 8) ?? [text]);
+    const shown = lines.length === 2 ? lines : [text];
+    shown.forEach((line, n) => svg.append(label(fitted(line, left - 8, 11), left - 6, box.top + (i + 0.5) * tall + (n - (shown.length - 1) / 2) * 12, { anchor: "end", size: 11 })));
+  });
   for (const series of figure.series) {
     series.x.forEach((column, i) => {
       const [row, value] = [series.y[i], series.value?.[i]];
@@ -39,9 +40,10 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
         svg.append(linked(missing(left + (column + 0.5) * slot, box.top + (row + 0.5) * tall), figure, series, i, links));
         return;
       }
-      const paint = ramp(name, shareOf(value, range));
+      // Nothing at all is not the least of something.
+      const paint = value === 0 && range[0] === 0 ? colour("raised") : ramp(name, shareOf(value, range));
       const [x, y] = [left + column * slot, box.top + row * tall];
-      const text = quantity(value, unit).replace(kOneUnit, "");
+      const text = namedOnce(unit) ? quantity(value) : quantity(value, unit).replace(kOneUnit, "");
       const cell = s("g", {}, s("rect", { x: x + 0.5, y: y + 0.5, width: slot - 1, height: tall - 1, fill: paint }));
       if (textWidth(text, 11) + 6 < slot) {
         cell.append(s("text", { x: x + slot / 2, y: y + tall / 2, "font-size": 11, "text-anchor": "middle", "dominant-baseline": "central", fill: inkOn(paint) }, text));

@@ -5,23 +5,13 @@ import { css } from "../base/theme";
 import { tipOn } from "../parts/tip";
 import { axisWidth, newSvg, tickTexts, xAxis, yAxis, type Box } from "./frame";
 import { linear, logarithmic, type Scale } from "./scale";
-import { stylesOf, type SeriesStyle } from "./style";
+import type { Shared } from "./panels";
+import type { SeriesStyle } from "./style";
 
 /** Where values of a figure lead and what they are called. */
 export interface PointLinks {
   href: (point: number) => string | undefined;
   title: (point: number) => string;
-}
-
-/** Low and high of everything that is drawn on an axis. */
-export function extent(values: (number | null | undefined)[]): [number, number] {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
-    if (value === null || value === undefined || !Number.isFinite(value)) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  return low <= high ? [low, high] : [0, 1];
 }
 
 const kDashes = ["", "6 3", "2 3", "8 3 2 3"];
@@ -37,36 +27,23 @@ export function sign(index: number, x: number, y: number, size = 4): SVGElement 
   }
 }
 
-/** Everything on the axes, over all panels of a figure, so that they can be compared. */
-export function rangeY(figures: Figure[]): [number, number] {
-  const all = figures.flatMap((figure) => figure.series.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])]));
-  const [low, high] = extent(all);
-  const first = figures[0]!;
-  if (first.y.log) return [low, high];
-  // From zero, unless that would flatten everything at the top; scatter plots show where points are, not how much.
-  return low >= 0 && (low < 0.5 * high || first.kind === "bar") ? [0, high] : [low, high];
-}
-
 /** Lines or points over numbers, with their 90 % intervals. */
-export function plot(figure: Figure, width: number, y_range: [number, number], links: PointLinks): SVGSVGElement {
+export function plot(figure: Figure, width: number, shared: Shared, links: PointLinks): SVGSVGElement {
   const height = Math.max(240, Math.min(360, Math.round(width * 0.6)));
   const svg = newSvg(width, height);
   const unit = figure.y.unit ?? "";
   const make = (log: boolean | undefined, range: [number, number], from: number, to: number, count: number, own: number[], axis_unit: string): Scale =>
     log && range[0] > 0 ? logarithmic(range[0], range[1], from, to, own) : linear(range[0], range[1], from, to, count, axis_unit);
-  const flat = make(figure.y.log, y_range, height - 44, 22, 6, [], unit);
+  const flat = make(figure.y.log, shared.y, height - 44, 22, 6, [], unit);
   const box: Box = { left: axisWidth(tickTexts(flat.ticks, unit)), top: 22, right: width - 12, bottom: height - 44 };
-  const xs = figure.series.flatMap((series) => series.x);
-  const [x_low, x_high] = extent(xs);
-  const x = make(figure.x.log, [x_low, x_high], box.left + 8, box.right - 8, Math.max(3, Math.round(width / 90)), figure.x.log ? xs : [], figure.x.unit ?? "");
+  const x = make(figure.x.log, shared.x, box.left + 8, box.right - 8, Math.max(3, Math.round(width / 90)), shared.marks, figure.x.unit ?? "");
   yAxis(svg, flat, box, unit, figure.y.title);
   xAxis(svg, x, box, figure.x.unit ?? "", figure.x.title);
-  const styles = stylesOf(figure.series);
-  figure.series.forEach((series, i) => svg.append(drawSeries(figure, series, i, styles[i]!, x.at, flat.at, links)));
+  for (const series of figure.series) svg.append(drawSeries(figure, series, shared.styles.get(series.label)!, x.at, flat.at, links));
   return svg;
 }
 
-function drawSeries(figure: Figure, series: FigureSeries, index: number, style: SeriesStyle, atX: (v: number) => number, atY: (v: number) => number, links: PointLinks): SVGElement {
+function drawSeries(figure: Figure, series: FigureSeries, style: SeriesStyle, atX: (v: number) => number, atY: (v: number) => number, links: PointLinks): SVGElement {
   const paint = css(style.token);
   const group = s("g", { style: `fill:${paint};stroke:${paint}` });
   if (figure.kind === "line") {
@@ -74,13 +51,13 @@ function drawSeries(figure: Figure, series: FigureSeries, index: number, style: 
     const band = series.low && series.high ? bandPath(series, atX, atY) : "";
     if (band !== "") group.append(s("path", { d: band, "fill-opacity": 0.14, stroke: "none" }));
     const d = places.map((place, i) => (place === null ? "" : `${i > 0 && places[i - 1] !== null ? "L" : "M"}${place}`)).join("");
-    group.append(s("path", { d, fill: "none", "stroke-width": 2, "stroke-dasharray": kDashes[style.variant > 0 ? 1 : Math.floor(index / 8) % 4] || undefined }));
+    group.append(s("path", { d, fill: "none", "stroke-width": 2, "stroke-dasharray": kDashes[style.variant > 0 ? 1 : Math.floor(style.shape / 8) % 4] || undefined }));
   }
   // A line of very many values is a curve: signs and links would hide it.
   if (figure.kind === "line" && series.x.length > 200) return group;
   series.y.forEach((value, i) => {
     if (value === null) return;
-    const mark = sign(index, atX(series.x[i]!), atY(value), series.x.length > 400 ? 2.5 : 4);
+    const mark = sign(style.shape, atX(series.x[i]!), atY(value), series.x.length > 400 ? 2.5 : 4);
     if (figure.kind === "scatter") mark.setAttribute("fill-opacity", style.variant > 0 ? "0.35" : "0.8");
     group.append(linked(mark, figure, series, i, links));
   });

@@ -5,6 +5,17 @@ export interface Scale {
   domain: [number, number];
 }
 
+/** Lowest and highest of the values that are known. */
+export function extent(values: (number | null | undefined)[]): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value === null || value === undefined || !Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return low <= high ? [low, high] : [0, 1];
+}
+
 /** Steps of 1, 2 or 5 times a power of ten; of bytes, of the binary unit that fits the span. */
 function step(span: number, count: number, unit = ""): number {
   const grain = unit === "bytes" ? 2 ** (10 * Math.max(0, Math.floor(Math.log2(Math.max(1, span)) / 10))) : 1;
@@ -15,8 +26,10 @@ function step(span: number, count: number, unit = ""): number {
 
 /** Round values in [low, high], about `count` of them. */
 export function ticksIn(low: number, high: number, count: number, unit = ""): number[] {
-  if (!(high > low)) return [low];
-  const by = step(high - low, count, unit);
+  return high > low ? multiples(low, high, step(high - low, count, unit)) : [low];
+}
+
+function multiples(low: number, high: number, by: number): number[] {
   const ticks: number[] = [];
   for (let i = Math.ceil(low / by - 1e-9); i * by <= high + by * 1e-9; ++i) ticks.push(i === 0 ? 0 : i * by);
   return ticks;
@@ -26,26 +39,27 @@ export function ticksIn(low: number, high: number, count: number, unit = ""): nu
 export function linear(low: number, high: number, from: number, to: number, count: number, unit = "", exact = false): Scale {
   if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, low + Math.abs(low) * 0.1];
   const by = step(high - low, count, unit);
-  const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + 1e-9) * by, Math.ceil(high / by - 1e-9) * by];
-  return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: ticksIn(domain[0], domain[1], count, unit), domain };
+  const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + 1e-6) * by, Math.ceil(high / by - 1e-6) * by];
+  return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: multiples(domain[0], domain[1], by), domain };
 }
 
-/** Ticks at 1, 2 and 5 of every power of ten while they are few, at the values themselves where these are few and whole. */
+/** 1, 2 and 5 of every power of ten, or of more than four powers the powers alone, from the last below `low` to the first above `high`. */
+function powersAround(low: number, high: number): number[] {
+  const digits = Math.log10(high / low) > 4 ? [1] : [1, 2, 5];
+  const all: number[] = [];
+  for (let power = Math.floor(Math.log10(low) - 1e-9); power <= Math.log10(high) + 1; ++power) all.push(...digits.map((digit) => digit * 10 ** power));
+  const first = all.filter((tick) => tick <= low * (1 + 1e-9)).length - 1;
+  const last = all.findIndex((tick) => tick >= high * (1 - 1e-9));
+  return all.slice(first, last + 1);
+}
+
+/** Ticks at the values themselves where these are few and whole, else at round ones, which it then ends at. */
 export function logarithmic(low: number, high: number, from: number, to: number, values: number[] = []): Scale {
-  const [a, b] = high > low ? [Math.log(low), Math.log(high)] : [Math.log(low / 2), Math.log(low * 2)];
-  const at = (value: number): number => from + ((Math.log(value) - a) / (b - a)) * (to - from);
   const own = [...new Set(values)].sort((x, y) => x - y);
-  const ticks: number[] = [];
-  if (own.length > 0 && own.length <= 12 && own.every(Number.isInteger)) {
-    ticks.push(...own);
-  } else {
-    const decades = (b - a) / Math.LN10;
-    for (let power = Math.floor(a / Math.LN10); power <= b / Math.LN10 + 1; ++power) {
-      for (const digit of decades > 4 ? [1] : [1, 2, 5]) {
-        const value = digit * 10 ** power;
-        if (Math.log(value) >= a - 1e-9 && Math.log(value) <= b + 1e-9) ticks.push(value);
-      }
-    }
-  }
-  return { at, ticks, domain: [Math.exp(a), Math.exp(b)] };
+  const few = own.length > 0 && own.length <= 12 && own.every(Number.isInteger);
+  const ticks = few ? own : powersAround(low, high);
+  const [first, last] = few ? [low, high] : [ticks[0]!, ticks[ticks.length - 1]!];
+  const domain: [number, number] = last > first ? [first, last] : [first / 2, first * 2];
+  const [a, b] = [Math.log(domain[0]), Math.log(domain[1])];
+  return { at: (value) => from + ((Math.log(value) - a) / (b - a)) * (to - from), ticks, domain };
 }

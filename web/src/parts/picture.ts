@@ -1,10 +1,13 @@
 import { h, newId } from "../base/dom";
-import { saveSvg } from "../base/save";
 import { onTheme, theme } from "../base/theme";
+import { legendOver } from "./legend";
+import { saveSvg } from "./save_svg";
 import { table, type TableData } from "./table";
 
 export interface Picture {
   title: string;
+  /** Of a panel: the figure that it belongs to; its files are named after both. */
+  of?: string;
   /** What to see in it, what to do next. */
   note?: string;
   /** The text alternative: what the picture says, in words and numbers. */
@@ -41,7 +44,8 @@ export function redraw(host: HTMLElement): void {
 /** A picture with its heading, its text alternative, its numbers as a table and the file it can be saved as. */
 export function picture(p: Picture): HTMLElement {
   const heading = newId("picture");
-  const host = h("div", { class: "drawing", role: p.active ? "group" : "img", "aria-label": `${p.title}. ${p.summary}` });
+  const title = p.of ? `${p.of}, ${p.title}` : p.title;
+  const host = h("div", { class: "drawing", role: p.active ? "group" : "img", "aria-label": `${title}. ${p.summary}` });
   drawn.set(host, () => {
     const width = Math.floor(host.clientWidth);
     const state = `${width} ${theme()}`;
@@ -53,14 +57,14 @@ export function picture(p: Picture): HTMLElement {
   const show = h("button", { type: "button", class: "quiet show-table", "aria-expanded": "false", click: () => {
     numbers.hidden = !numbers.hidden;
     show.setAttribute("aria-expanded", String(!numbers.hidden));
-    if (!numbers.hidden) numbers.replaceChildren(table(p.title, typeof p.table === "function" ? p.table() : p.table));
+    if (!numbers.hidden) numbers.replaceChildren(table(title, typeof p.table === "function" ? p.table() : p.table));
   } }, "Table");
   const save = h("button", { type: "button", class: "quiet save-svg", click: () => {
     const made = p.svg?.(Math.max(640, host.clientWidth)) ?? host.querySelector("svg");
-    if (made) saveSvg(made, p.title);
+    if (made) saveSvg(made, title, legendOver(element));
   } }, "SVG");
-  show.setAttribute("aria-label", `Show ${p.title} as table`);
-  save.setAttribute("aria-label", `Save ${p.title} as SVG`);
+  show.setAttribute("aria-label", `Show ${title} as table`);
+  save.setAttribute("aria-label", `Save ${title} as SVG`);
   const element = h("figure", { class: "picture", "aria-labelledby": heading },
     h("div", { class: "picture-head" },
       h(p.level === 4 ? "h4" : "h3", { id: heading }, p.title),

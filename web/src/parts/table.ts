@@ -24,6 +24,8 @@ export interface TableOptions {
   href?: (row: Cell[]) => string | undefined;
   /** A class by value, for what is good or bad. */
   mark?: (value: Cell, column: number) => string | undefined;
+  /** What stands in a cell in place of its value, which is what is saved. */
+  text?: (value: Cell, row: Cell[]) => string | undefined;
   sorted?: { column: number; descending: boolean };
   /** How many rows are shown before someone asks for all. */
   limit?: number;
@@ -66,7 +68,7 @@ export function table(title: string, data: TableData, options: TableOptions = {}
   };
   const cellOf = (row: Cell[], value: Cell, at: number): HTMLTableCellElement => {
     const column = data.columns[at]!;
-    const text = typeof value === "number" ? quantity(value, column.unit) : (value ?? "–");
+    const text = options.text?.(value, row) ?? (typeof value === "number" ? quantity(value, column.unit) : (value ?? "–"));
     const href = at === 0 ? options.href?.(row) : undefined;
     const long = column.wide || String(text).length > 44;
     const classes = [isNumeric(column) ? "number" : long ? "wide" : "", options.mark?.(value, at) ?? ""].join(" ").trim();

@@ -1,12 +1,13 @@
 import type { ComparisonDocument, ReportDocument, RunDocument } from "../document";
 import { choice, h } from "../base/dom";
-import { change, quantity, signed, words } from "../base/format";
+import { change, plural, quantity, signed, words } from "../base/format";
+import { saveCsv } from "../base/save";
 import { waterfall, type WaterfallStep } from "../charts/waterfall";
 import { picture, redraw } from "../parts/picture";
 import { table, type Cell, type TableData } from "../parts/table";
 import { breakdownPicture } from "./breakdown";
 import { memoryPicture, memoryRow } from "./memory";
-import { flattened, jobLine, kMetrics, numberIn, partsOf, valueOf } from "./metrics";
+import { jobLine, kMetrics, numberIn, partsOf, valueOf } from "./metrics";
 import type { Section } from "./sections";
 
 /** Which way a change is: better, worse, or too small to say. */
@@ -24,30 +25,28 @@ function numbers(runs: RunDocument[]): HTMLElement {
     const size = Math.max(...known.map(Math.abs), 1e-30);
     return [{ metric, values, spread: (Math.max(...known) - Math.min(...known)) / size }];
   }).sort((a, b) => b.spread - a.spread);
-  return h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Numbers side by side" }, h("table", { class: "side" },
+  const save = (): void => saveCsv([["what", "unit", ...runs.map((run) => run.name)], ...rows.map(({ metric, values }): Cell[] => [metric.title, metric.unit === "1" ? "share" : metric.unit, ...values.map((value) => value ?? null)])], "Side by side");
+  return h("div", { class: "block" }, h("div", { class: "table-tools" }, h("span", { class: "count" }, plural(rows.length, "number")), h("button", { type: "button", class: "quiet save-csv", click: save }, "CSV")),
+    h("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Numbers side by side" }, h("table", { class: "side" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "what"), ...runs.map((run) => h("th", { scope: "col", class: "number" }, run.name)))),
     h("tbody", {}, ...rows.map(({ metric, values }) => h("tr", {}, h("th", { scope: "row" }, metric.title), ...values.map((value, i) => {
       const first = values[0];
       const differs = i > 0 && value !== undefined && first !== undefined;
       return h("td", { class: "number", "data-metric": metric.name, "data-value": value }, quantity(value, metric.unit),
         differs ? h("span", { class: `change ${verdict(metric.better, first, value) ?? ""}` }, change(first, value)) : null);
-    }))))));
+    })))))));
 }
 
-function differences(report: ReportDocument): TableData | undefined {
-  const { runs, comparison } = report;
-  if (comparison && runs.length === 2 && !report.differences) {
-    if (comparison.differences.length === 0) return undefined;
-    return { columns: [{ title: "setting" }, { title: runs[0]!.name }, { title: runs[1]!.name }], rows: comparison.differences.map((one) => [one.name, one.a, one.b]) };
-  }
-  if (report.differences) {
-    if (report.differences.length === 0) return undefined;
-    return { columns: [{ title: "setting" }, ...runs.map((run) => ({ title: run.name }))], rows: report.differences.map((one): Cell[] => [one.name, ...one.values.map((value) => value || null)]) };
-  }
-  const jobs = runs.map((run) => new Map(flattened(run.summary.job)));
-  const names = [...new Set(jobs.flatMap((job) => [...job.keys()]))];
-  const rows = names.filter((name) => new Set(jobs.map((job) => job.get(name))).size > 1).map((name): Cell[] => [name, ...jobs.map((job) => job.get(name) ?? null)]);
-  return rows.length === 0 ? undefined : { columns: [{ title: "setting" }, ...runs.map((run) => ({ title: run.name }))], rows };
+/** Numbers of the job whose name says their unit, as people read them. */
+function readable(value: Cell, [name]: Cell[]): string | undefined {
+  const unit = /_(bytes|bytes_per_s|hz)(_|$)/.exec(String(name))?.[1];
+  return unit && value !== name && value !== null ? quantity(Number(value), { bytes: "bytes", bytes_per_s: "B/s", hz: "Hz" }[unit]) : undefined;
+}
+
+function settings({ runs, differences = [] }: ReportDocument): HTMLElement | null {
+  if (differences.length === 0) return null;
+  const data: TableData = { columns: [{ title: "setting" }, ...runs.map((run) => ({ title: run.name }))], rows: differences.map((one): Cell[] => [one.name, ...one.values.map((value) => value || null)]) };
+  return h("div", { class: "block" }, table("Settings that differ", data, { rows: "settings", limit: 15, filter: data.rows.length > 12, text: readable }));
 }
 
 type Quantity = ComparisonDocument["quantities"][number];
@@ -94,13 +93,13 @@ export function causesView(comparison: ComparisonDocument, names: [string, strin
 export function compareSections(report: ReportDocument): Section[] {
   const { runs, comparison } = report;
   const names = runs.map((run) => run.name);
-  const differ = differences(report);
+  const differ = settings(report);
   const steps = runs.map((run) => ({ label: run.name, parts: partsOf(run.summary.performance?.breakdown_s), href: `#run=${encodeURIComponent(run.name)}`, ...interval(run) })).filter((row) => row.parts.length > 0);
   const memory = runs.flatMap((run) => memoryRow(run.name, run.summary) ?? []);
   const overview = h("div", {}, h("ul", { class: "jobs" }, ...runs.map((run, i) => h("li", {}, comparison ? `${i === 0 ? "A" : "B"}: ` : null, h("a", { href: `#run=${encodeURIComponent(run.name)}` }, run.name), " ", jobLine(run.summary)))),
     comparison?.verdict ? h("p", { class: "verdict" }, comparison.verdict) : null);
   const sections: Section[] = [{ id: "jobs", title: "Jobs", heading: report.title, content: overview }];
-  if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: h("div", { class: "block" }, table("Settings that differ", differ, { rows: "settings", limit: 15, filter: differ.rows.length > 12 })) });
+  if (differ) sections.push({ id: "settings", title: "Settings", heading: "Settings that differ", content: differ });
   if (comparison && comparison.quantities.length > 0 && runs.length === 2) {
     sections.push({ id: "causes", title: "Causes", heading: "Why they differ", content: causesView(comparison, [names[0]!, names[1]!]) });
   }

@@ -1,9 +1,10 @@
 import type { Figure, StudyDocument } from "../document";
 import { h } from "../base/dom";
 import { quantity, words } from "../base/format";
-import { bars, stackHeight } from "../charts/bars";
-import { heatmap, rangeCells } from "../charts/heatmap";
-import { plot, rangeY, type PointLinks } from "../charts/plot";
+import { bars } from "../charts/bars";
+import { heatmap } from "../charts/heatmap";
+import { sharedBy } from "../charts/panels";
+import { plot, type PointLinks } from "../charts/plot";
 import { legendOf } from "../charts/style";
 import { legend } from "../parts/legend";
 import { picture } from "../parts/picture";
@@ -42,37 +43,13 @@ function summaryOf(figure: Figure): string {
   return `${figure.y.title} by ${figure.x.title}. ${told.join("; ")}.${figure.series.length > 12 ? ` And ${figure.series.length - 12} more series.` : ""}`;
 }
 
-const quantityOf = (figure: Figure): string =>
-  [figure.y.title, figure.y.unit, ...(figure.kind === "heatmap" ? figure.series.map((series) => series.label) : [])].join("|");
-
-/** Highest of a panel, as it is drawn. */
-const topOf = (figure: Figure): number => Math.abs((figure.kind === "stack" ? stackHeight([figure]) : rangeY([figure]))[1]);
-
-/** How far one panel may lie below another on the same scale, so that its values can still be told apart. */
-const kFlat = 5;
-
-/** Panels of one quantity have one scale, unless that flattens the smaller ones; of others, each has its own. */
-function sameScale(figure: Figure, panels: Figure[]): Figure[] {
-  const alike = panels.filter((panel) => quantityOf(panel) === quantityOf(figure));
-  if (figure.kind === "heatmap" || figure.y.log) return alike;
-  let [set, top]: [Figure[], number] = [[], Infinity];
-  for (const panel of [...alike].sort((a, b) => topOf(b) - topOf(a))) {
-    if (topOf(panel) * kFlat < top || set.length === 0) {
-      if (set.includes(figure)) break;
-      [set, top] = [[], topOf(panel)];
-    }
-    set.push(panel);
-  }
-  return set.includes(figure) ? alike.filter((panel) => set.includes(panel)) : [figure];
-}
-
 function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks): SVGSVGElement {
-  const alike = sameScale(figure, panels);
+  const shared = sharedBy(figure, panels);
   switch (figure.kind) {
-    case "heatmap": return heatmap(figure, width, rangeCells(alike), links);
-    case "stack": return bars(figure, width, stackHeight(alike), links);
-    case "bar": return bars(figure, width, rangeY(alike), links);
-    default: return plot(figure, width, rangeY(alike), links);
+    case "heatmap": return heatmap(figure, width, shared.y, links);
+    case "bar":
+    case "stack": return bars(figure, width, shared, links);
+    default: return plot(figure, width, shared, links);
   }
 }
 
@@ -89,7 +66,7 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const above = [seen ? reportedOf(first) : null,
     entries.length > 1 && first.kind !== "heatmap" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
     variants ? h("p", { class: "note" }, variants) : null,
-    panels.some((panel) => panel !== first && !sameScale(panel, panels).includes(first) && quantityOf(panel) === quantityOf(first)) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null];
+    panels.some((panel) => sharedBy(panel, panels).apart) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null];
   const drawing = (panel: Figure) => ({ active: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
     draw: (host: HTMLElement, width: number) => host.replaceChildren(draw(panel, width, panels, links)) });
   const id = `at-figure-${first.id}`;
@@ -98,7 +75,7 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
     return h("article", { class: wide ? "figure wide" : "figure", id }, picture({ title: first.panel ? `${heading}, ${first.panel}` : heading, note: first.caption, before: above, ...drawing(first) }));
   }
   return h("article", { class: "figure wide", id }, h("h3", {}, heading), told && first.caption ? h("p", { class: "note" }, first.caption) : null, ...above,
-    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), level: 4, ...(told ? {} : { note: panel.caption }), before: [seen ? null : reportedOf(panel)], ...drawing(panel) }))));
+    h("div", { class: "panels" }, ...panels.map((panel) => picture({ title: panel.panel ?? (same ? first.title : panel.title), of: heading, level: 4, ...(told ? {} : { note: panel.caption }), before: [seen ? null : reportedOf(panel)], ...drawing(panel) }))));
 }
 
 const numberOf = (figure: Figure): number => Number(/^Figure (\d+)/.exec(figure.label)?.[1] ?? Infinity);

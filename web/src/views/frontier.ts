@@ -2,8 +2,9 @@ import type { Figure, StudyDocument } from "../document";
 import { choice, h, s } from "../base/dom";
 import { plural, quantity } from "../base/format";
 import { css } from "../base/theme";
-import { extent, plot, rangeY } from "../charts/plot";
-import { stylesOf } from "../charts/style";
+import { sharedBy } from "../charts/panels";
+import { plot } from "../charts/plot";
+import { extent } from "../charts/scale";
 import { legend } from "../parts/legend";
 import { picture, redraw } from "../parts/picture";
 import { table, type Cell } from "../parts/table";
@@ -83,9 +84,9 @@ export function frontierView(study: StudyDocument): HTMLElement | null {
     draw: (host, width) => {
       place = host;
       const drawn = figure();
-      const styles = stylesOf(drawn.series);
-      const svg = plot(drawn, width, rangeY([drawn]), { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) });
-      host.replaceChildren(legend(drawn.series.map((series, i) => ({ title: `${by ? `${by.name} ` : ""}${series.label}`, token: styles[i]!.token }))), svg);
+      const shared = sharedBy(drawn, [drawn]);
+      const svg = plot(drawn, width, shared, { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) });
+      host.replaceChildren(legend(drawn.series.map((series) => ({ title: `${by ? `${by.name} ` : ""}${series.label}`, token: shared.styles.get(series.label)!.token }))), svg);
       drawFront(svg, drawn, chosenFront());
     },
   }), best);

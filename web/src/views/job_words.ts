@@ -4,19 +4,20 @@ import { digits } from "../base/format";
 type Part = Record<string, unknown> | undefined;
 const part = (summary: Summary | undefined, name: string): Part => summary?.job?.[name] as Part;
 
-/** Its name; of one that stands in the job file without a name, its size. */
+/** Its name; of one that stands in the job file without a name, its kind and size. */
 export function modelName(summary: Summary | undefined): string {
   const model = part(summary, "model");
   const size = Number(model?.parameters ?? 0);
   if (model?.name && !(model.name === "model" && size > 0)) return String(model.name);
-  return size > 0 ? `${digits(size / 1e9)}B parameters` : "";
+  return size > 0 ? `${String(model?.architecture ?? "model")} ${digits(size / 1e9)}B` : "";
 }
 
 /** "TP8-PP4", "EP8-TP1-PP4", "TP8-FSDP": as studies write it. */
 export function layoutName(summary: Summary | undefined): string {
   const p = part(summary, "parallelism");
   if (!p) return "";
-  const sizes = (["ep", "tp", "cp", "pp", "vpp"] as const).filter((name) => Number(p[name] ?? 1) > 1).map((name) => `${name.toUpperCase()}${String(p[name])}`);
+  const divided = Number(p.pp ?? 1) > 1 || Number(p.ep ?? 1) > 1;
+  const sizes = (["ep", "tp", "cp", "pp", "vpp"] as const).filter((name) => Number(p[name] ?? 1) > 1 || (name === "tp" && divided && p.tp)).map((name) => `${name.toUpperCase()}${String(p[name])}`);
   if (p.fsdp === true) sizes.push("FSDP");
   return sizes.length > 0 ? sizes.join("-") : p.dp ? `DP${String(p.dp)}` : "";
 }
@@ -27,4 +28,16 @@ export function jobTitle(summary: Summary): string {
   const gpus = cluster?.gpus ? `${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU")}` : "";
   const what = [model, layout].filter(Boolean).join(", ");
   return what && gpus ? `${what} on ${gpus}` : what || gpus;
+}
+
+/** "gpt3-175b TP2-PP16 on 32 × H200, recomputed, overlapped": what tells jobs of a study apart, as short as can be. */
+export function jobName(summary: Summary | undefined): string {
+  const [cluster, training, conditions] = [part(summary, "cluster"), part(summary, "training"), part(summary, "conditions")];
+  const gpus = cluster?.gpus ? `on ${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU").split("-")[0]}` : "";
+  const batch = Number(training?.micro_batch_size ?? 1);
+  const overlaps = ["overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"].some((name) => training?.[name] === true);
+  const overrides = Array.isArray(conditions?.overrides) ? conditions.overrides.map(String) : [];
+  return [[modelName(summary), layoutName(summary), gpus].filter(Boolean).join(" "), training?.mode === "lora" ? "LoRA" : training?.mode === "decode" ? "inference" : "",
+    batch > 1 ? `micro batch ${batch}` : "", training?.recompute === "full" ? "recomputed" : "", overlaps ? "overlapped" : "",
+    conditions?.lock_clock_mhz ? `locked to ${String(conditions.lock_clock_mhz)} MHz` : "", conditions?.cooling && conditions.cooling !== "air" ? String(conditions.cooling) : "", ...overrides].filter(Boolean).join(", ");
 }

@@ -77,7 +77,7 @@ export function linksView(summary: Summary, collectives: CollectiveColumns | und
   return h("div", {}, links.length > 0 ? linksPicture(links) : null,
   collectives && collectives.group.length > 0 ? h("div", { class: "block" }, h("h3", {}, "Collectives"),
     h("p", { class: "note" }, "Slowest group first. What is exposed is what a better overlap could win back."),
-    table("Collectives", { columns: [{ title: "group" }, { title: "kind" }, { title: "calls", unit: "" }, { title: "bytes", unit: "B" },
+    table("Collectives", { columns: [{ title: "group" }, { title: "kind" }, { title: summary.source === "simulated" ? "calls a rank" : "calls", unit: "" }, { title: "bytes", unit: "B" },
       { title: "time", unit: "s" }, { title: "exposed", unit: "s" }, { title: "bus bandwidth", unit: "GB/s" }],
       rows: collectives.group.map((group, i) => [words(group), words(collectives.kind[i]!), collectives.calls[i]!, collectives.bytes[i] || null, collectives.total_s[i]!,
         collectives.exposed_s[i]!, collectives.bus_gb_per_s[i] ?? null]) }, { rows: "groups" })) : null);

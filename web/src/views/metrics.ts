@@ -63,14 +63,6 @@ export function partsOf(record: unknown): [string, number][] {
   return Object.entries(record).filter((entry): entry is [string, number] => typeof entry[1] === "number" && entry[1] > 0);
 }
 
-/** Settings with dotted names: { parallelism: { tp: 4 } } is "parallelism.tp" = "4". */
-export function flattened(value: unknown, prefix = ""): [string, string][] {
-  if (value === null || value === undefined) return [];
-  if (Array.isArray(value)) return value.length > 0 ? [[prefix, value.map((item) => (typeof item === "object" ? JSON.stringify(item) : String(item))).join(", ")]] : [];
-  if (typeof value !== "object") return [[prefix, String(value)]];
-  return Object.entries(value).flatMap(([name, inner]) => flattened(inner, prefix ? `${prefix}.${name}` : name));
-}
-
 /** "llama3-70b on 64 x H200 · TP 4, PP 4, DP 4 · micro batch 1, global batch 128". */
 export function jobLine(summary: Summary): string {
   const job = (summary.job ?? {}) as Record<string, Record<string, unknown> | undefined>;

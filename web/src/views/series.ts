@@ -3,7 +3,9 @@ import type { Figure, Series, SeriesMetric } from "../document";
 import { h } from "../base/dom";
 import { quantity } from "../base/format";
 import { colour, seriesToken, type Token } from "../base/theme";
-import { extent, plot } from "../charts/plot";
+import { sharedBy } from "../charts/panels";
+import { plot } from "../charts/plot";
+import { extent } from "../charts/scale";
 import { namedOnce, tickTexts } from "../charts/frame";
 import { picture } from "../parts/picture";
 import { kFont, textWidth } from "../parts/surface";
@@ -110,7 +112,10 @@ function metricPicture(metric: SeriesMetric, times: number[], chassis: Chassis |
     },
     svg: (width) => {
       const figure = asFigure(metric, times);
-      return plot(figure, width, extent(figure.series.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])])), { href: () => undefined, title: () => "" });
+      const shared = sharedBy(figure, [figure]);
+      // As on the screen.
+      metric.gpus.forEach((gpu, i) => { shared.styles.get(gpu.label)!.token = tokenFor(metric, i, chassis); });
+      return plot(figure, width, { ...shared, y: extent(figure.series.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])])) }, { href: () => undefined, title: () => "" });
     },
   });
 }

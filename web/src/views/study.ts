@@ -22,14 +22,16 @@ function findingsTable(study: StudyDocument): HTMLElement {
   const card = (finding: StudyFinding): HTMLElement => {
     const verdict = verdictOf(finding);
     const [title, mark] = kVerdicts[verdict];
-    const points = (finding.points ?? []).slice(0, 8).flatMap((index) => {
+    const shown = (finding.points ?? []).slice(0, 8).flatMap((index) => {
       const point = study.points[index];
-      return point ? [h("a", { href: pointHref(study, index) }, pointName(study, point))] : [];
+      return point ? [{ index, name: pointName(study, point), family: point.family ?? "" }] : [];
     });
+    const twice = (name: string): boolean => shown.filter((one) => one.name === name).length > 1;
+    const points = shown.map(({ index, name, family }) => h("a", { href: pointHref(study, index) }, twice(name) ? `${name} (${family})` : name));
     return h("article", { class: "verdict-card", "data-agrees": verdict }, h("h3", {}, h("span", { class: `badge ${mark}` }, title), " ", finding.title),
       h("dl", {}, h("div", {}, h("dt", {}, verdict === "open" ? "asked" : "reported"), h("dd", {}, finding.reported, " ", h("span", { class: "muted" }, `(${finding.source})`))),
         h("div", {}, h("dt", {}, "predicted"), h("dd", {}, finding.predicted)), h("div", {}, h("dt", {}, "why"), h("dd", {}, finding.why))),
-      points.length > 0 ? h("p", { class: "points" }, "Rests on ", ...points.flatMap((link, i) => (i > 0 ? [", ", link] : [link])),
+      points.length > 0 ? h("p", { class: "points" }, "Rests on ", ...points.flatMap((link, i) => (i > 0 ? ["; ", link] : [link])),
         finding.points!.length > 8 ? ` and ${finding.points!.length - 8} more` : "") : null);
   };
   const show = (): void => list.replaceChildren(...study.findings.filter((finding) => wanted === "" || verdictOf(finding) === wanted).map(card));
@@ -97,7 +99,7 @@ export function pointSections(study: StudyDocument, key: string): Section[] | un
   const told = h("div", {}, bar, point.status === "ok" ? null : h("p", { class: "verdict bad" }, h("b", {}, `${kStatus[point.status]}: `), point.reason ?? ""),
     lines.length > 0 && point.status === "ok" ? h("ul", { class: "notes" }, ...lines.map((line) => h("li", {}, line))) : null);
   const name = pointName(study, point);
-  const heading = name === point.id ? point.id : `${point.id} (${name})`;
+  const heading = name.includes(point.id) ? name : `${name} (${point.id})`;
   const settings = Object.entries(point.settings).map(([setting, value]) => ({ group: "study", name: setting, value, source: study.name }));
   if (!point.summary) {
     const rows = settings.map((one): Cell[] => [one.name, one.value]);

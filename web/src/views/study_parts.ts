@@ -1,5 +1,5 @@
 import type { StudyDocument, StudyPoint } from "../document";
-import { layoutName, modelName } from "./job_words";
+import { jobName, layoutName, modelName } from "./job_words";
 
 /** Ids are unique together with their family. */
 export const pointKey = (point: StudyPoint): string => (point.family ? `${point.family}/${point.id}` : point.id);
@@ -12,10 +12,20 @@ export const pointTitle = (study: StudyDocument, index: number): string => {
   return point ? pointName(study, point) : "";
 };
 
-/** What tells a point from the others, in the order of the axes. */
+const kNames = new WeakMap<StudyDocument, Map<StudyPoint, string>>();
+
+/** What tells a point from the others: its place on the axes, else what its job is, with its id where others are named alike. */
 export function pointName(study: StudyDocument, point: StudyPoint): string {
-  const parts = study.axes.filter((axis) => axis.values.length > 1 && point.axes[axis.name]).map((axis) => point.axes[axis.name]!);
-  return parts.length > 0 ? parts.join(" · ") : point.id;
+  let names = kNames.get(study);
+  if (!names) {
+    const axes = study.axes.filter((axis) => axis.values.length > 1);
+    const plain = study.points.map((one) => axes.map((axis) => one.axes[axis.name]).filter(Boolean).join(" · ") || jobName(one.summary));
+    const counts = new Map<string, number>();
+    for (const [i, one] of study.points.entries()) counts.set(`${one.family}|${plain[i]}`, (counts.get(`${one.family}|${plain[i]}`) ?? 0) + 1);
+    names = new Map(study.points.map((one, i) => [one, plain[i] === "" ? one.id : counts.get(`${one.family}|${plain[i]}`)! > 1 ? `${plain[i]} (${one.id})` : plain[i]!]));
+    kNames.set(study, names);
+  }
+  return names.get(point) ?? point.id;
 }
 
 export const kStatus: Record<StudyPoint["status"], string> = { ok: "ok", "does-not-fit": "does not fit", refused: "refused" };
