@@ -35,7 +35,7 @@ def wait_for(what, condition):
         if found:
             return found
         assert time.monotonic() < end, f"{what} after {LIMIT_S} s"
-        time.sleep(0.005)
+        time.sleep(0.001)
 
 
 def lines_of(path):
@@ -134,9 +134,11 @@ class Test:
                                           "--out", out]]
         job = subprocess.Popen(command, env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            rank = wait_for("no rank 1", lambda: lines_of(journal) > 1 and rank_of(out, 1))
+            rank = wait_for("no rank 1", lambda: rank_of(out, 1))
+            wait_for("nothing finished", lambda: lines_of(journal) > 1)
             os.kill(rank, signal.SIGSTOP)
-            assert job.poll() is None, "the search ended before its rank was killed"
+            time.sleep(0.2)
+            assert job.poll() is None and not out.exists(), "the search ended before its rank was stopped: take a larger one"
             os.kill(rank, signal.SIGKILL)
             said = job.communicate(timeout=LIMIT_S)[0]
         finally:
