@@ -66,6 +66,7 @@ struct Command {
   std::vector<Flag> (*flags)() = nullptr;
   base::Result<int> (*run)(const Arguments&, const Console&) = nullptr;
   bool runs_another = false;  ///< what stands behind "--" is a command and its own options
+  bool spreads = false;       ///< over the ranks of a job, of which one speaks
 };
 
 std::span<const Command> commands();

@@ -14,6 +14,7 @@
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/search.h"
+#include "cli/search_run.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
 #include "cli/validate.h"
@@ -34,14 +35,14 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep my-study.yaml --list\n"
      "  ergometer sweep my-study.yaml --out my-study.run --shard 1/4\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
-     "STUDY", 1, 1, sweep_flags, run_sweep},
+     "STUDY", 1, 1, sweep_flags, run_sweep, false, true},
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
      "search MODEL --cluster CLUSTER --gpus N --gbs B [options]",
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16\n"
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n"
      "  ergometer search job.yaml  (its layout searched anew and compared)\n",
-     "MODEL", 1, 1, search_flags, run_search},
+     "MODEL", 1, 1, search_flags, run_search, false, true},
     {"compare", "Say why one job is faster than another: every cause with what it is worth",
      "compare A B... [--with SETTING=VALUE] [options]",
      "  ergometer compare a.yaml b.yaml\n"
@@ -90,11 +91,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer import traces/ --out job.run\n"
      "  ergometer analyze job.run\n",
      "FILE", 1, 65536, import_flags, run_import},
-    {"merge", "Join what several nodes recorded of one job, or the shards of one study",
-     "merge FILE|FOLDER... --out FILE",
+    {"merge", "Join what several nodes recorded of one job, or shards of a study or search",
+     "merge FILE|FOLDER... [--out FILE]",
      "  ergometer merge node01.run node02.run --out job.run\n"
      "  ergometer merge node*.run traces/ --out job.run --reference node01\n"
-     "  ergometer merge study-1.run study-2.run --out study.run\n",
+     "  ergometer merge study-1.run study-2.run --out study.run\n"
+     "  ergometer merge search-1 search-2 search-3\n",
      "FILE", 1, 65536, merge_flags, run_merge},
     {"report", "Show Runs as one page: an HTML file that needs no network",
      "report RUN... -o FILE.html",

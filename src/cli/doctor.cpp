@@ -13,6 +13,7 @@
 #include "run/sqlite.h"
 #include "spec/read.h"
 #include "spec/software.h"
+#include "spread/crew.h"
 
 namespace ergometer::cli {
 namespace {
@@ -65,14 +66,19 @@ Finding check_run_file() {
 
 std::vector<Finding> examine(const Console& console) {
   const report::TextStyle style = terminal_style(console.out);
-  return {{"version", fmt::format("{} ({})", base::version(), base::build_description()), true},
-          {"machine", fmt::format("{} processors", std::thread::hardware_concurrency()), true},
-          {"terminal",
-           fmt::format("colour {}, block characters {}", style.colour ? "on" : "off",
-                       style.unicode ? "on" : "off (the locale is not UTF-8)"),
-           true},
-          check_catalog(),
-          check_run_file()};
+  return {
+      {"version", fmt::format("{} ({})", base::version(), base::build_description()), true},
+      {"machine", fmt::format("{} processors", std::thread::hardware_concurrency()), true},
+      {"terminal",
+       fmt::format("colour {}, block characters {}", style.colour ? "on" : "off",
+                   style.unicode ? "on" : "off (the locale is not UTF-8)"),
+       true},
+      {"mpi",
+       spread::built_with_mpi() ? "built in: srun --mpi=pmix and mpirun spread searches and studies"
+                                : "not built in: threads and --shard spread work",
+       true},
+      check_catalog(),
+      check_run_file()};
 }
 
 std::string to_json(const std::vector<Finding>& findings) {

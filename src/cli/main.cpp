@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/crew.h"
 #include "cli/help.h"
 
 namespace {
@@ -25,7 +26,10 @@ base::Result<int> unknown_command(const std::string& word) {
 }
 
 base::Result<int> run_command(const cli::Command& command, const std::vector<std::string>& words) {
-  ERGOMETER_ASSIGN(const cli::Arguments arguments, cli::parse_arguments(command, words));
+  const auto parsed = cli::parse_arguments(command, words);
+  if (!parsed && command.spreads && cli::is_spoken_for(words))
+    return static_cast<int>(parsed.error().kind);
+  ERGOMETER_ASSIGN(const cli::Arguments arguments, parsed);
   cli::Console console;
   console.quiet = arguments.has("quiet");
   if (arguments.has("help")) {

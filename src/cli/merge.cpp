@@ -8,9 +8,11 @@
 #include "analysis/merge_runs.h"
 #include "base/json_writer.h"
 #include "cli/analyze.h"
+#include "cli/search_run.h"
 #include "cli/terminal.h"
 #include "report/merge_report.h"
 #include "run/run.h"
+#include "search/search_file.h"
 #include "study/output.h"
 
 namespace ergometer::cli {
@@ -53,7 +55,13 @@ std::string study_answer(const run::Run& run, const std::string& out, bool as_js
 
 std::vector<Flag> merge_flags() {
   using Takes = Flag::Takes;
-  return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
+  return {{"out",
+           "o",
+           Takes::kValue,
+           "FILE",
+           "output",
+           "the Run file to write, of searches their estimates",
+           {}},
           {"reference",
            "",
            Takes::kValue,
@@ -64,12 +72,19 @@ std::vector<Flag> merge_flags() {
 }
 
 base::Result<int> run_merge(const Arguments& arguments, const Console& console) {
+  const auto& files = arguments.words;
+  const auto searches = std::count_if(files.begin(), files.end(), search::is_search_file);
+  if (searches == std::ssize(files)) return merge_searches(files, arguments, console);
+  if (searches > 0)
+    return base::input_error(
+        fmt::format("{}: is a search's file, and others are not; merge one kind at a time",
+                    *std::find_if(files.begin(), files.end(), search::is_search_file)));
   const std::string out = arguments.value("out");
   if (out.empty())
     return base::input_error(
         "merge: --out FILE is missing; usage: ergometer merge FILE... --out FILE");
   std::vector<analysis::RunPart> parts;
-  for (const std::string& path : arguments.words) {
+  for (const std::string& path : files) {
     ERGOMETER_ASSIGN(analysis::RunPart part, read_part(path, arguments, console));
     parts.push_back(std::move(part));
   }

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <csignal>
-#include <mutex>
 #include <optional>
 
 #include "base/text.h"
-#include "cli/progress.h"
-#include "cli/search_output.h"
-#include "cli/search_settings.h"
+#include "cli/crew.h"
 #include "cli/threads.h"
-#include "engine/simulate.h"
+#include "spec/fingerprint.h"
 
 namespace ergometer::cli {
 namespace {
@@ -31,9 +26,6 @@ constexpr std::array<std::pair<std::string_view, Objective>, 6> kObjectives = {
      {"cost", Objective::kCost},
      {"tokens-per-joule", Objective::kTokensPerJoule},
      {"memory", Objective::kMemory}}};
-
-std::atomic<bool> g_stop = false;  // set by the signal handler alone
-void stop_at_signal(int) { g_stop = true; }
 
 Result<Objective> objective_of(std::string_view flag, const std::string& word) {
   std::vector<std::string_view> words;
@@ -74,18 +66,6 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
   return options;
 }
 
-Result<void> read_shard(const std::string& text, search::SearchOptions& options) {
-  if (text.empty()) return {};
-  const std::vector<std::string> parts = base::split(text, '/');
-  const auto index = base::parse_integer(parts.front());
-  const auto count = parts.size() == 2 ? base::parse_integer(parts.back()) : index;
-  if (parts.size() != 2 || !index || !count || *index < 1 || *index > *count)
-    return input_error(fmt::format("--shard: '{}' is not a part like 1/4", text));
-  options.shard = *index - 1;
-  options.shards = *count;
-  return {};
-}
-
 Result<search::SearchOptions> search_options(const Arguments& arguments) {
   search::SearchOptions options;
   ERGOMETER_ASSIGN(options.objective,
@@ -103,46 +83,31 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
   ERGOMETER_ASSIGN(options.limits.most[0], positive(arguments, "max-step-time", "12.5"));
   ERGOMETER_ASSIGN(options.limits.most[1], positive(arguments, "max-power-w", "600"));
   ERGOMETER_ASSIGN(options.limits.most[2], positive(arguments, "max-gpu-c", "80"));
-  ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
-  ERGOMETER_TRY(read_shard(arguments.value("shard"), options));
   return options;
 }
 
-/// Draws how many layouts are done; from any thread.
-class Drawn {
- public:
-  explicit Drawn(const Console& console) : console_(console) {}
-  void at(size_t done, size_t all) {
-    const std::scoped_lock lock(mutex_);
-    if (!progress_) progress_.emplace(console_, "layouts", all);
-    for (; drawn_ < done; ++drawn_) progress_->advance();
-  }
-  void clear() { progress_.reset(); }
+/// How it runs and how its answer looks: options that another run of the same search may have
+/// otherwise.
+bool says_how(std::string_view flag) {
+  constexpr std::array<std::string_view, 5> kHow = {"json", "out", "quiet", "shard", "threads"};
+  return std::find(kHow.begin(), kHow.end(), flag) != kHow.end();
+}
 
- private:
-  const Console& console_;
-  std::mutex mutex_;
-  std::optional<Progress> progress_;
-  size_t drawn_ = 0;
-};
+std::vector<std::string> words_of(const Arguments& arguments) {
+  std::vector<std::string> words = arguments.words;
+  for (const auto& [name, value] : arguments.flags)
+    if (!says_how(name)) words.push_back(fmt::format("{}={}", arguments.written.at(name), value));
+  return words;
+}
 
-/// The layout of a job file that has one, on the engine.
-std::optional<OwnLayout> own_layout(const SearchSettings& settings) {
-  if (settings.layout.all().empty()) return {};
-  spec::Settings own = settings.layout;
-  own.merge(settings.given);
-  OwnLayout answer;
-  const auto refuse = [&](const base::Error& error) {
-    answer.refused = error.message;
-    return answer;
-  };
-  const auto job = spec::resolve(own);
-  if (!job) return refuse(job.error());
-  auto run = engine::simulate(*job, {});
-  if (!run) return refuse(run.error());
-  answer.played = search::Played{{}, *job, std::move(*run)};
-  answer.played->found.gpus = job->gpus;
-  return answer;
+std::string identity_of(const Arguments& arguments, const SearchSettings& settings) {
+  spec::Fingerprint fingerprint;
+  fingerprint.add_program();
+  for (const auto* part : {&settings.given, &settings.layout})
+    for (const auto& [name, value] : part->all()) fingerprint.add_setting(name, value.text);
+  for (const auto& [name, value] : arguments.flags)
+    if (!says_how(name) && name != "settings") fingerprint.add(fmt::format("{}={}", name, value));
+  return fingerprint.hex();
 }
 
 }  // namespace
@@ -183,46 +148,24 @@ std::vector<Flag> search_flags() {
   flags.back().help = "threads; by default one a processor";
   add("settings", "", "megatron|nemo|torchtitan", "answer",
       "whose settings for the first are shown; megatron");
-  add("shard", "", "I/N", "running", "only the I-th of N parts of the layouts");
+  flags.push_back(shard_flag());
+  add("out", "o", "FILE", "running", "keeps estimates here as they come; the same command goes on");
   return flags;
 }
 
-base::Result<int> run_search(const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(SearchSettings settings, search_settings(arguments));
-  ERGOMETER_ASSIGN(const search::SpaceOptions space_choice,
-                   space_options(arguments, settings.given));
-  ERGOMETER_ASSIGN(search::SearchOptions options, search_options(arguments));
+base::Result<SearchPlan> search_plan(const Arguments& arguments) {
+  SearchPlan plan;
+  ERGOMETER_ASSIGN(plan.settings, search_settings(arguments));
+  ERGOMETER_ASSIGN(plan.space, space_options(arguments, plan.settings.given));
+  ERGOMETER_ASSIGN(plan.options, search_options(arguments));
   const auto framework = launch::framework_of(arguments.value("settings", "megatron"));
   if (!framework)
     return input_error(fmt::format("--settings: '{}' is not one of {}", arguments.value("settings"),
                                    launch::kFrameworkWords));
-  const auto start = std::chrono::steady_clock::now();
-  ERGOMETER_ASSIGN(const search::Space space, search::Space::make(settings.given, space_choice));
-  Drawn drawn(console);
-  options.progress = [&](size_t done, size_t all) { drawn.at(done, all); };
-  options.stop = &g_stop;
-  const auto before = std::signal(SIGINT, stop_at_signal);
-  auto result = search::search(space, options);
-  drawn.clear();
-  if (!result) return tl::unexpected(result.error());
-  if (result->layouts == 0)
-    return input_error(
-        "search: no layout is legal: the batch, the sequence length or what is fixed rule out all");
-  SearchAnswer answer{space, options, *result, {}, {}, own_layout(settings), 0, *framework};
-  if (!result->best.empty()) {
-    answer.knobs = search::turn_knobs(space, result->best.front().found.candidate);
-    answer.what_if = search::what_if(space, options, *result);
-  }
-  std::signal(SIGINT, before);
-  answer.elapsed_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  console.answer(arguments.has("json") ? search_json(answer) : search_text(answer));
-  if (!arguments.has("json"))
-    console.note(fmt::format(
-        "{:.1f} s; {} candidates a second of processor time", answer.elapsed_s,
-        base::format_count(static_cast<int64_t>(static_cast<double>(result->candidates) /
-                                                std::max(result->estimate_s, 1e-9)))));
-  return result->best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
+  plan.framework = *framework;
+  plan.identity = identity_of(arguments, plan.settings);
+  plan.words = words_of(arguments);
+  return plan;
 }
 
 }  // namespace ergometer::cli

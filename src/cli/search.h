@@ -1,12 +1,26 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/command.h"
+#include "cli/search_settings.h"
+#include "launch/framework.h"
+#include "search/search.h"
 
 namespace ergometer::cli {
 
-/// `ergometer search MODEL --cluster CLUSTER --gpus N --gbs B --seq-length S`: every legal layout
-/// of a job, the best ones played.
+/// What the user asks a search for.
+struct SearchPlan {
+  SearchSettings settings;
+  search::SpaceOptions space;
+  search::SearchOptions options;  ///< threads apart
+  launch::Framework framework = launch::Framework::kMegatron;
+  std::string identity;            ///< differs when the answer may
+  std::vector<std::string> words;  ///< the command's, those that say how it runs apart
+};
+
 std::vector<Flag> search_flags();
-base::Result<int> run_search(const Arguments& arguments, const Console& console);
+base::Result<SearchPlan> search_plan(const Arguments& arguments);
 
 }  // namespace ergometer::cli

@@ -109,10 +109,6 @@ std::string search_json(const SearchAnswer& answer) {
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("candidates", result.candidates).member("feasible", result.feasible);
   json.member("layouts", result.layouts).member("complete", result.complete);
-  json.member("elapsed_s", answer.elapsed_s);
-  json.member("estimates_per_s", result.estimate_s > 0
-                                     ? static_cast<double>(result.candidates) / result.estimate_s
-                                     : 0.0);
   json.key("best").begin_array();
   for (size_t i = 0; i < result.best.size(); ++i) write_best(json, result.best[i], i + 1);
   json.end_array();

@@ -23,7 +23,6 @@ struct SearchAnswer {
   std::vector<search::Turned> knobs;    ///< around the best; empty: there is none
   std::vector<search::WhatIf> what_if;  ///< around the best
   std::optional<OwnLayout> own;
-  double elapsed_s = 0;
   launch::Framework framework = launch::Framework::kMegatron;  ///< whose settings the text ends in
 };
 

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <optional>
 
+#include "cli/crew.h"
 #include "cli/progress.h"
+#include "cli/stop_at_signal.h"
 #include "cli/threads.h"
 #include "study/output.h"
 
@@ -14,43 +15,17 @@ namespace {
 
 constexpr int kInterrupted = 130;
 
-volatile std::sig_atomic_t stop_asked = 0;
-void ask_to_stop(int) { stop_asked = 1; }
-
-/// While it lives, Ctrl-C and a polite kill end the study between two points.
-class StopAtSignal {
- public:
-  StopAtSignal() {
-    stop_asked = 0;
-    interrupt_ = std::signal(SIGINT, ask_to_stop);
-    // Where somebody has interrupts ignored (nohup, a shell's background), they stay so.
-    if (interrupt_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);
-    terminate_ = std::signal(SIGTERM, ask_to_stop);
-  }
-  ~StopAtSignal() {
-    std::signal(SIGINT, interrupt_);
-    std::signal(SIGTERM, terminate_);
-  }
-  StopAtSignal(const StopAtSignal&) = delete;
-  StopAtSignal& operator=(const StopAtSignal&) = delete;
-
- private:
-  void (*interrupt_)(int);
-  void (*terminate_)(int);
-};
-
-base::Result<study::SessionOptions> options_of(const Arguments& arguments) {
+base::Result<study::SessionOptions> options_of(const Arguments& arguments,
+                                               const spread::Crew& crew) {
   study::SessionOptions options;
-  ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(options.threads, thread_count(arguments, crew.processes_here()));
+  ERGOMETER_ASSIGN(options.shard, shard_of(arguments));
   options.out = arguments.value("out");
-  if (arguments.has("shard")) {
-    ERGOMETER_ASSIGN(options.shard, study::parse_shard(arguments.value("shard")));
-    if (options.out.empty())
-      return base::input_error(
-          "sweep: --shard makes a part that `ergometer merge` joins with the others; give it "
-          "--out FILE");
-  }
-  options.stop = [] { return stop_asked != 0; };
+  if (arguments.has("shard") && options.out.empty())
+    return base::input_error(
+        "sweep: --shard makes a part that `ergometer merge` joins with the others; give it "
+        "--out FILE");
+  options.stop = [] { return StopAtSignal::asked().load(); };
   return options;
 }
 
@@ -68,7 +43,7 @@ int tell_stopped(const study::SessionResult& result, const std::string& out,
 
 base::Result<study::SessionResult> run_session(const study::Definition& definition,
                                                const study::Expansion& expansion,
-                                               study::SessionOptions options,
+                                               study::SessionOptions options, spread::Crew& crew,
                                                const Console& console) {
   std::optional<Progress> progress;
   options.begin = [&](size_t missing, size_t finished) {
@@ -79,7 +54,29 @@ base::Result<study::SessionResult> run_session(const study::Definition& definiti
   };
   options.advance = [&] { progress->advance(); };
   const StopAtSignal stop;
-  return study::run_study(definition, expansion, options);
+  return study::run_study(definition, expansion, options, crew);
+}
+
+base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Console& console) {
+  ERGOMETER_ASSIGN(const study::SessionOptions options, options_of(arguments, crew));
+  ERGOMETER_ASSIGN(const study::Definition definition,
+                   study::read_definition(arguments.words.front()));
+  ERGOMETER_ASSIGN(const study::Expansion expansion, study::expand(definition));
+  const bool as_json = arguments.has("json");
+  if (arguments.has("list")) {
+    if (!crew.leads()) return 0;
+    console.answer(as_json ? study::list_json(expansion) : study::list_text(definition, expansion));
+    return 0;
+  }
+  ERGOMETER_ASSIGN(const study::SessionResult result,
+                   run_session(definition, expansion, options, crew, console));
+  if (!crew.leads()) return 0;
+  if (result.stopped) return tell_stopped(result, options.out, console);
+  if (expansion.left_out > 0)
+    console.note(fmt::format("{} points are left out by constraints", expansion.left_out));
+  if (!options.out.empty()) console.note(fmt::format("Run written to {}", options.out));
+  console.answer(as_json ? study::points_json(result) : study::points_text(definition, result));
+  return 0;
 }
 
 }  // namespace
@@ -94,34 +91,14 @@ std::vector<Flag> sweep_flags() {
            "output",
            "the Run file to write; what is finished is kept beside it as it goes",
            {}},
-          {"shard",
-           "",
-           Takes::kValue,
-           "I/N",
-           "running",
-           "one part of the study: every Nth point from the Ith; ergometer merge joins them",
-           {}},
+          shard_flag(),
           {"list", "", Takes::kNothing, "", "output", "show the points, run nothing", {}}};
 }
 
 base::Result<int> run_sweep(const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(const study::SessionOptions options, options_of(arguments));
-  ERGOMETER_ASSIGN(const study::Definition definition,
-                   study::read_definition(arguments.words.front()));
-  ERGOMETER_ASSIGN(const study::Expansion expansion, study::expand(definition));
-  const bool as_json = arguments.has("json");
-  if (arguments.has("list")) {
-    console.answer(as_json ? study::list_json(expansion) : study::list_text(definition, expansion));
-    return 0;
-  }
-  ERGOMETER_ASSIGN(const study::SessionResult result,
-                   run_session(definition, expansion, options, console));
-  if (result.stopped) return tell_stopped(result, options.out, console);
-  if (expansion.left_out > 0)
-    console.note(fmt::format("{} points are left out by constraints", expansion.left_out));
-  if (!options.out.empty()) console.note(fmt::format("Run written to {}", options.out));
-  console.answer(as_json ? study::points_json(result) : study::points_text(definition, result));
-  return 0;
+  return with_crew(arguments, console, [&](spread::Crew& crew, const Console& ours) {
+    return sweep(arguments, crew, ours);
+  });
 }
 
 }  // namespace ergometer::cli

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -15,9 +17,24 @@ Flag threads_flag() {
           {}};
 }
 
-base::Result<size_t> thread_count(const Arguments& arguments) {
+namespace {
+
+size_t processors() { return std::thread::hardware_concurrency(); }
+
+/// Those that this process may run on: a scheduler often gives it a part of the machine.
+size_t processors_allowed() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+    return static_cast<size_t>(CPU_COUNT(&allowed));
+  return processors();  // more than such a set can hold
+}
+
+}  // namespace
+
+base::Result<size_t> thread_count(const Arguments& arguments, size_t processes_here) {
   constexpr int64_t kMost = 1024;
-  if (!arguments.has("threads")) return std::max(1u, std::thread::hardware_concurrency());
+  if (!arguments.has("threads"))  // ranks may be bound to processors of their own or share all
+    return std::max<size_t>(1, std::min(processors_allowed(), processors() / processes_here));
   const auto number = base::parse_integer(arguments.value("threads"));
   if (!number || *number < 1 || *number > kMost)
     return base::input_error(fmt::format("--threads: '{}' is not a number of threads from 1 to {}",

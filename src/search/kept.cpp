@@ -61,10 +61,15 @@ bool Kept::hopeless(const Found& least) const {
   return front_.empty() || too_slow(limits_) || front_.beats(least);
 }
 
-void Kept::merge(const Kept& other) {
-  for (size_t i = 0; i < pools_.size(); ++i)
-    for (const Found& found : other.pools_[i].best.found()) pools_[i].best.offer(found);
-  for (const Found& found : other.front_.found()) front_.offer(found);
+std::vector<Found> Kept::all() const {
+  std::vector<Found> all = front_.found();
+  for (const Pool& pool : pools_)
+    all.insert(all.end(), pool.best.found().begin(), pool.best.found().end());
+  std::sort(all.begin(), all.end(),
+            [](const Found& a, const Found& b) { return a.number < b.number; });
+  const auto same = [](const Found& a, const Found& b) { return a.number == b.number; };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
+  return all;
 }
 
 std::vector<Found> Kept::to_play() const {

@@ -22,7 +22,9 @@ class Kept {
   void offer(const Found& found);
   /// Whether no candidate would be kept whose estimate is at best `least`.
   bool hopeless(const Found& least) const;
-  void merge(const Kept& other);
+  /// Whatever is kept, by number. Offered to another one, which has seen other candidates, both
+  /// together keep what one would that has seen all.
+  std::vector<Found> all() const;
 
   /// To be played, in the order of their estimates.
   std::vector<Found> to_play() const;

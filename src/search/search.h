@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -34,12 +33,10 @@ struct SearchOptions {
   Limits limits;
   std::vector<Objective> pareto;  ///< empty: no front
   size_t threads = 1;
-  int64_t shard = 0, shards = 1;                           ///< this run's part of the layouts
   double worst = std::numeric_limits<double>::infinity();  ///< estimated above it: of no interest
   bool prune = true;  ///< leave out what cannot be among the best
   bool play = true;   ///< the best ones on the engine; else estimates are the answer
   const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
-  std::function<void(size_t done, size_t all)> progress;  ///< layouts; from any thread
 
   /// Whether the answer depends on watts, joules or degrees.
   bool needs_power() const;
@@ -73,6 +70,9 @@ struct SearchResult {
   std::vector<LimitAnswer> limits;
   std::string unpriced;  ///< why some layouts could not be priced; empty: none
 };
+
+/// An error: the answer needs watts that the catalog does not know.
+base::Result<void> check_power(const Space& space, const SearchOptions& options);
 
 /// Goes through the whole space with closed-form estimates, then plays the best ones, and those
 /// whose estimates are too close to theirs to tell, on the engine. The answer depends on the space

@@ -259,27 +259,6 @@ TEST(Search, ThreadsChangeNothing) {
   }
 }
 
-TEST(Search, ShardsAreThePartsOfTheWhole) {
-  Draws draws(8);
-  const Space space = tiny_space(draws);
-  SearchOptions options;
-  options.top = 1;
-  const auto whole = search(space, options);
-  ASSERT_TRUE(whole.has_value());
-  int64_t candidates = 0;
-  double best_s = INFINITY;
-  options.shards = 3;
-  for (options.shard = 0; options.shard < 3; ++options.shard) {
-    const auto part = search(space, options);
-    ASSERT_TRUE(part.has_value());
-    candidates += part->candidates;
-    if (!part->best.empty())
-      best_s = std::min(best_s, part->best.front().run.performance.step_time_s);
-  }
-  EXPECT_EQ(candidates, whole->candidates);
-  EXPECT_EQ(best_s, whole->best.front().run.performance.step_time_s);
-}
-
 TEST(Front, KeepsWhatNothingBeats) {
   Front front({Objective::kTime, Objective::kMemory});
   const auto offer = [&](double step_s, double bytes, int64_t number) {

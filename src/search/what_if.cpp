@@ -19,9 +19,6 @@ class Asked {
       : space_(space), options_(options), winner_(winner) {
     options_.top = 1;
     options_.pareto.clear();
-    options_.progress = {};
-    options_.shard = 0;
-    options_.shards = 1;
   }
 
   WhatIf with(std::string more, const std::function<void(spec::Cluster&)>& change) const {

@@ -7,7 +7,6 @@
 namespace ergometer::search {
 namespace {
 
-constexpr int64_t kOptionsOfALayout = int64_t{1} << 32;
 /// A bound and an estimate add the same terms in different orders.
 constexpr double kRounding = 1e-9;
 

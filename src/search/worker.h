@@ -6,6 +6,9 @@
 
 namespace ergometer::search {
 
+/// A candidate's number is its layout's times this, and its place among the layout's options.
+constexpr int64_t kOptionsOfALayout = int64_t{1} << 32;
+
 /// Estimates layouts one after the other, on one thread, and keeps what is worth it.
 class Worker {
  public:

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
-#include "base/file.h"
-#include "base/version.h"
-#include "spec/read.h"
+#include "spec/fingerprint.h"
 #include "study/by_code.h"
 #include "study/change.h"
 #include "study/point_value.h"
@@ -19,7 +16,6 @@ namespace {
 using base::Result;
 
 constexpr size_t kMostPoints = 200'000;
-constexpr size_t kLargestFile = 4 << 20;
 
 void note_axis(std::vector<run::StudyAxis>& axes, const std::string& name,
                const std::string& label) {
@@ -110,41 +106,6 @@ Result<void> check_names(const Definition& definition, const std::vector<Point>&
   return {};
 }
 
-/// FNV-1a, 64 bit.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) mix(static_cast<unsigned char>(c));
-    mix(0xff);  // so that "ab", "c" and "a", "bc" differ
-  }
-  std::string hex() const { return fmt::format("{:016x}", state_); }
-
- private:
-  void mix(uint64_t byte) { state_ = (state_ ^ byte) * 0x100000001b3; }
-  uint64_t state_ = 0xcbf29ce484222325;
-};
-
-/// A setting that names a file means what the file says.
-void add_setting(Hash& hash, std::string_view name, const std::string& text) {
-  hash.add(name);
-  hash.add(text);
-  std::error_code ignored;
-  const bool may_be_file = name == "model" || name == "cluster" || name == "software";
-  if (!may_be_file || text.starts_with('{') || !std::filesystem::is_regular_file(text, ignored))
-    return;
-  if (const auto content = base::read_file(text, kLargestFile)) hash.add(*content);
-}
-
-std::string catalog_hash() {
-  Hash hash;
-  for (const spec::CatalogEntry& entry : spec::catalog())
-    if (entry.kind != spec::CatalogKind::kStudy) {
-      hash.add(entry.path);
-      hash.add(entry.text);
-    }
-  return hash.hex();
-}
-
 }  // namespace
 
 Result<Expansion> expand(const Definition& definition) {
@@ -177,16 +138,14 @@ Result<Expansion> expand(const Definition& definition) {
 }
 
 std::string fingerprint(const Definition& definition, const Expansion& expansion) {
-  Hash hash;
-  hash.add(base::version());
-  static const std::string kCatalog = catalog_hash();
-  hash.add(kCatalog);
+  spec::Fingerprint hash;
+  hash.add_program();
   hash.add(definition.name);
   for (const Point& point : expansion.points) {
     hash.add(point.family);
     hash.add(point.id);
     hash.add(point.refusal.value_or(""));
-    for (const auto& [name, value] : point.settings.all()) add_setting(hash, name, value.text);
+    for (const auto& [name, value] : point.settings.all()) hash.add_setting(name, value.text);
     for (const auto& [name, label] : point.axes) hash.add(name + '=' + label);
     for (const std::string& note : point.notes) hash.add(note);
   }

@@ -1,7 +1,5 @@
 #include "study/facts.h"
 
-#include <fmt/format.h>
-
 #include "base/text.h"
 
 namespace ergometer::study {
@@ -15,14 +13,12 @@ constexpr const char* kPoints = "study_points";
 
 }  // namespace
 
-std::string to_text(const Shard& shard) { return fmt::format("{}/{}", shard.number, shard.count); }
-
 void write_facts(const Facts& facts, run::Run& run) {
   run.facts[kFingerprint] = facts.fingerprint;
   run.facts[kFile] = facts.file;
   run.facts[kText] = facts.text;
   run.facts[kPoints] = std::to_string(facts.points);
-  if (facts.shard.count > 1) run.facts[kShard] = to_text(facts.shard);
+  if (facts.shard.count > 1) run.facts[kShard] = spread::to_text(facts.shard);
 }
 
 std::optional<Facts> read_facts(const run::Run& run) {
@@ -36,7 +32,7 @@ std::optional<Facts> read_facts(const run::Run& run) {
   if (!points || *points < 0) return std::nullopt;
   facts.points = static_cast<size_t>(*points);
   if (const std::string shard = fact(kShard); !shard.empty()) {
-    const auto parsed = parse_shard(shard);
+    const auto parsed = spread::parse_shard(shard);
     if (!parsed) return std::nullopt;
     facts.shard = *parsed;
   }

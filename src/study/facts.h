@@ -20,6 +20,5 @@ struct Facts {
 void write_facts(const Facts& facts, run::Run& run);
 /// Nothing when the Run is not a study's.
 std::optional<Facts> read_facts(const run::Run& run);
-std::string to_text(const Shard& shard);
 
 }  // namespace ergometer::study

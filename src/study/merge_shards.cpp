@@ -1,7 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "study/facts.h"
 #include "study/finish.h"
@@ -38,33 +35,20 @@ Result<void> check_same(const Part& first, const Part& part) {
         "{} and {}: are of different studies ({} and {}), or of different versions of one or of "
         "the catalog",
         *first.file, *part.file, first.run.study->name, part.run.study->name));
-  if (part.facts.shard.count != first.facts.shard.count)
-    return base::input_error(
-        fmt::format("{} and {}: are shards {} and {}; all must be of the same number", *first.file,
-                    *part.file, to_text(first.facts.shard), to_text(part.facts.shard)));
   return {};
 }
 
-/// Every shard once: overlaps and gaps are named.
+/// Every shard once, in order.
 Result<std::vector<const Part*>> in_order(const std::vector<Part>& parts) {
-  std::vector<const Part*> order(parts.front().facts.shard.count, nullptr);
+  std::vector<spread::NamedShard> shards;
   for (const Part& part : parts) {
     ERGOMETER_TRY(check_same(parts.front(), part));
-    const Part*& place = order[part.facts.shard.number - 1];
-    if (place != nullptr)
-      return base::input_error(fmt::format("{} and {}: both hold shard {}", *place->file,
-                                           *part.file, to_text(part.facts.shard)));
-    place = &part;
+    shards.push_back({*part.file, part.facts.shard});
   }
-  std::vector<std::string> missing;
-  for (size_t i = 0; i < order.size(); ++i)
-    if (order[i] == nullptr) missing.push_back(to_text({i + 1, order.size()}));
-  if (missing.empty()) return order;
-  const size_t count = missing.size();
-  if (count > 8) missing.resize(8);
-  return base::input_error(fmt::format("merge: {} shard{} missing: {}{}", count,
-                                       count == 1 ? " is" : "s are", fmt::join(missing, ", "),
-                                       count > 8 ? ", ..." : ""));
+  ERGOMETER_ASSIGN(const std::vector<size_t> order, spread::in_order(shards));
+  std::vector<const Part*> ordered;
+  for (const size_t i : order) ordered.push_back(&parts[i]);
+  return ordered;
 }
 
 }  // namespace
@@ -73,9 +57,6 @@ Result<run::Run> merge_shards(std::vector<run::Run> shards, const std::vector<st
   ERGOMETER_ASSIGN(const std::vector<Part> parts, parts_of(std::move(shards), files));
   ERGOMETER_ASSIGN(const std::vector<const Part*> order, in_order(parts));
   const Facts& facts = order.front()->facts;
-  if (order.size() == 1)
-    return base::input_error(
-        fmt::format("{}: holds the whole study; there is nothing to merge", *order.front()->file));
   ERGOMETER_ASSIGN(const Definition definition, parse_definition(facts.text, facts.file));
   run::Run run;
   write_facts({facts.fingerprint, facts.file, facts.text, {}, facts.points}, run);

@@ -1,7 +1,5 @@
 #include "study/predict.h"
 
-#include <mutex>
-
 #include "base/parallel.h"
 #include "engine/simulate.h"
 #include "report/job_json.h"
@@ -38,20 +36,9 @@ run::StudyPoint predict(const Point& point) {
   return result;
 }
 
-std::vector<run::StudyPoint> predict(const std::vector<Point>& points,
-                                     const PredictOptions& options) {
+std::vector<run::StudyPoint> predict(const std::vector<Point>& points, size_t threads) {
   std::vector<run::StudyPoint> results(points.size());
-  std::mutex mutex;
-  base::parallel_for(points.size(), options.threads, [&](size_t i) {
-    if (options.stop && options.stop()) {
-      results[i] = described(points[i]);
-      return;
-    }
-    results[i] = predict(points[i]);
-    if (!options.done) return;
-    const std::lock_guard lock(mutex);
-    options.done(i, results[i]);
-  });
+  base::parallel_for(points.size(), threads, [&](size_t i) { results[i] = predict(points[i]); });
   return results;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,16 +28,7 @@ run::StudyPoint described(const Point& point);
 /// What cannot run is a point with its reason, not an error.
 run::StudyPoint predict(const Point& point);
 
-struct PredictOptions {
-  size_t threads = 1;
-  /// Called after every point from whichever thread has it, one call at a time.
-  std::function<void(size_t index, const run::StudyPoint&)> done = {};
-  /// Asked before every point from any thread; once true, what is left stays as it is.
-  std::function<bool()> stop = {};
-};
-
 /// All points, in their order; the same whatever the number of threads.
-std::vector<run::StudyPoint> predict(const std::vector<Point>& points,
-                                     const PredictOptions& options);
+std::vector<run::StudyPoint> predict(const std::vector<Point>& points, size_t threads);
 
 }  // namespace ergometer::study

@@ -22,8 +22,7 @@ Point small(const std::string& id, const std::string& tp) {
 TEST(Predict, KeepsWhatCannotRunWithItsReason) {
   Point refused = small("c", "2");
   refused.refusal = "two files contradict each other";
-  const auto points =
-      predict({small("a", "8"), small("b", "3"), refused}, PredictOptions{.threads = 2});
+  const auto points = predict({small("a", "8"), small("b", "3"), refused}, 2);
   ASSERT_EQ(points.size(), 3u);
   EXPECT_EQ(points[0].status, run::PointStatus::kOk);
   EXPECT_EQ(points[0].axes.at("tp"), "8");
@@ -38,19 +37,9 @@ TEST(Predict, KeepsWhatCannotRunWithItsReason) {
 
 TEST(Predict, ThreadsChangeNothing) {
   const std::vector<Point> jobs = {small("a", "8"), small("b", "4"), small("c", "2")};
-  const auto one = predict(jobs, PredictOptions{.threads = 1});
-  const auto three = predict(jobs, PredictOptions{.threads = 3});
+  const auto one = predict(jobs, 1);
+  const auto three = predict(jobs, 3);
   for (size_t i = 0; i < jobs.size(); ++i) EXPECT_EQ(one[i].summary_json, three[i].summary_json);
-}
-
-TEST(Predict, StopsBetweenPoints) {
-  size_t done = 0;
-  PredictOptions options;
-  options.done = [&](size_t, const run::StudyPoint&) { ++done; };
-  options.stop = [&] { return done == 1; };
-  const auto points = predict({small("a", "8"), small("b", "4")}, options);
-  EXPECT_EQ(done, 1u);
-  EXPECT_TRUE(points[1].summary_json.empty());
 }
 
 }  // namespace

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 
-#include "base/text.h"
-#include "run/study_journal.h"
+#include "run/study_json.h"
 #include "study/facts.h"
 #include "study/finish.h"
 
@@ -15,13 +13,6 @@ namespace ergometer::study {
 namespace {
 
 using base::Result;
-
-/// Positions of a shard's points in the whole study.
-std::vector<size_t> positions_of(const Shard& shard, size_t points) {
-  std::vector<size_t> positions;
-  for (size_t i = shard.number - 1; i < points; i += shard.count) positions.push_back(i);
-  return positions;
-}
 
 run::Run empty_run(const Definition& definition, const Expansion& expansion, const Facts& facts) {
   run::Run run;
@@ -52,84 +43,9 @@ Result<std::optional<run::Run>> finished_run(const std::string& out, const Facts
     return base::input_error(
         fmt::format("{}: holds shard {} of this study, not {}; choose another "
                     "name",
-                    out, to_text(made_by->shard), to_text(facts.shard)));
+                    out, spread::to_text(made_by->shard), spread::to_text(facts.shard)));
   return run;
 }
-
-/// Predicts what the journal does not hold.
-class Session {
- public:
-  Session(const Expansion& expansion, const SessionOptions& options, run::StudyJournal* journal)
-      : expansion_(expansion),
-        options_(options),
-        journal_(journal),
-        positions_(positions_of(options.shard, expansion.points.size())) {}
-
-  Result<SessionResult> predict_all() {
-    SessionResult result;
-    std::vector<run::StudyPoint> points(positions_.size());
-    std::vector<size_t> missing = take_finished(points);
-    result.finished_before = positions_.size() - missing.size();
-    if (options_.begin) options_.begin(missing.size(), result.finished_before);
-    ERGOMETER_TRY(predict_missing(missing, points, result.left));
-    result.stopped = result.left > 0;
-    result.run.study = run::Study{};
-    result.run.study->points = std::move(points);
-    return result;
-  }
-
- private:
-  std::vector<size_t> take_finished(std::vector<run::StudyPoint>& points) {
-    std::vector<size_t> missing;
-    for (size_t i = 0; i < positions_.size(); ++i) {
-      const Point& point = expansion_.points[positions_[i]];
-      if (journal_ != nullptr) {
-        const auto found = journal_->finished().find(positions_[i]);
-        if (found != journal_->finished().end() && found->second.id == point.id) {
-          points[i] = std::move(found->second);
-          continue;
-        }
-      }
-      missing.push_back(i);
-    }
-    return missing;
-  }
-
-  Result<void> predict_missing(const std::vector<size_t>& missing,
-                               std::vector<run::StudyPoint>& points, size_t& left) {
-    std::vector<Point> jobs;
-    for (const size_t i : missing) jobs.push_back(expansion_.points[positions_[i]]);
-    std::optional<base::Error> problem;
-    size_t done = 0;
-    PredictOptions predicting;
-    predicting.threads = options_.threads;
-    std::mutex mutex;  // `stop` is asked by threads that are not in `done`
-    predicting.done = [&](size_t job, const run::StudyPoint& point) {
-      if (journal_ != nullptr) {
-        auto kept = journal_->append(positions_[missing[job]], point);
-        const std::lock_guard lock(mutex);
-        if (!kept && !problem) problem = kept.error();
-      }
-      ++done;
-      if (options_.advance) options_.advance();
-    };
-    predicting.stop = [&] {
-      const std::lock_guard lock(mutex);
-      return problem.has_value() || (options_.stop && options_.stop());
-    };
-    std::vector<run::StudyPoint> predicted = predict(jobs, predicting);
-    for (size_t job = 0; job < missing.size(); ++job)
-      points[missing[job]] = std::move(predicted[job]);
-    left = missing.size() - done;
-    if (problem) return tl::unexpected(*problem);
-    return {};
-  }
-
-  const Expansion& expansion_;
-  const SessionOptions& options_;
-  run::StudyJournal* journal_;
-  std::vector<size_t> positions_;
-};
 
 Result<void> check_folder(const std::string& out) {
   const std::filesystem::path folder = std::filesystem::path(out).parent_path();
@@ -139,8 +55,7 @@ Result<void> check_folder(const std::string& out) {
 }
 
 /// An `out` that cannot be written is said before the work, not after it.
-Result<std::optional<run::StudyJournal>> open_journal(const std::string& out, const Facts& facts) {
-  if (out.empty()) return std::nullopt;
+Result<void> check_out(const std::string& out) {
   ERGOMETER_TRY(check_folder(out));
   std::error_code ignored;
   if (std::filesystem::is_directory(out, ignored))
@@ -149,13 +64,37 @@ Result<std::optional<run::StudyJournal>> open_journal(const std::string& out, co
   if (std::filesystem::exists(out, ignored) && std::filesystem::file_size(out, ignored) > 0)
     return base::input_error(
         fmt::format("{}: exists and is not a Run; remove it first or choose another name", out));
-  return run::StudyJournal::open(out + ".unfinished",
-                                 fmt::format("{} {}", facts.fingerprint, to_text(facts.shard)));
+  return {};
+}
+
+/// One piece a point, its answer the point as JSON, which becomes `points`.
+spread::Work work_of(const Expansion& expansion, const SessionOptions& options, const Facts& facts,
+                     std::vector<run::StudyPoint>& points) {
+  spread::Work work;
+  work.kind = "study";
+  work.identity = facts.fingerprint;
+  work.pieces = expansion.points.size();
+  work.shard = options.shard;
+  work.threads = options.threads;
+  work.out = options.out;
+  work.worker = [&expansion] {
+    return [&expansion](size_t i) { return run::to_json(predict(expansion.points[i])); };
+  };
+  work.take = [&](size_t i, const std::string& answer) {
+    auto point = run::study_point(answer);
+    if (!point || point->id != expansion.points[i].id) return false;
+    points[i] = *std::move(point);
+    return true;
+  };
+  work.begin = options.begin;
+  work.advance = options.advance;
+  work.stop = options.stop;
+  return work;
 }
 
 std::vector<std::string> sources_of(const Expansion& expansion, const Shard& shard) {
   std::vector<std::string> sources;
-  for (const size_t i : positions_of(shard, expansion.points.size()))
+  for (const size_t i : spread::pieces_of(shard, expansion.points.size()))
     sources.push_back(expansion.points[i].source);
   return sources;
 }
@@ -166,7 +105,7 @@ Result<SessionResult> finish_again(const Definition& definition, const Expansion
                                    const SessionOptions& options, run::Run finished) {
   std::remove((options.out + ".unfinished").c_str());
   std::vector<run::StudyPoint>& points = finished.study->points;
-  const std::vector<size_t> positions = positions_of(options.shard, expansion.points.size());
+  const std::vector<size_t> positions = spread::pieces_of(options.shard, expansion.points.size());
   if (points.size() != positions.size())
     return base::input_error(fmt::format("{}: holds {} points of this study's {}; it is damaged",
                                          options.out, points.size(), positions.size()));
@@ -186,38 +125,32 @@ Result<SessionResult> finish_again(const Definition& definition, const Expansion
 
 }  // namespace
 
-Result<Shard> parse_shard(const std::string& text) {
-  constexpr int64_t kMost = 100'000;
-  const size_t slash = text.find('/');
-  const auto number = base::parse_integer(text.substr(0, slash));
-  const auto count = base::parse_integer(slash == std::string::npos ? "" : text.substr(slash + 1));
-  if (!number || !count || *number < 1 || *count > kMost || *number > *count)
-    return base::input_error(fmt::format(
-        "--shard: '{}' is not a part of a whole, like 1/4: a number from 1, a slash, how many",
-        text));
-  return Shard{static_cast<size_t>(*number), static_cast<size_t>(*count)};
-}
-
 Result<SessionResult> run_study(const Definition& definition, const Expansion& expansion,
-                                const SessionOptions& options) {
+                                const SessionOptions& options, spread::Crew& crew) {
   const Facts facts{fingerprint(definition, expansion), definition.file, definition.text,
                     options.shard, expansion.points.size()};
-  if (!options.out.empty()) {
+  std::vector<run::StudyPoint> points(expansion.points.size());
+  const spread::Work work = work_of(expansion, options, facts, points);
+  if (crew.leads() && !options.out.empty()) {
     ERGOMETER_ASSIGN(std::optional<run::Run> finished, finished_run(options.out, facts));
     if (finished) return finish_again(definition, expansion, options, *std::move(finished));
+    ERGOMETER_TRY(check_out(options.out));
   }
-  ERGOMETER_ASSIGN(std::optional<run::StudyJournal> journal, open_journal(options.out, facts));
-  Session session(expansion, options, journal ? &*journal : nullptr);
-  ERGOMETER_ASSIGN(SessionResult result, session.predict_all());
-  std::vector<run::StudyPoint> points = std::move(result.run.study->points);
+  ERGOMETER_ASSIGN(spread::Progress progress, spread::run(crew, work));
+  SessionResult result;
+  if (!crew.leads()) return result;
+  result.finished_before = progress.finished_before;
+  result.left = progress.left;
+  result.stopped = result.left > 0;
   result.run = empty_run(definition, expansion, facts);
-  result.run.study->points = std::move(points);
+  for (const size_t i : spread::pieces_of(options.shard, points.size()))
+    result.run.study->points.push_back(std::move(points[i]));
   result.sources = sources_of(expansion, options.shard);
   if (result.stopped) return result;
   if (options.shard.count == 1) finish(definition, *result.run.study);
   if (!options.out.empty()) {
     ERGOMETER_TRY(run::write_run(result.run, options.out));
-    journal->remove();
+    progress.journal->remove();
   }
   return result;
 }

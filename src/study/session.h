@@ -7,17 +7,13 @@
 
 #include "base/result.h"
 #include "run/run.h"
+#include "spread/session.h"
 #include "study/definition.h"
 #include "study/expand.h"
 
 namespace ergometer::study {
 
-/// Which part of the points: those whose position leaves `number - 1` when divided by `count`.
-struct Shard {
-  size_t number = 1, count = 1;
-};
-/// "2/8".
-base::Result<Shard> parse_shard(const std::string& text);
+using spread::Shard;
 
 struct SessionOptions {
   size_t threads = 1;
@@ -38,10 +34,11 @@ struct SessionResult {
 };
 
 /// Predicts a study's points and writes them to `out`. What is finished is kept in `out`.unfinished
-/// as it goes; the same call goes on with it. The Run depends on the study alone, not on threads or
-/// interruptions. A file that another study made is an error.
+/// as it goes; the same call goes on with it. The Run depends on the study alone, not on who
+/// predicted what or on interruptions. A file that another study made is an error. In processes of
+/// the crew that do not lead the result is empty.
 base::Result<SessionResult> run_study(const Definition& definition, const Expansion& expansion,
-                                      const SessionOptions& options);
+                                      const SessionOptions& options, spread::Crew& crew);
 
 /// Joins the shards of one study into what the whole study would have written. `files` name the
 /// Runs in messages. Shards of different studies, the same shard twice and missing shards are

@@ -42,7 +42,7 @@ class Sessions : public testing::Test {
   }
   base::Result<SessionResult> session(const std::string& out, SessionOptions options = {}) {
     options.out = path(out);
-    return run_study(definition_, expansion_, options);
+    return run_study(definition_, expansion_, options, *spread::thread_crew());
   }
 
   fs::path folder_;
@@ -161,12 +161,6 @@ TEST_F(Sessions, RefuseWhatAnotherStudyMade) {
   EXPECT_NE(session("e.run").error().message.find("was left by another study"), std::string::npos);
   EXPECT_NE(session("f.run").error().message.find("exists and is not a Run"), std::string::npos);
   EXPECT_NE(session("no/g.run").error().message.find("there is no folder"), std::string::npos);
-}
-
-TEST(Shards, AreParsed) {
-  EXPECT_EQ(parse_shard("2/8")->number, 2u);
-  for (const char* bad : {"0/2", "3/2", "1", "/", "a/b", "1/", "1/0", "-1/2"})
-    EXPECT_FALSE(parse_shard(bad)) << bad;
 }
 
 }  // namespace

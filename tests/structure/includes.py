@@ -9,11 +9,13 @@ import pathlib
 import re
 import sys
 
-CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "search", "compare", "optimize", "validation",
+CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "validation",
          "calibration", "report", "study", "launch", "page", "cli"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
 ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
 ALLOWED["run"] = {"base"}
+# Spreading work over threads and nodes: it knows nothing of the work.
+ALLOWED["spread"] = {"base"}
 # One GPU, one node, one building: physics knows what they are made of and nothing of jobs' work.
 ALLOWED["physics"] = {"base", "spec"}
 # Files of other tools, and what they tell: they end in the same types as a Run of our own.

@@ -23,9 +23,7 @@ run::Study whole_study() {
   EXPECT_TRUE(definition);
   const auto expansion = expand(*definition);
   EXPECT_TRUE(expansion);
-  PredictOptions options;
-  options.threads = 2;
-  study.points = predict(expansion->points, options);
+  study.points = predict(expansion->points, 2);
   finish(*definition, study);
   return study;
 }

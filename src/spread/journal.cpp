@@ -1,4 +1,4 @@
-#include "run/study_journal.h"
+#include "spread/journal.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,15 +10,12 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "run/study_json.h"
-
-namespace ergometer::run {
+namespace ergometer::spread {
 namespace {
-
-constexpr std::string_view kHead = "ergometer study, unfinished: ";
 
 base::Result<std::string> whole(int file, const std::string& path) {
   std::string text;
@@ -32,43 +29,41 @@ base::Result<std::string> whole(int file, const std::string& path) {
   }
 }
 
-/// "POSITION JSON"; nothing of a line that is damaged: its point is computed again.
-std::optional<std::pair<size_t, StudyPoint>> parse_line(std::string_view line) {
-  size_t position = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), position);
+/// "PIECE ANSWER"; nothing of a line that is damaged: its piece is done again.
+std::optional<std::pair<size_t, std::string>> parse_line(std::string_view line) {
+  size_t piece = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), piece);
   if (error != std::errc() || end == line.data() + line.size() || *end != ' ') return std::nullopt;
-  auto point = study_point(std::string(end + 1, line.data() + line.size()));
-  if (!point) return std::nullopt;
-  return std::pair{position, *std::move(point)};
+  return std::pair{piece, std::string(end + 1, line.data() + line.size())};
 }
 
 }  // namespace
 
-StudyJournal::StudyJournal(StudyJournal&& other) noexcept
+Journal::Journal(Journal&& other) noexcept
     : path_(std::move(other.path_)),
       file_(std::exchange(other.file_, -1)),
       finished_(std::move(other.finished_)) {}
 
-StudyJournal::~StudyJournal() {
+Journal::~Journal() {
   if (file_ >= 0) ::close(file_);
 }
 
-base::Result<StudyJournal> StudyJournal::open(const std::string& path,
-                                              const std::string& identity) {
-  StudyJournal journal(path);
+base::Result<Journal> Journal::open(const std::string& path, const std::string& kind,
+                                    const std::string& identity) {
+  Journal journal(path);
   journal.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (journal.file_ < 0)
     return base::input_error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   if (::flock(journal.file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return base::input_error(
-        fmt::format("{}: another ergometer is running this study into the same file", path));
-  ERGOMETER_TRY(journal.read(identity));
+        fmt::format("{}: another ergometer is running this {} into the same file", path, kind));
+  ERGOMETER_TRY(journal.read(kind, identity));
   return journal;
 }
 
-base::Result<void> StudyJournal::read(const std::string& identity) {
+base::Result<void> Journal::read(const std::string& kind, const std::string& identity) {
   ERGOMETER_ASSIGN(const std::string text, whole(file_, path_));
-  const std::string head = fmt::format("{}{}\n", kHead, identity);
+  const std::string head = fmt::format("ergometer {}, unfinished: {}\n", kind, identity);
   // A program that was killed while it wrote the first line has finished nothing.
   if (head.starts_with(text) && text.size() < head.size()) {
     if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) != 0)
@@ -78,9 +73,9 @@ base::Result<void> StudyJournal::read(const std::string& identity) {
   }
   if (!text.starts_with(head))
     return base::input_error(
-        fmt::format("{}: was left by another study, another shard or another version of this "
+        fmt::format("{}: was left by another {}, another shard or another version of this "
                     "one; remove it, or write to another file",
-                    path_));
+                    path_, kind));
   size_t at = head.size();
   for (size_t end = text.find('\n', at); end != std::string::npos; end = text.find('\n', at)) {
     if (auto line = parse_line(std::string_view(text).substr(at, end - at)))
@@ -93,7 +88,7 @@ base::Result<void> StudyJournal::read(const std::string& identity) {
   return {};
 }
 
-base::Result<void> StudyJournal::write(const std::string& line) {
+base::Result<void> Journal::write(const std::string& line) {
   size_t written = 0;
   while (written < line.size()) {
     const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
@@ -106,10 +101,10 @@ base::Result<void> StudyJournal::write(const std::string& line) {
   return {};
 }
 
-base::Result<void> StudyJournal::append(size_t position, const StudyPoint& point) {
-  return write(fmt::format("{} {}\n", position, to_json(point)));
+base::Result<void> Journal::append(size_t piece, const std::string& answer) {
+  return write(fmt::format("{} {}\n", piece, answer));
 }
 
-void StudyJournal::remove() { std::remove(path_.c_str()); }
+void Journal::remove() { std::remove(path_.c_str()); }
 
-}  // namespace ergometer::run
+}  // namespace ergometer::spread

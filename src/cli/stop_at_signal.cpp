@@ -1,0 +1,30 @@
+#include "cli/stop_at_signal.h"
+
+#include <csignal>
+
+namespace ergometer::cli {
+namespace {
+
+// A signal handler reaches nothing else.
+std::atomic<bool> g_asked = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+void ask(int) { g_asked = true; }
+
+}  // namespace
+
+StopAtSignal::StopAtSignal() {
+  g_asked = false;
+  interrupt_ = std::signal(SIGINT, ask);
+  // Where somebody has interrupts ignored (nohup, a shell's background), they stay so.
+  if (interrupt_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  terminate_ = std::signal(SIGTERM, ask);
+}
+
+StopAtSignal::~StopAtSignal() {
+  std::signal(SIGINT, interrupt_);
+  std::signal(SIGTERM, terminate_);
+}
+
+const std::atomic<bool>& StopAtSignal::asked() { return g_asked; }
+
+}  // namespace ergometer::cli

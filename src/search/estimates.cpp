@@ -1,0 +1,142 @@
+#include "search/estimates.h"
+
+#include <algorithm>
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "search/play.h"
+#include "search/worker.h"
+
+namespace ergometer::search {
+namespace {
+
+constexpr size_t kLayoutsOfAPiece = 8;
+
+/// Processor time of the calling thread: what others run on the machine does not count.
+double processor_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  constexpr double kNano = 1e-9;
+  return static_cast<double>(now.tv_sec) + kNano * static_cast<double>(now.tv_nsec);
+}
+
+/// A piece's estimates, by a worker that has seen others: what it knows from them leaves out what
+/// cannot be among the best of all.
+Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts, size_t piece) {
+  const double start_s = processor_s();
+  const size_t from = piece * kLayoutsOfAPiece;
+  const size_t to = std::min(layouts.size(), from + kLayoutsOfAPiece);
+  for (size_t i = from; i < to; ++i) worker.visit(layouts[i], static_cast<int64_t>(i));
+  Estimates found;
+  found.layouts = static_cast<int64_t>(to - from);
+  found.candidates = std::exchange(worker.candidates, 0);
+  found.feasible = std::exchange(worker.feasible, 0);
+  found.estimated = std::exchange(worker.estimated, 0);
+  found.unpriced = std::exchange(worker.unpriced, {});
+  for (const Found& one : worker.kept.all())
+    if (one.number >= static_cast<int64_t>(from) * kOptionsOfALayout) found.kept.push_back(one);
+  std::erase_if(found.kept, [&](const Found& one) {
+    return one.number >= static_cast<int64_t>(to) * kOptionsOfALayout;
+  });
+  found.estimate_s = processor_s() - start_s;
+  return found;
+}
+
+}  // namespace
+
+std::vector<Layout> layouts_of(const Space& space) {
+  std::vector<Layout> layouts;
+  space.for_each_layout([&](const Layout& layout) { layouts.push_back(layout); });
+  return layouts;
+}
+
+void Estimates::add(const Estimates& other) {
+  layouts += other.layouts;
+  candidates += other.candidates;
+  feasible += other.feasible;
+  estimated += other.estimated;
+  estimate_s += other.estimate_s;
+  left += other.left;
+  // One of several, which does not depend on their order.
+  if (unpriced.empty() || (!other.unpriced.empty() && other.unpriced < unpriced))
+    unpriced = other.unpriced;
+}
+
+Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts) {
+  Estimates whole;
+  Kept kept(options);
+  for (const Estimates& part : parts) {
+    whole.add(part);
+    for (const Found& found : part.kept) kept.offer(found);
+  }
+  whole.kept = kept.all();
+  return whole;
+}
+
+base::Result<Estimates> estimate(const Space& space, const SearchOptions& options,
+                                 const Spreading& spreading, spread::Crew& crew) {
+  const std::vector<Layout> layouts = layouts_of(space);
+  Estimates whole;
+  Kept kept(options);
+  spread::Work work;
+  work.kind = "search";
+  work.identity = spreading.identity;
+  work.pieces = (layouts.size() + kLayoutsOfAPiece - 1) / kLayoutsOfAPiece;
+  work.shard = spreading.shard;
+  work.threads = options.threads;
+  work.out = spreading.out;
+  work.worker = [&] {
+    return [&, worker = std::make_shared<Worker>(space, options)](size_t piece) {
+      return to_text(estimate_piece(*worker, layouts, piece), false);
+    };
+  };
+  work.take = [&](size_t, const std::string& text) {
+    const auto part = parse_estimates(space, layouts, text);
+    if (!part) return false;
+    whole.add(*part);
+    for (const Found& found : part->kept) kept.offer(found);
+    return true;
+  };
+  work.begin = spreading.begin;
+  work.advance = spreading.advance;
+  if (options.stop != nullptr) work.stop = [&] { return options.stop->load(); };
+  ERGOMETER_ASSIGN(spread::Progress progress, spread::run(crew, work));
+  whole.kept = kept.all();
+  whole.left = progress.left;
+  if (progress.journal) whole.journal.emplace(std::move(*progress.journal));
+  return whole;
+}
+
+base::Result<SearchResult> answer(const Space& space, const SearchOptions& options,
+                                  const Estimates& whole) {
+  if (whole.candidates > 0 && whole.feasible == 0 && !whole.unpriced.empty())
+    return base::input_error(whole.unpriced);
+  SearchResult result;
+  result.layouts = whole.layouts;
+  result.candidates = whole.candidates;
+  result.feasible = whole.feasible;
+  result.estimated = whole.estimated;
+  result.estimate_s = whole.estimate_s;
+  result.complete = whole.left == 0;
+  result.unpriced = whole.unpriced;
+  Kept kept(options);
+  LegalityCheck legal(space);
+  for (const Found& found : whole.kept) {
+    if (!legal(found.candidate))
+      return base::input_error("search: the estimates that were kept are damaged; make them again");
+    kept.offer(found);
+  }
+  if (options.play) play(space, options, kept, result);
+  if (!options.play)
+    for (const Found& found : kept.to_play()) result.best.push_back({found, {}, {}});
+  result.front = kept.front();
+  std::sort(result.front.begin(), result.front.end(), [&](const Found& a, const Found& b) {
+    const Objective first = options.pareto.empty() ? Objective::kTime : options.pareto.front();
+    const double x = value_of(first, a), y = value_of(first, b);
+    return x != y ? x < y : a.number < b.number;
+  });
+  return result;
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,51 @@
+#include "spec/fingerprint.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/version.h"
+#include "spec/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+constexpr size_t kLargestFile = 4 << 20;
+
+std::string catalog_hash() {
+  Fingerprint hash;
+  for (const CatalogEntry& entry : catalog())
+    if (entry.kind != CatalogKind::kStudy) {
+      hash.add(entry.path);
+      hash.add(entry.text);
+    }
+  return hash.hex();
+}
+
+}  // namespace
+
+void Fingerprint::add(std::string_view text) {
+  for (const char c : text) mix(static_cast<unsigned char>(c));
+  mix(0xff);  // so that "ab", "c" and "a", "bc" differ
+}
+
+void Fingerprint::add_setting(std::string_view name, const std::string& text) {
+  add(name);
+  add(text);
+  std::error_code ignored;
+  const bool may_be_file = name == "model" || name == "cluster" || name == "software";
+  if (!may_be_file || text.starts_with('{') || !std::filesystem::is_regular_file(text, ignored))
+    return;
+  if (const auto content = base::read_file(text, kLargestFile)) add(*content);
+}
+
+void Fingerprint::add_program() {
+  static const std::string kCatalog = catalog_hash();
+  add(base::version());
+  add(kCatalog);
+}
+
+std::string Fingerprint::hex() const { return fmt::format("{:016x}", state_); }
+
+}  // namespace ergometer::spec

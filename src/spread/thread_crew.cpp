@@ -1,0 +1,24 @@
+#include "base/parallel.h"
+#include "spread/pool.h"
+
+namespace ergometer::spread {
+namespace {
+
+class ThreadCrew : public Crew {
+ public:
+  base::Result<void> run(const Task& task) override {
+    Pool pool(task);
+    const size_t threads = std::max<size_t>(1, std::min(task.threads, task.pieces.size()));
+    base::parallel_for(threads, threads, [&](size_t) {
+      const Worker work = task.worker();
+      while (const auto piece = pool.next()) pool.answer(*piece, work(*piece));
+    });
+    return pool.result();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Crew> thread_crew() { return std::make_unique<ThreadCrew>(); }
+
+}  // namespace ergometer::spread
