@@ -34,6 +34,10 @@ base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions&
 /// MLPerf's logs: node power, and the training log beside it.
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
 
+/// What a training program prints: steps and how long each took, of Megatron-LM, NeMo, torchtitan.
+bool is_step_log(std::string_view text);
+void read_step_log(std::string_view text, LogBuilder& log);
+
 /// Prometheus' text format and OpenMetrics: DCGM, omnistat, XPUTimer and others.
 bool is_prometheus_text(std::string_view first_lines);
 base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
