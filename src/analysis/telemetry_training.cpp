@@ -77,7 +77,9 @@ LoggedSteps logged_steps(const run::TrainingLog& training) {
   std::vector<double> late;
   for (size_t i = training.steps.size() / 2; i < training.steps.size(); ++i)
     late.push_back(training.steps[i].seconds);
-  result.median_s = percentile(late, 0.5);
+  if (late.empty()) return result;
+  std::sort(late.begin(), late.end());
+  result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
   result.low_s = percentile(late, 0.1);
   result.high_s = percentile(late, 0.9);
   return result;

@@ -71,10 +71,9 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
     {"launch", "Write the scripts that run jobs for real, recorded; collect what came back",
-     "launch JOB.yaml|STUDY.yaml --for FRAMEWORK --scheduler SCHEDULER --out FOLDER",
+     "launch JOB|STUDY --for FRAMEWORK --scheduler SCHEDULER --out FOLDER",
      "  ergometer launch job.yaml --for megatron --scheduler slurm --out runs --submit\n"
-     "  ergometer launch study.yaml --for nemo --scheduler ssh --hosts hosts.txt \\\n"
-     "      --out runs --repeats 3 --cooldown 120s\n"
+     "  ergometer launch study.yaml --for nemo --scheduler ssh --out runs --repeats 3\n"
      "  ergometer launch --collect runs\n",
      "JOB or STUDY", 0, 1, launch_flags, run_launch},
     {"record", "Record this machine's power, heat, clocks and traffic while a command runs",

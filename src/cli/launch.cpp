@@ -136,7 +136,11 @@ Result<int> collect_folder(const Arguments& arguments, const Console& console) {
 
 std::vector<Flag> launch_flags() {
   std::vector<Flag> flags = launch_option_flags();
-  for (Flag& flag : setting_flags()) flags.push_back(std::move(flag));
+  // Inference is not launched; of conditions launch sets two, a job file may say the others.
+  for (Flag& flag : setting_flags())
+    if (flag.group != "task" &&
+        (flag.group != "conditions" || flag.name == "power-cap" || flag.name == "lock-clock"))
+      flags.push_back(std::move(flag));
   return flags;
 }
 

@@ -156,6 +156,11 @@ Result<void> check(const Job& job) {
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");
+  const bool limited = job.conditions.power_cap_w > 0 || job.conditions.lock_clock_hz > 0;
+  if (limited && job.cluster.node.gpu.vendor != "NVIDIA")
+    return input_error(
+        "the job says power_cap or lock_clock: launch sets them with nvidia-smi, and on other GPUs "
+        "not at all");
   if (job.conditions.cluster_cap_w > 0)
     return input_error("the job says cluster_cap: launch sets GPUs' caps alone (power_cap)");
   return {};

@@ -166,6 +166,7 @@ def check_ssh(folders):
     check("a hidden" not in said and said.count("node.sh") == 4, said)
     for path in odd.rglob("*"):
         check(not path.is_file() or b"a hidden" not in path.read_bytes(), path)
+    check_lock(odd, run)
     # One node fails: the other is stopped, and the run is not finished.
     (odd / "runs/001/finished").unlink()
     die = folders.scratch / "die"
@@ -176,10 +177,51 @@ def check_ssh(folders):
     check(not (odd / "runs/001/finished").exists() and not (odd / "runs/001/running").exists(), "state")
 
 
+def check_lock(out, run):
+    """Whoever is at a run keeps others from it, and nobody who is dead does."""
+    running = out / "runs/001/running"
+    for process, status in ((os.getpid(), 1), (2 ** 22 + 1, 0)):
+        (out / "runs/001/finished").unlink()
+        running.write_text(f"{os.uname().nodename} {process}\n")
+        done = run()
+        check(done.returncode == status and running.exists() == (status == 1), done)
+        if status == 1:
+            check("is running" in done.stderr, done)
+            (out / "runs/001/finished").write_text("x\n")
+
+
+def fake_program(folders, name, text):
+    folder = folders.scratch / f"{name} folder"
+    folder.mkdir()
+    (folder / name).write_text(f"#!/bin/bash\nfolder='{folder}'\necho \"$*\" >> \"$folder/said\"\n{text}")
+    (folder / name).chmod(0o755)
+    return folder, {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def check_kubectl(folders):
+    """Runs are applied one by one; a job that failed is removed first, one that is complete is passed."""
+    out = folders.write("megatron", "k8s", folders.scratch / "cluster", job="plain.yaml")
+    folder, environment = fake_program(folders, "kubectl", """\
+case $1 in
+  get) if [[ -e $folder/$3 ]]; then cat "$folder/$3"; fi ;;
+  delete) rm "$folder/$3" ;;
+  apply) printf 'Complete ' > "$folder/ergometer-$(basename "$(dirname "${@: -1}")")" ;;
+esac
+""")
+    (folder / "ergometer-001").write_text("Failed ")
+    (folder / "ergometer-002").write_text("Complete ")
+    done = subprocess.run(["bash", out / "run-all.sh"], env=environment, capture_output=True, text=True)
+    said = (folder / "said").read_text()
+    check(done.returncode == 0 and done.stdout.count("is finished") == 2, done)
+    check(said.count("apply") == 1 and said.count("delete job ergometer-001") == 1, said)
+
+
 def check_pod(folders):
-    out = folders.write("megatron", "k8s", folders.scratch / "pods", job="plain.yaml")
+    """As two pods would, with a power cap that is set before and taken back afterwards."""
+    out = folders.write("megatron", "k8s", folders.scratch / "pods")
+    folder, environment = fake_program(folders, "nvidia-smi", "[[ $1 == --query* ]] && printf '0, 700.00\\n1, 650.00\\n'; true\n")
     (out / "settings.sh").write_text((out / "settings.sh").read_text() + "CLOCK_PORT=0\n")
-    environment = {**os.environ, "HF_TOKEN": "x", "PRETEND_STEP_MS": "20", "ERGOMETER_ATTEMPT": "4711"}
+    environment.update(HF_TOKEN="x", PRETEND_STEP_MS="20", ERGOMETER_ATTEMPT="4711")
 
     def pods():
         return [subprocess.Popen(["bash", out / "node.sh", "001", "2", "127.0.0.1"], stdout=subprocess.PIPE, text=True,
@@ -190,6 +232,8 @@ def check_pod(folders):
         pod.communicate()
         check(pod.returncode == 0, [path.read_text() for path in out.glob("runs/001/attempts/*/*.log")])
     check((out / "runs/001/finished").read_text() == "k8s-4711\n", "state")
+    said = (folder / "said").read_text()
+    check(said.count("--power-limit=500") == 2 and said.count("--id=1 --power-limit=650.00") == 2, said)
     for pod in pods():
         check("is finished" in pod.communicate()[0], "a finished run was run again")
 
@@ -202,6 +246,7 @@ def main():
         check_idempotent(folders)
         check_ssh(folders)
         check_pod(folders)
+        check_kubectl(folders)
 
 
 if __name__ == "__main__":

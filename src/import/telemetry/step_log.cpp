@@ -18,7 +18,7 @@ namespace ergometer::importer {
 namespace {
 
 constexpr double kLongestStep = 1e6;
-constexpr double kMillisecond = 1e-3, kNanosecond = 1e-9;
+constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
 constexpr std::array<std::string_view, 2> kTimes = {"elapsed time per iteration (ms)",
                                                     "train_step_timing in s"};
 
@@ -105,7 +105,8 @@ class StepReader {
     if (line.seconds) {
       steps.push_back({line.number, *line.seconds});
     } else if (follows) {
-      const double seconds = static_cast<double>(line.time_ns - last_->time_ns) * kNanosecond /
+      const double seconds = static_cast<double>(line.time_ns - last_->time_ns) /
+                             kNanosecondsPerSecond /
                              static_cast<double>(line.number - last_->number);
       if (seconds <= kLongestStep) steps.push_back({line.number, seconds});
     }
