@@ -72,9 +72,11 @@ Result<void> write_all(const Plan& plan, const std::string& folder) {
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file())
-      files.push_back(fs::relative(entry.path(), folder).generic_string());
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    if (std::error_code ignored; at->is_regular_file(ignored))
+      files.push_back(at->path().lexically_relative(folder).generic_string());
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -142,6 +142,11 @@ Result<void> check_kubernetes(const Site& site) {
       need("volume_claim in the site file: a claim that all pods mount", site.volume_claim));
   ERGOMETER_TRY(need("volume_path in the site file: where pods mount the claim", site.volume_path));
   ERGOMETER_TRY(need("folder in the site file: where pods find this folder", site.folder));
+  // A run's number, its hyphen and a pod's come behind it.
+  constexpr size_t kLongestName = 50;
+  if (site.name.size() > kLongestName)
+    return input_error(
+        fmt::format("name: found '{}', allowed: {} characters at most", site.name, kLongestName));
   for (const auto& [what, text] :
        {std::pair("namespace", &site.namespace_name), std::pair("name", &site.name),
         std::pair("volume_claim", &site.volume_claim)})

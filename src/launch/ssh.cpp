@@ -53,7 +53,8 @@ SchedulerPart ssh_part(const Plan& plan) {
   part.node_start = kNodeStart;
   std::string secrets,
       hosts = "# One host a line, [USER@]HOST; a run of N nodes takes the first N.\n";
-  for (const Secret& secret : plan.options.site.secrets) secrets += (secrets.empty() ? "" : " ") + secret.variable;
+  for (const Secret& secret : plan.options.site.secrets)
+    secrets += (secrets.empty() ? "" : " ") + secret.variable;
   for (const std::string& host : plan.options.site.hosts) hosts += host + '\n';
   part.drive = "attempt=ssh-$(date +%Y%m%dT%H%M%S)-$$\n" + lock_text("\"$(hostname) $$\"", kAlive) +
                filled(kStart, {{"@SECRETS@", secrets}}) + finish_text();

@@ -72,6 +72,10 @@ class Lines {
   bool cut_off_ = false;
 };
 
+/// Whether a text may be JSON by its first characters: "[rank0]: ..." and "[2024-05-15 ..." begin
+/// lines of logs. It begins with no space.
+bool may_be_json(std::string_view text);
+
 /// A line of a CSV: cells between commas, in quotes or not, trimmed.
 void split_cells(std::string_view line, std::vector<std::string_view>& cells);
 

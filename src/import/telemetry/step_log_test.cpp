@@ -70,9 +70,9 @@ TEST(StepLog, Torchtitan) {
 }
 
 TEST(StepLog, OtherTextIsNoStepLog) {
-  for (const char* text : {"elapsed time per iteration (ms): 4213.7\n",
-                           "iteration 5/20 | elapsed time per iteration (ms): nan |\n",
-                           "step: 1 loss: 2 tps: 3\n"})
+  for (const char* text :
+       {"elapsed time per iteration (ms): 4213.7\n",
+        "iteration 5/20 | elapsed time per iteration (ms): nan |\n", "step: 1 loss: 2 tps: 3\n"})
     EXPECT_FALSE(parse_telemetry(text, "x.log", {})) << text;
 }
 

@@ -55,14 +55,6 @@ std::string narrow(std::string_view wide) {
 }
 bool is_wide(std::string_view text) { return text.starts_with("\xff\xfe"); }
 
-/// "[rank0]: ..." and "[2024-05-15 ..." begin lines of logs.
-bool may_be_json(std::string_view text) {
-  if (text.front() != '[') return text.front() == '{';
-  const size_t next = text.find_first_not_of(" \t\r\n", 1);
-  return next == std::string_view::npos ||
-         std::string_view("{[\"]").find(text[next]) != std::string_view::npos;
-}
-
 /// What a text is; `whole`: it is all there, so that a mark far down is found.
 Kind kind_of(std::string_view text, bool whole) {
   text = without_mark(text);
