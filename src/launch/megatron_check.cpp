@@ -47,6 +47,9 @@ Result<void> check_sharding(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const spec::Training& t = job.training;
   if (p.fsdp_shard_size > 0 && p.fsdp_shard_size != p.dp) return cannot("hybrid sharding");
+  if (!p.fsdp && p.zero_stage >= 2)
+    return cannot(
+        "ZeRO 2 or 3 that is the same in all versions (Megatron-FSDP); take --zero 1 or --fsdp");
   if (p.fsdp && p.ep > 1) return refuses("--use-torch-fsdp2 takes no expert parallelism");
   if (p.fsdp && job.model.tied_embeddings)
     return refuses("--use-torch-fsdp2 takes no model whose embedding is its head, too");

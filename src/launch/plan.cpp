@@ -7,7 +7,6 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "base/text.h"
 #include "engine/simulate.h"
 #include "launch/training.h"
 #include "report/job_json.h"

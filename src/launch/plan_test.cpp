@@ -99,6 +99,7 @@ TEST(Plan, TakesNoJobThatMegatronRefuses) {
        "--sequence-parallel");
   says({{"tp", "4"}, {"pp", "2"}, {"vpp", "2"}, {"overlap_p2p", "false"}}, "--overlap-p2p");
   says({{"tp", "4"}, {"lora", "16"}}, "pre-training");
+  says({{"tp", "4"}, {"zero", "2"}}, "take --zero 1");
 }
 
 TEST(Plan, TorchtitanNeedsFsdp) {

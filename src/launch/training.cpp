@@ -6,6 +6,7 @@
 
 #include "launch/megatron.h"
 #include "launch/nemo.h"
+#include "launch/scripts.h"
 #include "launch/torchtitan.h"
 
 namespace ergometer::launch {
@@ -14,14 +15,12 @@ namespace {
 using base::Result;
 using spec::Job;
 
-int64_t gpus_of_node(const Job& job) { return std::min<int64_t>(job.gpus, job.cluster.node.gpus); }
-
 /// Up to where a framework's script and arguments begin.
 std::string torchrun_text(const Job& job) {
   return fmt::format(
       "exec \"${{TORCHRUN[@]}}\" --nnodes {} --nproc-per-node {} --node-rank \"$NODE_RANK\" \\\n"
       "  --master-addr \"$MASTER_ADDR\" --master-port \"$MASTER_PORT\" \\\n",
-      job.nodes(), gpus_of_node(job));
+      job.nodes(), gpus_per_node(job));
 }
 
 std::string head_text(std::string_view what) {
@@ -75,18 +74,39 @@ std::string array_text(const Arguments& arguments) {
   return text;
 }
 
+/// Megatron-LM asserts 1 wherever tensor or context parallelism overlaps, and more for FSDP2 and
+/// for experts' transfers beside compute.
+int connections(const Job& job) {
+  if (job.training.overlap_expert_parallel) return 32;
+  return job.parallelism.fsdp ? 8 : 1;
+}
+
+/// Arguments that came after Megatron-Core 0.12.
+void note_recent(const Job& job, std::vector<std::string>& notes) {
+  const spec::Training& t = job.training;
+  const auto note = [&](bool used, std::string_view argument) {
+    if (used)
+      notes.push_back(
+          fmt::format("{} came after Megatron-Core 0.12: see that yours has it", argument));
+  };
+  const bool experts = job.model.experts.count > 0;
+  note(t.precision == spec::Precision::kNvfp4, "--fp4-format");
+  note(experts && (t.moe_dispatcher == spec::MoeDispatcher::kDeepEp ||
+                   t.moe_dispatcher == spec::MoeDispatcher::kHybridEp),
+       "--moe-flex-dispatcher-backend");
+  note(experts && t.overlap_expert_parallel, "--overlap-moe-expert-parallel-comm");
+  note(!job.parallelism.stage_layers.empty(), "--pipeline-model-parallel-layout");
+}
+
 Result<std::vector<TextFile>> megatron_files(const Job& job, const TrainingRun& training,
                                              std::vector<std::string>& notes) {
   ERGOMETER_TRY(megatron_check(job));
   ERGOMETER_ASSIGN(const Arguments model, model_arguments(job));
+  note_recent(job, notes);
   const Arguments layout = megatron_layout(job);
   notes.insert(notes.end(), layout.notes.begin(), layout.notes.end());
   std::string text = head_text("Megatron-LM (Megatron-Core 0.12 and later).");
-  // Megatron-LM asserts it wherever tensor or context parallelism overlaps, and its opposite for
-  // FSDP2 and for experts' transfers beside compute.
-  const bool many = job.training.overlap_expert_parallel;
-  if (!job.parallelism.fsdp)
-    text += fmt::format("export CUDA_DEVICE_MAX_CONNECTIONS={}\n", many ? 32 : 1);
+  text += fmt::format("export CUDA_DEVICE_MAX_CONNECTIONS={}\n", connections(job));
   text += "arguments=(\n" + array_text(model) + array_text(layout) +
           array_text(schedule_arguments(job, training)) + ")\n";
   text += fmt::format(
