@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     site.scheduler = scheduler;
     const auto read = parse_site(text, "site.yaml", site);
     if (!read && read.error().message.empty()) std::abort();
-    if (!read || !check_site(site)) continue;
+    if (!read || !check_site(site) || scheduler != Scheduler::kSlurm) continue;
     // One line each in a script, and nothing that a shell or Slurm would read as more.
     for (const std::string* word : {&site.account, &site.partition, &site.name, &site.time_limit})
       if (word->find_first_of(" \n\"'$`;&|") != std::string::npos) std::abort();

@@ -148,7 +148,6 @@ def check_ssh(folders):
     (folders.scratch / "plain.yaml").write_text(JOB.replace("power_cap: 500\n", ""))
     odd = folders.scratch / "it's a \"folder\" $x"
     folders.write("megatron", "ssh", odd, job="plain.yaml", edit=without_container)
-    # Python itself stands where the framework's folder would be: only its name is passed on.
     environment = {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}", "HF_TOKEN": "a hidden\nvalue",
                    "MASTER_ADDR": "127.0.0.1", "PRETEND_STEP_MS": "20"}
     (odd / "settings.sh").write_text((odd / "settings.sh").read_text() + "CLOCK_PORT=0\n")
@@ -219,7 +218,8 @@ esac
 def check_pod(folders):
     """As two pods would, with a power cap that is set before and taken back afterwards."""
     out = folders.write("megatron", "k8s", folders.scratch / "pods")
-    folder, environment = fake_program(folders, "nvidia-smi", "[[ $1 == --query* ]] && printf '0, 700.00\\n1, 650.00\\n'; true\n")
+    folder, environment = fake_program(
+        folders, "nvidia-smi", "[[ $1 == --query* ]] && printf '0, 700.00\\n1, 650.00\\n'; true\n")
     (out / "settings.sh").write_text((out / "settings.sh").read_text() + "CLOCK_PORT=0\n")
     environment.update(HF_TOKEN="x", PRETEND_STEP_MS="20", ERGOMETER_ATTEMPT="4711")
 
