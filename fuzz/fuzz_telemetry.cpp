@@ -28,7 +28,8 @@ void check(const analysis::TelemetryReport& report) {
     for (const analysis::ChangePoint& change : device.changes) check(change.before + change.after);
   }
   for (const analysis::TrainingReport& training : report.training)
-    check(training.node_energy_j + training.energy_per_sample_j + training.disagreement_pct);
+    check(training.node_energy_j + training.energy_per_sample_j + training.disagreement_pct +
+          training.logged.median_s + training.logged.high_s);
   for (const analysis::GaugeReport& gauge : report.gauges) check(gauge.mean);
   check(report.power.mean_w_per_gpu + report.cluster.mean_w + report.thermal.mean_gpu_c);
 }

@@ -60,6 +60,17 @@ struct DeviceReport {
   std::vector<Traffic> traffic;
 };
 
+/// How long a step took by a training log's own words: the median of the second half of its steps,
+/// where the program is warm and the GPUs are hot, as a prediction of the steady state assumes.
+struct LoggedSteps {
+  int64_t steps = 0;             ///< in the log; 0: it tells of none
+  double median_s = 0;           ///< of the second half
+  double low_s = 0, high_s = 0;  ///< 10th and 90th percentile of the same
+};
+LoggedSteps logged_steps(const run::TrainingLog& training);
+/// Of the log with most steps: where several nodes print the same steps, any of them.
+LoggedSteps logged_steps(const run::DeviceLog& log);
+
 /// A training log with the power of its nodes.
 struct TrainingReport {
   std::string file, benchmark, platform;
@@ -75,6 +86,7 @@ struct TrainingReport {
   double training_node_w = 0;   ///< mean within blocks
   double covered_fraction = 0;  ///< share of the run within the nodes' readings
   double samples_per_s = 0, energy_per_sample_j = 0;
+  LoggedSteps logged;
 };
 
 struct GaugeReport {

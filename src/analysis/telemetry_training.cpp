@@ -71,11 +71,33 @@ void finish(const run::TrainingLog& training, TrainingReport& report) {
 
 }  // namespace
 
+LoggedSteps logged_steps(const run::TrainingLog& training) {
+  LoggedSteps result;
+  result.steps = static_cast<int64_t>(training.steps.size());
+  std::vector<double> late;
+  for (size_t i = training.steps.size() / 2; i < training.steps.size(); ++i)
+    late.push_back(training.steps[i].seconds);
+  if (late.empty()) return result;
+  std::sort(late.begin(), late.end());
+  result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
+  result.low_s = percentile(late, 0.1);
+  result.high_s = percentile(late, 0.9);
+  return result;
+}
+
+LoggedSteps logged_steps(const run::DeviceLog& log) {
+  LoggedSteps most;
+  for (const run::TrainingLog& training : log.training)
+    if (static_cast<int64_t>(training.steps.size()) > most.steps) most = logged_steps(training);
+  return most;
+}
+
 TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog& training) {
   TrainingReport report;
   report.file = training.file;
   report.benchmark = training.benchmark;
   report.platform = training.platform;
+  report.logged = logged_steps(training);
   const auto run = std::find_if(training.phases.begin(), training.phases.end(),
                                 [](const run::Phase& p) { return p.name == "run"; });
   if (run == training.phases.end() || run->end_ns <= run->start_ns) return report;

@@ -9,6 +9,7 @@
 #include "cli/compare.h"
 #include "cli/completion.h"
 #include "cli/doctor.h"
+#include "cli/launch.h"
 #include "cli/merge.h"
 #include "cli/optimize.h"
 #include "cli/record.h"
@@ -71,6 +72,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n"
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
+    {"launch", "Write the scripts that run jobs for real, recorded; collect what came back",
+     "launch JOB|STUDY --for FRAMEWORK --scheduler SCHEDULER --out FOLDER",
+     "  ergometer launch job.yaml --for megatron --scheduler slurm --out runs --submit\n"
+     "  ergometer launch study.yaml --for nemo --scheduler ssh --out runs --repeats 3\n"
+     "  ergometer launch --collect runs\n",
+     "JOB or STUDY", 0, 1, launch_flags, run_launch},
     {"record", "Record this machine's power, heat, clocks and traffic while a command runs",
      "record [options] [-- COMMAND...]",
      "  ergometer record -- torchrun --nproc-per-node 8 train.py\n"

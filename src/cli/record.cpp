@@ -29,8 +29,8 @@ base::Result<int> record_to_file(const RecordOptions& options, const record::Sig
                                  const Console& console) {
   std::string file = options.out;
   if (file.empty())
-    file = record::claim_file_name(record::default_file_name(record::host_name(), record::now_ns(),
-                                                             record::environment_variable));
+    file = record::claim_file_name(
+        record::default_file_name(options.host, record::now_ns(), record::environment_variable));
   const auto session = record_session(options, file, signals, console);
   if (!session) {
     // It did not begin, and nobody knows the name.

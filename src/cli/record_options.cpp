@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/record.h"
+#include "record/host.h"
 
 namespace ergometer::cli {
 namespace {
@@ -203,6 +204,13 @@ std::vector<Flag> record_flags() {
        {},
        false,
        true},
+      {"host",
+       "",
+       Takes::kValue,
+       "NAME",
+       "what is kept",
+       "the node's name; by default this machine's, which in a container means little",
+       {}},
       {"source",
        "",
        Takes::kValue,
@@ -324,6 +332,10 @@ base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
   options.dcgm_names = arguments.has("dcgm-names");
   options.live = arguments.has("live");
   options.self_test = arguments.has("self-test");
+  options.host = arguments.value("host", record::host_name());
+  if (options.host.empty() || options.host.find('/') != std::string::npos)
+    return base::input_error(
+        fmt::format("--host: '{}' is no name of a node", arguments.value("host")));
   options.command = arguments.command;
   options.sources.redfish = arguments.value("redfish");
   options.sources.redfish_credentials = arguments.value("redfish-credentials");

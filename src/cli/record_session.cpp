@@ -59,7 +59,7 @@ std::vector<run::Recording::Fact> facts_of(const RecordOptions& options,
   std::vector<std::string> names;
   for (const auto& source : sources.open) names.emplace_back(source->name());
   std::vector<run::Recording::Fact> facts = {
-      {"host", record::host_name()},
+      {"host", options.host},
       {"started_ns", fmt::format("{}", record::now_ns())},
       {"hz", fmt::format("{}", options.hz)},
       {"sources", fmt::format("{}", fmt::join(names, ","))},
@@ -167,7 +167,7 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
   session.missing = std::move(sources.missing);
   record::Snapshot snapshot;
   record::Recorder recorder(std::move(sources.open), std::move(recording), snapshot,
-                            {options.hz, record::host_name(), options.gpus},
+                            {options.hz, options.host, options.gpus},
                             [&, table = shows_table(options, console)](const std::string& text) {
                               // Beside a table it would be wiped away; the summary has it.
                               if (!table) console.note(text);
@@ -178,7 +178,7 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
   std::optional<record::ClockServer> clock;
   if (options.clock_listen) {
     ERGOMETER_ASSIGN(record::ClockServer answering,
-                     record::ClockServer::listen(*options.clock_listen, record::host_name()));
+                     record::ClockServer::listen(*options.clock_listen, options.host));
     clock.emplace(std::move(answering));
   }
   for (const record::Endpoint& peer : options.clock_peers) {

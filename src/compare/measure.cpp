@@ -133,11 +133,13 @@ base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const r
   result.ranks = static_cast<int64_t>(ranks.size());
   if (ranks.empty()) {
     add_telemetry(log, 0, result);
-    result.performance.step_time_s = recorded_s(log);
+    const analysis::LoggedSteps logged = analysis::logged_steps(log);
+    result.steps_marked = logged.steps > 0;
+    result.performance.step_time_s = logged.steps > 0 ? logged.median_s : recorded_s(log);
     if (result.performance.step_time_s > 0) return result;
     return base::input_error(fmt::format(
-        "{}: holds neither traces of GPU work nor telemetry of GPUs (`ergometer analyze` "
-        "shows what is there)",
+        "{}: holds neither traces of GPU work nor telemetry of GPUs nor a training program's steps "
+        "(`ergometer analyze` shows what is there)",
         name));
   }
   const double share = 1 / static_cast<double>(ranks.size());

@@ -173,10 +173,20 @@ void note_clocks(Comparison& result) {
   }
 }
 
+/// Nothing is known of the parts of one side's step at least.
+bool without_traces(const Measured& a, const Measured& b) { return a.ranks == 0 || b.ranks == 0; }
+
 void note_form(const Measured& a, const Measured& b, Comparison& result) {
-  if (a.ranks == 0 && b.ranks == 0)
+  if (without_traces(a, b) && !a.steps_marked && !b.steps_marked)
     return static_cast<void>(result.notes.emplace_back(
         "both hold telemetry and no traces: the whole recording stands for a step"));
+  for (const auto& [side, it] : {std::pair("A", &a), std::pair("B", &b)})
+    if (it->ranks == 0)
+      result.notes.push_back(
+          fmt::format("{} holds no traces of GPU work: its step is the median of the second half "
+                      "of its training log's, and parts of the step are not told apart",
+                      side));
+  if (without_traces(a, b)) return;
   for (const auto& [side, it] : {std::pair("A", &a), std::pair("B", &b)})
     if (!it->steps_marked)
       result.notes.push_back(
@@ -190,19 +200,20 @@ void note_form(const Measured& a, const Measured& b, Comparison& result) {
 
 base::Result<Comparison> compare_measured(const Measured& a, const Measured& b) {
   for (const auto& [side, it, other] : {std::tuple("A", &a, &b), std::tuple("B", &b, &a)})
-    if (it->ranks == 0 && other->ranks > 0)
+    if (it->ranks == 0 && !it->steps_marked && (other->ranks > 0 || other->steps_marked))
       return base::input_error(fmt::format(
-          "{} holds telemetry and no traces of GPU work, and the other side does: what a "
-          "step takes is known of one of them only",
+          "{} holds neither traces of GPU work nor a training program's steps, and the other side "
+          "does: what a step takes is known of one of them only",
           side));
   Comparison result;
   result.method = Method::kMeasured;
   result.quantities = {{kStep, "s", a.performance.step_time_s, b.performance.step_time_s}};
   result.parts = parts_of(a.performance.breakdown_s, b.performance.breakdown_s);
   Parts parts(result);
-  if (a.ranks == 0 && b.ranks == 0) {
+  if (without_traces(a, b)) {
     result.parts.clear();
-    parts.add("time", "length of the recording", "", result.quantities.front().difference(), {});
+    parts.add("time", a.steps_marked ? "time of a step" : "length of the recording", "",
+              result.quantities.front().difference(), {});
   }
   for (const Quantity& part : result.parts) {
     if (part.name == "compute")

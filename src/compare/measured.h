@@ -53,8 +53,9 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
 /// Worked: 10 GEMMs of 2 ms become 12 of 3 ms: 36 - 20 = 16 ms, of it (12 - 10) x 2.5 = 5 ms
 /// because there are more and (3 - 2) x 11 = 11 ms because each takes longer.
 ///
-/// Of two recordings without traces only time and power are told. An input error: one has traces
-/// and the other has none.
+/// Where a recording has no traces only time and power are told: of its training log's steps, or,
+/// of two recordings without either, of their whole length. An input error: one side has traces or
+/// steps and the other has neither.
 base::Result<Comparison> compare_measured(const Measured& a, const Measured& b);
 
 }  // namespace ergometer::compare

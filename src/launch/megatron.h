@@ -14,6 +14,9 @@ Arguments megatron_layout(const spec::Job& job);
 /// model.
 base::Result<Arguments> megatron_model(const spec::Model& model);
 
+/// That Megatron-LM would take the job's arguments; an input error names what it would refuse.
+base::Result<void> megatron_check(const spec::Job& job);
+
 /// "--name value" lines with continuations, for a shell script or to be read.
 std::string megatron_text(const Arguments& arguments);
 

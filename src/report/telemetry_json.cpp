@@ -171,6 +171,10 @@ void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport
     json.member("covered_fraction", t.covered_fraction);
     json.member("samples_per_s", t.samples_per_s);
     json.member("energy_per_sample_j", t.energy_per_sample_j);
+    if (t.logged.steps > 0) {
+      json.member("steps", t.logged.steps).member("step_time_s", t.logged.median_s);
+      json.member("step_time_s_p10", t.logged.low_s).member("step_time_s_p90", t.logged.high_s);
+    }
     json.end_object();
   }
   json.end_array();

@@ -115,6 +115,15 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
                           const TextStyle& style) {
   std::string out;
   for (const analysis::TrainingReport& t : all) {
+    if (t.logged.steps > 0) {
+      out += heading(style, fmt::format("Training steps, {}", t.file));
+      out += fmt::format(
+          "  {} steps, median of the second half {} ({} to {}: 10th and 90th "
+          "percentile)\n",
+          base::format_count(t.logged.steps), base::format_seconds(t.logged.median_s),
+          base::format_seconds(t.logged.low_s), base::format_seconds(t.logged.high_s));
+    }
+    if (t.run_s <= 0 && t.logged.steps > 0) continue;
     out += heading(style, fmt::format("{} ({}), {}", t.benchmark, t.platform, t.file));
     out += fmt::format("  run_start to run_stop  {}\n", base::format_seconds(t.run_s));
     if (t.nodes == 0) {

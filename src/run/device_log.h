@@ -58,7 +58,7 @@ enum class Metric : uint8_t {
   kNetWait,  ///< counter of times in which there was data and no credit to send it
   kLineRate,
   kCpuTemperature,  ///< of a package
-  kXgmiSent,  ///< counters of bytes that a GPU wrote to, and read from, others over xGMI
+  kXgmiSent,        ///< counters of bytes that a GPU wrote to, and read from, others over xGMI
   kXgmiReceived,
   kCount
 };
@@ -124,12 +124,20 @@ struct Phase {
   int64_t start_ns = 0, end_ns = 0;
 };
 
+/// How long one training step took, as a training program wrote it; where it writes every n-th
+/// step, the mean of n.
+struct TrainingStep {
+  int64_t number = 0;
+  double seconds = 0;
+};
+
 /// One training job as its log tells: what power logs are held against.
 struct TrainingLog {
   std::string file, job, benchmark, platform;  ///< job: the file's name without extension
   double global_batch = 0;
   std::vector<Phase> phases;
   std::vector<double> samples_per_s;
+  std::vector<TrainingStep> steps;
 };
 
 /// A measured row of time and power at a power limit.

@@ -23,6 +23,7 @@ CREATE TABLE training_logs (
 CREATE TABLE training_phases (
   log INTEGER NOT NULL, name TEXT NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 CREATE TABLE training_rates (log INTEGER NOT NULL, samples_per_s REAL NOT NULL);
+CREATE TABLE training_steps (log INTEGER NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL);
 CREATE TABLE power_limits (
   job TEXT NOT NULL, limit_w REAL NOT NULL, time_s REAL NOT NULL, mean_w REAL NOT NULL, energy_j REAL NOT NULL);
 CREATE TABLE gauges (name TEXT NOT NULL, labels TEXT NOT NULL, rank INTEGER, value REAL NOT NULL);
@@ -73,11 +74,13 @@ void insert_training(Database& db, const std::vector<TrainingLog>& logs) {
   Statement log(db, "INSERT INTO training_logs VALUES (?, ?, ?, ?, ?, ?)");
   Statement phase(db, "INSERT INTO training_phases VALUES (?, ?, ?, ?)");
   Statement rate(db, "INSERT INTO training_rates VALUES (?, ?)");
+  Statement step(db, "INSERT INTO training_steps VALUES (?, ?, ?)");
   int64_t number = 0;
   for (const TrainingLog& t : logs) {
     log.run(number, t.file, t.job, t.benchmark, t.platform, t.global_batch);
     for (const Phase& p : t.phases) phase.run(number, p.name, p.start_ns, p.end_ns);
     for (const double samples_per_s : t.samples_per_s) rate.run(number, samples_per_s);
+    for (const TrainingStep& s : t.steps) step.run(number, s.number, s.seconds);
     ++number;
   }
 }
@@ -166,7 +169,7 @@ void select_training(Database& db, std::vector<TrainingLog>& logs) {
   Statement rates(db, "SELECT samples_per_s FROM training_rates WHERE log = ? ORDER BY rowid");
   while (select.step()) {
     TrainingLog log{
-        select.text(1), select.text(2), select.text(3), select.text(4), select.real(5), {}, {}};
+        select.text(1), select.text(2), select.text(3), select.text(4), select.real(5), {}, {}, {}};
     phases.bind_all(select.integer(0));
     while (phases.step())
       log.phases.push_back({phases.text(0), phases.integer(1), phases.integer(2)});
@@ -174,6 +177,18 @@ void select_training(Database& db, std::vector<TrainingLog>& logs) {
     while (rates.step()) log.samples_per_s.push_back(rates.real(0));
     logs.push_back(std::move(log));
   }
+}
+
+/// Files of versions that read no steps have no such table.
+bool select_steps(Database& db, std::vector<TrainingLog>& logs) {
+  if (!db.has_table("training_steps")) return true;
+  Statement select(db, "SELECT log, step, seconds FROM training_steps ORDER BY rowid");
+  while (select.step()) {
+    const int64_t log = select.integer(0);
+    if (log < 0 || log >= static_cast<int64_t>(logs.size())) return false;
+    logs[static_cast<size_t>(log)].steps.push_back({select.integer(1), select.real(2)});
+  }
+  return true;
 }
 
 void select_rest(Database& db, DeviceLog& log) {
@@ -211,6 +226,7 @@ bool finite(const DeviceLog& log) {
   for (const TrainingLog& t : log.training) {
     check(t.global_batch);
     for (const double rate : t.samples_per_s) check(rate);
+    for (const TrainingStep& step : t.steps) check(step.seconds);
   }
   for (const PowerLimitRow& row : log.power_limits)
     for (const double value : {row.limit_w, row.time_s, row.mean_w, row.energy_j}) check(value);
@@ -247,7 +263,7 @@ bool select_log(Database& db, DeviceLog& log) {
     return false;
   select_training(db, log.training);
   select_rest(db, log);
-  return finite(log);
+  return select_steps(db, log.training) && finite(log);
 }
 
 void select_clocks(Database& db, std::vector<HostClock>& clocks) {

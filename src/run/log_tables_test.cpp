@@ -52,8 +52,14 @@ Run example() {
   node.conversion_efficiency = 0.94;
   node.stated_power_w = 12;
   run.log.devices = {gpu, node};
-  run.log.training = {
-      {"r.txt", "r", "bert", "dgx", 64, {{"run", 1, 2}, {"block", 3, 4}}, {7.5, 8}}};
+  run.log.training = {{"r.txt",
+                       "r",
+                       "bert",
+                       "dgx",
+                       64,
+                       {{"run", 1, 2}, {"block", 3, 4}},
+                       {7.5, 8},
+                       {{3, 1.5}, {4, 1.25}}}};
   run.log.power_limits = {{"resnet", 300, 1.5, 280, 420}};
   run.log.gauges = {{"flops", "op=\"x\"", 5, 0.5}, {"plain", "", -1, 2}};
   run.log.dropped = {{"a.csv", "not a number", 3}};
@@ -115,6 +121,9 @@ TEST_F(LogTables, WhatElseALogHoldsIsReadBack) {
   EXPECT_EQ(log.training[0].phases[1].name, "block");
   EXPECT_EQ(log.training[0].phases[1].end_ns, 4);
   EXPECT_EQ(log.training[0].samples_per_s, (std::vector<double>{7.5, 8}));
+  ASSERT_EQ(log.training[0].steps.size(), 2u);
+  EXPECT_EQ(log.training[0].steps[1].number, 4);
+  EXPECT_EQ(log.training[0].steps[1].seconds, 1.25);
   ASSERT_EQ(log.power_limits.size(), 1u);
   EXPECT_EQ(log.power_limits[0].energy_j, 420);
   ASSERT_EQ(log.gauges.size(), 2u);

@@ -24,8 +24,9 @@ ALLOWED["analysis"] = {"base", "run"}
 # This machine's sensors, and files that are played back as such; calibration measures through the same.
 ALLOWED["record"] = {"base", "run", "import"}
 ALLOWED["calibration"].add("record")
-for user in ("compare", "report", "study", "page", "cli"):
+for user in ("compare", "report", "study", "launch", "page", "cli"):
     ALLOWED[user].add("analysis")
+ALLOWED["launch"].add("import")
 ALLOWED["cli"] |= {"import", "record"}
 for user in CHAIN[CHAIN.index("engine"):]:
     ALLOWED[user].add("run")
@@ -33,7 +34,7 @@ for user in CHAIN[CHAIN.index("engine"):]:
 # Slow to compile: never in a header, and each only where it is wrapped (tests may read JSON anywhere).
 HEAVY = {
     "CLI/": {"cli"},
-    "nlohmann/": {"spec", "run", "record", "validation", "report", "page", "cli"},
+    "nlohmann/": {"spec", "run", "record", "validation", "report", "launch", "page", "cli"},
     "yaml-cpp/": {"spec"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},

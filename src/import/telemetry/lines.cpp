@@ -15,6 +15,13 @@ bool Lines::next() {
   return false;
 }
 
+bool may_be_json(std::string_view text) {
+  if (!text.starts_with('[')) return text.starts_with('{');
+  const size_t next = text.find_first_not_of(" \t\r\n", 1);
+  return next == std::string_view::npos || text[next] == '{' || text[next] == '[' ||
+         text[next] == '"' || text[next] == ']';
+}
+
 void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
   cells.clear();
   for (size_t at = 0;;) {

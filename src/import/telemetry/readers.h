@@ -34,6 +34,10 @@ base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions&
 /// MLPerf's logs: node power, and the training log beside it.
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
 
+/// What a training program prints: steps and how long each took, of Megatron-LM, NeMo, torchtitan.
+bool is_step_log(std::string_view text);
+void read_step_log(std::string_view text, LogBuilder& log);
+
 /// Prometheus' text format and OpenMetrics: DCGM, omnistat, XPUTimer and others.
 bool is_prometheus_text(std::string_view first_lines);
 base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
@@ -67,6 +71,10 @@ class Lines {
   int64_t number_ = 0;
   bool cut_off_ = false;
 };
+
+/// Whether a text may be JSON by its first characters: "[rank0]: ..." and "[2024-05-15 ..." begin
+/// lines of logs. It begins with no space.
+bool may_be_json(std::string_view text);
 
 /// A line of a CSV: cells between commas, in quotes or not, trimmed.
 void split_cells(std::string_view line, std::vector<std::string_view>& cells);

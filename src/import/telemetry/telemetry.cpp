@@ -30,6 +30,7 @@ enum class Kind : uint8_t {
   kZeusTable,
   kPairList,
   kMlLog,
+  kStepLog,
   kPrometheusText,
   kPrometheusJson,
   kShuntMeter,
@@ -59,7 +60,7 @@ Kind kind_of(std::string_view text, bool whole) {
   text = without_mark(text);
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return Kind::kOther;
-  if (text[first] == '{' || text[first] == '[') {
+  if (may_be_json(text.substr(first))) {
     return is_prometheus_json(text.substr(first)) ? Kind::kPrometheusJson : Kind::kJson;
   }
   if (text.substr(0, kHeadBytes).find('\0') != std::string_view::npos) return Kind::kOther;
@@ -73,6 +74,7 @@ Kind kind_of(std::string_view text, bool whole) {
   if (is_pair_list(lines.line())) return Kind::kPairList;
   const std::string_view searched = whole ? text : text.substr(0, kHeadBytes);
   if (searched.find(":::MLLOG {") != std::string_view::npos) return Kind::kMlLog;
+  if (is_step_log(searched)) return Kind::kStepLog;
   if (is_prometheus_text(text)) return Kind::kPrometheusText;
   return Kind::kOther;
 }
@@ -85,6 +87,7 @@ base::Result<void> read_text(std::string_view text, Kind kind, const TelemetryOp
     case Kind::kZeusTable: return read_zeus_table(text, log);
     case Kind::kPairList: return read_pair_list(text, options, log);
     case Kind::kMlLog: return read_mllog(text, log);
+    case Kind::kStepLog: return read_step_log(text, log), base::Result<void>{};
     case Kind::kPrometheusText: return read_prometheus_text(text, log);
     case Kind::kHeaderless:
       return base::input_error(

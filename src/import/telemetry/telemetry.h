@@ -25,7 +25,7 @@ struct Telemetry {
 /// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by
 /// gzip, zstd or not at all, tar archives and folders. What a file is, its content says:
 ///  - nvidia-smi's CSV and tables like it; Zeus's monitor, windows and power-limit tables;
-///  - MLPerf's power logs and training logs;
+///  - MLPerf's power logs and training logs; what Megatron-LM, NeMo and torchtitan print of steps;
 ///  - DCGM's, omnistat's and XPUTimer's metrics as Prometheus' text or as its answer to a query;
 ///  - CharLLM-PPT's `unix_seconds,value`, whose metric and rank stand in the name alone.
 ///

@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include "import/telemetry/telemetry.h"
+
+namespace ergometer::importer {
+namespace {
+
+using Steps = std::vector<std::pair<int64_t, double>>;
+
+Steps steps_of(const std::string& text) {
+  const auto log = parse_telemetry(text, "node-0.log", {});
+  EXPECT_TRUE(log) << (log ? "" : log.error().message);
+  Steps steps;
+  if (!log || log->training.size() != 1) return steps;
+  for (const run::TrainingStep& step : log->training[0].steps)
+    steps.emplace_back(step.number, step.seconds);
+  return steps;
+}
+
+TEST(StepLog, MegatronLm) {
+  const char* text =
+      "building GPT model ...\n"
+      "[before the start of training step] datetime: 2024-05-15 09:12:20\n"
+      " [2024-05-15 09:12:33.123456] iteration        1/      20 | consumed samples:          256 "
+      "| elapsed time per iteration (ms): 12801.5 | learning rate: 1.500000E-07 | global batch "
+      "size:   256 | lm loss: 1.081E+01 | loss scale: 1.0 | grad norm: 7.7 | number of skipped "
+      "iterations:   0 | number of nan iterations:   0 |\n"
+      "Number of parameters in billions: 8.03\n"
+      " iteration        2/      20 | consumed samples:          512 | elapsed time per iteration "
+      "(ms): 4213.7 | throughput per GPU (TFLOP/s/GPU): 412.3 | learning rate: 3.0E-07 |\n";
+  EXPECT_EQ(steps_of(text), (Steps{{1, 12.8015}, {2, 4.2137}}));
+}
+
+/// A progress bar draws the same step several times, with carriage returns in between.
+TEST(StepLog, Nemo1) {
+  const char* text =
+      "Epoch 0: :   2%|2         | 1/50 [00:21<17:29, v_num=, reduced_train_loss=11.0, "
+      "global_step=0.000, consumed_samples=256.0, train_step_timing in s=21.40]\r"
+      "Epoch 0: :   4%|4         | 2/50 [00:25<10:12, v_num=, reduced_train_loss=11.0, "
+      "global_step=1.000, consumed_samples=512.0, train_step_timing in s=4.210]\r"
+      "Epoch 0: :   4%|4         | 2/50 [00:25<10:12, v_num=, reduced_train_loss=11.0, "
+      "global_step=1.000, consumed_samples=512.0, train_step_timing in s=4.210]\n";
+  EXPECT_EQ(steps_of(text), (Steps{{0, 21.4}, {1, 4.21}}));
+}
+
+TEST(StepLog, Nemo2) {
+  const char* text =
+      "Training epoch 0, iteration 0/99 | lr: 1.5e-07 | global_batch_size: 256 | global_step: 0 | "
+      "reduced_train_loss: 11.03 | train_step_timing in s: 34.62\n"
+      "Training epoch 0, iteration 1/99 | lr: 3e-07 | global_batch_size: 256 | global_step: 1 | "
+      "reduced_train_loss: 11.03 | train_step_timing in s: 4.21 | consumed_samples: 512\n";
+  EXPECT_EQ(steps_of(text), (Steps{{0, 34.62}, {1, 4.21}}));
+}
+
+/// Time between lines, of coloured ones too; several ranks print the same step, and every tenth
+/// step alone is printed.
+TEST(StepLog, Torchtitan) {
+  const char* text =
+      "[rank0]:[titan] 2025-02-25 02:12:30,161 - root - INFO - Training starts at step 1.\n"
+      "[rank0]:[titan] 2025-02-25 02:12:33,161 - root - INFO - \x1b[31mstep:  1  \x1b[32mloss: "
+      "12.2387  \x1b[33mmemory: 40.12GiB(42.23%)  \x1b[34mtps: 1,012  \x1b[36mtflops: 51.4  "
+      "\x1b[35mmfu: 5.2%\x1b[39m\n"
+      "[rank1]:[titan] 2025-02-25 02:12:33,163 - root - INFO - step:  1  loss: 12.2387  memory: "
+      "40.12GiB(42.23%)  tps: 1,012  tflops: 51.4  mfu: 5.2%\n"
+      "[rank0]:[titan] 2025-02-25 02:13:03,661 - root - INFO - step: 11  loss:  8.1  grad_norm:  "
+      "1.2  memory: 40.12GiB(42.23%)  tps: 6,012  tflops: 313.4  mfu: 31.7%\n"
+      "[rank0]:[titan] 2025-02-25 02:13:06,161 - root - INFO - step: 12  loss:  8.0  memory: "
+      "40.12GiB(42.23%)  tps: 6,012  tflops: 313.4  mfu: 31.7%\n";
+  EXPECT_EQ(steps_of(text), (Steps{{11, 3.05}, {12, 2.5}}));
+}
+
+TEST(StepLog, OtherTextIsNoStepLog) {
+  for (const char* text :
+       {"elapsed time per iteration (ms): 4213.7\n",
+        "iteration 5/20 | elapsed time per iteration (ms): nan |\n", "step: 1 loss: 2 tps: 3\n"})
+    EXPECT_FALSE(parse_telemetry(text, "x.log", {})) << text;
+}
+
+}  // namespace
+}  // namespace ergometer::importer

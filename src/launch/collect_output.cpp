@@ -1,0 +1,116 @@
+// What came back, as a table and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "launch/collect.h"
+
+namespace ergometer::launch {
+namespace {
+
+using base::JsonWriter;
+
+std::string_view to_word(RunState state) {
+  switch (state) {
+    case RunState::kNotRun: return "not run";
+    case RunState::kFailed: return "failed";
+    case RunState::kFinished: return "finished";
+  }
+  return "";
+}
+
+size_t job_width(const Collection& collection) {
+  size_t width = 3;
+  for (const JobResult& job : collection.jobs) width = std::max(width, job.job.size());
+  return width;
+}
+
+std::string energy(const std::optional<double>& joules) {
+  return joules ? base::format_si(*joules, "J") : "-";
+}
+
+std::string run_line(const RunResult& run, size_t width, bool energies) {
+  std::string line =
+      fmt::format("{:<4} {:<{}} {:>6} {:<8} {:>9}", run.run.name, run.run.job, width,
+                  run.run.repeat, to_word(run.state), base::format_seconds(run.predicted_step_s));
+  line += run.measured() ? fmt::format(" {:>9} {:>8}", base::format_seconds(run.step_s),
+                                       fmt::format("{:+.1f} %", run.error_pct()))
+                         : fmt::format(" {:>9} {:>8}", "-", "-");
+  if (energies)
+    line += fmt::format(" {:>9} {:>9}", energy(run.predicted_energy_j), energy(run.energy_j));
+  return line + '\n';
+}
+
+std::string job_line(const JobResult& job, size_t width) {
+  std::string line = fmt::format("{:<{}} {:>4} of {:<4} {:>9}", job.job, width, job.measured,
+                                 job.runs, base::format_seconds(job.predicted_step_s));
+  if (job.measured == 0) return line + fmt::format(" {:>9} {:>9} {:>8}\n", "-", "-", "-");
+  return line + fmt::format(" {:>9} {:>9} {:>8}\n", base::format_seconds(job.mean_step_s),
+                            job.measured > 1 ? base::format_seconds(job.deviation_s) : "-",
+                            fmt::format("{:+.1f} %", job.error_pct));
+}
+
+void write_run(JsonWriter& json, const RunResult& run) {
+  json.begin_object().member("run", run.run.name).member("job", run.run.job);
+  json.member("repeat", run.run.repeat).member("state", to_word(run.state));
+  json.member("attempts", run.attempts).member("recordings", run.recordings);
+  json.member("predicted_step_time_s", run.predicted_step_s);
+  if (run.measured()) {
+    json.member("step_time_s", run.step_s).member("steps", run.steps);
+    json.member("step_time_s_p10", run.step_low_s).member("step_time_s_p90", run.step_high_s);
+    json.member("error_pct", run.error_pct()).member("measured_run", run.merged);
+  }
+  if (run.energy_j) json.member("gpu_energy_j_per_step", *run.energy_j);
+  if (run.predicted_energy_j)
+    json.member("predicted_gpu_energy_j_per_step", *run.predicted_energy_j);
+  json.key("notes").begin_array();
+  for (const std::string& note : run.notes) json.value(note);
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+std::string collection_text(const Collection& collection) {
+  const size_t width = job_width(collection);
+  const bool energies = std::any_of(collection.runs.begin(), collection.runs.end(),
+                                    [](const RunResult& run) { return run.energy_j.has_value(); });
+  std::string text = fmt::format("{:<4} {:<{}} {:>6} {:<8} {:>9} {:>9} {:>8}", "Run", "Job", width,
+                                 "Repeat", "State", "Predicted", "Measured", "Error");
+  if (energies) text += fmt::format(" {:>9} {:>9}", "Predicted", "Energy");
+  text += '\n';
+  for (const RunResult& run : collection.runs) text += run_line(run, width, energies);
+  text += fmt::format("\n{:<{}} {:<12} {:>9} {:>9} {:>9} {:>8}\n", "Job", width, "Measured",
+                      "Predicted", "Mean", "Deviation", "Error");
+  for (const JobResult& job : collection.jobs) text += job_line(job, width);
+  std::string notes;
+  for (const RunResult& run : collection.runs)
+    for (const std::string& note : run.notes)
+      notes += fmt::format("note: run {}: {}\n", run.run.name, note);
+  return text + (notes.empty() ? "" : "\n") + notes;
+}
+
+std::string collection_json(const Collection& collection) {
+  JsonWriter json;
+  json.begin_object().member("schema_version", run::kSchemaVersion);
+  json.member("name", collection.manifest.name);
+  json.member("framework", collection.manifest.framework);
+  json.member("scheduler", collection.manifest.scheduler);
+  json.key("runs").begin_array();
+  for (const RunResult& run : collection.runs) write_run(json, run);
+  json.end_array().key("jobs").begin_array();
+  for (const JobResult& job : collection.jobs) {
+    json.begin_object().member("job", job.job).member("runs", job.runs);
+    json.member("measured", job.measured).member("predicted_step_time_s", job.predicted_step_s);
+    if (job.measured > 0) {
+      json.member("mean_step_time_s", job.mean_step_s).member("error_pct", job.error_pct);
+    }
+    if (job.measured > 1) json.member("deviation_s", job.deviation_s);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace ergometer::launch

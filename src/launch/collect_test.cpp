@@ -1,0 +1,116 @@
+#include "launch/collect.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "launch/folder.h"
+#include "launch/test_job.h"
+
+namespace ergometer::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CollectTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / fmt_name();
+    fs::remove_all(folder_);
+    PlanOptions options;
+    options.repeats = 2;
+    options.order_seed = 0;
+    spec::Settings settings;
+    for (const auto& [name, text] : std::map<std::string, std::string>{{"model", "llama3-8b"},
+                                                                       {"cluster", "hgx-h100"},
+                                                                       {"gpus", "8"},
+                                                                       {"gbs", "16"},
+                                                                       {"tp", "2"}})
+      settings.set(spec::find_setting(name)->name, text, {"test", ""});
+    auto plan = make_plan({{"a", settings}}, options);
+    ASSERT_TRUE(plan) << plan.error().message;
+    plan_ = *std::move(plan);
+    ASSERT_TRUE(write_folder(plan_, folder_));
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string fmt_name() { return "ergometer-collect-" + std::to_string(getpid()); }
+
+  /// An attempt that finished with these milliseconds for each step.
+  void finish(const std::string& run, const std::vector<double>& milliseconds) {
+    const fs::path at = folder_ / "runs" / run / "attempts/x";
+    fs::create_directories(at);
+    std::ofstream log(at / "node-0.log");
+    for (size_t i = 0; i < milliseconds.size(); ++i)
+      log << " iteration " << i + 1 << "/ 9 | elapsed time per iteration (ms): " << milliseconds[i]
+          << " |\n";
+    std::ofstream(folder_ / "runs" / run / "finished") << "x\n";
+  }
+
+  fs::path folder_;
+  Plan plan_;
+};
+
+/// Second halves 100, 300, 200 ms and 400, 400 ms: medians 200 and 400, their mean 300 ms and
+/// their deviation sqrt(2 x 100^2 / 1) = 141.4 ms.
+TEST_F(CollectTest, MedianOfTheSecondHalfAndSpreadOfRepeats) {
+  finish("001", {900, 800, 100, 300, 200});
+  finish("002", {500, 500, 400, 400});
+  const auto collection = collect(folder_, 1);
+  ASSERT_TRUE(collection) << collection.error().message;
+  ASSERT_EQ(collection->runs.size(), 2U);
+  EXPECT_EQ(collection->runs[0].steps, 5);
+  EXPECT_NEAR(collection->runs[0].step_s, 0.2, 1e-12);
+  EXPECT_NEAR(collection->runs[1].step_s, 0.4, 1e-12);
+  ASSERT_EQ(collection->jobs.size(), 1U);
+  const JobResult& job = collection->jobs[0];
+  EXPECT_EQ(job.measured, 2);
+  EXPECT_NEAR(job.mean_step_s, 0.3, 1e-12);
+  EXPECT_NEAR(job.deviation_s, 0.141421356, 1e-9);
+  const double predicted = plan_.jobs[0].predicted.performance.step_time_s;
+  EXPECT_NEAR(job.error_pct, 100 * (predicted / 0.3 - 1), 1e-9);
+}
+
+TEST_F(CollectTest, WhatDidNotFinishIsNotMeasured) {
+  finish("001", {100, 100});
+  fs::remove(folder_ / "runs/001/finished");
+  const auto collection = collect(folder_, 1);
+  ASSERT_TRUE(collection);
+  EXPECT_EQ(collection->runs[0].state, RunState::kFailed);
+  EXPECT_EQ(collection->runs[1].state, RunState::kNotRun);
+  EXPECT_EQ(collection->jobs[0].measured, 0);
+}
+
+TEST_F(CollectTest, AFileThatNamesAnotherFolderIsNoState) {
+  finish("001", {100, 100});
+  std::ofstream(folder_ / "runs/001/finished") << "../../../x\n";
+  const auto collection = collect(folder_, 1);
+  ASSERT_TRUE(collection);
+  EXPECT_FALSE(collection->runs[0].measured());
+}
+
+TEST_F(CollectTest, TheSamePlanIsTheSameFolder) {
+  const auto again = write_folder(plan_, folder_);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->existed);
+  std::ofstream(folder_ / "settings.sh", std::ios::app) << "FRAMEWORK=/x\n";
+  const auto edited = write_folder(plan_, folder_);
+  ASSERT_TRUE(edited);
+  EXPECT_EQ(edited->edited, std::vector<std::string>{"settings.sh"});
+  std::ofstream(folder_ / "drive.sh", std::ios::app) << "# x\n";
+  const auto other = write_folder(plan_, folder_);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("holds another drive.sh"), std::string::npos);
+}
+
+TEST(Collect, RefusesWhatIsNoFolderOfOurs) {
+  const auto collection = collect("/nonexistent", 1);
+  ASSERT_FALSE(collection);
+  EXPECT_EQ(collection.error().message,
+            "/nonexistent: is no folder that `ergometer launch` wrote: it has no manifest.json");
+}
+
+}  // namespace
+}  // namespace ergometer::launch

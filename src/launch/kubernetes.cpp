@@ -1,0 +1,145 @@
+// Kubernetes 1.24 and later: every run an Indexed Job, a pod a node, found by a headless Service.
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "launch/arguments.h"
+#include "launch/scripts.h"
+
+namespace ergometer::launch {
+namespace {
+
+constexpr std::string_view kNodeStart = R"sh(number=$1 nodes=$2 head=$3
+attempt=k8s-$ERGOMETER_ATTEMPT rank=$JOB_COMPLETION_INDEX host=$NODE_NAME
+if [[ -e $folder/runs/$number/finished ]]; then
+  echo "run $number is finished ($(< "$folder/runs/$number/finished"))"
+  exit 0
+fi
+)sh";
+
+// A training program that fails on one node fails on all: the first speaks for them.
+constexpr std::string_view kNodeEnd = R"sh(if ((status != 0)); then
+  echo "$status" > "$out/failed"
+elif ((rank == 0)); then
+  echo "$attempt" > "$run/finished.new"
+  mv -- "$run/finished.new" "$run/finished"
+fi
+)sh";
+
+constexpr std::string_view kDrive = R"sh(job=@NAME@-$number
+state() {
+  kubectl get job "$job" @NAMESPACE@--ignore-not-found \
+    -o jsonpath='{range .status.conditions[?(@.status=="True")]}{.type}{" "}{end}'
+}
+if [[ $(state) == *Complete* ]]; then
+  echo "run $number is finished"
+  exit 0
+fi
+if [[ $(state) == *Failed* ]]; then kubectl delete job "$job" @NAMESPACE@--wait; fi
+cool_down
+kubectl apply @NAMESPACE@-f "$run/kubernetes.yaml"
+while :; do
+  case $(state) in
+    *Complete*) status=0 && break ;;
+    *Failed*) status=1 && break ;;
+  esac
+  sleep 5
+done
+date +%s > "$folder/last_end"
+if ((status != 0)); then
+  echo "run $number failed: kubectl logs job/$job" >&2
+  exit 1
+fi
+echo "run $number is finished"
+)sh";
+
+constexpr std::string_view kManifest = R"yaml(# Run @NUMBER@ as drive.sh applies it.
+apiVersion: v1
+kind: Service
+metadata:
+  name: @JOB@@NAMESPACE@
+spec:
+  clusterIP: None
+  publishNotReadyAddresses: true
+  selector:
+    job-name: @JOB@
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: @JOB@@NAMESPACE@
+spec:
+  completions: @NODES@
+  parallelism: @NODES@
+  completionMode: Indexed
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      subdomain: @JOB@
+      containers:
+        - name: training
+          image: @IMAGE@
+          command: @COMMAND@
+          env:
+            - name: ERGOMETER_ATTEMPT
+              valueFrom: {fieldRef: {fieldPath: "metadata.labels['controller-uid']"}}
+            - name: NODE_NAME
+              valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+@SECRETS@          resources:
+            limits: {@GPUS@}
+          volumeMounts:
+            - {name: shared, mountPath: @PATH@}
+            - {name: shm, mountPath: /dev/shm}
+      volumes:
+        - {name: shared, persistentVolumeClaim: {claimName: @CLAIM@}}
+        - {name: shm, emptyDir: {medium: Memory}}
+)yaml";
+
+std::string quoted(const std::string& text) { return base::json_quote(text); }
+
+std::string manifest_text(const Plan& plan, const PlannedRun& run) {
+  const Site& site = plan.options.site;
+  const spec::Job& job = plan.job_of(run).job;
+  const std::string number = run_name(run.number), name = site.name + "-" + number;
+  const std::string nodes = std::to_string(job.nodes());
+  std::string secrets;
+  for (const Secret& secret : site.secrets)
+    secrets += fmt::format(
+        "            - name: {}\n"
+        "              valueFrom: {{secretKeyRef: {{name: {}, key: {}}}}}\n",
+        secret.variable, quoted(secret.secret), quoted(secret.key));
+  const std::string head = fmt::format("{0}-0.{0}", name);
+  return filled(
+      kManifest,
+      {{"@NUMBER@", number},
+       {"@JOB@", name},
+       {"@NAMESPACE@", site.namespace_name.empty() ? "" : "\n  namespace: " + site.namespace_name},
+       {"@NODES@", nodes},
+       {"@GPUS@", fmt::format("{}: {}", quoted(site.gpu_resource), gpus_per_node(job))},
+       {"@SECRETS@", secrets},
+       {"@CLAIM@", site.volume_claim},
+       {"@COMMAND@", fmt::format("[bash, {}, {}, {}, {}]", quoted(site.folder + "/node.sh"),
+                                 quoted(number), quoted(nodes), quoted(head))},
+       {"@IMAGE@", quoted(site.container)},
+       {"@PATH@", quoted(site.volume_path)}});
+}
+
+}  // namespace
+
+SchedulerPart kubernetes_part(const Plan& plan) {
+  const Site& site = plan.options.site;
+  SchedulerPart part;
+  part.node_start = kNodeStart;
+  part.node_end = kNodeEnd;
+  part.drive = filled(
+      kDrive, {{"@NAME@", site.name},
+               {"@NAMESPACE@",
+                site.namespace_name.empty() ? "" : "--namespace " + site.namespace_name + " "}});
+  for (const PlannedRun& run : plan.runs)
+    part.files.push_back(
+        {fmt::format("runs/{}/kubernetes.yaml", run_name(run.number)), manifest_text(plan, run)});
+  part.files.push_back(run_all_file(plan));
+  return part;
+}
+
+}  // namespace ergometer::launch

@@ -1,0 +1,81 @@
+// What Megatron-LM's validate_args and TransformerConfig assert (Megatron-Core 0.12 to 0.15), of
+// the jobs that Ergometer can predict.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launch/megatron.h"
+
+namespace ergometer::launch {
+namespace {
+
+using base::input_error;
+using base::Result;
+using spec::Job;
+
+tl::unexpected<base::Error> refuses(std::string_view what) {
+  return input_error(fmt::format("Megatron-LM would refuse this job: {}", what));
+}
+tl::unexpected<base::Error> cannot(std::string_view what) {
+  return input_error(fmt::format("Megatron-LM's pretrain_gpt.py has no argument for {}", what));
+}
+
+Result<void> check_pipeline(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (p.schedule == spec::Schedule::kGpipe) return cannot("the GPipe schedule; take 1f1b");
+  if (p.schedule == spec::Schedule::kZbH1) return cannot("the zero-bubble schedule; take 1f1b");
+  if (p.vpp > 1 && p.pp == 2 && !job.training.overlap_p2p)
+    return refuses("interleaving two stages needs --overlap-p2p");
+  if (!job.training.recompute_stage_layers.empty())
+    return cannot("a number of recomputed layers by stage");
+  return {};
+}
+
+Result<void> check_tensor(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (job.model.attention == spec::AttentionKind::kHeads && job.model.kv_heads % p.tp != 0)
+    return refuses(
+        fmt::format("tp {} does not divide {} key/value heads", p.tp, job.model.kv_heads));
+  if (job.training.overlap_tp && !p.sequence_parallel)
+    return refuses("--tp-comm-overlap needs --sequence-parallel");
+  if (job.model.experts.count > 0 && p.tp > 1 && !p.sequence_parallel)
+    return refuses("experts with tp above 1 need --sequence-parallel");
+  return {};
+}
+
+Result<void> check_sharding(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const spec::Training& t = job.training;
+  if (p.fsdp_shard_size > 0 && p.fsdp_shard_size != p.dp) return cannot("hybrid sharding");
+  if (!p.fsdp && p.zero_stage >= 2)
+    return cannot(
+        "ZeRO 2 or 3 that is the same in all versions (Megatron-FSDP); take --zero 1 or --fsdp");
+  if (p.fsdp && p.ep > 1) return refuses("--use-torch-fsdp2 takes no expert parallelism");
+  if (p.fsdp && job.model.tied_embeddings)
+    return refuses("--use-torch-fsdp2 takes no model whose embedding is its head, too");
+  if (p.fsdp && t.precision == spec::Precision::kFp16)
+    return refuses("--use-torch-fsdp2 takes no FP16");
+  if (t.overlap_param_gather && !p.fsdp && p.zero_stage == 0)
+    return refuses("--overlap-param-gather needs --zero 1");
+  if (t.overlap_param_gather && !p.fsdp && !t.overlap_grad_reduce)
+    return refuses("--overlap-param-gather needs --overlap-grad-reduce");
+  return {};
+}
+
+}  // namespace
+
+Result<void> megatron_check(const Job& job) {
+  if (job.training.mode != spec::Mode::kPretrain) return cannot("anything but pre-training");
+  ERGOMETER_TRY(check_pipeline(job));
+  ERGOMETER_TRY(check_tensor(job));
+  ERGOMETER_TRY(check_sharding(job));
+  const spec::Model& m = job.model;
+  if (m.positions == spec::PositionKind::kLearned &&
+      job.training.seq_length > std::max(m.max_positions, m.position_rows))
+    return refuses(fmt::format("{} has positions for {} tokens, fewer than --seq-length {}", m.name,
+                               std::max(m.max_positions, m.position_rows),
+                               job.training.seq_length));
+  return {};
+}
+
+}  // namespace ergometer::launch

@@ -1,0 +1,96 @@
+#include "launch/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "engine/simulate.h"
+#include "launch/training.h"
+#include "report/job_json.h"
+#include "spec/settings_record.h"
+
+namespace ergometer::launch {
+namespace {
+
+using base::Result;
+
+constexpr int64_t kFirstSeed = 1234;  ///< Megatron-LM's default
+
+Result<PlannedJob> plan_job(NamedJob named) {
+  PlannedJob planned;
+  planned.id = std::move(named.id);
+  const auto with_name = [&](base::Error error) {
+    error.message = fmt::format("{}: {}", planned.id, error.message);
+    return tl::unexpected(std::move(error));
+  };
+  auto settings = spec::without_files(named.settings);
+  if (!settings) return with_name(std::move(settings).error());
+  planned.settings = *std::move(settings);
+  auto job = spec::resolve(planned.settings);
+  if (!job) return with_name(std::move(job).error());
+  planned.job = *std::move(job);
+  auto run = engine::simulate(planned.job, {});
+  if (!run) return with_name(std::move(run).error());
+  planned.predicted = *std::move(run);
+  if (!planned.predicted.memory.fits)
+    return with_name(base::Error{base::ErrorKind::kNo, planned.predicted.memory.advice});
+  planned.predicted.job_json = report::job_json(planned.job);
+  planned.predicted.facts["settings"] = spec::settings_json(planned.settings);
+  return planned;
+}
+
+/// The jobs of one repeat in random order (Fisher and Yates).
+std::vector<size_t> order_of(size_t jobs, int64_t repeat, int64_t seed) {
+  std::vector<size_t> order(jobs);
+  for (size_t i = 0; i < jobs; ++i) order[i] = i;
+  if (seed == 0) return order;
+  const base::Random random(static_cast<uint64_t>(seed), static_cast<uint64_t>(repeat),
+                            "order of runs");
+  for (size_t i = jobs; i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<size_t>(random.below(i, static_cast<int64_t>(i)))]);
+  return order;
+}
+
+Result<void> add_run(Plan& plan, size_t job, int64_t repeat) {
+  PlannedRun run;
+  run.number = static_cast<int64_t>(plan.runs.size()) + 1;
+  run.job = job;
+  run.repeat = repeat;
+  run.seed = kFirstSeed + repeat - 1;
+  PlannedJob& planned = plan.jobs[job];
+  std::vector<std::string> notes;
+  auto files =
+      training_files(plan.options.framework, planned.job, {plan.options.steps, run.seed}, notes);
+  if (!files)
+    return tl::unexpected(
+        base::Error{files.error().kind, fmt::format("{}: {}", planned.id, files.error().message)});
+  run.files = *std::move(files);
+  planned.notes = std::move(notes);
+  plan.runs.push_back(std::move(run));
+  return {};
+}
+
+}  // namespace
+
+std::string run_name(int64_t number) { return fmt::format("{:03}", number); }
+
+Result<Plan> make_plan(std::vector<NamedJob> jobs, const PlanOptions& options) {
+  std::vector<std::optional<Result<PlannedJob>>> planned(jobs.size());
+  base::parallel_for(jobs.size(), options.threads,
+                     [&](size_t i) { planned[i] = plan_job(std::move(jobs[i])); });
+  Plan plan;
+  plan.options = options;
+  for (auto& job : planned) {
+    if (!*job) return tl::unexpected(std::move(*job).error());
+    plan.jobs.push_back(**std::move(job));
+  }
+  for (int64_t repeat = 1; repeat <= options.repeats; ++repeat)
+    for (const size_t job : order_of(plan.jobs.size(), repeat, options.order_seed))
+      ERGOMETER_TRY(add_run(plan, job, repeat));
+  return plan;
+}
+
+}  // namespace ergometer::launch

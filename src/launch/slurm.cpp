@@ -1,0 +1,111 @@
+// Slurm 20.11 and later: a job array whose tasks are runs, one at a time.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "launch/scripts.h"
+
+namespace ergometer::launch {
+namespace {
+
+constexpr std::string_view kNodeStart = R"sh(number=$1 attempt=$2 nodes=$3 head=$4
+rank=$SLURM_NODEID host=$SLURMD_NODENAME
+)sh";
+
+constexpr std::string_view kAlive = R"sh(  # The same job comes back after its node failed.
+  [[ $1 != "$SLURM_JOB_ID" && -n $(squeue --noheader --jobs "$1" --states RUNNING,COMPLETING 2> /dev/null) ]]
+)sh";
+
+constexpr std::string_view kStart =
+    R"sh(head=${MASTER_ADDR:-$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)}
+# One task a node, which has all of the node's processors.
+srun --nodes "$nodes" --ntasks "$nodes" --ntasks-per-node 1 --cpu-bind=none --kill-on-bad-exit=1 @CONTAINER@\
+  bash "$folder/node.sh" "$number" "$attempt" "$nodes" "$head" || status=$?
+)sh";
+
+constexpr std::string_view kSubmit = R"sh(# Submit it from this folder: cd FOLDER && sbatch @FILE@
+set -euo pipefail
+cd -- "$SLURM_SUBMIT_DIR"
+if [[ ! -e drive.sh ]]; then
+  echo "submit from the folder that holds @FILE@" >&2
+  exit 2
+fi
+@NUMBER@exec bash "runs/$number/run.sh"
+)sh";
+
+std::string container_words(const Site& site) {
+  if (site.container.empty() || site.runtime != Runtime::kPyxis) return "";
+  return "\\\n  --container-image \"$CONTAINER\" "
+         "--container-mounts \"$folder:$folder$(printf '%s' \"${MOUNTS[@]/#/,}\")\" ";
+}
+
+std::string directives(const Site& site, const Batch& batch, bool array) {
+  std::string text = "#!/bin/bash\n";
+  const auto add = [&](std::string_view option, std::string_view value) {
+    if (!value.empty()) text += fmt::format("#SBATCH --{}={}\n", option, value);
+  };
+  add("job-name", site.name);
+  add("account", site.account);
+  add("partition", site.partition);
+  add("time", site.time_limit);
+  add("nodes", std::to_string(batch.nodes));
+  add("ntasks-per-node", "1");
+  text += "#SBATCH --exclusive\n";
+  if (site.gpu_request == "gpus-per-node")
+    add("gpus-per-node", std::to_string(batch.gpus_per_node));
+  if (site.gpu_request == "gres") add("gres", fmt::format("gpu:{}", batch.gpus_per_node));
+  if (array) add("array", task_list(batch.runs) + "%1");
+  for (const std::string& argument : site.sbatch_arguments) text += "#SBATCH " + argument + '\n';
+  return text;
+}
+
+TextFile submit_file(const Plan& plan, const Batch& batch) {
+  const bool array = plan.runs.size() > 1;
+  const std::string number = array ? "printf -v number %03d \"$SLURM_ARRAY_TASK_ID\"\n"
+                                   : fmt::format("number={}\n", run_name(batch.runs.front()));
+  return {batch.file, directives(plan.options.site, batch, array) +
+                          filled(kSubmit, {{"@FILE@", batch.file}, {"@NUMBER@", number}})};
+}
+
+}  // namespace
+
+std::string task_list(const std::vector<int64_t>& runs) {
+  std::string text;
+  for (size_t i = 0; i < runs.size();) {
+    size_t end = i + 1;
+    while (end < runs.size() && runs[end] == runs[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", runs[i]);
+    if (end - i > 1) text += fmt::format("-{}", runs[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+std::vector<Batch> batches_of(const Plan& plan) {
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> by_size;
+  for (const PlannedRun& run : plan.runs) {
+    const spec::Job& job = plan.job_of(run).job;
+    by_size[{job.nodes(), gpus_per_node(job)}].push_back(run.number);
+  }
+  std::vector<Batch> batches;
+  for (const auto& [size, runs] : by_size) {
+    const auto& [nodes, gpus] = size;
+    batches.push_back({by_size.size() == 1 ? "submit.sbatch"
+                                           : fmt::format("submit-{}x{}-gpus.sbatch", nodes, gpus),
+                       nodes, gpus, runs});
+  }
+  return batches;
+}
+
+SchedulerPart slurm_part(const Plan& plan) {
+  SchedulerPart part;
+  part.node_start = kNodeStart;
+  part.drive = "attempt=slurm-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}\n" +
+               lock_text("$SLURM_JOB_ID", kAlive) +
+               filled(kStart, {{"@CONTAINER@", container_words(plan.options.site)}}) +
+               finish_text();
+  for (const Batch& batch : batches_of(plan)) part.files.push_back(submit_file(plan, batch));
+  return part;
+}
+
+}  // namespace ergometer::launch
