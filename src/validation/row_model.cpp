@@ -131,9 +131,11 @@ void find_bigscience_shape(JobDraft& draft, ModelSizes& sizes) {
   const double parameters = counted ? flops / tokens : parameters_of(draft) * 1e9;
   const double attention = counted && !earlier ? seq / 6 : 0;
   const double head = earlier ? 0 : vocab * (counted ? 12.0 / 16 : 1);
-  const int64_t given[] = {sizes.hidden};
+  const int64_t given[] = {sizes.hidden > 0 ? sizes.hidden : earlier ? 14400 : 14336};
+  std::span<const int64_t> widths = given;
+  if (counted && sizes.hidden == 0) widths = kLogged;
   double best = 1e9;
-  for (const int64_t hidden : sizes.hidden > 0 ? std::span<const int64_t>(given) : kLogged) {
+  for (const int64_t hidden : widths) {
     const auto width = static_cast<double>(hidden);
     const double depth = (parameters - head * width) / (12 * width * (width + attention));
     const double whole = std::max(1.0, std::round(depth));
