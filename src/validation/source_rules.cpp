@@ -276,6 +276,11 @@ bool network_is_degraded(const JobDraft& draft) {
   return bus > 0 && bus < kTwoNodes && bus * gpus < kTimesGpus;
 }
 
+/// Rounds before 5.1, which was the first of Blackwell's second generation of submissions.
+bool is_early_mlperf(std::string_view release) {
+  return contains(release, "v3") || contains(release, "v4") || contains(release, "v5.0");
+}
+
 /// The named software profile of a row (catalog/software/).
 std::string_view software_of(const JobDraft& draft) {
   const auto source = [&](std::string_view part) { return draft.source_has(part); };
@@ -294,11 +299,12 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("Primus") || framework_has("primus") || framework_has("rocm") ||
       contains(squashed(draft.cell("gpu")), "mi3"))
     return "primus";
-  if (source("MLPerf")) return "mlperf";
+  if (source("MLPerf")) return is_early_mlperf(draft.cell("release")) ? "mlperf-5.0" : "mlperf";
   if (framework_has("deepspeed"))
     return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
   const int release = release_number(draft.cell("release"));
-  if (release >= 2602 || source("CI golden")) return "megatron-core-26";
+  if (release >= 2604 || source("CI golden")) return "megatron-core-26";
+  if (release >= 2602) return "megatron-core-26.02";
   if (release >= 2504) return "megatron-core-25";
   if (release > 0) return "megatron-core-24";
   const auto year = base::parse_integer(draft.cell("year"));
