@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/attribution.h"
-#include "analysis/phases.h"
+#include "analysis/shape_power.h"
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
 
@@ -36,13 +36,6 @@ constexpr size_t kFewestUpdates = 20;
 struct EnergyRow {
   std::string name;  ///< "gemm + elementwise" where the two cannot be told apart
   double seconds = 0, watts = 0, watts_error = 0, joules = 0, joules_error = 0;
-};
-
-/// Power read while nothing but one operator on inputs of one shape ran.
-struct ShapePower {
-  std::string name, shapes;
-  int64_t windows = 0;
-  double watts = 0, watts_error = 0;  ///< mean, and its standard error
 };
 
 /// One rank's trace and the telemetry of its GPU.

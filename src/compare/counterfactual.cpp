@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <mutex>
 #include <set>
 
@@ -120,11 +119,7 @@ class Simulations {
     ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
     if (needs_power_ && !run.has_power)
       return base::input_error("nothing is known of the power of such a machine");
-    Outcome outcome = outcome_of(run, job);
-    for (const double value : outcome.values)
-      if (!std::isfinite(value))
-        return base::input_error("the power and heat of such a machine cannot be computed");
-    return outcome;
+    return outcome_of(run, job);
   }
 
   const JobPair& pair_;

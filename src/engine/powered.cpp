@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/check.h"
 #include "base/exponential.h"
 #include "engine/interval.h"
 #include "engine/power_interval.h"
@@ -181,6 +182,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   const StepProfile profile =
       step_profile(loop, fleet, job, heat, options.telemetry_ranks, options.bands);
   summarise_power(context, loop.step(), profile, result);
+  ERGOMETER_CHECK(std::isfinite(result.power.energy_j_per_step), "energy is a finite number");
   if (options.intervals) {
     spec::Job alike = job;
     alike.conditions.seed = 0;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/exponential.h"
-
 namespace ergometer::physics {
 namespace {
 
@@ -14,10 +12,7 @@ class PowerCurve {
   PowerCurve(const GpuPower& gpu, const Silicon& silicon, double die_c, const Load& load,
              const Response& response)
       : constant_w_(gpu.constant_w),
-        leakage_w_(gpu.leakage_w * silicon.leakage *
-                   (gpu.leakage_per_k == 0
-                        ? 1
-                        : base::exponential(gpu.leakage_per_k * (die_c - gpu.leakage_c)))),
+        leakage_w_(gpu.leakage_at(die_c, silicon)),
         active_j_(load.awake ? gpu.active_w / gpu.clocks.highest_hz : 0),
         core_w_(load.core_w),
         steady_w_(load.memory_w + load.link_w),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -54,11 +55,18 @@ double ClockLattice::floor(double clock_hz) const {
   return lowest_hz + step_hz * static_cast<double>(steps);
 }
 
+double GpuPower::leakage_at(double die_c, const Silicon& silicon) const {
+  constexpr double kNoChipRunsC = 150;
+  if (leakage_per_k == 0) return leakage_w * silicon.leakage;
+  const double hottest_c = shutdown_c > 0 ? shutdown_c : kNoChipRunsC;
+  return leakage_w * silicon.leakage *
+         base::exponential(leakage_per_k * (std::min(die_c, hottest_c) - leakage_c));
+}
+
 double GpuPower::power_w(double clock_hz, double die_c, const Load& load,
                          const Silicon& silicon) const {
   const double v = relative_voltage(clock_hz, silicon);
-  const double leakage =
-      leakage_w * silicon.leakage * base::exponential(leakage_per_k * (die_c - leakage_c));
+  const double leakage = leakage_at(die_c, silicon);
   const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
   return constant_w + leakage * v + (active + load.core_w) * (v * v) + load.memory_w + load.link_w;
 }

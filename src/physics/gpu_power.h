@@ -76,6 +76,10 @@ struct GpuPower {
   double relative_voltage(double clock_hz, const Silicon& silicon) const {
     return voltage.at(clock_hz) + silicon.voltage;
   }
+  /// Leakage at v = 1. It grows no further beyond the temperature at which the chip turns itself
+  /// off (150 C where none is known, assumed): with it, a chip that cannot be cooled gets hot, not
+  /// infinite.
+  double leakage_at(double die_c, const Silicon& silicon) const;
   double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const;
   /// The part of `power_w` that the HBM turns into heat.
   double memory_heat_w(const Load& load) const { return constant_memory_w + load.memory_w; }

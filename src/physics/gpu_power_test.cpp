@@ -39,6 +39,16 @@ TEST(ClockLattice, RoundsDown) {
   EXPECT_DOUBLE_EQ(b200.floor(1000e6), 997.5e6);  // 120 + 117 x 7.5
 }
 
+TEST(GpuPower, LeakageStopsGrowingWhereTheChipTurnsOff) {
+  GpuPower gpu = small_gpu();
+  gpu.leakage_per_k = 0.01;
+  gpu.shutdown_c = 100;
+  EXPECT_NEAR(gpu.leakage_at(80, {}), 20 * 1.2214027581601699, 1e-12);   // e^0.2
+  EXPECT_NEAR(gpu.leakage_at(1e6, {}), 20 * 1.4918246976412703, 1e-12);  // e^0.4, as at 100 C
+  gpu.shutdown_c = 0;
+  EXPECT_NEAR(gpu.leakage_at(1e6, {}), 20 * 2.45960311115695, 1e-12);  // e^0.9, as at 150 C
+}
+
 TEST(GpuPower, AddsItsParts) {
   const GpuPower gpu = small_gpu();
   const Load load{100, 30, 10, true};

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Runs the commands of the pages under docs/ and compares what they print with the page.
+
+    tests/docs/outputs.py [--ergometer PROGRAM] [--update] [PAGE ...]
+
+A command is what follows "$ " in a code block, its output the lines up to the next one; or an indented line that
+begins with a program's name, its output the code block right below. "\\" at a line's end continues a command. Without
+output nothing is compared, and an indented command without output is not run. In an output a line "..." stands for
+lines left out; notes ("ergometer: ...") count where the page shows one. A page's commands run one after the other in one empty folder that links to examples/ and tests/; what they need
+besides is made by comments of the page:
+
+    <!-- before: COMMANDS -->     run in that folder, $ROOT being the repository
+    <!-- file: NAME -->           the next code block is this file
+    <!-- not run: WHY -->         leave the next code block alone
+"""
+import argparse
+import difflib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIMEOUT_S = 300
+LEFT_OUT = "..."
+PROGRAMS = r"(ergometer|python3|scripts/\S+)"
+
+
+class Example:
+    """A command and the lines of the page, from `start` up to `end`, that show what it prints."""
+
+    def __init__(self, command, start, end):
+        self.command, self.start, self.end = command, start, end
+
+
+def fence_end(lines, start):
+    end = start + 1
+    while end < len(lines) and not lines[end].startswith("```"):
+        end += 1
+    return end
+
+
+def command_at(lines, at, prefix):
+    """The command that begins here, and the line behind it."""
+    words = [lines[at][len(prefix):]]
+    while words[-1].endswith("\\") and at + 1 < len(lines):
+        at += 1
+        words.append(lines[at].strip())
+    return "\n".join(words), at + 1
+
+
+def session(lines, start, end):
+    """Examples of a code block of "$ " commands."""
+    examples, at = [], start
+    while at < end:
+        command, at = command_at(lines, at, "$ ")
+        output = at
+        while at < end and not lines[at].startswith("$ "):
+            at += 1
+        examples.append(Example(command, output, at))
+    return examples
+
+
+def parse(lines):
+    """What the page does, in order: ("before", shell), ("file", name, text), ("example", Example)."""
+    acts, at, taken = [], 0, None
+    while at < len(lines):
+        line = lines[at]
+        if comment := re.match(r"<!-- (before|file|not run): *(.*)", line):
+            kind, text = comment.groups()
+            while "-->" not in text:
+                at += 1
+                text += "\n" + lines[at]
+            text = text.split("-->")[0].strip()
+            if kind == "before":
+                acts.append(("before", text))
+            else:
+                taken = (kind, text)
+        elif line.startswith("```"):
+            end = fence_end(lines, at)
+            if taken and taken[0] == "file":
+                acts.append(("file", taken[1], "\n".join(lines[at + 1:end]) + "\n"))
+            elif not taken and lines[at + 1].startswith("$ "):
+                acts += [("example", example) for example in session(lines, at + 1, end)]
+            taken, at = None, end
+        elif re.match(rf"    {PROGRAMS} ", line):
+            command, at = command_at(lines, at, "    ")
+            below = at
+            while below < len(lines) and not lines[below].strip():
+                below += 1
+            if below < len(lines) and lines[below] == "```":
+                end = fence_end(lines, below)
+                if not taken:
+                    acts.append(("example", Example(command, below + 1, end)))
+                taken, at = None, end + 1
+            continue
+        at += 1
+    return acts
+
+
+def run(command, folder, environment, with_notes=False):
+    """Lines of the command's output; with those of the error stream where the page shows them."""
+    done = subprocess.run(["/bin/bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT if with_notes else subprocess.DEVNULL,
+                          timeout=TIMEOUT_S)
+    return [line.rstrip() for line in done.stdout.decode("utf-8", "backslashreplace").rstrip("\n").split("\n")]
+
+
+def pieces(shown):
+    """The shown lines between the "...", and these as they are written."""
+    result, marks = [[]], []
+    for line in shown:
+        if line.strip() == LEFT_OUT:
+            result.append([])
+            marks.append(line)
+        else:
+            result[-1].append(line)
+    return result, marks
+
+
+def place(piece, printed, start, ends_it):
+    """Where in the output this piece stands best, from `start` on: a line number."""
+    if not piece:
+        return len(printed) if ends_it else start
+    last = len(printed) - len(piece)
+    candidates = [max(start, last)] if ends_it else range(start, max(start, last) + 1)
+
+    def likeness(at):
+        there = printed[at:at + len(piece)]
+        head = difflib.SequenceMatcher(None, piece[0], there[0] if there else "").ratio()
+        return sum(a == b for a, b in zip(piece, there)) + 2 * head
+    return max(candidates, key=likeness)
+
+
+def as_shown(shown, printed):
+    """What the page should show: the output, with the same parts left out."""
+    parts, marks = pieces(shown)
+    result, at = [], 0
+    for number, piece in enumerate(parts):
+        if number == 0:
+            begin, end = 0, len(piece)
+        else:
+            begin = place(piece, printed, at, number + 1 == len(parts))
+            end = begin + len(piece)
+            result.append(marks[number - 1])
+        if len(parts) == 1:
+            end = len(printed)
+        result += printed[begin:end]
+        at = end
+    return result
+
+
+def check_page(page, program, update):
+    """The number of outputs of the page that differ (and are rewritten with `update`)."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    replacements = []
+    with tempfile.TemporaryDirectory(prefix="docs-") as name:
+        folder, tools = pathlib.Path(name) / "page", pathlib.Path(name) / "bin"
+        folder.mkdir()
+        tools.mkdir()
+        (tools / "ergometer").symlink_to(program)
+        for entry in ("examples", "tests"):
+            (folder / entry).symlink_to(ROOT / entry)
+        environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(folder), "ROOT": str(ROOT), "LC_ALL": "C.UTF-8",
+                       "TZ": "UTC", "TERM": "dumb"}
+        for kind, *rest in parse(lines):
+            if kind == "before":
+                run(rest[0], folder, environment)
+            elif kind == "file":
+                (folder / rest[0]).write_text(rest[1], encoding="utf-8")
+            else:
+                example = rest[0]
+                shown = [line.rstrip() for line in lines[example.start:example.end]]
+                printed = run(example.command, folder, environment, any(x.startswith("ergometer:") for x in shown))
+                wanted = as_shown(shown, printed) if shown else []
+                if shown != wanted:
+                    replacements.append((example, wanted))
+    for example, wanted in replacements:
+        print(f"{page.relative_to(ROOT)}:{example.start + 1}: {example.command}")
+        if not update:
+            shown = [line.rstrip() for line in lines[example.start:example.end]]
+            print("\n".join(difflib.unified_diff(shown, wanted, "the page", "the program", lineterm="")))
+    if update and replacements:
+        for example, wanted in reversed(replacements):
+            lines[example.start:example.end] = wanted
+        page.write_text("\n".join(lines), encoding="utf-8")
+    return len(replacements)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", type=pathlib.Path)
+    parser.add_argument("--ergometer", type=pathlib.Path, default=ROOT / "build/release/ergometer")
+    parser.add_argument("--update", action="store_true")
+    given = parser.parse_args()
+    program = given.ergometer.resolve()
+    if not shutil.which(str(program)):
+        sys.exit(f"{program}: no such program: build it, or give --ergometer")
+    pages = [page.resolve() for page in given.pages] or sorted((ROOT / "docs").rglob("*.md"))
+    differing = sum(check_page(page, program, given.update) for page in pages)
+    if differing and not given.update:
+        print(f"{differing} outputs differ. If this is what the program should print: tests/docs/outputs.py --update")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
