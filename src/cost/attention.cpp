@@ -29,9 +29,9 @@
 // extrapolate.
 //
 // How far off, with the catalog fitted to whole training runs (ergometer validate --microbench;
-// median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 1.1 / 1.5 /
-// 5 %; B200 forward, 17 rows, 6.4 / 11.6 / 28 % (worst with 4 and 8 heads), backward, 18 rows, 6.8
-// / 7.8 / 24 %.
+// median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 0.9 / 1.5 /
+// 5 %; B200 forward, 17 rows, 6.8 / 11.9 / 28 % (worst with 4 and 8 heads), backward, 18 rows, 6.8
+// / 7.7 / 23 %.
 #include <algorithm>
 #include <vector>
 
