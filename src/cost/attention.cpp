@@ -12,7 +12,11 @@
 //
 // Unfused: scores and values are batched GEMMs of their own, one forward and two backward each,
 // priced as in gemm.cpp over the whole square (nothing skips the masked half); softmax and dropout
-// are memory-bound operators.
+// are memory-bound operators. Heads whose rows do not start on 16 bytes (a width that 8 does not
+// divide) keep these products off the tensor cores: FP32 units do them, at kVectorShare of the
+// rate. BigScience ran 78 layers of 13824 on 384 A100s with heads of 216 and of 108: 122 and 163 s
+// a step. Four passes of 2048 sequences of 2048 make 0.39 PFLOP of these products a GPU, 41 s
+// apart: 10 TFLOP/s, half of the 19.5 of the FP32 units.
 //
 // Parameters: catalog/kernels "attention.*", fitted to SimuMax's A100 and B200 tables (head width
 // 128, MLA).
@@ -25,9 +29,9 @@
 // extrapolate.
 //
 // How far off, with the catalog fitted to whole training runs (ergometer validate --microbench;
-// median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 1.1 / 1.5 /
-// 5 %; B200 forward, 17 rows, 6.4 / 11.6 / 28 % (worst with 4 and 8 heads), backward, 18 rows, 6.8
-// / 7.8 / 24 %.
+// median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 0.9 / 1.5 /
+// 5 %; B200 forward, 17 rows, 6.8 / 11.9 / 28 % (worst with 4 and 8 heads), backward, 18 rows, 6.8
+// / 7.7 / 23 %.
 #include <algorithm>
 #include <vector>
 
@@ -42,6 +46,8 @@ using workload::Operator;
 constexpr int64_t kTileRows =
     128;  // queries a block handles in FlashAttention 2 and 3 and in cuDNN
 constexpr int64_t kDecodeQueries = 16;  // below this a tile of the matrix unit is not even filled
+constexpr int64_t kAlignedWidth = 8;  // elements of 16 bits in the 16 bytes that operands start on
+constexpr double kVectorShare = 1.0 / 16;  // FP32 units' peak of tensor cores': A100 19.5 of 312
 constexpr double kSmallHead = 64, kFullHead = 128;  // widths between which small_head fades
 
 struct Product {
@@ -62,8 +68,18 @@ std::vector<Product> products(const Operator& op) {
   return {{q, kv, dim}, {kv, dim, q}};
 }
 
+/// What the rate of a product depends on, on the units that do it. The ramp is a time.
+GemmParameters product_parameters(const GemmParameters& gemm, const AttentionShape& shape) {
+  if (shape.qk_dim % kAlignedWidth == 0 && shape.v_dim % kAlignedWidth == 0) return gemm;
+  GemmParameters vector = gemm;
+  vector.efficiency *= kVectorShare;
+  vector.k_ramp *= kVectorShare;
+  return vector;
+}
+
 Price price_unfused(const Device& device, const GemmParameters& gemm, const Operator& op) {
   double compute_s = 0, flops = 0;
+  const GemmParameters parameters = product_parameters(gemm, op.attention);
   for (const auto& [m, n, k] : products(op)) {
     Operator product;
     product.m = m;
@@ -71,7 +87,7 @@ Price price_unfused(const Device& device, const GemmParameters& gemm, const Oper
     product.k = k;
     product.groups = op.attention.batch * op.attention.heads;
     product.precision = op.precision;
-    compute_s += gemm_compute_s(device, gemm, product, device.sms);
+    compute_s += gemm_compute_s(device, parameters, product, device.sms);
     flops += 2 * static_cast<double>(product.groups) * static_cast<double>(m) *
              static_cast<double>(n) * static_cast<double>(k);
   }

@@ -107,6 +107,25 @@ TEST(Attention, UnfusedProductsAreBatchedGemms) {
   EXPECT_NEAR(price(values).clocked_s, values.flops / 100e12 * 1.1, 1e-12);
 }
 
+TEST(Attention, UnalignedHeadsKeepUnfusedProductsOffTheTensorCores) {
+  // 10 heads, 2560 x 1280 x 128 fill ten waves; at the width of 132, which 8 does not divide, FP32
+  // units do 1/16 of 100 TFLOP/s, and the ramp of 64 elements of k is worth 4.
+  workload::Operator scores = attention_operator(10, 2560, 128, 128);
+  scores.name = "attention_scores";
+  scores.attention.fused = false;
+  scores.attention.kv_length = 1280;
+  GemmParameters gemm = ideal_gemm();
+  gemm.k_ramp = 64;
+  const auto seconds = [&](int64_t width) {
+    scores.attention.qk_dim = scores.attention.v_dim = width;
+    scores.flops = 2 * 10 * 2560.0 * 1280 * static_cast<double>(width);
+    return price_attention(round_device(), simple(), gemm, MemoryParameters{1, 1, 1, 0}, scores)
+        .clocked_s;
+  };
+  EXPECT_NEAR(seconds(128), 2 * 10 * 2560.0 * 1280 * 128 / 100e12 * 1.5, 1e-12);
+  EXPECT_NEAR(seconds(132), 2 * 10 * 2560.0 * 1280 * 132 / 6.25e12 * (136.0 / 132), 1e-12);
+}
+
 TEST(Attention, UnfusedBackwardIsTwoProductsEach) {
   workload::Operator scores = attention_operator(10, 2560, 128, 128, true);
   scores.attention.fused = false;

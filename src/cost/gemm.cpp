@@ -34,8 +34,8 @@
 // rough.
 //
 // How far off, with the catalog fitted to whole training runs (ergometer validate --microbench):
-// A100 PCIe, 110 shapes: median 1.4 %, mean 3.2 %, max 36 %. B200, 283 shapes: median 6.7 %,
-// mean 12.3
+// A100 PCIe, 110 shapes: median 2.1 %, mean 3.8 %, max 37 %. B200, 283 shapes: median 6.8 %,
+// mean 12.4
 // %, max 53 %; equal shapes differ there by 8 % among themselves, for part of them was measured
 // before the chip reached its power limit.
 #include <algorithm>

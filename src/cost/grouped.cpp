@@ -20,7 +20,7 @@
 // Range: 128 to 10,000 rows an expert, equal rows for all; a skewed router is not described.
 //
 // How far off, with the catalog fitted to whole training runs (ergometer validate --microbench):
-// A100 PCIe, 7 rows: median 2.0 %, mean 3.5 %, max 8 %. B200, 63 rows: median 17 %, mean 19 %, max
+// A100 PCIe, 7 rows: median 2.1 %, mean 3.6 %, max 8 %. B200, 63 rows: median 17 %, mean 19 %, max
 // 54 %: training runs take its grouped GEMMs to be slower than the table does.
 #include "cost/parameters.h"
 

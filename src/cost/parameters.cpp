@@ -39,7 +39,7 @@ class Reader {
   std::string entry_, prefix_, missing_;
 };
 
-/// `blocks`: FP8 with block scales that the matrix units do not know of.
+/// `blocks`: FP8 with a scale for every block of elements.
 GemmParameters read_gemm(Reader& r, bool blocks) {
   GemmParameters p;
   p.efficiency = r.need("gemm.efficiency");
@@ -232,8 +232,9 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   p.parallelism = job.parallelism;
   Reader kernels(gpu.parameters, "GPU " + gpu.name);
   p.device = read_device(gpu, kernels);
+  const spec::Fp8Recipe recipe = job.training.fp8_recipe;
   const bool blocks = job.training.precision == Precision::kFp8 &&
-                      job.training.fp8_recipe == spec::Fp8Recipe::kBlockwise;
+                      (recipe == spec::Fp8Recipe::kBlockwise || recipe == spec::Fp8Recipe::kMxfp8);
   p.gemm = read_gemm(kernels, blocks);
   p.grouped = read_grouped(kernels);
   p.attention = read_attention(kernels, job.training.attention);

@@ -60,6 +60,7 @@ void take_sizes(JobDraft& draft);
 void take_words(JobDraft& draft);
 void fill_from_recipes(JobDraft& draft);
 void fill_from_source(JobDraft& draft);
+void fill_software(JobDraft& draft);
 void fill_sizes(JobDraft& draft);
 
 }  // namespace ergometer::validation

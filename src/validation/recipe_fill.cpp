@@ -12,12 +12,12 @@
 namespace ergometer::validation {
 namespace {
 
-/// "on when TP>1" is on: what it needs is checked at the end. "only if flagged" and "on when
-/// ZeRO-0" are for the rules of the source to tell.
+/// "on when TP>1" is on: what it needs is checked at the end. "only if flagged", "on when ZeRO-0"
+/// and "n/a (DP=1)", of a recipe for fewer GPUs, are for the rules of the source to tell.
 bool says_on(std::string_view cell) {
   return cell.starts_with("on") && !cell.starts_with("only") && !cell.starts_with("on when ZeRO");
 }
-bool says_off(std::string_view cell) { return cell.starts_with("off") || cell.starts_with("n/a"); }
+bool says_off(std::string_view cell) { return cell.starts_with("off"); }
 
 void fill_switch(JobDraft& draft, std::string_view setting, std::string_view cell,
                  std::string_view reason) {
@@ -81,6 +81,16 @@ void fill_graphs(JobDraft& draft, std::string_view cell, std::string_view reason
   }
   if (!off && cell.starts_with("full")) draft.fill("cuda_graph_scope", "full_iteration", reason);
   draft.fill("cuda_graphs", off ? "false" : "true", reason);
+}
+
+/// What goes with a graph of the whole iteration in NVIDIA's recipes of MXFP8 experts since 26.06.
+/// The flat recipes of 26.08 inherit it, so that few of their functions name it.
+void fill_captured_experts(JobDraft& draft) {
+  if (draft.text("cuda_graph_scope") != "full_iteration" || draft.text("fp8_recipe") != "mxfp8" ||
+      draft.text("moe_flex_dispatcher_backend") != "hybridep" || draft.is_on("fsdp"))
+    return;
+  draft.fill("overlap_moe_expert_parallel_comm", "true",
+             "recipes that capture MXFP8 experts' whole iteration overlap their transfers");
 }
 
 void fill_sharding(JobDraft& draft, const Recipe& recipe, std::string_view reason) {
@@ -173,6 +183,7 @@ void fill_from_recipes(JobDraft& draft) {
   fill_switch(draft, "overlap_param_gather", recipe->cell("overlap_param_gather"), reason);
   fill_graphs(draft, recipe->cell("cuda_graphs"), reason);
   fill_dispatch(draft, recipe->cell("moe_dispatcher"), reason);
+  fill_captured_experts(draft);
   fill_other(draft, *recipe, reason);
 }
 

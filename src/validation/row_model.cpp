@@ -82,17 +82,14 @@ double parameters_of(const JobDraft& draft) {
 }
 
 /// Depth and width of a GPT of which only the number of parameters, 12 l h^2 + V h, is known. The
-/// widths are those of the source's other models, or of the SC21 paper's family; the first that
-/// needs a depth near a multiple of the pipeline's stages is taken, else the nearest of all.
+/// widths are those of the SC21 paper's family; the first that needs a depth near a multiple of the
+/// pipeline's stages is taken, else the nearest of all.
 void guess_shape(JobDraft& draft, ModelSizes& sizes) {
-  constexpr int64_t kBigScience[] = {14336, 13824, 13312, 12288};
   constexpr int64_t kMegatron[] = {768,  1024, 1536,  2048,  2304,  3072,  4096,
                                    6144, 8192, 10240, 12288, 16384, 20480, 25600};
   constexpr double kTolerance = 0.02;
   const double parameters = parameters_of(draft) * 1e9;
-  const bool bigscience = draft.source_has("BigScience");
   std::span<const int64_t> widths = kMegatron;
-  if (bigscience) widths = kBigScience;
   const int64_t given[] = {sizes.hidden};
   if (sizes.hidden > 0) widths = given;
   const double stages = static_cast<double>(std::max<int64_t>(draft.whole("pp").value_or(1), 1));
@@ -102,8 +99,7 @@ void guess_shape(JobDraft& draft, ModelSizes& sizes) {
     const double depth =
         (parameters - static_cast<double>(sizes.vocab) * width) / (12 * width * width);
     // The SC21 family is about 128 times as wide as deep.
-    const bool slim =
-        !bigscience && sizes.hidden == 0 && (depth * 70 > width * 1.4 || depth * 260 < width);
+    const bool slim = sizes.hidden == 0 && (depth * 70 > width * 1.4 || depth * 260 < width);
     if (depth < 1 || slim || depth > 1000) continue;
     const double whole = std::max(1.0, std::round(depth / stages)) * stages;
     const double error = std::fabs(whole - depth) / depth;
@@ -112,6 +108,42 @@ void guess_shape(JobDraft& draft, ModelSizes& sizes) {
     sizes.hidden = hidden;
     sizes.layers = static_cast<int64_t>(error <= kTolerance ? whole : std::round(depth));
     if (error <= kTolerance) break;
+  }
+}
+
+/// A number in a column; 0 if it is blank or none.
+double number_in(const JobDraft& draft, std::string_view column) {
+  return std::max(0.0, base::parse_number(draft.cell(column)).value_or(0));
+}
+
+/// A model of BigScience's logs, which name widths and heads of few runs but TFLOP/s and seconds of
+/// nearly all: 8 N FLOPs a token. Up to 20 Feb 2022 N is 12 l h^2, since then
+/// 12 l h^2 (1 + s/6h + V/16lh); a run without a rate has the N of its name. Of the logs' widths
+/// the one that makes the depth a whole number is taken.
+void find_bigscience_shape(JobDraft& draft, ModelSizes& sizes) {
+  constexpr int64_t kLogged[] = {12288, 13312, 13824, 14336, 14400};
+  const bool earlier = contains(draft.cell("flops_kind"), "earlier estimator");
+  const auto seq = static_cast<double>(sizes.positions), vocab = static_cast<double>(sizes.vocab);
+  const double tokens = 8 * number_in(draft, "gbs") * seq;
+  const double flops = 1e12 * number_in(draft, "tflops_per_gpu") * number_in(draft, "gpus") *
+                       number_in(draft, "step_time_s");
+  const bool counted = flops > 0 && tokens > 0;
+  const double parameters = counted ? flops / tokens : parameters_of(draft) * 1e9;
+  const double attention = counted && !earlier ? seq / 6 : 0;
+  const double head = earlier ? 0 : vocab * (counted ? 12.0 / 16 : 1);
+  const int64_t given[] = {sizes.hidden > 0 ? sizes.hidden : earlier ? 14400 : 14336};
+  std::span<const int64_t> widths = given;
+  if (counted && sizes.hidden == 0) widths = kLogged;
+  double best = 1e9;
+  for (const int64_t hidden : widths) {
+    const auto width = static_cast<double>(hidden);
+    const double depth = (parameters - head * width) / (12 * width * (width + attention));
+    const double whole = std::max(1.0, std::round(depth));
+    const double error = std::fabs(whole - depth) / whole;
+    if (error >= best) continue;
+    best = error;
+    sizes.hidden = hidden;
+    sizes.layers = static_cast<int64_t>(whole);
   }
 }
 
@@ -127,6 +159,8 @@ void complete_shape(JobDraft& draft, ModelSizes& sizes) {
     const double width =
         (std::sqrt(rows * rows + 4 * depth * parameters_of(draft) * 1e9) - rows) / (2 * depth);
     sizes.hidden = std::max<int64_t>(1, std::llround(width / 256)) * 256;
+  } else if (draft.source_has("BigScience")) {
+    find_bigscience_shape(draft, sizes);
   } else {
     guess_shape(draft, sizes);
   }
@@ -140,6 +174,13 @@ void complete(JobDraft& draft, ModelSizes& sizes, bool llama) {
     draft.fills().push_back(
         {fmt::format("model.{}", what), fmt::format("{}", value), std::string(reason)});
   };
+  // BigScience's logs name heads only where they vary them; runs that they repeat there (12288,
+  // 13312 and 13824 wide, to the second) have 64.
+  constexpr int64_t kBigScienceHeads = 64;
+  if (sizes.heads == 0 && draft.source_has("BigScience") && sizes.hidden % kBigScienceHeads == 0) {
+    sizes.heads = kBigScienceHeads;
+    note("heads", sizes.heads, "BigScience's runs without a word on heads");
+  }
   if (sizes.heads == 0) {
     sizes.heads = heads_for(sizes.hidden, std::max<int64_t>(draft.whole("tp").value_or(1), 1));
     note("heads", sizes.heads, "as near to 128 wide as divides");

@@ -61,18 +61,63 @@ TEST(RunJob, VtrainRowOfSizes) {
   EXPECT_EQ(value_of(*made, "cluster"), "vtrain-a100");
 }
 
+/// A row of BigScience's logs on 8 x 6 x 8 GPUs.
+MeasuredRun bigscience_row(const std::string& model, const std::string& billions,
+                           const std::string& rate, const std::string& step_s,
+                           const std::string& estimator = "") {
+  return row(
+      "source,framework,model,params_b,seq,gpu,gpus,tp,pp,mbs,gbs,precision,flops_kind,"
+      "tflops_per_gpu,step_time_s",
+      "BigScience BLOOM pre-run benchmarks,Megatron-DeepSpeed," + model + "," + billions +
+          ",2048,A100-SXM4-80GB,384,8,6,1,2048,BF16,\"hardware (8x coefficient, includes "
+          "recompute)" +
+          estimator + "\"," + rate + "," + step_s);
+}
+
 TEST(RunJob, BigScienceRowThatNamesItsSizeAlone) {
-  // 181e9 = 12 l 14336^2 + 250880 x 14336 has l = 72.0, which six stages divide.
-  const auto made = make_job(
-      row("source,framework,model,params_b,seq,gpu,gpus,tp,pp,mbs,gbs,precision,flops_kind,"
-          "tflops_per_gpu",
-          "BigScience BLOOM pre-run benchmarks,Megatron-DeepSpeed,GPT-181B,181,2048,A100-SXM4-80GB,"
-          "384,8,6,1,2048,FP16,\"hardware (8x coefficient, includes recompute)\",120"));
+  // 181e9 = 12 l 14336^2 + 250880 x 14336 has l = 72.0.
+  const auto made = make_job(bigscience_row("GPT-181B", "181", "120", ""));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->job.model.hidden, 14336);
   EXPECT_EQ(made->job.model.layer_count(), 72);
-  EXPECT_EQ(made->job.model.heads, 112);
+  EXPECT_EQ(made->job.model.heads, 64);
   EXPECT_EQ(made->job.cluster.name, "jean-zay-a100");
+}
+
+TEST(RunJob, BigScienceRowsShapeFromTheFlopsItCounts) {
+  // 384 x 1e12 FLOP/s over 8 x 2048 x 2048 tokens: a rate of 100 TFLOP/s is 1.144409 G parameters a
+  // second. Since 21 February 12 l h^2 (1 + s/6h + V/16lh): 100 layers of 12288 are 181.194e9 x
+  // 1.027778 + 0.75 x 250880 x 12288 = 188.540e9, in 164.749 s.
+  const auto later = make_job(bigscience_row("GPT-184B", "184", "100", "164.749"));
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(later->job.model.hidden, 12288);
+  EXPECT_EQ(later->job.model.layer_count(), 100);
+  // Before, 12 l h^2: 78 layers of 14400 are 194.089e9, in 169.598 s. Their 64 heads are 225 wide.
+  const auto earlier = make_job(
+      bigscience_row("GPT-194B", "194", "100", "169.598", "; computed with the earlier estimator"));
+  ASSERT_TRUE(earlier) << earlier.error().message;
+  EXPECT_EQ(earlier->job.model.hidden, 14400);
+  EXPECT_EQ(earlier->job.model.layer_count(), 78);
+  EXPECT_EQ(earlier->job.model.head_dim, 225);
+}
+
+TEST(RunJob, RecipesThatCaptureMxfp8ExpertsOverlapTheirTransfers) {
+  const auto made = make_job(
+      row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,vpp,ep,mbs,gbs,precision",
+          "NVIDIA Megatron-Bridge performance summary,NeMo 26.08,Megatron-Bridge/Megatron-Core,"
+          "pretrain,Qwen3_235B_a22B,4096,GB200,256,1,1,8,3,32,1,8192,MXFP8"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->job.training.overlap_expert_parallel);
+}
+
+TEST(RunJob, RecipeOfOneReplicaSaysNothingOnItsReduction) {
+  const auto made =
+      make_job(row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",
+                   "\"NVIDIA DGX Cloud benchmarking recipes, expected performance\",dgxc 25.04,"
+                   "NeMo/Megatron-Core,pretrain,Nemotron4 340b,4096,H100-SXM5-80GB,256,8,1,8,1,64,"
+                   "BF16"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->job.training.overlap_grad_reduce);
 }
 
 TEST(RunJob, RateOfTheSc21PaperIncludesRecomputation) {

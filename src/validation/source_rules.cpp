@@ -261,63 +261,6 @@ void fill_ci(JobDraft& draft) {
       {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"sequence_parallel", "false"}});
 }
 
-/// nanotron's benchmark tells the bus bandwidth of an all-gather over the whole job: "measured comm
-/// in same job: AllReduce 158.65, AllGather 100.2, ...", GB/s. In order it is above 195 on two
-/// nodes and falls slower than the number of GPUs grows; out of order it is below both.
-bool network_is_degraded(const JobDraft& draft) {
-  constexpr std::string_view kName = "AllGather ";
-  constexpr double kTwoNodes = 195, kTimesGpus = 5000;
-  const std::string_view notes = draft.cell("notes");
-  const size_t at = notes.find(kName);
-  const double gpus = draft.number("gpus", 1);
-  if (at == notes.npos || gpus <= 8) return false;
-  const std::string_view rest = notes.substr(at + kName.size());
-  const double bus = base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
-  return bus > 0 && bus < kTwoNodes && bus * gpus < kTimesGpus;
-}
-
-/// The named software profile of a row (catalog/software/).
-std::string_view software_of(const JobDraft& draft) {
-  const auto source = [&](std::string_view part) { return draft.source_has(part); };
-  const std::string framework = squashed(draft.cell("framework"));
-  const auto framework_has = [&](std::string_view part) { return contains(framework, part); };
-  if (source("vTrain")) return "vtrain-megatron";
-  if (source("BigScience")) return "megatron-deepspeed-2022";
-  if (source("Narayanan")) return "megatron-lm-2021";
-  if (source("Korthikanti")) return "megatron-lm-2022";
-  if (framework_has("nanotron"))
-    return network_is_degraded(draft) ? "nanotron-degraded" : "nanotron";
-  if (framework_has("torchtitan")) return "torchtitan";
-  if (framework_has("maxtext") || framework_has("jax")) return "maxtext";
-  if (framework_has("automodel")) return "automodel";
-  if (framework_has("llmfoundry") || framework_has("composer")) return "llm-foundry-2023";
-  if (source("Primus") || framework_has("primus") || framework_has("rocm") ||
-      contains(squashed(draft.cell("gpu")), "mi3"))
-    return "primus";
-  if (source("MLPerf")) return "mlperf";
-  if (framework_has("deepspeed"))
-    return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
-  const int release = release_number(draft.cell("release"));
-  if (release >= 2602 || source("CI golden")) return "megatron-core-26";
-  if (release >= 2504) return "megatron-core-25";
-  if (release > 0) return "megatron-core-24";
-  const auto year = base::parse_integer(draft.cell("year"));
-  if (!year || *year >= 2025) return "megatron-core-25";
-  return *year >= 2023 ? "megatron-core-24" : "megatron-lm-2022";
-}
-
-/// NVIDIA's recipes scaled FP8 with a delay up to NeMo 25.04 and by the tensor's own range since;
-/// their MLPerf submissions kept the delay for Llama 2 and GPT-3.
-std::string_view fp8_recipe_of(const JobDraft& draft) {
-  if (draft.source_has("MLPerf"))
-    return draft.name.key.starts_with("llama3") ? "tensorwise" : "delayed";
-  return release_number(draft.cell("release")) >= 2507 ? "tensorwise" : "delayed";
-}
-
-void fill_software(JobDraft& draft) {
-  draft.fill("software", std::string(software_of(draft)), "framework, release and source");
-}
-
 struct Rule {
   std::string_view source, framework;  ///< either is enough; empty: no matter
   void (*fill)(JobDraft&);
@@ -352,8 +295,6 @@ void fill_from_source(JobDraft& draft) {
     rule.fill(draft);
     break;
   }
-  if (draft.text("precision") == "fp8")
-    draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)), "the scaling of the release");
   fill_software(draft);
   if (contains(draft.cell("overlap_notes"), "FlashAttention-3"))
     draft.say("attention_backend", "fa3", "overlap_notes");

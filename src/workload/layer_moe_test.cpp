@@ -78,6 +78,37 @@ TEST(MoeLayer, FullGraphsDoNotWaitForCounts) {
     EXPECT_NE(word(workload, item), "moe_counts_to_host");
 }
 
+// One graph for the whole iteration takes kernels that read row counts on the GPU: those of MXFP8
+// have the activation and its quantization in them.
+TEST(MoeLayer, FullGraphsFuseMxfp8ExpertsWithTheirActivation) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  job.training.precision = spec::Precision::kFp8;
+  job.training.fp8_recipe = spec::Fp8Recipe::kMxfp8;
+  const auto names = [&] {
+    std::string all;
+    const Workload workload = lower(job);
+    const Block& block = layer_block(workload, 0);
+    for (const auto* items : {&block.forward, &block.backward})
+      for (const Item& item : *items) all += word(workload, item) + " ";
+    return all;
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    int times = 0;
+    for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(count(names(), "expert_activation"), 2);
+  EXPECT_EQ(count(names(), "expert_fc1_fp8_cast"), 2);  // the rows, and the output's gradient
+  EXPECT_EQ(count(names(), "expert_fc2_fp8_cast"), 2);
+  job.training.cuda_graphs = true;
+  job.training.cuda_graph_scope = {"full_iteration"};
+  EXPECT_EQ(count(names(), "expert_activation"), 0);
+  EXPECT_EQ(count(names(), "expert_fc1_fp8_cast"), 1);  // the rows from the dispatch
+  EXPECT_EQ(count(names(), "expert_fc2_fp8_cast"), 1);  // the gradient from the combination
+  job.training.moe_capacity_factor = 1;                 // static shapes need no such kernels
+  EXPECT_EQ(count(names(), "expert_activation"), 2);
+}
+
 TEST(MoeLayer, BackwardWithOneExpertARank) {
   const Workload workload = lower(mixtral_job(1, 8, 8, 1));
   const double fc1 = 28672.0 * 4096, fc2 = 14336.0 * 4096, rows = 8192.0 * 4096;

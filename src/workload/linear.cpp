@@ -203,7 +203,8 @@ void linear_forward(BlockWriter& writer, const Linear& linear) {
 }
 
 void linear_backward(BlockWriter& writer, const Linear& linear) {
-  if (linear.fp8) cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
+  if (linear.fp8 && !linear.fused_gradient_cast)
+    cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
   add_dgrad(writer, linear);
   add_own_wgrad(writer, linear);
   add_adapter_backward(writer, linear);

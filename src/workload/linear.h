@@ -19,8 +19,9 @@ struct Linear {
   int64_t groups = 1;    ///< experts on this rank
   bool grouped = false;  ///< one grouped GEMM for all experts, else one GEMM each
   bool fp8 = false;
-  bool fused_cast = false;  ///< the kernel before writes FP8
-  bool overlap = false;     ///< collectives run pipelined with the GEMMs (TE userbuffers)
+  bool fused_cast = false;           ///< the kernel before writes FP8
+  bool fused_gradient_cast = false;  ///< the kernel before writes the output's gradient in FP8
+  bool overlap = false;              ///< collectives run pipelined with the GEMMs (TE userbuffers)
   /// LoRA: how many ranks repeat the adapter's first (column-parallel) or second (row-parallel)
   /// matrix.
   double lora_in_repeats = 1, lora_out_repeats = 1;

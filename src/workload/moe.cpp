@@ -123,10 +123,22 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
   return linear;
 }
 
+/// Transformer Engine's fused grouped MLP for MXFP8: the activation, its gradient and the
+/// quantization of both are epilogues of the grouped GEMMs (CuTe DSL). Its kernels take the rows of
+/// every expert from the GPU's memory, which is how one graph holds a whole iteration of experts
+/// that drop no token.
+bool fuses_experts(const BlockWriter& writer, const MoeRows& rows) {
+  const spec::Training& training = writer.job().training;
+  return captures_everything(training) && writer.shapes().fp8 && rows.dropless &&
+         training.precision == spec::Precision::kFp8 &&
+         training.fp8_recipe == spec::Fp8Recipe::kMxfp8 && training.moe_grouped_gemm;
+}
+
 Linear expert_fc1(const BlockWriter& writer, const MoeRows& rows) {
   Linear linear = expert_linear(writer, rows, "expert_fc1", writer.model().expert_hidden(),
                                 (writer.model().gated ? 2 : 1) * rows.ffn);
   linear.lora_in_repeats = static_cast<double>(writer.shapes().etp);
+  linear.fused_gradient_cast = fuses_experts(writer, rows);
   return linear;
 }
 
@@ -134,6 +146,7 @@ Linear expert_fc2(const BlockWriter& writer, const MoeRows& rows) {
   Linear linear =
       expert_linear(writer, rows, "expert_fc2", rows.ffn, writer.model().expert_hidden());
   linear.lora_out_repeats = static_cast<double>(writer.shapes().etp);
+  linear.fused_cast = fuses_experts(writer, rows);
   return linear;
 }
 
@@ -158,6 +171,7 @@ void latent_backward(BlockWriter& writer, bool down) {
 
 /// The activation also multiplies every row by its routing probability (FP32).
 void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
+  if (fuses_experts(writer, rows)) return;
   const double elements = rows.computed * static_cast<double>(rows.ffn);
   const bool backward = pass == Pass::kBackward;
   const double bytes = backward ? activation_backward_bytes(writer, elements) + 8 * rows.computed
