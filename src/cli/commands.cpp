@@ -73,7 +73,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
     {"launch", "Write the scripts that run jobs for real, recorded; collect what came back",
-     "launch JOB|STUDY --for FRAMEWORK --scheduler SCHEDULER --out FOLDER",
+     "launch JOB|STUDY --for NAME --scheduler NAME --out FOLDER",
      "  ergometer launch job.yaml --for megatron --scheduler slurm --out runs --submit\n"
      "  ergometer launch study.yaml --for nemo --scheduler ssh --out runs --repeats 3\n"
      "  ergometer launch --collect runs\n",
