@@ -43,6 +43,7 @@ Candidate candidate(const MeasuredRun& run, const ParameterList& list) {
   sample.job.origins.clear();  // nothing here explains
   sample.series = sample.job.model.name + '|' + sample.job.cluster.node.gpu.name;
   sample.parameters = parameters_used(list, sample.job);
+  if (!engine::Prepared(sample.job).step_time_s(sample.job)) return {Fate::kRefused, {}};
   return result;
 }
 

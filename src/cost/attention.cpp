@@ -47,7 +47,6 @@ constexpr int64_t kTileRows =
     128;  // queries a block handles in FlashAttention 2 and 3 and in cuDNN
 constexpr int64_t kDecodeQueries = 16;  // below this a tile of the matrix unit is not even filled
 constexpr int64_t kAlignedWidth = 8;  // elements of 16 bits in the 16 bytes that operands start on
-constexpr double kVectorShare = 1.0 / 16;  // FP32 units' peak of tensor cores': A100 19.5 of 312
 constexpr double kSmallHead = 64, kFullHead = 128;  // widths between which small_head fades
 
 struct Product {
@@ -68,18 +67,27 @@ std::vector<Product> products(const Operator& op) {
   return {{q, kv, dim}, {kv, dim, q}};
 }
 
-/// What the rate of a product depends on, on the units that do it. The ramp is a time.
-GemmParameters product_parameters(const GemmParameters& gemm, const AttentionShape& shape) {
-  if (shape.qk_dim % kAlignedWidth == 0 && shape.v_dim % kAlignedWidth == 0) return gemm;
+/// Whether the product's operands begin where 16-bit tensor cores can read them.
+bool is_aligned(const Operator& op) {
+  if (op.precision != spec::Precision::kFp16 && op.precision != spec::Precision::kBf16) return true;
+  return op.attention.qk_dim % kAlignedWidth == 0 && op.attention.v_dim % kAlignedWidth == 0;
+}
+
+/// What the rate of a product depends on, on the units that do it: vector units where operands are
+/// not aligned (A100: 19.5 TFLOP/s instead of 312). The ramp is a time.
+GemmParameters product_parameters(const Device& device, const GemmParameters& gemm,
+                                  const Operator& op) {
+  if (is_aligned(op)) return gemm;
+  const double share = std::min(1.0, device.vector_flops_per_s / device.rate(op.precision));
   GemmParameters vector = gemm;
-  vector.efficiency *= kVectorShare;
-  vector.k_ramp *= kVectorShare;
+  vector.efficiency *= share;
+  vector.k_ramp *= share;
   return vector;
 }
 
 Price price_unfused(const Device& device, const GemmParameters& gemm, const Operator& op) {
   double compute_s = 0, flops = 0;
-  const GemmParameters parameters = product_parameters(gemm, op.attention);
+  const GemmParameters parameters = product_parameters(device, gemm, op);
   for (const auto& [m, n, k] : products(op)) {
     Operator product;
     product.m = m;

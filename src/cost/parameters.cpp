@@ -121,6 +121,7 @@ Device read_device(const spec::Gpu& gpu, Reader& r) {
   set(Precision::kNvfp4, r.or_else("peak_fp4", r.or_else("peak_fp8", fp16)));
   const double vector = r.or_else("peak_vector", 0);
   set(Precision::kFp32, r.or_else("peak_fp32", vector > 0 ? vector : r.need("peak_fp32")));
+  device.vector_flops_per_s = vector > 0 ? vector * slowed : device.rate(Precision::kFp32);
   return device;
 }
 
@@ -189,11 +190,18 @@ double network_memory_fraction(const spec::Node& node, const DomainParameters& d
 }
 
 /// A precision whose peak the GPU does not state cannot be priced.
-base::Result<void> check_precision(const spec::Gpu& gpu, Precision precision) {
+base::Result<void> check_precision(const spec::Gpu& gpu, const spec::Training& training) {
+  const Precision precision = training.precision;
   const auto lacks = [&](std::string_view name) { return !gpu.parameters.has(name); };
   if (precision == Precision::kFp8 && (lacks("peak_fp8") || lacks("gemm.fp8_efficiency"))) {
     return base::input_error("precision = fp8: " + gpu.name +
                              " has no FP8 matrix peak; use bf16 or fp16");
+  }
+  // The matrix units that multiply FP4 are those that apply MXFP8's scales of 32 elements.
+  if (precision == Precision::kFp8 && training.fp8_recipe == spec::Fp8Recipe::kMxfp8 &&
+      lacks("peak_fp4")) {
+    return base::input_error("fp8_recipe = mxfp8: " + gpu.name +
+                             " has no matrix units for blocks of 32; use blockwise or tensorwise");
   }
   if (precision == Precision::kNvfp4 && lacks("peak_fp4")) {
     return base::input_error("precision = nvfp4: " + gpu.name +
@@ -259,7 +267,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
         workload::captures_everything(job.training) ? p.launch_s : software.need("host.collective");
     ERGOMETER_TRY(software.finish());
   }
-  ERGOMETER_TRY(check_precision(gpu, job.training.precision));
+  ERGOMETER_TRY(check_precision(gpu, job.training));
 
   p.domain.gpus = std::max<int64_t>(1, job.cluster.domain_gpus);
   if (p.domain.gpus > 1 && job.gpus > 1) {

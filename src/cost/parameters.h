@@ -15,6 +15,7 @@ struct Device {
   double sms = 0;
   double memory_bytes_per_s = 0;        ///< data-sheet peak; HBM has a clock of its own
   std::array<double, 5> flops_per_s{};  ///< by spec::Precision, dense matrix peak
+  double vector_flops_per_s = 0;        ///< FP32 outside the matrix units
   double kernel_latency_s = 0;          ///< between dependent kernels of one stream
   double rate(spec::Precision precision) const {
     return flops_per_s[static_cast<size_t>(precision)];

@@ -12,12 +12,14 @@
 
 namespace ergometer::cost {
 
-/// 100 SMs, 100 TFLOP/s in 16 bit, 200 in FP8, 1 TB/s, no latency.
+/// 100 SMs, 100 TFLOP/s in 16 bit, 200 in FP8, 1 TB/s, 1/16 of the 16-bit rate in
+/// vector units, no latency.
 inline Device round_device() {
   Device device;
   device.sms = 100;
   device.memory_bytes_per_s = 1e12;
   device.flops_per_s = {50e12, 100e12, 100e12, 200e12};
+  device.vector_flops_per_s = 6.25e12;
   return device;
 }
 

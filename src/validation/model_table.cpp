@@ -235,7 +235,7 @@ std::string with_positions(const std::string& text, int64_t positions) {
   Json config =
       Json::parse(entry == nullptr ? std::string_view(text) : entry->text, nullptr, false);
   if (!config.is_object()) return text;
-  for (const char* key : {"max_position_embeddings", "n_positions", "max_seq_len"})
+  for (const char* key : {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"})
     if (config.contains(key)) config[key] = positions;
   return config.dump();
 }

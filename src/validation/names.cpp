@@ -256,12 +256,14 @@ std::optional<std::string_view> node_of_gpu(std::string_view gpu) {
   if (has("gh200")) return "gh200";
   if (has("b300")) return "hgx-b300";
   if (has("b200")) return "hgx-b200";
+  // The NVL cards of these two are on PCIe, with power limits of their own.
+  if (has("h200nvl") || has("h100nvl")) return std::nullopt;
   if (has("h200")) return "hgx-h200";
   if (has("h100")) {
     if (has("pcie")) return "h100-pcie";
     return has("96gb") || has("500w") || has("hbm2e") ? "hgx-h100-500w" : "hgx-h100";
   }
-  if (has("a100")) {
+  if (has("a100") && !has("a1000")) {
     if (has("pcie")) return "a100-pcie";
     return has("40g") ? "hgx-a100-40gb" : "dgx-a100";
   }
@@ -291,12 +293,38 @@ PrecisionName parse_precision(std::string_view text, bool blackwell) {
   return {};
 }
 
+std::vector<Version> versions_in(std::string_view text) {
+  std::vector<Version> found;
+  size_t at = 0;
+  const auto number = [&] {
+    int value = 0;
+    for (; at < text.size() && is_digit(text[at]); ++at)
+      value = std::min(value, 99999) * 10 + text[at] - '0';
+    return value;
+  };
+  while (at < text.size()) {
+    if (!is_digit(text[at])) {
+      ++at;
+      continue;
+    }
+    Version version;
+    version.major = number();
+    if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1])) {
+      ++at;
+      version.minor = number();
+      found.push_back(version);
+    }
+    while (at < text.size() && (is_digit(text[at]) || text[at] == '.')) ++at;  // a patch level
+  }
+  return found;
+}
+
 int release_number(std::string_view text) {
-  for (size_t i = 0; i + 4 < text.size(); ++i)
-    if (is_digit(text[i]) && is_digit(text[i + 1]) && text[i + 2] == '.' && is_digit(text[i + 3]) &&
-        is_digit(text[i + 4]) && (i == 0 || !is_digit(text[i - 1])))
-      return ((text[i] - '0') * 10 + text[i + 1] - '0') * 100 + (text[i + 3] - '0') * 10 +
-             text[i + 4] - '0';
+  constexpr int kCentury = 2000, kFirst = 20, kMonths = 12;
+  for (const auto& [major, minor] : versions_in(text)) {
+    const int year = major >= kCentury ? major - kCentury : major;
+    if (year >= kFirst && year < 100 && minor >= 1 && minor <= kMonths) return year * 100 + minor;
+  }
   return 0;
 }
 

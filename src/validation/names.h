@@ -44,8 +44,14 @@ struct PrecisionName {
 /// `blackwell`: of "FP8 block/MX" the second is meant.
 PrecisionName parse_precision(std::string_view text, bool blackwell);
 
-/// The release as a number that grows with time, year x 100 + month: "NeMo 25.04.rc2" and "dgxc
-/// 25.04" are 2504; 0 without one.
+/// Every "A.B" in the text, in order; what follows a second point is passed over.
+struct Version {
+  int major = 0, minor = 0;
+};
+std::vector<Version> versions_in(std::string_view text);
+
+/// The release as a number that grows with time, year x 100 + month: "NeMo 25.04.rc2", "dgxc
+/// 25.4" and "2025.04" are 2504; 0 without one.
 int release_number(std::string_view text);
 
 }  // namespace ergometer::validation

@@ -94,7 +94,15 @@ TEST(Names, Precisions) {
 TEST(Names, Releases) {
   EXPECT_EQ(release_number("NeMo 25.04.rc2"), 2504);
   EXPECT_EQ(release_number("dgxc 24.11.1"), 2411);
+  EXPECT_EQ(release_number("NeMo 26.8"), 2608);
+  EXPECT_EQ(release_number("2026.04"), 2604);
   EXPECT_EQ(release_number("MLPerf v5.1"), 0);
+  EXPECT_EQ(release_number("core_v0.17.25"), 0);
+  EXPECT_EQ(release_number("torch 2.26.08"), 0);
+  const std::vector<Version> versions = versions_in("MLPerf v5.1, core r0.16.2");
+  ASSERT_EQ(versions.size(), 2);
+  EXPECT_EQ(versions[0].major * 100 + versions[0].minor, 501);
+  EXPECT_EQ(versions[1].minor, 16);
 }
 
 }  // namespace

@@ -83,14 +83,14 @@ void fill_graphs(JobDraft& draft, std::string_view cell, std::string_view reason
   draft.fill("cuda_graphs", off ? "false" : "true", reason);
 }
 
-/// What goes with a graph of the whole iteration in NVIDIA's recipes of MXFP8 experts since 26.06.
-/// The flat recipes of 26.08 inherit it, so that few of their functions name it.
+/// Assumed: NVIDIA's recipes of 26.06 that capture MXFP8 experts' whole iteration overlap their
+/// transfers, all but one; those of 26.08 name it in some.
 void fill_captured_experts(JobDraft& draft) {
   if (draft.text("cuda_graph_scope") != "full_iteration" || draft.text("fp8_recipe") != "mxfp8" ||
       draft.text("moe_flex_dispatcher_backend") != "hybridep" || draft.is_on("fsdp"))
     return;
   draft.fill("overlap_moe_expert_parallel_comm", "true",
-             "recipes that capture MXFP8 experts' whole iteration overlap their transfers");
+             "assumed: most recipes that capture MXFP8 experts' whole iteration overlap their transfers");
 }
 
 void fill_sharding(JobDraft& draft, const Recipe& recipe, std::string_view reason) {
@@ -156,7 +156,6 @@ void fill_other(JobDraft& draft, const Recipe& recipe, std::string_view reason) 
     draft.fill("fp8_param_gather", "true", reason);
   if (contains(other, "precision-aware optimizer"))
     draft.fill("use_precision_aware_optimizer", "true", reason);
-  if (contains(other, "CuTeDSL")) draft.fill("moe_fused_grouped_mlp", "true", reason);
   if (contains(other, "FP8 attention")) draft.fill("fp8_attention", "true", reason);
   const std::string_view drop = recipe.cell("dropless");
   if (!draft.name.dropless && (drop.starts_with("token drop") || drop.starts_with("capacity")) &&

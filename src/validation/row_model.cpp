@@ -116,35 +116,57 @@ double number_in(const JobDraft& draft, std::string_view column) {
   return std::max(0.0, base::parse_number(draft.cell(column)).value_or(0));
 }
 
-/// A model of BigScience's logs, which name widths and heads of few runs but TFLOP/s and seconds of
-/// nearly all: 8 N FLOPs a token. Up to 20 Feb 2022 N is 12 l h^2, since then
-/// 12 l h^2 (1 + s/6h + V/16lh); a run without a rate has the N of its name. Of the logs' widths
-/// the one that makes the depth a whole number is taken.
-void find_bigscience_shape(JobDraft& draft, ModelSizes& sizes) {
-  constexpr int64_t kLogged[] = {12288, 13312, 13824, 14336, 14400};
-  const bool earlier = contains(draft.cell("flops_kind"), "earlier estimator");
-  const auto seq = static_cast<double>(sizes.positions), vocab = static_cast<double>(sizes.vocab);
-  const double tokens = 8 * number_in(draft, "gbs") * seq;
-  const double flops = 1e12 * number_in(draft, "tflops_per_gpu") * number_in(draft, "gpus") *
-                       number_in(draft, "step_time_s");
-  const bool counted = flops > 0 && tokens > 0;
-  const double parameters = counted ? flops / tokens : parameters_of(draft) * 1e9;
-  const double attention = counted && !earlier ? seq / 6 : 0;
-  const double head = earlier ? 0 : vocab * (counted ? 12.0 / 16 : 1);
-  const int64_t given[] = {sizes.hidden > 0 ? sizes.hidden : earlier ? 14400 : 14336};
-  std::span<const int64_t> widths = given;
-  if (counted && sizes.hidden == 0) widths = kLogged;
-  double best = 1e9;
-  for (const int64_t hidden : widths) {
+/// The depth that N parameters of this width are, by BigScience's count of them.
+struct BigScienceCount {
+  double parameters = 0;  ///< N
+  double attention = 0;   ///< s/6: what attention adds to the width; 0: not counted
+  double head = 0;        ///< of the vocabulary, by width
+
+  /// How far the depth is from a whole number, as a share of it; `layers` is that number.
+  double error(int64_t hidden, int64_t& layers) const {
     const auto width = static_cast<double>(hidden);
     const double depth = (parameters - head * width) / (12 * width * (width + attention));
     const double whole = std::max(1.0, std::round(depth));
-    const double error = std::fabs(whole - depth) / whole;
-    if (error >= best) continue;
-    best = error;
-    sizes.hidden = hidden;
-    sizes.layers = static_cast<int64_t>(whole);
+    layers = static_cast<int64_t>(whole);
+    return std::fabs(whole - depth) / whole;
   }
+};
+
+/// A model of BigScience's logs, which name widths of few runs. Their TFLOP/s times their seconds
+/// are a count of FLOPs, 8 N a token, whatever the speed: up to 20 Feb 2022 N is 12 l h^2, since
+/// then 12 l h^2 (1 + s/6h + V/16lh). Where that count makes the depth whole for the width usual
+/// then, to the logs' digits, or even closer for another width of theirs, and has the size of the
+/// run's name, that shape is taken; else the usual width with the N of the name.
+void find_bigscience_shape(JobDraft& draft, ModelSizes& sizes) {
+  constexpr int64_t kLogged[] = {12288, 13312, 13824, 14336, 14400};
+  constexpr double kUsual = 5e-4, kOther = 1.5e-4, kNamed = 0.025;
+  const bool earlier = contains(draft.cell("flops_kind"), "earlier estimator");
+  const auto seq = static_cast<double>(sizes.positions), vocab = static_cast<double>(sizes.vocab);
+  const double named = parameters_of(draft) * 1e9;
+  const bool given = sizes.hidden > 0;
+  if (!given) sizes.hidden = earlier ? 14400 : 14336;
+  BigScienceCount count{.parameters = named, .attention = 0, .head = earlier ? 0 : vocab};
+  count.error(sizes.hidden, sizes.layers);
+
+  const double tokens = 8 * number_in(draft, "gbs") * seq;
+  if (tokens <= 0) return;
+  count = {.parameters = 1e12 * number_in(draft, "tflops_per_gpu") * number_in(draft, "gpus") *
+                         number_in(draft, "step_time_s") / tokens,
+           .attention = earlier ? 0 : seq / 6,
+           .head = earlier ? 0 : vocab * 12 / 16};
+  const auto take = [&](int64_t hidden, double tolerance) {
+    int64_t layers = 0;
+    const auto width = static_cast<double>(hidden);
+    const bool whole = count.error(hidden, layers) < tolerance;
+    const double size = 12 * static_cast<double>(layers) * width * width + vocab * width;
+    if (!whole || std::fabs(size / named - 1) > kNamed) return false;
+    sizes.hidden = hidden;
+    sizes.layers = layers;
+    return true;
+  };
+  if (take(sizes.hidden, kUsual) || given) return;
+  for (const int64_t hidden : kLogged)
+    if (take(hidden, kOther)) return;
 }
 
 /// A row that names a GPT by its size alone.
@@ -175,7 +197,8 @@ void complete(JobDraft& draft, ModelSizes& sizes, bool llama) {
         {fmt::format("model.{}", what), fmt::format("{}", value), std::string(reason)});
   };
   // BigScience's logs name heads only where they vary them; runs that they repeat there (12288,
-  // 13312 and 13824 wide, to the second) have 64.
+  // 13312 and 13824 wide, to the second) have 64. For 14400 it is assumed: no run of that width
+  // names them, and only heads that are not a multiple of 8 wide explain its rates.
   constexpr int64_t kBigScienceHeads = 64;
   if (sizes.heads == 0 && draft.source_has("BigScience") && sizes.hidden % kBigScienceHeads == 0) {
     sizes.heads = kBigScienceHeads;

@@ -22,8 +22,21 @@ bool network_is_degraded(const JobDraft& draft) {
 }
 
 /// Rounds before 5.1, whose code runs Llama 2 70B with LoRA on Blackwell a sixth faster.
-bool is_early_mlperf(std::string_view release) {
-  return contains(release, "v3") || contains(release, "v4") || contains(release, "v5.0");
+bool is_early_mlperf(const JobDraft& draft) {
+  for (const std::string_view column : {"release", "source"})
+    for (const auto& [major, minor] : versions_in(draft.cell(column)))
+      if (major < 10) return major < 5 || (major == 5 && minor < 1);
+  return false;
+}
+
+/// The release of NeMo that a row's release stands for, as `release_number` has it; Megatron-Core's
+/// own versions by the releases that hold them. 0: none is named.
+int nemo_release(const JobDraft& draft) {
+  const std::string_view text = draft.cell("release");
+  if (const int release = release_number(text); release > 0) return release;
+  for (const auto& [major, minor] : versions_in(text))
+    if (major == 0 && minor > 0) return minor >= 16 ? 2604 : minor >= 11 ? 2504 : 2411;
+  return 0;
 }
 
 /// The named software profile of a row (catalog/software/).
@@ -44,15 +57,16 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("Primus") || framework_has("primus") || framework_has("rocm") ||
       contains(squashed(draft.cell("gpu")), "mi3"))
     return "primus";
-  if (source("MLPerf")) return is_early_mlperf(draft.cell("release")) ? "mlperf-5.0" : "mlperf";
+  if (source("MLPerf")) return is_early_mlperf(draft) ? "mlperf-5.0" : "mlperf";
   if (framework_has("deepspeed"))
     return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
-  const int release = release_number(draft.cell("release"));
+  const int release = nemo_release(draft);
   if (release >= 2604 || source("CI golden")) return "megatron-core-26";
   if (release >= 2602) return "megatron-core-26.02";
   if (release >= 2504) return "megatron-core-25";
   if (release > 0) return "megatron-core-24";
   const auto year = base::parse_integer(draft.cell("year"));
+  if (year && *year >= 2026) return "megatron-core-26";
   if (!year || *year >= 2025) return "megatron-core-25";
   return *year >= 2023 ? "megatron-core-24" : "megatron-lm-2022";
 }
@@ -62,14 +76,18 @@ std::string_view software_of(const JobDraft& draft) {
 std::string_view fp8_recipe_of(const JobDraft& draft) {
   if (draft.source_has("MLPerf"))
     return draft.name.key.starts_with("llama3") ? "tensorwise" : "delayed";
-  return release_number(draft.cell("release")) >= 2507 ? "tensorwise" : "delayed";
+  const int release = nemo_release(draft);
+  if (release == 0)
+    return base::parse_integer(draft.cell("year")).value_or(0) >= 2025 ? "tensorwise" : "delayed";
+  return release >= 2507 ? "tensorwise" : "delayed";
 }
 
 }  // namespace
 
 void fill_software(JobDraft& draft) {
   if (draft.text("precision") == "fp8")
-    draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)), "the scaling of the release");
+    draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)),
+               "the scaling usual with the release, or the year");
   draft.fill("software", std::string(software_of(draft)), "framework, release and source");
 }
 

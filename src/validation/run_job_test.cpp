@@ -101,6 +101,20 @@ TEST(RunJob, BigScienceRowsShapeFromTheFlopsItCounts) {
   EXPECT_EQ(earlier->job.model.head_dim, 225);
 }
 
+TEST(RunJob, BigScienceTimeThatContradictsItsNameSaysNothingOfTheShape) {
+  // Twice the seconds at the same rate are twice the parameters: 184e9 = 12 l 14336^2 + 250880 x
+  // 14336 has l = 73.1.
+  const auto made = make_job(bigscience_row("GPT-184B", "184", "100", "329.498"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.model.hidden, 14336);
+  EXPECT_EQ(made->job.model.layer_count(), 73);
+  // Half a percent more is no depth at the usual width, and 1.5e-4 off at none of the others.
+  const auto nearly = make_job(bigscience_row("GPT-184B", "184", "100", "165.573"));
+  ASSERT_TRUE(nearly) << nearly.error().message;
+  EXPECT_EQ(nearly->job.model.hidden, 14336);
+  EXPECT_EQ(nearly->job.model.layer_count(), 73);
+}
+
 TEST(RunJob, RecipesThatCaptureMxfp8ExpertsOverlapTheirTransfers) {
   const auto made = make_job(
       row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,vpp,ep,mbs,gbs,precision",
