@@ -154,7 +154,7 @@ std::string limit_lines(const SearchAnswer& answer) {
                           base::format_seconds(better.run.performance.step_time_s), change,
                           search::Limits::of(better.run)[limit.limit], unit);
     } else if (result.best.empty()) {
-      text += "without it nothing is within the others either\n";
+      text += "not the only one that rules everything out\n";
     } else {
       text += fmt::format("does not bind by itself: the first has {:.4g} {}\n",
                           search::Limits::of(result.best.front().run)[limit.limit], unit);
@@ -238,8 +238,9 @@ std::string search_text(const SearchAnswer& answer) {
   std::string text = count_line(answer);
   if (result.best.empty())
     return text +
-           (result.feasible == 0 ? "Nothing fits.\n"
-                                 : "Nothing that fits is within the limits.\n") +
+           (!result.complete       ? "Nothing found yet.\n"
+            : result.feasible == 0 ? "Nothing fits.\n"
+                                   : "Nothing that fits is within the limits.\n") +
            limit_lines(answer);
   text += '\n' + best_table(result);
   text += fmt::format("\nThe first  {}\n", result.best.front().run.limiter);

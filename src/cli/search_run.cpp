@@ -23,6 +23,8 @@
 namespace ergometer::cli {
 namespace {
 
+constexpr int kInterrupted = 130;  // what a shell says of Ctrl-C
+
 using base::input_error;
 using base::Result;
 using search::Estimates;
@@ -115,7 +117,6 @@ Result<void> write_estimates(const SearchPlan& plan, const Where& where, Estimat
 
 Result<int> show_shard(const Where& where, const Estimates& estimates, bool as_json,
                        const Console& console) {
-  constexpr int kInterrupted = 130;
   if (as_json) {
     base::JsonWriter json;
     json.begin_object().member("schema_version", run::kSchemaVersion);
@@ -144,6 +145,7 @@ Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
     answer.what_if = search::what_if(space, plan.options, result);
   }
   console.answer(as_json ? search_json(answer) : search_text(answer));
+  if (!result.complete) return kInterrupted;
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
 
@@ -165,12 +167,15 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   ERGOMETER_ASSIGN(plan.options.threads, thread_count(arguments, crew.processes_here()));
   ERGOMETER_ASSIGN(const spread::Shard shard, shard_of(arguments));
   const Where where{shard, arguments.value("out")};
-  if (arguments.has("shard") && where.out.empty())
+  if (shard.count > 1 && where.out.empty())
     return input_error(
         "search: --shard makes a part that `ergometer merge` joins with the others; give it --out "
         "FILE");
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
   ERGOMETER_TRY(search::check_power(space, plan.options));
+  if (!space.has_layouts())
+    return input_error(
+        "search: no layout is legal: the batch, the sequence length or what is fixed rule out all");
   std::optional<search::SearchFile> finished;
   if (crew.leads() && !where.out.empty()) {
     ERGOMETER_ASSIGN(finished, finished_file(plan, where));
@@ -184,9 +189,6 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   if (!finished) ERGOMETER_TRY(write_estimates(plan, where, estimates, console));
   const bool as_json = arguments.has("json");
   if (shard.count > 1) return show_shard(where, estimates, as_json, console);
-  if (estimates.layouts == 0 && estimates.left == 0)
-    return input_error(
-        "search: no layout is legal: the batch, the sequence length or what is fixed rule out all");
   ERGOMETER_ASSIGN(const int status, show_whole(plan, space, estimates, as_json, console));
   note_rate(estimates, start, console);
   return status;
@@ -240,7 +242,11 @@ Result<int> merge_searches(const std::vector<std::string>& paths, const Argument
     parts.push_back(std::move(part));
   }
   Estimates whole = search::join(plan.options, parts);
-  ERGOMETER_TRY(write_estimates(plan, {{}, arguments.value("out")}, whole, console));
+  const Where where{{}, arguments.value("out")};
+  if (!where.out.empty()) {
+    ERGOMETER_ASSIGN(const auto standing, finished_file(plan, where));
+    if (!standing) ERGOMETER_TRY(write_estimates(plan, where, whole, console));
+  }
   return show_whole(plan, space, whole, arguments.has("json"), console);
 }
 

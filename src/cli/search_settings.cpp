@@ -58,6 +58,9 @@ Result<void> add_fixed(const std::string& text, SearchSettings& search) {
       continue;
     }
     ERGOMETER_TRY(set());
+    if (equals == 0)
+      return input_error(
+          fmt::format("--fix: found \"{}\", a value without a setting's name", part));
     name = part.substr(0, equals);
     value = part.substr(equals + 1);
   }

@@ -22,6 +22,7 @@ class Player {
   std::vector<Played> play_all(std::span<const Found> found, bool with_physics) const;
   double value(const Played& played) const;
   bool within_limits(const Played& played) const;
+  bool keeps_all_but(size_t limit, const Played& played) const;
   void sort(std::vector<Played>& played) const;
   void keep_top(std::vector<Played>& best) const;
 
@@ -61,6 +62,15 @@ bool Player::within_limits(const Played& played) const {
   return options_.limits.allow(step_s, gpu_w, gpu_c);
 }
 
+/// Whether a run is beyond this limit and within the others.
+bool Player::keeps_all_but(size_t limit, const Played& played) const {
+  const std::array<double, kLimits> values = Limits::of(played.run);
+  Limits others = options_.limits;
+  others.most[limit] = 0;
+  return values[limit] > options_.limits.most[limit] &&
+         others.allow(values[0], values[1], values[2]);
+}
+
 void Player::sort(std::vector<Played>& played) const {
   std::sort(played.begin(), played.end(), [&](const Played& a, const Played& b) {
     const double x = value(a), y = value(b);
@@ -73,12 +83,22 @@ void Player::keep_top(std::vector<Played>& best) const {
   if (best.size() > options_.top) best.resize(options_.top);
 }
 
+/// Whether clocks fall by what work draws alone: nothing else holds them down.
+bool is_nominal(const spec::Conditions& conditions) {
+  return conditions.power_cap_w == 0 && conditions.lock_clock_hz == 0 &&
+         conditions.cluster_cap_w == 0 && conditions.overrides.empty();
+}
+
 /// Without limits. Where power is not asked for, times of all candidates first, and physics for the
 /// best of them: at nominal conditions it moves all alike.
 void Player::play_best(const std::vector<Found>& found, std::vector<Played>& best) const {
-  best = play_all(found, options_.needs_power());
+  const bool physics =
+      options_.needs_power() ||
+      !std::all_of(space_.bases().begin(), space_.bases().end(),
+                   [](const Space::Base& base) { return is_nominal(base.megatron.conditions); });
+  best = play_all(found, physics);
   keep_top(best);
-  if (options_.needs_power()) return;
+  if (physics) return;
   std::vector<Found> first;
   for (const Played& played : best) first.push_back(played.found);
   best = play_all(first, true);
@@ -112,8 +132,8 @@ std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Play
     LimitAnswer answer{i, {}};
     if (const Found* found = kept.without(i)) {
       std::vector<Played> played = play_all(std::span(found, 1), true);
-      // Better only because it does not keep to this limit.
-      if (!played.empty() && Limits::of(played.front().run)[i] > options_.limits.most[i] &&
+      // Better only because it does not keep to this limit, and keeps to the others.
+      if (!played.empty() && keeps_all_but(i, played.front()) &&
           (best.empty() || value(played.front()) < value(best.front())))
         answer.without = std::move(played.front());
     }

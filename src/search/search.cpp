@@ -32,7 +32,9 @@ std::array<double, kLimits> Limits::of(const run::Run& run) {
   return {run.performance.step_time_s, run.power.mean_w_per_gpu, run.thermal.max_gpu_c};
 }
 
-bool SearchOptions::needs_power() const { return limits.any() || is_of_power(objective); }
+bool SearchOptions::needs_power() const {
+  return limits.most[1] > 0 || limits.most[2] > 0 || is_of_power(objective);
+}
 
 base::Result<void> check_power(const Space& space, const SearchOptions& options) {
   const bool front = std::any_of(options.pareto.begin(), options.pareto.end(), is_of_power);

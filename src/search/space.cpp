@@ -20,10 +20,6 @@ std::vector<int64_t> divisors(int64_t number) {
   return found;
 }
 
-bool is_on(std::string_view text) {
-  return text == "true" || text == "1" || text == "yes" || text == "on";
-}
-
 /// The settings without the axes: what all candidates share.
 spec::Settings without_axes(const spec::Settings& settings) {
   spec::Settings shared = settings;
@@ -75,7 +71,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         space.bases_.push_back(std::move(base));
       }
   const auto* scatters = settings.find("scatter_gather_tensors_in_pipeline");
-  space.scatters_ = scatters != nullptr && is_on(scatters->text);
+  space.scatters_ = scatters != nullptr && spec::says_yes(scatters->text);
   space.find_recomputations();
   return space;
 }
@@ -112,7 +108,7 @@ std::optional<int64_t> Space::fixed_number(std::string_view name) const {
 std::optional<bool> Space::fixed_switch(std::string_view name) const {
   const auto found = fixed_.find(name);
   if (found == fixed_.end()) return {};
-  return is_on(found->second);
+  return spec::says_yes(found->second);
 }
 
 bool Space::allows(std::string_view name, int64_t value) const {
@@ -141,14 +137,8 @@ void Space::find_recomputations() {
     if (model.experts.count > 0) sets.push_back({"layernorm", "mla_up_proj", "moe_act"});
   }
   if (const auto fixed = fixed_.find(kModules); fixed != fixed_.end()) {
-    Modules modules;
-    std::string_view text = fixed->second;
-    while (!text.empty()) {
-      const size_t end = std::min(text.find(','), text.size());
-      modules.emplace_back(text.substr(0, end));
-      text.remove_prefix(std::min(text.size(), end + 1));
-    }
-    sets = {modules};
+    // As the resolved job has them: checked, and without the spaces of a list.
+    sets = {bases_.front().megatron.training.recompute_modules};
   }
   const auto fixed = fixed_.find(kRecompute);
   const auto wants = [&](std::string_view word) {

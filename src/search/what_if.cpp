@@ -40,7 +40,8 @@ WhatIf Asked::best_of(const Space& space, std::string more) const {
   // What is estimated worse than the winner is of no interest, with some room for the error.
   options.worst = value_of(options.objective, winner_.found) * (1 + kMargin);
   auto found = search(space, options);
-  if (!found || found->best.empty()) return answer;
+  if (options.stop != nullptr && *options.stop) answer.impossible = "interrupted";
+  if (!answer.impossible.empty() || !found || found->best.empty()) return answer;
   Played& best = found->best.front();
   if (played_value(options.objective, best) <
       (1 - kWorthSaying) * played_value(options.objective, winner_))

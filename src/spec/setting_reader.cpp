@@ -12,6 +12,21 @@
 namespace ergometer::spec {
 namespace {
 
+std::string lower_case(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
+
+}  // namespace
+
+bool says_yes(std::string_view text) {
+  const std::string word = lower_case(text);
+  return word == "true" || word == "yes" || word == "on" || word == "1";
+}
+
+namespace {
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> words;
   while (true) {
@@ -162,10 +177,8 @@ double SettingReader::real(std::string_view name, double fallback, std::string_v
 bool SettingReader::flag(std::string_view name, bool fallback, std::string_view reason) {
   const Settings::Value* found = value(name, reason);
   if (found == nullptr) return fallback;
-  std::string word = found->text;
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const char* yes : {"true", "yes", "on", "1"})
-    if (word == yes) return true;
+  if (says_yes(found->text)) return true;
+  const std::string word = lower_case(found->text);
   for (const char* no : {"false", "no", "off", "0"})
     if (word == no) return false;
   refuse_value(name, "true or false");

@@ -43,6 +43,8 @@ struct SettingInfo {
 std::span<const SettingInfo> setting_table();
 /// By name, short name or flag, dashes or underscores.
 const SettingInfo* find_setting(std::string_view word);
+/// Whether a switch's text is one of "true", "yes", "on", "1", in any case.
+bool says_yes(std::string_view text);
 
 /// What the user said so far, as text with its origin; later sources override earlier ones.
 class Settings {

@@ -70,11 +70,9 @@ bool is_file(const std::string& name) {
   return name.find('/') != name.npos || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-bool says_yes(const Settings::Value* value) {
-  if (value == nullptr) return false;
-  std::string word = value->text;
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return word == "true" || word == "yes" || word == "on" || word == "1";
+bool asks_for(const Settings& settings, std::string_view name) {
+  const Settings::Value* value = settings.find(name);
+  return value != nullptr && says_yes(value->text);
 }
 
 }  // namespace
@@ -119,9 +117,9 @@ Result<SoftwareProfile> software_of(const Settings& settings) {
     return base::input_error(fmt::format("{}: {}", named->origin.text, profile.error().message));
   }
   const Settings::Value* framework = settings.find("framework");
-  const std::string word = framework != nullptr              ? framework->text
-                           : says_yes(settings.find("fsdp")) ? "fsdp"
-                                                             : "";
+  const std::string word = framework != nullptr         ? framework->text
+                           : asks_for(settings, "fsdp") ? "fsdp"
+                                                        : "";
   return read_software(word == "fsdp"       ? "torchtitan"
                        : word == "nanotron" ? "nanotron"
                                             : "megatron-core-25");
