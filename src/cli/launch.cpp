@@ -128,7 +128,7 @@ Result<int> collect_folder(const Arguments& arguments, const Console& console) {
   console.answer(arguments.has("json") ? launch::collection_json(collection)
                                        : launch::collection_text(collection));
   const bool all = std::all_of(collection.runs.begin(), collection.runs.end(),
-                               [](const launch::RunResult& run) { return run.measured(); });
+                               [](const launch::RunResult& run) { return run.measured_in_full(); });
   return all ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }
 
