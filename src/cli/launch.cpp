@@ -58,7 +58,7 @@ Result<std::vector<Submitted>> submit(const launch::Plan& plan, const std::strin
     });
     if (batch.runs.empty()) continue;
     std::string command =
-        fmt::format("cd -- {} && sbatch --parsable", launch::shell_quoted(folder));
+        fmt::format("CDPATH='' cd -- {} && sbatch --parsable", launch::shell_quoted(folder));
     if (plan.runs.size() > 1)
       command += fmt::format(" --array={}%1", launch::task_list(batch.runs));
     if (!submitted.empty())

@@ -8,9 +8,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 FRAMEWORKS = ("megatron", "nemo", "torchtitan")
@@ -174,6 +176,63 @@ def check_ssh(folders):
     done = run()
     check(done.returncode == 1 and "failed: 001" in done.stderr, done)
     check(not (odd / "runs/001/finished").exists() and not (odd / "runs/001/running").exists(), "state")
+    check_stop(odd, environment)
+    check_dead_recorder(odd, environment)
+
+
+def processes_of(out):
+    """Trainings and recorders of this folder that are alive."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words, state = path.read_bytes(), (path.parent / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and str(out).encode() in words and (b"record" in words or b"train.sh" in words):
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(what, condition):
+    end = time.monotonic() + 30
+    while not condition():
+        check(time.monotonic() < end, what)
+        time.sleep(0.05)
+
+
+def start_run(out, environment):
+    """run-all.sh, in the midst of the first run that is not finished."""
+    before = set(out.glob("runs/*/attempts/*/node-*.log"))
+    process = subprocess.Popen(["bash", out / "run-all.sh"], env=environment, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    wait_until("no node trains", lambda: sum("iteration" in log.read_text() for log in
+                                             set(out.glob("runs/*/attempts/*/node-*.log")) - before) == 1)
+    return process
+
+
+def check_stop(out, environment):
+    """Stopping run-all.sh ends the run on its nodes, and starts no other."""
+    for path in out.glob("runs/*/finished"):
+        path.unlink()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        attempts = len(list(out.glob("runs/*/attempts/*")))
+        (out / "last_end").unlink(missing_ok=True)
+        process = start_run(out, environment)
+        check((out / "runs/001/running").exists(), "no lock")
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[0]
+        check(process.returncode == 130 and not processes_of(out), (number, said, processes_of(out)))
+        check((out / "last_end").exists() and not list(out.glob("runs/*/running")), said)
+        check(len(list(out.glob("runs/*/attempts/*"))) == attempts + 1, said)
+
+
+def check_dead_recorder(out, environment):
+    (out / "runs/002/finished").write_text("x\n")
+    process = start_run(out, environment)
+    for path in out.glob("runs/001/attempts/*/node-0.pid"):
+        os.kill(int(path.read_text().split()[1]), signal.SIGKILL)
+    said = process.communicate(timeout=60)[0]
+    check(process.returncode == 1 and "status 137" in said and not processes_of(out), (said, processes_of(out)))
 
 
 def check_lock(out, run):
@@ -225,15 +284,19 @@ def check_pod(folders):
 
     def pods():
         return [subprocess.Popen(["bash", out / "node.sh", "001", "2", "127.0.0.1"], stdout=subprocess.PIPE, text=True,
-                                 env={**environment, "JOB_COMPLETION_INDEX": str(i), "NODE_NAME": f"node{i}"})
+                                 env={**environment, "JOB_COMPLETION_INDEX": str(i), "NODE_NAME": f"node{i}",
+                                      "GPUS_BEFORE": str(folder / f"before{i}")})
                 for i in range(2)]
 
+    # A node.sh before them was killed while its cap was set.
+    (folder / "before0").write_text("0, 600.00\n")
     for pod in pods():
         pod.communicate()
         check(pod.returncode == 0, [path.read_text() for path in out.glob("runs/001/attempts/*/*.log")])
     check((out / "runs/001/finished").read_text() == "k8s-4711\n", "state")
     said = (folder / "said").read_text()
     check(said.count("--power-limit=500") == 2 and said.count("--id=1 --power-limit=650.00") == 2, said)
+    check(said.count("--id=0 --power-limit=600.00") == 1 and not list(folder.glob("before*")), said)
     for pod in pods():
         check("is finished" in pod.communicate()[0], "a finished run was run again")
 
