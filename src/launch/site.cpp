@@ -147,6 +147,10 @@ Result<void> check_kubernetes(const Site& site) {
   if (site.name.size() > kLongestName)
     return input_error(
         fmt::format("name: found '{}', allowed: {} characters at most", site.name, kLongestName));
+  if (std::isalpha(static_cast<unsigned char>(site.name.front())) == 0)
+    return input_error(
+        fmt::format("name: found '{}', allowed: a lower-case letter first: a Service has that name",
+                    site.name));
   for (const auto& [what, text] :
        {std::pair("namespace", &site.namespace_name), std::pair("name", &site.name),
         std::pair("volume_claim", &site.volume_claim)})

@@ -73,6 +73,7 @@ TEST(Kubernetes, SaysWhatItLacks) {
   const std::string all = "container: a\nvolume_claim: c\nvolume_path: /s\nfolder: /s/f\n";
   EXPECT_EQ(error_of(all, Scheduler::kKubernetes), "");
   EXPECT_NE(error_of(all + "name: Upper\n", Scheduler::kKubernetes), "");
+  EXPECT_NE(error_of(all + "name: 7b\n", Scheduler::kKubernetes), "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ words that survive quotes, and folders that run: through an ssh that stays on th
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -262,16 +263,23 @@ def check_kubectl(folders):
     folder, environment = fake_program(folders, "kubectl", """\
 case $1 in
   get) if [[ -e $folder/$3 ]]; then cat "$folder/$3"; fi ;;
-  delete) rm "$folder/$3" ;;
-  apply) printf 'Complete ' > "$folder/ergometer-$(basename "$(dirname "${@: -1}")")" ;;
+  delete) rm "$folder/ergometer-${4: -3}" ;;
+  apply) printf "$(cat "$folder/identity")|Complete " > "$folder/ergometer-$(basename "$(dirname "${@: -1}")")" ;;
 esac
 """)
-    (folder / "ergometer-001").write_text("Failed ")
-    (folder / "ergometer-002").write_text("Complete ")
+    identity = re.search(r"ergometer_folder: (\w+)", (out / "runs/001/kubernetes.yaml").read_text())[1]
+    (folder / "identity").write_text(identity)
+    (folder / "ergometer-001").write_text(f"{identity}|Failed ")
+    (folder / "ergometer-002").write_text("another|Complete ")
+    done = subprocess.run(["bash", out / "run-all.sh"], env=environment, capture_output=True, text=True)
+    check(done.returncode == 1 and "another folder's" in done.stderr and "failed: 002" in done.stderr, done)
+    (folder / "said").unlink()
+    (folder / "ergometer-001").write_text(f"{identity}|Failed ")
+    (folder / "ergometer-002").write_text(f"{identity}|Complete ")
     done = subprocess.run(["bash", out / "run-all.sh"], env=environment, capture_output=True, text=True)
     said = (folder / "said").read_text()
     check(done.returncode == 0 and done.stdout.count("is finished") == 2, done)
-    check(said.count("apply") == 1 and said.count("delete job ergometer-001") == 1, said)
+    check(said.count("apply") == 1 and said.count(f"delete jobs --selector ergometer_folder={identity},ergometer_run=001") == 1, said)
 
 
 def check_pod(folders):
@@ -282,15 +290,19 @@ def check_pod(folders):
     (out / "settings.sh").write_text((out / "settings.sh").read_text() + "CLOCK_PORT=0\n")
     environment.update(HF_TOKEN="x", PRETEND_STEP_MS="20", ERGOMETER_ATTEMPT="4711")
 
-    def pods():
+    def pods(ranks=(0, 1)):
         return [subprocess.Popen(["bash", out / "node.sh", "001", "2", "127.0.0.1"], stdout=subprocess.PIPE, text=True,
                                  env={**environment, "JOB_COMPLETION_INDEX": str(i), "NODE_NAME": f"node{i}",
                                       "GPUS_BEFORE": str(folder / f"before{i}")})
-                for i in range(2)]
+                for i in ranks]
 
     # A node.sh before them was killed while its cap was set.
     (folder / "before0").write_text("0, 600.00\n")
-    for pod in pods():
+    first = pods([0])
+    attempt = out / "runs/001/attempts/k8s-4711"
+    wait_until("the first pod does not end", (attempt / "done-0").exists)
+    check(not (out / "runs/001/finished").exists(), "finished before the second pod has ended")
+    for pod in first + pods([1]):
         pod.communicate()
         check(pod.returncode == 0, [path.read_text() for path in out.glob("runs/001/attempts/*/*.log")])
     check((out / "runs/001/finished").read_text() == "k8s-4711\n", "state")
