@@ -63,8 +63,13 @@ Result<std::vector<Submitted>> submit(const launch::Plan& plan, const std::strin
       command += fmt::format(" --array={}%1", launch::task_list(batch.runs));
     if (!submitted.empty())
       command += fmt::format(" --dependency=afterany:{}", submitted.back().id);
-    ERGOMETER_ASSIGN(const std::string id, output_of(command + " " + batch.file));
-    submitted.push_back({batch.file, id.substr(0, id.find(';'))});
+    auto id = output_of(command + " " + batch.file);
+    if (!id) {
+      for (const Submitted& one : submitted)
+        id.error().message += fmt::format("; {} is submitted as job {}", one.file, one.id);
+      return tl::unexpected(std::move(id).error());
+    }
+    submitted.push_back({batch.file, id->substr(0, id->find(';'))});
   }
   return submitted;
 }

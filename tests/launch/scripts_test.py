@@ -282,6 +282,17 @@ esac
     check(said.count("apply") == 1 and said.count(f"delete jobs --selector ergometer_folder={identity},ergometer_run=001") == 1, said)
 
 
+def check_submit(folders):
+    """Where a later sbatch fails, what was submitted before is said."""
+    (folders.scratch / "sizes.yaml").write_text(
+        "title: a\nquestion: b?\nbase: {model: llama3-8b, cluster: hgx-h100, gbs: 16, seq: 2048, tp: 8}\naxes:\n  gpus: [8, 16]\n")
+    _, environment = fake_program(folders, "sbatch", "[[ $* != *2x8* ]] && echo 4711\n")
+    done = subprocess.run([folders.ergometer, "launch", folders.scratch / "sizes.yaml", "--for", "megatron", "--scheduler",
+                           "slurm", "--out", folders.scratch / "sizes", "--submit"], env=environment, capture_output=True,
+                          text=True)
+    check(done.returncode == 3 and "submit-1x8-gpus.sbatch is submitted as job 4711" in " ".join(done.stderr.split()), done)
+
+
 def check_pod(folders):
     """As two pods would, with a power cap that is set before and taken back afterwards."""
     out = folders.write("megatron", "k8s", folders.scratch / "pods")
@@ -322,6 +333,7 @@ def main():
         check_ssh(folders)
         check_pod(folders)
         check_kubectl(folders)
+        check_submit(folders)
 
 
 if __name__ == "__main__":
