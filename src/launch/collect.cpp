@@ -111,10 +111,8 @@ void count_steps(const run::DeviceLog& log, int64_t asked, RunResult& result) {
     for (const run::TrainingStep& step : training.steps) reached = std::max(reached, step.number);
   result.all_steps = reached >= asked - 1;
   if (!result.all_steps)
-    result.notes.push_back(
-        fmt::format("{} of {} steps are in the log: it does not count as "
-                    "measured",
-                    reached, asked));
+    result.notes.push_back(fmt::format(
+        "{} of {} steps are in the log: it does not count as measured", reached, asked));
 }
 
 Result<void> collect_run(const std::string& folder, int64_t asked, RunResult& result) {

@@ -349,12 +349,4 @@ base::Result<run::DeviceLog> parse_telemetry(std::string_view text, const std::s
   return log.finish();
 }
 
-base::Result<run::DeviceLog> read_training_log(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kMostBytes));
-  LogBuilder log;
-  log.begin_file(path);
-  read_step_log(text, log);
-  return log.finish();
-}
-
 }  // namespace ergometer::importer
