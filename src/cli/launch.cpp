@@ -58,13 +58,18 @@ Result<std::vector<Submitted>> submit(const launch::Plan& plan, const std::strin
     });
     if (batch.runs.empty()) continue;
     std::string command =
-        fmt::format("cd -- {} && sbatch --parsable", launch::shell_quoted(folder));
+        fmt::format("CDPATH='' cd -- {} && sbatch --parsable", launch::shell_quoted(folder));
     if (plan.runs.size() > 1)
       command += fmt::format(" --array={}%1", launch::task_list(batch.runs));
     if (!submitted.empty())
       command += fmt::format(" --dependency=afterany:{}", submitted.back().id);
-    ERGOMETER_ASSIGN(const std::string id, output_of(command + " " + batch.file));
-    submitted.push_back({batch.file, id.substr(0, id.find(';'))});
+    auto id = output_of(command + " " + batch.file);
+    if (!id) {
+      for (const Submitted& one : submitted)
+        id.error().message += fmt::format("; {} is submitted as job {}", one.file, one.id);
+      return tl::unexpected(std::move(id).error());
+    }
+    submitted.push_back({batch.file, id->substr(0, id->find(';'))});
   }
   return submitted;
 }
@@ -128,7 +133,7 @@ Result<int> collect_folder(const Arguments& arguments, const Console& console) {
   console.answer(arguments.has("json") ? launch::collection_json(collection)
                                        : launch::collection_text(collection));
   const bool all = std::all_of(collection.runs.begin(), collection.runs.end(),
-                               [](const launch::RunResult& run) { return run.measured(); });
+                               [](const launch::RunResult& run) { return run.measured_in_full(); });
   return all ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }
 

@@ -136,6 +136,9 @@ base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const r
     const analysis::LoggedSteps logged = analysis::logged_steps(log);
     result.steps_marked = logged.steps > 0;
     result.performance.step_time_s = logged.steps > 0 ? logged.median_s : recorded_s(log);
+    // A log does not say when its steps were: the recording's mean power has start-up and rests,
+    // too.
+    if (result.steps_marked) result.gpus_w.reset();
     if (result.performance.step_time_s > 0) return result;
     return base::input_error(fmt::format(
         "{}: holds neither traces of GPU work nor telemetry of GPUs nor a training program's steps "

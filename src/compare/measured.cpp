@@ -184,8 +184,8 @@ void note_form(const Measured& a, const Measured& b, Comparison& result) {
     if (it->ranks == 0)
       result.notes.push_back(
           fmt::format("{} holds no traces of GPU work: its step is the median of the second half "
-                      "of its training log's, and parts of the step are not told apart",
-                      side));
+                      "of its training log's, and parts of the step are not told apart{}",
+                      side, it->gpus_w ? "" : "; its energy is left out"));
   if (without_traces(a, b)) return;
   for (const auto& [side, it] : {std::pair("A", &a), std::pair("B", &b)})
     if (!it->steps_marked)

@@ -30,7 +30,7 @@ struct Measured {
   std::map<std::string, KernelClass> collectives;  ///< by the breakdown's part
   /// Idle time of a step by cause; absent where launches are not recorded.
   std::optional<std::array<double, 3>> idle_s;  ///< launched late, launched in time, not known
-  std::optional<double> gpus_w;                 ///< of all GPUs together, mean
+  std::optional<double> gpus_w;                 ///< of all GPUs together, mean over the steps
   std::vector<Quantity> facts;                  ///< clock, temperature, power; `b` unused
 };
 
@@ -55,7 +55,8 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
 ///
 /// Where a recording has no traces only time and power are told: of its training log's steps, or,
 /// of two recordings without either, of their whole length. An input error: one side has traces or
-/// steps and the other has neither.
+/// steps and the other has neither. Beside a training log alone there is no energy: nothing says
+/// which part of the recording was its steps.
 base::Result<Comparison> compare_measured(const Measured& a, const Measured& b);
 
 }  // namespace ergometer::compare

@@ -51,8 +51,14 @@ std::string finished_attempt(const std::string& folder) {
   return name.empty() || name.find('/') != std::string::npos || name.starts_with('.') ? "" : name;
 }
 
-/// One Run of all that the nodes recorded; without recordings of the training log alone.
-Result<run::Run> joined(const std::vector<std::string>& recordings, RunResult& result) {
+run::Run without_recordings() {
+  run::Run run;
+  run.source = "imported";
+  return run;
+}
+
+/// One Run of all that the nodes recorded; empty where they did not or do not go together.
+run::Run joined(const std::vector<std::string>& recordings, RunResult& result) {
   std::vector<analysis::RunPart> parts;
   for (const std::string& file : recordings) {
     auto run = run::read_run(file);
@@ -63,24 +69,24 @@ Result<run::Run> joined(const std::vector<std::string>& recordings, RunResult& r
     parts.push_back({file, *std::move(run)});
   }
   result.recordings = static_cast<int64_t>(parts.size());
-  if (parts.empty()) {
-    run::Run run;
-    run.source = "imported";
-    return run;
+  if (parts.empty()) return without_recordings();
+  auto merged = analysis::merge_runs(std::move(parts), "");
+  if (!merged) {
+    result.notes.push_back("recordings are left out: " + merged.error().message);
+    return without_recordings();
   }
-  ERGOMETER_ASSIGN(analysis::MergedRun merged, analysis::merge_runs(std::move(parts), ""));
-  for (std::string& note : merged.notes) result.notes.push_back(std::move(note));
-  return std::move(merged.run);
+  for (std::string& note : merged->notes) result.notes.push_back(std::move(note));
+  return std::move(merged->run);
 }
 
 void add_logs(const std::vector<std::string>& logs, run::Run& run, RunResult& result) {
   for (const std::string& file : logs) {
-    const auto read = importer::read_telemetry({file}, {});
+    const auto read = importer::read_training_log(file);
     if (!read) {
       result.notes.push_back(read.error().message);
       continue;
     }
-    for (const run::TrainingLog& training : read->log.training)
+    for (const run::TrainingLog& training : read->training)
       if (!training.steps.empty()) run.log.training.push_back(training);
   }
 }
@@ -93,15 +99,23 @@ void hold_against(const run::Run& predicted, const run::Run& measured, const std
   const auto comparison =
       compare::compare_measured(*recorded, compare::measure(predicted, {}, result.run.gpus));
   if (!comparison) return result.notes.push_back(comparison.error().message);
-  for (const compare::Quantity& quantity : comparison->quantities) {
+  for (const compare::Quantity& quantity : comparison->quantities)
     if (quantity.name == "step_time_s") result.step_s = quantity.a;
-    if (quantity.name != "gpu_energy_j_per_step") continue;
-    result.energy_j = quantity.a;
-    result.predicted_energy_j = quantity.b;
-  }
 }
 
-Result<void> collect_run(const std::string& folder, RunResult& result) {
+/// How far the training got. Programs that count from 0, and logs whose first line only starts the
+/// clock, are one short.
+void count_steps(const run::DeviceLog& log, int64_t asked, RunResult& result) {
+  int64_t reached = result.steps;
+  for (const run::TrainingLog& training : log.training)
+    for (const run::TrainingStep& step : training.steps) reached = std::max(reached, step.number);
+  result.all_steps = reached >= asked - 1;
+  if (!result.all_steps)
+    result.notes.push_back(fmt::format(
+        "{} of {} steps are in the log: it does not count as measured", reached, asked));
+}
+
+Result<void> collect_run(const std::string& folder, int64_t asked, RunResult& result) {
   const std::string path = fmt::format("{}/runs/{}", folder, result.run.name);
   ERGOMETER_ASSIGN(const run::Run predicted, run::read_run(path + "/predicted.run"));
   result.predicted_step_s = predicted.performance.step_time_s;
@@ -113,13 +127,12 @@ Result<void> collect_run(const std::string& folder, RunResult& result) {
   }
   result.state = RunState::kFinished;
   const std::string at = path + "/attempts/" + attempt;
-  auto measured = joined(files_of(at, ".run"), result);
-  if (!measured) return result.notes.push_back(measured.error().message), Result<void>{};
-  add_logs(files_of(at, ".log"), *measured, result);
+  run::Run measured = joined(files_of(at, ".run"), result);
+  add_logs(files_of(at, ".log"), measured, result);
   if (result.recordings < result.run.nodes)
     result.notes.push_back(
         fmt::format("recordings of {} of {} nodes are there", result.recordings, result.run.nodes));
-  const analysis::LoggedSteps logged = analysis::logged_steps(measured->log);
+  const analysis::LoggedSteps logged = analysis::logged_steps(measured.log);
   if (logged.steps == 0) {
     result.notes.push_back(at + ": no training log there tells of steps");
     return {};
@@ -127,9 +140,10 @@ Result<void> collect_run(const std::string& folder, RunResult& result) {
   result.steps = logged.steps;
   result.step_low_s = logged.low_s;
   result.step_high_s = logged.high_s;
-  hold_against(predicted, *measured, at, result);
+  count_steps(measured.log, asked, result);
+  hold_against(predicted, measured, at, result);
   result.merged = path + "/measured.run";
-  return run::write_run(*measured, result.merged);
+  return run::write_run(measured, result.merged);
 }
 
 JobResult together(const std::string& job, const std::vector<RunResult>& runs) {
@@ -140,7 +154,7 @@ JobResult together(const std::string& job, const std::vector<RunResult>& runs) {
     if (run.run.job != job) continue;
     ++result.runs;
     result.predicted_step_s = run.predicted_step_s;
-    if (!run.measured()) continue;
+    if (!run.measured_in_full()) continue;
     ++result.measured;
     sum += run.step_s;
   }
@@ -148,7 +162,7 @@ JobResult together(const std::string& job, const std::vector<RunResult>& runs) {
   const auto n = static_cast<double>(result.measured);
   result.mean_step_s = sum / n;
   for (const RunResult& run : runs)
-    if (run.run.job == job && run.measured())
+    if (run.run.job == job && run.measured_in_full())
       squares += (run.step_s - result.mean_step_s) * (run.step_s - result.mean_step_s);
   if (result.measured > 1) result.deviation_s = std::sqrt(squares / (n - 1));
   result.error_pct = 100 * (result.predicted_step_s / result.mean_step_s - 1);
@@ -162,8 +176,9 @@ Result<Collection> collect(const std::string& folder, size_t threads) {
   ERGOMETER_ASSIGN(collection.manifest, read_manifest(folder));
   for (const ManifestRun& run : collection.manifest.runs) collection.runs.emplace_back().run = run;
   std::vector<Result<void>> problems(collection.runs.size());
-  base::parallel_for(collection.runs.size(), threads,
-                     [&](size_t i) { problems[i] = collect_run(folder, collection.runs[i]); });
+  base::parallel_for(collection.runs.size(), threads, [&](size_t i) {
+    problems[i] = collect_run(folder, collection.manifest.steps, collection.runs[i]);
+  });
   for (const Result<void>& problem : problems) ERGOMETER_TRY(problem);
   for (const RunResult& run : collection.runs) {
     const auto known = std::any_of(collection.jobs.begin(), collection.jobs.end(),

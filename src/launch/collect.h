@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,17 +16,18 @@ struct RunResult {
   RunState state = RunState::kNotRun;
   int64_t attempts = 0;
   double predicted_step_s = 0;
-  int64_t steps = 0;  ///< in the training log; 0: nothing was measured
+  int64_t steps = 0;       ///< in the training log; 0: nothing was measured
+  bool all_steps = false;  ///< the log reaches the last of those that were asked for
   /// Median of the second half of the steps, as `ergometer compare --predicted` takes it, and the
   /// 10th and 90th percentile of the same.
   double step_s = 0, step_low_s = 0, step_high_s = 0;
-  /// Of all GPUs, a step; where they were recorded.
-  std::optional<double> energy_j, predicted_energy_j;
   int64_t recordings = 0;          ///< of nodes
   std::string merged;              ///< the file that joins them; empty: there are none
   std::vector<std::string> notes;  ///< what is missing or odd
 
   bool measured() const { return steps > 0; }
+  /// A run that ended early is shown and counts for nothing.
+  bool measured_in_full() const { return measured() && all_steps; }
   /// Of the prediction, as `ergometer validate` counts it: above 0 where it says too long.
   double error_pct() const { return 100 * (predicted_step_s / step_s - 1); }
 };
@@ -35,7 +35,7 @@ struct RunResult {
 /// A job's runs together.
 struct JobResult {
   std::string job;
-  int64_t runs = 0, measured = 0;
+  int64_t runs = 0, measured = 0;  ///< measured: in full
   double predicted_step_s = 0;
   double mean_step_s = 0;
   double deviation_s = 0;  ///< between repeats, n - 1 in the denominator; 0: fewer than two

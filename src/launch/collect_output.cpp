@@ -27,19 +27,13 @@ size_t job_width(const Collection& collection) {
   return width;
 }
 
-std::string energy(const std::optional<double>& joules) {
-  return joules ? base::format_si(*joules, "J") : "-";
-}
-
-std::string run_line(const RunResult& run, size_t width, bool energies) {
+std::string run_line(const RunResult& run, size_t width) {
   std::string line =
       fmt::format("{:<4} {:<{}} {:>6} {:<8} {:>9}", run.run.name, run.run.job, width,
                   run.run.repeat, to_word(run.state), base::format_seconds(run.predicted_step_s));
   line += run.measured() ? fmt::format(" {:>9} {:>8}", base::format_seconds(run.step_s),
                                        fmt::format("{:+.1f} %", run.error_pct()))
                          : fmt::format(" {:>9} {:>8}", "-", "-");
-  if (energies)
-    line += fmt::format(" {:>9} {:>9}", energy(run.predicted_energy_j), energy(run.energy_j));
   return line + '\n';
 }
 
@@ -59,12 +53,10 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.member("predicted_step_time_s", run.predicted_step_s);
   if (run.measured()) {
     json.member("step_time_s", run.step_s).member("steps", run.steps);
+    json.member("all_steps", run.all_steps);
     json.member("step_time_s_p10", run.step_low_s).member("step_time_s_p90", run.step_high_s);
     json.member("error_pct", run.error_pct()).member("measured_run", run.merged);
   }
-  if (run.energy_j) json.member("gpu_energy_j_per_step", *run.energy_j);
-  if (run.predicted_energy_j)
-    json.member("predicted_gpu_energy_j_per_step", *run.predicted_energy_j);
   json.key("notes").begin_array();
   for (const std::string& note : run.notes) json.value(note);
   json.end_array().end_object();
@@ -74,13 +66,10 @@ void write_run(JsonWriter& json, const RunResult& run) {
 
 std::string collection_text(const Collection& collection) {
   const size_t width = job_width(collection);
-  const bool energies = std::any_of(collection.runs.begin(), collection.runs.end(),
-                                    [](const RunResult& run) { return run.energy_j.has_value(); });
   std::string text = fmt::format("{:<4} {:<{}} {:>6} {:<8} {:>9} {:>9} {:>8}", "Run", "Job", width,
                                  "Repeat", "State", "Predicted", "Measured", "Error");
-  if (energies) text += fmt::format(" {:>9} {:>9}", "Predicted", "Energy");
   text += '\n';
-  for (const RunResult& run : collection.runs) text += run_line(run, width, energies);
+  for (const RunResult& run : collection.runs) text += run_line(run, width);
   text += fmt::format("\n{:<{}} {:<12} {:>9} {:>9} {:>9} {:>8}\n", "Job", width, "Measured",
                       "Predicted", "Mean", "Deviation", "Error");
   for (const JobResult& job : collection.jobs) text += job_line(job, width);

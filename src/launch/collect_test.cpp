@@ -21,6 +21,7 @@ class CollectTest : public testing::Test {
     fs::remove_all(folder_);
     PlanOptions options;
     options.repeats = 2;
+    options.steps = 4;
     options.order_seed = 0;
     spec::Settings settings;
     for (const auto& [name, text] : std::map<std::string, std::string>{{"model", "llama3-8b"},
@@ -71,6 +72,34 @@ TEST_F(CollectTest, MedianOfTheSecondHalfAndSpreadOfRepeats) {
   EXPECT_NEAR(job.deviation_s, 0.141421356, 1e-9);
   const double predicted = plan_.jobs[0].predicted.performance.step_time_s;
   EXPECT_NEAR(job.error_pct, 100 * (predicted / 0.3 - 1), 1e-9);
+}
+
+/// Of the two steps that are there the later took 200 ms; four were asked for.
+TEST_F(CollectTest, ARunThatEndedEarlyIsShownAndDoesNotCount) {
+  finish("001", {100, 200});
+  const auto collection = collect(folder_, 1);
+  ASSERT_TRUE(collection);
+  EXPECT_NEAR(collection->runs[0].step_s, 0.2, 1e-12);
+  EXPECT_FALSE(collection->runs[0].measured_in_full());
+  EXPECT_EQ(collection->jobs[0].measured, 0);
+  EXPECT_NE(collection_text(*collection).find("2 of 4 steps"), std::string::npos);
+}
+
+/// Lines by which another kind of file is known, a byte that no text has, recordings that are none.
+TEST_F(CollectTest, TheTrainingLogIsReadWhateverStandsAroundIt) {
+  const std::string_view stray[] = {"time,power\n1,2\n", "{\"t\": 1}\n", {"\0\n", 2}};
+  for (const std::string_view first : stray) {
+    finish("001", {100, 100, 200, 200});
+    const fs::path file = folder_ / "runs/001/attempts/x/node-0.log";
+    std::ifstream in(file);
+    const std::string steps{std::istreambuf_iterator<char>(in), {}};
+    std::ofstream(file) << first << steps;
+    std::ofstream(folder_ / "runs/001/attempts/x/node-0.run") << "broken";
+    const auto collection = collect(folder_, 1);
+    ASSERT_TRUE(collection);
+    EXPECT_TRUE(collection->runs[0].measured_in_full()) << first;
+    EXPECT_NEAR(collection->runs[0].step_s, 0.2, 1e-12);
+  }
 }
 
 TEST_F(CollectTest, WhatDidNotFinishIsNotMeasured) {

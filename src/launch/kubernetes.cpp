@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "base/random.h"
 #include "launch/arguments.h"
+#include "launch/manifest.h"
 #include "launch/scripts.h"
 
 namespace ergometer::launch {
@@ -14,10 +16,30 @@ if [[ -e $folder/runs/$number/finished ]]; then
   echo "run $number is finished ($(< "$folder/runs/$number/finished"))"
   exit 0
 fi
+# The first pod's name resolves once that pod has been started.
+deadline=$((SECONDS + 900))
+until ((nodes == 1)) || getent hosts "$head" > /dev/null; do
+  if ((SECONDS > deadline)); then
+    echo "run $number: $host: $head does not resolve" >&2
+    exit 1
+  fi
+  sleep 1
+done
 )sh";
 
-// A training program that fails on one node fails on all: the first speaks for them.
-constexpr std::string_view kNodeEnd = R"sh(if ((status != 0)); then
+// The first pod speaks for all, when all have ended well.
+constexpr std::string_view kNodeEnd = R"sh(if ((status == 0)); then
+  touch -- "$out/done-$rank"
+  deadline=$((SECONDS + 600))
+  for ((i = 0; rank == 0 && i < nodes; ++i)); do
+    until [[ -e $out/done-$i ]] || ((SECONDS > deadline)); do sleep 1; done
+    if [[ ! -e $out/done-$i ]]; then
+      echo "run $number: rank $i has not ended well" >&2
+      status=1
+    fi
+  done
+fi
+if ((status != 0)); then
   echo "$status" > "$out/failed"
 elif ((rank == 0)); then
   echo "$attempt" > "$run/finished.new"
@@ -26,19 +48,31 @@ fi
 )sh";
 
 constexpr std::string_view kDrive = R"sh(job=@NAME@-$number
+identity=@IDENTITY@  # of this folder: a Job of that name may be another's
 state() {
-  kubectl get job "$job" @NAMESPACE@--ignore-not-found \
-    -o jsonpath='{range .status.conditions[?(@.status=="True")]}{.type}{" "}{end}'
+  local said
+  said=$(kubectl get job "$job" @NAMESPACE@--ignore-not-found -o \
+    jsonpath='{.metadata.labels.ergometer_folder}{"|"}{range .status.conditions[?(@.status=="True")]}{.type}{" "}{end}')
+  if [[ -n $said && $said != "$identity|"* ]]; then
+    echo "run $number: there is a Job $job of another folder's; give this one another name, or delete that" >&2
+    return 75
+  fi
+  echo "${said#*|}"
 }
-if [[ $(state) == *Complete* ]]; then
+now=$(state)
+if [[ $now == *Complete* ]]; then
   echo "run $number is finished"
   exit 0
 fi
-if [[ $(state) == *Failed* ]]; then kubectl delete job "$job" @NAMESPACE@--wait; fi
+if [[ $now == *Failed* ]]; then
+  kubectl delete jobs @NAMESPACE@--selector "ergometer_folder=$identity,ergometer_run=$number" --wait
+fi
 cool_down
 kubectl apply @NAMESPACE@-f "$run/kubernetes.yaml"
 while :; do
-  case $(state) in
+  # Not being answered once says nothing of the Job.
+  now=$(state) || { if (($? == 75)); then exit 75; fi; }
+  case $now in
     *Complete*) status=0 && break ;;
     *Failed*) status=1 && break ;;
   esac
@@ -67,6 +101,7 @@ apiVersion: batch/v1
 kind: Job
 metadata:
   name: @JOB@@NAMESPACE@
+  labels: {ergometer_folder: @IDENTITY@, ergometer_run: "@NUMBER@"}
 spec:
   completions: @NODES@
   parallelism: @NODES@
@@ -97,7 +132,13 @@ spec:
 
 std::string quoted(const std::string& text) { return base::json_quote(text); }
 
-std::string manifest_text(const Plan& plan, const PlannedRun& run) {
+/// Of what is to be run and where it lies; a label's value.
+std::string identity(const Plan& plan) {
+  const std::string text = manifest_json(plan) + plan.options.site.folder;
+  return fmt::format("f{:016x}", base::Random(0, 0, text).bits(0));
+}
+
+std::string manifest_text(const Plan& plan, const PlannedRun& run, const std::string& identity) {
   const Site& site = plan.options.site;
   const spec::Job& job = plan.job_of(run).job;
   const std::string number = run_name(run.number), name = site.name + "-" + number;
@@ -112,12 +153,14 @@ std::string manifest_text(const Plan& plan, const PlannedRun& run) {
   return filled(
       kManifest,
       {{"@NUMBER@", number},
+       {"@IDENTITY@", identity},
        {"@JOB@", name},
-       {"@NAMESPACE@", site.namespace_name.empty() ? "" : "\n  namespace: " + site.namespace_name},
+       {"@NAMESPACE@",
+        site.namespace_name.empty() ? "" : "\n  namespace: " + quoted(site.namespace_name)},
        {"@NODES@", nodes},
        {"@GPUS@", fmt::format("{}: {}", quoted(site.gpu_resource), gpus_per_node(job))},
        {"@SECRETS@", secrets},
-       {"@CLAIM@", site.volume_claim},
+       {"@CLAIM@", quoted(site.volume_claim)},
        {"@COMMAND@", fmt::format("[bash, {}, {}, {}, {}]", quoted(site.folder + "/node.sh"),
                                  quoted(number), quoted(nodes), quoted(head))},
        {"@IMAGE@", quoted(site.container)},
@@ -131,13 +174,15 @@ SchedulerPart kubernetes_part(const Plan& plan) {
   SchedulerPart part;
   part.node_start = kNodeStart;
   part.node_end = kNodeEnd;
+  const std::string folder = identity(plan);
   part.drive = filled(
       kDrive, {{"@NAME@", site.name},
+               {"@IDENTITY@", folder},
                {"@NAMESPACE@",
                 site.namespace_name.empty() ? "" : "--namespace " + site.namespace_name + " "}});
   for (const PlannedRun& run : plan.runs)
-    part.files.push_back(
-        {fmt::format("runs/{}/kubernetes.yaml", run_name(run.number)), manifest_text(plan, run)});
+    part.files.push_back({fmt::format("runs/{}/kubernetes.yaml", run_name(run.number)),
+                          manifest_text(plan, run, folder)});
   part.files.push_back(run_all_file(plan));
   return part;
 }

@@ -77,7 +77,8 @@ base::Result<Manifest> read_manifest(const std::string& folder) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kMostBytes));
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
-    Manifest manifest{json.at("name"), json.at("framework"), json.at("scheduler"), {}};
+    Manifest manifest{
+        json.at("name"), json.at("framework"), json.at("scheduler"), json.at("steps"), {}};
     for (const nlohmann::json& run : json.at("runs")) {
       manifest.runs.push_back({run.at("run"), run.at("job"), run.at("repeat"), run.at("nodes"),
                                run.at("gpus"), run.at("predicted_step_time_s")});

@@ -20,6 +20,7 @@ struct ManifestRun {
 };
 struct Manifest {
   std::string name, framework, scheduler;
+  int64_t steps = 1;              ///< of every run
   std::vector<ManifestRun> runs;  ///< in the order in which they are to start
 };
 

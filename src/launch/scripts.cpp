@@ -23,17 +23,40 @@ TOKENIZER=@TOKENIZER@
 MASTER_PORT=@PORT@
 CLOCK_PORT=@CLOCK_PORT@  # by which nodes tell each other the time (UDP); 0: they do not
 NVIDIA_SMI=(nvidia-smi)  # with sudo where runs set power caps or clocks
+GPUS_BEFORE=${GPUS_BEFORE:-/var/tmp/ergometer-gpus-before-$EUID}  # on the node: caps to go back to
 )sh";
 
 constexpr std::string_view kNode = R"sh(#!/bin/bash
 # Records and trains on one node of a run; drive.sh starts it on every node.
 set -euo pipefail
-folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+folder=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=/dev/null
 source "$folder/settings.sh"
 @START@run=$folder/runs/$number
 out=$run/attempts/$attempt
 mkdir -p -- "$out"
+# Power caps from before a run set them: there while they are set, and still after one that was killed.
+restore_gpus() {
+  local gpu watts
+  if [[ ! -O $GPUS_BEFORE ]]; then return 0; fi
+  while IFS=', ' read -r gpu watts; do
+    "${NVIDIA_SMI[@]}" --id="$gpu" --power-limit="$watts" || true
+  done < "$GPUS_BEFORE"
+  "${NVIDIA_SMI[@]}" --reset-gpu-clocks || true
+  rm -f -- "$GPUS_BEFORE"
+}
+child=
+# shellcheck disable=SC2317 # a trap calls it
+stop() {
+  if [[ -z $child ]]; then exit 143; fi
+  kill -TERM "$child" 2> /dev/null || true
+}
+# First where to be found, then whether the run was stopped before: who stops does it the other way round.
+echo "$$" > "$out/node-$rank.pid"
+trap 'restore_gpus; rm -f -- "$out/node-$rank.pid"' EXIT
+trap stop TERM INT HUP
+if [[ -e $out/stop ]]; then exit 143; fi
+restore_gpus
 secrets=(@SECRETS@)
 for name in "${secrets[@]}"; do
   if [[ -z ${!name:-} ]]; then
@@ -50,18 +73,25 @@ if [[ -e $run/limits.sh ]]; then
   # shellcheck source=/dev/null
   source "$run/limits.sh"
 fi
+# A process group of its own: what a recorder that dies leaves behind is found by it.
+set -m
 "$ERGOMETER" record --out "$out/node-$rank.run" --host "$host" --tag "run=$number" --tag "attempt=$attempt" \
   "${clock[@]}" "${RECORD[@]}" -- @CONTAINER@bash "$run/train.sh" > "$out/node-$rank.log" 2>&1 < /dev/null &
 child=$!
-echo "$child" > "$out/node-$rank.pid"
-trap 'kill -TERM "$child" 2> /dev/null || true' TERM INT
+set +m
+echo "$child" >> "$out/node-$rank.pid"
 status=0
 wait "$child" || status=$?
 # A signal ends the wait before the child has ended.
-if kill -0 "$child" 2> /dev/null; then
+while kill -0 "$child" 2> /dev/null; do
   status=0
   wait "$child" || status=$?
-fi
+done
+for ((i = 0; i < 20; ++i)); do
+  kill -TERM -- "-$child" 2> /dev/null || break
+  sleep 0.5
+done
+kill -KILL -- "-$child" 2> /dev/null || true
 if ((status != 0)); then echo "run $number: $host: status $status, see $out/node-$rank.log" >&2; fi
 @END@exit "$status"
 )sh";
@@ -73,7 +103,7 @@ constexpr std::string_view kDrive = R"sh(#!/bin/bash
 #   runs/NUMBER/attempts/  what every attempt recorded and printed
 #   last_end               when the latest run ended, for the cool-down
 set -euo pipefail
-folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+folder=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=/dev/null
 source "$folder/settings.sh"
 number=$1
@@ -96,66 +126,15 @@ cool_down() {
 
 constexpr std::string_view kRun = R"sh(#!/bin/bash
 # Run @NUMBER@: @JOB@, repeat @REPEAT@ of @REPEATS@. Predicted: @STEP@ a step.
-folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+folder=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 exec bash "$folder/drive.sh" @NUMBER@ @NODES@
 )sh";
 
 constexpr std::string_view kLimits =
     R"sh(# Every GPU of the node as the job says, and afterwards as it was. Needs the right to set it (root).
 # shellcheck shell=bash disable=SC2154
-before=$("${NVIDIA_SMI[@]}" --query-gpu=index,power.limit --format=csv,noheader,nounits)
-restore_gpus() {
-  local gpu watts
-  while IFS=', ' read -r gpu watts; do
-    "${NVIDIA_SMI[@]}" --id="$gpu" --power-limit="$watts" || true
-  done <<< "$before"
-  "${NVIDIA_SMI[@]}" --reset-gpu-clocks || true
-}
-trap restore_gpus EXIT
-)sh";
-
-constexpr std::string_view kLock = R"sh(nodes=$2
-owner=@OWNER@
-is_alive() {
-@ALIVE@}
-if ! (set -o noclobber && echo "$owner" > "$run/running") 2> /dev/null; then
-  other=$(< "$run/running")
-  if is_alive "$other"; then
-    echo "run $number is running ($other); if it is not, remove $run/running" >&2
-    exit 75
-  fi
-  echo "$owner" > "$run/running"
-fi
-trap 'rm -f -- "$run/running"' EXIT
-cool_down
-mkdir -p -- "$run/attempts/$attempt"
-echo "run $number: attempt $attempt"
-status=0
-)sh";
-
-constexpr std::string_view kFinish = R"sh(date +%s > "$folder/last_end"
-if ((status != 0)); then
-  echo "$status" > "$run/attempts/$attempt/failed"
-  echo "run $number failed with status $status; see $run/attempts/$attempt" >&2
-  exit "$status"
-fi
-echo "$attempt" > "$run/finished.new"
-mv -- "$run/finished.new" "$run/finished"
-echo "run $number is finished"
-)sh";
-
-constexpr std::string_view kRunAll = R"sh(#!/bin/bash
-# All runs in their order. May be started again at any time: what is finished is passed.
-set -euo pipefail
-folder=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-failed=()
-for number in @NUMBERS@; do
-  bash "$folder/runs/$number/run.sh" || failed+=("$number")
-done
-if ((${#failed[@]} > 0)); then
-  echo "failed: ${failed[*]}" >&2
-  exit 1
-fi
+"${NVIDIA_SMI[@]}" --query-gpu=index,power.limit --format=csv,noheader,nounits > "$GPUS_BEFORE.new"
+mv -- "$GPUS_BEFORE.new" "$GPUS_BEFORE"
 )sh";
 
 /// Of one line, and no option or expansion of the shell's: a comment.
@@ -187,7 +166,10 @@ std::string settings_text(const Plan& plan) {
                          {"@CLOCK_PORT@", std::to_string(site.clock_port)}});
   if (plan.options.framework == Framework::kTorchtitan)
     text += "TITAN_TOKENIZER_OPTION=--model.hf_assets_path  # 0.1: --model.tokenizer_path\n";
-  if (site.scheduler == Scheduler::kSsh) text += "SSH=(ssh -o BatchMode=yes)\n";
+  if (site.scheduler == Scheduler::kSsh)
+    text +=
+        "SSH=(ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 -o "
+        "ServerAliveCountMax=4)\n";
   if (!site.container.empty() && site.scheduler != Scheduler::kKubernetes) {
     text += fmt::format("CONTAINER={}\n", shell_quoted(site.container));
     text += fmt::format("MOUNTS=({})  # folders that the container sees beside this one\n",
@@ -212,8 +194,8 @@ std::string container_words(const Plan& plan) {
   std::vector<std::string> passed = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RUN", "ATTEMPT"};
   for (const Secret& secret : site.secrets) passed.push_back(secret.variable);
   std::string words = fmt::format(
-      "docker run --rm {} --network host --ipc host --ulimit memlock=-1 \\\n  --volume "
-      "\"$folder:$folder\" \"${{volumes[@]}}\"",
+      "docker run --rm {} --network host --ipc host --ulimit memlock=-1 \\\n  \"${{devices[@]}}\" "
+      "--volume \"$folder:$folder\" \"${{volumes[@]}}\"",
       amd ? "--device /dev/kfd --device /dev/dri" : "--gpus all");
   // By name alone: docker takes the value from its environment.
   for (const std::string& name : passed) words += " --env " + name;
@@ -228,6 +210,9 @@ std::string node_text(const Plan& plan, const SchedulerPart& part) {
   const std::string container = container_words(plan);
   if (container.starts_with("docker"))
     start +=
+        "devices=()\n"
+        "if [[ -e /dev/infiniband ]]; then devices=(--device /dev/infiniband --cap-add IPC_LOCK); "
+        "fi\n"
         "volumes=()\n"
         "for volume in \"${MOUNTS[@]}\"; do volumes+=(--volume \"$volume:$volume\"); done\n";
   std::string text =
@@ -298,19 +283,6 @@ std::string shell_words(const std::vector<std::string>& words) {
 
 int64_t gpus_per_node(const spec::Job& job) {
   return std::min<int64_t>(job.gpus, job.cluster.node.gpus);
-}
-
-std::string lock_text(std::string_view owner, std::string_view is_alive) {
-  return filled(kLock, {{"@OWNER@", std::string(owner)}, {"@ALIVE@", std::string(is_alive)}});
-}
-
-std::string finish_text() { return std::string(kFinish); }
-
-TextFile run_all_file(const Plan& plan) {
-  std::string numbers;
-  for (const PlannedRun& run : plan.runs)
-    numbers += (numbers.empty() ? "" : " ") + run_name(run.number);
-  return {"run-all.sh", filled(kRunAll, {{"@NUMBERS@", numbers}})};
 }
 
 std::vector<TextFile> scripts_of(const Plan& plan) {

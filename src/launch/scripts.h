@@ -19,6 +19,7 @@ namespace ergometer::launch {
 ///   runs/001/run.sh   drive.sh with this run's number and nodes
 ///   submit.sbatch     Slurm: a job array of runs (several files where runs need unequal nodes)
 ///   run-all.sh        ssh, Kubernetes: all runs in their order
+///   stop.sh           ssh: ends a run on one node
 std::vector<TextFile> scripts_of(const Plan& plan);
 
 /// The runs that one sbatch script submits: those of equally many nodes.

@@ -96,7 +96,7 @@ TEST(Kubernetes, EveryDocumentIsYaml) {
   site.volume_claim = "shared";
   site.volume_path = "/shared";
   site.folder = "/shared/a folder";
-  site.namespace_name = "ml";
+  site.namespace_name = "123";
   site.secrets = {{"HF_TOKEN", "hugging-face", "token"}};
   const std::string text = text_of(scripts_of(plan), "runs/001/kubernetes.yaml");
   const size_t cut = text.find("---\n");
@@ -104,7 +104,8 @@ TEST(Kubernetes, EveryDocumentIsYaml) {
   EXPECT_TRUE(spec::YamlMap::parse(text.substr(0, cut), "service"));
   auto job = spec::YamlMap::parse(text.substr(cut + 4), "job");
   ASSERT_TRUE(job) << job.error().message;
-  EXPECT_EQ(job->map("metadata")->text("namespace"), "ml");
+  EXPECT_EQ(job->map("metadata")->text("namespace"), "123");
+  EXPECT_NE(text.find("namespace: \"123\""), std::string::npos);
   auto spec = job->map("spec");
   EXPECT_EQ(spec->integer("completions", 0, 0, 100), 2);
   auto container = spec->map("template")->map("spec")->maps("containers").at(0);

@@ -36,7 +36,7 @@ bool sounds_secret(std::string name) {
   for (const char* word : {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "CREDENTIAL",
                            "PRIVATE_KEY", "ACCESS_KEY"})
     if (name.find(word) != std::string::npos) return true;
-  return false;
+  return name.ends_with("KEY") || name.ends_with("PASS") || name.ends_with("AUTH");
 }
 
 /// What Kubernetes takes as a name: RFC 1123.
@@ -64,15 +64,6 @@ bool is_time_limit(std::string_view text) {
     ++parts;
   }
   return parts <= 3 && !rest.empty() && days.find(':') == std::string_view::npos;
-}
-
-std::vector<std::string> texts(spec::YamlMap& map, std::string_view key) {
-  std::vector<std::string> list;
-  for (const spec::YamlMap::Element& element : map.elements(key)) {
-    if (element.map) map.refuse_at(element.line, key, "found a mapping; allowed: text");
-    list.push_back(element.text);
-  }
-  return list;
 }
 
 /// An error of a value, at its place in the file.
@@ -108,7 +99,19 @@ void read_lists(spec::YamlMap& map, Site& site) {
        {"torchrun", &site.torchrun},
        {"record", &site.record}}};
   for (const auto& [key, list] : lists)
-    if (map.has(key)) *list = texts(map, key);
+    if (map.has(key)) *list = map.texts(key);
+}
+
+void read_environment(spec::YamlMap& map, Site& site) {
+  auto environment = map.map("environment");
+  if (!environment && map.has("environment"))
+    map.refuse("environment", "allowed: a mapping of names to values, {NAME: value}");
+  if (!environment) return;
+  for (const spec::YamlMap::Item& item : environment->items()) {
+    if (!item.is_scalar)
+      environment->refuse(item.key, "found a list or mapping; allowed: a number or text");
+    keep(*environment, item.key, add_environment(item.key, item.value, site));
+  }
 }
 
 constexpr int64_t kLastPort = 65535;
@@ -147,6 +150,10 @@ Result<void> check_kubernetes(const Site& site) {
   if (site.name.size() > kLongestName)
     return input_error(
         fmt::format("name: found '{}', allowed: {} characters at most", site.name, kLongestName));
+  if (std::isalpha(static_cast<unsigned char>(site.name.front())) == 0)
+    return input_error(
+        fmt::format("name: found '{}', allowed: a lower-case letter first: a Service has that name",
+                    site.name));
   for (const auto& [what, text] :
        {std::pair("namespace", &site.namespace_name), std::pair("name", &site.name),
         std::pair("volume_claim", &site.volume_claim)})
@@ -229,10 +236,8 @@ Result<void> parse_site(const std::string& text, const std::string& file, Site& 
                                                  static_cast<int>(site.runtime)));
   site.port = map.integer("port", site.port, 1, kLastPort);
   site.clock_port = map.integer("clock_port", site.clock_port, 0, kLastPort);
-  if (auto environment = map.map("environment"))
-    for (const spec::YamlMap::Item& item : environment->items())
-      keep(*environment, item.key, add_environment(item.key, item.value, site));
-  for (const std::string& one : texts(map, "secrets")) {
+  read_environment(map, site);
+  for (const std::string& one : map.texts("secrets")) {
     const auto secret = parse_secret(site.scheduler, one);
     keep(map, "secrets", secret);
     if (secret) site.secrets.push_back(*secret);

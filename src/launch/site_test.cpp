@@ -45,6 +45,18 @@ TEST(Site, NamesFileLineAndKey) {
             std::string::npos);
 }
 
+TEST(Site, RefusesWhatIsOfAnotherForm) {
+  EXPECT_EQ(error_of("hosts: one\n", Scheduler::kSsh),
+            "site.yaml:1: hosts: found \"one\"; allowed: a list of texts, as [one, two]");
+  for (const char* bad : {"torchrun: torchrun --x\n", "record: {hz: 20}\n", "secrets: HF_TOKEN\n",
+                          "mounts: [[/a, /b]]\n", "environment: A=1\n", "environment: [A]\n",
+                          "environment: {A: {B: 1}}\n", "environment: {A: [1, 2]}\n"})
+    EXPECT_NE(error_of(bad).find("allowed: "), std::string::npos) << bad << error_of(bad);
+  for (const char* secret : {"SSH_KEY", "DB_PASS", "NETRC_AUTH"})
+    EXPECT_NE(error_of(std::string("environment: {") + secret + ": a}\n").find("--secret"),
+              std::string::npos);
+}
+
 TEST(Site, TimeLimitsAsSlurmTakesThem) {
   for (const char* good : {"30", "30:00", "2:00:00", "1-12", "1-12:30:00"})
     EXPECT_EQ(error_of(std::string("time_limit: \"") + good + "\"\n"), "") << good;
@@ -73,6 +85,7 @@ TEST(Kubernetes, SaysWhatItLacks) {
   const std::string all = "container: a\nvolume_claim: c\nvolume_path: /s\nfolder: /s/f\n";
   EXPECT_EQ(error_of(all, Scheduler::kKubernetes), "");
   EXPECT_NE(error_of(all + "name: Upper\n", Scheduler::kKubernetes), "");
+  EXPECT_NE(error_of(all + "name: 7b\n", Scheduler::kKubernetes), "");
 }
 
 }  // namespace

@@ -13,7 +13,19 @@ rank=$SLURM_NODEID host=$SLURMD_NODENAME
 )sh";
 
 constexpr std::string_view kAlive = R"sh(  # The same job comes back after its node failed.
-  [[ $1 != "$SLURM_JOB_ID" && -n $(squeue --noheader --jobs "$1" --states RUNNING,COMPLETING 2> /dev/null) ]]
+  if [[ $1 == "$SLURM_JOB_ID" ]]; then return 1; fi
+  local said id state
+  # Where Slurm cannot be asked the job may well run.
+  if ! said=$(squeue --noheader --jobs "$1" --states all --format '%A %T' 2>&1); then
+    if [[ $said == *"Invalid job id"* ]]; then return 1; else return 0; fi
+  fi
+  while read -r id state; do
+    if [[ $id != "$1" ]]; then continue; fi
+    case $state in
+      RUNNING | COMPLETING | SUSPENDED | STOPPED | CONFIGURING | RESIZING | SIGNALING | STAGE_OUT) return 0 ;;
+    esac
+  done <<< "$said"
+  return 1
 )sh";
 
 constexpr std::string_view kStart =
@@ -25,7 +37,7 @@ srun --nodes "$nodes" --ntasks "$nodes" --ntasks-per-node 1 --cpu-bind=none --ki
 
 constexpr std::string_view kSubmit = R"sh(# Submit it from this folder: cd FOLDER && sbatch @FILE@
 set -euo pipefail
-cd -- "$SLURM_SUBMIT_DIR"
+CDPATH='' cd -- "$SLURM_SUBMIT_DIR"
 if [[ ! -e drive.sh ]]; then
   echo "submit from the folder that holds @FILE@" >&2
   exit 2

@@ -26,14 +26,26 @@ secrets() {
   local name
   for name in "${names[@]}"; do printf '%s=%s\0' "$name" "${!name:-}"; done
 }
-stop_nodes() {
-  local rank
+# On all nodes at once; ends when they have ended.
+stop_nodes() (
+  touch -- "$run/attempts/$attempt/stop"
   for ((rank = 0; rank < nodes; ++rank)); do
-    "${SSH[@]}" -n "${hosts[rank]}" "kill -TERM \$(cat $(printf '%q' "$run/attempts/$attempt/node-$rank.pid"))" \
-      2> /dev/null || true
+    printf -v command '%q ' bash "$folder/stop.sh" "$number" "$attempt" "$rank"
+    "${SSH[@]}" -n "${hosts[rank]}" "$command" || true &
   done
+  wait
+)
+# shellcheck disable=SC2317 # a trap calls it
+stop() {
+  trap '' INT TERM HUP
+  echo "run $number: stopping" >&2
+  stop_nodes
+  wait
+  date +%s > "$folder/last_end"
+  echo 143 > "$run/attempts/$attempt/failed"
+  exit 143
 }
-trap 'stop_nodes; exit 143' INT TERM
+trap stop INT TERM HUP
 for ((rank = 0; rank < nodes; ++rank)); do
   printf -v command '%q ' bash "$folder/node.sh" "$number" "$attempt" "$nodes" "$head" "$rank" "${hosts[rank]#*@}"
   secrets | "${SSH[@]}" "${hosts[rank]}" "$command" &
@@ -44,6 +56,25 @@ for ((rank = 0; rank < nodes; ++rank)); do
     stop_nodes
   fi
 done
+)sh";
+
+constexpr std::string_view kStop = R"sh(#!/bin/bash
+# Ends a run's training on this node and waits for its end: bash stop.sh NUMBER ATTEMPT RANK.
+set -euo pipefail
+folder=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# Of node.sh, and of the recorder, which leads the training's process group.
+pids=()
+mapfile -t pids < "$folder/runs/$1/attempts/$2/node-$3.pid" 2> /dev/null || true
+if ((${#pids[@]} == 0)); then exit 0; fi
+group=${pids[1]:-}
+signal_group() { [[ -n $group ]] && kill "$1" -- "-$group" 2> /dev/null; }
+if ! kill -TERM "${pids[0]}" 2> /dev/null; then signal_group -TERM || exit 0; fi
+for ((i = 0; i < 120; ++i)); do
+  if ! kill -0 "${pids[0]}" 2> /dev/null && ! signal_group -0; then exit 0; fi
+  sleep 0.5
+done
+echo "run $1: rank $3 does not end; it is killed" >&2
+signal_group -KILL || true
 )sh";
 
 }  // namespace
@@ -58,7 +89,7 @@ SchedulerPart ssh_part(const Plan& plan) {
   for (const std::string& host : plan.options.site.hosts) hosts += host + '\n';
   part.drive = "attempt=ssh-$(date +%Y%m%dT%H%M%S)-$$\n" + lock_text("\"$(hostname) $$\"", kAlive) +
                filled(kStart, {{"@SECRETS@", secrets}}) + finish_text();
-  part.files = {{"hosts.txt", hosts}, run_all_file(plan)};
+  part.files = {{"hosts.txt", hosts}, {"stop.sh", std::string(kStop)}, run_all_file(plan)};
   return part;
 }
 

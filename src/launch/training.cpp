@@ -156,7 +156,7 @@ Result<std::vector<TextFile>> torchtitan_files(const Job& job, const TrainingRun
   std::string text = head_text("torchtitan (0.1 and 0.2).");
   text +=
       "# Its test data lies by relative path.\n"
-      "cd -- \"$FRAMEWORK\"\n"
+      "CDPATH='' cd -- \"$FRAMEWORK\"\n"
       "arguments=(--job.config_file \"$RUN/torchtitan.toml\" --job.dump_folder "
       "\"$ATTEMPT/torchtitan\")\n"
       "if [[ -n $DATA ]]; then arguments+=(--training.dataset c4 --training.dataset_path "

@@ -290,6 +290,25 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   return list;
 }
 
+std::vector<std::string> YamlMap::texts(std::string_view key) {
+  std::vector<std::string> list;
+  if (!has(key)) return list;
+  const YAML::Node* node = find(key);
+  if (!node->IsSequence()) {
+    refuse(key, fmt::format("found {}; allowed: a list of texts, as [one, two]", shown(*node)));
+    return list;
+  }
+  for (const auto& item : *node) {
+    if (!item.IsScalar()) {
+      refuse_at(line_at(item), key,
+                fmt::format("found {} in the list; allowed: texts", shown(item)));
+      return {};
+    }
+    list.push_back(item.Scalar());
+  }
+  return list;
+}
+
 std::string YamlMap::as_json() const {
   nlohmann::json object = nlohmann::json::object();
   int budget = kMostInlineValues;
@@ -301,7 +320,8 @@ std::vector<YamlMap::Item> YamlMap::items() {
   std::vector<Item> list;
   for (const Entry& entry : *entries_)
     if (!entry.value.IsNull())
-      list.push_back({entry.key, value_text(entry.value), entry.line, entry.value.IsMap()});
+      list.push_back({entry.key, value_text(entry.value), entry.line, entry.value.IsMap(),
+                      entry.value.IsScalar()});
   return list;
 }
 

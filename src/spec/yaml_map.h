@@ -47,12 +47,15 @@ class YamlMap {
   /// A list of scalars and mappings; a single scalar or mapping is a list of one.
   struct Element;
   std::vector<Element> elements(std::string_view key);
+  /// A list of scalars and nothing else; empty when absent.
+  std::vector<std::string> texts(std::string_view key);
   std::vector<std::string> keys() const;
   /// The mapping's keys and values in file order; a value that is not a scalar becomes inline JSON.
   struct Item {
     std::string key, value;
     int line;
     bool is_map;
+    bool is_scalar;
   };
   std::vector<Item> items();
   /// All of it as one line of JSON, which reads as the same mapping: what a job file holds inline.

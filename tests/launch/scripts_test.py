@@ -7,10 +7,13 @@ words that survive quotes, and folders that run: through an ssh that stays on th
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 FRAMEWORKS = ("megatron", "nemo", "torchtitan")
@@ -174,6 +177,63 @@ def check_ssh(folders):
     done = run()
     check(done.returncode == 1 and "failed: 001" in done.stderr, done)
     check(not (odd / "runs/001/finished").exists() and not (odd / "runs/001/running").exists(), "state")
+    check_stop(odd, environment)
+    check_dead_recorder(odd, environment)
+
+
+def processes_of(out):
+    """Trainings and recorders of this folder that are alive."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words, state = path.read_bytes(), (path.parent / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and str(out).encode() in words and (b"record" in words or b"train.sh" in words):
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(what, condition):
+    end = time.monotonic() + 30
+    while not condition():
+        check(time.monotonic() < end, what)
+        time.sleep(0.05)
+
+
+def start_run(out, environment):
+    """run-all.sh, in the midst of the first run that is not finished."""
+    before = set(out.glob("runs/*/attempts/*/node-*.log"))
+    process = subprocess.Popen(["bash", out / "run-all.sh"], env=environment, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    wait_until("no node trains", lambda: sum("iteration" in log.read_text() for log in
+                                             set(out.glob("runs/*/attempts/*/node-*.log")) - before) == 1)
+    return process
+
+
+def check_stop(out, environment):
+    """Stopping run-all.sh ends the run on its nodes, and starts no other."""
+    for path in out.glob("runs/*/finished"):
+        path.unlink()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        attempts = len(list(out.glob("runs/*/attempts/*")))
+        (out / "last_end").unlink(missing_ok=True)
+        process = start_run(out, environment)
+        check((out / "runs/001/running").exists(), "no lock")
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[0]
+        check(process.returncode == 130 and not processes_of(out), (number, said, processes_of(out)))
+        check((out / "last_end").exists() and not list(out.glob("runs/*/running")), said)
+        check(len(list(out.glob("runs/*/attempts/*"))) == attempts + 1, said)
+
+
+def check_dead_recorder(out, environment):
+    (out / "runs/002/finished").write_text("x\n")
+    process = start_run(out, environment)
+    for path in out.glob("runs/001/attempts/*/node-0.pid"):
+        os.kill(int(path.read_text().split()[1]), signal.SIGKILL)
+    said = process.communicate(timeout=60)[0]
+    check(process.returncode == 1 and "status 137" in said and not processes_of(out), (said, processes_of(out)))
 
 
 def check_lock(out, run):
@@ -203,16 +263,34 @@ def check_kubectl(folders):
     folder, environment = fake_program(folders, "kubectl", """\
 case $1 in
   get) if [[ -e $folder/$3 ]]; then cat "$folder/$3"; fi ;;
-  delete) rm "$folder/$3" ;;
-  apply) printf 'Complete ' > "$folder/ergometer-$(basename "$(dirname "${@: -1}")")" ;;
+  delete) rm "$folder/ergometer-${4: -3}" ;;
+  apply) printf "$(cat "$folder/identity")|Complete " > "$folder/ergometer-$(basename "$(dirname "${@: -1}")")" ;;
 esac
 """)
-    (folder / "ergometer-001").write_text("Failed ")
-    (folder / "ergometer-002").write_text("Complete ")
+    identity = re.search(r"ergometer_folder: (\w+)", (out / "runs/001/kubernetes.yaml").read_text())[1]
+    (folder / "identity").write_text(identity)
+    (folder / "ergometer-001").write_text(f"{identity}|Failed ")
+    (folder / "ergometer-002").write_text("another|Complete ")
+    done = subprocess.run(["bash", out / "run-all.sh"], env=environment, capture_output=True, text=True)
+    check(done.returncode == 1 and "another folder's" in done.stderr and "failed: 002" in done.stderr, done)
+    (folder / "said").unlink()
+    (folder / "ergometer-001").write_text(f"{identity}|Failed ")
+    (folder / "ergometer-002").write_text(f"{identity}|Complete ")
     done = subprocess.run(["bash", out / "run-all.sh"], env=environment, capture_output=True, text=True)
     said = (folder / "said").read_text()
     check(done.returncode == 0 and done.stdout.count("is finished") == 2, done)
-    check(said.count("apply") == 1 and said.count("delete job ergometer-001") == 1, said)
+    check(said.count("apply") == 1 and said.count(f"delete jobs --selector ergometer_folder={identity},ergometer_run=001") == 1, said)
+
+
+def check_submit(folders):
+    """Where a later sbatch fails, what was submitted before is said."""
+    (folders.scratch / "sizes.yaml").write_text(
+        "title: a\nquestion: b?\nbase: {model: llama3-8b, cluster: hgx-h100, gbs: 16, seq: 2048, tp: 8}\naxes:\n  gpus: [8, 16]\n")
+    _, environment = fake_program(folders, "sbatch", "[[ $* != *2x8* ]] && echo 4711\n")
+    done = subprocess.run([folders.ergometer, "launch", folders.scratch / "sizes.yaml", "--for", "megatron", "--scheduler",
+                           "slurm", "--out", folders.scratch / "sizes", "--submit"], env=environment, capture_output=True,
+                          text=True)
+    check(done.returncode == 3 and "submit-1x8-gpus.sbatch is submitted as job 4711" in " ".join(done.stderr.split()), done)
 
 
 def check_pod(folders):
@@ -223,17 +301,25 @@ def check_pod(folders):
     (out / "settings.sh").write_text((out / "settings.sh").read_text() + "CLOCK_PORT=0\n")
     environment.update(HF_TOKEN="x", PRETEND_STEP_MS="20", ERGOMETER_ATTEMPT="4711")
 
-    def pods():
+    def pods(ranks=(0, 1)):
         return [subprocess.Popen(["bash", out / "node.sh", "001", "2", "127.0.0.1"], stdout=subprocess.PIPE, text=True,
-                                 env={**environment, "JOB_COMPLETION_INDEX": str(i), "NODE_NAME": f"node{i}"})
-                for i in range(2)]
+                                 env={**environment, "JOB_COMPLETION_INDEX": str(i), "NODE_NAME": f"node{i}",
+                                      "GPUS_BEFORE": str(folder / f"before{i}")})
+                for i in ranks]
 
-    for pod in pods():
+    # A node.sh before them was killed while its cap was set.
+    (folder / "before0").write_text("0, 600.00\n")
+    first = pods([0])
+    attempt = out / "runs/001/attempts/k8s-4711"
+    wait_until("the first pod does not end", (attempt / "done-0").exists)
+    check(not (out / "runs/001/finished").exists(), "finished before the second pod has ended")
+    for pod in first + pods([1]):
         pod.communicate()
         check(pod.returncode == 0, [path.read_text() for path in out.glob("runs/001/attempts/*/*.log")])
     check((out / "runs/001/finished").read_text() == "k8s-4711\n", "state")
     said = (folder / "said").read_text()
     check(said.count("--power-limit=500") == 2 and said.count("--id=1 --power-limit=650.00") == 2, said)
+    check(said.count("--id=0 --power-limit=600.00") == 1 and not list(folder.glob("before*")), said)
     for pod in pods():
         check("is finished" in pod.communicate()[0], "a finished run was run again")
 
@@ -247,6 +333,7 @@ def main():
         check_ssh(folders)
         check_pod(folders)
         check_kubectl(folders)
+        check_submit(folders)
 
 
 if __name__ == "__main__":

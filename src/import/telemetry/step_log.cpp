@@ -11,7 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/file.h"
 #include "import/telemetry/readers.h"
+#include "import/telemetry/telemetry.h"
 #include "import/telemetry/value.h"
 
 namespace ergometer::importer {
@@ -155,6 +157,15 @@ void read_step_log(std::string_view text, LogBuilder& log) {
   training.job = stem_of(log.file());
   training.steps = std::move(reader.steps);
   log.log().training.push_back(std::move(training));
+}
+
+base::Result<run::DeviceLog> read_training_log(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{1} << 31;
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kMostBytes));
+  LogBuilder log;
+  log.begin_file(path);
+  read_step_log(text, log);
+  return log.finish();
 }
 
 }  // namespace ergometer::importer

@@ -39,4 +39,8 @@ base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
 base::Result<run::DeviceLog> parse_telemetry(std::string_view text, const std::string& file,
                                              const TelemetryOptions& options);
 
+/// What a training program printed, for who knows that it is that: other lines, whatever they look
+/// like, are passed over. An input error: a file that cannot be read.
+base::Result<run::DeviceLog> read_training_log(const std::string& path);
+
 }  // namespace ergometer::importer
