@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/text.h"
 #include "search/axes.h"
 
 namespace ergometer::search {
@@ -137,8 +138,12 @@ void Space::find_recomputations() {
     if (model.experts.count > 0) sets.push_back({"layernorm", "mla_up_proj", "moe_act"});
   }
   if (const auto fixed = fixed_.find(kModules); fixed != fixed_.end()) {
-    // As the resolved job has them: checked, and without the spaces of a list.
-    sets = {bases_.front().megatron.training.recompute_modules};
+    Modules modules;
+    for (std::string word : base::split(fixed->second, ',')) {
+      std::erase(word, ' ');
+      if (!word.empty()) modules.push_back(std::move(word));
+    }
+    sets = {modules};
   }
   const auto fixed = fixed_.find(kRecompute);
   const auto wants = [&](std::string_view word) {
