@@ -66,6 +66,11 @@ inline constexpr std::array<std::string_view, 10> kOfOneLayout = {
     "recompute_stage_layers",
     "fsdp_shard_size"};
 
+/// Of these, what a search sets itself for every layout, so that it cannot be fixed.
+inline constexpr std::array<std::string_view, 4> kSetByLayout = {
+    "num_layers_per_virtual_pipeline_stage", "microbatch_group_size_per_virtual_pipeline_stage",
+    "recompute_stage_layers", "fsdp_shard_size"};
+
 inline constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "interleaved", "gpipe",
                                                                "zb-h1"};
 

@@ -43,6 +43,12 @@ bool is_of_layout(std::string_view setting) {
 
 Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& options) {
   ERGOMETER_TRY(spec::read_job(settings));  // says what is wrong with what is fixed
+  for (const std::string_view name : kSetByLayout)
+    if (const auto* value = settings.find(name))
+      return base::input_error(
+          fmt::format("search: {}: found \"{}\"; a search sets it by the layout, so it cannot be "
+                      "fixed: simulate such a job by itself",
+                      name, value->text));
   Space space;
   space.asked_ = settings;
   space.choice_ = options;
