@@ -348,6 +348,8 @@ number of GPUs, batch, sequence length, precision, software) that were measured 
 one predicted fastest of those predicted to fit. *Loss*: how much longer it took, measured, than the fastest measured one;
 *blindly*: mean loss of all layouts; *order*: Kendall's tau between measured and predicted times, 1 for the same order.
 Predictions are the fitted ones: cross-validated ones of one series come from several catalogs and cannot be compared.
+nanotron's rows are predicted with what their own run says of its network (whether it was degraded), which nobody
+knows who chooses.
 
 """
 
