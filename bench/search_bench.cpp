@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "search/estimates.h"
 #include "search/estimator.h"
 
 namespace ergometer::bench {
@@ -55,8 +56,7 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
 
 void run(benchmark::State& state, bool times) {
   const search::Space space = gpt3_space();
-  std::vector<search::Layout> layouts;
-  space.for_each_layout([&](const search::Layout& layout) { layouts.push_back(layout); });
+  const std::vector<search::Layout> layouts = search::layouts_of(space);
   search::LegalityCheck legal(space);
   std::vector<search::Options> options;
   for (const search::Layout& layout : layouts) options.push_back(space.options(layout, legal));

@@ -19,16 +19,32 @@ namespace {
 using search::Played;
 using search::SearchResult;
 
-std::string best_table(const SearchResult& result) {
-  bool several = false, power = false;
-  for (const Played& played : result.best) {
-    several |= played.job.gpus != result.best.front().job.gpus;
-    power |= played.run.has_power;
-  }
+Named named_in(const SearchAnswer& answer) {
+  const spec::Job& first = answer.space.bases().front().megatron;
+  Named named;
+  const auto compare = [&](const spec::Job& job) {
+    named.gpus |= job.gpus != first.gpus;
+    named.precision |= job.training.precision != first.training.precision;
+    named.clock |= job.conditions.lock_clock_hz != first.conditions.lock_clock_hz;
+  };
+  for (const search::Space::Base& base : answer.space.bases()) compare(base.megatron);
+  if (answer.own && answer.own->played) compare(answer.own->played->job);
+  return named;
+}
+
+void append(const std::vector<std::string>& cells, Row& row) {
+  row.cells.insert(row.cells.end(), cells.begin(), cells.end());
+}
+
+std::string best_table(const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  const Named named = named_in(answer);
+  const bool power = std::any_of(result.best.begin(), result.best.end(),
+                                 [](const Played& played) { return played.run.has_power; });
   std::vector<Row> rows = {{{"rank", "layout", "recompute", "sharding", "overlap", "step",
                              "90 % interval", "MFU", "memory"}}};
-  if (several) rows[0].cells.push_back("GPUs");
-  if (power) rows[0].cells.insert(rows[0].cells.end(), {"GPU power", "energy"});
+  append(named_titles(named), rows[0]);
+  if (power) append({"GPU power", "energy"}, rows[0]);
   for (size_t i = 0; i < result.best.size(); ++i) {
     const Played& it = result.best[i];
     const run::Performance& p = it.run.performance;
@@ -38,11 +54,11 @@ std::string best_table(const SearchResult& result) {
                          base::format_seconds(p.step_time_s_high)),
              fmt::format("{:.1f} %", 100 * p.mfu),
              base::format_binary_bytes(it.run.memory.peak_bytes)}};
-    if (several) row.cells.push_back(fmt::format("{}", it.job.gpus));
-    if (power && it.run.has_power) {
-      row.cells.push_back(fmt::format("{:.0f} W", it.run.power.mean_w_per_gpu));
-      row.cells.push_back(energy_word(it.run.power.energy_j_per_step));
-    }
+    append(named_cells(named, it.job), row);
+    if (power && it.run.has_power)
+      append({fmt::format("{:.0f} W", it.run.power.mean_w_per_gpu),
+              energy_word(it.run.power.energy_j_per_step)},
+             row);
     rows.push_back(std::move(row));
   }
   return table(rows, 4);
@@ -150,7 +166,8 @@ std::string limit_lines(const SearchAnswer& answer) {
       const std::string change = result.best.empty()
                                      ? std::string()
                                      : ", " + change_word(answer, result.best.front(), better);
-      text += fmt::format("binds: without it {} takes {}{}, at {:.4g} {}\n", whole_word(better.job),
+      text += fmt::format("binds: without it {} takes {}{}, at {:.4g} {}\n",
+                          whole_word(better.job, named_in(answer)),
                           base::format_seconds(better.run.performance.step_time_s), change,
                           search::Limits::of(better.run)[limit.limit], unit);
     } else if (result.best.empty()) {
@@ -172,9 +189,10 @@ std::string what_if_lines(const SearchAnswer& answer) {
     } else if (!it.better) {
       text += "nothing better\n";
     } else {
-      text += fmt::format(
-          "{}, {}: {}\n", base::format_seconds(it.better->run.performance.step_time_s),
-          change_word(answer, answer.result.best.front(), *it.better), whole_word(it.better->job));
+      text +=
+          fmt::format("{}, {}: {}\n", base::format_seconds(it.better->run.performance.step_time_s),
+                      change_word(answer, answer.result.best.front(), *it.better),
+                      whole_word(it.better->job, named_in(answer)));
     }
   }
   return text;
@@ -186,23 +204,28 @@ std::string own_text(const SearchAnswer& answer) {
     return fmt::format("\nThe job file's own layout cannot be played: {}\n", answer.own->refused);
   const Played& own = *answer.own->played;
   return fmt::format("\nThe job file's own layout\n  {}: {}{}\n  {} against the first\n",
-                     whole_word(own.job), base::format_seconds(own.run.performance.step_time_s),
+                     whole_word(own.job, named_in(answer)),
+                     base::format_seconds(own.run.performance.step_time_s),
                      own.run.memory.fits ? "" : ", but does not fit", loss_line(answer, own));
 }
 
 std::string front_table(const SearchAnswer& answer) {
   std::vector<Row> rows = {{{"", "layout", "recompute", "sharding", "overlap", "step", "energy",
-                             "GPU power", "memory", "GPUs"}}};
+                             "GPU power", "memory"}}};
+  Named named = named_in(answer);
+  named.gpus = true;
+  append(named_titles(named), rows[0]);
   constexpr size_t kMost = 20;
   const size_t all = answer.result.front.size();
   for (size_t i = 0; i < std::min(kMost, all); ++i) {
     const search::Found& found = answer.result.front[i];
     const spec::Job job = answer.space.job(found.candidate);
-    rows.push_back(
-        {{fmt::format("{}", i + 1), layout_word(job), recompute_word(job), sharding_word(job),
-          overlap_word(job), base::format_seconds(found.estimate.step_s),
-          energy_word(found.estimate.energy_j), fmt::format("{:.0f} W", found.estimate.gpu_w),
-          base::format_binary_bytes(found.estimate.memory_bytes), fmt::format("{}", found.gpus)}});
+    Row row{{fmt::format("{}", i + 1), layout_word(job), recompute_word(job), sharding_word(job),
+             overlap_word(job), base::format_seconds(found.estimate.step_s),
+             energy_word(found.estimate.energy_j), fmt::format("{:.0f} W", found.estimate.gpu_w),
+             base::format_binary_bytes(found.estimate.memory_bytes)}};
+    append(named_cells(named, job), row);
+    rows.push_back(std::move(row));
   }
   const std::string more =
       all > kMost ? fmt::format("and {} more, all in --json\n", all - kMost) : "";
@@ -238,11 +261,11 @@ std::string search_text(const SearchAnswer& answer) {
   std::string text = count_line(answer);
   if (result.best.empty())
     return text +
-           (!result.complete       ? "Nothing found yet.\n"
+           (!result.complete       ? "Nothing was found before the interruption.\n"
             : result.feasible == 0 ? "Nothing fits.\n"
                                    : "Nothing that fits is within the limits.\n") +
            limit_lines(answer);
-  text += '\n' + best_table(result);
+  text += '\n' + best_table(answer);
   text += fmt::format("\nThe first  {}\n", result.best.front().run.limiter);
   text += own_text(answer);
   if (!result.limits.empty()) text += "\nLimits\n" + limit_lines(answer);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "report/job_json.h"
+
 namespace ergometer::cli {
 
 std::string sharding_word(const spec::Job& job) {
@@ -74,10 +76,32 @@ std::string table(const std::vector<Row>& rows, size_t left) {
   return text;
 }
 
-std::string whole_word(const spec::Job& job) {
+std::vector<std::string> named_titles(const Named& named) {
+  std::vector<std::string> titles;
+  if (named.gpus) titles.push_back("GPUs");
+  if (named.precision) titles.push_back("precision");
+  if (named.clock) titles.push_back("clock");
+  return titles;
+}
+
+std::vector<std::string> named_cells(const Named& named, const spec::Job& job) {
+  constexpr double kMega = 1e6;
+  const double lock_hz = job.conditions.lock_clock_hz;
+  std::vector<std::string> cells;
+  if (named.gpus) cells.push_back(fmt::format("{}", job.gpus));
+  if (named.precision) cells.emplace_back(report::to_word(job.training.precision));
+  if (named.clock)
+    cells.push_back(lock_hz > 0 ? fmt::format("{:.0f} MHz", lock_hz / kMega) : "unlocked");
+  return cells;
+}
+
+std::string whole_word(const spec::Job& job, const Named& named) {
   std::string text = layout_word(job) + ", " + sharding_word(job);
   if (recompute_word(job) != "-") text += ", recompute " + recompute_word(job);
   if (overlap_word(job) != "-") text += ", overlap " + overlap_word(job);
+  if (named.gpus) text += fmt::format(", {} GPUs", job.gpus);
+  for (const std::string& word : named_cells({false, named.precision, named.clock}, job))
+    text += ", " + word;
   return text;
 }
 

@@ -14,8 +14,17 @@ std::string layout_word(const spec::Job& job);
 std::string recompute_word(const spec::Job& job);
 std::string sharding_word(const spec::Job& job);
 std::string overlap_word(const spec::Job& job);
+
+/// What a search may go through beside layouts: which of it takes several values, so that every
+/// candidate says its own.
+struct Named {
+  bool gpus = false, precision = false, clock = false;
+};
+std::vector<std::string> named_titles(const Named& named);
+std::vector<std::string> named_cells(const Named& named, const spec::Job& job);
+
 /// All of these.
-std::string whole_word(const spec::Job& job);
+std::string whole_word(const spec::Job& job, const Named& named);
 std::string energy_word(double joules);
 
 struct Row {

@@ -47,7 +47,10 @@ Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts, siz
 
 std::vector<Layout> layouts_of(const Space& space) {
   std::vector<Layout> layouts;
-  space.for_each_layout([&](const Layout& layout) { layouts.push_back(layout); });
+  space.for_each_layout([&](const Layout& layout) {
+    layouts.push_back(layout);
+    return true;
+  });
   return layouts;
 }
 
@@ -76,7 +79,14 @@ Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts
 
 base::Result<Estimates> estimate(const Space& space, const SearchOptions& options,
                                  const Spreading& spreading, spread::Crew& crew) {
-  const std::vector<Layout> layouts = layouts_of(space);
+  // Whoever leads stops; the others are told then, and their pieces must be the same ones.
+  const bool stops = options.stop != nullptr && crew.leads();
+  std::vector<Layout> layouts;
+  const bool has_all = space.for_each_layout([&](const Layout& layout) {
+    layouts.push_back(layout);
+    return !(stops && options.stop->load());
+  });
+  if (!has_all) layouts.clear();
   Estimates whole;
   Kept kept(options);
   spread::Work work;
@@ -103,7 +113,7 @@ base::Result<Estimates> estimate(const Space& space, const SearchOptions& option
   if (options.stop != nullptr) work.stop = [&] { return options.stop->load(); };
   ERGOMETER_ASSIGN(spread::Progress progress, spread::run(crew, work));
   whole.kept = kept.all();
-  whole.left = progress.left;
+  whole.left = has_all ? progress.left : 1;
   if (progress.journal) whole.journal.emplace(std::move(*progress.journal));
   return whole;
 }
@@ -128,6 +138,7 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
     kept.offer(found);
   }
   if (options.play) play(space, options, kept, result);
+  if (options.stop != nullptr && *options.stop) result.complete = false;
   if (!options.play)
     for (const Found& found : kept.to_play()) result.best.push_back({found, {}, {}});
   result.front = kept.front();

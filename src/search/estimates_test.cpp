@@ -72,6 +72,13 @@ TEST(Estimates, GoOnWhereTheyWereStopped) {
     ASSERT_TRUE(part);
     EXPECT_GT(part->left, 0u);
   }
+  {
+    // Before layouts are listed: what was finished stays.
+    const auto none = estimate(space, options, spreading, *spread::thread_crew());
+    ASSERT_TRUE(none);
+    EXPECT_EQ(none->layouts, 0);
+    EXPECT_GT(none->left, 0u);
+  }
   stop = false;
   size_t before = 0;
   spreading.advance = {};

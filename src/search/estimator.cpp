@@ -5,7 +5,7 @@
 
 #include "plan/memory.h"
 #include "search/link_demand.h"
-#include "workload/graphs.h"
+#include "workload/linear.h"
 
 namespace ergometer::search {
 namespace {
@@ -74,11 +74,14 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   }
   Candidate plain;
   plain.layout = layout;
+  plain.data = option_of(kScattering);
+  scatters_ = workload::scatters_gradients(job_of(plain));
+  plain.data = {};
   const spec::Job& job = job_of(plain);
   micro_batches_ = job.micro_batches();
   capacity_ =
       job.cluster.node.gpu.memory_bytes - job.cluster.node.parameters.value_or("memory_reserve", 0);
-  blocks_ = &parts_.blocks(plain, *ranks_);
+  blocks_ = &parts_.blocks(plain, job, *ranks_);
   division_ = &parts_.division(plain, blocks_->workload);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
   data_.clear();
@@ -122,7 +125,7 @@ void Estimator::find_transfers() {
 const Estimator::SavedStates& Estimator::states_of(Sharding sharding) {
   SavedStates& saved = states_[static_cast<size_t>(sharding)];
   if (saved.ready) return saved;
-  Candidate candidate = passes_.front().candidate;
+  Candidate candidate = pass(0, kBucketed).candidate;
   candidate.data.sharding = sharding;
   const workload::Workload& workload = pass(0, family(sharding)).blocks->workload;
   const spec::Job& job = job_of(candidate);
@@ -161,7 +164,8 @@ double Estimator::memory_bytes(size_t i, const DataOption& data) {
 
 bool Estimator::fits(size_t i, const DataOption& data) {
   const double bytes = memory_bytes(i, data);
-  if (std::abs(bytes - capacity_) <= kRounding * capacity_) return fits_exactly(passes_[i], data);
+  if (std::abs(bytes - capacity_) <= kRounding * capacity_)
+    return fits_exactly(pass(i, kBucketed), data);
   return bytes <= capacity_;
 }
 

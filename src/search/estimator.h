@@ -63,7 +63,7 @@ class Estimator {
     bool ready = false;
     std::vector<double> slow_s, left_s;
   };
-  /// One recomputation under the overlap at hand, with or without FSDP.
+  /// One recomputation under the overlap at hand.
   struct Pass {
     Candidate candidate;
     const BlockCosts* blocks = nullptr;
@@ -80,6 +80,11 @@ class Estimator {
   static constexpr int kFamilies = 4;
   static Family family(Sharding sharding);
   static DataOption option_of(Family family);  ///< any of the family's
+  /// A pass for each recomputation.
+  struct PassSet {
+    bool filled = false;
+    std::vector<Pass> passes;
+  };
   struct FamilyTimes {
     bool ready = false;
     std::array<bool, kLanes> crowded{};      ///< still to be played on its own
@@ -112,6 +117,7 @@ class Estimator {
     return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
   }
   spec::Job& job_of(const Candidate& candidate);
+  void fill(PassSet& set, const DataOption& data);
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
   void fill_activations(Pass& pass);
@@ -148,6 +154,7 @@ class Estimator {
   const Ranks *ranks_ = nullptr, *fsdp_ranks_ = nullptr;
   spec::Job job_, fsdp_job_;
   int32_t jobs_base_ = -1;
+  bool scatters_ = false;               ///< ZeRO 2 and 3 run other kernels than 0 and 1
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
   const BlockCosts* blocks_ = nullptr;  ///< of the layout without overlap or recomputation
   std::vector<SavedData> data_;
@@ -159,9 +166,8 @@ class Estimator {
   double capacity_ = 0;
 
   Overlap overlap_;
-  std::vector<Pass> passes_, fsdp_passes_;
-  size_t pass_count_ = 0;
-  bool fsdp_filled_ = false;
+  std::vector<Recomputation> recomputations_;
+  std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
   double gather_delay_s_ = -1;
   PipelineEnds lane_ends_;
   std::array<SavedStates, kShardings> states_;

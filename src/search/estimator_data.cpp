@@ -12,7 +12,7 @@ namespace ergometer::search {
 /// whole chunks on all stages at the start, so that only the first stage waits.
 double Estimator::gather_delay_s(const SavedData& data) {
   if (gather_delay_s_ >= 0) return gather_delay_s_;
-  const Pass& any = passes_.front();
+  const Pass& any = pass(0, kBucketed);
   const bool aligned = layout_.pp > 1 && layout_.vpp > 1;
   double delay_s = 0;
   for (size_t s = 0; s < (aligned ? 1 : division_->stages.size()); ++s) {

@@ -9,31 +9,30 @@ namespace ergometer::search {
 
 void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations) {
   overlap_ = overlap;
-  pass_count_ = recomputations.size();
-  passes_.resize(std::max(passes_.size(), pass_count_));
-  for (size_t i = 0; i < pass_count_; ++i) {
-    passes_[i].candidate = {layout_, recomputations[i], overlap, {}};
-    fill_pass(passes_[i]);
-  }
-  fsdp_filled_ = false;
+  for (PassSet& set : passes_) set.filled = false;
+  recomputations_.assign(recomputations.begin(), recomputations.end());
   gather_delay_s_ = -1;
   for (SavedStates& states : states_) states.ready = false;
   for (FamilyTimes& times : times_) times.ready = false;
 }
 
-/// FSDP runs other kernels and keeps other tensors, so it has passes of its own.
-Estimator::Pass& Estimator::pass(size_t i, Family of_family) {
-  if (of_family != kFsdpFamily) return passes_[i];
-  if (!fsdp_filled_) {
-    fsdp_filled_ = true;
-    fsdp_passes_.resize(std::max(fsdp_passes_.size(), pass_count_));
-    for (size_t k = 0; k < pass_count_; ++k) {
-      fsdp_passes_[k].candidate = passes_[k].candidate;
-      fsdp_passes_[k].candidate.data = {Sharding::kFsdp, true, true};
-      fill_pass(fsdp_passes_[k]);
-    }
+void Estimator::fill(PassSet& set, const DataOption& data) {
+  set.filled = true;
+  set.passes.resize(std::max(set.passes.size(), recomputations_.size()));
+  for (size_t i = 0; i < recomputations_.size(); ++i) {
+    set.passes[i].candidate = {layout_, recomputations_[i], overlap_, data};
+    fill_pass(set.passes[i]);
   }
-  return fsdp_passes_[i];
+}
+
+/// FSDP runs other kernels and keeps other tensors, so it has passes of its own; so have ZeRO 2 and
+/// 3 where they run other kernels than 0 and 1.
+Estimator::Pass& Estimator::pass(size_t i, Family of_family) {
+  const bool scattered = of_family == kScattering || of_family == kGathering;
+  if (scattered) of_family = scatters_ ? kScattering : kBucketed;
+  PassSet& set = passes_[of_family];
+  if (!set.filled) fill(set, option_of(of_family));
+  return set.passes[i];
 }
 
 Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& chunk) const {
@@ -92,7 +91,8 @@ Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& 
 }
 
 void Estimator::fill_pass(Pass& pass) {
-  pass.blocks = &parts_.blocks(pass.candidate, ranks_of(pass.candidate.data.sharding));
+  pass.blocks = &parts_.blocks(pass.candidate, job_of(pass.candidate),
+                               ranks_of(pass.candidate.data.sharding));
   pass.division = &parts_.division(pass.candidate, pass.blocks->workload);
   pass.reduced = {};
   pass.chunks.clear();

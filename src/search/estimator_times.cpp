@@ -37,7 +37,7 @@ const Estimator::FamilyTimes& Estimator::times(Family family, size_t lane) {
     times.pieces.resize(division_->chunks.size() * kLanes);
     times.gradients = {};
     bool any_quiet = false;
-    for (size_t i = 0; i < pass_count_; ++i) {
+    for (size_t i = 0; i < recomputations_.size(); ++i) {
       set_costs(i, pass(i, family), family, times);
       any_quiet |= !times.crowded[i];
     }

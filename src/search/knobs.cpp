@@ -85,7 +85,8 @@ std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner) {
   space.for_each_layout([&](const Layout& layout) {
     Candidate moved = winner;
     moved.layout = layout;
-    if (layout.base != winner.layout.base || differences(all, winner, moved).size() > 1) return;
+    if (layout.base != winner.layout.base || differences(all, winner, moved).size() > 1)
+      return true;
     const Options options = space.options(layout, legal);
     for (const Overlap& overlap : options.overlaps)
       for (const Recomputation& recomputation : options.recomputations)
@@ -101,6 +102,7 @@ std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner) {
           next.estimate = estimator.estimate(0, data);
           turned.push_back(std::move(next));
         }
+    return true;
   });
   return turned;
 }

@@ -1,6 +1,7 @@
 #include "search/parts.h"
 
 #include "plan/placement_cache.h"
+#include "workload/linear.h"
 
 namespace ergometer::search {
 namespace {
@@ -56,9 +57,9 @@ void Parts::trim() {
   if (divisions_.size() > kMostDivisions) divisions_.clear();
 }
 
-const BlockCosts& Parts::blocks(const Candidate& candidate, const Ranks& ranks) {
+const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
+                                const Ranks& ranks) {
   const Layout& l = candidate.layout;
-  const spec::Job& job = space_.base_of(l).megatron;
   const int64_t domain = job.cluster.domain_gpus;
   const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
   // What blocks see of the job: sizes, kernels, where their groups lie, and whether the collectives
@@ -76,13 +77,13 @@ const BlockCosts& Parts::blocks(const Candidate& candidate, const Ranks& ranks) 
              number(candidate.recomputation.choice),
              number(candidate.overlap.tensor),
              number(candidate.overlap.shared_expert),
-             number(fsdp)};
+             number(fsdp),
+             number(workload::scatters_gradients(job))};
   for (const GroupKind kind : kBlockGroups) add(ranks.placements[static_cast<size_t>(kind)], key);
   std::unique_ptr<BlockCosts>& found = blocks_[key];
   if (!found)
-    found = std::make_unique<BlockCosts>(block_costs(space_.job(candidate), ranks.model,
-                                                     ranks.energy ? &*ranks.energy : nullptr,
-                                                     ranks.placements));
+    found = std::make_unique<BlockCosts>(
+        block_costs(job, ranks.model, ranks.energy ? &*ranks.energy : nullptr, ranks.placements));
   return *found;
 }
 

@@ -34,6 +34,8 @@ class Player {
 std::vector<Played> Player::play_all(std::span<const Found> found, bool with_physics) const {
   std::vector<std::optional<Played>> played(found.size());
   base::parallel_for(found.size(), options_.threads, [&](size_t i) {
+    // Asked to stop, one is enough: the one estimated best.
+    if (i > 0 && options_.stop != nullptr && *options_.stop) return;
     Played next{found[i], space_.job(found[i].candidate), {}};
     if (with_physics) {
       auto run = engine::simulate(next.job, {});

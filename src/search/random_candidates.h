@@ -53,7 +53,10 @@ inline spec::Settings random_settings(Draws& draws) {
 
 inline std::vector<Layout> all_layouts(const Space& space) {
   std::vector<Layout> layouts;
-  space.for_each_layout([&](const Layout& layout) { layouts.push_back(layout); });
+  space.for_each_layout([&](const Layout& layout) {
+    layouts.push_back(layout);
+    return true;
+  });
   return layouts;
 }
 

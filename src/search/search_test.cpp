@@ -51,6 +51,33 @@ TEST(Search, EstimatesAreNearTheEngineAndMemoryIsThePlans) {
   EXPECT_LT(errors[errors.size() * 9 / 10], 0.03);
 }
 
+/// PyTorch FSDP adds no gradients up from ZeRO 2 on: estimates of all stages must know.
+TEST(Search, EstimatesKnowTheKernelsOfEveryZeroStage) {
+  const Space space = test::space_of({{"model", "llama3-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "16"},
+                                      {"gbs", "128"},
+                                      {"seq_length", "1024"},
+                                      {"framework", "fsdp"},
+                                      {"recompute", "none"},
+                                      {"cp", "1"},
+                                      {"tp", "2"},
+                                      {"pp", "1"},
+                                      {"mbs", "1"}});
+  LegalityCheck legal(space);
+  Estimator estimator(space);
+  const Layout layout = all_layouts(space).back();
+  const Options options = space.options(layout, legal);
+  ASSERT_GT(options.data.size(), 5u);
+  for (const DataOption& data : options.data) {
+    const Candidate candidate{layout, options.recomputations[0], options.overlaps[0], data};
+    const auto played = engine::estimate(space.job(candidate));
+    const auto estimate = estimator.estimate(candidate);
+    ASSERT_TRUE(played && estimate);
+    EXPECT_NEAR(estimate->step_s / played->performance.step_time_s, 1, 0.01);
+  }
+}
+
 /// A small space: any of several models on any of several clusters, with so much given that little
 /// is left open.
 std::optional<Space> small_space(Draws& draws) {
@@ -78,7 +105,7 @@ std::optional<Space> small_space(Draws& draws) {
   values.emplace_back("recompute", draws.pick(std::array{"none", "none", "full"}));
   values.emplace_back("schedule", draws.pick(std::array{"1f1b", "interleaved", "zb-h1", "gpipe"}));
   constexpr std::array kAlsoGiven = {std::pair{"zero", "1"}, std::pair{"zero", "2"},
-                                     std::pair{"fsdp", "true"},
+                                     std::pair{"fsdp", "true"}, std::pair{"framework", "fsdp"},
                                      std::pair{"overlap_grad_reduce", "true"}};
   const auto& [also, so] = draws.pick(kAlsoGiven);
   values.emplace_back(also, so);

@@ -15,10 +15,14 @@ namespace {
 using base::Result;
 
 std::vector<int64_t> divisors(int64_t number) {
-  std::vector<int64_t> found;
-  for (int64_t i = 1; i <= number; ++i)
-    if (number % i == 0) found.push_back(i);
-  return found;
+  std::vector<int64_t> small, large;
+  for (int64_t i = 1; i <= number / i; ++i) {
+    if (number % i != 0) continue;
+    small.push_back(i);
+    if (i != number / i) large.push_back(number / i);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
 }
 
 /// The settings without the axes: what all candidates share.
@@ -101,9 +105,7 @@ Result<Space> Space::with_gpus(int64_t gpus) const {
 }
 
 bool Space::has_layouts() const {
-  bool found = false;
-  for_each_layout([&](const Layout&) { found = true; });
-  return found;
+  return !for_each_layout([](const Layout&) { return false; });
 }
 
 std::optional<int64_t> Space::fixed_number(std::string_view name) const {
@@ -169,40 +171,47 @@ void Space::find_recomputations() {
     recomputations_.push_back({spec::Recompute::kFull, true, {}});
 }
 
-void Space::for_each_layout(const Visit& visit) const {
+bool Space::for_each_layout(const Visit& visit) const {
   LegalityCheck legal(*this);
   for (size_t b = 0; b < bases_.size(); ++b) {
     const spec::Job& job = bases_[b].megatron;
-    for (const int64_t tp : divisors(job.gpus))
-      for (const int64_t cp : divisors(job.gpus / tp))
+    for (const int64_t tp : divisors(job.gpus)) {
+      if (!allows(kTp, tp) || job.model.heads % tp != 0) continue;
+      for (const int64_t cp : divisors(job.gpus / tp)) {
+        if (!allows(kCp, cp)) continue;
         for (const int64_t pp : divisors(job.gpus / tp / cp)) {
-          if (!allows(kTp, tp) || !allows(kCp, cp) || !allows(kPp, pp)) continue;
-          if (job.model.heads % tp != 0 || pp > job.model.layer_count()) continue;
+          if (!allows(kPp, pp) || pp > job.model.layer_count()) continue;
           Layout layout;
           layout.base = static_cast<int32_t>(b);
           layout.tp = layout.etp = tp;
           layout.cp = cp;
           layout.pp = pp;
           layout.dp = job.gpus / tp / cp / pp;
-          if (allows(kDp, layout.dp)) visit_experts(layout, legal, visit);
+          if (allows(kDp, layout.dp) && !visit_experts(layout, legal, visit)) return false;
         }
+      }
+    }
   }
+  return true;
 }
 
-void Space::visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+bool Space::visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const {
   const int64_t experts = base_of(layout).megatron.model.experts.count;
   if (experts == 0) return visit_chunks(layout, legal, visit);
   const int64_t stage = layout.tp * layout.cp * layout.dp;
-  for (const int64_t ep : divisors(std::gcd(experts, stage)))
+  for (const int64_t ep : divisors(std::gcd(experts, stage))) {
+    if (!allows(kEp, ep)) continue;
     for (const int64_t etp : divisors(layout.tp)) {
-      if (stage % (ep * etp) != 0 || !allows(kEp, ep) || !allows(kEtp, etp)) continue;
+      if (stage % (ep * etp) != 0 || !allows(kEtp, etp)) continue;
       layout.ep = ep;
       layout.etp = etp;
-      visit_chunks(layout, legal, visit);
+      if (!visit_chunks(layout, legal, visit)) return false;
     }
+  }
+  return true;
 }
 
-void Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+bool Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const {
   const spec::Job& job = base_of(layout).megatron;
   const int64_t most = layout.pp == 1 ? 1 : job.model.layer_count() / layout.pp;
   const auto fixed = fixed_.find(kSchedule);
@@ -215,14 +224,15 @@ void Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit
       // One stage has one order of work.
       if (layout.pp == 1 && layout.schedule != spec::Schedule::kOneFOneB) continue;
       if (fixed != fixed_.end() && fixed->second != kSchedules[i] && layout.pp > 1) continue;
-      visit_batches(layout, legal, visit);
+      if (!visit_batches(layout, legal, visit)) return false;
     }
   }
+  return true;
 }
 
-void Space::visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+bool Space::visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const {
   const spec::Job& job = base_of(layout).megatron;
-  if (job.training.global_batch % layout.dp != 0) return;
+  if (job.training.global_batch % layout.dp != 0) return true;
   for (const int64_t micro_batch : divisors(job.training.global_batch / layout.dp)) {
     if (!allows(kMicroBatch, micro_batch)) continue;
     layout.micro_batch = micro_batch;
@@ -232,9 +242,10 @@ void Space::visit_batches(Layout layout, LegalityCheck& legal, const Visit& visi
       Candidate probe;
       probe.layout = layout;
       probe.data.sharding = Sharding::kZero0;
-      if (!recomputations_.empty() && legal(probe)) visit(layout);
+      if (!recomputations_.empty() && legal(probe) && !visit(layout)) return false;
     }
   }
+  return true;
 }
 
 Options Space::options(const Layout& layout, LegalityCheck& legal) const {

@@ -73,8 +73,10 @@ class Space {
   /// Whether any layout is legal.
   bool has_layouts() const;
 
-  using Visit = std::function<void(const Layout&)>;
-  void for_each_layout(const Visit& visit) const;
+  /// False: visit no more.
+  using Visit = std::function<bool(const Layout&)>;
+  /// Whether all were visited.
+  bool for_each_layout(const Visit& visit) const;
   Options options(const Layout& layout, LegalityCheck& legal) const;
 
   /// What the user would write to run it.
@@ -105,9 +107,9 @@ class Space {
   void add_recomputations(const Layout& layout, LegalityCheck& legal, Options& options) const;
   void add_overlaps(const Layout& layout, LegalityCheck& legal, Options& options) const;
   void add_data(const Layout& layout, LegalityCheck& legal, Options& options) const;
-  void visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const;
-  void visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const;
-  void visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+  bool visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+  bool visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+  bool visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const;
 
   spec::Settings asked_;
   SpaceOptions choice_;

@@ -32,6 +32,21 @@ Candidate anything(Draws& draws, const Space& space) {
   return c;
 }
 
+TEST(Space, VisitsNoMoreThanAreAskedFor) {
+  const Space space = test::space_of({{"model", "deepseek-16b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "16"},
+                                      {"seq_length", "1024"}});
+  for (size_t most = 1; most <= 3; ++most) {
+    size_t visits = 0;
+    EXPECT_FALSE(space.for_each_layout([&](const Layout&) { return ++visits < most; }));
+    EXPECT_EQ(visits, most);
+  }
+  EXPECT_TRUE(space.for_each_layout([](const Layout&) { return true; }));
+  EXPECT_TRUE(space.has_layouts());
+}
+
 TEST(Space, LegalIsWhatResolveAccepts) {
   Draws draws(7);
   for (const char* model : {"llama3-70b", "mixtral-8x7b", "gpt3-13b"}) {

@@ -82,12 +82,6 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
   add_gemm(writer, linear, std::move(op));
 }
 
-/// PyTorch FSDP scatters what the GEMM wrote: there is no whole gradient to add it to.
-bool scatters_gradients(const spec::Job& job) {
-  return job.training.framework == spec::Framework::kTorchFsdp &&
-         (job.parallelism.fsdp || job.parallelism.zero_stage >= 2);
-}
-
 void add_wgrad(BlockWriter& writer, const Linear& linear) {
   const Shapes& shapes = writer.shapes();
   const bool fused = writer.job().training.grad_accumulation_fusion;
@@ -182,6 +176,11 @@ CollectiveKind reduction(const Shapes& shapes) {
 }
 
 }  // namespace
+
+bool scatters_gradients(const spec::Job& job) {
+  return job.training.framework == spec::Framework::kTorchFsdp &&
+         (job.parallelism.fsdp || job.parallelism.zero_stage >= 2);
+}
 
 Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in,
                    int64_t out) {

@@ -28,6 +28,9 @@ struct Linear {
   int64_t lora_rank = 0;
 };
 
+/// PyTorch FSDP scatters what the GEMM wrote: there is no whole gradient to add it to.
+bool scatters_gradients(const spec::Job& job);
+
 /// Plain dense linear over all tokens of the rank.
 Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in,
                    int64_t out);
