@@ -49,7 +49,7 @@ TEST(Scripts, OneBatchForEverySize) {
   EXPECT_EQ(batches[0].file, "submit-1x4-gpus.sbatch");
   EXPECT_EQ(batches[2].file, "submit-2x8-gpus.sbatch");
   EXPECT_EQ(batches[2].runs, (std::vector<int64_t>{1, 3}));
-  const std::string& script = text_of(scripts_of(plan), "submit-2x8-gpus.sbatch");
+  const std::string script = text_of(scripts_of(plan), "submit-2x8-gpus.sbatch");
   EXPECT_NE(script.find("#SBATCH --array=1,3%1\n"), std::string::npos);
   EXPECT_NE(script.find("#SBATCH --nodes=2\n"), std::string::npos);
 }

@@ -188,8 +188,8 @@ TEST_F(RecorderTest, SaysWhenEverySourceCameToItsEnd) {
   source->finish_after(3);
   sources_.push_back(std::move(source));
   Recorder recorder = make({.hz = 1000, .host = {}, .gpus = {}});
-  recorder.start();
   EXPECT_FALSE(recorder.finished());
+  recorder.start();
   for (int i = 0; i < 1000 && !recorder.finished(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(recorder.finished());
