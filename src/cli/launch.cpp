@@ -91,9 +91,11 @@ std::string how_to_start(const launch::Plan& plan, const std::string& folder) {
   const std::string at = launch::shell_quoted(folder);
   if (plan.options.site.scheduler != launch::Scheduler::kSlurm)
     return fmt::format("Start them: bash {}/run-all.sh\n", at);
+  const std::vector<launch::Batch> batches = launch::batches_of(plan);
   std::string text;
-  for (const launch::Batch& batch : launch::batches_of(plan))
+  for (const launch::Batch& batch : batches)
     text += fmt::format("Start them: (cd {} && sbatch {})\n", at, batch.file);
+  if (batches.size() > 1) text += "each when the one before has ended; --submit chains them so\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "analysis/merge_runs.h"
@@ -75,10 +76,15 @@ base::Result<int> run_merge(const Arguments& arguments, const Console& console) 
   const auto& files = arguments.words;
   const auto searches = std::count_if(files.begin(), files.end(), search::is_search_file);
   if (searches == std::ssize(files)) return merge_searches(files, arguments, console);
-  if (searches > 0)
+  if (searches > 0) {
+    const std::string& other =
+        *std::find_if_not(files.begin(), files.end(), search::is_search_file);
+    if (std::error_code ignored; !std::filesystem::exists(other, ignored))
+      return base::input_error(fmt::format("{}: there is no such file", other));
     return base::input_error(
-        fmt::format("{}: is a search's file, and others are not; merge one kind at a time",
-                    *std::find_if(files.begin(), files.end(), search::is_search_file)));
+        fmt::format("{}: is a search's file, and {} is not; merge one kind at a time",
+                    *std::find_if(files.begin(), files.end(), search::is_search_file), other));
+  }
   const std::string out = arguments.value("out");
   if (out.empty())
     return base::input_error(

@@ -46,22 +46,29 @@ Result<double> positive(const Arguments& arguments, const char* name, const char
   return *number;
 }
 
+/// In their order, each once: what is named twice is tried once.
+template <class T>
+void add_once(const T& value, std::vector<T>& values) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
 Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Settings& settings) {
   search::SpaceOptions options;
   for (const std::string& word : base::split(arguments.value("gpus"), ',')) {
     const auto number = base::parse_integer(word);
     if (!number || *number < 1)
       return input_error(fmt::format("--gpus: '{}' is not a number of GPUs", word));
-    options.gpus.push_back(*number);
+    add_once(*number, options.gpus);
   }
   if (!options.gpus.empty())
     settings.set("gpus", std::to_string(options.gpus.front()), {"--gpus", ""});
-  options.precisions = base::split(arguments.value("precisions"), ',');
+  for (const std::string& word : base::split(arguments.value("precisions"), ','))
+    add_once(word, options.precisions);
   for (const std::string& word : base::split(arguments.value("lock-clocks"), ',')) {
     const auto number = base::parse_number(word);
     if (!number || *number <= 0)
       return input_error(fmt::format("--lock-clocks: '{}' is not a clock in MHz", word));
-    options.lock_clocks_mhz.push_back(*number);
+    add_once(*number, options.lock_clocks_mhz);
   }
   return options;
 }

@@ -261,9 +261,10 @@ std::string search_text(const SearchAnswer& answer) {
   std::string text = count_line(answer);
   if (result.best.empty())
     return text +
-           (!result.complete       ? "Nothing was found before the interruption.\n"
-            : result.feasible == 0 ? "Nothing fits.\n"
-                                   : "Nothing that fits is within the limits.\n") +
+           (!result.complete         ? "Nothing was found before the interruption.\n"
+            : result.candidates == 0 ? "No candidate is legal: what is fixed rules out all.\n"
+            : result.feasible == 0   ? "Nothing fits.\n"
+                                     : "Nothing that fits is within the limits.\n") +
            limit_lines(answer);
   text += '\n' + best_table(answer);
   text += fmt::format("\nThe first  {}\n", result.best.front().run.limiter);

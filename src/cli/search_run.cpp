@@ -75,9 +75,10 @@ Result<std::optional<search::SearchFile>> finished_file(const SearchPlan& plan,
   return file;
 }
 
-Result<Estimates> read_estimates(const search::Space& space, const search::SearchFile& file,
-                                 const std::string& path) {
-  auto estimates = search::parse_estimates(space, search::layouts_of(space), file.estimates);
+Result<Estimates> read_estimates(const search::Space& space,
+                                 const std::vector<search::Layout>& layouts,
+                                 const search::SearchFile& file, const std::string& path) {
+  auto estimates = search::parse_estimates(space, layouts, file.estimates);
   if (estimates) return *std::move(estimates);
   return input_error(fmt::format(
       "{}: is damaged: its estimates cannot be read; make it again with `ergometer search --out`",
@@ -182,9 +183,9 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   }
   const StopAtSignal stop;
   plan.options.stop = &StopAtSignal::asked();
-  ERGOMETER_ASSIGN(Estimates estimates, finished
-                                            ? read_estimates(space, *finished, where.out)
-                                            : make_estimates(plan, space, where, crew, console));
+  ERGOMETER_ASSIGN(Estimates estimates,
+                   finished ? read_estimates(space, search::layouts_of(space), *finished, where.out)
+                            : make_estimates(plan, space, where, crew, console));
   if (!crew.leads()) return 0;
   if (!finished) ERGOMETER_TRY(write_estimates(plan, where, estimates, console));
   const bool as_json = arguments.has("json");
@@ -236,9 +237,10 @@ Result<int> merge_searches(const std::vector<std::string>& paths, const Argument
   ERGOMETER_ASSIGN(SearchPlan plan, plan_of(first, paths[order.front()]));
   ERGOMETER_ASSIGN(plan.options.threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
+  const std::vector<search::Layout> layouts = search::layouts_of(space);
   std::vector<Estimates> parts;
   for (const size_t i : order) {
-    ERGOMETER_ASSIGN(Estimates part, read_estimates(space, files[i], paths[i]));
+    ERGOMETER_ASSIGN(Estimates part, read_estimates(space, layouts, files[i], paths[i]));
     parts.push_back(std::move(part));
   }
   Estimates whole = search::join(plan.options, parts);

@@ -65,21 +65,11 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
   return terms;
 }
 
-double CostModel::launch_s() const { return parameters_->launch_s; }
-double CostModel::captured_launch_s() const { return parameters_->captured_launch_s; }
-double CostModel::expert_cast_s() const { return parameters_->expert_cast_s; }
-double CostModel::collective_launch_s() const { return parameters_->collective_launch_s; }
-double CostModel::tensor_collective_s() const { return parameters_->tensor_collective_s; }
-double CostModel::backward_launch() const { return parameters_->backward_launch; }
+const HostCosts& CostModel::host() const { return parameters_->host; }
 
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job) {
   CostTable table;
-  table.launch_s = model.launch_s();
-  table.captured_launch_s = model.captured_launch_s();
-  table.expert_cast_s = model.expert_cast_s();
-  table.collective_launch_s = model.collective_launch_s();
-  table.tensor_collective_s = model.tensor_collective_s();
-  table.backward_launch = model.backward_launch();
+  static_cast<HostCosts&>(table) = model.host();
   table.reference_clock_hz = job.cluster.node.gpu.sustained_clock_hz;
   table.prices.resize(plan.roles.size());
   for (size_t role = 0; role < plan.roles.size(); ++role) {

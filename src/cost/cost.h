@@ -44,6 +44,30 @@ struct Terms {
   double software_factor = 1;     ///< time relative to the catalog's kernels, by the software
 };
 
+/// What launching costs the host, seconds.
+struct HostCosts {
+  double launch_s = 0;             ///< of a kernel; of a captured one where graphs hold everything
+  double captured_launch_s = 0;    ///< of a kernel that a partial graph holds
+  double collective_launch_s = 0;  ///< a call of the communication library
+  double tensor_collective_s = 0;  ///< further, of a tensor-parallel one, by the ranks of its group
+  double backward_launch = 1;      ///< backward's share of launch_s: autograd runs it from C++
+  double expert_cast_s = 0;        ///< to quantize one expert's tensor, beside its launches
+
+  /// Host time to launch an operator's kernels.
+  double host_s(const workload::Operator& op) const {
+    const bool collective = op.kind == workload::OperatorKind::kCollective;
+    const bool backward =
+        op.pass == workload::Pass::kBackward || op.pass == workload::Pass::kWeight;
+    const double one_s = op.captured  ? captured_launch_s
+                         : collective ? collective_launch_s
+                         : backward   ? launch_s * backward_launch
+                                      : launch_s;
+    const bool tensor = collective && op.group == workload::GroupKind::kTensor;
+    const double more_s = (tensor ? tensor_collective_s : 0) + expert_cast_s * op.expert_casts;
+    return one_s * op.kernels + (op.captured ? 0 : more_s);
+  }
+};
+
 /// Prices operators on one kind of GPU, node and fabric. Parameters are read from the catalog
 /// entries once, when it is made; a missing one is an input error that names the file's entry and
 /// the parameter.
@@ -57,18 +81,7 @@ class CostModel {
   Price price(const workload::Operator& op, const plan::GroupPlacement& where) const;
   Terms terms(const workload::Operator& op, const plan::GroupPlacement& where) const;
 
-  /// Host time to launch one kernel (a captured graph's node when the job uses CUDA graphs).
-  double launch_s() const;
-  /// The same of operators that partial graphs hold.
-  double captured_launch_s() const;
-  /// Host time to quantize one expert's tensor, beside its launches.
-  double expert_cast_s() const;
-  /// Host time to start one collective: a call of the communication library.
-  double collective_launch_s() const;
-  /// What a tensor-parallel collective costs the host on top, by the ranks of its group.
-  double tensor_collective_s() const;
-  /// A backward kernel's launch relative to a forward one's: autograd runs it from C++.
-  double backward_launch() const;
+  const HostCosts& host() const;
   /// What running side by side does to durations, each a factor >= 1: `compute` while `collective`
   /// runs, and the collective while the compute operator runs.
   double compute_slowdown(const workload::Operator& compute,
@@ -90,27 +103,8 @@ Traffic routed_traffic(double bytes, double ranks, double domains,
 Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where);
 
 /// Prices of a plan's operators per role: the table both engines read. [role][operator].
-struct CostTable {
+struct CostTable : HostCosts {
   std::vector<std::vector<Price>> prices;
-  double launch_s = 0;
-  double captured_launch_s = 0;
-  double collective_launch_s = 0;
-  double tensor_collective_s = 0;  ///< further, of a tensor-parallel collective
-  double backward_launch = 1;      ///< backward's share of launch_s
-  double expert_cast_s = 0;
-  /// Host time to launch an operator's kernels.
-  double host_s(const workload::Operator& op) const {
-    const bool collective = op.kind == workload::OperatorKind::kCollective;
-    const bool backward =
-        op.pass == workload::Pass::kBackward || op.pass == workload::Pass::kWeight;
-    const double one_s = op.captured  ? captured_launch_s
-                         : collective ? collective_launch_s
-                         : backward   ? launch_s * backward_launch
-                                      : launch_s;
-    const bool tensor = collective && op.group == workload::GroupKind::kTensor;
-    const double more_s = (tensor ? tensor_collective_s : 0) + expert_cast_s * op.expert_casts;
-    return one_s * op.kernels + (op.captured ? 0 : more_s);
-  }
   double reference_clock_hz = 0;
 };
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);

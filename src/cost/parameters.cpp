@@ -104,6 +104,23 @@ SoftwareParameters read_software(Reader& r, const spec::Job& job) {
           1 + r.need("scale.jitter") * doublings};
 }
 
+/// A graph of the whole step is launched once, and nothing of it calls a library or runs Python.
+HostCosts read_host(Reader& r, const spec::Job& job) {
+  HostCosts host;
+  host.captured_launch_s = r.need("host.graph_launch");
+  if (workload::captures_everything(job.training)) {
+    host.launch_s = host.collective_launch_s = host.captured_launch_s;
+    return host;
+  }
+  host.launch_s = r.need("host.launch");
+  host.collective_launch_s = r.need("host.collective");
+  host.backward_launch = r.or_else("host.backward", 1);
+  host.expert_cast_s = r.or_else("host.expert_cast", 0);
+  host.tensor_collective_s =
+      r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
+  return host;
+}
+
 /// Peaks at the reference clock. Without a matrix mode for FP32 the vector units do such products.
 Device read_device(const spec::Gpu& gpu, Reader& r) {
   Device device;
@@ -253,18 +270,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   if (!job.software.name.empty()) {  // without: kernels alone, as a microbenchmark runs them
     Reader software(job.software.parameters, "software profile " + job.software.name);
     p.software = read_software(software, job);
-    p.launch_s = software.need(workload::captures_everything(job.training) ? "host.graph_launch"
-                                                                           : "host.launch");
-    p.captured_launch_s = software.need("host.graph_launch");
-    p.backward_launch =
-        workload::captures_everything(job.training) ? 1 : software.or_else("host.backward", 1);
-    if (!workload::captures_everything(job.training))
-      p.expert_cast_s = software.or_else("host.expert_cast", 0);
-    if (!workload::captures_everything(job.training))
-      p.tensor_collective_s =
-          software.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
-    p.collective_launch_s =
-        workload::captures_everything(job.training) ? p.launch_s : software.need("host.collective");
+    p.host = read_host(software, job);
     ERGOMETER_TRY(software.finish());
   }
   ERGOMETER_TRY(check_precision(gpu, job.training));

@@ -92,8 +92,7 @@ struct CostModel::Parameters {
   SoftwareParameters software;
   DomainParameters domain;
   FabricParameters fabric;
-  double launch_s = 0, captured_launch_s = 0, collective_launch_s = 0, expert_cast_s = 0,
-         backward_launch = 1, tensor_collective_s = 0;
+  HostCosts host;
   /// Share of the in-domain collective's HBM traffic that one paced by the network causes.
   double network_memory_fraction = 1;
   spec::Parallelism parallelism;  ///< tells which groups leave the domain

@@ -21,11 +21,6 @@ using workload::Stream;
 
 constexpr std::string_view kCountsToHost = "moe_counts_to_host";
 
-const plan::GroupPlacement& where(const Placements& placements, const Operator& op) {
-  static const plan::GroupPlacement kAlone;
-  return op.kind == OperatorKind::kCollective ? placements[static_cast<size_t>(op.group)] : kAlone;
-}
-
 /// One layer of every kind, on one stage, one micro batch, nothing of data parallelism: the
 /// smallest job whose program has the blocks' side streams.
 spec::Job smallest(const spec::Job& job) {
@@ -122,12 +117,6 @@ class PassCosts {
         energy_(energy),
         placements_(placements),
         workload_(workload) {
-    table_.launch_s = model.launch_s();
-    table_.captured_launch_s = model.captured_launch_s();
-    table_.expert_cast_s = model.expert_cast_s();
-    table_.collective_launch_s = model.collective_launch_s();
-    table_.tensor_collective_s = model.tensor_collective_s();
-    table_.backward_launch = model.backward_launch();
     const spec::Parallelism& p = job.parallelism;
     data_leaves_ = p.tp * p.cp * p.dp > job.cluster.domain_gpus;
     collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
@@ -218,7 +207,7 @@ class PassCosts {
       stream.raise(host);
       stream.from_t += seconds;
       stream.from_h += seconds;
-      const double host_s = table_.host_s(op);
+      const double host_s = model_.host().host_s(op);
       host.from_t += host_s;
       host.from_h += host_s;
       if (op.name == kCountsToHost) host.raise(streams[0]);
@@ -257,13 +246,17 @@ class PassCosts {
   const cost::EnergyModel* energy_;
   const Placements& placements_;
   const workload::Workload& workload_;
-  cost::CostTable table_;
   double collective_slowdown_ = 1;
   bool data_leaves_ = false;  ///< data parallelism's collectives leave the domain
   std::vector<Priced> prices_;
 };
 
 }  // namespace
+
+const plan::GroupPlacement& where(const Placements& placements, const Operator& op) {
+  static const plan::GroupPlacement kAlone;
+  return op.kind == OperatorKind::kCollective ? placements[static_cast<size_t>(op.group)] : kAlone;
+}
 
 BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
                        const cost::EnergyModel* energy, const Placements& placements) {

@@ -40,6 +40,7 @@ struct BlockCosts {
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.
 using Placements = std::vector<plan::GroupPlacement>;
+const plan::GroupPlacement& where(const Placements& placements, const workload::Operator& op);
 
 /// `job`: any candidate; only what blocks see of it matters. `energy`: may be null.
 BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,

@@ -53,11 +53,6 @@ class Reader {
     LinkDemand demand;  ///< of the latter, times seconds
     physics::Energy energy;
   };
-  const plan::GroupPlacement& where(const workload::Operator& op) const {
-    static const plan::GroupPlacement kAlone;
-    return op.kind == OperatorKind::kCollective ? placements_[static_cast<size_t>(op.group)]
-                                                : kAlone;
-  }
   /// What was written since `begin`.
   Sum sum_since(size_t begin) const {
     Sum sum;
@@ -66,12 +61,12 @@ class Reader {
       if (it.op < 0 || it.kind == InstructionKind::kWait || it.kind == InstructionKind::kJoin)
         continue;
       const workload::Operator& op = operators_.at(it.op);
-      const double seconds = model_.price(op, where(op)).seconds();
+      const double seconds = model_.price(op, where(placements_, op)).seconds();
       (it.stream == Stream::kCompute ? sum.compute_s : sum.data_s) += seconds;
-      const LinkDemand demand = link_demand(job_.cluster.node, op, where(op), seconds);
+      const LinkDemand demand = link_demand(job_.cluster.node, op, where(placements_, op), seconds);
       for (size_t link = 0; link < demand.share.size(); ++link)
         sum.demand.share[link] += seconds * demand.share[link];
-      if (energy_ != nullptr) sum.energy += energy_->energy(op, where(op));
+      if (energy_ != nullptr) sum.energy += energy_->energy(op, where(placements_, op));
     }
     return sum;
   }
@@ -135,8 +130,8 @@ class Reader {
     const double bytes =
         gradient ? plan::gradient_bytes(job_.training) : plan::parameter_bytes(job_.training);
     const workload::Operator op = plan::data_collective("bucket", kind, group, elements, bytes);
-    if (energy_ != nullptr) costs_.step_energy += energy_->energy(op, where(op));
-    return model_.price(op, where(op)).seconds();
+    if (energy_ != nullptr) costs_.step_energy += energy_->energy(op, where(placements_, op));
+    return model_.price(op, where(placements_, op)).seconds();
   }
 
   /// Plays the end of the step on one rank, from where its last backward ends.
@@ -146,19 +141,13 @@ class Reader {
     costs_.begin_s = begin.compute_s;
     const size_t first = writer_.position();
     plan::write_step_end(job_, workload_, stage_, stage_index_, operators_, writer_, data_, units_);
-    cost::CostTable table;
-    table.launch_s = model_.launch_s();
-    table.captured_launch_s = model_.captured_launch_s();
-    table.collective_launch_s = model_.collective_launch_s();
-    table.tensor_collective_s = model_.tensor_collective_s();
-    table.backward_launch = model_.backward_launch();
     double t = 0, h = 0, met = 0;
     for (size_t i = first; i < role_.program.size(); ++i) {
       const Instruction& it = role_.program[i];
       if (it.kind == InstructionKind::kHostSync) h = std::max(h, t);
       if (it.op < 0 || it.kind == InstructionKind::kJoin) continue;
       const workload::Operator& op = operators_.at(it.op);
-      const double seconds = model_.price(op, where(op)).seconds();
+      const double seconds = model_.price(op, where(placements_, op)).seconds();
       t = std::max(t, h);
       if (op.group == GroupKind::kWorld && op.kind == OperatorKind::kCollective) {
         costs_.before_norm_s = t;
@@ -166,7 +155,7 @@ class Reader {
         met = t + seconds;
       }
       t += seconds;
-      h += table.host_s(op);
+      h += model_.host().host_s(op);
     }
     costs_.after_norm_s = t - met;
     costs_.step_energy += begin.energy;

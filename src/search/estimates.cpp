@@ -1,5 +1,7 @@
 #include "search/estimates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -129,12 +131,14 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   result.estimated = whole.estimated;
   result.estimate_s = whole.estimate_s;
   result.complete = whole.left == 0;
-  result.unpriced = whole.unpriced;
   Kept kept(options);
   LegalityCheck legal(space);
   for (const Found& found : whole.kept) {
     if (!legal(found.candidate))
-      return base::input_error("search: the estimates that were kept are damaged; make them again");
+      return base::input_error(fmt::format(
+          "search: candidate {} of the estimates that were kept in the --out file or "
+          "beside it in FILE.unfinished is no legal one: the file is damaged; remove it",
+          found.number));
     kept.offer(found);
   }
   if (options.play) play(space, options, kept, result);

@@ -74,12 +74,11 @@ Found read(const Space& space, const std::vector<Layout>& layouts, Numbers& numb
   auto& [layout, recomputation, overlap, data] = found.candidate;
   const auto choices = static_cast<int64_t>(space.recomputations().size());
   constexpr int64_t kDeepest = 1 << 20;
-  constexpr int64_t kShardings = static_cast<int64_t>(Sharding::kFsdp) + 1;
   recomputation.choice = static_cast<int32_t>(numbers.below(choices));
   recomputation.depth = static_cast<int32_t>(numbers.below(kDeepest));
   for (bool* one : {&overlap.tensor, &overlap.pipeline, &overlap.expert, &overlap.shared_expert})
     *one = numbers.boolean();
-  data.sharding = static_cast<Sharding>(numbers.below(kShardings));
+  data.sharding = static_cast<Sharding>(numbers.below(static_cast<int64_t>(kShardings)));
   data.overlap_gradients = numbers.boolean();
   data.overlap_parameters = numbers.boolean();
   auto& [step_s, energy_j, gpu_w, max_gpu_c, memory_bytes] = found.estimate;

@@ -115,7 +115,7 @@ void Estimator::find_transfers() {
     if (demand.share[1] > 0) transfer_link_ = 1;
     transfers_.push_back({.send_s = alone_s + gather_s,
                           .shared_s = alone_s * stretch_beside(demand, demand) + gather_s,
-                          .host_s = ranks_->model.collective_launch_s()});
+                          .host_s = ranks_->model.host().collective_launch_s});
   }
   const double sent =
       2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) / static_cast<double>(layout_.pp);

@@ -101,7 +101,7 @@ class Estimator {
     std::vector<double> more_forward_s, more_backward_s;  ///< of one stage; else empty
   };
   struct SavedData {
-    std::optional<DataOption> option;
+    DataOption option;
     std::vector<DataCosts> by_kind;  ///< by stage kind
     physics::Energy energy;          ///< of a step, mean over stages, without units
     physics::Energy unit_energy;     ///< of a micro batch
@@ -148,7 +148,7 @@ class Estimator {
   Holdings holdings_;
   PipelineTimes pipelines_;
   std::vector<std::optional<PowerEstimate>> power_;  ///< by base
-  double collective_slowdown_ = 1, transfer_slowdown_ = 1;
+  double collective_slowdown_ = 1;
 
   Layout layout_;
   const Ranks *ranks_ = nullptr, *fsdp_ranks_ = nullptr;

@@ -40,7 +40,7 @@ double Estimator::gather_delay_s(const SavedData& data) {
 }
 
 const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& data) {
-  Reduced& found = of_pass.reduced[data.option->sharding == Sharding::kZero0 ? 0 : 1];
+  Reduced& found = of_pass.reduced[data.option.sharding == Sharding::kZero0 ? 0 : 1];
   if (found.ready) return found;
   found.ready = true;
   for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {

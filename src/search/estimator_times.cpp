@@ -254,11 +254,8 @@ void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind,
     piece = {.share = 0};
   });
   for (Piece& each : pieces) each.share /= std::max(all_s, 1e-12);
-  for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward, Slot::kWeightGrad})
-    costs[static_cast<size_t>(slot)].pieces[lane] = pieces;
-  if (apart)
-    for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
-      costs[static_cast<size_t>(slot)].pieces[lane] = {};
+  costs[static_cast<size_t>(apart ? Slot::kWeightGrad : Slot::kBackward)].pieces[lane] = pieces;
+  if (!apart) costs[static_cast<size_t>(Slot::kPairedBackward)].pieces[lane] = pieces;
 }
 
 /// Two slots that run beside each other take as long as their kernels or their transfers between

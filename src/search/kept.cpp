@@ -61,27 +61,25 @@ bool Kept::hopeless(const Found& least) const {
   return front_.empty() || too_slow(limits_) || front_.beats(least);
 }
 
-std::vector<Found> Kept::all() const {
-  std::vector<Found> all = front_.found();
+/// Of the pools and of `more`, each once, in the order of their numbers.
+std::vector<Found> Kept::with_pools(std::vector<Found> more) const {
   for (const Pool& pool : pools_)
-    all.insert(all.end(), pool.best.found().begin(), pool.best.found().end());
-  std::sort(all.begin(), all.end(),
+    more.insert(more.end(), pool.best.found().begin(), pool.best.found().end());
+  std::sort(more.begin(), more.end(),
             [](const Found& a, const Found& b) { return a.number < b.number; });
   const auto same = [](const Found& a, const Found& b) { return a.number == b.number; };
-  all.erase(std::unique(all.begin(), all.end(), same), all.end());
-  return all;
+  more.erase(std::unique(more.begin(), more.end(), same), more.end());
+  return more;
 }
 
+std::vector<Found> Kept::all() const { return with_pools(front_.found()); }
+
 std::vector<Found> Kept::to_play() const {
-  std::vector<Found> all;
-  for (const Pool& pool : pools_)
-    all.insert(all.end(), pool.best.found().begin(), pool.best.found().end());
-  const auto same = [](const Found& a, const Found& b) { return a.number == b.number; };
+  std::vector<Found> all = with_pools({});
   std::sort(all.begin(), all.end(), [&](const Found& a, const Found& b) {
     const double x = value_of(objective_, a), y = value_of(objective_, b);
     return x != y ? x < y : a.number < b.number;
   });
-  all.erase(std::unique(all.begin(), all.end(), same), all.end());
   return all;
 }
 

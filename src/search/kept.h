@@ -33,6 +33,7 @@ class Kept {
   const std::vector<Found>& front() const { return front_.found(); }
 
  private:
+  std::vector<Found> with_pools(std::vector<Found> more) const;
   struct Pool {
     Best best;
     Limits limits;

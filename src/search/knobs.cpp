@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "search/axes.h"
 #include "search/search.h"
 
 namespace ergometer::search {
@@ -31,8 +32,7 @@ std::vector<Knob> knobs(const Space& space) {
       {"mbs", number(&Layout::micro_batch)},
       {"schedule",
        [](const Candidate& c) {
-         constexpr std::array kWords = {"1f1b", "interleaved", "gpipe", "zb-h1"};
-         return std::string(kWords[static_cast<size_t>(c.layout.schedule)]);
+         return std::string(kSchedules[static_cast<size_t>(c.layout.schedule)]);
        }},
       {"zero",
        [](const Candidate& c) {

@@ -68,7 +68,6 @@ struct SearchResult {
   std::vector<Played> best;  ///< by the engine's numbers, best first
   std::vector<Found> front;  ///< by the estimates
   std::vector<LimitAnswer> limits;
-  std::string unpriced;  ///< why some layouts could not be priced; empty: none
 };
 
 /// An error: the answer needs watts that the catalog does not know.

@@ -18,8 +18,11 @@ struct PipelineDemands {
 /// the transfers on both lanes and the gradients that are scattered proceed together, each at the
 /// rate that its part of the GPU and max-min fair shares of the links allow:
 ///
-///   a slot beside n transfers:  1 / (1 + n (slow_transfer - 1) + (slow_data - 1 while gradients
-///   are sent)) a transfer beside a slot:   fair share / slows_transfer, gradients likewise
+///   a slot beside n transfers: 1 / (1 + n (slow_transfer - 1) + g (slow_data - 1)),
+///
+/// g being 1 while gradients are sent, else 0;
+///
+///   a transfer beside a slot: fair share / slows_transfer, gradients: fair share / slows_data.
 ///
 /// A row of events in time order, exact for costs that are even over a slot; some twenty times
 /// slower than `play`, whose slots go in program order. `ends`: by stage.

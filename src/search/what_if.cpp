@@ -81,7 +81,9 @@ std::vector<WhatIf> what_if(const Space& space, const SearchOptions& options,
       for (spec::Nic& nic : cluster.node.nics) nic.bytes_per_s += k100Gbps;
     }));
   }
-  if (space.bases().size() > 1) return answers;  // several numbers of GPUs are part of the search
+  // Several numbers of GPUs are part of the search; of several precisions or clocks there is no
+  // one.
+  if (space.bases().size() > 1) return answers;
   const int64_t step = winner.job.gpus < node.gpus ? 1 : node.gpus;
   std::vector<int64_t> counts;
   for (int64_t gpus = winner.job.gpus + step; gpus < 2 * winner.job.gpus; gpus += step) {

@@ -15,9 +15,8 @@ import subprocess
 import sys
 import time
 
-from virtual_cluster import Unavailable, virtual_cluster
+from virtual_cluster import run_test, virtual_cluster
 
-SKIPPED = 77
 TORCHRUN = pathlib.Path(__file__).resolve().parents[1] / "launch" / "pretend_torchrun.py"
 STEP_MS = 50
 # A machine that has much else to do is late; it is never early.
@@ -175,8 +174,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Unavailable as reason:
-        print(reason)
-        sys.exit(SKIPPED)
+    run_test(main)

@@ -14,9 +14,8 @@ import sys
 import tempfile
 import time
 
-from virtual_cluster import Unavailable, virtual_cluster
+from virtual_cluster import run_test, virtual_cluster
 
-SKIPPED = 77
 LIMIT_S = 60
 SHARDS = 3
 SEARCH = ["search", "llama3-8b", "--cluster", "hgx-h100", "--gpus", "4,8", "--gbs", "64", "--seq-length", "4096",
@@ -174,8 +173,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Unavailable as reason:
-        print(reason)
-        sys.exit(SKIPPED)
+    run_test(main)

@@ -16,11 +16,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 CPUS_PER_NODE = 4
 START_LIMIT_S = 60
+SKIPPED = 77
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
 
 # TmpFS by node: PMIx makes its folder there, and both nodes share one file system.
@@ -128,6 +130,15 @@ def configure(folder):
     (folder / "slurm.conf").write_text(CONFIGURATION.format(
         host=socket.gethostname().split(".")[0], user=pwd.getpwuid(os.getuid()).pw_name, folder=folder,
         ports=free_ports(3), cpus=CPUS_PER_NODE))
+
+
+def run_test(main):
+    """Runs a test script; where Slurm is missing it ends with the status by which ctest skips it."""
+    try:
+        main()
+    except Unavailable as reason:
+        print(reason)
+        sys.exit(SKIPPED)
 
 
 @contextlib.contextmanager

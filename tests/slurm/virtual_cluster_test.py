@@ -1,10 +1,6 @@
 #!/usr/bin/env python3
 """The virtual Slurm cluster runs steps, arrays and PMIx over both of its nodes. Ends with 77 where Slurm is missing."""
-import sys
-
-from virtual_cluster import Unavailable, virtual_cluster
-
-SKIPPED = 77
+from virtual_cluster import run_test, virtual_cluster
 
 
 def main():
@@ -20,8 +16,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Unavailable as reason:
-        print(reason)
-        sys.exit(SKIPPED)
+    run_test(main)
