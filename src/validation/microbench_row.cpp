@@ -49,6 +49,8 @@ constexpr auto kMachines = std::to_array<Machine>({
     {{"a100", "azure"}, "azure-nd-a100-v4"},
     {{"a100", "40gb"}, "dgx-a100-40gb"},
     {{"a100", ""}, "dgx-a100"},
+    {{"h800", ""}, "hgx-h800"},
+    {{"a800", ""}, "hgx-a800"},
     {{"mi355x", ""}, "mi355x"},
     {{"mi350x", ""}, "mi350x"},
     {{"mi325x", ""}, "mi325x"},

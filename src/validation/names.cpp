@@ -29,7 +29,8 @@ constexpr std::array kNoise = std::to_array<std::string_view>(
      "tuning",   "pretraining", "pretrain", "training",   "sft",      "lora",
      "peft",     "tokendrop",   "dropless", "fsdp",       "hsdp",     "ddp",
      "dense",    "hbm",         "bf16",     "fp8",        "mxfp8",    "nvfp4",
-     "proxy",    "llm",         "ai",       "mistralai",  "qwenlm",   "deepseekai"});
+     "proxy",    "llm",         "ai",       "mistralai",  "qwenlm",   "deepseekai",
+     "thinking"});
 
 bool is_noise(std::string_view word) {
   return std::find(kNoise.begin(), kNoise.end(), word) != kNoise.end();
@@ -156,7 +157,17 @@ constexpr std::array kRewrites = std::to_array<Rewrite>({
     {"llama4scout17b", "llama4scout"},
     {"llama417b128e", "llama4maverick"},
     {"llama417b16e", "llama4scout"},
+    {"llama4e128", "llama4maverick"},
+    {"llama4e16", "llama4scout"},
+    {"vicuna", "llama2"},
+    {"devstral24b", "mistralsmall24b"},
+    {"nemotron8b", "nemotron38b"},
+    {"nemotronnanov29b", "nemotronnano9bv2"},
+    {"nemotronnanov212b", "nemotronnano12bv2"},
+    {"qwen3vl", "qwen3"},
     {"glm45", "glm4.5"},
+    {"glm4.6", "glm4.5"},
+    {"glm4.7", "glm4.5"},
     {"phi3mini3.8b", "phi3mini"},
     {"phi33.8b", "phi3mini"},
     {"phi22.7b", "phi2"},
@@ -239,6 +250,9 @@ std::vector<std::string> spellings(const std::string& key) {
   for (size_t i = 1; i + 1 < dotted.size(); ++i)
     if (dotted[i] == 'p' && is_digit(dotted[i - 1]) && is_digit(dotted[i + 1])) dotted[i] = '.';
   add(dotted);
+  // And put their "Config" in the middle: Llama3Config8B.
+  erase_all(dotted, "config");
+  add(dotted);
   // Each rewriting may open the way for another.
   for (size_t i = 0; i < result.size() && result.size() < kMostSpellings; ++i)
     for (const Rewrite& rewrite : kRewrites)
@@ -267,8 +281,11 @@ std::optional<std::string_view> node_of_gpu(std::string_view gpu) {
     if (has("pcie")) return "a100-pcie";
     return has("40g") ? "hgx-a100-40gb" : "dgx-a100";
   }
+  if (has("h800") && !has("pcie")) return "hgx-h800";
+  if (has("a800") && !has("pcie")) return "hgx-a800";
   if (has("v100")) return has("32g") ? "dgx2-v100" : "dgx1-v100";
   if (has("l40s")) return "l40s";
+  if (has("a40") && !has("a400")) return "a40";
   for (const std::string_view kind : {"mi355x", "mi350x", "mi325x", "mi300x", "mi250x", "mi250"})
     if (has(kind)) return kind;
   return std::nullopt;

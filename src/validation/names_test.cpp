@@ -40,6 +40,12 @@ TEST(Names, CatalogModelsInManySpellings) {
   EXPECT_EQ(model_of("GPT-18.4B"), "megatron-18b");
   EXPECT_EQ(model_of("Kimi K2"), "kimi-k2");
   EXPECT_EQ(model_of("Mixtral-8x22B"), "mixtral-8x22b");
+  EXPECT_EQ(model_of("Llama3Config8B"), "llama3-8b");
+  EXPECT_EQ(model_of("Qwen3-VL 235B"), "qwen3-235b-a22b");
+  EXPECT_EQ(model_of("Qwen3-235B-A22B-Thinking"), "qwen3-235b-a22b");
+  EXPECT_EQ(model_of("NVIDIA-Nemotron-Nano-12B-v2"), "nemotron-nano-12b-v2");
+  EXPECT_EQ(model_of("Nemotron Nano v2 9B"), "nemotron-nano-9b-v2");
+  EXPECT_EQ(model_of("Moonlight 16B"), "moonlight-16b-a3b");
 }
 
 TEST(Names, ModelTableBehindTheCatalog) {
@@ -77,6 +83,10 @@ TEST(Names, Gpus) {
   EXPECT_EQ(node_of_gpu("A100 40GB"), "hgx-a100-40gb");
   EXPECT_EQ(node_of_gpu("A100-SXM4-80GB"), "dgx-a100");
   EXPECT_EQ(node_of_gpu("NVIDIA Blackwell Ultra GPU (GB300)"), "gb300-nvl72");
+  EXPECT_EQ(node_of_gpu("NVIDIA H800"), "hgx-h800");
+  EXPECT_EQ(node_of_gpu("A800-SXM4-80GB"), "hgx-a800");
+  EXPECT_EQ(node_of_gpu("A40"), "a40");
+  EXPECT_EQ(node_of_gpu("RTX A4000"), std::nullopt);
   EXPECT_EQ(node_of_gpu("TPU v5p"), std::nullopt);
 }
 
