@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include <filesystem>
 #include <set>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "cli/job_settings.h"
 #include "cli/launch_options.h"
 #include "cli/threads.h"
@@ -25,52 +25,31 @@ struct Submitted {
   std::string file, id;
 };
 
-/// What a shell command prints; an error that this machine lacks something where it fails.
-Result<std::string> output_of(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr)
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing, "cannot start a shell"});
-  std::string text;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-  const int status = pclose(pipe);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.pop_back();
-  if (status == 0) return text;
-  return tl::unexpected(
-      base::Error{base::ErrorKind::kMissing,
-                  fmt::format("--submit: sbatch failed with status {}; the scripts are written",
-                              WIFEXITED(status) ? WEXITSTATUS(status) : status)});
-}
-
-/// The runs that are not finished, batch by batch, each batch behind the one before.
-Result<std::vector<Submitted>> submit(const launch::Plan& plan, const std::string& folder) {
+/// Submits the runs that are not finished, as the folder's submit.sh does.
+Result<std::vector<Submitted>> submit(const std::string& folder) {
+  const auto missing = [](const std::string& message) {
+    return tl::unexpected(base::Error{base::ErrorKind::kMissing, "--submit: " + message});
+  };
   if (const auto none = record::check_command("sbatch"))
-    return tl::unexpected(
-        base::Error{base::ErrorKind::kMissing,
-                    "--submit: there is no sbatch here; the scripts are written: submit them where "
-                    "Slurm is"});
+    return missing("there is no sbatch here; the scripts are written: submit them where Slurm is");
+  std::FILE* pipe =
+      popen(fmt::format("bash {}/submit.sh", launch::shell_quoted(folder)).c_str(), "r");
+  if (pipe == nullptr) return missing("cannot start a shell");
+  std::string said;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) said += static_cast<char>(c);
+  const int status = pclose(pipe);
   std::vector<Submitted> submitted;
-  for (launch::Batch batch : launch::batches_of(plan)) {
-    std::erase_if(batch.runs, [&](int64_t number) {
-      std::error_code error;
-      return std::filesystem::exists(
-          fmt::format("{}/runs/{}/finished", folder, launch::run_name(number)), error);
-    });
-    if (batch.runs.empty()) continue;
-    std::string command =
-        fmt::format("CDPATH='' cd -- {} && sbatch --parsable", launch::shell_quoted(folder));
-    if (plan.runs.size() > 1)
-      command += fmt::format(" --array={}%1", launch::task_list(batch.runs));
-    if (!submitted.empty())
-      command += fmt::format(" --dependency=afterany:{}", submitted.back().id);
-    auto id = output_of(command + " " + batch.file);
-    if (!id) {
-      for (const Submitted& one : submitted)
-        id.error().message += fmt::format("; {} is submitted as job {}", one.file, one.id);
-      return tl::unexpected(std::move(id).error());
-    }
-    submitted.push_back({batch.file, id->substr(0, id->find(';'))});
+  std::string so_far;
+  for (const std::string& line : base::split(said, '\n')) {
+    const size_t space = line.find(' ');
+    if (space == std::string::npos) continue;
+    submitted.push_back({line.substr(space + 1), line.substr(0, space)});
+    so_far +=
+        fmt::format("; {} is submitted as job {}", submitted.back().file, submitted.back().id);
   }
+  if (status != 0)
+    return missing(fmt::format("sbatch failed with status {}; the scripts are written{}",
+                               WIFEXITED(status) ? WEXITSTATUS(status) : status, so_far));
   return submitted;
 }
 
@@ -88,15 +67,9 @@ std::string written_json(const launch::Plan& plan, const std::string& folder,
 }
 
 std::string how_to_start(const launch::Plan& plan, const std::string& folder) {
-  const std::string at = launch::shell_quoted(folder);
-  if (plan.options.site.scheduler != launch::Scheduler::kSlurm)
-    return fmt::format("Start them: bash {}/run-all.sh\n", at);
-  const std::vector<launch::Batch> batches = launch::batches_of(plan);
-  std::string text;
-  for (const launch::Batch& batch : batches)
-    text += fmt::format("Start them: (cd {} && sbatch {})\n", at, batch.file);
-  if (batches.size() > 1) text += "each when the one before has ended; --submit chains them so\n";
-  return text;
+  const bool slurm = plan.options.site.scheduler == launch::Scheduler::kSlurm;
+  return fmt::format("Start them: bash {}/{}\n", launch::shell_quoted(folder),
+                     slurm ? "submit.sh" : "run-all.sh");
 }
 
 std::string written_text(const launch::Plan& plan, const std::string& folder,
@@ -165,7 +138,7 @@ Result<int> run_launch(const Arguments& arguments, const Console& console) {
   note_all(plan, written, console);
   std::vector<Submitted> submitted;
   if (submits) {
-    ERGOMETER_ASSIGN(submitted, submit(plan, folder));
+    ERGOMETER_ASSIGN(submitted, submit(folder));
   }
   console.answer(arguments.has("json") ? written_json(plan, folder, written, submitted)
                                        : written_text(plan, folder, written, submits, submitted));

@@ -34,8 +34,8 @@ Result<void> keep(const std::string& name, SearchSettings& search) {
       "--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL", name));
 }
 
-/// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it.
-/// Words before the first "=" are settings that stay as the job file has them.
+/// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it. A
+/// setting's name alone, and any word before the first "=", stays as the job file has it.
 Result<void> add_fixed(const std::string& text, SearchSettings& search) {
   spec::Settings& settings = search.given;
   std::string name, value;
@@ -49,7 +49,9 @@ Result<void> add_fixed(const std::string& text, SearchSettings& search) {
   };
   for (const std::string& part : base::split(text, ',')) {
     const size_t equals = part.find('=');
-    if (equals == std::string::npos && name.empty()) {
+    if (equals == std::string::npos && (name.empty() || spec::find_setting(part) != nullptr)) {
+      ERGOMETER_TRY(set());
+      name.clear();
       ERGOMETER_TRY(keep(part, search));
       continue;
     }

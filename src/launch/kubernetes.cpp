@@ -120,8 +120,8 @@ spec:
               valueFrom: {fieldRef: {fieldPath: "metadata.labels['controller-uid']"}}
             - name: NODE_NAME
               valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
-@SECRETS@          resources:
-            limits: {@GPUS@}
+@SECRETS@@RIGHTS@          resources:
+            limits: {@RESOURCES@}
           volumeMounts:
             - {name: shared, mountPath: @PATH@}
             - {name: shm, mountPath: /dev/shm}
@@ -129,6 +129,8 @@ spec:
         - {name: shared, persistentVolumeClaim: {claimName: @CLAIM@}}
         - {name: shm, emptyDir: {medium: Memory}}
 )yaml";
+
+constexpr const char* kRights = "          securityContext: {capabilities: {add: [IPC_LOCK]}}\n";
 
 std::string quoted(const std::string& text) { return base::json_quote(text); }
 
@@ -149,6 +151,9 @@ std::string manifest_text(const Plan& plan, const PlannedRun& run, const std::st
         "            - name: {}\n"
         "              valueFrom: {{secretKeyRef: {{name: {}, key: {}}}}}\n",
         secret.variable, quoted(secret.secret), quoted(secret.key));
+  std::string resources = fmt::format("{}: {}", quoted(site.gpu_resource), gpus_per_node(job));
+  for (const auto& [resource, count] : site.pod_resources)
+    resources += fmt::format(", {}: {}", quoted(resource), count);
   const std::string head = fmt::format("{0}-0.{0}", name);
   return filled(
       kManifest,
@@ -158,7 +163,8 @@ std::string manifest_text(const Plan& plan, const PlannedRun& run, const std::st
        {"@NAMESPACE@",
         site.namespace_name.empty() ? "" : "\n  namespace: " + quoted(site.namespace_name)},
        {"@NODES@", nodes},
-       {"@GPUS@", fmt::format("{}: {}", quoted(site.gpu_resource), gpus_per_node(job))},
+       {"@RESOURCES@", resources},
+       {"@RIGHTS@", site.pod_resources.empty() ? "" : kRights},
        {"@SECRETS@", secrets},
        {"@CLAIM@", quoted(site.volume_claim)},
        {"@COMMAND@", fmt::format("[bash, {}, {}, {}, {}]", quoted(site.folder + "/node.sh"),

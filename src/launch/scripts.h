@@ -17,14 +17,15 @@ namespace ergometer::launch {
 ///   node.sh           on every node: `ergometer record` around the run's train.sh
 ///   drive.sh          one run: passes a finished one, cools down, starts node.sh everywhere
 ///   runs/001/run.sh   drive.sh with this run's number and nodes
+///   submit.sh         Slurm: submits what is not finished, in the manifest's order
 ///   submit.sbatch     Slurm: a job array of runs (several files where runs need unequal nodes)
 ///   run-all.sh        ssh, Kubernetes: all runs in their order
 ///   stop.sh           ssh: ends a run on one node
 std::vector<TextFile> scripts_of(const Plan& plan);
 
-/// The runs that one sbatch script submits: those of equally many nodes.
+/// The runs that one sbatch script submits: those of equally many nodes and GPUs.
 struct Batch {
-  std::string file;  ///< "submit.sbatch", "submit-4-nodes.sbatch"
+  std::string file;  ///< "submit.sbatch", "submit-4x8-gpus.sbatch"
   int64_t nodes = 1, gpus_per_node = 1;
   std::vector<int64_t> runs;  ///< numbers, rising
 };

@@ -52,6 +52,11 @@ TEST(Scripts, OneBatchForEverySize) {
   const std::string script = text_of(scripts_of(plan), "submit-2x8-gpus.sbatch");
   EXPECT_NE(script.find("#SBATCH --array=1,3%1\n"), std::string::npos);
   EXPECT_NE(script.find("#SBATCH --nodes=2\n"), std::string::npos);
+  // Sizes alternate as the order of the runs has them.
+  EXPECT_NE(text_of(scripts_of(plan), "submit.sh")
+                .find("\nsubmit submit-2x8-gpus.sbatch 001\nsubmit submit-1x8-gpus.sbatch 002\n"
+                      "submit submit-2x8-gpus.sbatch 003\nsubmit submit-1x4-gpus.sbatch 004\n"),
+            std::string::npos);
 }
 
 TEST(Scripts, ValuesAreNotFilledTwice) {

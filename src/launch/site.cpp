@@ -114,6 +114,19 @@ void read_environment(spec::YamlMap& map, Site& site) {
   }
 }
 
+void read_pod_resources(spec::YamlMap& map, Site& site) {
+  constexpr int64_t kMost = 1'000'000;
+  auto resources = map.map("pod_resources");
+  if (!resources && map.has("pod_resources"))
+    map.refuse("pod_resources", "allowed: a mapping of resources to counts, {rdma/hca: 8}");
+  if (!resources) return;
+  for (const spec::YamlMap::Item& item : resources->items()) {
+    if (!made_of(item.key, "-_./"))
+      resources->refuse(item.key, "allowed: a resource's name, as rdma/hca");
+    site.pod_resources[item.key] = resources->integer(item.key, 1, 1, kMost);
+  }
+}
+
 constexpr int64_t kLastPort = 65535;
 
 Result<void> check_slurm(const Site& site) {
@@ -224,7 +237,7 @@ Result<void> parse_site(const std::string& text, const std::string& file, Site& 
              "container",    "container_runtime", "mounts",    "ergometer",
              "torchrun",     "framework",         "data",      "tokenizer",
              "record",       "environment",       "secrets",   "port",
-             "clock_port"});
+             "clock_port",   "pod_resources"});
   read_texts(map, site);
   read_lists(map, site);
   constexpr std::array<const char*, 3> kRequests = {"gpus-per-node", "gres", "none"};
@@ -237,6 +250,7 @@ Result<void> parse_site(const std::string& text, const std::string& file, Site& 
   site.port = map.integer("port", site.port, 1, kLastPort);
   site.clock_port = map.integer("clock_port", site.clock_port, 0, kLastPort);
   read_environment(map, site);
+  read_pod_resources(map, site);
   for (const std::string& one : map.texts("secrets")) {
     const auto secret = parse_secret(site.scheduler, one);
     keep(map, "secrets", secret);

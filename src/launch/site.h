@@ -45,6 +45,9 @@ struct Site {
   std::string volume_claim, volume_path;  ///< a claim that all nodes mount, and where
   std::string folder;                     ///< this folder as pods see it
   std::string gpu_resource = "nvidia.com/gpu";
+  /// Further ones of a pod, its network ports above all: {"rdma/hca": 8}. With any, pods may lock
+  /// memory, which RDMA registers.
+  std::map<std::string, int64_t> pod_resources;
   // Containers; of Kubernetes the image
   std::string container;
   Runtime runtime = Runtime::kPyxis;

@@ -33,6 +33,16 @@ TEST(Site, ReadsEverything) {
   EXPECT_EQ(site.clock_port, 0);
 }
 
+TEST(Site, PodResources) {
+  Site site;
+  ASSERT_TRUE(parse_site("pod_resources: {rdma/hca: 8, hugepages-2Mi: 1}\n", "site.yaml", site));
+  EXPECT_EQ(site.pod_resources,
+            (std::map<std::string, int64_t>{{"hugepages-2Mi", 1}, {"rdma/hca", 8}}));
+  for (const char* bad : {"pod_resources: 8\n", "pod_resources: {rdma/hca: 0}\n",
+                          "pod_resources: {rdma/hca: some}\n", "pod_resources: {'a b': 1}\n"})
+    EXPECT_NE(error_of(bad).find("allowed: "), std::string::npos) << bad << error_of(bad);
+}
+
 TEST(Site, NamesFileLineAndKey) {
   EXPECT_EQ(error_of("account: a\npartitions: b\n").substr(0, 13), "site.yaml:2: ");
   EXPECT_NE(error_of("account: a\npartitions: b\n").find("partition"), std::string::npos);

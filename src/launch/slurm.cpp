@@ -35,15 +35,35 @@ srun --nodes "$nodes" --ntasks "$nodes" --ntasks-per-node 1 --cpu-bind=none --ki
   bash "$folder/node.sh" "$number" "$attempt" "$nodes" "$head" || status=$?
 )sh";
 
-constexpr std::string_view kSubmit = R"sh(# Submit it from this folder: cd FOLDER && sbatch @FILE@
+constexpr std::string_view kBatch = R"sh(# Submit it from this folder: cd FOLDER && sbatch @FILE@
 set -euo pipefail
 CDPATH='' cd -- "$SLURM_SUBMIT_DIR"
 if [[ ! -e drive.sh ]]; then
   echo "submit from the folder that holds @FILE@" >&2
   exit 2
 fi
-@NUMBER@exec bash "runs/$number/run.sh"
+printf -v number %03d "$SLURM_ARRAY_TASK_ID"
+exec bash "runs/$number/run.sh"
 )sh";
+
+constexpr std::string_view kSubmit = R"sh(#!/bin/bash
+# Submits the runs that are not finished, in the manifest's order, each array behind the one before.
+set -euo pipefail
+CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+after=()
+submit() {
+  local file=$1 tasks='' number id
+  shift
+  for number; do
+    if [[ ! -e runs/$number/finished ]]; then tasks+=,$((10#$number)); fi
+  done
+  if [[ -z $tasks ]]; then return 0; fi
+  id=$(sbatch --parsable --array="${tasks#,}%1" ${after[@]+"${after[@]}"} "$file")
+  id=${id%%;*}
+  echo "$id $file"
+  after=(--dependency="afterany:$id")
+}
+@PARTS@)sh";
 
 std::string container_words(const Site& site) {
   if (site.container.empty() || site.runtime != Runtime::kPyxis) return "";
@@ -51,7 +71,7 @@ std::string container_words(const Site& site) {
          "--container-mounts \"$folder:$folder$(printf '%s' \"${MOUNTS[@]/#/,}\")\" ";
 }
 
-std::string directives(const Site& site, const Batch& batch, bool array) {
+std::string directives(const Site& site, const Batch& batch) {
   std::string text = "#!/bin/bash\n";
   const auto add = [&](std::string_view option, std::string_view value) {
     if (!value.empty()) text += fmt::format("#SBATCH --{}={}\n", option, value);
@@ -66,17 +86,30 @@ std::string directives(const Site& site, const Batch& batch, bool array) {
   if (site.gpu_request == "gpus-per-node")
     add("gpus-per-node", std::to_string(batch.gpus_per_node));
   if (site.gpu_request == "gres") add("gres", fmt::format("gpu:{}", batch.gpus_per_node));
-  if (array) add("array", task_list(batch.runs) + "%1");
+  add("array", task_list(batch.runs) + "%1");
   for (const std::string& argument : site.sbatch_arguments) text += "#SBATCH " + argument + '\n';
   return text;
 }
 
-TextFile submit_file(const Plan& plan, const Batch& batch) {
-  const bool array = plan.runs.size() > 1;
-  const std::string number = array ? "printf -v number %03d \"$SLURM_ARRAY_TASK_ID\"\n"
-                                   : fmt::format("number={}\n", run_name(batch.runs.front()));
-  return {batch.file, directives(plan.options.site, batch, array) +
-                          filled(kSubmit, {{"@FILE@", batch.file}, {"@NUMBER@", number}})};
+TextFile batch_file(const Plan& plan, const Batch& batch) {
+  return {batch.file,
+          directives(plan.options.site, batch) + filled(kBatch, {{"@FILE@", batch.file}})};
+}
+
+/// A line for every stretch of runs of one size, so that sizes alternate as the order has them.
+TextFile submit_file(const Plan& plan, const std::vector<Batch>& batches) {
+  std::map<int64_t, const Batch*> batch_of;
+  for (const Batch& batch : batches)
+    for (const int64_t run : batch.runs) batch_of[run] = &batch;
+  std::string parts;
+  const Batch* last = nullptr;
+  for (const PlannedRun& run : plan.runs) {
+    const Batch* batch = batch_of.at(run.number);
+    if (batch != last) parts += (last == nullptr ? "submit " : "\nsubmit ") + batch->file;
+    parts += " " + run_name(run.number);
+    last = batch;
+  }
+  return {"submit.sh", filled(kSubmit, {{"@PARTS@", parts + "\n"}})};
 }
 
 }  // namespace
@@ -116,7 +149,9 @@ SchedulerPart slurm_part(const Plan& plan) {
                lock_text("$SLURM_JOB_ID", kAlive) +
                filled(kStart, {{"@CONTAINER@", container_words(plan.options.site)}}) +
                finish_text();
-  for (const Batch& batch : batches_of(plan)) part.files.push_back(submit_file(plan, batch));
+  const std::vector<Batch> batches = batches_of(plan);
+  for (const Batch& batch : batches) part.files.push_back(batch_file(plan, batch));
+  part.files.push_back(submit_file(plan, batches));
   return part;
 }
 

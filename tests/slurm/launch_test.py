@@ -29,6 +29,7 @@ base: {model: llama3-8b, cluster: hgx-h100, gpus: 8, gbs: 16, seq: 2048}
 axes:
   tp: [2, 4, 8]
 """
+SIZES = STUDY.replace("gpus: 8, ", "tp: 4, ").replace("tp: [2, 4, 8]", "gpus: [8, 16]")
 JOB = "model: llama3-8b\ncluster: hgx-h100\ngpus: 16\ngbs: 16\nseq: 2048\ntp: 4\n"
 SITE = """\
 gpu_request: none
@@ -55,6 +56,7 @@ class Launch:
         self.cluster, self.ergometer, self.folder = cluster, ergometer, folder
         self.die = folder / "die"
         (folder / "study.yaml").write_text(STUDY)
+        (folder / "sizes.yaml").write_text(SIZES)
         (folder / "job.yaml").write_text(JOB)
         (folder / "site.yaml").write_text(SITE.format(ergometer=ergometer, torchrun=TORCHRUN, python=sys.executable,
                                                       step_ms=STEP_MS, die=self.die))
@@ -69,8 +71,8 @@ class Launch:
         submitted = json.loads(self.write(job, out, *options, "--submit").stdout)["submitted"]
         if not submitted:
             return None
-        number = submitted[0]["job_id"]
-        end = time.monotonic() + 60
+        number = submitted[-1]["job_id"]  # each waits for the one before
+        end = time.monotonic() + 120
         while self.cluster.run("squeue", "--noheader", "--jobs", number, check=False).stdout.strip():
             check(time.monotonic() < end, f"job {number} does not end\n{self.cluster.logs()}")
             time.sleep(0.2)
@@ -147,6 +149,19 @@ def check_two_nodes(launch):
     return out
 
 
+def check_sizes(launch):
+    """Jobs of one and of two nodes, in the manifest's order whatever their size."""
+    out = launch.folder / "sizes"
+    launch.submit("sizes.yaml", out, "--steps", "4", "--repeats", "2")
+    collection, status = launch.collect(out)
+    check(status == 0, f"{collection}\n{launch.said(out)}")
+    nodes = [result["recordings"] for result in collection["runs"]]
+    check(sorted(nodes) == [1, 1, 2, 2], nodes)
+    ends = [(out / f"runs/{run['run']}/finished").stat().st_mtime for run in collection["runs"]]
+    check(ends == sorted(ends), ends)
+    return out
+
+
 def check_no_secret(folder):
     for path in folder.rglob("*"):
         if path.is_file():
@@ -168,6 +183,7 @@ def main():
         launch = Launch(cluster, ergometer, folder)
         check_two_nodes(launch)
         check_array(launch)
+        check_sizes(launch)
         check_no_secret(folder)
         check_without_sbatch(ergometer, folder)
         shutil.rmtree(folder)
