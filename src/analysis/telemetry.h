@@ -66,6 +66,8 @@ struct LoggedSteps {
   int64_t steps = 0;             ///< in the log; 0: it tells of none
   double median_s = 0;           ///< of the second half
   double low_s = 0, high_s = 0;  ///< 10th and 90th percentile of the same
+  /// From the first of them to the last; both 0 where the log does not say when they were.
+  int64_t start_ns = 0, end_ns = 0;
 };
 LoggedSteps logged_steps(const run::TrainingLog& training);
 /// Of the log with most steps: where several nodes print the same steps, any of them.

@@ -8,6 +8,8 @@ namespace {
 
 using run::Metric;
 
+constexpr double kNanoseconds = 1e9;  ///< of a second
+
 double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 bool belongs(const run::Device& device, const run::DeviceLog& log,
@@ -75,9 +77,15 @@ LoggedSteps logged_steps(const run::TrainingLog& training) {
   LoggedSteps result;
   result.steps = static_cast<int64_t>(training.steps.size());
   std::vector<double> late;
-  for (size_t i = training.steps.size() / 2; i < training.steps.size(); ++i)
-    late.push_back(training.steps[i].seconds);
+  const size_t half = training.steps.size() / 2;
+  for (size_t i = half; i < training.steps.size(); ++i) late.push_back(training.steps[i].seconds);
   if (late.empty()) return result;
+  const run::TrainingStep &first = training.steps[half], &last = training.steps.back();
+  const int64_t start = first.end_ns - std::llround(first.seconds * kNanoseconds);
+  if (first.end_ns > 0 && last.end_ns > start) {
+    result.start_ns = start;
+    result.end_ns = last.end_ns;
+  }
   std::sort(late.begin(), late.end());
   result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
   result.low_s = percentile(late, 0.1);

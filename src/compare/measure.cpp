@@ -132,13 +132,14 @@ base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const r
   Measured result;
   result.ranks = static_cast<int64_t>(ranks.size());
   if (ranks.empty()) {
-    add_telemetry(log, 0, result);
     const analysis::LoggedSteps logged = analysis::logged_steps(log);
+    const bool timed = logged.end_ns > 0;
+    add_telemetry(timed ? run::readings_within(log, logged.start_ns, logged.end_ns) : log, 0,
+                  result);
     result.steps_marked = logged.steps > 0;
     result.performance.step_time_s = logged.steps > 0 ? logged.median_s : recorded_s(log);
-    // A log does not say when its steps were: the recording's mean power has start-up and rests,
-    // too.
-    if (result.steps_marked) result.gpus_w.reset();
+    // The mean power of the whole recording has start-up and rests in it.
+    if (result.steps_marked && !timed) result.gpus_w.reset();
     if (result.performance.step_time_s > 0) return result;
     return base::input_error(fmt::format(
         "{}: holds neither traces of GPU work nor telemetry of GPUs nor a training program's steps "

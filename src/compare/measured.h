@@ -55,8 +55,8 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
 ///
 /// Where a recording has no traces only time and power are told: of its training log's steps, or,
 /// of two recordings without either, of their whole length. An input error: one side has traces or
-/// steps and the other has neither. Beside a training log alone there is no energy: nothing says
-/// which part of the recording was its steps.
+/// steps and the other has neither. Power and heat beside a training log are those of the time of
+/// the steps that are looked at; where the log does not say when they were there is no energy.
 base::Result<Comparison> compare_measured(const Measured& a, const Measured& b);
 
 }  // namespace ergometer::compare

@@ -101,6 +101,18 @@ void hold_against(const run::Run& predicted, const run::Run& measured, const std
   if (!comparison) return result.notes.push_back(comparison.error().message);
   for (const compare::Quantity& quantity : comparison->quantities)
     if (quantity.name == "step_time_s") result.step_s = quantity.a;
+  // Of a log without times, facts are of the whole recording.
+  if (!recorded->gpus_w) return;
+  for (const compare::Quantity& fact : comparison->facts) {
+    if (fact.name == "mean_w_per_gpu") {
+      result.gpu_w = fact.a;
+      result.predicted_gpu_w = fact.b;
+    }
+    if (fact.name == "max_gpu_c") {
+      result.max_gpu_c = fact.a;
+      result.predicted_max_gpu_c = fact.b;
+    }
+  }
 }
 
 /// How far the training got. Programs that count from 0, and logs whose first line only starts the

@@ -21,6 +21,9 @@ struct RunResult {
   /// Median of the second half of the steps, as `ergometer compare --predicted` takes it, and the
   /// 10th and 90th percentile of the same.
   double step_s = 0, step_low_s = 0, step_high_s = 0;
+  /// A GPU's mean power and the hottest one's temperature: predicted of the steady state, and
+  /// measured during those steps where the log says when they were. 0: not known.
+  double predicted_gpu_w = 0, gpu_w = 0, predicted_max_gpu_c = 0, max_gpu_c = 0;
   int64_t recordings = 0;          ///< of nodes
   std::string merged;              ///< the file that joins them; empty: there are none
   std::vector<std::string> notes;  ///< what is missing or odd
@@ -30,6 +33,14 @@ struct RunResult {
   bool measured_in_full() const { return measured() && all_steps; }
   /// Of the prediction, as `ergometer validate` counts it: above 0 where it says too long.
   double error_pct() const { return 100 * (predicted_step_s / step_s - 1); }
+  /// Of all GPUs, a step.
+  double predicted_energy_j() const { return energy_j(predicted_gpu_w, predicted_step_s); }
+  double energy_j() const { return energy_j(gpu_w, step_s); }
+
+ private:
+  double energy_j(double watts, double seconds) const {
+    return watts * seconds * static_cast<double>(run.gpus);
+  }
 };
 
 /// A job's runs together.

@@ -46,6 +46,30 @@ std::string job_line(const JobResult& job, size_t width) {
                             fmt::format("{:+.1f} %", job.error_pct));
 }
 
+/// Power, energy and heat of the runs of which they are known; empty: of none.
+std::string power_table(const Collection& collection, size_t width) {
+  std::string rows;
+  for (const RunResult& run : collection.runs) {
+    if (run.gpu_w <= 0) continue;
+    const auto error = [](double predicted, double measured) {
+      return fmt::format("{:+.1f} %", 100 * (predicted / measured - 1));
+    };
+    rows += fmt::format(
+        "{:<4} {:<{}} {:>9} {:>9} {:>8} {:>9} {:>9} {:>8}", run.run.name, run.run.job, width,
+        base::format_si(run.predicted_gpu_w, "W"), base::format_si(run.gpu_w, "W"),
+        error(run.predicted_gpu_w, run.gpu_w), base::format_si(run.predicted_energy_j(), "J"),
+        base::format_si(run.energy_j(), "J"), error(run.predicted_energy_j(), run.energy_j()));
+    rows += run.max_gpu_c > 0
+                ? fmt::format(" {:>5.0f} C {:>5.0f} C\n", run.predicted_max_gpu_c, run.max_gpu_c)
+                : fmt::format(" {:>7} {:>7}\n", "-", "-");
+  }
+  if (rows.empty()) return "";
+  return fmt::format("\n{:<4} {:<{}} {:>9} {:>9} {:>8} {:>9} {:>9} {:>8} {:>7} {:>7}\n", "Run",
+                     "Job", width, "GPU power", "Measured", "Error", "Energy", "Measured", "Error",
+                     "Hottest", "Seen") +
+         rows;
+}
+
 void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_object().member("run", run.run.name).member("job", run.run.job);
   json.member("repeat", run.run.repeat).member("state", to_word(run.state));
@@ -56,6 +80,14 @@ void write_run(JsonWriter& json, const RunResult& run) {
     json.member("all_steps", run.all_steps);
     json.member("step_time_s_p10", run.step_low_s).member("step_time_s_p90", run.step_high_s);
     json.member("error_pct", run.error_pct()).member("measured_run", run.merged);
+    if (run.gpu_w > 0) {
+      json.member("predicted_w_per_gpu", run.predicted_gpu_w).member("w_per_gpu", run.gpu_w);
+      json.member("predicted_gpu_energy_j_per_step", run.predicted_energy_j());
+      json.member("gpu_energy_j_per_step", run.energy_j());
+    }
+    if (run.max_gpu_c > 0)
+      json.member("predicted_max_gpu_c", run.predicted_max_gpu_c)
+          .member("max_gpu_c", run.max_gpu_c);
   }
   json.key("notes").begin_array();
   for (const std::string& note : run.notes) json.value(note);
@@ -73,6 +105,7 @@ std::string collection_text(const Collection& collection) {
   text += fmt::format("\n{:<{}} {:<12} {:>9} {:>9} {:>9} {:>8}\n", "Job", width, "Measured",
                       "Predicted", "Mean", "Deviation", "Error");
   for (const JobResult& job : collection.jobs) text += job_line(job, width);
+  text += power_table(collection, width);
   std::string notes;
   for (const RunResult& run : collection.runs)
     for (const std::string& note : run.notes)

@@ -74,6 +74,44 @@ TEST_F(CollectTest, MedianOfTheSecondHalfAndSpreadOfRepeats) {
   EXPECT_NEAR(job.error_pct, 100 * (predicted / 0.3 - 1), 1e-9);
 }
 
+/// Four steps of a second end at 12:00:01 to :04 UTC, 1,738,324,800 s after 1970. The later two
+/// are from :02 to :04, when the GPU draws 500, 700 and 700 W: (600 + 700) / 2 = 650 W by the
+/// trapezoidal rule, x 1 s x 8 GPUs a step. What it drew while starting up is not looked at.
+TEST_F(CollectTest, PowerAndHeatAreThoseOfTheSteps) {
+  finish("001", {1000, 1000, 1000, 1000});
+  const fs::path at = folder_ / "runs/001/attempts/x";
+  std::ofstream log(at / "node-0.log");
+  for (int i = 1; i <= 4; ++i)
+    log << " [2025-01-31 12:00:0" << i << ".000000] iteration " << i
+        << "/ 4 | elapsed time per iteration (ms): 1000.0 |\n";
+  log.close();
+  constexpr int64_t kNoonNs = 1'738'324'800'000'000'000, kSecondNs = 1'000'000'000;
+  run::Run recorded;
+  recorded.source = "recorded";
+  recorded.log.source = "recorded";
+  run::Device gpu;
+  gpu.rank = gpu.index = 0;
+  gpu.host = "n1";
+  run::Series power{run::Metric::kPower, false, {}}, heat{run::Metric::kGpuTemperature, false, {}};
+  const double watts[] = {100, 100, 500, 700, 700}, celsius[] = {30, 90, 60, 70, 71};
+  for (int i = 0; i < 5; ++i) {
+    power.samples.push_back({kNoonNs + i * kSecondNs, watts[i]});
+    heat.samples.push_back({kNoonNs + i * kSecondNs, celsius[i]});
+  }
+  gpu.series = {power, heat};
+  recorded.log.devices = {gpu};
+  ASSERT_TRUE(run::write_run(recorded, at / "node-0.run"));
+  const auto collection = collect(folder_, 1);
+  ASSERT_TRUE(collection) << collection.error().message;
+  const RunResult& result = collection->runs[0];
+  EXPECT_NEAR(result.gpu_w, 650, 1e-9);
+  EXPECT_NEAR(result.energy_j(), 5200, 1e-6);
+  EXPECT_NEAR(result.max_gpu_c, 71, 1e-9);
+  EXPECT_NEAR(result.predicted_gpu_w, plan_.jobs[0].predicted.power.mean_w_per_gpu, 1e-9);
+  EXPECT_NE(collection_text(*collection).find("GPU power"), std::string::npos);
+  EXPECT_NE(collection_json(*collection).find("\"gpu_energy_j_per_step\""), std::string::npos);
+}
+
 /// Of the two steps that are there the later took 200 ms; four were asked for.
 TEST_F(CollectTest, ARunThatEndedEarlyIsShownAndDoesNotCount) {
   finish("001", {100, 200});

@@ -64,7 +64,8 @@ for name in "${secrets[@]}"; do
     exit 3
   fi
 done
-export NODE_RANK=$rank MASTER_ADDR=$head MASTER_PORT RUN=$run ATTEMPT=$out
+# Times that the training prints are read as UTC.
+export NODE_RANK=$rank MASTER_ADDR=$head MASTER_PORT RUN=$run ATTEMPT=$out TZ=UTC
 clock=()
 if ((nodes > 1 && CLOCK_PORT > 0)); then
   if ((rank == 0)); then clock=(--clock-listen "$CLOCK_PORT"); else clock=(--clock-peer "$head:$CLOCK_PORT"); fi
@@ -191,7 +192,8 @@ std::string container_words(const Plan& plan) {
     return fmt::format(
         "apptainer exec --{} --bind \"$folder\" \"${{MOUNTS[@]/#/--bind=}}\" \"$CONTAINER\" ",
         amd ? "rocm" : "nv");
-  std::vector<std::string> passed = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RUN", "ATTEMPT"};
+  std::vector<std::string> passed = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT",
+                                     "RUN",       "ATTEMPT",     "TZ"};
   for (const Secret& secret : site.secrets) passed.push_back(secret.variable);
   std::string words = fmt::format(
       "docker run --rm {} --network host --ipc host --ulimit memlock=-1 \\\n  \"${{devices[@]}}\" "

@@ -74,6 +74,22 @@ const char* kind_name(DeviceKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+DeviceLog readings_within(const DeviceLog& log, int64_t start_ns, int64_t end_ns) {
+  DeviceLog result;
+  result.source = log.source;
+  for (const Device& device : log.devices) {
+    Device part = device;
+    part.windows.clear();
+    for (Series& series : part.series)
+      std::erase_if(series.samples, [&](const Sample& sample) {
+        return sample.time_ns < start_ns || sample.time_ns > end_ns;
+      });
+    std::erase_if(part.series, [](const Series& series) { return series.samples.empty(); });
+    if (!part.series.empty()) result.devices.push_back(std::move(part));
+  }
+  return result;
+}
+
 bool has_log(const DeviceLog& log) {
   return !log.devices.empty() || !log.training.empty() || !log.power_limits.empty() ||
          !log.gauges.empty();

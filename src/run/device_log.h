@@ -129,6 +129,8 @@ struct Phase {
 struct TrainingStep {
   int64_t number = 0;
   double seconds = 0;
+  /// When the program wrote of it, by its clock; a time without zone is taken as UTC. 0: not said.
+  int64_t end_ns = 0;
 };
 
 /// One training job as its log tells: what power logs are held against.
@@ -163,6 +165,9 @@ struct DeviceLog {
   std::vector<Dropped> dropped;
   std::vector<std::string> notes;  ///< what the reader has to assume, one sentence each
 };
+
+/// The devices with their readings from `start_ns` to `end_ns` alone, and nothing else.
+DeviceLog readings_within(const DeviceLog& log, int64_t start_ns, int64_t end_ns);
 
 /// Whether a log holds anything but notes.
 bool has_log(const DeviceLog& log);

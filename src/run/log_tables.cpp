@@ -23,7 +23,8 @@ CREATE TABLE training_logs (
 CREATE TABLE training_phases (
   log INTEGER NOT NULL, name TEXT NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 CREATE TABLE training_rates (log INTEGER NOT NULL, samples_per_s REAL NOT NULL);
-CREATE TABLE training_steps (log INTEGER NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL);
+CREATE TABLE training_steps (
+  log INTEGER NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL, end_ns INTEGER NOT NULL);
 CREATE TABLE power_limits (
   job TEXT NOT NULL, limit_w REAL NOT NULL, time_s REAL NOT NULL, mean_w REAL NOT NULL, energy_j REAL NOT NULL);
 CREATE TABLE gauges (name TEXT NOT NULL, labels TEXT NOT NULL, rank INTEGER, value REAL NOT NULL);
@@ -74,13 +75,13 @@ void insert_training(Database& db, const std::vector<TrainingLog>& logs) {
   Statement log(db, "INSERT INTO training_logs VALUES (?, ?, ?, ?, ?, ?)");
   Statement phase(db, "INSERT INTO training_phases VALUES (?, ?, ?, ?)");
   Statement rate(db, "INSERT INTO training_rates VALUES (?, ?)");
-  Statement step(db, "INSERT INTO training_steps VALUES (?, ?, ?)");
+  Statement step(db, "INSERT INTO training_steps VALUES (?, ?, ?, ?)");
   int64_t number = 0;
   for (const TrainingLog& t : logs) {
     log.run(number, t.file, t.job, t.benchmark, t.platform, t.global_batch);
     for (const Phase& p : t.phases) phase.run(number, p.name, p.start_ns, p.end_ns);
     for (const double samples_per_s : t.samples_per_s) rate.run(number, samples_per_s);
-    for (const TrainingStep& s : t.steps) step.run(number, s.number, s.seconds);
+    for (const TrainingStep& s : t.steps) step.run(number, s.number, s.seconds, s.end_ns);
     ++number;
   }
 }
@@ -179,14 +180,19 @@ void select_training(Database& db, std::vector<TrainingLog>& logs) {
   }
 }
 
-/// Files of versions that read no steps have no such table.
+/// Files of versions that read no steps have no such table, or do not say when they were.
 bool select_steps(Database& db, std::vector<TrainingLog>& logs) {
-  if (!db.has_table("training_steps")) return true;
-  Statement select(db, "SELECT log, step, seconds FROM training_steps ORDER BY rowid");
+  const std::vector<std::string> columns = db.columns("training_steps");
+  if (columns.empty()) return true;
+  const bool timed = std::find(columns.begin(), columns.end(), "end_ns") != columns.end();
+  Statement select(db, timed
+                           ? "SELECT log, step, seconds, end_ns FROM training_steps ORDER BY rowid"
+                           : "SELECT log, step, seconds, 0 FROM training_steps ORDER BY rowid");
   while (select.step()) {
     const int64_t log = select.integer(0);
     if (log < 0 || log >= static_cast<int64_t>(logs.size())) return false;
-    logs[static_cast<size_t>(log)].steps.push_back({select.integer(1), select.real(2)});
+    logs[static_cast<size_t>(log)].steps.push_back(
+        {select.integer(1), select.real(2), select.integer(3)});
   }
   return true;
 }

@@ -59,7 +59,7 @@ Run example() {
                        64,
                        {{"run", 1, 2}, {"block", 3, 4}},
                        {7.5, 8},
-                       {{3, 1.5}, {4, 1.25}}}};
+                       {{3, 1.5}, {4, 1.25, 50}}}};
   run.log.power_limits = {{"resnet", 300, 1.5, 280, 420}};
   run.log.gauges = {{"flops", "op=\"x\"", 5, 0.5}, {"plain", "", -1, 2}};
   run.log.dropped = {{"a.csv", "not a number", 3}};
@@ -124,6 +124,8 @@ TEST_F(LogTables, WhatElseALogHoldsIsReadBack) {
   ASSERT_EQ(log.training[0].steps.size(), 2u);
   EXPECT_EQ(log.training[0].steps[1].number, 4);
   EXPECT_EQ(log.training[0].steps[1].seconds, 1.25);
+  EXPECT_EQ(log.training[0].steps[0].end_ns, 0);
+  EXPECT_EQ(log.training[0].steps[1].end_ns, 50);
   ASSERT_EQ(log.power_limits.size(), 1u);
   EXPECT_EQ(log.power_limits[0].energy_j, 420);
   ASSERT_EQ(log.gauges.size(), 2u);

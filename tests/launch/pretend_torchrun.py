@@ -7,6 +7,7 @@ Megatron-LM does and computes meanwhile. No GPU, no network.
 Environment: PRETEND_STEP_MS (50), PRETEND_STEPS (what --train-iters says), PRETEND_DIE: a file; the first who sees it
 removes it and ends all of its node's processes without a word, as a lost node would.
 """
+import datetime
 import os
 import pathlib
 import signal
@@ -40,7 +41,7 @@ def main():
         busy_until(start + step_s)
         took_ms = 1000 * (time.monotonic() - start)
         if rank == nodes - 1:  # as Megatron-LM's print_rank_last
-            print(f" [2025-01-31 12:00:00.000000] iteration {iteration:8d}/{iterations:8d} | consumed samples: "
+            print(f" [{datetime.datetime.now():%Y-%m-%d %H:%M:%S.%f}] iteration {iteration:8d}/{iterations:8d} | consumed samples: "
                   f"{iteration * batch:12d} | elapsed time per iteration (ms): {took_ms:.1f} | throughput per GPU "
                   f"(TFLOP/s/GPU): 400.0 | learning rate: 1.000000E-05 | global batch size: {batch:5d} | lm loss: "
                   f"1.081E+01 | loss scale: 1.0 | grad norm: 7.7 | number of skipped iterations:   0 |", flush=True)

@@ -24,7 +24,7 @@ constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
 constexpr std::array<std::string_view, 2> kTimes = {"elapsed time per iteration (ms)",
                                                     "train_step_timing in s"};
 
-/// A step's line: how long it took, or when it was written.
+/// A step's line: how long it took, and when it was written where it says so.
 struct StepLine {
   int64_t number = 0;
   std::optional<double> seconds;
@@ -43,6 +43,21 @@ std::optional<double> number_behind(std::string_view line, std::string_view mark
   return value;
 }
 
+/// "2025-02-25 02:12:33,161" or "2024-05-15 09:12:33.123456" somewhere in the line, to the
+/// millisecond.
+std::optional<int64_t> stamp_in(std::string_view line) {
+  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd.ddd";
+  for (size_t at = 0; at + kForm.size() <= line.size(); ++at) {
+    std::string stamp(line.substr(at, kForm.size()));
+    if (char& mark = stamp[stamp.size() - 4]; mark == ',') mark = '.';
+    bool fits = true;
+    for (size_t i = 0; i < stamp.size() && fits; ++i)
+      fits = kForm[i] == 'd' ? stamp[i] >= '0' && stamp[i] <= '9' : stamp[i] == kForm[i];
+    if (fits) return time_to_ns(stamp);
+  }
+  return std::nullopt;
+}
+
 std::optional<StepLine> with_duration(std::string_view line) {
   auto seconds = number_behind(line, kTimes[0]);
   if (seconds) *seconds *= kMillisecond;
@@ -51,22 +66,7 @@ std::optional<StepLine> with_duration(std::string_view line) {
   auto number = number_behind(line, "iteration ");
   if (!number) number = number_behind(line, "global_step");
   if (!number) return std::nullopt;
-  return StepLine{static_cast<int64_t>(*number), seconds, 0};
-}
-
-/// "2025-02-25 02:12:33,161" somewhere in the line.
-std::optional<int64_t> stamp_in(std::string_view line) {
-  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd,ddd";
-  for (size_t at = 0; at + kForm.size() <= line.size(); ++at) {
-    std::string stamp(line.substr(at, kForm.size()));
-    bool fits = true;
-    for (size_t i = 0; i < stamp.size() && fits; ++i)
-      fits = kForm[i] == 'd' ? stamp[i] >= '0' && stamp[i] <= '9' : stamp[i] == kForm[i];
-    if (!fits) continue;
-    stamp[stamp.size() - 4] = '.';
-    return time_to_ns(stamp);
-  }
-  return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), seconds, stamp_in(line).value_or(0)};
 }
 
 /// Without the escapes that colour it: ESC [ ... m.
@@ -105,12 +105,12 @@ class StepReader {
     if (last_ && line.number == last_->number) return;
     const bool follows = last_ && line.number > last_->number && line.time_ns > last_->time_ns;
     if (line.seconds) {
-      steps.push_back({line.number, *line.seconds});
+      steps.push_back({line.number, *line.seconds, line.time_ns});
     } else if (follows) {
       const double seconds = static_cast<double>(line.time_ns - last_->time_ns) /
                              kNanosecondsPerSecond /
                              static_cast<double>(line.number - last_->number);
-      if (seconds <= kLongestStep) steps.push_back({line.number, seconds});
+      if (seconds <= kLongestStep) steps.push_back({line.number, seconds, line.time_ns});
     }
     last_ = line;
   }

@@ -31,6 +31,18 @@ TEST(StepLog, MegatronLm) {
   EXPECT_EQ(steps_of(text), (Steps{{1, 12.8015}, {2, 4.2137}}));
 }
 
+/// 15 May 2024, 09:12:33 UTC are 1,715,764,353 s since 1970; a line without a stamp says nothing.
+TEST(StepLog, WhenStepsWere) {
+  const auto log = parse_telemetry(
+      " [2024-05-15 09:12:33.123456] iteration 1/ 20 | elapsed time per iteration (ms): 100.0 |\n"
+      " iteration 2/ 20 | elapsed time per iteration (ms): 100.0 |\n",
+      "node-0.log", {});
+  ASSERT_TRUE(log);
+  ASSERT_EQ(log->training.at(0).steps.size(), 2U);
+  EXPECT_EQ(log->training[0].steps[0].end_ns, 1'715'764'353'123'000'000);
+  EXPECT_EQ(log->training[0].steps[1].end_ns, 0);
+}
+
 /// A progress bar draws the same step several times, with carriage returns in between.
 TEST(StepLog, Nemo1) {
   const char* text =
