@@ -85,6 +85,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kKernels, "gemm.fp4_efficiency", "", 0.05, 1, false, "as gemm.efficiency, of the FP4 peak"},
     {kKernels, "gemm.block_scaling", "", 0.1, 1, false,
      "FP8 GEMMs with block scales (1 x 128, MXFP8's 1 x 32) relative to per-tensor scales"},
+    {kKernels, "gemm.odd", "", 0.05, 1, false,
+     "rate of 16-bit GEMMs whose matrices have rows of an odd number of elements"},
     {kKernels, "grouped.efficiency", "", 0.05, 1, true,
      "grouped GEMM: share of peak with many rows an expert"},
     {kKernels, "grouped.m_ramp", "", 0, 1e5, true, "rows an expert at which half the rate is lost"},
