@@ -85,7 +85,8 @@ double operand_bytes(const Operator& op) {
 }  // namespace
 
 bool has_odd_rows(const Operator& op) {
-  const bool wide = op.precision == spec::Precision::kBf16 || op.precision == spec::Precision::kFp16;
+  const bool wide =
+      op.precision == spec::Precision::kBf16 || op.precision == spec::Precision::kFp16;
   const int64_t other = op.layout == GemmLayout::kNt ? op.m : op.k;
   return wide && (op.n % 2 != 0 || other % 2 != 0);
 }

@@ -159,6 +159,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "1: all-reduce inside a domain runs in the switch where the machine can (NVLS); else 0"},
     {kSoftware, "scale.jitter", "", 0, 0.2, true,
      "share of time lost to stragglers for every doubling of the nodes"},
+    {kSoftware, "memory.buffers", "B", 0, 1e11, false,
+     "what the framework, its libraries and allocator hold beyond tensors; without it 0.5 GiB"},
     // Node hardware.
     {kNode, "memory_reserve", "B", 0, 1e11, false, "taken from every GPU by the driver's context"},
     {kNode, "power.cpu", "W", 0, 1e5, false, "all CPUs of the node while it trains"},
