@@ -60,8 +60,8 @@ void fill_weak_scaling(JobDraft& draft) {
 }
 
 void fill_vtrain(JobDraft& draft) {
-  // Only a split vocabulary is padded there: without tensor parallelism the head takes three times
-  // as long a multiply-add as with it, whatever model and micro batch.
+  // Only a split vocabulary seems to be padded there: without tensor parallelism the head takes
+  // two to three times as long a multiply-add as with it, whatever model and micro batch.
   if (draft.source_has("single-node") && !splits_tensors(draft))
     draft.fill("make_vocab_size_divisible_by", "1",
                "vTrain pads no vocabulary that tp leaves whole");
