@@ -82,6 +82,7 @@ GemmParameters product_parameters(const Device& device, const GemmParameters& ge
   GemmParameters vector = gemm;
   vector.efficiency *= share;
   vector.k_ramp *= share;
+  vector.odd = 1;  // element by element is all these units know
   return vector;
 }
 

@@ -2,7 +2,7 @@
 // GPU.
 //
 //   t      = fixed + latency + max( 2 m n k / rate, bytes / (memory_efficiency * HBM) )  [s]
-//   rate   = P * efficiency * q^quantization * k / (k + k_ramp) * (wgrad, for NT)     [FLOP/s]
+//   rate   = P * efficiency * q^quantization * k / (k + k_ramp) * (wgrad, for NT) * (odd) [FLOP/s]
 //   q      = max over tiles of  useful fraction * tile_step^halvings                          [1]
 //   useful = m n / (waves * SMs * tile_m * tile_n),  waves = ceil(tiles / SMs)                [1]
 //
@@ -11,6 +11,12 @@
 // would. That is a time, so with an FP8 peak twice as high it is worth twice the elements. A kernel
 // may use the largest tile or halve it up to three times; smaller tiles fill the last wave better
 // and run slower.
+//
+// Odd rows: Ampere and later copy tiles to shared memory asynchronously in pieces of 4, 8 or 16
+// bytes (PTX cp.async). Where a matrix has rows of an odd number of 16-bit elements every other row
+// starts between such pieces, and libraries fall back on kernels that load element by element, at
+// `odd` of the rate. It is the length of the contiguous dimension that counts: n and k of TN and
+// NN, m and n of NT. A vocabulary that nobody padded is the usual case.
 //
 // Clock and power limit: P is the data-sheet peak times sustained over boost clock. A GPU's
 // sustained clock is one parameter a GPU kind; what the kernels of its architecture reach at equal
@@ -78,6 +84,13 @@ double operand_bytes(const Operator& op) {
 
 }  // namespace
 
+bool has_odd_rows(const Operator& op) {
+  const bool wide =
+      op.precision == spec::Precision::kBf16 || op.precision == spec::Precision::kFp16;
+  const int64_t other = op.layout == GemmLayout::kNt ? op.m : op.k;
+  return wide && (op.n % 2 != 0 || other % 2 != 0);
+}
+
 double tile_share(const GemmParameters& gemm, const Operator& op, double sms) {
   auto rows = static_cast<double>(gemm.tile_m), columns = static_cast<double>(gemm.tile_n);
   double best = 0, tile_rate = 1;
@@ -113,7 +126,8 @@ double gemm_compute_s(const Device& device, const GemmParameters& gemm, const Op
              : gemm.k_ramp;
   const auto k = static_cast<double>(op.k);
   const double rate = full_rate * power(tile_share(gemm, op, sms), gemm.quantization) *
-                      (k / (k + ramp)) * (op.layout == GemmLayout::kNt ? gemm.wgrad : 1);
+                      (k / (k + ramp)) * (op.layout == GemmLayout::kNt ? gemm.wgrad : 1) *
+                      (has_odd_rows(op) ? gemm.odd : 1);
   const double products =
       static_cast<double>(op.groups) * static_cast<double>(op.m) * static_cast<double>(op.n) * k;
   return 2 * products / rate;

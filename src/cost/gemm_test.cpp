@@ -55,6 +55,22 @@ TEST(Gemm, Fp8DoublesTheRateAndTheRamp) {
   EXPECT_NEAR(price_gemm(round_device(), gemm, op).clocked_s, 65.536e-6, 1e-12);
 }
 
+TEST(Gemm, RowsOfAnOddNumberOfElementsRunSlower) {
+  // 2560 x 1279 fills the same tiles as 2560 x 1280, so a multiply-add more or less is all else.
+  GemmParameters gemm = ideal_gemm();
+  gemm.odd = 0.25;
+  const auto seconds = [&](int64_t m, int64_t n, int64_t k, GemmLayout layout) {
+    return price_gemm(round_device(), gemm, gemm_operator(m, n, k, layout)).clocked_s;
+  };
+  EXPECT_NEAR(seconds(2560, 1280, 1000, GemmLayout::kTn), 65.536e-6, 1e-12);
+  EXPECT_NEAR(seconds(2560, 1279, 1000, GemmLayout::kTn), 4 * 65.536e-6, 1e-12);
+  EXPECT_NEAR(seconds(2560, 1280, 999, GemmLayout::kNn), 4 * 65.470464e-6, 1e-12);
+  EXPECT_NEAR(seconds(2559, 1280, 1000, GemmLayout::kNt), 4 * 65.536e-6, 1e-12);
+  // Tokens are no row's length: m of a forward product, k of a weight gradient.
+  EXPECT_NEAR(seconds(2559, 1280, 1000, GemmLayout::kTn), 65.536e-6, 1e-12);
+  EXPECT_NEAR(seconds(2560, 1280, 999, GemmLayout::kNt), 65.470464e-6, 1e-12);
+}
+
 TEST(Gemm, BytesDecideWhenMemoryIsSlower) {
   workload::Operator op = gemm_operator(2560, 1280, 1000);
   op.bytes = 100e6;  // 100 us at 1 TB/s

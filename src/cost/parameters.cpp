@@ -54,6 +54,7 @@ GemmParameters read_gemm(Reader& r, bool blocks) {
   p.quantization = r.need("gemm.quantization");
   p.fixed_s = r.need("gemm.fixed");
   p.memory_efficiency = r.need("gemm.memory_efficiency");
+  p.odd = r.or_else("gemm.odd", 1);
   return p;
 }
 

@@ -26,6 +26,7 @@ struct GemmParameters {
   double efficiency = 0, fp8_efficiency = 0, fp4_efficiency = 0, k_ramp = 0, wgrad = 0;
   int64_t tile_m = 0, tile_n = 0;
   double tile_step = 0, quantization = 0, fixed_s = 0, memory_efficiency = 0;
+  double odd = 1;  ///< rate with rows of an odd number of 16-bit elements
   double efficiency_of(spec::Precision precision) const {
     if (precision == spec::Precision::kNvfp4) return fp4_efficiency;
     return precision == spec::Precision::kFp8 ? fp8_efficiency : efficiency;
@@ -127,6 +128,9 @@ CollectiveTime collective_time(const DomainParameters& domain, const FabricParam
                                const workload::Operator& op, const plan::GroupPlacement& where);
 /// q of gemm.cpp: the share of the machine's multiply-adds that land in the result, best tile.
 double tile_share(const GemmParameters& gemm, const workload::Operator& op, double sms);
+/// Whether a 16-bit matrix of the product has rows of an odd number of elements: the rate falls to
+/// `GemmParameters::odd`.
+bool has_odd_rows(const workload::Operator& op);
 /// The parameter that is the share of HBM's peak which a memory-bound kernel reaches.
 std::string_view memory_share(const workload::Operator& op);
 /// An operator's time with this software relative to the kernels that the catalog describes.

@@ -30,7 +30,8 @@ using workload::ParameterShare;
 
 // Transformer Engine and cuBLAS workspaces, random states, small tensors: measured allocations
 // exceed the sum of named tensors by this much (SimuMax's B200 runs;
-// tests/validation/memory_test.cpp).
+// tests/validation/memory_test.cpp), unless the software profile says otherwise in
+// "memory.buffers".
 constexpr double kWorkspaceBytes = 0.5 * 1024 * 1024 * 1024;
 // The same for nanotron, which has no Transformer Engine: what its allocations have in common
 // whatever the model.
@@ -247,7 +248,8 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload,
                            const Stage& stage) {
   BufferMemory buffers;
-  buffers.workspace = nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes;
+  buffers.workspace = job.software.parameters.value_or(
+      "memory.buffers", nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes);
   buffers.dummy_gradients = trains(job) ? distinct_shape_bytes(job, workload, stage) : 0;
   buffers.gathered = gathered_bytes(job, workload, stage) +
                      nanotron_gather_bytes(job, stage_parameters(workload, stage));

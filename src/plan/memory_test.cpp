@@ -151,6 +151,8 @@ TEST(Memory, BuffersOfTheEngineAndOfOverlap) {
   EXPECT_EQ(part(plain, "tensor_parallel_buffers"), 0);
   job.training.overlap_tp = true;
   EXPECT_EQ(part(predict(job).worst(), "tensor_parallel_buffers"), 3 * 2.0 * 128 * 64);
+  job.software.parameters.set("memory.buffers", {3 * kGib, "B", {}, base::Grade::kAssumed});
+  EXPECT_EQ(part(predict(job).worst(), "workspace"), 3 * kGib);
 }
 
 TEST(Memory, Fp8KeepsCopiesBesideOrInsteadOfWeights) {

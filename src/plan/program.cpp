@@ -21,7 +21,7 @@ using workload::Pass;
 using workload::Stream;
 
 /// The workload's device-to-host copy in dropless MoE layers.
-constexpr std::string_view kCountsToHost = "moe_counts_to_host";
+constexpr std::string_view kToHost = "_to_host";  // copies that the host waits for
 
 bool is_training(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
@@ -224,8 +224,8 @@ class RoleProgram {
     set_layer(slot, chunk, last);
   }
 
-  /// A dropless MoE layer copies its token counts to the host, which waits for them before it goes
-  /// on.
+  /// A dropless MoE layer copies its token counts to the host, some software its loss; the host
+  /// waits for them before it goes on.
   void write_items(const std::vector<Item>& items, SlotKind slot) {
     const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
     HeldJoins held(writer_);
@@ -247,7 +247,7 @@ class RoleProgram {
       } else {
         writer_.op(item.stream, item.op);
       }
-      if (op.name == kCountsToHost) writer_.host_sync();
+      if (op.name.ends_with(kToHost)) writer_.host_sync();
     }
     held.before(Stream::kCompute);
   }

@@ -326,5 +326,16 @@ TEST(Program, EveryCollectiveIsPlaced) {
   }
 }
 
+TEST(Program, TheHostWaitsForTheHeadWhereItsSoftwareDoes) {
+  spec::Job job = make_job({});
+  const auto waits = [&job](const std::string& words) {
+    return text(make_plan(job, workload::lower(job)), 0).find(words) != std::string::npos;
+  };
+  EXPECT_FALSE(waits("to_host"));
+  job.software.parameters.set("host.waits_for_head", {1, "", {}, base::Grade::kAssumed});
+  EXPECT_TRUE(waits("loss_to_host sync"));
+  EXPECT_TRUE(waits("head_gradient_to_host sync"));
+}
+
 }  // namespace
 }  // namespace ergometer::plan

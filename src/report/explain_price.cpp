@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cost/parameters.h"
 #include "report/format.h"
 #include "report/job_json.h"
 
@@ -151,13 +152,14 @@ class PriceNode {
   void gemm() {
     const bool fp8 = op_.precision == Precision::kFp8 || op_.precision == Precision::kNvfp4;
     const bool weights = op_.layout == GemmLayout::kNt;
+    const bool odd = cost::has_odd_rows(op_);
     node_.formula = fmt::format(
         "gemm.fixed + kernels x kernel.latency + max(2 groups m n k / rate, bytes / "
         "(gemm.memory_efficiency x memory_bandwidth)); rate = {} x {} x tiles^gemm.quantization x "
-        "k / (k + gemm.k_ramp{}){}",
+        "k / (k + gemm.k_ramp{}){}{}",
         clocked_peak(op_.precision), efficiency(op_.precision),
         fp8 ? fmt::format(" x {} / {}", peak(op_.precision), peak(Precision::kBf16)) : "",
-        weights ? " x gemm.wgrad" : "");
+        weights ? " x gemm.wgrad" : "", odd ? " x gemm.odd" : "");
     matrix_shape();
     node_.inputs.push_back(
         number("tiles", terms_.tile_share, "",
@@ -170,6 +172,7 @@ class PriceNode {
     gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", efficiency(op_.precision),
                     "gemm.quantization", "gemm.k_ramp", "gemm.wgrad", "gemm.tile_m", "gemm.tile_n",
                     "gemm.tile_step"});
+    if (odd) gpu_parameters({"gemm.odd"});
   }
 
   void grouped() {

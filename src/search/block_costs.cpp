@@ -19,7 +19,7 @@ using workload::OperatorKind;
 using workload::Pass;
 using workload::Stream;
 
-constexpr std::string_view kCountsToHost = "moe_counts_to_host";
+constexpr std::string_view kToHost = "_to_host";  // copies that the host waits for
 
 /// One layer of every kind, on one stage, one micro batch, nothing of data parallelism: the
 /// smallest job whose program has the blocks' side streams.
@@ -210,7 +210,7 @@ class PassCosts {
       const double host_s = model_.host().host_s(op);
       host.from_t += host_s;
       host.from_h += host_s;
-      if (op.name == kCountsToHost) host.raise(streams[0]);
+      if (op.name.ends_with(kToHost)) host.raise(streams[0]);
     }
     result.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
     return result;

@@ -44,7 +44,7 @@ std::string_view software_of(const JobDraft& draft) {
   const auto source = [&](std::string_view part) { return draft.source_has(part); };
   const std::string framework = squashed(draft.cell("framework"));
   const auto framework_has = [&](std::string_view part) { return contains(framework, part); };
-  if (source("vTrain")) return "vtrain-megatron";
+  if (source("vTrain")) return source("multi-node") ? "megatron-lm-2021" : "vtrain-megatron";
   if (source("BigScience")) return "megatron-deepspeed-2022";
   if (source("Narayanan")) return "megatron-lm-2021";
   if (source("Korthikanti")) return "megatron-lm-2022";

@@ -59,6 +59,22 @@ TEST(RunJob, VtrainRowOfSizes) {
   EXPECT_EQ(made->job.training.recompute, spec::Recompute::kFull);
   EXPECT_EQ(made->job.training.precision, spec::Precision::kFp16);
   EXPECT_EQ(value_of(*made, "cluster"), "vtrain-a100");
+  EXPECT_EQ(value_of(*made, "software"), "megatron-lm-2021");
+}
+
+TEST(RunJob, VtrainPadsOnlyASplitVocabulary) {
+  const auto job_of = [](const std::string& gpus_tp_pp) {
+    return make_job(
+        row("source,framework,model,layers,hidden,heads,seq,gpu,mbs,gbs,recompute,gpus,tp,pp",
+            "\"vTrain (MICRO24) measured ground truth, single-node\",Megatron-DeepSpeed style "
+            "(paper),GPT h1024 L24,24,1024,16,1024,A100,1,8,full checkpointing on," +
+                gpus_tp_pp));
+  };
+  const auto whole = job_of("2,1,2"), split = job_of("2,2,1");
+  ASSERT_TRUE(whole && split);
+  EXPECT_EQ(value_of(*whole, "software"), "vtrain-megatron");
+  EXPECT_EQ(whole->job.training.vocab_multiple, 1);
+  EXPECT_EQ(split->job.training.vocab_multiple, 128);
 }
 
 /// A row of BigScience's logs on 8 x 6 x 8 GPUs.

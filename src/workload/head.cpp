@@ -90,6 +90,15 @@ void loss_backward(BlockWriter& writer) {
                 Pass::kBackward);
 }
 
+/// Software whose host waits for the loss and for the head's gradient: no launch of a layer then
+/// hides behind the head. Of the loss it is known: vocabulary-parallel cross entropy indexes logits
+/// by a mask, and PyTorch counts a mask's elements on the host.
+void wait_for_head(BlockWriter& writer, const char* name, Pass pass) {
+  constexpr double kBytes = 4;
+  if (writer.job().software.parameters.value_or("host.waits_for_head", 0) > 0)
+    writer.memory({Module::kLoss, name, kBytes}, pass);
+}
+
 }  // namespace
 
 void embedding_forward(BlockWriter& writer) {
@@ -133,13 +142,16 @@ void head_forward(BlockWriter& writer) {
     linear_forward(writer, replicated_linear(writer, "head_projection", Module::kHead, model.hidden,
                                              embedding_width(model)));
   column_forward(writer, head_linear(writer));
-  if (writer.shapes().training) loss_forward(writer);
+  if (!writer.shapes().training) return;
+  loss_forward(writer);
+  wait_for_head(writer, "loss_to_host", Pass::kForward);
 }
 
 void head_backward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
   loss_backward(writer);
   column_backward(writer, head_linear(writer));
+  wait_for_head(writer, "head_gradient_to_host", Pass::kBackward);
   if (embedding_width(model) != model.hidden)
     linear_backward(writer, replicated_linear(writer, "head_projection", Module::kHead,
                                               model.hidden, embedding_width(model)));
