@@ -238,10 +238,8 @@ class RoleProgram {
       const workload::Operator op = operators_.at(item.op);
       if (!runs(slot, op.pass)) continue;
       held.before(item.stream);
-      const bool beside = overlaps_experts_ && item.stream == Stream::kCompute &&
-                          op.collective == workload::CollectiveKind::kAllToAll &&
-                          op.kind == workload::OperatorKind::kCollective &&
-                          op.group == workload::GroupKind::kExpert;
+      const bool beside =
+          overlaps_experts_ && item.stream == Stream::kCompute && belongs_to_exchange(op);
       if (beside) {
         write_beside(item.op);
       } else {
@@ -250,6 +248,14 @@ class RoleProgram {
       if (op.name == kCountsToHost) writer_.host_sync();
     }
     held.before(Stream::kCompute);
+  }
+
+  /// HybridEP gathers the routing map as the first part of its dispatch.
+  bool belongs_to_exchange(const workload::Operator& op) const {
+    return op.kind == workload::OperatorKind::kCollective &&
+           op.group == workload::GroupKind::kExpert &&
+           (op.collective == workload::CollectiveKind::kAllToAll ||
+            job_.training.moe_dispatcher == spec::MoeDispatcher::kHybridEp);
   }
 
   /// The share of an expert transfer that meets the other micro batch's kernels, and in line what
@@ -262,6 +268,8 @@ class RoleProgram {
     workload::Operator hidden = operators_.at(index), open = hidden;
     hidden.comm_bytes *= share;
     open.comm_bytes -= hidden.comm_bytes;
+    hidden.bytes *= share;
+    open.bytes -= hidden.bytes;
     writer_.join(Stream::kExpert, Stream::kCompute);
     if (share > 0) writer_.op(Stream::kExpert, share < 1 ? operators_.add(hidden) : index);
     if (share < 1) writer_.op(Stream::kCompute, share > 0 ? operators_.add(open) : index);
