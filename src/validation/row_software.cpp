@@ -60,6 +60,7 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("MLPerf")) return is_early_mlperf(draft) ? "mlperf-5.0" : "mlperf";
   if (framework_has("deepspeed"))
     return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
+  if (source("SimuMax") || framework_has("simumax")) return "megatron-lm-2026";
   const int release = nemo_release(draft);
   if (release >= 2604 || source("CI golden")) return "megatron-core-26";
   if (release >= 2602) return "megatron-core-26.02";
@@ -92,9 +93,9 @@ bool keeps_fp8_weights(const JobDraft& draft) {
          !draft.has("lora");
 }
 
-/// Latent attention on Blackwell before NeMo 25.07: the cuDNN of those containers (before 9.11) does
-/// not train heads that are 192 wide in queries and 128 in values on it, FlashAttention 2 neither,
-/// and Transformer Engine falls back to products and a softmax of their own. Those recipes
+/// Latent attention on Blackwell before NeMo 25.07: the cuDNN of those containers (before 9.11)
+/// does not train heads that are 192 wide in queries and 128 in values on it, FlashAttention 2
+/// neither, and Transformer Engine falls back to products and a softmax of their own. Those recipes
 /// recompute the attention core, which only such scores need.
 bool lacks_latent_kernels(const JobDraft& draft) {
   constexpr int kFirstRelease = 2507;

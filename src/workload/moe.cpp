@@ -101,10 +101,10 @@ void token_exchange(BlockWriter& writer, const char* name, const MoeRows& rows, 
                     pass);
 }
 
-/// The copies between tokens as received and rows as the experts take them, where they are a kernel.
+/// The copies between tokens as received and rows as the experts take them, where they are a
+/// kernel.
 void unfold(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
-  if (!copies_inside(writer))
-    writer.memory({Module::kMoe, name, unfold_bytes(writer, rows)}, pass);
+  if (!copies_inside(writer)) writer.memory({Module::kMoe, name, unfold_bytes(writer, rows)}, pass);
 }
 
 void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
