@@ -239,7 +239,7 @@ class RoleProgram {
       if (!runs(slot, op.pass)) continue;
       held.before(item.stream);
       const bool beside =
-          overlaps_experts_ && item.stream == Stream::kCompute && belongs_to_exchange(op);
+          overlaps_experts_ && item.stream == Stream::kCompute && exchanges_tokens(job_, op);
       if (beside) {
         write_beside(item.op);
       } else {
@@ -248,14 +248,6 @@ class RoleProgram {
       if (op.name == kCountsToHost) writer_.host_sync();
     }
     held.before(Stream::kCompute);
-  }
-
-  /// HybridEP gathers the routing map as the first part of its dispatch.
-  bool belongs_to_exchange(const workload::Operator& op) const {
-    return op.kind == workload::OperatorKind::kCollective &&
-           op.group == workload::GroupKind::kExpert &&
-           (op.collective == workload::CollectiveKind::kAllToAll ||
-            job_.training.moe_dispatcher == spec::MoeDispatcher::kHybridEp);
   }
 
   /// The share of an expert transfer that meets the other micro batch's kernels, and in line what
@@ -300,6 +292,13 @@ class RoleProgram {
 };
 
 }  // namespace
+
+bool exchanges_tokens(const spec::Job& job, const workload::Operator& op) {
+  return op.kind == workload::OperatorKind::kCollective &&
+         op.group == workload::GroupKind::kExpert &&
+         (op.collective == workload::CollectiveKind::kAllToAll ||
+          job.training.moe_dispatcher == spec::MoeDispatcher::kHybridEp);
+}
 
 Role write_role(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                 int64_t stage_index, OperatorTable& operators) {
