@@ -23,6 +23,13 @@ Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
   return {};
 }
 
+/// Copies that belong to an exchange of tokens: they follow the transfer, as fast as kernels that
+/// reorder tokens.
+double copies_s(const CostModel::Parameters& p, const workload::Operator& op) {
+  return op.bytes / (p.memory.permute * p.device.memory_bytes_per_s) * p.software.memory_factor *
+         p.software.straggling;
+}
+
 }  // namespace
 
 double software_factor(const SoftwareParameters& software, const workload::Operator& op) {
@@ -40,6 +47,8 @@ Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement&
   const double factor = software_factor(software, op);
   price.fixed_s = price.fixed_s * factor + op.host_wait_s;
   price.clocked_s *= factor;
+  if (op.kind == OperatorKind::kCollective && op.bytes > 0)
+    price.fixed_s += copies_s(*parameters_, op);
   if (op.group == workload::GroupKind::kPipeline && where.size > 1)
     price.fixed_s += software.send_s;
   return price;

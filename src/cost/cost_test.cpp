@@ -123,6 +123,18 @@ TEST(CostModel, SoftwareChangesWhatKernelsTake) {
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
 }
 
+// 1 GB at 0.5 of 1 TB/s, by kernels that take 1.5 times as long: 3 ms behind the transfer.
+TEST(CostModel, CopiesFollowAnExchange) {
+  spec::Job job = round_job();
+  job.cluster.node.gpu.parameters.set("memory.permute", {0.5, "", "", {}});
+  job.software.parameters.set("kernels.memory_factor", {1.5, "", "", {}});
+  const CostModel model = model_of(job);
+  workload::Operator op = collective_operator(CollectiveKind::kAllToAll, 1e9);
+  const double alone_s = model.price(op, inside(8)).seconds();
+  op.bytes = 1e9;
+  EXPECT_NEAR(model.price(op, inside(8)).seconds() - alone_s, 3e-3, 1e-12);
+}
+
 TEST(CostModel, AMissingParameterIsNamed) {
   spec::Job job = round_job();
   base::ParameterSet without;

@@ -89,8 +89,9 @@ physics::Energy collective_energy(const EnergyModel::Parameters& p, const Operat
                                   const plan::GroupPlacement& where) {
   const Traffic sent = traffic(op, where);
   const double bytes = sent.intra_bytes + sent.nic_bytes;
-  return {.cache_j = kWireMemoryBytes * bytes * p.work.cache,
-          .memory_j = kWireMemoryBytes * bytes * p.work.memory,
+  const double touched = kWireMemoryBytes * bytes + op.bytes;
+  return {.cache_j = touched * p.work.cache,
+          .memory_j = touched * p.work.memory,
           .link_j = 2 * bytes * p.work.link};
 }
 

@@ -238,10 +238,8 @@ class RoleProgram {
       const workload::Operator op = operators_.at(item.op);
       if (!runs(slot, op.pass)) continue;
       held.before(item.stream);
-      const bool beside = overlaps_experts_ && item.stream == Stream::kCompute &&
-                          op.collective == workload::CollectiveKind::kAllToAll &&
-                          op.kind == workload::OperatorKind::kCollective &&
-                          op.group == workload::GroupKind::kExpert;
+      const bool beside =
+          overlaps_experts_ && item.stream == Stream::kCompute && exchanges_tokens(job_, op);
       if (beside) {
         write_beside(item.op);
       } else {
@@ -262,6 +260,8 @@ class RoleProgram {
     workload::Operator hidden = operators_.at(index), open = hidden;
     hidden.comm_bytes *= share;
     open.comm_bytes -= hidden.comm_bytes;
+    hidden.bytes *= share;
+    open.bytes -= hidden.bytes;
     writer_.join(Stream::kExpert, Stream::kCompute);
     if (share > 0) writer_.op(Stream::kExpert, share < 1 ? operators_.add(hidden) : index);
     if (share < 1) writer_.op(Stream::kCompute, share > 0 ? operators_.add(open) : index);
@@ -292,6 +292,13 @@ class RoleProgram {
 };
 
 }  // namespace
+
+bool exchanges_tokens(const spec::Job& job, const workload::Operator& op) {
+  return op.kind == workload::OperatorKind::kCollective &&
+         op.group == workload::GroupKind::kExpert &&
+         (op.collective == workload::CollectiveKind::kAllToAll ||
+          job.training.moe_dispatcher == spec::MoeDispatcher::kHybridEp);
+}
 
 Role write_role(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                 int64_t stage_index, OperatorTable& operators) {

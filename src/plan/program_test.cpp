@@ -72,6 +72,30 @@ TEST(Program, ExpertTransfersGoBesideAnotherMicroBatch) {
   EXPECT_EQ(count(parted, 0, "E:dispatch"), 1);
 }
 
+// HybridEP's dispatch begins with a gather of the routing map and holds copies: all of it goes
+// beside the other micro batch, and copies are parted as the transfer is.
+TEST(Program, HybridEpExchangesGoBesideAsAWhole) {
+  spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 2, .layers = 1});
+  job.training.moe_capacity_factor = 1;
+  job.training.overlap_expert_parallel = true;
+  workload::Workload workload = fake_workload(job);
+  for (workload::Operator& op : workload.operators)
+    if (op.name == "dispatch") op.collective = workload::CollectiveKind::kAllGather, op.bytes = 8;
+  const auto beside = [&] {
+    const Plan plan = make_plan(job, workload);
+    EXPECT_EQ(find_fault(plan), "");
+    double bytes = 0;
+    for (const Instruction& it : plan.roles[0].program)
+      if (word(plan, it) == "E:dispatch") bytes += plan.operators[static_cast<size_t>(it.op)].bytes;
+    return bytes;
+  };
+  EXPECT_EQ(beside(), 0);
+  job.training.moe_dispatcher = spec::MoeDispatcher::kHybridEp;
+  EXPECT_EQ(beside(), 8);
+  job.software.parameters.set("overlap.expert_share", {0.75, "", {}, {}});
+  EXPECT_EQ(beside(), 6);
+}
+
 TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {
   const spec::Job job = make_job({.micro_batches = 2, .layers = 1});
   const std::string forward = " fc1 fc1 fc1",

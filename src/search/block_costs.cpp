@@ -112,7 +112,8 @@ class PassCosts {
  public:
   PassCosts(const spec::Job& job, const cost::CostModel& model, const cost::EnergyModel* energy,
             const Placements& placements, const workload::Workload& workload)
-      : node_(job.cluster.node),
+      : job_(job),
+        node_(job.cluster.node),
         model_(model),
         energy_(energy),
         placements_(placements),
@@ -223,9 +224,7 @@ class PassCosts {
     const cost::Price& price = prices_[static_cast<size_t>(item.op)].price;
     cost.compute_s += price.seconds();
     cost.clocked_s += price.clocked_s;
-    const bool exchange = op.kind == OperatorKind::kCollective && op.group == GroupKind::kExpert &&
-                          op.collective == workload::CollectiveKind::kAllToAll;
-    if (exchange) cost.expert_s += price.seconds();
+    if (plan::exchanges_tokens(job_, op)) cost.expert_s += price.seconds();
   }
 
   static const Operator& collective(GroupKind group) {
@@ -241,6 +240,7 @@ class PassCosts {
     return kOperators[group == GroupKind::kPipeline ? 1 : 0];
   }
 
+  const spec::Job& job_;
   const spec::Node& node_;
   const cost::CostModel& model_;
   const cost::EnergyModel* energy_;

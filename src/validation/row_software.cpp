@@ -60,6 +60,7 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("MLPerf")) return is_early_mlperf(draft) ? "mlperf-5.0" : "mlperf";
   if (framework_has("deepspeed"))
     return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
+  if (source("SimuMax") || framework_has("simumax")) return "megatron-lm-2026";
   const int release = nemo_release(draft);
   if (release >= 2604 || source("CI golden")) return "megatron-core-26";
   if (release >= 2602) return "megatron-core-26.02";
@@ -82,6 +83,30 @@ std::string_view fp8_recipe_of(const JobDraft& draft) {
   return release >= 2507 ? "tensorwise" : "delayed";
 }
 
+/// NVIDIA's training recipes for FP8 with one scale a tensor keep the weights themselves in FP8
+/// (`fp8_param_gather` of Megatron-Bridge's and NeMo's mixed-precision recipes): gathered at a byte
+/// each, and not quantized again behind every gather of FSDP. Block scales need weights in 16 bit.
+bool keeps_fp8_weights(const JobDraft& draft) {
+  const std::string_view recipe = draft.text("fp8_recipe");
+  return draft.text("precision") == "fp8" && (recipe == "delayed" || recipe == "tensorwise") &&
+         draft.source_has("NVIDIA") && draft.text("software").starts_with("megatron-core") &&
+         !draft.has("lora");
+}
+
+/// Latent attention on Blackwell before NeMo 25.07: the cuDNN of those containers (before 9.11)
+/// does not train heads that are 192 wide in queries and 128 in values on it, FlashAttention 2
+/// neither, and Transformer Engine falls back to products and a softmax of their own. Those recipes
+/// recompute the attention core, which only such scores need.
+bool lacks_latent_kernels(const JobDraft& draft) {
+  constexpr int kFirstRelease = 2507;
+  const std::string gpu = squashed(draft.cell("gpu"));
+  const bool blackwell = contains(gpu, "b200") || contains(gpu, "b300");
+  const bool latent = draft.name.key.starts_with("deepseekv") || contains(draft.name.key, "kimi");
+  const int release = nemo_release(draft);
+  return draft.source_has("NVIDIA") && blackwell && latent && release > 0 &&
+         release < kFirstRelease;
+}
+
 }  // namespace
 
 void fill_software(JobDraft& draft) {
@@ -89,6 +114,10 @@ void fill_software(JobDraft& draft) {
     draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)),
                "the scaling usual with the release, or the year");
   draft.fill("software", std::string(software_of(draft)), "framework, release and source");
+  if (keeps_fp8_weights(draft))
+    draft.fill("fp8_param_gather", "true", "NVIDIA's recipes: FP8 with one scale a tensor");
+  if (lacks_latent_kernels(draft))
+    draft.fill("attention_backend", "unfused", "no fused latent attention on Blackwell yet");
 }
 
 }  // namespace ergometer::validation

@@ -140,6 +140,36 @@ TEST(RunJob, RecipesThatCaptureMxfp8ExpertsOverlapTheirTransfers) {
   EXPECT_TRUE(made->job.training.overlap_expert_parallel);
 }
 
+TEST(RunJob, NvidiaRowsWithOneScaleATensorKeepWeightsInFp8) {
+  const auto keeps = [](const std::string& precision) {
+    const auto made = make_job(
+        row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",
+            "NVIDIA Megatron-Bridge performance summary,NeMo 25.11,Megatron-Bridge/Megatron-Core,"
+            "pretrain,LLAMA3_8B,8192,B200,8,1,1,1,2,128," +
+                precision));
+    EXPECT_TRUE(made) << made.error().message;
+    return made && made->job.training.fp8_parameters;
+  };
+  EXPECT_TRUE(keeps("FP8-CS"));
+  EXPECT_FALSE(keeps("FP8-MX"));  // a scale for every 32 elements: gathered in 16 bit
+  EXPECT_FALSE(keeps("BF16"));
+}
+
+TEST(RunJob, LatentAttentionOnBlackwellIsUnfusedBeforeNemo2507) {
+  const auto backend = [](const std::string& release, const std::string& gpu) {
+    const auto made = make_job(
+        row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,vpp,ep,mbs,gbs,precision",
+            "\"NVIDIA DGX Cloud benchmarking recipes, expected performance\"," + release +
+                ",NeMo/Megatron-Core,pretrain,Deepseek V3,4096," + gpu +
+                ",256,2,1,4,1,32,1,2048,BF16"));
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? value_of(*made, "attention_backend") : "";
+  };
+  EXPECT_EQ(backend("dgxc 25.05", "GB200"), "unfused");
+  EXPECT_EQ(backend("dgxc 25.07", "GB200"), "");
+  EXPECT_EQ(backend("dgxc 25.05", "H100-SXM5-80GB"), "");
+}
+
 TEST(RunJob, RecipeOfOneReplicaSaysNothingOnItsReduction) {
   const auto made =
       make_job(row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",

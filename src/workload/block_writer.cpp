@@ -57,6 +57,7 @@ void BlockWriter::collective(Collective work, Pass pass) {
   op.group = work.group;
   op.comm_bytes = work.bytes;
   op.routing = work.routing;
+  op.bytes = work.copied_bytes;
   add(std::move(op), work.stream);
 }
 

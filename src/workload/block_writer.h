@@ -49,6 +49,7 @@ class BlockWriter {
     double bytes;
     Stream stream = Stream::kCompute;
     TokenRouting routing = {};
+    double copied_bytes = 0;  ///< HBM traffic of copies that belong to it
   };
   /// Nothing is written for a group of one rank.
   void collective(Collective work) { collective(std::move(work), pass_); }

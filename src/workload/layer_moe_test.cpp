@@ -70,6 +70,25 @@ TEST(MoeLayer, FlexSendsTokensOnce) {
   EXPECT_NEAR(op_of(workload, items[2]).bytes, 2 * 2 * 8192.0 * 4096, 1);
 }
 
+// HybridEP's exchange ends with the same copies: 8192 rows read and written, in the dispatch, in
+// the combination and in both their backwards; no kernel of its own is left.
+TEST(MoeLayer, HybridEpCopiesInsideItsExchange) {
+  spec::Job job = mixtral_job(1, 8, 8, 1);
+  job.training.moe_dispatcher = spec::MoeDispatcher::kHybridEp;
+  const Workload workload = lower(job);
+  const Block& block = layer_block(workload, 0);
+  int exchanges = 0;
+  for (const auto* items : {&block.forward, &block.backward})
+    for (const Item& item : *items) {
+      const std::string name = word(workload, item);
+      EXPECT_EQ(name.find("permute"), name.npos) << name;
+      if (!name.starts_with("ep_all_to_all")) continue;
+      ++exchanges;
+      EXPECT_NEAR(op_of(workload, item).bytes, 2 * 2 * 8192.0 * 4096, 1) << name;
+    }
+  EXPECT_EQ(exchanges, 4);
+}
+
 TEST(MoeLayer, FullGraphsDoNotWaitForCounts) {
   spec::Job job = mixtral_job(1, 8, 8, 1);
   job.training.cuda_graphs = true;

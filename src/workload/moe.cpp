@@ -35,10 +35,18 @@ bool gathers_tokens(const BlockWriter& writer) {
 }
 
 /// DeepEP's and HybridEP's kernels: a token travels once to every rank that needs it and is copied
-/// for its experts there; permutation and routing probabilities are part of the exchange.
+/// for its experts there; routing probabilities are part of the exchange.
 bool sends_once(const BlockWriter& writer) {
   const spec::MoeDispatcher dispatcher = writer.job().training.moe_dispatcher;
   return dispatcher == spec::MoeDispatcher::kDeepEp || dispatcher == spec::MoeDispatcher::kHybridEp;
+}
+
+/// HybridEP copies tokens for their experts inside its exchange (`dispatch_with_permute`,
+/// `combine_with_unpermute`, megatron/core/transformer/moe/fused_a2a.py), on the exchange's stream;
+/// DeepEP leaves it to a kernel of its own between the exchange and the experts.
+bool copies_inside(const BlockWriter& writer) {
+  return writer.job().training.moe_dispatcher == spec::MoeDispatcher::kHybridEp &&
+         writer.shapes().ep > 1;
 }
 
 TokenRouting routing(const BlockWriter& writer) {
@@ -88,8 +96,15 @@ void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass 
 
 void token_exchange(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
   writer.collective({Module::kMoe, name, CollectiveKind::kAllToAll, GroupKind::kExpert,
-                     row_bytes(writer, rows.routed_tokens), Stream::kCompute, routing(writer)},
+                     row_bytes(writer, rows.routed_tokens), Stream::kCompute, routing(writer),
+                     copies_inside(writer) ? unfold_bytes(writer, rows) : 0},
                     pass);
+}
+
+/// The copies between tokens as received and rows as the experts take them, where they are a
+/// kernel.
+void unfold(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
+  if (!copies_inside(writer)) writer.memory({Module::kMoe, name, unfold_bytes(writer, rows)}, pass);
 }
 
 void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
@@ -247,7 +262,7 @@ void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
   }
   if (sends_once(writer)) {
     token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
-    return writer.memory({Module::kMoe, "permute", unfold_bytes(writer, rows)});
+    return unfold(writer, "permute", rows, pass);
   }
   writer.memory({Module::kMoe, "permute", row_bytes(writer, rows.routed_tokens + rows.sent)});
   probabilities_all_to_all(writer, rows, pass);
@@ -266,7 +281,7 @@ void combine_forward(BlockWriter& writer, const MoeRows& rows) {
     return scatter_tokens(writer, rows, pass);
   }
   if (sends_once(writer)) {
-    writer.memory({Module::kMoe, "unpermute", unfold_bytes(writer, rows)});
+    unfold(writer, "unpermute", rows, pass);
     return token_exchange(writer, "ep_all_to_all_combine", rows, pass);
   }
   sort_chunks(writer, rows, "sort_chunks", pass);
@@ -286,7 +301,7 @@ void combine_backward(BlockWriter& writer, const MoeRows& rows) {
   }
   if (sends_once(writer)) {
     token_exchange(writer, "ep_all_to_all_combine", rows, pass);
-    return writer.memory({Module::kMoe, "unpermute_backward", unfold_bytes(writer, rows)}, pass);
+    return unfold(writer, "unpermute_backward", rows, pass);
   }
   writer.memory(
       {Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)},
@@ -307,7 +322,7 @@ void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
     return scatter_tokens(writer, rows, pass);
   }
   if (sends_once(writer)) {
-    writer.memory({Module::kMoe, "permute_backward", unfold_bytes(writer, rows)}, pass);
+    unfold(writer, "permute_backward", rows, pass);
     return token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
   }
   sort_chunks(writer, rows, "sort_chunks_backward", pass);

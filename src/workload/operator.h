@@ -90,7 +90,7 @@ struct Operator {
   double flops = 0;  ///< executed on this rank
   double model_flops =
       0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
-  double bytes = 0;        ///< HBM traffic, read and written
+  double bytes = 0;        ///< HBM traffic, read and written; of a collective: of copies in it
   int kernels = 1;         ///< launches
   int expert_casts = 0;    ///< experts' tensors that the host quantizes one by one beside launching
   bool captured = false;   ///< launched as part of a CUDA graph while other work is not
