@@ -191,7 +191,7 @@ FabricParameters read_fabric(Reader& r) {
   p.ring_hop_s = r.need("ring_hop_latency");
   p.peer_s = r.need("peer_latency");
   p.send_s = r.need("send_latency");
-  p.node_congestion = r.or_else("node_congestion", 0);
+  p.node_step_s = r.or_else("node_step", 0);
   p.ring_step_s = r.or_else("ring_step", 0);
   return p;
 }
