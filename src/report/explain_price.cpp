@@ -80,8 +80,10 @@ class PriceNode {
                                     "s", job_.software.name));
     }
     if (op_.host_wait_s > 0) {
-      node_.formula = "step.fixed";
-      parameter(job_.software.parameters, "step.fixed", job_.software.name + ": ");
+      const bool slices = op_.name == "host_slices";
+      const std::string_view name = slices ? "host.shard_slice" : "step.fixed";
+      node_.formula = slices ? "host.shard_slice x replicas x weight matrices" : "step.fixed";
+      parameter(job_.software.parameters, name, job_.software.name + ": ");
     }
   }
 

@@ -131,6 +131,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kSoftware, "host.collective", "s", 0, 1e-2, true, "host time to start a collective, eager"},
     {kSoftware, "host.collective_rank", "s", 0, 1e-2, false,
      "further host time of a tensor-parallel collective for each rank of its group; without it, 0"},
+    {kSoftware, "host.shard_slice", "s", 0, 1e-3, false,
+     "host time of a sharded optimizer's step for each weight matrix and replica; without it, 0"},
     {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},
     {kSoftware, "host.expert_cast", "s", 0, 1e-2, false,
      "host time to quantize one expert's tensor in a grouped linear layer, eager"},
