@@ -1,4 +1,6 @@
 // The generation of software that a row ran: its profile (catalog/software/) and its FP8 scaling.
+#include <algorithm>
+
 #include "base/text.h"
 #include "spec/read.h"
 #include "validation/job_draft.h"
@@ -8,12 +10,12 @@ namespace {
 
 /// The profile of nanotron for the state that its benchmark found the network in: "measured comm in
 /// same job: AllReduce 158.65, AllGather 100.2, ...", bus bandwidths over the whole job. In order,
-/// an all-gather is above 195 GB/s on two nodes and falls slower than the number of GPUs grows; out
+/// a gather is above 195 GB/s on two nodes and falls slower than the number of GPUs grows; out
 /// of order it is below both. Below what one NIC of 50 GB/s carries, on few nodes or one, NVLink
 /// takes no part.
 std::string_view nanotron_profile(const JobDraft& draft) {
   constexpr double kGiga = 1e9, kTwoNodes = 195, kTimesGpus = 5000, kOneNic = 43, kFewGpus = 64;
-  const double bus = measured_all_gather(draft) / kGiga, gpus = draft.number("gpus", 1);
+  const double bus = measured_gather(draft) / kGiga, gpus = draft.number("gpus", 1);
   if (bus <= 0) return "nanotron";
   if (bus < kOneNic && gpus <= kFewGpus) return "nanotron-stalled";
   return gpus > 8 && bus < kTwoNodes && bus * gpus < kTimesGpus ? "nanotron-degraded" : "nanotron";
@@ -81,13 +83,18 @@ std::string_view fp8_recipe_of(const JobDraft& draft) {
 
 }  // namespace
 
-double measured_all_gather(const JobDraft& draft) {
-  constexpr std::string_view kName = "AllGather ";
-  const std::string_view notes = draft.cell("notes");
-  const size_t at = notes.find(kName);
-  if (at == notes.npos) return 0;
-  const std::string_view rest = notes.substr(at + kName.size());
-  return 1e9 * base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
+double measured_gather(const JobDraft& draft) {
+  constexpr double kGiga = 1e9;
+  double most = 0;
+  for (const std::string_view name : {"AllGather ", "ReduceScatter "}) {
+    const std::string_view notes = draft.cell("notes");
+    const size_t at = notes.find(name);
+    if (at == notes.npos) continue;
+    const std::string_view rest = notes.substr(at + name.size());
+    most =
+        std::max(most, base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0));
+  }
+  return kGiga * most;
 }
 
 void fill_software(JobDraft& draft) {

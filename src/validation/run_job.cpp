@@ -139,11 +139,11 @@ void fill_stages(JobDraft& draft, const spec::Model& model) {
 
 bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nanotron"; }
 
-/// A row that tells the bus bandwidth of an all-gather over all its ranks tells its network: how
+/// A row that tells the bus bandwidth of a gather over all its ranks tells its network: how
 /// much every further node of a group costs. The benchmark's message, which the source does not
 /// state, is taken as 512 MiB, as in its medians (validation/microbench_row.cpp).
 void take_measured_network(const JobDraft& draft, RunJob& result) {
-  const double bus_bytes_per_s = measured_all_gather(draft);
+  const double bus_bytes_per_s = measured_gather(draft);
   spec::Job& job = result.job;
   if (!(bus_bytes_per_s > 0) || job.nodes() < 2) return;
   base::ParameterSet& fabric = job.cluster.fabric.parameters;
@@ -156,8 +156,9 @@ void take_measured_network(const JobDraft& draft, RunJob& result) {
       sent / (line_bytes_per_s * fabric.value_or("collective.line_efficiency", 1));
   const double ring_s = fabric.value_or("collective.ring_step", 0) * (ranks - 1);
   const double lost_s = sent / bus_bytes_per_s - alone_s;
-  const double step_s = lost_s > ring_s ? lost_s / std::sqrt(static_cast<double>(job.nodes() - 1) * (ranks - 1)) : 0;
-  const std::string source = "all-gather measured in the same job";
+  const double step_s =
+      lost_s > ring_s ? lost_s / std::sqrt(static_cast<double>(job.nodes() - 1) * (ranks - 1)) : 0;
+  const std::string source = "gather measured in the same job";
   fabric.set("collective.node_step", {step_s, "s", source, base::Grade::kMeasured});
   result.fills.push_back({"fabric.node_step", fmt::format("{:.3g} ms", step_s * 1e3), source});
 }
