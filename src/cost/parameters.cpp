@@ -118,6 +118,11 @@ HostCosts read_host(Reader& r, const spec::Job& job) {
   host.expert_cast_s = r.or_else("host.expert_cast", 0);
   host.tensor_collective_s =
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
+  // Every collective waits for the slowest host, too.
+  const double straggling =
+      1 + r.need("scale.jitter") * std::log2(static_cast<double>(job.nodes()));
+  for (double* seconds : {&host.launch_s, &host.collective_launch_s, &host.tensor_collective_s})
+    *seconds *= straggling;
   return host;
 }
 
