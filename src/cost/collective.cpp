@@ -21,9 +21,9 @@
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
 //     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring
 //     waits for the network; 0 where the fabric does not say
-//   all of many: BW + c (N-1) 2 (n-1)/n S / B_net, what a congested or badly tuned fabric loses
-//     with every node, as much in a gather as in an all-reduce; c is 0 where the fabric does not
-//     say
+//   all of many: both + step_node (N-1), what a badly tuned fabric loses with every node, as much
+//     in a gather as in an all-reduce and in a short one as in a long one; 0 where the fabric does
+//     not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
@@ -61,6 +61,7 @@
 // SimAI's table 4.1 / 6.9 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at
 // 128 MiB, 5 % fast at 512 MiB.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/check.h"
@@ -156,10 +157,10 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
     low.latency_s += fabric.low_latency_domain_hop_s * inner + fabric.low_latency_hop_s * outer;
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
   }
-  low.latency_s += fabric.ring_step_s * (group.ranks - 1);
-  high.latency_s += fabric.ring_step_s * (group.ranks - 1);
-  const double all_reduce_bus = 2 * (group.ranks - 1) / group.ranks;
-  high.transfer_s += fabric.node_congestion * outer * all_reduce_bus * group.bytes / network;
+  const double ring_s = group.all_reduce ? 0 : fabric.ring_step_s * (group.ranks - 1);
+  const double waits_s = std::max(ring_s, fabric.node_step_s * std::sqrt(outer * (group.ranks - 1)));
+  low.latency_s += waits_s;
+  high.latency_s += waits_s;
   return low.seconds() <= high.seconds() ? low : high;
 }
 

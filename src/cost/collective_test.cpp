@@ -154,6 +154,25 @@ TEST(Collective, GatherAcrossDomainsPaysEveryHop) {
               (9 + 42 + 1875) * 1e-6, 1e-9);
 }
 
+// A fabric that makes further nodes and steps of a ring wait; 16 ranks on 4 domains.
+TEST(Collective, WaitsOfAFabricOutOfOrder) {
+  const auto seconds = [](CollectiveKind kind, double ring_step_s, double node_step_s) {
+    FabricParameters fabric = round_fabric();
+    fabric.ring_step_s = ring_step_s;
+    fabric.node_step_s = node_step_s;
+    const workload::Operator op = collective_operator(kind, 100e6);
+    return price_collective(Device{}, round_domain(), fabric, op, across(16, 4, 50e9)).seconds();
+  };
+  // Every step of a gather's ring: 2430.75 us as above and 15 * 40. An all-reduce is no such ring.
+  EXPECT_NEAR(seconds(CollectiveKind::kAllGather, 40e-6, 0), 3030.75e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 40e-6, 0), 4769.401e-6, 1e-9);
+  // Further nodes and ranks: sqrt(3 * 15) = 6.7082 times 1 ms, all-reduces too; for a ring the
+  // longer of the two waits.
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 40e-6, 1e-3), (4769.401 + 6708.204) * 1e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllGather, 40e-6, 1e-3), (2430.75 + 6708.204) * 1e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllGather, 40e-6, 1e-5), 3030.75e-6, 1e-9);
+}
+
 TEST(Collective, AllToAllSplitsBetweenLinks) {
   // 8 ranks inside: 8 + 3 + 29.703 + 100 MB * 7/8 / 70 GB/s = 40.703 + 1250 us
   EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, inside(8)).seconds(), 1290.703e-6, 1e-9);

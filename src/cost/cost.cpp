@@ -34,7 +34,9 @@ double copies_s(const CostModel::Parameters& p, const workload::Operator& op) {
 
 double software_factor(const SoftwareParameters& software, const workload::Operator& op) {
   const bool gemm = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
-  const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer;
+  // The loss is written kernel by kernel where it is not one.
+  const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer &&
+                       op.module != workload::Module::kLoss;
   return (gemm      ? 1 / software.gemm_factor
           : fusable ? software.memory_factor
                     : 1) *

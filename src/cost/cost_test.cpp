@@ -97,6 +97,23 @@ TEST(CostModel, GraphsCutTheLaunch) {
   EXPECT_EQ(model_of(job).host().launch_s, 1e-6);
 }
 
+// On 8 nodes, three doublings of 1 %, every launch waits for the slowest host.
+TEST(CostModel, HostsStraggleToo) {
+  spec::Job job = round_job();
+  job.software.parameters.set("scale.jitter", {0.01, "", "", base::Grade::kAssumed});
+  for (const char* name :
+       {"line_efficiency", "all_to_all_line_efficiency", "low_latency_bandwidth", "latency", "ramp",
+        "ramp_half_size", "tree_latency", "low_latency_tree_latency", "low_latency_base",
+        "low_latency_domain_hop", "low_latency_hop", "ring_base", "ring_hop_latency",
+        "peer_latency", "send_latency"})
+    job.cluster.fabric.parameters.set("collective." + std::string(name),
+                                      {1, "", "", base::Grade::kAssumed});
+  job.gpus = 8 * job.cluster.node.gpus;
+  const CostModel model = model_of(job);
+  EXPECT_DOUBLE_EQ(model.host().launch_s, 10e-6 * 1.03);
+  EXPECT_DOUBLE_EQ(model.host().collective_launch_s, 30e-6 * 1.03);
+}
+
 // 10 us a forward kernel, a quarter of it backward, 30 us a collective; three kernels each.
 TEST(CostModel, HostTimeByPassAndKind) {
   spec::Job job = round_job();
@@ -111,8 +128,8 @@ TEST(CostModel, HostTimeByPassAndKind) {
   EXPECT_DOUBLE_EQ(table.host_s(op), 90e-6);
 }
 
-// Memory-bound kernels 1.5 times as long, but not the optimizer's; GEMMs at 0.8 of the rate; 8
-// nodes are three doublings of 1 %.
+// Memory-bound kernels 1.5 times as long, but not the optimizer's and the loss's; GEMMs at 0.8 of
+// the rate; 8 nodes are three doublings of 1 %.
 TEST(CostModel, SoftwareChangesWhatKernelsTake) {
   const SoftwareParameters software{1.5, 0.8, 0, 1.03};
   workload::Operator op = gemm_operator(256, 128, 64);
@@ -120,6 +137,9 @@ TEST(CostModel, SoftwareChangesWhatKernelsTake) {
   op.kind = workload::OperatorKind::kMemory;
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.5 * 1.03);
   op.pass = workload::Pass::kOptimizer;
+  EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
+  op.pass = workload::Pass::kForward;
+  op.module = workload::Module::kLoss;
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
 }
 

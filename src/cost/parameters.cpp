@@ -119,6 +119,11 @@ HostCosts read_host(Reader& r, const spec::Job& job) {
   host.expert_cast_s = r.or_else("host.expert_cast", 0);
   host.tensor_collective_s =
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
+  // Every collective waits for the slowest host, too.
+  const double straggling =
+      1 + r.need("scale.jitter") * std::log2(static_cast<double>(job.nodes()));
+  for (double* seconds : {&host.launch_s, &host.collective_launch_s, &host.tensor_collective_s})
+    *seconds *= straggling;
   return host;
 }
 
@@ -192,7 +197,7 @@ FabricParameters read_fabric(Reader& r) {
   p.ring_hop_s = r.need("ring_hop_latency");
   p.peer_s = r.need("peer_latency");
   p.send_s = r.need("send_latency");
-  p.node_congestion = r.or_else("node_congestion", 0);
+  p.node_step_s = r.or_else("node_step", 0);
   p.ring_step_s = r.or_else("ring_step", 0);
   return p;
 }

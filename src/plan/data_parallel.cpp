@@ -1,6 +1,7 @@
 #include "plan/data_parallel.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "plan/placement.h"
 
@@ -18,6 +19,18 @@ constexpr double kBucketElementsPerReplica = 1e6;
 
 double trainable(const workload::ParameterShare& share, bool expert) {
   return expert ? share.trainable_expert : share.trainable_dense;
+}
+
+/// What of a block's elements may end a bucket, in backward order: its matrices, which take what is
+/// not a matrix with them, or all of it.
+std::vector<double> pieces_of(const workload::Block& block, double elements,
+                              const BucketSize& size) {
+  const std::vector<double>& shapes = block.weight_shapes;
+  if (!size.splits_blocks || shapes.empty()) return {elements};
+  std::vector<double> pieces(shapes.rbegin(), shapes.rend());
+  const double sum = std::accumulate(pieces.begin(), pieces.end(), 0.0);
+  for (double& piece : pieces) piece *= elements / sum;
+  return pieces;
 }
 
 }  // namespace
@@ -40,25 +53,33 @@ bool reduces_every_micro_batch(const spec::Job& job) {
   return fully_sharded(job) || job.parallelism.zero_stage >= 2;
 }
 
-double bucket_elements(const spec::Job& job) {
-  if (job.training.bucket_elements > 0) return job.training.bucket_elements;
+BucketSize bucket_size(const spec::Job& job) {
+  BucketSize size{.splits_blocks = job.training.framework == spec::Framework::kNanotron};
+  if (job.training.bucket_elements > 0) {
+    size.elements = job.training.bucket_elements;
+    return size;
+  }
   const int64_t replicas = rank_group(job, GroupKind::kData).size;
-  return std::max(kBucketElements, kBucketElementsPerReplica * static_cast<double>(replicas));
+  size.elements =
+      std::max(kBucketElements, kBucketElementsPerReplica * static_cast<double>(replicas));
+  return size;
 }
 
 std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
-                                     bool expert, double bucket_elements) {
+                                     bool expert, const BucketSize& size) {
   std::vector<Bucket> buckets;
   Bucket bucket;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {
-    bucket.elements +=
-        trainable(workload.blocks[static_cast<size_t>(chunk.blocks[i])].parameters, expert);
+    const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
     bucket.lowest = i;
-    if (bucket.elements > 0 && (bucket.elements >= bucket_elements || i == 0)) {
+    for (const double elements : pieces_of(block, trainable(block.parameters, expert), size)) {
+      bucket.elements += elements;
+      if (bucket.elements < size.elements) continue;
       buckets.push_back(bucket);
-      bucket = Bucket{};
+      bucket.elements = 0;
     }
   }
+  if (bucket.elements > 0) buckets.push_back(bucket);
   std::reverse(buckets.begin(), buckets.end());
   return buckets;
 }
@@ -90,7 +111,7 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
       operators_(operators),
       writer_(writer) {
   const spec::Parallelism& parallel = job.parallelism;
-  bucket_elements_ = bucket_elements(job);
+  bucket_size_ = bucket_size(job);
   const bool once_a_step = !reduces_every_micro_batch(job);
   overlap_gradients_ = once_a_step && job.training.overlap_grad_reduce;
   overlap_parameters_ =
@@ -104,8 +125,7 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
 }
 
 void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
-  const std::vector<Bucket> buckets =
-      gradient_buckets(workload_, chunk, kind.expert, bucket_elements_);
+  const std::vector<Bucket> buckets = gradient_buckets(workload_, chunk, kind.expert, bucket_size_);
   Chain chain;
   // In the order in which backward fills them.
   for (size_t i = buckets.size(); i-- > 0;) {

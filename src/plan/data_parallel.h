@@ -25,11 +25,16 @@ struct Bucket {
 };
 /// The buckets of dense or of expert parameters of one chunk, in forward order. They are filled in
 /// reverse layer order, as backward completes gradients; a bucket ends at the first block border
-/// where it holds `bucket_elements`.
+/// where it holds `size.elements`. PyTorch DDP's end behind any matrix: a large block gives
+/// several, of the same `lowest`.
+struct BucketSize {
+  double elements = 0;
+  bool splits_blocks = false;
+};
 std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
-                                     bool expert, double bucket_elements);
+                                     bool expert, const BucketSize& size);
 /// The bucket size the job asks for, or Megatron-Core's default.
-double bucket_elements(const spec::Job& job);
+BucketSize bucket_size(const spec::Job& job);
 
 /// A collective of the plan's own, in 32 or 16 bit by `element_bytes`.
 workload::Operator data_collective(const char* name, workload::CollectiveKind kind,
@@ -95,7 +100,7 @@ class DataParallel {
   int64_t stage_index_;
   OperatorTable& operators_;
   ProgramWriter& writer_;
-  double bucket_elements_;
+  BucketSize bucket_size_;
   bool overlap_gradients_, overlap_parameters_, aligned_;
   Kind kinds_[2];
 };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan/check.h"
+#include "plan/data_parallel.h"
 #include "plan/plan.h"
 #include "plan/test_job.h"
 
@@ -244,6 +245,48 @@ TEST(Program, BucketsOverlapTheFirstForwardAndTheLastBackward) {
                 " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad D<C D:grad_reduce_scatter"
                 " fc1_dgrad fc1_wgrad fc1_dgrad fc1_wgrad D<C D:grad_reduce_scatter"
                 " C<D gradient_norm grad_norm_all_reduce sync adam");
+}
+
+// PyTorch DDP under nanotron: buckets of 70 end behind any matrix. Layers of 100 in matrices of 60
+// and 20, with their vectors 75 and 25, the last one first. From the back: head 50 + 25, 75; of
+// layer 0 25 + 75; the embedding's 30 are left.
+TEST(Program, NanotronsBucketsEndBehindMatrices) {
+  workload::Workload workload;
+  workload.blocks.resize(4);
+  const double elements[] = {30, 100, 100, 50};
+  for (size_t i = 0; i < 4; ++i)
+    workload.blocks[i].parameters.dense = workload.blocks[i].parameters.trainable_dense =
+        elements[i];
+  workload.blocks[1].weight_shapes = workload.blocks[2].weight_shapes = {60, 20};
+  const Chunk chunk{.blocks = {0, 1, 2, 3}, .layers = {-1, 0, 1, -1}};
+  const auto buckets = gradient_buckets(workload, chunk, false, {70, true});
+  ASSERT_EQ(buckets.size(), 4u);
+  EXPECT_EQ(buckets[3].lowest, 2u);
+  EXPECT_DOUBLE_EQ(buckets[3].elements, 75);
+  EXPECT_EQ(buckets[2].lowest, 2u);
+  EXPECT_DOUBLE_EQ(buckets[2].elements, 75);
+  EXPECT_EQ(buckets[1].lowest, 1u);
+  EXPECT_DOUBLE_EQ(buckets[1].elements, 100);
+  EXPECT_EQ(buckets[0].lowest, 0u);
+  EXPECT_DOUBLE_EQ(buckets[0].elements, 30);
+  // Megatron-Core's end at blocks: 150, 100 and what is left.
+  EXPECT_EQ(gradient_buckets(workload, chunk, false, {70, false}).size(), 3u);
+}
+
+// Two layers without named matrices count as one each, embedding and head too: 4 pieces, 2
+// replicas.
+TEST(Program, ShardedOptimizerCutsTensorsOnTheHost) {
+  spec::Job job = make_job({.dp = 2, .layers = 2});
+  job.software.parameters.set("host.shard_slice", {1e-3, "s", "", base::Grade::kAssumed});
+  const auto slices_s = [](const Plan& plan) {
+    double seconds = 0;
+    for (const workload::Operator& op : plan.operators)
+      if (op.name == "host_slices") seconds += op.host_wait_s;
+    return seconds;
+  };
+  EXPECT_NEAR(slices_s(plan_of(job)), 4 * 2 * 1e-3, 1e-12);
+  job.parallelism.zero_stage = 0;
+  EXPECT_EQ(slices_s(plan_of(job)), 0);
 }
 
 TEST(Program, InterleavedGathersStartTogether) {

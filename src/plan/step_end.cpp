@@ -1,5 +1,9 @@
 #include "plan/step_end.h"
 
+#include <algorithm>
+
+#include "plan/placement.h"
+
 namespace ergometer::plan {
 namespace {
 
@@ -15,16 +19,33 @@ workload::Operator step_sum(const char* name, GroupKind group, double elements,
   return op;
 }
 
-/// What the host does between two steps while the GPU has nothing to do.
-workload::Operator host_work(double seconds) {
+/// What the host does while the GPU has nothing to do.
+workload::Operator host_work(const char* name, double seconds) {
   workload::Operator op;
   op.kind = workload::OperatorKind::kMemory;
   op.pass = workload::Pass::kOptimizer;
   op.module = workload::Module::kOptimizer;
-  op.name = "host_step";
+  op.name = name;
   op.kernels = 0;
   op.host_wait_s = seconds;
   return op;
+}
+
+/// nanotron's ZeRO-1 cuts every parameter into its replicas' parts, one Python slice each, before
+/// gradients are scattered and again before parameters are gathered
+/// (huggingface/nanotron src/nanotron/optim/zero.py, gradient_accumulator.py). Vectors are counted
+/// with the matrix before them.
+double slicing_s(const spec::Job& job, const workload::Workload& workload, const Stage& stage) {
+  const double slice_s = job.software.parameters.value_or("host.shard_slice", 0);
+  const auto replicas = static_cast<double>(rank_group(job, GroupKind::kData).size);
+  if (slice_s <= 0 || job.parallelism.zero_stage == 0 || replicas < 2) return 0;
+  double matrices = 0;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks)
+      matrices += std::max(
+          1.0,
+          static_cast<double>(workload.blocks[static_cast<size_t>(index)].weight_shapes.size()));
+  return slice_s * replicas * matrices;
 }
 
 double norm_elements(const spec::Model& model) {
@@ -95,6 +116,8 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   const spec::Parallelism& parallel = job.parallelism;
   const double bytes = gradient_bytes(job.training);
   writer.at(-1, -1, -1);
+  const double cut_s = slicing_s(job, workload, stage);
+  if (cut_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_slices", cut_s)));
   data.finish_gradients();
   units.finish_gradients();
   if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {
@@ -119,7 +142,7 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
   data.gather_parameters();
   const double host_s = job.software.parameters.value_or("step.fixed", 0);
-  if (host_s > 0) writer.op(Stream::kCompute, operators.add(host_work(host_s)));
+  if (host_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_step", host_s)));
 }
 
 }  // namespace ergometer::plan

@@ -81,8 +81,10 @@ class PriceNode {
                                     "s", job_.software.name));
     }
     if (op_.host_wait_s > 0) {
-      node_.formula = "step.fixed";
-      parameter(job_.software.parameters, "step.fixed", job_.software.name + ": ");
+      const bool slices = op_.name == "host_slices";
+      const std::string_view name = slices ? "host.shard_slice" : "step.fixed";
+      node_.formula = slices ? "host.shard_slice x replicas x weight matrices" : "step.fixed";
+      parameter(job_.software.parameters, name, job_.software.name + ": ");
     }
   }
 
@@ -284,11 +286,26 @@ class PriceNode {
     Explanation latency = number("latency", terms_.latency_s, "s");
     Explanation transfer = number("transfer", terms_.transfer_s, "s");
     collective_formulas(latency.formula, transfer.formula);
+    latency.formula += waits();
     node_.inputs.push_back(std::move(latency));
     node_.inputs.push_back(std::move(transfer));
     bandwidth();
     gpu_parameters({"kernel.latency"});
     collective_parameters();
+  }
+
+  /// What a fabric that makes every further node or step of a ring wait adds to the latency.
+  std::string waits() const {
+    const base::ParameterSet& fabric = job_.cluster.fabric.parameters;
+    const bool rings = op_.collective == CollectiveKind::kAllGather ||
+                       op_.collective == CollectiveKind::kReduceScatter;
+    if (where_.nodes < 2 || (!rings && !reduces_all())) return "";
+    const bool by_node = fabric.value_or("collective.node_step", 0) > 0;
+    const bool by_rank = rings && fabric.value_or("collective.ring_step", 0) > 0;
+    constexpr std::string_view kNode = "collective.node_step x sqrt((nodes - 1) (ranks - 1))",
+                               kRank = "collective.ring_step x (ranks - 1)";
+    if (by_node && by_rank) return fmt::format(" + max({}, {})", kRank, kNode);
+    return by_node ? fmt::format(" + {}", kNode) : by_rank ? fmt::format(" + {}", kRank) : "";
   }
 
   void collective_formulas(std::string& latency, std::string& transfer) const {

@@ -110,8 +110,8 @@ class Reader {
       const GroupKind group = expert ? GroupKind::kExpertData : GroupKind::kData;
       if (plan::rank_group(job_, group).size == 1) continue;
       for (size_t chunk = 0; chunk < stage_.chunks.size(); ++chunk)
-        for (const plan::Bucket& bucket : plan::gradient_buckets(
-                 workload_, stage_.chunks[chunk], expert, plan::bucket_elements(job_)))
+        for (const plan::Bucket& bucket : plan::gradient_buckets(workload_, stage_.chunks[chunk],
+                                                                 expert, plan::bucket_size(job_)))
           costs_.buckets[chunk].push_back(
               {.lowest = bucket.lowest,
                .reduce_s = reduces ? sent_s(reduction(), group, bucket.elements, true) : 0,

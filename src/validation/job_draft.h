@@ -61,6 +61,10 @@ void take_words(JobDraft& draft);
 void fill_from_recipes(JobDraft& draft);
 void fill_from_source(JobDraft& draft);
 void fill_software(JobDraft& draft);
+/// Bus bandwidth, B/s, of an all-gather or a reduce-scatter over all ranks, the greater one, that
+/// the row's notes tell ("measured comm in same job: AllReduce 158.65, AllGather 100.2,
+/// ReduceScatter 98.8 GB/s"); 0 without. Either sends the same; something may disturb one of them.
+double measured_gather(const JobDraft& draft);
 void fill_sizes(JobDraft& draft);
 
 }  // namespace ergometer::validation

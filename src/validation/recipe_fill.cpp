@@ -89,8 +89,9 @@ void fill_captured_experts(JobDraft& draft) {
   if (draft.text("cuda_graph_scope") != "full_iteration" || draft.text("fp8_recipe") != "mxfp8" ||
       draft.text("moe_flex_dispatcher_backend") != "hybridep" || draft.is_on("fsdp"))
     return;
-  draft.fill("overlap_moe_expert_parallel_comm", "true",
-             "assumed: most recipes that capture MXFP8 experts' whole iteration overlap their transfers");
+  draft.fill(
+      "overlap_moe_expert_parallel_comm", "true",
+      "assumed: most recipes that capture MXFP8 experts' whole iteration overlap their transfers");
 }
 
 void fill_sharding(JobDraft& draft, const Recipe& recipe, std::string_view reason) {

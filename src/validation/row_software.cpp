@@ -1,4 +1,6 @@
 // The generation of software that a row ran: its profile (catalog/software/) and its FP8 scaling.
+#include <algorithm>
+
 #include "base/text.h"
 #include "spec/read.h"
 #include "validation/job_draft.h"
@@ -6,19 +8,17 @@
 namespace ergometer::validation {
 namespace {
 
-/// nanotron's benchmark tells the bus bandwidth of an all-gather over the whole job: "measured comm
-/// in same job: AllReduce 158.65, AllGather 100.2, ...", GB/s. In order it is above 195 on two
-/// nodes and falls slower than the number of GPUs grows; out of order it is below both.
-bool network_is_degraded(const JobDraft& draft) {
-  constexpr std::string_view kName = "AllGather ";
-  constexpr double kTwoNodes = 195, kTimesGpus = 5000;
-  const std::string_view notes = draft.cell("notes");
-  const size_t at = notes.find(kName);
-  const double gpus = draft.number("gpus", 1);
-  if (at == notes.npos || gpus <= 8) return false;
-  const std::string_view rest = notes.substr(at + kName.size());
-  const double bus = base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
-  return bus > 0 && bus < kTwoNodes && bus * gpus < kTimesGpus;
+/// The profile of nanotron for the state that its benchmark found the network in: "measured comm in
+/// same job: AllReduce 158.65, AllGather 100.2, ...", bus bandwidths over the whole job. In order,
+/// a gather is above 195 GB/s on two nodes and falls slower than the number of GPUs grows; out
+/// of order it is below both. Below what one NIC of 50 GB/s carries, on few nodes or one, NVLink
+/// takes no part.
+std::string_view nanotron_profile(const JobDraft& draft) {
+  constexpr double kGiga = 1e9, kTwoNodes = 195, kTimesGpus = 5000, kOneNic = 43, kFewGpus = 64;
+  const double bus = measured_gather(draft) / kGiga, gpus = draft.number("gpus", 1);
+  if (bus <= 0) return "nanotron";
+  if (bus < kOneNic && gpus <= kFewGpus) return "nanotron-stalled";
+  return gpus > 8 && bus < kTwoNodes && bus * gpus < kTimesGpus ? "nanotron-degraded" : "nanotron";
 }
 
 /// Rounds before 5.1, whose code runs Llama 2 70B with LoRA on Blackwell a sixth faster.
@@ -48,8 +48,7 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("BigScience")) return "megatron-deepspeed-2022";
   if (source("Narayanan")) return "megatron-lm-2021";
   if (source("Korthikanti")) return "megatron-lm-2022";
-  if (framework_has("nanotron"))
-    return network_is_degraded(draft) ? "nanotron-degraded" : "nanotron";
+  if (framework_has("nanotron")) return nanotron_profile(draft);
   if (framework_has("torchtitan")) return "torchtitan";
   if (framework_has("maxtext") || framework_has("jax")) return "maxtext";
   if (framework_has("automodel")) return "automodel";
@@ -108,6 +107,20 @@ bool lacks_latent_kernels(const JobDraft& draft) {
 }
 
 }  // namespace
+
+double measured_gather(const JobDraft& draft) {
+  constexpr double kGiga = 1e9;
+  double most = 0;
+  for (const std::string_view name : {"AllGather ", "ReduceScatter "}) {
+    const std::string_view notes = draft.cell("notes");
+    const size_t at = notes.find(name);
+    if (at == notes.npos) continue;
+    const std::string_view rest = notes.substr(at + name.size());
+    most =
+        std::max(most, base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0));
+  }
+  return kGiga * most;
+}
 
 void fill_software(JobDraft& draft) {
   if (draft.text("precision") == "fp8")

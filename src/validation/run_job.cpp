@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "plan/memory.h"
@@ -138,38 +139,28 @@ void fill_stages(JobDraft& draft, const spec::Model& model) {
 
 bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nanotron"; }
 
-/// The number behind "AllReduce ", 0 if there is none, in "measured comm in same job: AllReduce
-/// 158.65, AllGather ...".
-double measured_all_reduce(std::string_view notes) {
-  constexpr std::string_view kName = "AllReduce ";
-  const size_t at = notes.find(kName);
-  if (at == notes.npos) return 0;
-  const std::string_view rest = notes.substr(at + kName.size());
-  return base::parse_number(rest.substr(0, rest.find_first_of(", ;"))).value_or(0);
-}
-
-/// A row that tells the bus bandwidth of an all-reduce over all its ranks, GB/s, tells its network:
-/// how much every further node of a group costs. The benchmark's message, which the source does not
+/// A row that tells the bus bandwidth of a gather over all its ranks tells its network: how
+/// much every further node of a group costs. The benchmark's message, which the source does not
 /// state, is taken as 512 MiB, as in its medians (validation/microbench_row.cpp).
-void take_measured_network(const MeasuredRun& run, RunJob& result) {
-  const double bus = measured_all_reduce(run.cell("notes"));
+void take_measured_network(const JobDraft& draft, RunJob& result) {
+  const double bus_bytes_per_s = measured_gather(draft);
   spec::Job& job = result.job;
-  if (!(bus > 0) || job.nodes() < 2) return;
+  if (!(bus_bytes_per_s > 0) || job.nodes() < 2) return;
   base::ParameterSet& fabric = job.cluster.fabric.parameters;
   double line_bytes_per_s = 0;
   for (const spec::Nic& nic : job.cluster.node.nics) line_bytes_per_s += nic.bytes_per_s;
-  constexpr double kGiga = 1e9, kMost = 20, kMessage = 512.0 * (1 << 20);
+  constexpr double kMessage = 512.0 * (1 << 20);
   const auto ranks = static_cast<double>(job.gpus);
-  const double sent = 2 * (ranks - 1) / ranks * kMessage;
+  const double sent = (ranks - 1) / ranks * kMessage;
   const double alone_s =
       sent / (line_bytes_per_s * fabric.value_or("collective.line_efficiency", 1));
-  const double lost_s =
-      sent / (bus * kGiga) - alone_s - fabric.value_or("collective.ring_step", 0) * (ranks - 1);
-  const double congestion =
-      std::clamp(lost_s / alone_s / static_cast<double>(job.nodes() - 1), 0.0, kMost);
-  const std::string source = "all-reduce measured in the same job";
-  fabric.set("collective.node_congestion", {congestion, "", source, base::Grade::kMeasured});
-  result.fills.push_back({"fabric.node_congestion", fmt::format("{:.3g}", congestion), source});
+  const double ring_s = fabric.value_or("collective.ring_step", 0) * (ranks - 1);
+  const double lost_s = sent / bus_bytes_per_s - alone_s;
+  const double step_s =
+      lost_s > ring_s ? lost_s / std::sqrt(static_cast<double>(job.nodes() - 1) * (ranks - 1)) : 0;
+  const std::string source = "gather measured in the same job";
+  fabric.set("collective.node_step", {step_s, "s", source, base::Grade::kMeasured});
+  result.fills.push_back({"fabric.node_step", fmt::format("{:.3g} ms", step_s * 1e3), source});
 }
 
 /// A job file cannot say what the row's framework does here; both follow from the row.
@@ -240,7 +231,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   }
   RunJob result{*std::move(job), std::move(draft.fills())};
   finish(draft, result);
-  take_measured_network(run, result);
+  take_measured_network(draft, result);
   return result;
 }
 

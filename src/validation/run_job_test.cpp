@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "validation/measurement.h"
 
 namespace ergometer::validation {
@@ -223,6 +225,43 @@ TEST(RunJob, ReasonsOfRefusal) {
             std::string::npos);
   EXPECT_NE(reason("model,gpu,gpus", "llama3-8b,TPU v5p,8").find("gpu: found \"TPU v5p\""),
             std::string::npos);
+}
+
+/// A run of the Ultra-Scale benchmark: 1.34 B parameters, ZeRO-0, on `gpus`, whose notes tell the
+/// bus bandwidths.
+MeasuredRun nanotron_row(int64_t gpus, const std::string& bandwidths) {
+  return row(
+      "source,framework,model,layers,hidden,ffn,heads,kv_heads,vocab,seq,gpu,gpus,tp,pp,dp,"
+      "fsdp_zero,mbs,gbs,notes",
+      "Hugging Face nanotron Ultra-Scale benchmark,nanotron,Llama-style 1.34B,16,2048,8192,"
+      "32,32,131072,4096,H100-SXM5-80GB," +
+          std::to_string(gpus) + ",1,1," + std::to_string(gpus) +
+          ",ZeRO-0,1,256,\"measured comm in same job: " + bandwidths +
+          " GB/s; after_pp_fix=True\"");
+}
+
+TEST(RunJob, NanotronsNetworkIsToldByItsBandwidths) {
+  // 512 MiB less a sixteenth in 503.3 MB / 150 GB/s = 3.355 ms, of which 503.3 MB / 364 GB/s =
+  // 1.383 are the links': the rest over sqrt(1 further node * 15 further ranks).
+  const auto degraded =
+      make_job(nanotron_row(16, "AllReduce 319.0, AllGather 150.0, ReduceScatter 149.0"));
+  ASSERT_TRUE(degraded) << degraded.error().message;
+  EXPECT_EQ(value_of(*degraded, "software"), "nanotron-degraded");
+  EXPECT_NEAR(degraded->job.cluster.fabric.parameters.value_or("collective.node_step", -1),
+              (503.316 / 150 - 503.316 / 364) * 1e-3 / std::sqrt(15.0), 1e-8);
+  EXPECT_DOUBLE_EQ(degraded->job.training.bucket_elements, 25.0 * 1048576 / 2);
+  // Slow by no more than its ring's steps explain. The better one counts: 6 GB/s were a
+  // disturbance.
+  const auto healthy =
+      make_job(nanotron_row(256, "AllReduce 190.0, AllGather 6.0, ReduceScatter 77.0"));
+  ASSERT_TRUE(healthy) << healthy.error().message;
+  EXPECT_EQ(value_of(*healthy, "software"), "nanotron");
+  EXPECT_EQ(healthy->job.cluster.fabric.parameters.value_or("collective.node_step", -1), 0);
+  // One NIC's rate on few nodes or one.
+  const auto stalled =
+      make_job(nanotron_row(8, "AllReduce 45.3, AllGather 41.8, ReduceScatter 42.9"));
+  ASSERT_TRUE(stalled) << stalled.error().message;
+  EXPECT_EQ(value_of(*stalled, "software"), "nanotron-stalled");
 }
 
 TEST(RunJob, RowsOfUnknownSourcesTakeDefaults) {

@@ -131,6 +131,7 @@ void fill_nanotron(JobDraft& draft) {
             {"recompute_granularity", "none"},
             {"cross_entropy_loss_fusion", "false"},
             {"make_vocab_size_divisible_by", "1"},
+            {"ddp_bucket_size", "13107200"},  // ddp_bucket_cap_mb=25.0 of 16-bit gradients
             {"overlap_param_gather", "false"},
             {"overlap_p2p", "false"},
             {"grad_reduce_in_bf16", "false"}});
