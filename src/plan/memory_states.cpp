@@ -247,7 +247,8 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload,
                            const Stage& stage) {
   BufferMemory buffers;
-  buffers.workspace = nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes;
+  buffers.workspace = job.software.parameters.value_or(
+      "memory.workspace", nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes);
   buffers.dummy_gradients = trains(job) ? distinct_shape_bytes(job, workload, stage) : 0;
   buffers.gathered = gathered_bytes(job, workload, stage) +
                      nanotron_gather_bytes(job, stage_parameters(workload, stage));
