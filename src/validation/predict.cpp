@@ -65,8 +65,8 @@ std::string precision_of(const spec::Job& job, const std::string& written) {
 double last_stage_bytes(const run::Memory& memory) {
   if (memory.stages.empty()) return memory.peak_bytes;
   const run::StageMemory& last = memory.stages.back();
-  return last.weights_bytes + last.gradients_bytes + last.optimizer_bytes +
-         last.activations_bytes + last.other_bytes;
+  return last.weights_bytes + last.gradients_bytes + last.optimizer_bytes + last.activations_bytes +
+         last.other_bytes;
 }
 
 }  // namespace

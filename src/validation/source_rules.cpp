@@ -239,7 +239,8 @@ void fill_mlperf(JobDraft& draft) {
 /// the score matrices of every micro batch in flight.
 bool ci_attends_unfused(const JobDraft& draft) {
   const std::string_view name = draft.cell("model");
-  if (!contains(name, "_te_") && contains(name, "mcore_tp")) return draft.text("precision") != "fp8";
+  if (!contains(name, "_te_") && contains(name, "mcore_tp"))
+    return draft.text("precision") != "fp8";
   return contains(draft.cell("overlap_notes"), "deterministic") && !contains(name, "resume") &&
          draft.text("precision") != "fp8";
 }
@@ -255,8 +256,8 @@ void fill_ci_chunks(JobDraft& draft) {
   const auto each = base::parse_integer(rest.substr(0, rest.find(' ')));
   const int64_t stages = draft.number("pipeline_model_parallel_size", 1);
   if (each && *each > 0 && stages > 1 && *layers % (stages * *each) == 0)
-    draft.say("virtual_pipeline_model_parallel_size",
-              fmt::format("{}", *layers / (stages * *each)), "overlap_notes");
+    draft.say("virtual_pipeline_model_parallel_size", fmt::format("{}", *layers / (stages * *each)),
+              "overlap_notes");
 }
 
 /// One of Megatron-LM's functional tests: its flags are in `overlap_notes`.
