@@ -187,6 +187,21 @@ TEST(RunJob, FunctionalTestsOfMegatron) {
             spec::AttentionBackend::kUnfused);
 }
 
+// 8 x 2048 tokens a micro batch; 32 of them on 8 GPUs are 524,288. Megatron-LM's default stays 1.
+TEST(RunJob, BatchesThatNobodyTells) {
+  const auto made = [](const std::string& framework) {
+    return make_job(row("framework,model,seq,gpu,gpus,tokens_per_s_total",
+                        framework + ",GPT3-125M,2048,A100,8,1310000"));
+  };
+  const auto other = made("flash-attention training scripts");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->job.training.micro_batch, 8);
+  EXPECT_EQ(other->job.training.global_batch, 256);
+  const auto megatron = made("Megatron-LM");
+  ASSERT_TRUE(megatron) << megatron.error().message;
+  EXPECT_EQ(megatron->job.training.micro_batch, 1);
+}
+
 TEST(RunJob, ReasonsOfRefusal) {
   const auto reason = [](const std::string& columns, const std::string& cells) {
     const auto made = make_job(row(columns, cells));
