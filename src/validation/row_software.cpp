@@ -68,8 +68,7 @@ std::string_view software_of(const JobDraft& draft) {
   if (framework_has("deepspeed"))
     return framework_has("megatron") ? "megatron-deepspeed-2022" : "deepspeed";
   const int release = nemo_release(draft);
-  if (source("CI golden"))
-    return data_is_slow(draft) ? "megatron-lm-ci-slow-data" : "megatron-lm-ci";
+  if (source("CI golden")) return data_is_slow(draft) ? "megatron-lm-ci-slow" : "megatron-lm-ci";
   if (release >= 2604) return "megatron-core-26";
   if (release >= 2602) return "megatron-core-26.02";
   if (release >= 2504) return "megatron-core-25";

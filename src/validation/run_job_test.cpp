@@ -182,7 +182,7 @@ TEST(RunJob, FunctionalTestsOfMegatron) {
   EXPECT_EQ(regular.job.software.name, "megatron-lm-ci");
   const RunJob resumed = test("gpt3_mcore_te_tp1_pp4_vp1_resume_torch_dist", "4", "GB200");
   EXPECT_NE(resumed.job.training.attention, spec::AttentionBackend::kUnfused);
-  EXPECT_EQ(resumed.job.software.name, "megatron-lm-ci-slow-data");
+  EXPECT_EQ(resumed.job.software.name, "megatron-lm-ci-slow");
   EXPECT_EQ(test("gpt3_mcore_tp1_pp4_resume", "8", "H100").job.training.attention,
             spec::AttentionBackend::kUnfused);
 }
