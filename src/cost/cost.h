@@ -50,21 +50,24 @@ struct HostCosts {
   double captured_launch_s = 0;    ///< of a kernel that a partial graph holds
   double collective_launch_s = 0;  ///< a call of the communication library
   double tensor_collective_s = 0;  ///< further, of a tensor-parallel one, by the ranks of its group
+  double inner_launch_s = 0;       ///< of a kernel from inside another operator's call
   double backward_launch = 1;      ///< backward's share of launch_s: autograd runs it from C++
   double expert_cast_s = 0;        ///< to quantize one expert's tensor, beside its launches
 
-  /// Host time to launch an operator's kernels.
+  /// Host time to launch an operator's kernels: the first pays for the operator's Python and
+  /// autograd, those behind it and those of inner operators come from code that already runs.
   double host_s(const workload::Operator& op) const {
-    const bool collective = op.kind == workload::OperatorKind::kCollective;
+    if (op.captured) return captured_launch_s * op.kernels;
+    const double cast_s = expert_cast_s * op.expert_casts;
+    if (op.kind == workload::OperatorKind::kCollective)
+      return collective_launch_s * op.kernels + cast_s +
+             (op.group == workload::GroupKind::kTensor ? tensor_collective_s : 0);
     const bool backward =
         op.pass == workload::Pass::kBackward || op.pass == workload::Pass::kWeight;
-    const double one_s = op.captured  ? captured_launch_s
-                         : collective ? collective_launch_s
-                         : backward   ? launch_s * backward_launch
-                                      : launch_s;
-    const bool tensor = collective && op.group == workload::GroupKind::kTensor;
-    const double more_s = (tensor ? tensor_collective_s : 0) + expert_cast_s * op.expert_casts;
-    return one_s * op.kernels + (op.captured ? 0 : more_s);
+    const int calls = op.inner || op.kernels == 0 ? 0 : 1;
+    return (launch_s * calls + inner_launch_s * (op.kernels - calls)) *
+               (backward ? backward_launch : 1) +
+           cast_s;
   }
 };
 

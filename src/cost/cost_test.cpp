@@ -128,6 +128,35 @@ TEST(CostModel, HostTimeByPassAndKind) {
   EXPECT_DOUBLE_EQ(table.host_s(op), 90e-6);
 }
 
+// 100 us an operator's call, 20 us each of its two further kernels; inner operators pay for their
+// kernels alone, and backward takes half. An expert's cast is 5 us on top, whatever the pass.
+TEST(CostModel, HostTimeOfInnerKernels) {
+  HostCosts host;
+  host.launch_s = 100e-6, host.inner_launch_s = 20e-6, host.backward_launch = 0.5;
+  host.captured_launch_s = 1e-6, host.expert_cast_s = 5e-6;
+  workload::Operator op = gemm_operator(256, 128, 64);
+  op.kernels = 3;
+  EXPECT_DOUBLE_EQ(host.host_s(op), 140e-6);
+  op.inner = true;
+  op.expert_casts = 4;
+  EXPECT_DOUBLE_EQ(host.host_s(op), 80e-6);
+  op.pass = workload::Pass::kBackward;
+  EXPECT_DOUBLE_EQ(host.host_s(op), 50e-6);
+  op.captured = true;
+  EXPECT_DOUBLE_EQ(host.host_s(op), 3e-6);
+  op = {};
+  op.kernels = 0;
+  EXPECT_EQ(host.host_s(op), 0);
+}
+
+// Without `host.kernel` every kernel costs as much as the first.
+TEST(CostModel, FurtherKernelsCostALaunchUnlessSaid) {
+  spec::Job job = round_job();
+  EXPECT_EQ(model_of(job).host().inner_launch_s, 10e-6);
+  job.software.parameters.set("host.kernel", {2e-6, "", "", base::Grade::kAssumed});
+  EXPECT_EQ(model_of(job).host().inner_launch_s, 2e-6);
+}
+
 // Memory-bound kernels 1.5 times as long, but not the optimizer's and the loss's; GEMMs at 0.8 of
 // the rate; 8 nodes are three doublings of 1 %.
 TEST(CostModel, SoftwareChangesWhatKernelsTake) {

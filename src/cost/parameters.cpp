@@ -110,10 +110,11 @@ HostCosts read_host(Reader& r, const spec::Job& job) {
   HostCosts host;
   host.captured_launch_s = r.need("host.graph_launch");
   if (workload::captures_everything(job.training)) {
-    host.launch_s = host.collective_launch_s = host.captured_launch_s;
+    host.launch_s = host.inner_launch_s = host.collective_launch_s = host.captured_launch_s;
     return host;
   }
   host.launch_s = r.need("host.launch");
+  host.inner_launch_s = r.or_else("host.kernel", host.launch_s);
   host.collective_launch_s = r.need("host.collective");
   host.backward_launch = r.or_else("host.backward", 1);
   host.expert_cast_s = r.or_else("host.expert_cast", 0);

@@ -31,7 +31,7 @@ using workload::ParameterShare;
 // Transformer Engine and cuBLAS workspaces, random states, small tensors: measured allocations
 // exceed the sum of named tensors by this much (SimuMax's B200 runs;
 // tests/validation/memory_test.cpp), unless the software profile says otherwise in
-// "memory.buffers".
+// "memory.workspace".
 constexpr double kWorkspaceBytes = 0.5 * 1024 * 1024 * 1024;
 // The same for nanotron, which has no Transformer Engine: what its allocations have in common
 // whatever the model.
@@ -249,7 +249,7 @@ BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workl
                            const Stage& stage) {
   BufferMemory buffers;
   buffers.workspace = job.software.parameters.value_or(
-      "memory.buffers", nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes);
+      "memory.workspace", nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes);
   buffers.dummy_gradients = trains(job) ? distinct_shape_bytes(job, workload, stage) : 0;
   buffers.gathered = gathered_bytes(job, workload, stage) +
                      nanotron_gather_bytes(job, stage_parameters(workload, stage));

@@ -141,6 +141,21 @@ TEST(Memory, FullRecomputationKeepsInputsAndRebuildsOneLayer) {
   EXPECT_EQ(predict(job).stages[1].activations, 3 * (checkpoint + kKept) + transient);
 }
 
+// Logits: 128 tokens x 1024. The FP32 softmax and, beside it, the 16-bit logits with their FP32
+// copy; where the copy becomes the softmax, the 16-bit logits alone.
+TEST(Memory, UnfusedLossAndWorkspaceOfTheSoftware) {
+  spec::Job job = job_with({});
+  job.training.fused_cross_entropy = false;
+  const double logits = 128 * 1024.0;
+  const double copied = part(predict(job).worst(), "loss");
+  EXPECT_EQ(copied, (4 + 2 + 4) * logits);
+  job.software.parameters.set("memory.loss_copies", {2, "", "", base::Grade::kAssumed});
+  job.software.parameters.set("memory.workspace", {1e8, "", "", base::Grade::kAssumed});
+  const StageMemory stage = predict(job).worst();
+  EXPECT_EQ(part(stage, "loss"), (4 + 2) * logits);
+  EXPECT_EQ(part(stage, "workspace"), 1e8);
+}
+
 TEST(Memory, BuffersOfTheEngineAndOfOverlap) {
   spec::Job job = job_with({.tp = 2});
   const StageMemory plain = predict(job).worst();
@@ -151,7 +166,7 @@ TEST(Memory, BuffersOfTheEngineAndOfOverlap) {
   EXPECT_EQ(part(plain, "tensor_parallel_buffers"), 0);
   job.training.overlap_tp = true;
   EXPECT_EQ(part(predict(job).worst(), "tensor_parallel_buffers"), 3 * 2.0 * 128 * 64);
-  job.software.parameters.set("memory.buffers", {3 * kGib, "B", {}, base::Grade::kAssumed});
+  job.software.parameters.set("memory.workspace", {3 * kGib, "B", {}, base::Grade::kAssumed});
   EXPECT_EQ(part(predict(job).worst(), "workspace"), 3 * kGib);
 }
 

@@ -86,6 +86,7 @@ Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
     const bool gibi = contains(kind, "GiB") || contains(run.cell("source"), "nanotron") ||
                       contains(kind, "nvidia-smi");
     result.memory_between_steps = contains(run.cell("source"), "nanotron");
+    result.memory_of_last_rank = contains(kind, "rank logged to tensorboard");
     result.memory_bytes = *memory * (gibi ? kGibi : kGiga);
   }
   if (const auto power = positive(run, "power_w_per_gpu")) result.power_w_per_gpu = *power;

@@ -13,6 +13,8 @@ struct Measurement {
   std::optional<double> step_time_s;
   std::optional<double> memory_bytes;
   bool memory_between_steps = false;  ///< allocated behind the step, not the peak: nanotron's log
+  bool memory_of_last_rank = false;   ///< of the last pipeline stage, not of the fullest: what
+                                      ///< Megatron-LM writes to TensorBoard
   std::optional<double> power_w_per_gpu;
   std::string step_time_from;  ///< the column, "tokens_per_s_per_gpu"; empty without a step time
   /// Why the row cannot be right; empty if nothing contradicts itself.

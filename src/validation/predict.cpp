@@ -62,6 +62,13 @@ std::string precision_of(const spec::Job& job, const std::string& written) {
   }
 }
 
+double last_stage_bytes(const run::Memory& memory) {
+  if (memory.stages.empty()) return memory.peak_bytes;
+  const run::StageMemory& last = memory.stages.back();
+  return last.weights_bytes + last.gradients_bytes + last.optimizer_bytes + last.activations_bytes +
+         last.other_bytes;
+}
+
 }  // namespace
 
 std::span<const std::string_view> trait_names() { return kTraits; }
@@ -109,8 +116,9 @@ Prediction predict(const MeasuredRun& row) {
   }
   out.performance = std::move(estimate->performance);
   out.memory = std::move(estimate->memory);
-  out.memory_bytes = out.measured.memory_between_steps ? estimate->allocated_after_step_bytes
-                                                       : out.memory.peak_bytes;
+  out.memory_bytes = out.measured.memory_between_steps  ? estimate->allocated_after_step_bytes
+                     : out.measured.memory_of_last_rank ? last_stage_bytes(out.memory)
+                                                        : out.memory.peak_bytes;
   auto power = power_of_run(row, job);
   if (power)
     out.power = *std::move(power);

@@ -40,6 +40,23 @@ void fill_batch(JobDraft& draft, int64_t dp) {
     draft.fill(kMbs, fmt::format("{}", batch / (steps * dp)), "gbs / (grad_accum x dp)");
 }
 
+/// Rows of rates alone say nothing of batches. Small models are trained with what fills a GPU,
+/// about 16,384 tokens, and with batches of half a million, as GPT-3's smallest; Megatron-LM's
+/// default of one sequence is for large ones.
+void fill_unknown_batch(JobDraft& draft, int64_t dp) {
+  constexpr int64_t kMicroTokens = 16'384, kBatchTokens = 524'288, kShortest = 128;
+  const bool megatron =
+      contains(draft.cell("framework"), "egatron") || contains(draft.cell("framework"), "NeMo");
+  const int64_t seq = draft.number("seq_length", 2048);
+  if (megatron || dp <= 0 || draft.has(kMbs) || draft.has(kGbs) || seq < kShortest) return;
+  int64_t micro = 1;
+  while (2 * micro * seq <= kMicroTokens) micro *= 2;
+  const int64_t replicated = dp * micro;
+  const int64_t steps = std::max<int64_t>(1, kBatchTokens / (seq * replicated));
+  draft.fill(kMbs, fmt::format("{}", micro), "blank: about 16,384 tokens");
+  draft.fill(kGbs, fmt::format("{}", steps * replicated), "blank: about 524,288 tokens");
+}
+
 /// More replicas than sequences: the row leaves a split out. Sequences are what remains to split;
 /// where the row rules that out and its rate is one of FLOPs, a larger batch takes as long a
 /// sequence.
@@ -93,6 +110,7 @@ void fill_sizes(JobDraft& draft) {
   if (draft.number("expert_model_parallel_size", 1) > 1)
     draft.fill("expert_tensor_parallel_size", "1", "experts are not split with expert parallelism");
   if (dp > 0) fill_batch(draft, dp);
+  fill_unknown_batch(draft, dp);
   draft.fill(kMbs, "1", "default: 1");
   mend_replicas(draft);
   if (const int64_t replicated = replicas(draft); replicated > 0)

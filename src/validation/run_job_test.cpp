@@ -209,6 +209,47 @@ TEST(RunJob, SwitchesThatTheRecipeHasAndTheLayoutHasNot) {
   EXPECT_EQ(value_of(*made, "software"), "megatron-core-24");
 }
 
+// 12 layers in chunks of one on four stages are three chunks; a deterministic test that does not
+// resume attends unfused; eight GPUs of GB200 are two nodes, four are one whose loader lags.
+TEST(RunJob, FunctionalTestsOfMegatron) {
+  const auto test = [](const std::string& name, const std::string& gpus, const std::string& gpu) {
+    const auto made = make_job(
+        row("source,framework,model,layers,hidden,heads,seq,gpu,gpus,gpus_per_node,tp,pp,mbs,gbs,"
+            "precision,overlap_notes,mem_gb_peak,mem_kind",
+            "Megatron-LM CI golden values (functional tests),Megatron-LM main,CI " + name +
+                ",12,512,8,1024," + gpu + "," + gpus +
+                ",4,1,4,4,32,BF16,flags: deterministic-mode layers-per-vpp-stage=1,2,"
+                "\"1e9 bytes max allocated, rank logged to tensorboard\""));
+    EXPECT_TRUE(made) << made.error().message;
+    return *made;
+  };
+  const RunJob regular = test("gpt3_mcore_te_tp1_pp4_vp1", "8", "GB200");
+  EXPECT_EQ(regular.job.parallelism.vpp, 3);
+  EXPECT_FALSE(regular.job.training.batch_p2p_sync);
+  EXPECT_EQ(regular.job.training.attention, spec::AttentionBackend::kUnfused);
+  EXPECT_EQ(regular.job.software.name, "megatron-lm-ci");
+  const RunJob resumed = test("gpt3_mcore_te_tp1_pp4_vp1_resume_torch_dist", "4", "GB200");
+  EXPECT_NE(resumed.job.training.attention, spec::AttentionBackend::kUnfused);
+  EXPECT_EQ(resumed.job.software.name, "megatron-lm-ci-slow");
+  EXPECT_EQ(test("gpt3_mcore_tp1_pp4_resume", "8", "H100").job.training.attention,
+            spec::AttentionBackend::kUnfused);
+}
+
+// 8 x 2048 tokens a micro batch; 32 of them on 8 GPUs are 524,288. Megatron-LM's default stays 1.
+TEST(RunJob, BatchesThatNobodyTells) {
+  const auto made = [](const std::string& framework) {
+    return make_job(row("framework,model,seq,gpu,gpus,tokens_per_s_total",
+                        framework + ",GPT3-125M,2048,A100,8,1310000"));
+  };
+  const auto other = made("flash-attention training scripts");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->job.training.micro_batch, 8);
+  EXPECT_EQ(other->job.training.global_batch, 256);
+  const auto megatron = made("Megatron-LM");
+  ASSERT_TRUE(megatron) << megatron.error().message;
+  EXPECT_EQ(megatron->job.training.micro_batch, 1);
+}
+
 TEST(RunJob, ReasonsOfRefusal) {
   const auto reason = [](const std::string& columns, const std::string& cells) {
     const auto made = make_job(row(columns, cells));

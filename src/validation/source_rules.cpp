@@ -240,6 +240,32 @@ void fill_mlperf(JobDraft& draft) {
   draft.fill("overlap_param_gather", overlap, lora ? "adapters only" : kReason);
 }
 
+/// Tests without "te" in their name use Megatron-Core's own layers, whose attention is unfused; of
+/// the others, those that are deterministic and do not resume ask for it: their peak memory holds
+/// the score matrices of every micro batch in flight.
+bool ci_attends_unfused(const JobDraft& draft) {
+  const std::string_view name = draft.cell("model");
+  if (!contains(name, "_te_") && contains(name, "mcore_tp"))
+    return draft.text("precision") != "fp8";
+  return contains(draft.cell("overlap_notes"), "deterministic") && !contains(name, "resume") &&
+         draft.text("precision") != "fp8";
+}
+
+/// --num-layers-per-virtual-pipeline-stage.
+void fill_ci_chunks(JobDraft& draft) {
+  constexpr std::string_view kFlag = "layers-per-vpp-stage=";
+  const std::string_view flags = draft.cell("overlap_notes");
+  const size_t at = flags.find(kFlag);
+  const auto layers = base::parse_integer(draft.cell("layers"));
+  if (at == flags.npos || !layers) return;
+  const std::string_view rest = flags.substr(at + kFlag.size());
+  const auto each = base::parse_integer(rest.substr(0, rest.find(' ')));
+  const int64_t stages = draft.number("pipeline_model_parallel_size", 1);
+  if (each && *each > 0 && stages > 1 && *layers % (stages * *each) == 0)
+    draft.say("virtual_pipeline_model_parallel_size", fmt::format("{}", *layers / (stages * *each)),
+              "overlap_notes");
+}
+
 /// One of Megatron-LM's functional tests: its flags are in `overlap_notes`.
 void fill_ci(JobDraft& draft) {
   const std::string_view flags = draft.cell("overlap_notes");
@@ -262,6 +288,11 @@ void fill_ci(JobDraft& draft) {
   if (contains(flags, "local transformer") || contains(flags, "attention-backend=unfused") ||
       contains(flags, "attention-backend unfused"))
     draft.say("attention_backend", "unfused", "overlap_notes");
+  if (ci_attends_unfused(draft))
+    draft.fill("attention_backend", "unfused", "what the tests' memory shows");
+  fill_ci_chunks(draft);
+  const bool interleaved = draft.number("virtual_pipeline_model_parallel_size", 1) > 1;
+  draft.fill("batch_p2p_sync", interleaved ? "false" : "true", "Megatron-LM's default");
   fill_all(
       draft, "Megatron-LM's default",
       {{"precision", "bf16"}, {"recompute_granularity", "none"}, {"sequence_parallel", "false"}});

@@ -220,9 +220,12 @@ double kept_logits(const spec::Job& job, const Shapes& shapes) {
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 
-/// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy.
+/// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy,
+/// which Megatron-Core from 0.6 on turns into the softmax in its place.
 double loss_transient(const spec::Job& job, const Shapes& shapes) {
-  const double per_logit = job.training.fused_cross_entropy ? shapes.element : 2 + 4;
+  const double per_logit = job.training.fused_cross_entropy
+                               ? shapes.element
+                               : job.software.parameters.value_or("memory.loss_copies", 2 + 4);
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 

@@ -123,7 +123,7 @@ void unfused_forward(BlockWriter& writer, const Part& part, int64_t window) {
   const Pass pass = writer.pass();
   unfused_product(writer, part, window, pass, "attention_scores", shapes.qk_dim,
                   bytes.q + bytes.k + bytes.scores, 1);
-  writer.memory({Module::kAttention, "softmax", 2 * bytes.scores});
+  writer.memory({Module::kAttention, "softmax", 2 * bytes.scores, 1, 0, true});
   if (writer.model().dropout > 0)
     writer.memory(
         {Module::kAttention, "attention_dropout", bytes.scores * (2 + 1 / shapes.element)});
@@ -141,7 +141,7 @@ void unfused_backward(BlockWriter& writer, const Part& part, int64_t window) {
     writer.memory(
         {Module::kAttention, "attention_dropout_backward", bytes.scores * (2 + 1 / shapes.element)},
         pass);
-  writer.memory({Module::kAttention, "softmax_backward", 3 * bytes.scores}, pass);
+  writer.memory({Module::kAttention, "softmax_backward", 3 * bytes.scores, 1, 0, true}, pass);
   unfused_product(writer, part, window, pass, "attention_scores_backward", shapes.qk_dim,
                   2 * (bytes.scores + bytes.q + bytes.k), 2);
 }

@@ -42,6 +42,7 @@ void BlockWriter::memory(Memory work, Pass pass) {
   op.bytes = work.bytes;
   op.kernels = work.kernels;
   op.expert_casts = work.expert_casts;
+  op.inner = work.inner;
   add(std::move(op));
 }
 

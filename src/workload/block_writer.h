@@ -36,6 +36,7 @@ class BlockWriter {
     double bytes;
     int kernels = 1;
     int expert_casts = 0;
+    bool inner = false;  ///< launched from inside another operator's call
   };
   /// A kernel bound by memory, in the writer's own pass or in another.
   void memory(Memory work) { memory(std::move(work), pass_); }

@@ -43,6 +43,19 @@ double shard_bytes(const BlockWriter& writer) {
   return shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
 }
 
+/// The loader that does not keep up: the GPU has nothing to do until the micro batch is there.
+void wait_for_data(BlockWriter& writer) {
+  const double seconds = writer.job().software.parameters.value_or("data.micro_batch", 0);
+  if (seconds <= 0 || !writer.shapes().training) return;
+  Operator wait;
+  wait.pass = writer.pass();
+  wait.module = Module::kEmbedding;
+  wait.name = "data_wait";
+  wait.kernels = 0;
+  wait.host_wait_s = seconds;
+  writer.add(std::move(wait));
+}
+
 void lookup_forward(BlockWriter& writer) {
   writer.memory({Module::kEmbedding, "embedding", 2 * embedding_bytes(writer)});
   tensor_reduce(writer, Module::kEmbedding, embedding_bytes(writer), writer.pass());
@@ -104,6 +117,7 @@ void wait_for_head(BlockWriter& writer, const char* name, Pass pass) {
 void embedding_forward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
   const Shapes& shapes = writer.shapes();
+  wait_for_data(writer);
   lookup_forward(writer);
   if (embedding_width(model) != model.hidden)
     linear_forward(writer, replicated_linear(writer, "embedding_projection", Module::kEmbedding,

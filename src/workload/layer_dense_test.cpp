@@ -220,5 +220,19 @@ TEST(LlamaEmbedding, LooksUpAndScatters) {
   EXPECT_EQ(embedding.parameters.dense, 32128.0 * 8192);
 }
 
+// A loader that lags holds the first stage up once a micro batch, in front of the look-up.
+TEST(LlamaEmbedding, WaitsForDataThatIsLate) {
+  spec::Job job = job_of(llama3_70b(), 8192, 4);
+  job.software.parameters.set("data.micro_batch", {0.2, "", "", base::Grade::kAssumed});
+  const Workload workload = lower(job);
+  const Block& embedding = workload.blocks[static_cast<size_t>(workload.embedding_block)];
+  EXPECT_EQ(words(workload, embedding.forward),
+            (std::vector<std::string>{"data_wait", "embedding", "tp_reduce_scatter"}));
+  const Operator& wait = find_op(workload, embedding.forward, "data_wait");
+  EXPECT_EQ(wait.host_wait_s, 0.2);
+  EXPECT_EQ(wait.kernels, 0);
+  EXPECT_EQ(find_op(workload, embedding.backward, "embedding_wgrad").host_wait_s, 0);
+}
+
 }  // namespace
 }  // namespace ergometer::workload

@@ -95,7 +95,7 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
   add_gemm(writer, linear, std::move(op));
   if (!fused && !scatters_gradients(writer.job()))
     writer.memory({linear.module, linear.name + "_grad_accumulate",
-                   weights(linear) * (shapes.element + 2 * shapes.gradient)},
+                   weights(linear) * (shapes.element + 2 * shapes.gradient), 1, 0, true},
                   Pass::kWeight);
 }
 
@@ -103,7 +103,7 @@ void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width,
   writer.memory({linear.module, linear.name + "_fp8_cast",
                  rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes()),
                  cast_kernels(writer.job()) * launches(linear),
-                 linear.grouped ? static_cast<int>(linear.groups) : 0},
+                 linear.grouped ? static_cast<int>(linear.groups) : 0, true},
                 pass);
 }
 

@@ -92,6 +92,7 @@ struct Operator {
       0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
   double bytes = 0;        ///< HBM traffic, read and written; of a collective: of copies in it
   int kernels = 1;         ///< launches
+  bool inner = false;      ///< launched from inside the call of the operator before it
   int expert_casts = 0;    ///< experts' tensors that the host quantizes one by one beside launching
   bool captured = false;   ///< launched as part of a CUDA graph while other work is not
   double host_wait_s = 0;  ///< host work that the stream waits for, whatever the GPU
