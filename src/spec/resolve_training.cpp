@@ -227,6 +227,9 @@ void check_recomputation(SettingReader& read, const Job& job) {
   const auto uses = [&](const char* name) {
     return std::find(modules.begin(), modules.end(), name) != modules.end();
   };
+  if (uses("op") && modules.size() > 1)
+    return read.refuse(fmt::format("{}: op chooses by operator, and no module beside it",
+                                   read.said("recompute_modules")));
   if (uses("mla_up_proj") && job.model.attention != AttentionKind::kLatent)
     read.refuse(fmt::format("{}: mla_up_proj needs latent attention, which {} has not",
                             read.said("recompute_modules"), job.model.name));

@@ -107,8 +107,9 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"recompute_stage_layers", "", kList, 0, 0, "", kRecompute,
      "full, block: layers computed again in every stage, chunk by chunk: 12,10,8,6"},
     {"recompute_modules", "", kList, 0, 0,
-     "core_attn|moe_act|layernorm|mla_up_proj|mlp|moe|shared_experts", kRecompute,
-     "selective: what is computed again"},
+     "core_attn|moe_act|layernorm|mla_up_proj|mlp|moe|shared_experts|op", kRecompute,
+     "selective: what is computed again; op: all but attention and every second matrix product "
+     "(torchtitan)"},
 
     {"overlap_grad_reduce", "", kSwitch, 0, 0, "", kOverlap,
      "gradients are reduced during backward"},

@@ -50,7 +50,8 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("Korthikanti")) return "megatron-lm-2022";
   if (framework_has("nanotron"))
     return network_is_degraded(draft) ? "nanotron-degraded" : "nanotron";
-  if (framework_has("torchtitan")) return "torchtitan";
+  if (framework_has("torchtitan"))
+    return contains(draft.cell("overlap_notes"), "compile") ? "torchtitan" : "torchtitan-eager";
   if (framework_has("maxtext") || framework_has("jax")) return "maxtext";
   if (framework_has("automodel")) return "automodel";
   if (framework_has("llmfoundry") || framework_has("composer")) return "llm-foundry-2023";

@@ -220,9 +220,11 @@ double kept_logits(const spec::Job& job, const Shapes& shapes) {
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 
-/// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy.
+/// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy; or
+/// in PyTorch's own loss the FP32 gradients before and behind the softmax, the 16-bit logits freed.
 double loss_transient(const spec::Job& job, const Shapes& shapes) {
-  const double per_logit = job.training.fused_cross_entropy ? shapes.element : 2 + 4;
+  const bool torch = job.training.framework == spec::Framework::kTorchFsdp;
+  const double per_logit = job.training.fused_cross_entropy ? shapes.element : torch ? 4 + 4 : 2 + 4;
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 
