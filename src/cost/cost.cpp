@@ -28,8 +28,9 @@ Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
 double software_factor(const SoftwareParameters& software, const workload::Operator& op) {
   const bool gemm = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
   const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer;
+  const bool casts = op.name.ends_with("_fp8_cast");
   return (gemm      ? 1 / software.gemm_factor
-          : fusable ? software.memory_factor
+          : fusable ? software.memory_factor * (casts ? software.cast_factor : 1)
                     : 1) *
          software.straggling;
 }

@@ -90,6 +90,19 @@ TEST(CostModel, Fp32WithoutAMatrixModeRunsOnVectorUnits) {
   EXPECT_NEAR(model_of(round_job()).price(op, {}).clocked_s, 65.536e-6 * 20, 1e-12);
 }
 
+TEST(CostModel, ACompilerFusesCasts) {
+  spec::Job job = round_job();
+  workload::Operator op;
+  op.kind = OperatorKind::kMemory;
+  op.bytes = 1e6;  // 1 us at 1 TB/s
+  op.name = "fc1_fp8_cast";
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 1e-6, 1e-15);
+  job.software.parameters.set("kernels.cast_factor", {0.5, "", "", base::Grade::kAssumed});
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 0.5e-6, 1e-15);
+  op.name = "activation";
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 1e-6, 1e-15);
+}
+
 TEST(CostModel, GraphsCutTheLaunch) {
   spec::Job job = round_job();
   EXPECT_EQ(model_of(job).host().launch_s, 10e-6);

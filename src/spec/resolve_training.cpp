@@ -128,6 +128,8 @@ void read_kernels(SettingReader& read, Job& job) {
   t.attention =
       static_cast<AttentionBackend>(read.choice("attention_backend", 0, "flash attention"));
   t.fused_cross_entropy = read.flag("cross_entropy_loss_fusion", true, "fused");
+  t.linear_cross_entropy = read.flag("linear_cross_entropy_fusion", false, "not asked for");
+  t.optimizer_offload = read.flag("optimizer_cpu_offload", false, "not asked for");
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");

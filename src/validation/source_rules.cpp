@@ -203,6 +203,9 @@ void fill_maxtext(JobDraft& draft) {
 }
 
 void fill_deepspeed(JobDraft& draft) {
+  const std::string_view notes = draft.cell("overlap_notes");
+  if (contains(notes, "Liger")) draft.say("linear_cross_entropy_fusion", "true", "overlap_notes");
+  if (contains(notes, "AdamW offload")) draft.say("optimizer_cpu_offload", "true", "overlap_notes");
   fill_all(draft, "DeepSpeed", {{"precision", "bf16"}, {"recompute_granularity", "none"}});
 }
 

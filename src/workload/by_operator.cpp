@@ -75,8 +75,8 @@ double kept_by_operator(const spec::Job& job, const Shapes& shapes, const Worklo
     if (!is_counted(op)) continue;
     const Repeated again = repeated(job.model, op.name, products);
     products += again.products;
-    bytes += (1 - again.share) * shapes.element * static_cast<double>(op.m) *
-             static_cast<double>(op.n);
+    bytes +=
+        (1 - again.share) * shapes.element * static_cast<double>(op.m) * static_cast<double>(op.n);
   }
   return bytes;
 }

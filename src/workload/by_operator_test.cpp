@@ -47,11 +47,13 @@ TEST(ByOperator, TheListHasNeitherAttentionNorKeptProducts) {
   EXPECT_DOUBLE_EQ(test::find_op(workload, layer.recompute, "proj").flops, 2.0 * 128 * 64 * 64);
   EXPECT_DOUBLE_EQ(test::find_op(workload, layer.recompute, "fc1").flops, 2.0 * 128 * 64 * 256);
   // Hardware FLOPs are the model's and these three products.
-  EXPECT_DOUBLE_EQ((hardware_flops_per_step(job) - model_flops_per_step(job)).value(),
-                   2.0 * 128 * 64 * (32 + 64 + 256) * static_cast<double>(job.training.global_batch));
+  EXPECT_DOUBLE_EQ(
+      (hardware_flops_per_step(job) - model_flops_per_step(job)).value(),
+      2.0 * 128 * 64 * (32 + 64 + 256) * static_cast<double>(job.training.global_batch));
   // 16 bit: the input (64), queries (64), values (32), attention's output (64), the gate (256), the
   // MLP's output (64), and 4 heads' log-sum-exp in FP32.
-  EXPECT_DOUBLE_EQ(layer.activations.checkpoint, 128.0 * (2 * (64 + 64 + 32 + 64 + 256 + 64) + 4 * 4));
+  EXPECT_DOUBLE_EQ(layer.activations.checkpoint,
+                   128.0 * (2 * (64 + 64 + 32 + 64 + 256 + 64) + 4 * 4));
 }
 
 }  // namespace
