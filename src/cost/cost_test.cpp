@@ -127,7 +127,7 @@ TEST(CostModel, HostTimeByPassAndKind) {
 // Memory-bound kernels 1.5 times as long, but not the optimizer's; GEMMs at 0.8 of the rate; 8
 // nodes are three doublings of 1 %.
 TEST(CostModel, SoftwareChangesWhatKernelsTake) {
-  const SoftwareParameters software{1.5, 0.8, 0, 1.03};
+  const SoftwareParameters software{1.5, 0.8, 0, 1, 1.03};
   workload::Operator op = gemm_operator(256, 128, 64);
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.25 * 1.03);
   op.kind = workload::OperatorKind::kMemory;
