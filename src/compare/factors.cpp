@@ -255,8 +255,9 @@ std::vector<Factor> technique_factors() {
       {"kernels",
        "kernels",
        kTechnique,
-       {"attention_backend", "cross_entropy_loss_fusion", "gradient_accumulation_fusion",
-        "apply_rope_fusion"}},
+       {"attention_backend", "cross_entropy_loss_fusion", "linear_cross_entropy_fusion",
+        "gradient_accumulation_fusion", "apply_rope_fusion"}},
+      {"offload", "optimizer on the host", kTechnique, {"optimizer_cpu_offload"}},
       {"graphs", "CUDA graphs", kTechnique, {"cuda_graphs", "cuda_graph_scope"}},
       {"software", "software", kTechnique, {"software", "framework"}},
   };

@@ -37,8 +37,9 @@ double software_factor(const SoftwareParameters& software, const workload::Opera
   // The loss is written kernel by kernel where it is not one.
   const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer &&
                        op.module != workload::Module::kLoss;
+  const bool casts = op.name.ends_with("_fp8_cast");
   return (gemm      ? 1 / software.gemm_factor
-          : fusable ? software.memory_factor
+          : fusable ? software.memory_factor * (casts ? software.cast_factor : 1)
                     : 1) *
          software.straggling;
 }

@@ -90,6 +90,19 @@ TEST(CostModel, Fp32WithoutAMatrixModeRunsOnVectorUnits) {
   EXPECT_NEAR(model_of(round_job()).price(op, {}).clocked_s, 65.536e-6 * 20, 1e-12);
 }
 
+TEST(CostModel, ACompilerFusesCasts) {
+  spec::Job job = round_job();
+  workload::Operator op;
+  op.kind = OperatorKind::kMemory;
+  op.bytes = 1e6;  // 1 us at 1 TB/s
+  op.name = "fc1_fp8_cast";
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 1e-6, 1e-15);
+  job.software.parameters.set("kernels.cast_factor", {0.5, "", "", base::Grade::kAssumed});
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 0.5e-6, 1e-15);
+  op.name = "activation";
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 1e-6, 1e-15);
+}
+
 TEST(CostModel, GraphsCutTheLaunch) {
   spec::Job job = round_job();
   EXPECT_EQ(model_of(job).host().launch_s, 10e-6);
@@ -160,7 +173,7 @@ TEST(CostModel, FurtherKernelsCostALaunchUnlessSaid) {
 // Memory-bound kernels 1.5 times as long, but not the optimizer's and the loss's; GEMMs at 0.8 of
 // the rate; 8 nodes are three doublings of 1 %.
 TEST(CostModel, SoftwareChangesWhatKernelsTake) {
-  const SoftwareParameters software{1.5, 0.8, 0, 1.03};
+  const SoftwareParameters software{1.5, 0.8, 0, 1, 1.03};
   workload::Operator op = gemm_operator(256, 128, 64);
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.25 * 1.03);
   op.kind = workload::OperatorKind::kMemory;

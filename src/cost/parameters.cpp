@@ -102,7 +102,7 @@ OverlapParameters read_overlap(Reader& r) {
 SoftwareParameters read_software(Reader& r, const spec::Job& job) {
   const double doublings = std::log2(static_cast<double>(job.nodes()));
   return {r.need("kernels.memory_factor"), r.need("kernels.gemm_factor"), r.need("p2p.fixed"),
-          1 + r.need("scale.jitter") * doublings};
+          r.or_else("kernels.cast_factor", 1), 1 + r.need("scale.jitter") * doublings};
 }
 
 /// A graph of the whole step is launched once, and nothing of it calls a library or runs Python.

@@ -57,6 +57,8 @@ inline void expect_same(const spec::Job& a, const spec::Job& b) {
   EXPECT_EQ(t.moe_shared_overlap, u.moe_shared_overlap);
   EXPECT_EQ(t.overlap_expert_parallel, u.overlap_expert_parallel);
   EXPECT_EQ(t.fused_cross_entropy, u.fused_cross_entropy);
+  EXPECT_EQ(t.linear_cross_entropy, u.linear_cross_entropy);
+  EXPECT_EQ(t.optimizer_offload, u.optimizer_offload);
   EXPECT_EQ(t.fused_rope, u.fused_rope);
   EXPECT_EQ(t.cuda_graphs, u.cuda_graphs);
 }

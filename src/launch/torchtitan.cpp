@@ -124,7 +124,8 @@ std::string recomputation_section(const Training& t, std::vector<std::string>& n
   if (t.recompute == spec::Recompute::kFull) mode = "full";
   if (t.recompute == spec::Recompute::kSelective) {
     mode = "selective";
-    notes.emplace_back("torchtitan's selective recomputation chooses by operator, not by module");
+    if (t.recompute_modules != std::vector<std::string>{"op"})
+      notes.emplace_back("torchtitan's selective recomputation chooses by operator, not by module");
   }
   std::string text = fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n", mode);
   if (mode == "selective") text += "selective_ac_option = \"op\"\n";
@@ -146,7 +147,8 @@ Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
       flavor.folder, flavor.flavor);
   text += training_section(job, steps) + parallelism_section(job);
   text += recomputation_section(job.training, notes);
-  text += "\n[compile]\nenable = true\n";
+  const bool compiles = job.software.name != "torchtitan-eager";
+  text += fmt::format("\n[compile]\nenable = {}\n", compiles);
   if (job.training.precision == spec::Precision::kFp8)
     text +=
         "\n[quantize.linear.float8]\nenable_fsdp_float8_all_gather = true\n"

@@ -15,6 +15,8 @@
 //   PyTorch FSDP, FP32 shards         4 / D      4 / D      8 / D
 //   nanotron, ZeRO 0                  2          4 + 2      12
 //   nanotron, ZeRO 1                  2          4 + 2      12 / D, and 2 + 2 / D of gather buffers
+//   optimizer on the host             as above   as above,  0
+//                                                0 from ZeRO 2 on
 //   LoRA                              2 frozen, an adapter's parameters as above
 //
 // 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate
@@ -232,14 +234,18 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   const Shards optimizer = shards_from(job, zero >= 1);
   const bool torch = torch_fsdp(job);
   StateMemory state;
-  const double weight = torch ? 4 : element_bytes(job);
+  const bool on_host = job.training.optimizer_offload && trains(job);
+  const double weight = torch && !on_host ? 4 : element_bytes(job);
   state.weights = weight * all(share, shards_from(job, zero >= 3));
   add_fp8(job, workload, stage, state);
   if (!trains(job)) return state;
+  // Sharded gradients go to the host as they are reduced.
+  if (on_host && zero >= 2) return state;
   const bool wide = job.training.gradients_fp32 || torch || nanotron(job) ||
                     job.training.precision == spec::Precision::kFp32;
   state.gradients = (wide ? 4 : 2) * trainable(share, shards_from(job, zero >= 2)) +
                     nanotron_bucket_bytes(job, share);
+  if (on_host) return state;
   state.optimizer = (kMoments + (torch ? 0 : master_bytes(job))) * trainable(share, optimizer);
   if (!wide) state.step = 4 * trainable(share, optimizer);
   return state;

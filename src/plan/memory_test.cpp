@@ -85,6 +85,21 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   EXPECT_EQ(part(stage, "dummy_gradients"), 0);
 }
 
+TEST(Memory, AnOptimizerOnTheHostLeavesSixteenBitShards) {
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  spec::Job job = job_with({.dp = 4});
+  job.training.optimizer_offload = true;
+  StageMemory stage = predict(job).worst();
+  EXPECT_DOUBLE_EQ(stage.weights, 2 * all);
+  EXPECT_EQ(stage.optimizer, 0);
+  EXPECT_GT(stage.gradients, 0);
+  job.parallelism.fsdp = true;
+  job.training.framework = spec::Framework::kTorchFsdp;
+  stage = predict(job).worst();
+  EXPECT_DOUBLE_EQ(stage.weights, 2 * all / 4);
+  EXPECT_EQ(stage.gradients, 0);
+}
+
 TEST(Memory, ExpertsShardOverTheirOwnReplicas) {
   // 8 experts of 3 * 64 * 128 over EP 4: 2 a rank, replicated on 8 / 4 = 2 ranks.
   const MemoryReport report = predict(job_with({.dp = 8, .ep = 4}));

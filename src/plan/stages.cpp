@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "workload/shapes.h"
 
 namespace ergometer::plan {
 namespace {
@@ -34,7 +35,7 @@ std::vector<int64_t> layers_per_stage(const spec::Job& job) {
 /// multi_token_prediction.py).
 int64_t recomputed_layers(const spec::Job& job, size_t chunk, int64_t layers, int64_t mtp) {
   const spec::Training& training = job.training;
-  if (training.recompute != spec::Recompute::kFull) return 0;
+  if (!workload::repeats_layers(job)) return 0;
   if (!training.recompute_stage_layers.empty())
     return std::min(training.recompute_stage_layers[chunk], layers);
   if (training.recompute_method == spec::RecomputeMethod::kUniform ||

@@ -141,6 +141,8 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   write_overlap(json, t);
   json.member("attention", to_word(t.attention))
       .member("fused_cross_entropy", t.fused_cross_entropy);
+  if (t.linear_cross_entropy) json.member("linear_cross_entropy", true);
+  if (t.optimizer_offload) json.member("optimizer_offload", true);
   json.member("grad_accumulation_fusion", t.grad_accumulation_fusion)
       .member("fused_rope", t.fused_rope);
   if (job.model.experts.count > 0) write_moe(json, t);

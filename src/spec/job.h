@@ -79,6 +79,8 @@ struct Training {
   double bucket_elements = 0;  ///< gradient bucket; 0: Megatron's max(40 M, 1 M x dp)
   AttentionBackend attention = AttentionBackend::kFused;
   bool fused_cross_entropy = true;
+  bool linear_cross_entropy = false;  ///< loss and output projection in one, piece by piece
+  bool optimizer_offload = false;     ///< the optimizer's states and its step are on the host
   bool grad_accumulation_fusion = true;
   bool fused_rope = true;
   MoeDispatcher moe_dispatcher = MoeDispatcher::kAllToAll;

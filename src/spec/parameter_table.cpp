@@ -153,6 +153,11 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "share of expert transfers that hides beside another micro batch, where that is asked for"},
     {kSoftware, "kernels.memory_factor", "", 0.3, 5, true,
      "time of memory-bound kernels relative to the fused ones the kernel parameters describe"},
+    {kSoftware, "kernels.cast_factor", "", 0, 2, false,
+     "time of casts to FP8 relative to kernels of their own: a compiler fuses them; without it, 1"},
+    {kSoftware, "optimizer.host_rate", "1/s", 1e6, 1e12, false,
+     "parameters a second that a node's processors update, of an offloaded optimizer; without it, "
+     "5e9"},
     {kSoftware, "kernels.gemm_factor", "", 0.3, 2, true,
      "GEMM rate of the generation's libraries relative to the kernel parameters"},
     {kSoftware, "step.fixed", "s", 0, 10, true,

@@ -128,6 +128,8 @@ void read_kernels(SettingReader& read, Job& job) {
   t.attention =
       static_cast<AttentionBackend>(read.choice("attention_backend", 0, "flash attention"));
   t.fused_cross_entropy = read.flag("cross_entropy_loss_fusion", true, "fused");
+  t.linear_cross_entropy = read.flag("linear_cross_entropy_fusion", false, "not asked for");
+  t.optimizer_offload = read.flag("optimizer_cpu_offload", false, "not asked for");
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
@@ -227,6 +229,9 @@ void check_recomputation(SettingReader& read, const Job& job) {
   const auto uses = [&](const char* name) {
     return std::find(modules.begin(), modules.end(), name) != modules.end();
   };
+  if (uses("op") && modules.size() > 1)
+    return read.refuse(fmt::format("{}: op chooses by operator, and no module beside it",
+                                   read.said("recompute_modules")));
   if (uses("mla_up_proj") && job.model.attention != AttentionKind::kLatent)
     read.refuse(fmt::format("{}: mla_up_proj needs latent attention, which {} has not",
                             read.said("recompute_modules"), job.model.name));

@@ -107,8 +107,9 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"recompute_stage_layers", "", kList, 0, 0, "", kRecompute,
      "full, block: layers computed again in every stage, chunk by chunk: 12,10,8,6"},
     {"recompute_modules", "", kList, 0, 0,
-     "core_attn|moe_act|layernorm|mla_up_proj|mlp|moe|shared_experts", kRecompute,
-     "selective: what is computed again"},
+     "core_attn|moe_act|layernorm|mla_up_proj|mlp|moe|shared_experts|op", kRecompute,
+     "selective: what is computed again; op: all but attention and every second matrix product "
+     "(torchtitan)"},
 
     {"overlap_grad_reduce", "", kSwitch, 0, 0, "", kOverlap,
      "gradients are reduced during backward"},
@@ -153,6 +154,11 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"attention_backend", "", kChoice, 0, 0, "fused|unfused|fa1|fa2|fa3|cudnn", kKernel,
      "flash attention (of a generation), or one kernel an operation"},
     {"cross_entropy_loss_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for the loss"},
+    {"linear_cross_entropy_fusion", "", kSwitch, 0, 0, "", kKernel,
+     "the loss multiplies by the vocabulary's matrix piece by piece: logits are never whole "
+     "(Liger)"},
+    {"optimizer_cpu_offload", "", kSwitch, 0, 0, "", kKernel,
+     "the optimizer's states and its step are on the host"},
     {"gradient_accumulation_fusion", "", kSwitch, 0, 0, "", kKernel,
      "weight gradients accumulate inside their GEMM"},
     {"apply_rope_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for rotary positions"},

@@ -24,13 +24,12 @@ void erase_all(std::string& text, std::string_view part) {
 
 /// Words of a name that say something else than which model it is.
 constexpr std::array kNoise = std::to_array<std::string_view>(
-    {"maxtext",  "nvidia",      "meta",     "hf",         "config",   "model",
-     "instruct", "base",        "chat",     "finetuning", "finetune", "fine",
-     "tuning",   "pretraining", "pretrain", "training",   "sft",      "lora",
-     "peft",     "tokendrop",   "dropless", "fsdp",       "hsdp",     "ddp",
-     "dense",    "hbm",         "bf16",     "fp8",        "mxfp8",    "nvfp4",
-     "proxy",    "llm",         "ai",       "mistralai",  "qwenlm",   "deepseekai",
-     "thinking"});
+    {"maxtext",    "nvidia",   "meta",       "hf",       "config", "model",     "instruct",
+     "base",       "chat",     "finetuning", "finetune", "fine",   "tuning",    "pretraining",
+     "pretrain",   "training", "sft",        "lora",     "peft",   "tokendrop", "dropless",
+     "fsdp",       "hsdp",     "ddp",        "dense",    "hbm",    "bf16",      "fp8",
+     "mxfp8",      "nvfp4",    "proxy",      "llm",      "ai",     "mistralai", "qwenlm",
+     "deepseekai", "thinking"});
 
 bool is_noise(std::string_view word) {
   return std::find(kNoise.begin(), kNoise.end(), word) != kNoise.end();

@@ -252,6 +252,8 @@ void take_task(JobDraft& draft) {
   const bool mlperf = draft.source_has("MLPerf");
   draft.fill("lora", mlperf ? "16" : "8",
              mlperf ? "MLPerf's reference: rank 16" : "NeMo's recipes");
+  if (draft.source_has("AutoModel"))
+    draft.fill("lora_targets", "qkv,proj,fc1,fc2", "AutoModel's recipes: match_all_linear");
   draft.fill("lora_targets", mlperf ? "qkv,proj" : "qkv",
              mlperf ? "MLPerf's reference: attention's matrices" : "NeMo's performance recipes");
 }

@@ -21,8 +21,11 @@ std::string_view nanotron_profile(const JobDraft& draft) {
   return gpus > 8 && bus < kTwoNodes && bus * gpus < kTimesGpus ? "nanotron-degraded" : "nanotron";
 }
 
-/// Rounds before 5.1, whose code runs Llama 2 70B with LoRA on Blackwell a sixth faster.
+/// Rounds before 5.1, whose code runs Llama 2 70B with LoRA on Blackwell a sixth faster; on Hopper,
+/// whose kernels were ripe, as fast as before.
 bool is_early_mlperf(const JobDraft& draft) {
+  const std::string gpu = squashed(draft.cell("gpu"));
+  if (contains(gpu, "h100") || contains(gpu, "h200")) return true;
   for (const std::string_view column : {"release", "source"})
     for (const auto& [major, minor] : versions_in(draft.cell(column)))
       if (major < 10) return major < 5 || (major == 5 && minor < 1);
@@ -56,7 +59,8 @@ std::string_view software_of(const JobDraft& draft) {
   if (source("Narayanan")) return "megatron-lm-2021";
   if (source("Korthikanti")) return "megatron-lm-2022";
   if (framework_has("nanotron")) return nanotron_profile(draft);
-  if (framework_has("torchtitan")) return "torchtitan";
+  if (framework_has("torchtitan"))
+    return contains(draft.cell("overlap_notes"), "compile") ? "torchtitan" : "torchtitan-eager";
   if (framework_has("maxtext") || framework_has("jax")) return "maxtext";
   if (framework_has("automodel")) return "automodel";
   if (framework_has("llmfoundry") || framework_has("composer")) return "llm-foundry-2023";

@@ -172,6 +172,42 @@ TEST(RunJob, LatentAttentionOnBlackwellIsUnfusedBeforeNemo2507) {
   EXPECT_EQ(backend("dgxc 25.05", "H100-SXM5-80GB"), "");
 }
 
+TEST(RunJob, TorchtitanRecomputesByOperatorAndCompilesWhereItSaysSo) {
+  const std::string columns =
+      "source,year,framework,task,model,gpu,gpus,cp,mbs,gbs,precision,fsdp_zero,recompute,"
+      "overlap_notes,tokens_per_s_per_gpu";
+  const auto compiled = make_job(
+      row(columns,
+          "torchtitan benchmark notes,2025,torchtitan,pretrain,Llama 3.1 8B,H200-SXM-141GB,"
+          "32,4,2,16,BF16,FSDP8,selective AC,FSDP + torch.compile,5000"));
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  EXPECT_EQ(compiled->job.training.recompute_modules, std::vector<std::string>{"op"});
+  EXPECT_EQ(compiled->job.training.seq_length, 8192);
+  EXPECT_EQ(compiled->job.software.name, "torchtitan");
+  EXPECT_TRUE(compiled->job.training.fused_cross_entropy);
+  // 8 data-parallel ranks times 4 of context parallelism share one copy: no hybrid.
+  EXPECT_EQ(compiled->job.parallelism.fsdp_shard_size, 0);
+  const auto eager = make_job(row(
+      columns,
+      "torchtitan benchmark notes,2024,torchtitan,pretrain,Llama 3.1 8B,H200-SXM-141GB,32,1,2,64,"
+      "BF16,FSDP,full AC,FSDP,5000"));
+  ASSERT_TRUE(eager) << eager.error().message;
+  EXPECT_EQ(eager->job.training.recompute, spec::Recompute::kFull);
+  EXPECT_EQ(eager->job.software.name, "torchtitan-eager");
+  EXPECT_FALSE(eager->job.training.fused_cross_entropy);
+}
+
+TEST(RunJob, DeepSpeedRowsNameLigerAndOffload) {
+  const auto made = make_job(row(
+      "source,year,framework,task,model,seq,gpu,gpus,mbs,precision,fsdp_zero,recompute,"
+      "overlap_notes,step_time_s",
+      "a benchmark,2026,DeepSpeed 0.19.2,pretrain,Llama-3.1-8B,8192,H200-SXM-141GB,8,1,BF16,ZeRO-3,"
+      "full,\"FlashAttention-3, Liger kernel, CPU AdamW offload\",3"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(made->job.training.linear_cross_entropy);
+  EXPECT_TRUE(made->job.training.optimizer_offload);
+}
+
 TEST(RunJob, RecipeOfOneReplicaSaysNothingOnItsReduction) {
   const auto made =
       make_job(row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",

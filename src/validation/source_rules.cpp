@@ -166,7 +166,27 @@ void fill_expert_parallelism(JobDraft& draft) {
              "the row names DeepEP: over all ranks, at most 64");
 }
 
+/// The length that the training files of torchtitan and MaxText set: what the model was trained at.
+void fill_trained_length(JobDraft& draft, std::string_view reason) {
+  const bool llama2 = contains(draft.name.key, "llama2");
+  draft.fill("seq_length", llama2 ? "4096" : "8192", reason);
+}
+
+/// torchtitan's training files recompute selectively, by operator. Since 2025 its --compile takes
+/// in the loss.
+void fill_torchtitan(JobDraft& draft) {
+  constexpr std::string_view kReason = "torchtitan's training files";
+  if (!contains(squashed(draft.cell("framework")), "torchtitan")) return;
+  draft.fill("recompute_granularity", "selective", kReason);
+  if (draft.text("recompute_granularity") == "selective")
+    draft.fill("recompute_modules", "op", kReason);
+  fill_trained_length(draft, kReason);
+  if (base::parse_integer(draft.cell("year")).value_or(2025) < 2025)
+    draft.fill("cross_entropy_loss_fusion", "false", "torchtitan compiles the loss since 2025");
+}
+
 void fill_torch(JobDraft& draft) {
+  fill_torchtitan(draft);
   fill_expert_parallelism(draft);
   constexpr std::string_view kReason = "torchtitan's and AutoModel's FSDP2";
   const bool splits_only = draft.cell("fsdp_zero").empty() && splits_tensors(draft) &&
@@ -184,11 +204,14 @@ void fill_maxtext(JobDraft& draft) {
            {{"fsdp", "true"},
             {"precision", "bf16"},
             {"recompute_granularity", "full"},
-            {"framework", "fsdp"},
-            {"seq_length", draft.name.key.find("llama2") != std::string::npos ? "4096" : "8192"}});
+            {"framework", "fsdp"}});
+  fill_trained_length(draft, "MaxText's FSDP");
 }
 
 void fill_deepspeed(JobDraft& draft) {
+  const std::string_view notes = draft.cell("overlap_notes");
+  if (contains(notes, "Liger")) draft.say("linear_cross_entropy_fusion", "true", "overlap_notes");
+  if (contains(notes, "AdamW offload")) draft.say("optimizer_cpu_offload", "true", "overlap_notes");
   fill_all(draft, "DeepSpeed", {{"precision", "bf16"}, {"recompute_granularity", "none"}});
 }
 

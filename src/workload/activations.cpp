@@ -213,19 +213,31 @@ double layer_transient(const spec::Job& job, const Shapes& shapes, const spec::L
   return incoming + std::max(branches(job.model) * width, width + gathered);
 }
 
+/// A fused linear loss leaves its input's gradient, made in forward, instead of logits; the pieces
+/// that it works on hold as many logits together, 16 bit and FP32, as the input has elements.
+/// Source: Liger-Kernel, ops/fused_linear_cross_entropy.py.
+double piecewise_input(const Shapes& shapes) {
+  return static_cast<double>(shapes.tokens) * static_cast<double>(shapes.hidden);
+}
+
 /// What the loss keeps of the logits until its backward: TE's the 16-bit logits themselves (their
 /// gradient replaces them), the native one an FP32 softmax.
 double kept_logits(const spec::Job& job, const Shapes& shapes) {
+  if (job.training.linear_cross_entropy) return shapes.element * piecewise_input(shapes);
   const double per_logit = job.training.fused_cross_entropy ? shapes.element : 4;
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 
 /// And what more is alive while it runs: the gradient; or the 16-bit logits and their FP32 copy,
-/// which Megatron-Core from 0.6 on turns into the softmax in its place.
+/// which Megatron-Core from 0.6 on turns into the softmax in its place; or in PyTorch's own loss
+/// the FP32 gradients before and behind the softmax, the 16-bit logits freed.
 double loss_transient(const spec::Job& job, const Shapes& shapes) {
-  const double per_logit = job.training.fused_cross_entropy
-                               ? shapes.element
-                               : job.software.parameters.value_or("memory.loss_copies", 2 + 4);
+  if (job.training.linear_cross_entropy) return (shapes.element + 4) * piecewise_input(shapes);
+  const bool torch = job.training.framework == spec::Framework::kTorchFsdp;
+  const double per_logit =
+      job.training.fused_cross_entropy
+          ? shapes.element
+          : job.software.parameters.value_or("memory.loss_copies", torch ? 4 + 4 : 2 + 4);
   return per_logit * tokens(shapes) * static_cast<double>(shapes.vocab);
 }
 

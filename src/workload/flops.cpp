@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "workload/by_operator.h"
 #include "workload/matrices.h"
 #include "workload/shapes.h"
 
@@ -106,8 +107,31 @@ Int128 layer_flops(const spec::Job& job, const spec::Layer& layer, const Passes&
          passes.attention * mixer_core(job, layer);
 }
 
+/// What recomputation by operator repeats of a layer; experts' products all.
+Int128 by_operator_flops(const spec::Job& job, const spec::Layer& layer) {
+  const Int128 tokens = sequence_tokens(job);
+  Int128 flops = 0;
+  int products = 0;
+  const auto add = [&](const std::vector<Matrix>& matrices) {
+    for (const Matrix& matrix : matrices) {
+      const Int128 whole = matrix_flops(job, {matrix}, tokens, kForward);
+      if (matrix.name.starts_with("expert_")) {
+        flops += whole;
+        continue;
+      }
+      const Repeated again = repeated(job.model, matrix.name, products);
+      products += again.products;
+      flops += static_cast<Int128>(static_cast<double>(whole) * again.share);
+    }
+  };
+  add(mixer_matrices(job.model, layer));
+  add(mlp_matrices(job.model, layer));
+  return flops;
+}
+
 /// What selective recomputation repeats of a layer.
 Int128 selective_flops(const spec::Job& job, const spec::Layer& layer) {
+  if (recomputes_by_operator(job)) return by_operator_flops(job, layer);
   const Int128 tokens = sequence_tokens(job);
   Int128 flops = 0;
   if (recomputes(job, "core_attn") && layer.mixer == spec::Mixer::kAttention)

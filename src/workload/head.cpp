@@ -79,6 +79,10 @@ void loss_all_reduce(BlockWriter& writer, double bytes_per_token) {
                      bytes_per_token * static_cast<double>(writer.shapes().tokens)});
 }
 
+bool fuses_loss(const spec::Job& job) {
+  return job.training.fused_cross_entropy || job.training.linear_cross_entropy;
+}
+
 double logits(const Shapes& shapes) {
   return static_cast<double>(shapes.tokens) * static_cast<double>(shapes.vocab);
 }
@@ -86,7 +90,7 @@ double logits(const Shapes& shapes) {
 /// Vocabulary-parallel cross entropy: maximum, the target's logit and the sum of exponentials cross
 /// the TP group; the fused version sends the last two together.
 void loss_forward(BlockWriter& writer) {
-  const bool fused = writer.job().training.fused_cross_entropy;
+  const bool fused = fuses_loss(writer.job());
   writer.memory({Module::kLoss, "cross_entropy",
                  logits(writer.shapes()) * (fused ? kFusedLossForward : kNativeLossForward),
                  fused ? 2 : kNativeLossForwardKernels});
@@ -96,7 +100,7 @@ void loss_forward(BlockWriter& writer) {
 }
 
 void loss_backward(BlockWriter& writer) {
-  const bool fused = writer.job().training.fused_cross_entropy;
+  const bool fused = fuses_loss(writer.job());
   writer.memory({Module::kLoss, "cross_entropy_backward",
                  logits(writer.shapes()) * (fused ? kFusedLossBackward : kNativeLossBackward),
                  fused ? 1 : kNativeLossBackwardKernels},

@@ -198,6 +198,25 @@ TEST(LlamaHead, GathersMultipliesAndTakesTheLoss) {
   EXPECT_EQ(head.activations.transient, 2 * logits);
 }
 
+// 128 tokens, hidden 64.
+TEST(LlamaHead, LossKeepsWhatItsImplementationMakes) {
+  spec::Job job = job_of(dense_model(1, 64, 256, 4, 4, 1024), 128);
+  const auto head = [&] {
+    const Workload workload = lower(job);
+    return workload.blocks[static_cast<size_t>(workload.head_block)].activations;
+  };
+  const double logits = 128.0 * 1024, inputs = 2 * 2.0 * 128 * 64;
+  EXPECT_DOUBLE_EQ(head().kept, inputs + 2 * logits);
+  job.training.fused_cross_entropy = false;
+  EXPECT_DOUBLE_EQ(head().kept, inputs + 4 * logits);
+  EXPECT_DOUBLE_EQ(head().transient, 6 * logits);
+  job.training.framework = spec::Framework::kTorchFsdp;  // two FP32 gradients
+  EXPECT_DOUBLE_EQ(head().transient, 8 * logits);
+  job.training.linear_cross_entropy = true;  // the input's gradient; pieces in 16 bit and FP32
+  EXPECT_DOUBLE_EQ(head().kept, inputs + 2.0 * 128 * 64);
+  EXPECT_DOUBLE_EQ(head().transient, 6.0 * 128 * 64);
+}
+
 TEST(LlamaHead, UnfusedLossReducesThreeTimes) {
   spec::Job job = job_of(llama3_70b(), 8192, 4);
   job.training.fused_cross_entropy = false;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "workload/block_writer.h"
+#include "workload/by_operator.h"
 #include "workload/eager.h"
 #include "workload/layer.h"
 #include "workload/shares.h"
@@ -11,7 +12,7 @@ namespace ergometer::workload {
 namespace {
 
 /// Writes the lists of one block with the given functions; `again` is what full recomputation
-/// repeats.
+/// repeats, and recomputation by operator a part of.
 template <class Forward, class Backward, class Again>
 Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload, BlockKind kind,
                  std::string name, Forward&& forward, Backward&& backward, Again&& again) {
@@ -23,9 +24,10 @@ Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload,
   if (!shapes.training) return block;
   BlockWriter backward_writer(job, shapes, workload, block.backward, Pass::kBackward);
   backward(backward_writer);
-  if (job.training.recompute == spec::Recompute::kFull) {
+  if (repeats_layers(job)) {
     BlockWriter again_writer(job, shapes, workload, block.recompute, Pass::kRecompute);
     again(again_writer);
+    if (recomputes_by_operator(job)) drop_kept_operators(job, workload, block);
   }
   return block;
 }
@@ -66,6 +68,8 @@ int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
                            backward, forward);
   set_parameters(job, shapes, workload, layer, block);
   block.activations = layer_activations(job, shapes, layer);
+  if (recomputes_by_operator(job))
+    block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
   return add_block(workload, std::move(block));
 }
 

@@ -358,5 +358,15 @@ TEST(Optimizer, ReadsAndWritesThirtyBytesAParameter) {
   EXPECT_EQ(optimizer_step(job, share).bytes, 36 * 4e6);
 }
 
+TEST(Optimizer, OnTheHostTheStepWaitsForItsProcessors) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
+  job.cluster.node.gpus = 2;
+  job.training.optimizer_offload = true;
+  // 4 M parameters over 4 ranks, two of them on a node, at the default of 5 G parameters a second.
+  const Operator step = optimizer_step(job, {4e6, 0, 4e6, 0});
+  EXPECT_EQ(step.bytes, 0);
+  EXPECT_DOUBLE_EQ(step.host_wait_s, 2e6 / 5e9);
+}
+
 }  // namespace
 }  // namespace ergometer::workload

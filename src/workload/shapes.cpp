@@ -121,4 +121,10 @@ bool recomputes(const spec::Job& job, std::string_view module) {
          training.recompute_modules.end();
 }
 
+bool recomputes_by_operator(const spec::Job& job) { return recomputes(job, "op"); }
+
+bool repeats_layers(const spec::Job& job) {
+  return job.training.recompute == spec::Recompute::kFull || recomputes_by_operator(job);
+}
+
 }  // namespace ergometer::workload

@@ -57,5 +57,9 @@ double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes);
 int cast_kernels(const spec::Job& job);
 
 bool recomputes(const spec::Job& job, std::string_view module);
+/// Selective recomputation by operator instead of by module: torchtitan's option "op".
+bool recomputes_by_operator(const spec::Job& job);
+/// A layer's forward, or what recomputation by operator repeats of it, runs before its backward.
+bool repeats_layers(const spec::Job& job);
 
 }  // namespace ergometer::workload

@@ -42,7 +42,7 @@ struct ParameterShare {
 /// Bytes one micro batch leaves on one rank between forward and backward of a block.
 struct ActivationShare {
   double kept = 0;  ///< without full recomputation (selective recomputation already taken off)
-  double checkpoint = 0;  ///< with full recomputation: the block's input
+  double checkpoint = 0;  ///< with full recomputation: the block's input; by operator: all it keeps
   double transient = 0;   ///< live only while the block itself runs, forward or backward
   std::vector<std::pair<std::string, double>> parts;  ///< what `kept` consists of
 };
