@@ -81,10 +81,11 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   micro_batches_ = job.micro_batches();
   capacity_ =
       job.cluster.node.gpu.memory_bytes - job.cluster.node.parameters.value_or("memory_reserve", 0);
-  blocks_ = &parts_.blocks(plain, job, *ranks_);
+  blocks_ = &parts_.blocks(plain, job, *ranks_, {});
   division_ = &parts_.division(plain, blocks_->workload);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
   data_.clear();
+  data_demand_ = data_demand();
   find_transfers();
   return {};
 }

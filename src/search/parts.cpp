@@ -58,7 +58,7 @@ void Parts::trim() {
 }
 
 const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
-                                const Ranks& ranks) {
+                                const Ranks& ranks, const LinkDemand& data) {
   const Layout& l = candidate.layout;
   const int64_t domain = job.cluster.domain_gpus;
   const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
@@ -78,12 +78,15 @@ const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job
              number(candidate.overlap.tensor),
              number(candidate.overlap.shared_expert),
              number(fsdp),
-             number(workload::scatters_gradients(job))};
+             number(workload::scatters_gradients(job)),
+             data.share[0],
+             data.share[1]};
   for (const GroupKind kind : kBlockGroups) add(ranks.placements[static_cast<size_t>(kind)], key);
   std::unique_ptr<BlockCosts>& found = blocks_[key];
   if (!found)
     found = std::make_unique<BlockCosts>(
-        block_costs(job, ranks.model, ranks.energy ? &*ranks.energy : nullptr, ranks.placements));
+        block_costs(
+        job, ranks.model, ranks.energy ? &*ranks.energy : nullptr, ranks.placements, data));
   return *found;
 }
 

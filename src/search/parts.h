@@ -32,7 +32,8 @@ class Parts {
   /// `fsdp`: with the software of FSDP.
   base::Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
   /// `job`: of the candidate.
-  const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks);
+  const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
+                           const LinkDemand& data);
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
   /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
   /// most. Everything handed out before is then gone.
