@@ -112,7 +112,7 @@ class PassCosts {
  public:
   PassCosts(const spec::Job& job, const cost::CostModel& model, const cost::EnergyModel* energy,
             const Placements& placements, const LinkDemand& data,
-            const workload::Workload& workload)
+            const workload::Workload& workload, std::vector<double>& stretch)
       : node_(job.cluster.node),
         model_(model),
         energy_(energy),
@@ -120,7 +120,7 @@ class PassCosts {
         data_(data),
         workload_(workload) {
     collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
-    const std::vector<double> stretch = stretches(job, model, workload, placements);
+    if (stretch.empty()) stretch = stretches(job, model, workload, placements);
     find_exchange(job);
     for (size_t i = 0; i < workload.operators.size(); ++i)
       prices_.push_back(priced(workload.operators[i], stretch[i]));
@@ -297,8 +297,7 @@ class PassCosts {
       join_held(item.stream);
       const Priced& priced = prices_[static_cast<size_t>(item.op)];
       const bool hides = paired && item.stream == Stream::kCompute && is_exchange(op);
-      const double seconds =
-          hides ? priced.open_s : priced.price.seconds() * priced.slow[other];
+      const double seconds = hides ? priced.open_s : priced.price.seconds() * priced.slow[other];
       if (!hides) result.slows_s += seconds * (priced.slows[other] - 1);
       stream.raise(host);
       stream.from_t += seconds;
@@ -358,10 +357,10 @@ const plan::GroupPlacement& where(const Placements& placements, const Operator& 
 
 BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
                        const cost::EnergyModel* energy, const Placements& placements,
-                       const LinkDemand& data) {
+                       const LinkDemand& data, std::vector<double>& stretch) {
   BlockCosts costs;
   costs.workload = workload::lower(job);
-  const PassCosts passes(job, model, energy, placements, data, costs.workload);
+  const PassCosts passes(job, model, energy, placements, data, costs.workload, stretch);
   costs.exchange = passes.exchange();
   const auto all = [](const Operator&) { return true; };
   const auto weight = [](const Operator& op) { return op.pass == Pass::kWeight; };

@@ -25,9 +25,9 @@ struct PairedPart {
 /// One pass of a block over one micro batch on one rank.
 struct PassCost {
   MaxPlus time;
-  double compute_s = 0;   ///< of it, kernels on the compute stream
-  double clocked_s = 0;   ///< of it, what follows the GPU's clock
-  double expert_s = 0;    ///< of it, exchanges between experts in line
+  double compute_s = 0;  ///< of it, kernels on the compute stream
+  double clocked_s = 0;  ///< of it, what follows the GPU's clock
+  double expert_s = 0;   ///< of it, exchanges between experts in line
   /// Where there are any: the pass with only their open parts, and its parts.
   MaxPlus paired_time;
   std::vector<PairedPart> paired;
@@ -57,9 +57,10 @@ using Placements = std::vector<plan::GroupPlacement>;
 const plan::GroupPlacement& where(const Placements& placements, const workload::Operator& op);
 
 /// `job`: any candidate; only what blocks see of it matters. `energy`: may be null. `data`: what
-/// data parallelism's collectives ask for.
+/// data parallelism's collectives ask for. `stretch`: how contention stretches every operator;
+/// found where it is empty, and the same for all `data`.
 BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
                        const cost::EnergyModel* energy, const Placements& placements,
-                       const LinkDemand& data);
+                       const LinkDemand& data, std::vector<double>& stretch);
 
 }  // namespace ergometer::search

@@ -95,8 +95,8 @@ void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
 }
 
 void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                          std::span<const DataCosts::Unit> units,
-                          const TwoLanes::Beside& exchange, TwoLanes& lanes) {
+                          std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                          TwoLanes& lanes) {
   double mark = units.empty() ? 0 : lanes.issue(TwoLanes::kData, units[0].gather_s);
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
     if (!units.empty()) {
@@ -109,8 +109,8 @@ void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
 }
 
 void paired_backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                           std::span<const DataCosts::Unit> units,
-                           const TwoLanes::Beside& exchange, TwoLanes& lanes) {
+                           std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                           TwoLanes& lanes) {
   double mark = units.empty() ? 0 : lanes.issue(TwoLanes::kData, units.back().gather_s);
   backwards(costs, chunk, [&](size_t i, bool recomputed) {
     const BlockCost& cost = cost_of(costs, chunk, i);

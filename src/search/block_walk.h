@@ -34,11 +34,11 @@ void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
 /// `exchange`: how much longer an exchange takes beside data parallelism's collectives, and they
 /// beside it.
 void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                          std::span<const DataCosts::Unit> units,
-                          const TwoLanes::Beside& exchange, TwoLanes& lanes);
+                          std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                          TwoLanes& lanes);
 void paired_backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                           std::span<const DataCosts::Unit> units,
-                           const TwoLanes::Beside& exchange, TwoLanes& lanes);
+                           std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                           TwoLanes& lanes);
 
 /// Calls `visit(index, recomputed)` for the chunk's blocks, last one first.
 template <class Visit>

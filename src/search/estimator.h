@@ -154,7 +154,8 @@ class Estimator {
   int32_t jobs_base_ = -1;
   bool scatters_ = false;               ///< ZeRO 2 and 3 run other kernels than 0 and 1
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
-  const BlockCosts* blocks_ = nullptr;  ///< of the layout without overlap or recomputation
+  const workload::Workload* workload_ =
+      nullptr;  ///< of the layout without overlap or recomputation
   std::vector<SavedData> data_;
   LinkDemand data_demand_;  ///< of data parallelism's collectives
   std::vector<TransferCost> transfers_;

@@ -13,7 +13,7 @@ namespace ergometer::search {
 /// layouts share blocks' costs.
 LinkDemand Estimator::data_demand() const {
   constexpr double kSixteenths = 16;
-  const workload::Workload& workload = blocks_->workload;
+  const workload::Workload& workload = *workload_;
   const auto weight = [](const workload::Block& block) {
     return block.parameters.trainable_dense + block.parameters.trainable_expert;
   };

@@ -188,8 +188,7 @@ ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
 ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BatchCost& cost, Batch& now,
                                   Batch& left) {
   ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
-    const double beside_s =
-        smaller(alone_s[i] * cost.slow_data[i], left[i] * cost.slows_data[i]);
+    const double beside_s = smaller(alone_s[i] * cost.slow_data[i], left[i] * cost.slows_data[i]);
     now[i] += alone_s[i] + beside_s * cost.lost_data[i];
     left[i] -= beside_s * cost.sent_data[i];
   }
@@ -251,8 +250,8 @@ ERGOMETER_INLINE void transfer(const TransferCost& cost, size_t lane, Batch& sen
     double more = 0;
     if (kScatters) {
       const double until_s = larger(0, left[i] + left_at[i] - start);
-      const double beside = smaller(cost.send_s * gradients.slow,
-                                    (left[i] > 0 ? until_s : 0) * gradients.slows);
+      const double beside =
+          smaller(cost.send_s * gradients.slow, (left[i] > 0 ? until_s : 0) * gradients.slows);
       more = beside * gradients.slow_share;
       // Both directions at once cost the gradients no more than one.
       const double end = start + beside;

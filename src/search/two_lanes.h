@@ -66,8 +66,8 @@ class TwoLanes {
     for (size_t lane = 0; lane < 2; ++lane) {
       if (!busy(lane)) continue;
       const double needs_s = left_s(lane) * slower(lane, beside);
-      done[lane] = needs_s <= interval_s ? issued_s_[lane]
-                                         : done[lane] + interval_s / slower(lane, beside);
+      done[lane] =
+          needs_s <= interval_s ? issued_s_[lane] : done[lane] + interval_s / slower(lane, beside);
     }
     done_s_ = done;
   }
