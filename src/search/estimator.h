@@ -96,7 +96,6 @@ class Estimator {
   /// What is gathered and scattered in every micro batch, by chunk kind.
   struct ChunkUnits {
     std::vector<std::span<const DataCosts::Unit>> units;
-    std::vector<double> sent_s;
     std::vector<double> more_forward_s, more_backward_s;  ///< of one stage; else empty
   };
   struct SavedData {

@@ -80,11 +80,10 @@ bool Estimator::is_crowded(const Pass& of_pass) const {
   return false;
 }
 
-/// The units of every chunk kind, and how long all of them take; empty where there are none.
+/// The units of every chunk kind; empty where there are none.
 Estimator::ChunkUnits Estimator::units_of(Family family) {
   ChunkUnits found;
   found.units.resize(division_->chunks.size());
-  found.sent_s.resize(division_->chunks.size());
   if (family == kBucketed) return found;
   const SavedData& data = data_of(option_of(family));
   for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
@@ -92,9 +91,6 @@ Estimator::ChunkUnits Estimator::units_of(Family family) {
     for (size_t c = 0; c < data.by_kind[kind].units.size(); ++c) {
       const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage][c]);
       found.units[chunk] = data.by_kind[kind].units[c];
-      found.sent_s[chunk] = 0;
-      for (const DataCosts::Unit& unit : found.units[chunk])
-        found.sent_s[chunk] += 2 * unit.gather_s + unit.scatter_s;
     }
   }
   return found;
