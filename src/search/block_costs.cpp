@@ -111,20 +111,23 @@ struct Ready {
 class PassCosts {
  public:
   PassCosts(const spec::Job& job, const cost::CostModel& model, const cost::EnergyModel* energy,
-            const Placements& placements, const workload::Workload& workload)
+            const Placements& placements, const LinkDemand& data,
+            const workload::Workload& workload, std::vector<double>& stretch)
       : job_(job),
         node_(job.cluster.node),
         model_(model),
         energy_(energy),
         placements_(placements),
+        data_(data),
         workload_(workload) {
-    const spec::Parallelism& p = job.parallelism;
-    data_leaves_ = p.tp * p.cp * p.dp > job.cluster.domain_gpus;
     collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
-    const std::vector<double> stretch = stretches(job, model, workload, placements);
+    if (stretch.empty()) stretch = stretches(job, model, workload, placements);
+    find_exchange(job);
     for (size_t i = 0; i < workload.operators.size(); ++i)
       prices_.push_back(priced(workload.operators[i], stretch[i]));
   }
+
+  const LinkDemand& exchange() const { return exchange_demand_; }
 
   /// `keep`: which operators run.
   template <class Keep>
@@ -144,18 +147,20 @@ class PassCosts {
     find(kData, cost.slow_data, cost.slows_data);
     find(kNear, cost.slow_transfer[0], cost.slows_transfer[0]);
     find(kFar, cost.slow_transfer[1], cost.slows_transfer[1]);
+    if (cost.expert_s > 0) pair(items, keep, cost);
     return cost;
   }
 
  private:
-  /// What else may be at work on a rank: data parallelism's collectives, or a pipeline transfer
-  /// inside the domain or out of it. A large one asks for all of its link.
-  enum Beside : uint8_t { kNothing, kData, kNear, kFar };
-  static constexpr size_t kBesides = 4;
+  /// What else may be at work on a rank: data parallelism's collectives, a pipeline transfer inside
+  /// the domain or out of it, or an exchange between experts. A transfer asks for all of its link.
+  enum Beside : uint8_t { kNothing, kData, kNear, kFar, kExperts };
+  static constexpr size_t kBesides = 5;
   struct Priced {
     cost::Price price;
     /// How much longer it takes beside another, and how much that falls behind meanwhile.
-    std::array<double, kBesides> slow{1, 1, 1, 1}, slows{1, 1, 1, 1};
+    std::array<double, kBesides> slow{1, 1, 1, 1, 1}, slows{1, 1, 1, 1, 1};
+    double hidden_s = 0, open_s = 0;  ///< an exchange: its parts beside another micro batch's work
   };
   struct Walk {
     MaxPlus time;
@@ -174,9 +179,8 @@ class PassCosts {
     result.price.clocked_s *= stretch;
     const bool is_collective = op.kind == OperatorKind::kCollective;
     for (const Beside other : {kData, kNear, kFar}) {
-      const bool far = other == kFar || (other == kData && data_leaves_);
-      LinkDemand demand;
-      demand.share[far ? 1 : 0] = 1;
+      LinkDemand demand = data_;
+      if (other != kData) demand.share = {other == kNear ? 1.0 : 0.0, other == kFar ? 1.0 : 0.0};
       const GroupKind group = other == kData ? GroupKind::kData : GroupKind::kPipeline;
       const double slow = is_collective ? stretch_beside(own, demand)
                                         : model_.compute_slowdown(op, collective(group));
@@ -184,27 +188,115 @@ class PassCosts {
       result.slow[other] = (stretch + slow - 1) / stretch;
       result.slows[other] = is_collective ? stretch_beside(demand, own) : collective_slowdown_;
     }
+    if (exchange_ == nullptr) return result;
+    const double slow = is_collective ? stretch_beside(own, exchange_demand_)
+                                      : model_.compute_slowdown(op, *exchange_);
+    result.slow[kExperts] = (stretch + slow - 1) / stretch;
+    result.slows[kExperts] =
+        is_collective ? stretch_beside(exchange_demand_, own) : collective_slowdown_;
+    if (!is_exchange(op)) return result;
+    // As the plan divides it (`plan/program.cpp`): either part has a latency of its own.
+    Operator hidden = op, open = op;
+    hidden.comm_bytes *= hidden_share_;
+    open.comm_bytes -= hidden.comm_bytes;
+    const auto seconds = [&](const Operator& part) {
+      return model_.price(part, where(placements_, part)).seconds();
+    };
+    if (hidden_share_ > 0) result.hidden_s = seconds(hidden);
+    if (hidden_share_ < 1) result.open_s = seconds(open);
     return result;
+  }
+
+  bool is_exchange(const Operator& op) const { return plan::exchanges_tokens(job_, op); }
+
+  /// The workload's largest exchange between experts stands for all.
+  void find_exchange(const spec::Job& job) {
+    hidden_share_ = workload::captures_everything(job.training)
+                        ? 1
+                        : job.software.parameters.value_or("overlap.expert_share", 1);
+    for (const Operator& op : workload_.operators)
+      if (is_exchange(op) && (exchange_ == nullptr || op.comm_bytes > exchange_->comm_bytes))
+        exchange_ = &op;
+    if (exchange_ == nullptr) return;
+    const plan::GroupPlacement& placed = where(placements_, *exchange_);
+    exchange_demand_ =
+        link_demand(node_, *exchange_, placed, model_.price(*exchange_, placed).seconds());
+  }
+
+  /// The pass taking turns with another micro batch's.
+  template <class Keep>
+  void pair(const std::vector<Item>& items, Keep keep, PassCost& cost) const {
+    cost.paired_time = walk(items, keep, kNothing, true).time;
+    PairedPart part;
+    double alone_s = 0, open_s = 0;
+    const auto finish = [&](double hidden_s, double part_open_s, double shared) {
+      part.hidden_s = hidden_s;
+      part.open_s = part_open_s;
+      part.shared = shared;
+      alone_s += part.alone_s;
+      open_s += part_open_s;
+      cost.paired.push_back(part);
+      part = {};
+    };
+    for (const Item& item : items) {
+      if (item.kind == Item::Kind::kJoin || item.stream != Stream::kCompute) continue;
+      const Operator& op = operator_of(item);
+      if (!keep(op)) continue;
+      const Priced& priced = prices_[static_cast<size_t>(item.op)];
+      if (is_exchange(op))
+        finish(priced.hidden_s, priced.open_s, priced.slow[kExperts]);
+      else
+        part.alone_s += priced.price.seconds();
+    }
+    finish(0, 0, 1);
+    // What the compute stream waits for inside the pass is spread over its parts, and so is what an
+    // exchange does to the pass and its side streams.
+    const double closed_s = cost.paired_time.tt - open_s;
+    if (alone_s <= 0 || closed_s <= 0) return;
+    const Walk beside = walk(items, keep, kExperts, true);
+    const double slow = std::max(1.0, (beside.time.tt - open_s) / closed_s);
+    const double slows = 1 + std::min(1.0, beside.slows_s / (closed_s * slow));
+    for (PairedPart& each : cost.paired) {
+      each.alone_s *= closed_s / alone_s;
+      each.slow = slow;
+      each.slows = slows;
+    }
   }
 
   /// The pass beside `other` from its begin to its end.
   template <class Keep>
-  Walk walk(const std::vector<Item>& items, Keep keep, Beside other) const {
+  Walk walk(const std::vector<Item>& items, Keep keep, Beside other, bool paired = false) const {
     std::array<Ready, workload::kStreamCount> streams;
     Ready host{MaxPlus::kNever, 0};
     streams[0] = {0, MaxPlus::kNever};
     Walk result;
+    // Half a backward holds its joins until their stream runs something, as `plan/program.cpp`.
+    bool whole = true;
+    for (const Item& item : items)
+      whole &= item.kind == Item::Kind::kJoin || keep(operator_of(item));
+    std::vector<const Item*> held;
+    const auto join = [&](const Item& item) {
+      streams[static_cast<size_t>(item.stream)].raise(streams[static_cast<size_t>(item.on)]);
+    };
+    const auto join_held = [&](Stream stream) {
+      for (const Item* item : held)
+        if (item->stream == stream) join(*item);
+      std::erase_if(held, [stream](const Item* item) { return item->stream == stream; });
+    };
     for (const Item& item : items) {
       Ready& stream = streams[static_cast<size_t>(item.stream)];
       if (item.kind == Item::Kind::kJoin) {
-        stream.raise(streams[static_cast<size_t>(item.on)]);
+        if (whole) join(item);
+        if (!whole) held.push_back(&item);
         continue;
       }
       const Operator& op = operator_of(item);
       if (!keep(op)) continue;
+      join_held(item.stream);
       const Priced& priced = prices_[static_cast<size_t>(item.op)];
-      const double seconds = priced.price.seconds() * priced.slow[other];
-      result.slows_s += seconds * (priced.slows[other] - 1);
+      const bool hides = paired && item.stream == Stream::kCompute && is_exchange(op);
+      const double seconds = hides ? priced.open_s : priced.price.seconds() * priced.slow[other];
+      if (!hides) result.slows_s += seconds * (priced.slows[other] - 1);
       stream.raise(host);
       stream.from_t += seconds;
       stream.from_h += seconds;
@@ -213,6 +305,7 @@ class PassCosts {
       host.from_h += host_s;
       if (op.name.ends_with(kToHost)) host.raise(streams[0]);
     }
+    join_held(Stream::kCompute);
     result.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
     return result;
   }
@@ -224,7 +317,7 @@ class PassCosts {
     const cost::Price& price = prices_[static_cast<size_t>(item.op)].price;
     cost.compute_s += price.seconds();
     cost.clocked_s += price.clocked_s;
-    if (plan::exchanges_tokens(job_, op)) cost.expert_s += price.seconds();
+    if (is_exchange(op)) cost.expert_s += price.seconds();
   }
 
   static const Operator& collective(GroupKind group) {
@@ -245,9 +338,12 @@ class PassCosts {
   const cost::CostModel& model_;
   const cost::EnergyModel* energy_;
   const Placements& placements_;
+  const LinkDemand data_;
   const workload::Workload& workload_;
   double collective_slowdown_ = 1;
-  bool data_leaves_ = false;  ///< data parallelism's collectives leave the domain
+  const Operator* exchange_ = nullptr;  ///< between experts; null: there is none
+  LinkDemand exchange_demand_;
+  double hidden_share_ = 1;
   std::vector<Priced> prices_;
 };
 
@@ -259,10 +355,12 @@ const plan::GroupPlacement& where(const Placements& placements, const Operator& 
 }
 
 BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
-                       const cost::EnergyModel* energy, const Placements& placements) {
+                       const cost::EnergyModel* energy, const Placements& placements,
+                       const LinkDemand& data, std::vector<double>& stretch) {
   BlockCosts costs;
   costs.workload = workload::lower(job);
-  const PassCosts passes(job, model, energy, placements, costs.workload);
+  const PassCosts passes(job, model, energy, placements, data, costs.workload, stretch);
+  costs.exchange = passes.exchange();
   const auto all = [](const Operator&) { return true; };
   const auto weight = [](const Operator& op) { return op.pass == Pass::kWeight; };
   const auto input = [](const Operator& op) { return op.pass != Pass::kWeight; };

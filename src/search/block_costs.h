@@ -6,18 +6,31 @@
 #include "cost/cost.h"
 #include "cost/energy.h"
 #include "plan/placement.h"
+#include "search/link_demand.h"
 #include "search/max_plus.h"
 #include "spec/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::search {
 
+/// What a pass runs up to an exchange between experts, and the exchange, while another micro batch
+/// takes turns with it: the exchange's larger part goes beside whatever comes next.
+struct PairedPart {
+  double alone_s = 0;             ///< on the compute stream
+  double slow = 1, slows = 1;     ///< it beside an exchange, and that beside it
+  double hidden_s = 0;            ///< of the exchange, on the experts' stream; 0: none follows
+  double open_s = 0, shared = 1;  ///< of it in line, and how much longer beside an exchange
+};
+
 /// One pass of a block over one micro batch on one rank.
 struct PassCost {
   MaxPlus time;
-  double compute_s = 0;   ///< of it, kernels on the compute stream
-  double clocked_s = 0;   ///< of it, what follows the GPU's clock
-  double expert_s = 0;    ///< of it, exchanges between experts in line
+  double compute_s = 0;  ///< of it, kernels on the compute stream
+  double clocked_s = 0;  ///< of it, what follows the GPU's clock
+  double expert_s = 0;   ///< of it, exchanges between experts in line
+  /// Where there are any: the pass with only their open parts, and its parts.
+  MaxPlus paired_time;
+  std::vector<PairedPart> paired;
   double slow_data = 1;   ///< how much longer it takes beside data parallelism's collectives
   double slows_data = 1;  ///< how much longer those then take
   /// The same beside a pipeline transfer to a neighbour inside the domain, and to one outside.
@@ -36,14 +49,18 @@ struct BlockCost {
 struct BlockCosts {
   workload::Workload workload;
   std::vector<BlockCost> blocks;  ///< as in the workload
+  LinkDemand exchange;            ///< of exchanges between experts
 };
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.
 using Placements = std::vector<plan::GroupPlacement>;
 const plan::GroupPlacement& where(const Placements& placements, const workload::Operator& op);
 
-/// `job`: any candidate; only what blocks see of it matters. `energy`: may be null.
+/// `job`: any candidate; only what blocks see of it matters. `energy`: may be null. `data`: what
+/// data parallelism's collectives ask for. `stretch`: how contention stretches every operator;
+/// found where it is empty, and the same for all `data`.
 BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
-                       const cost::EnergyModel* energy, const Placements& placements);
+                       const cost::EnergyModel* energy, const Placements& placements,
+                       const LinkDemand& data, std::vector<double>& stretch);
 
 }  // namespace ergometer::search

@@ -19,6 +19,16 @@ void run_backward(const BlockCost& cost, bool recomputed, DataLane& lane) {
   run(cost.backward, lane);
 }
 
+void run_paired(const PassCost& pass, const TwoLanes::Beside& exchange, TwoLanes& lanes) {
+  const TwoLanes::Beside data{pass.slow_data, pass.slows_data};
+  if (pass.paired.empty()) return lanes.compute(pass.time.tt, {data, {}});
+  for (const PairedPart& part : pass.paired) {
+    lanes.compute(part.alone_s, {data, {part.slow, part.slows}});
+    if (part.hidden_s > 0) lanes.issue(TwoLanes::kExperts, part.hidden_s);
+    lanes.compute(part.open_s, {exchange, {part.shared, part.shared}});
+  }
+}
+
 }  // namespace
 
 void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,
@@ -82,6 +92,40 @@ void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
     copy(units[i].copy_in_s, lane);
     lane.issue(units[i].scatter_s);
   });
+}
+
+void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                          std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                          TwoLanes& lanes) {
+  double mark = units.empty() ? 0 : lanes.issue(TwoLanes::kData, units[0].gather_s);
+  for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+    if (!units.empty()) {
+      if (units[i].gather_s > 0) lanes.wait(TwoLanes::kData, mark);
+      lanes.compute(units[i].copy_out_s, {});
+      if (i + 1 < units.size()) mark = lanes.issue(TwoLanes::kData, units[i + 1].gather_s);
+    }
+    run_paired(cost_of(costs, chunk, i).forward, exchange, lanes);
+  }
+}
+
+void paired_backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                           std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                           TwoLanes& lanes) {
+  double mark = units.empty() ? 0 : lanes.issue(TwoLanes::kData, units.back().gather_s);
+  backwards(costs, chunk, [&](size_t i, bool recomputed) {
+    const BlockCost& cost = cost_of(costs, chunk, i);
+    if (!units.empty()) {
+      if (units[i].gather_s > 0) lanes.wait(TwoLanes::kData, mark);
+      lanes.compute(units[i].copy_out_s, {});
+      if (i > 0) mark = lanes.issue(TwoLanes::kData, units[i - 1].gather_s);
+    }
+    if (recomputed) run_paired(cost.recompute, exchange, lanes);
+    run_paired(cost.backward, exchange, lanes);
+    if (units.empty()) return;
+    lanes.compute(units[i].copy_in_s, {});
+    lanes.issue(TwoLanes::kData, units[i].scatter_s);
+  });
+  lanes.wait_for_all(TwoLanes::kExperts);
 }
 
 }  // namespace ergometer::search

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <span>
+
 #include "plan/stages.h"
 #include "search/block_costs.h"
 #include "search/data_costs.h"
 #include "search/data_lane.h"
+#include "search/two_lanes.h"
 
 namespace ergometer::search {
 
@@ -25,6 +28,17 @@ void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
                    const std::vector<DataCosts::Unit>& units, DataLane& lane);
 void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
                     const std::vector<DataCosts::Unit>& units, DataLane& lane);
+
+/// The same of slots that take turns with another micro batch's, whose exchanges between experts go
+/// on a lane of their own; a backward's end waits for all of them. `units` may be empty.
+/// `exchange`: how much longer an exchange takes beside data parallelism's collectives, and they
+/// beside it.
+void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                          std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                          TwoLanes& lanes);
+void paired_backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                           std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
+                           TwoLanes& lanes);
 
 /// Calls `visit(index, recomputed)` for the chunk's blocks, last one first.
 template <class Visit>

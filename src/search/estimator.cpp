@@ -81,10 +81,11 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   micro_batches_ = job.micro_batches();
   capacity_ =
       job.cluster.node.gpu.memory_bytes - job.cluster.node.parameters.value_or("memory_reserve", 0);
-  blocks_ = &parts_.blocks(plain, job, *ranks_);
-  division_ = &parts_.division(plain, blocks_->workload);
+  workload_ = &parts_.workload(plain, job, *ranks_);
+  division_ = &parts_.division(plain, *workload_);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
   data_.clear();
+  data_demand_ = data_demand();
   find_transfers();
   return {};
 }
@@ -97,7 +98,7 @@ void Estimator::find_transfers() {
   transfer_energy_ = {};
   if (layout_.pp == 1) return;
   const bool scatters = job.training.scatter_gather_p2p;
-  const double whole = blocks_->workload.boundary_bytes;
+  const double whole = workload_->boundary_bytes;
   const workload::Operator op =
       transfer(scatters ? whole / static_cast<double>(layout_.tp) : whole);
   double gather_s = 0;
@@ -192,7 +193,7 @@ const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
   const cost::EnergyModel* energy = ranks.energy ? &*ranks.energy : nullptr;
   for (size_t kind = 0; kind < stages.size(); ++kind) {
     const int64_t first = division_->first_stage[kind];
-    saved.by_kind.push_back(data_costs(job, blocks_->workload,
+    saved.by_kind.push_back(data_costs(job, *workload_,
                                        division_->stages[static_cast<size_t>(first)], first,
                                        ranks.model, energy, ranks.placements));
     const double share = stages[kind] / static_cast<double>(layout_.pp);

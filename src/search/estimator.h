@@ -89,15 +89,13 @@ class Estimator {
     bool ready = false;
     std::array<bool, kLanes> crowded{};      ///< still to be played on its own
     std::vector<ChunkCosts> costs;           ///< by chunk kind
-    std::vector<std::vector<Piece>> pieces;  ///< [chunk kind * kLanes + lane], that `costs` shows
-    LinkDemand gradients;
+    std::vector<std::vector<Piece>> pieces;  ///< by chunk kind, that `costs` shows
     PipelineEnds ends;
     std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
   };
   /// What is gathered and scattered in every micro batch, by chunk kind.
   struct ChunkUnits {
     std::vector<std::span<const DataCosts::Unit>> units;
-    std::vector<double> sent_s;
     std::vector<double> more_forward_s, more_backward_s;  ///< of one stage; else empty
   };
   struct SavedData {
@@ -121,24 +119,23 @@ class Estimator {
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
   void fill_activations(Pass& pass);
-  void pair_up(const ChunkPass& chunk, double units_s, MaxPlus& forward, MaxPlus& backward) const;
+  void pair_up(const Pass& pass, size_t kind, std::span<const DataCosts::Unit> units,
+               MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   const SavedStates& states_of(Sharding sharding);
   const FamilyTimes& times(Family family, size_t lane);
-  void play(const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
+  void play(Family family, const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
             PipelineEnds& ends);
   ChunkUnits units_of(Family family);
+  bool is_crowded(const Pass& pass) const;
   void walk_units(size_t lane, const Pass& pass, Family family, FamilyTimes& times,
                   ChunkUnits& units);
-  bool is_crowded(const Pass& pass, const ChunkUnits& units) const;
   void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
-  void set_last_units(size_t lane, const ChunkUnits& units, FamilyTimes& times) const;
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void set_scattered(size_t lane, const Pass& pass, size_t kind,
                      std::span<const DataCosts::Unit> units, FamilyTimes& times);
-  void hide(size_t lane, const ChunkCosts& costs, double units_s, MaxPlus& forward,
-            MaxPlus& backward, MaxPlus& input_grad, MaxPlus& weight_grad) const;
   void find_transfers();
+  LinkDemand data_demand() const;
   double gather_delay_s(const SavedData& data);
   const Reduced& reduced(Pass& pass, const SavedData& data);
   bool fits_exactly(const Pass& pass, const DataOption& data);
@@ -156,8 +153,10 @@ class Estimator {
   int32_t jobs_base_ = -1;
   bool scatters_ = false;               ///< ZeRO 2 and 3 run other kernels than 0 and 1
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
-  const BlockCosts* blocks_ = nullptr;  ///< of the layout without overlap or recomputation
+  const workload::Workload* workload_ =
+      nullptr;  ///< of the layout without overlap or recomputation
   std::vector<SavedData> data_;
+  LinkDemand data_demand_;  ///< of data parallelism's collectives
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
   size_t transfer_link_ = 0;  ///< 1: transfers leave the domain

@@ -1,11 +1,50 @@
 #include <algorithm>
+#include <cmath>
 
+#include "plan/data_parallel.h"
 #include "search/block_walk.h"
 #include "search/estimator.h"
 
 // Buckets of gradients and parameters beside the first forwards and the last backwards.
 
 namespace ergometer::search {
+
+/// What scattering the gradients of the largest block asks of the links. In sixteenths, so that
+/// layouts share blocks' costs.
+LinkDemand Estimator::data_demand() const {
+  constexpr double kSixteenths = 16;
+  const workload::Workload& workload = *workload_;
+  const auto weight = [](const workload::Block& block) {
+    return block.parameters.trainable_dense + block.parameters.trainable_expert;
+  };
+  const workload::ParameterShare* most = nullptr;
+  for (const int block : workload.layer_blocks) {
+    const workload::Block& layer = workload.blocks[static_cast<size_t>(block)];
+    if (most == nullptr || weight(layer) > most->trainable_dense + most->trainable_expert)
+      most = &layer.parameters;
+  }
+  LinkDemand all;
+  double all_s = 0;
+  const auto add = [&](workload::GroupKind group, double elements) {
+    const plan::GroupPlacement& where = ranks_->placements[static_cast<size_t>(group)];
+    if (elements <= 0 || where.size <= 1) return;
+    const workload::Operator op =
+        plan::data_collective("gradients", workload::CollectiveKind::kReduceScatter, group,
+                              elements, plan::gradient_bytes(job_.training));
+    const double seconds = ranks_->model.price(op, where).seconds();
+    const LinkDemand demand = link_demand(job_.cluster.node, op, where, seconds);
+    for (size_t link = 0; link < all.share.size(); ++link)
+      all.share[link] += seconds * demand.share[link];
+    all_s += seconds;
+  };
+  if (most != nullptr) {
+    add(workload::GroupKind::kData, most->trainable_dense);
+    add(workload::GroupKind::kExpertData, most->trainable_expert);
+  }
+  for (double& share : all.share)
+    share = all_s > 0 ? std::round(kSixteenths * share / all_s) / kSixteenths : 0;
+  return all;
+}
 
 /// What gathering parameters bucket by bucket adds to the step. The first micro batch passes all
 /// stages one after the other, and each begins to gather when it arrives; interleaving gathers

@@ -92,7 +92,7 @@ Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& 
 
 void Estimator::fill_pass(Pass& pass) {
   pass.blocks = &parts_.blocks(pass.candidate, job_of(pass.candidate),
-                               ranks_of(pass.candidate.data.sharding));
+                               ranks_of(pass.candidate.data.sharding), data_demand_);
   pass.division = &parts_.division(pass.candidate, pass.blocks->workload);
   pass.reduced = {};
   pass.chunks.clear();

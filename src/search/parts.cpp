@@ -54,16 +54,18 @@ void Parts::trim() {
   constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
   if (ranks_.size() > kMostRanks) ranks_.clear();
   if (blocks_.size() > kMostBlocks) blocks_.clear();
+  if (workloads_.size() > kMostRanks) workloads_.clear();
+  if (stretches_.size() > kMostBlocks) stretches_.clear();
   if (divisions_.size() > kMostDivisions) divisions_.clear();
 }
 
-const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
-                                const Ranks& ranks) {
+/// What blocks see of the job: sizes, kernels, where their groups lie, and whether the collectives
+/// beside them leave the domain.
+Parts::Key Parts::blocks_key(const Candidate& candidate, const spec::Job& job,
+                             const Ranks& ranks) const {
   const Layout& l = candidate.layout;
   const int64_t domain = job.cluster.domain_gpus;
   const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
-  // What blocks see of the job: sizes, kernels, where their groups lie, and whether the collectives
-  // beside them leave the domain.
   Key key = {number(l.base),
              number(l.tp),
              number(l.cp),
@@ -80,10 +82,26 @@ const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job
              number(fsdp),
              number(workload::scatters_gradients(job))};
   for (const GroupKind kind : kBlockGroups) add(ranks.placements[static_cast<size_t>(kind)], key);
+  return key;
+}
+
+const workload::Workload& Parts::workload(const Candidate& candidate, const spec::Job& job,
+                                          const Ranks& ranks) {
+  std::unique_ptr<workload::Workload>& found = workloads_[blocks_key(candidate, job, ranks)];
+  if (!found) found = std::make_unique<workload::Workload>(workload::lower(job));
+  return *found;
+}
+
+const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
+                                const Ranks& ranks, const LinkDemand& data) {
+  Key key = blocks_key(candidate, job, ranks);
+  std::vector<double>& stretch = stretches_[key];
+  key.insert(key.end(), {data.share[0], data.share[1]});
   std::unique_ptr<BlockCosts>& found = blocks_[key];
   if (!found)
-    found = std::make_unique<BlockCosts>(
-        block_costs(job, ranks.model, ranks.energy ? &*ranks.energy : nullptr, ranks.placements));
+    found = std::make_unique<BlockCosts>(block_costs(job, ranks.model,
+                                                     ranks.energy ? &*ranks.energy : nullptr,
+                                                     ranks.placements, data, stretch));
   return *found;
 }
 

@@ -32,7 +32,11 @@ class Parts {
   /// `fsdp`: with the software of FSDP.
   base::Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
   /// `job`: of the candidate.
-  const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks);
+  const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
+                           const LinkDemand& data);
+  /// What the candidate's blocks consist of, without their costs.
+  const workload::Workload& workload(const Candidate& candidate, const spec::Job& job,
+                                     const Ranks& ranks);
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
   /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
   /// most. Everything handed out before is then gone.
@@ -40,9 +44,13 @@ class Parts {
 
  private:
   using Key = std::vector<double>;
+  Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
+
   const Space& space_;
   std::map<Key, std::unique_ptr<Ranks>> ranks_;
+  std::map<Key, std::unique_ptr<workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
+  std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
   std::map<Key, std::unique_ptr<Division>> divisions_;
 };
 

@@ -14,6 +14,9 @@
 #define ERGOMETER_INLINE inline
 #endif
 
+/// Before a loop over lanes: lest it is unrolled before it can be vectorised.
+#define ERGOMETER_LANES _Pragma("GCC unroll 1")
+
 namespace ergometer::search {
 namespace {
 
@@ -163,52 +166,120 @@ struct StageClocks {
   Batch t{}, h{};
   std::array<Batch, 2> lanes{};
   std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
+  /// Gradients still to be sent at the moment `left_at`, in seconds that they take alone.
+  Batch left{}, left_at{};
+  /// When the last transfers that left, or arrived, beside them did so: both directions at once
+  /// cost them no more than one.
+  std::array<Batch, 2> shared_from{}, shared_to{};
 };
 
 ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
-  for (int i = 0; i < kLanes; ++i) {
-    const double t = clocks.t[i], h = clocks.h[i];
-    clocks.t[i] = larger(t + cost.tt[i], h + cost.th[i]);
-    clocks.h[i] = larger(t + cost.ht[i], h + cost.hh[i]);
+  Batch t = clocks.t, h = clocks.h;
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double before = t[i];
+    t[i] = larger(before + cost.tt[i], h[i] + cost.th[i]);
+    h[i] = larger(before + cost.ht[i], h[i] + cost.hh[i]);
   }
+  clocks.t = t;
+  clocks.h = h;
+}
+
+/// Work of `alone_s` beside gradients: what both lose while both are at work.
+ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BatchCost& cost, Batch& now,
+                                  Batch& left) {
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double beside_s = smaller(alone_s[i] * cost.slow_data[i], left[i] * cost.slows_data[i]);
+    now[i] += alone_s[i] + beside_s * cost.lost_data[i];
+    left[i] -= beside_s * cost.sent_data[i];
+  }
+}
+
+/// A slot beside the gradients that former ones left; it leaves some itself.
+ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
+  Batch t = clocks.t, h = clocks.h, left = clocks.left, slot_s, alone_s;
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    slot_s[i] = larger(t[i] + cost.tt[i], h[i] + cost.th[i]) - t[i];
+    h[i] = larger(t[i] + cost.ht[i], h[i] + cost.hh[i]);
+    left[i] = larger(0, left[i] - larger(0, t[i] - clocks.left_at[i]));
+  }
+  if (cost.pieces.empty()) work_beside(slot_s, cost, t, left);
+  for (const Piece& piece : cost.pieces) {
+    ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) alone_s[i] = piece.share[i] * slot_s[i];
+    work_beside(alone_s, cost, t, left);
+    ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) left[i] += piece.sent_s[i];
+  }
+  clocks.t = clocks.left_at = t;
+  clocks.h = h;
+  clocks.left = left;
 }
 
 ERGOMETER_INLINE void raise(const Batch& other, Batch& clock) {
-  for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
+  ERGOMETER_LANES for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
 }
 
-/// A transfer from `start` on that takes `seconds` alone. `same`: when transfers that leave (or
-/// arrive) on either lane end; beside one of them both go at the pace of sharing the links.
-ERGOMETER_INLINE void occupy(double start, double seconds, double slower, size_t own, size_t i,
-                             std::array<Batch, 2>& lanes, std::array<Batch, 2>& same) {
-  const size_t other = 1 - own;
-  const double beside = larger(0, smaller(same[other][i] - start, seconds)) * slower;
-  const bool last = lanes[other][i] <= same[other][i];
-  same[other][i] += beside;
-  lanes[other][i] = last ? same[other][i] : lanes[other][i];
-  same[own][i] = lanes[own][i] = start + seconds + beside;
-}
+/// What gradients do to a transfer beside them, and it to them: of the time that both are at work,
+/// what either loses.
+struct BesideGradients {
+  double slow, slows, slow_share, slows_share;
+  explicit BesideGradients(const TransferCost& cost)
+      : slow(cost.slow_data),
+        slows(cost.slows_data),
+        slow_share(1 - 1 / cost.slow_data),
+        slows_share(1 - 1 / cost.slows_data) {}
+};
 
-ERGOMETER_INLINE void send(double seconds, double slower, double host_s, size_t lane,
-                           StageClocks& clocks, Batch& message) {
-  for (size_t i = 0; i < kLanes; ++i) {
-    const double start = larger(clocks.lanes[lane][i], clocks.h[i]);
-    message[i] = start;
-    occupy(start, seconds, slower, lane, i, clocks.lanes, clocks.leaving);
-    clocks.h[i] += host_s;
+/// A transfer on one of a stage's lanes. Beside one on the other lane that takes the same way both
+/// go at the pace of sharing the links; so do gradients that are left when it starts. Works on
+/// copies, which the compiler knows to be apart.
+template <bool kScatters, bool kArrives>
+ERGOMETER_INLINE void transfer(const TransferCost& cost, size_t lane, Batch& sent_at,
+                               StageClocks& clocks) {
+  const double slower = cost.shared_s / cost.send_s - 1;
+  const BesideGradients gradients(cost);
+  const size_t other = 1 - lane, way = kArrives ? 1 : 0;
+  std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
+  Batch own = clocks.lanes[lane], theirs = clocks.lanes[other], same = ways[other], h = clocks.h;
+  Batch message = sent_at, left = clocks.left;
+  const Batch left_at = clocks.left_at;
+  Batch from = clocks.shared_from[way], to = clocks.shared_to[way];
+  const Batch other_from = clocks.shared_from[1 - way], other_to = clocks.shared_to[1 - way];
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    double start = larger(own[i], h[i]);
+    if (kArrives) start = larger(start, message[i]);
+    if (!kArrives) message[i] = start;
+    double more = 0;
+    if (kScatters) {
+      const double until_s = larger(0, left[i] + left_at[i] - start);
+      const double beside =
+          smaller(cost.send_s * gradients.slow, (left[i] > 0 ? until_s : 0) * gradients.slows);
+      more = beside * gradients.slow_share;
+      // Both directions at once cost the gradients no more than one.
+      const double end = start + beside;
+      const double both = larger(0, smaller(end, other_to[i]) - larger(start, other_from[i]));
+      left[i] += larger(0, beside - both) * gradients.slows_share;
+      from[i] = start > to[i] ? start : smaller(from[i], start);
+      to[i] = larger(to[i], end);
+    }
+    const double beside = larger(0, smaller(same[i] - start, cost.send_s)) * slower;
+    const double last = theirs[i] <= same[i] ? same[i] + beside : theirs[i];
+    same[i] += beside;
+    theirs[i] = last;
+    own[i] = start + cost.send_s + more + beside;
+    h[i] += cost.host_s;
   }
+  clocks.lanes[lane] = ways[lane] = own;
+  clocks.lanes[other] = theirs;
+  ways[other] = same;
+  clocks.h = h;
+  if (!kArrives) sent_at = message;
+  if (!kScatters) return;
+  clocks.left = left;
+  clocks.shared_from[way] = from;
+  clocks.shared_to[way] = to;
 }
 
-ERGOMETER_INLINE void receive(double seconds, double slower, double host_s, size_t lane,
-                              const Batch& message, StageClocks& clocks) {
-  for (size_t i = 0; i < kLanes; ++i) {
-    const double start = larger(larger(clocks.lanes[lane][i], clocks.h[i]), message[i]);
-    occupy(start, seconds, slower, lane, i, clocks.lanes, clocks.arriving);
-    clocks.h[i] += host_s;
-  }
-}
-
-ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count,
+template <bool kScatters>
+ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
                                  const TransferCost* next, StageClocks* stages, Batch* messages) {
   for (const Step& step : steps) {
@@ -217,26 +288,39 @@ ERGOMETER_WIDTHS void play_steps(std::span<const Step> steps, size_t stage_count
     Batch& lane = clocks.lanes[step.lane];
     // A forward transfer leaves for the next stage and arrives from the one before.
     const bool to_next = (step.kind == Kind::kSend) == step.forward;
-    const TransferCost& transfer = next[to_next ? s : (s + stage_count - 1) % stage_count];
-    const double seconds = transfer.send_s, slower = transfer.shared_s / transfer.send_s - 1;
+    const TransferCost& link = next[to_next ? s : (s + stage_count - 1) % stage_count];
     Batch& message = messages[step.message];
     switch (step.kind) {
       case Kind::kRun: {
         const BatchCost& cost =
             (*costs[s * chunk_count +
                     static_cast<size_t>(step.chunk)])[static_cast<size_t>(step.slot)];
-        run(cost, clocks);
+        if (kScatters)
+          run_scattering(cost, clocks);
+        else
+          run(cost, clocks);
         break;
       }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
-      case Kind::kSend: send(seconds, slower, transfer.host_s, step.lane, clocks, message); break;
-      case Kind::kReceive:
-        receive(seconds, slower, transfer.host_s, step.lane, message, clocks);
-        break;
+      case Kind::kSend: transfer<kScatters, false>(link, step.lane, message, clocks); break;
+      case Kind::kReceive: transfer<kScatters, true>(link, step.lane, message, clocks); break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
   }
+}
+
+ERGOMETER_WIDTHS void play_alone(std::span<const Step> steps, size_t stage_count,
+                                 size_t chunk_count, const ChunkCosts* const* costs,
+                                 const TransferCost* next, StageClocks* stages, Batch* messages) {
+  play_steps<false>(steps, stage_count, chunk_count, costs, next, stages, messages);
+}
+
+ERGOMETER_WIDTHS void play_scattering(std::span<const Step> steps, size_t stage_count,
+                                      size_t chunk_count, const ChunkCosts* const* costs,
+                                      const TransferCost* next, StageClocks* stages,
+                                      Batch* messages) {
+  play_steps<true>(steps, stage_count, chunk_count, costs, next, stages, messages);
 }
 
 }  // namespace
@@ -249,6 +333,14 @@ void BatchCost::set(int lane, const MaxPlus& cost) {
   th[i] = std::max(cost.th, kLongAgo);
   ht[i] = std::max(cost.ht, kLongAgo);
   hh[i] = cost.hh;
+}
+
+void BatchCost::set_beside_data(int lane, double slow, double slows) {
+  const auto i = static_cast<size_t>(lane);
+  slow_data[i] = slow;
+  slows_data[i] = slows;
+  lost_data[i] = 1 - 1 / slow;
+  sent_data[i] = 1 / slows;
 }
 
 PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
@@ -272,18 +364,21 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
 }
 
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-          std::span<const TransferCost> next, std::vector<Batch>& ends) {
+          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends) {
   thread_local std::vector<StageClocks> stages;
   thread_local std::vector<Batch> messages;
   const auto count = static_cast<size_t>(script.shape.stages);
   stages.assign(count, StageClocks{});
   messages.resize(static_cast<size_t>(script.messages) + 1);
-  play_steps(script.steps, count, static_cast<size_t>(script.shape.chunks), costs.data(),
-             next.data(), stages.data(), messages.data());
+  (scatters ? play_scattering : play_alone)(script.steps, count,
+                                            static_cast<size_t>(script.shape.chunks), costs.data(),
+                                            next.data(), stages.data(), messages.data());
   ends.resize(count);
   for (size_t s = 0; s < count; ++s) {
-    ends[s] = stages[s].t;
-    for (const Batch& lane : stages[s].lanes) raise(lane, ends[s]);
+    const StageClocks& clocks = stages[s];
+    for (size_t i = 0; i < kLanes; ++i)
+      ends[s][i] = larger(clocks.t[i], clocks.left_at[i] + clocks.left[i]);
+    for (const Batch& lane : clocks.lanes) raise(lane, ends[s]);
   }
 }
 

@@ -54,19 +54,22 @@ using Batch = std::array<double, kLanes>;
 
 /// A part of a slot, and the gradients that are issued behind it.
 struct Piece {
-  double share = 1;   ///< of the slot's time
-  double sent_s = 0;  ///< how long they take
+  Batch share{};   ///< of the slot's time
+  Batch sent_s{};  ///< how long they take alone
 };
 
 struct BatchCost {
   Batch tt{}, th{}, ht{}, hh{};
-  // For `play_sharing`:
   /// Where gradients are scattered in every micro batch; else empty.
-  std::array<std::span<const Piece>, kLanes> pieces;
-  /// How much longer the slot takes beside them and beside a pipeline transfer, and these beside
-  /// the slot.
-  Batch slow_data{}, slows_data{}, slow_transfer{}, slows_transfer{};
+  std::span<const Piece> pieces;
+  /// How much longer the slot takes beside them, and they beside the slot (`set_beside_data`).
+  Batch slow_data{}, slows_data{};
+  /// Of the time beside them: what the slot loses, and what of them is sent meanwhile.
+  Batch lost_data{}, sent_data{};
+  /// The same beside a pipeline transfer, for `play_sharing`.
+  Batch slow_transfer{}, slows_transfer{};
   void set(int lane, const MaxPlus& cost);
+  void set_beside_data(int lane, double slow, double slows);
 };
 
 /// What the slots of one chunk cost, by Slot.
@@ -76,12 +79,14 @@ struct TransferCost {
   double send_s = 0;    ///< how long a message takes, on either side
   double shared_s = 0;  ///< the same beside another one that takes the same way
   double host_s = 0;    ///< to launch it
+  /// How much longer it takes beside gradients that are scattered, and they beside it.
+  double slow_data = 1, slows_data = 1;
 };
 
 /// When every stage of the script has done all its slots. `costs`: [stage * chunks + chunk];
 /// `next`: by stage, the transfer to the following one (of the last stage: to the first).
-/// `ends`: by stage.
+/// `scatters`: slots have pieces. `ends`: by stage.
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-          std::span<const TransferCost> next, std::vector<Batch>& ends);
+          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends);
 
 }  // namespace ergometer::search

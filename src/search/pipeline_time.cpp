@@ -46,7 +46,7 @@ const PipelineScript& PipelineTimes::script(const spec::Job& job, const Pipeline
 }
 
 void PipelineTimes::play_script(const PipelineScript& script) {
-  if (sharing_ == nullptr) return play(script, costs_, next_, stage_ends_);
+  if (sharing_ == nullptr) return play(script, costs_, next_, scatters_, stage_ends_);
   stage_ends_.assign(static_cast<size_t>(script.shape.stages), Batch{});
   play_sharing(script, costs_, next_, demands_, lane_, lane_ends_);
   for (size_t s = 0; s < lane_ends_.size(); ++s) stage_ends_[s][lane_] = lane_ends_[s];
@@ -85,8 +85,9 @@ void PipelineTimes::play_short(const spec::Job& job, PipelineShape shape, const 
 
 void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const Division& division,
                          std::span<const ChunkCosts> chunk_costs,
-                         std::span<const TransferCost> next, const PipelineDemands* sharing,
-                         size_t lane, PipelineEnds& ends) {
+                         std::span<const TransferCost> next, bool scatters,
+                         const PipelineDemands* sharing, size_t lane, PipelineEnds& ends) {
+  scatters_ = scatters;
   sharing_ = sharing;
   lane_ = lane;
   const bool fewer_stages = shape.stages > kShort + 1 && division.alike_inside &&

@@ -27,11 +27,11 @@ struct PipelineEnds {
 /// stages that differ inside are played as they are, but for the micro batches in excess.
 class PipelineTimes {
  public:
-  /// `shape.micro_batches` and `shape.stages`: the job's. `sharing`: plays `lane`
-  /// alone with what it shares; null: plays all with costs as they are.
+  /// `shape.micro_batches` and `shape.stages`: the job's. `scatters`: slots have pieces. `sharing`:
+  /// plays `lane` alone, event by event, with what it shares; null: plays all.
   void find(const spec::Job& job, const PipelineShape& shape, const Division& division,
             std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-            const PipelineDemands* sharing, size_t lane, PipelineEnds& ends);
+            bool scatters, const PipelineDemands* sharing, size_t lane, PipelineEnds& ends);
 
  private:
   const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
@@ -45,6 +45,7 @@ class PipelineTimes {
   std::vector<const ChunkCosts*> costs_;
   std::vector<TransferCost> next_;
   std::vector<Batch> stage_ends_;
+  bool scatters_ = false;
   const PipelineDemands* sharing_ = nullptr;
   size_t lane_ = 0;
   PipelineDemands demands_;

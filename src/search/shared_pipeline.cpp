@@ -113,7 +113,7 @@ class Player {
     if (stream == kCompute) {
       if (!stage.pieces.empty()) scatter(stage);
       if (!stage.pieces.empty()) {
-        work.left_s = stage.pieces.front().share * stage.slot_s;
+        work.left_s = stage.pieces.front().share[lane_] * stage.slot_s;
         work.active = true;
         return;
       }
@@ -124,7 +124,7 @@ class Player {
 
   /// The gradients of a piece that is over join those that are still being sent.
   void scatter(Stage& stage) {
-    const double sent_s = stage.pieces.front().sent_s;
+    const double sent_s = stage.pieces.front().sent_s[lane_];
     stage.pieces = stage.pieces.subspan(1);
     Work& work = stage.work[kGradients];
     work.left_s = (work.active ? work.left_s : 0) + sent_s;
@@ -192,9 +192,9 @@ class Player {
       stage.host_waits = false;
     }
     stage.slot = &cost;
-    stage.pieces = cost.pieces[lane_];
+    stage.pieces = cost.pieces;
     stage.work[kCompute].left_s =
-        stage.slot_s * (stage.pieces.empty() ? 1 : stage.pieces.front().share);
+        stage.slot_s * (stage.pieces.empty() ? 1 : stage.pieces.front().share[lane_]);
     return stage.work[kCompute].active = true;
   }
 

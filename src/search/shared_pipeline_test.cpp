@@ -19,8 +19,7 @@ class Small {
                                {"seq_length", "1024"}})),
         script(make_script(space_.bases().front().megatron, shape)) {
     for (BatchCost& slot : chunk) {
-      slot.slow_data.fill(1);
-      slot.slows_data.fill(1);
+      for (int lane = 0; lane < kLanes; ++lane) slot.set_beside_data(lane, 1, 1);
       slot.slow_transfer.fill(1);
       slot.slows_transfer.fill(1);
     }
@@ -37,10 +36,23 @@ class Small {
     for (int lane = 0; lane < kLanes; ++lane)
       chunk[static_cast<size_t>(slot)].set(lane, {.tt = seconds, .th = seconds});
   }
+  /// Event by event.
   std::vector<double> ends() const {
     std::vector<double> found;
     play_sharing(script, costs, links, demands, 0, found);
     return found;
+  }
+  /// In the order of the program.
+  std::vector<double> plain_ends() const {
+    std::vector<Batch> found;
+    play(script, costs, links, true, found);
+    std::vector<double> first;
+    for (const Batch& end : found) first.push_back(end[0]);
+    return first;
+  }
+  void scatter(std::span<const Piece> pieces) {
+    for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
+      chunk[static_cast<size_t>(slot)].pieces = pieces;
   }
 
  private:
@@ -67,7 +79,7 @@ TEST(SharedPipeline, WithNothingToShareItIsThePlainPlay) {
     // Messages in no time cannot meet, so that order of program and of time are one.
     for (TransferCost& link : small.links) link = {.send_s = 1e-9, .shared_s = 1e-9, .host_s = 0};
     std::vector<Batch> plain;
-    play(small.script, small.costs, small.links, plain);
+    play(small.script, small.costs, small.links, false, plain);
     const std::vector<double> sharing = small.ends();
     for (size_t s = 0; s < sharing.size(); ++s) EXPECT_NEAR(sharing[s], plain[s][0], 1e-6);
   }
@@ -83,31 +95,51 @@ TEST(SharedPipeline, TransfersBesideASlotSlowIt) {
   EXPECT_NEAR(small.ends()[0], 31 + 4.0 / 3, 1e-9);
 }
 
+Piece piece(double share, double sent_s) {
+  Piece made;
+  made.share.fill(share);
+  made.sent_s.fill(sent_s);
+  return made;
+}
+
 TEST(SharedPipeline, GradientsAreSentBesideTheNextSlotAndTheLastOnesBehindIt) {
   // One micro batch: stage 1 runs forward and backward, then 4 s of gradients leave.
   Small small({.stages = 2, .chunks = 1, .micro_batches = 1});
-  const std::vector<double> without = small.ends();
-  const std::vector<Piece> pieces = {{.share = 0.5, .sent_s = 1}, {.share = 0.5, .sent_s = 4}};
-  for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
-    small.chunk[static_cast<size_t>(slot)].pieces[0] = pieces;
-  const std::vector<double> with = small.ends();
+  const std::vector<double> without = small.ends(), plain_without = small.plain_ends();
+  const std::vector<Piece> pieces = {piece(0.5, 1), piece(0.5, 4)};
+  small.scatter(pieces);
   // The first piece's second hides behind the second piece's three.
-  EXPECT_NEAR(with[0] - without[0], 4, 1e-9);
+  EXPECT_NEAR(small.ends()[0] - without[0], 4, 1e-9);
+  EXPECT_NEAR(small.plain_ends()[0] - plain_without[0], 4, 1e-9);
+}
+
+TEST(SharedPipeline, GradientsSlowSlots) {
+  // The second half's 3 s beside 1 s of gradients: for 2 s both at half pace, then 2 s alone.
+  Small small({.stages = 2, .chunks = 1, .micro_batches = 1});
+  const std::vector<double> without = small.plain_ends();
+  const std::vector<Piece> pieces = {piece(0.5, 1), piece(0.5, 0)};
+  small.scatter(pieces);
+  for (BatchCost& slot : small.chunk)
+    for (int lane = 0; lane < kLanes; ++lane) slot.set_beside_data(lane, 2, 2);
+  EXPECT_NEAR(small.plain_ends()[1] - without[1], 1, 1e-9);
+  EXPECT_NEAR(small.ends()[1] - without[1], 1, 1e-9);
 }
 
 TEST(SharedPipeline, GradientsAndAMessageDivideTheLink) {
   // Stage 1's gradient message (2 s) leaves with its 4 s of weights' gradients on one link: for 4 s
   // both at half pace, then the rest of the gradients alone. Stage 0 gets its message 2 s later.
   Small small({.stages = 2, .chunks = 1, .micro_batches = 1});
-  const std::vector<Piece> pieces = {{.share = 1, .sent_s = 4}};
-  for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
-    small.chunk[static_cast<size_t>(slot)].pieces[0] = pieces;
-  const std::vector<double> apart = small.ends();
+  const std::vector<Piece> pieces = {piece(1, 4)};
+  small.scatter(pieces);
+  const std::vector<double> apart = small.ends(), plain_apart = small.plain_ends();
   small.demands.gradients.share = {0, 1};
   for (LinkDemand& demand : small.demands.transfers) demand.share = {0, 1};
-  const std::vector<double> together = small.ends();
+  for (TransferCost& link : small.links) link.slow_data = link.slows_data = 2;
+  const std::vector<double> together = small.ends(), plain_together = small.plain_ends();
   EXPECT_NEAR(together[1] - apart[1], 2, 1e-9);
   EXPECT_GE(together[0], apart[0]);
+  EXPECT_NEAR(plain_together[1] - plain_apart[1], 2, 1e-9);
+  EXPECT_GE(plain_together[0], plain_apart[0]);
 }
 
 }  // namespace
