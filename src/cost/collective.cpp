@@ -19,11 +19,12 @@
 //   all-gather and reduce-scatter, many
 //     LL = base + o (n-N) + hop_net (N-1) + k S / min(bLL, B_net)
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
-//     both + step (n-1) on a fabric whose proxies answer so slowly that every step of the ring
-//     waits for the network; 0 where the fabric does not say
-//   all of many: both + step_node (N-1), what a badly tuned fabric loses with every node, as much
-//     in a gather as in an all-reduce and in a short one as in a long one; 0 where the fabric does
-//     not say
+//   all of many: both + max( step (n-1), step_node sqrt((N-1) (n-1)) ): a fabric whose proxies
+//   answer
+//     so slowly that every step of a ring waits for the network (all-reduce: none), or what one out
+//     of order loses with every further node and rank, as much in a gather as in an all-reduce and
+//     in a short one as in a long one. The root is the form, of five tried, nearest to nanotron's
+//     runs; it has no derivation. 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
@@ -158,7 +159,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
     high.latency_s = fabric.ring_base_s + domain.hop_s * inner + fabric.ring_hop_s * outer;
   }
   const double ring_s = group.all_reduce ? 0 : fabric.ring_step_s * (group.ranks - 1);
-  const double waits_s = std::max(ring_s, fabric.node_step_s * std::sqrt(outer * (group.ranks - 1)));
+  const double waits_s =
+      std::max(ring_s, fabric.node_step_s * std::sqrt(outer * (group.ranks - 1)));
   low.latency_s += waits_s;
   high.latency_s += waits_s;
   return low.seconds() <= high.seconds() ? low : high;

@@ -123,7 +123,8 @@ HostCosts read_host(Reader& r, const spec::Job& job) {
   // Every collective waits for the slowest host, too.
   const double straggling =
       1 + r.need("scale.jitter") * std::log2(static_cast<double>(job.nodes()));
-  for (double* seconds : {&host.launch_s, &host.collective_launch_s, &host.tensor_collective_s})
+  for (double* seconds : {&host.launch_s, &host.inner_launch_s, &host.expert_cast_s,
+                          &host.collective_launch_s, &host.tensor_collective_s})
     *seconds *= straggling;
   return host;
 }

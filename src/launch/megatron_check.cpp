@@ -31,6 +31,13 @@ Result<void> check_pipeline(const Job& job) {
   return {};
 }
 
+Result<void> check_recomputation(const spec::Training& t) {
+  const auto& modules = t.recompute_modules;
+  if (std::find(modules.begin(), modules.end(), "op") != modules.end())
+    return cannot("recomputation by operator; take modules of Megatron-Core, or torchtitan");
+  return {};
+}
+
 Result<void> check_tensor(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (job.model.attention == spec::AttentionKind::kHeads && job.model.kv_heads % p.tp != 0)
@@ -55,6 +62,8 @@ Result<void> check_sharding(const Job& job) {
     return refuses("--use-torch-fsdp2 takes no model whose embedding is its head, too");
   if (p.fsdp && t.precision == spec::Precision::kFp16)
     return refuses("--use-torch-fsdp2 takes no FP16");
+  if (t.optimizer_offload && (p.fsdp || p.zero_stage == 0))
+    return refuses("--optimizer-cpu-offload needs --zero 1");
   if (t.overlap_param_gather && !p.fsdp && p.zero_stage == 0)
     return refuses("--overlap-param-gather needs --zero 1");
   if (t.overlap_param_gather && !p.fsdp && !t.overlap_grad_reduce)
@@ -67,6 +76,7 @@ Result<void> check_sharding(const Job& job) {
 Result<void> megatron_check(const Job& job) {
   if (job.training.mode != spec::Mode::kPretrain) return cannot("anything but pre-training");
   ERGOMETER_TRY(check_pipeline(job));
+  ERGOMETER_TRY(check_recomputation(job.training));
   ERGOMETER_TRY(check_tensor(job));
   ERGOMETER_TRY(check_sharding(job));
   const spec::Model& m = job.model;

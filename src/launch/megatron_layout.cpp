@@ -151,9 +151,11 @@ void add_experts(const spec::Training& t, Arguments& to) {
 void add_kernels(const spec::Training& t, Arguments& to) {
   if (t.attention != spec::AttentionBackend::kFused)
     to.add("attention-backend", std::string(to_word(t.attention)));
-  to.add_if(t.fused_cross_entropy, "cross-entropy-loss-fusion");
+  // Without the first Megatron-Core does not look at the second.
+  to.add_if(t.fused_cross_entropy || t.linear_cross_entropy, "cross-entropy-loss-fusion");
   if (t.linear_cross_entropy) to.add("cross-entropy-fusion-impl", "linear");
   to.add_if(t.optimizer_offload, "optimizer-cpu-offload");
+  to.add_if(t.optimizer_offload, "use-precision-aware-optimizer");  // it asserts that
   to.add_if(!t.grad_accumulation_fusion, "no-gradient-accumulation-fusion");
   to.add_if(!t.fused_rope, "no-rope-fusion");
   to.add_if(t.cuda_graphs, "enable-cuda-graph");

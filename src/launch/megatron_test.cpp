@@ -78,6 +78,14 @@ const Case kCases[] = {
       {"seq", "32768"},
       {"cp_comm_type", "a2a"}}},
     {"sharded", {{"model", "llama3-8b"}, {"gpus", "16"}, {"fsdp", "true"}, {"gbs", "64"}}},
+    {"offloaded",
+     {{"model", "llama3-8b"},
+      {"gpus", "16"},
+      {"tp", "2"},
+      {"gbs", "64"},
+      {"zero", "1"},
+      {"linear_cross_entropy_fusion", "true"},
+      {"optimizer_cpu_offload", "true"}}},
 };
 
 TEST(Megatron, ReadsBackAsTheSameJob) {

@@ -46,6 +46,11 @@ Result<void> check_job(const Job& job) {
   if (!p.stage_layers.empty()) return cannot("stages of any number of layers");
   if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)
     return cannot("this pipeline schedule");
+  if (t.linear_cross_entropy) return cannot("a loss fused with the head's product");
+  if (t.optimizer_offload) return cannot("an optimizer on the host");
+  if (std::find(t.recompute_modules.begin(), t.recompute_modules.end(), "op") !=
+      t.recompute_modules.end())
+    return cannot("recomputation by operator");
   if (t.precision == spec::Precision::kNvfp4) return cannot("NVFP4");
   if (t.moe_dispatcher != spec::MoeDispatcher::kAllToAll &&
       t.moe_dispatcher != spec::MoeDispatcher::kAllGather)

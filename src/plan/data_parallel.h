@@ -23,14 +23,15 @@ struct Bucket {
   size_t lowest = 0;
   double elements = 0;  ///< trainable
 };
-/// The buckets of dense or of expert parameters of one chunk, in forward order. They are filled in
-/// reverse layer order, as backward completes gradients; a bucket ends at the first block border
-/// where it holds `size.elements`. PyTorch DDP's end behind any matrix: a large block gives
-/// several, of the same `lowest`.
+/// Where a bucket ends: at the first block border where it holds that many elements, or, as PyTorch
+/// DDP's, behind any matrix.
 struct BucketSize {
   double elements = 0;
   bool splits_blocks = false;
 };
+/// The buckets of dense or of expert parameters of one chunk, in forward order. They are filled in
+/// reverse layer order, as backward completes gradients. Where blocks may be split a large one
+/// gives several, of the same `lowest`.
 std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const Chunk& chunk,
                                      bool expert, const BucketSize& size);
 /// The bucket size the job asks for, or Megatron-Core's default.
@@ -45,11 +46,11 @@ workload::Operator data_collective(const char* name, workload::CollectiveKind ki
 /// parameters under ZeRO 1 and 2, dense and expert ones apart because their replicas differ.
 ///
 /// Overlapped gradients are reduced bucket by bucket, in reverse layer order, as the last micro
-/// batch's backward completes them; a bucket ends at the first block border where it holds
-/// `bucket_elements`. Overlapped parameter gathers use the same buckets in forward order: each is
-/// waited for before the first block that needs it, and the next one is issued at that moment. With
-/// interleaving the gathers of whole chunks start together on all stages instead (Megatron's
-/// `align_param_gather`). Without overlap there is one collective a step.
+/// batch's backward completes them (`bucket_size`). Overlapped parameter gathers use the same
+/// buckets in forward order: each is waited for before the first block that needs it, and the next
+/// one is issued at that moment. With interleaving the gathers of whole chunks start together on
+/// all stages instead (Megatron's `align_param_gather`). Without overlap there is one collective a
+/// step.
 class DataParallel {
  public:
   DataParallel(const spec::Job& job, const workload::Workload& workload, const Stage& stage,

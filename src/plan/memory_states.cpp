@@ -15,7 +15,7 @@
 //   PyTorch FSDP, FP32 shards         4 / D      4 / D      8 / D
 //   nanotron, ZeRO 0                  2          4 + 2      12
 //   nanotron, ZeRO 1                  2          4 + 2      12 / D, and 2 + 2 / D of gather buffers
-//   optimizer on the host             as above   as above,  0
+//   optimizer on the host             2, or 2/D  as above,  0
 //                                                0 from ZeRO 2 on
 //   LoRA                              2 frozen, an adapter's parameters as above
 //

@@ -20,8 +20,8 @@ using workload::Item;
 using workload::Pass;
 using workload::Stream;
 
-/// The workload's device-to-host copy in dropless MoE layers.
-constexpr std::string_view kToHost = "_to_host";  // copies that the host waits for
+/// How copies that the host waits for end: token counts of dropless MoE layers, the loss.
+constexpr std::string_view kToHost = "_to_host";
 
 bool is_training(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;

@@ -72,7 +72,10 @@ class PriceNode {
       node_.inputs.push_back(number("software", terms_.software_factor, "",
                                     job_.software.name + ": relative to the catalog's kernels, and "
                                                          "stragglers among the nodes"));
-      for (const char* name : {"kernels.gemm_factor", "kernels.memory_factor", "scale.jitter"})
+      const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
+      for (const char* name :
+           {gemm ? "kernels.gemm_factor" : "kernels.memory_factor",
+            op_.name.ends_with("_fp8_cast") ? "kernels.cast_factor" : "", "scale.jitter"})
         parameter(job_.software.parameters, name, job_.software.name + ": ");
     }
     if (send) {
@@ -80,11 +83,21 @@ class PriceNode {
       node_.inputs.push_back(number("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0),
                                     "s", job_.software.name));
     }
-    if (op_.host_wait_s > 0) {
-      const bool slices = op_.name == "host_slices";
-      const std::string_view name = slices ? "host.shard_slice" : "step.fixed";
-      node_.formula = slices ? "host.shard_slice x replicas x weight matrices" : "step.fixed";
-      parameter(job_.software.parameters, name, job_.software.name + ": ");
+    if (op_.host_wait_s <= 0) return;
+    // Every other wait is the step's own.
+    struct Wait {
+      std::string_view op, parameter, formula;
+    };
+    constexpr Wait kWaits[] = {
+        {"host_slices", "host.shard_slice", "host.shard_slice x replicas x weight matrices"},
+        {"data_wait", "data.micro_batch", "data.micro_batch"},
+        {"host_adam", "optimizer.host_rate",
+         "parameters of the node's GPUs / optimizer.host_rate, 5e9 per s without it"},
+        {"", "step.fixed", "step.fixed"}};
+    for (const Wait& wait : kWaits) {
+      if (!wait.op.empty() && op_.name != wait.op) continue;
+      node_.formula = wait.formula;
+      return parameter(job_.software.parameters, wait.parameter, job_.software.name + ": ");
     }
   }
 
@@ -289,6 +302,11 @@ class PriceNode {
     latency.formula += waits();
     node_.inputs.push_back(std::move(latency));
     node_.inputs.push_back(std::move(transfer));
+    if (op_.bytes > 0) {
+      node_.formula += " + copies / (memory.permute x memory_bandwidth) x kernels.memory_factor";
+      node_.inputs.push_back(number("copies", op_.bytes, "B", "HBM traffic of reordering tokens"));
+      gpu_parameters({"memory.permute"});
+    }
     bandwidth();
     gpu_parameters({"kernel.latency"});
     collective_parameters();

@@ -19,7 +19,7 @@ using workload::OperatorKind;
 using workload::Pass;
 using workload::Stream;
 
-constexpr std::string_view kToHost = "_to_host";  // copies that the host waits for
+constexpr std::string_view kToHost = "_to_host";  // as in plan/program.cpp
 
 /// One layer of every kind, on one stage, one micro batch, nothing of data parallelism: the
 /// smallest job whose program has the blocks' side streams.

@@ -235,6 +235,9 @@ class ArgumentReader {
       model_["position_embedding_type"] = "rope";
     else if (argument.name == "fp8_format")
       settings_.set("fp8", "true", origin(argument));
+    else if (argument.name == "cross_entropy_fusion_impl")
+      settings_.set("linear_cross_entropy_fusion", value == "linear" ? "true" : "false",
+                    origin(argument));
     else if (argument.name == "tokenizer_type" && tokenizer_.empty())
       tokenizer_ = value;
     else if (argument.name == "tokenizer_model" && tokenizer_vocabulary(value) > 0)

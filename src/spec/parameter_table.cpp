@@ -127,7 +127,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kKernels, "overlap.collective_slowdown", "", 1, 3, true,
      "stretch of a collective beside compute"},
     // A framework's generation.
-    {kSoftware, "host.launch", "s", 0, 1e-3, true, "host time to launch a kernel, eager"},
+    {kSoftware, "host.launch", "s", 0, 1e-3, true,
+     "host time of an operator's call and its first kernel, eager"},
     {kSoftware, "host.backward", "", 0.05, 2, false,
      "host time to launch a backward kernel relative to a forward one; without it, 1"},
     {kSoftware, "host.kernel", "s", 0, 1e-3, false,
@@ -148,7 +149,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kSoftware, "memory.workspace", "B", 0, 1e11, false,
      "allocated for libraries' workspaces and small tensors; without it, the framework's"},
     {kSoftware, "memory.loss_copies", "", 0, 16, false,
-     "bytes a logit alive in the unfused loss beside the FP32 softmax; without it, 6"},
+     "bytes a logit alive in the unfused loss beside the FP32 softmax; without it, 6, PyTorch's "
+     "own 8"},
     {kSoftware, "overlap.expert_share", "", 0, 1, false,
      "share of expert transfers that hides beside another micro batch, where that is asked for"},
     {kSoftware, "kernels.memory_factor", "", 0.3, 5, true,
@@ -177,6 +179,7 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "1: all-reduce inside a domain runs in the switch where the machine can (NVLS); else 0"},
     {kSoftware, "scale.jitter", "", 0, 0.2, true,
      "share of time lost to stragglers for every doubling of the nodes"},
+    // Node hardware.
     {kNode, "memory_reserve", "B", 0, 1e11, false, "taken from every GPU by the driver's context"},
     {kNode, "power.cpu", "W", 0, 1e5, false, "all CPUs of the node while it trains"},
     {kNode, "power.dram", "W", 0, 1e5, false, "all memory modules"},

@@ -48,11 +48,13 @@ void fill_unknown_batch(JobDraft& draft, int64_t dp) {
   const bool megatron =
       contains(draft.cell("framework"), "egatron") || contains(draft.cell("framework"), "NeMo");
   const int64_t seq = draft.number("seq_length", 2048);
-  if (megatron || dp <= 0 || draft.has(kMbs) || draft.has(kGbs) || seq < kShortest) return;
+  if (megatron || draft.cell("framework").empty() || dp <= 0 || draft.has(kMbs) ||
+      draft.has(kGbs) || seq < kShortest)
+    return;
   int64_t micro = 1;
-  while (2 * micro * seq <= kMicroTokens) micro *= 2;
+  while (2 * micro <= kMicroTokens / seq) micro *= 2;
   const int64_t replicated = dp * micro;
-  const int64_t steps = std::max<int64_t>(1, kBatchTokens / (seq * replicated));
+  const int64_t steps = std::max<int64_t>(1, kBatchTokens / seq / replicated);
   draft.fill(kMbs, fmt::format("{}", micro), "blank: about 16,384 tokens");
   draft.fill(kGbs, fmt::format("{}", steps * replicated), "blank: about 524,288 tokens");
 }

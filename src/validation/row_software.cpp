@@ -106,7 +106,8 @@ bool keeps_fp8_weights(const JobDraft& draft) {
 
 /// Latent attention on Blackwell before NeMo 25.07: the cuDNN of those containers (before 9.11)
 /// does not train heads that are 192 wide in queries and 128 in values on it, FlashAttention 2
-/// neither, and Transformer Engine falls back to products and a softmax of their own. Those recipes
+/// neither, and Transformer Engine falls back to products and a softmax of their own (recalled; one
+/// series of runs bears it out). Those recipes
 /// recompute the attention core, which only such scores need.
 bool lacks_latent_kernels(const JobDraft& draft) {
   constexpr int kFirstRelease = 2507;

@@ -63,10 +63,10 @@ void take_sharding(JobDraft& draft) {
                     ? key.substr(5)
                     : key.substr(std::min<size_t>(4, key.size())));
   // A group as large as the job's data parallelism is no hybrid; the job is not known yet.
-  const int64_t replicas =
-      draft.number("gpus", 1) / std::max<int64_t>(draft.number("tensor_model_parallel_size", 1) *
-                                                      draft.number("context_parallel_size", 1),
-                                                  1);
+  const int64_t replicas = draft.number("gpus", 1) /
+                           std::max<int64_t>(draft.number("tensor_model_parallel_size", 1), 1) /
+                           std::max<int64_t>(draft.number("context_parallel_size", 1), 1) /
+                           std::max<int64_t>(draft.number("pipeline_model_parallel_size", 1), 1);
   if (size > 1 && size < replicas) says("fsdp_shard_size", fmt::format("{}", size));
 }
 

@@ -1,6 +1,7 @@
 #include "workload/by_operator.h"
 
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -53,7 +54,7 @@ void drop_kept_operators(const spec::Job& job, Workload& workload, Block& block)
       const Repeated again = repeated(job.model, op.name, products);
       products += again.products;
       if (again.share == 0) continue;
-      op.n = static_cast<int64_t>(static_cast<double>(op.n) * again.share);
+      op.n = std::llround(static_cast<double>(op.n) * again.share);
       op.flops *= again.share;
       op.bytes *= again.share;
     }

@@ -95,6 +95,8 @@ void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
                            mtp_layer_forward);
   set_parameters(job, shapes, workload, layer, block);
   block.activations = mtp_activations(job, shapes, layer);
+  if (recomputes_by_operator(job))
+    block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
   const int index = add_block(workload, std::move(block));
   workload.mtp_blocks.assign(static_cast<size_t>(job.model.mtp_layers), index);
 }

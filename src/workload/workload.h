@@ -56,7 +56,9 @@ struct Block {
   std::vector<Item> forward;
   std::vector<Item>
       backward;  ///< dgrad and wgrad in execution order, selective recomputation included
-  std::vector<Item> recompute;  ///< full recomputation: forward once more, issued before `backward`
+  /// What recomputation of whole layers, or by operator, runs of forward once more before
+  /// `backward`.
+  std::vector<Item> recompute;
   ParameterShare parameters;
   ActivationShare activations;
   std::vector<double>
