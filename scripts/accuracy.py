@@ -365,6 +365,11 @@ rows counts as much as a table of three. *Fitted*: predicted with the catalog as
 these rows. *Cross-validated*: predicted with a catalog calibrated on the other groups only, which is what to expect of a
 job that nobody has measured.
 
+Some of what a row is predicted with comes from the row's own measurements, as no job that is yet to run has them: of
+nanotron's rows the state of the network (in order, degraded or stalled), of BigScience's logs shapes that they do not
+name, and of Megatron-LM's functional tests, whose attention is taken as fused or not by the memory that each kind of test
+used. That those on one node of GB200 wait for their data, 0.2 s a micro batch, was seen in their times.
+
 """
 
 

@@ -82,7 +82,11 @@ std::vector<double> stretches(const spec::Job& job, const cost::CostModel& model
   if (!has_side_streams(workload) || workload.operators.size() > kMostOperators) return stretch;
   const spec::Job small = smallest(job);
   const workload::Workload lowered = workload::lower(small);
-  const plan::Plan plan = one_stage(small, lowered, placements);
+  plan::Plan plan = one_stage(small, lowered, placements);
+  // The step's end is of data parallelism, which is another one in every layout.
+  std::erase_if(plan.roles[0].program, [&](const plan::Instruction& instruction) {
+    return instruction.op >= static_cast<int32_t>(lowered.operators.size());
+  });
   const cost::CostTable costs = cost::price_plan(model, plan, small);
   const engine::Stretch settled = engine::settle_contention(small, plan, model, costs);
   if (settled.empty()) return stretch;

@@ -72,6 +72,7 @@ class Estimator {
     std::vector<double> activations;     ///< peak by stage kind
     physics::Energy micro_batch_energy;  ///< mean over stages
     double clocked_s = 0;                ///< in a step, of the stage that has most
+    double slack_s = 0;                  ///< in a step, for which that stage waits for its host
     double least_s = 0;                  ///< kernels in a step, and the way to their stage
     std::array<Reduced, 2> reduced;      ///< ZeRO 0 and 1
   };
@@ -116,6 +117,9 @@ class Estimator {
   }
   spec::Job& job_of(const Candidate& candidate);
   void fill(PassSet& set, const DataOption& data);
+  /// How much longer the host launches a chunk's passes than the GPU runs them; below 0 where it
+  /// does not. A host that waits for its GPU is slower with it: 0.
+  static double host_slack_s(const ChunkPass& chunk);
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
   void fill_activations(Pass& pass);

@@ -90,6 +90,12 @@ Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, const plan::Chunk& 
   return sum;
 }
 
+double Estimator::host_slack_s(const ChunkPass& chunk) {
+  const bool waits = chunk.forward.ht > MaxPlus::kNever || chunk.backward.ht > MaxPlus::kNever;
+  if (waits) return 0;
+  return chunk.forward.hh + chunk.backward.hh - chunk.forward.tt - chunk.backward.tt;
+}
+
 void Estimator::fill_pass(Pass& pass) {
   pass.blocks = &parts_.blocks(pass.candidate, job_of(pass.candidate),
                                ranks_of(pass.candidate.data.sharding), data_demand_);
@@ -100,12 +106,12 @@ void Estimator::fill_pass(Pass& pass) {
     pass.chunks.push_back(chunk_pass(pass, chunk));
   fill_activations(pass);
   pass.micro_batch_energy = transfer_energy_;
-  pass.least_s = pass.clocked_s = 0;
+  pass.least_s = pass.clocked_s = pass.slack_s = 0;
   double way_s = 0;  // of a micro batch to the stage and back
   const auto batches = static_cast<double>(micro_batches_);
   const double stage_share = 1 / static_cast<double>(layout_.pp);
   for (size_t stage = 0; stage < pass.division->stages.size(); ++stage) {
-    double busy_s = 0, clocked_s = 0, first_chunk_s = 0;
+    double busy_s = 0, clocked_s = 0, first_chunk_s = 0, slack_s = 0;
     const std::vector<int>& kinds = pass.division->chunk_kinds[stage];
     for (const int& kind : kinds) {
       const ChunkPass& chunk = pass.chunks[static_cast<size_t>(kind)];
@@ -114,12 +120,15 @@ void Estimator::fill_pass(Pass& pass) {
       busy_s += batches * (chunk.compute_s - hidden_s);
       if (&kind == kinds.data()) first_chunk_s = chunk.compute_s - hidden_s;
       clocked_s += batches * chunk.clocked_s;
+      slack_s += batches * host_slack_s(chunk);
       pass.micro_batch_energy += stage_share * chunk.energy;
     }
     pass.least_s = std::max(pass.least_s, way_s + busy_s);
     // ZB-H1 may put off a micro batch's weight gradients.
     if (layout_.schedule != spec::Schedule::kZbH1) way_s += first_chunk_s;
-    pass.clocked_s = std::max(pass.clocked_s, clocked_s);
+    if (clocked_s <= pass.clocked_s) continue;
+    pass.clocked_s = clocked_s;
+    pass.slack_s = std::max(0.0, slack_s);
   }
 }
 

@@ -85,17 +85,20 @@ double PowerEstimate::clock(const physics::ClockLimits& limits, const physics::L
 }
 
 PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step_s,
-                                        double clocked_share) const {
+                                        double clocked_share, double slack_share) const {
   const physics::Load load = physics::load_of(work, step_s);
   // The clock at which prices hold is that of nominal conditions; the job's limits move it.
   Point node = at_power(0.7 * gpu_.cap_w);
   Result result{.step_s = step_s};
+  double felt_share = slack_share > 0 ? 0 : clocked_share;  // as a line through the clock found
   for (int round = 0; round < 3; ++round) {
     const double nominal_hz = clock({}, load, node.mean_c, {});
-    const physics::Response response{clocked_share, nominal_hz};
+    const physics::Response response{felt_share, nominal_hz};
     const double clock_hz = clock(limits_, load, node.mean_c, response);
-    const double pace = 1 - clocked_share + clocked_share * nominal_hz / clock_hz;
     const bool limited = clock_hz < nominal_hz;
+    const double slower = limited ? nominal_hz / clock_hz - 1 : 0;
+    const double pace = 1 + std::max(0.0, clocked_share * slower - slack_share);
+    if (limited) felt_share = (pace - 1) / slower;
     result.step_s = limited ? step_s * pace : step_s;
     result.gpu_w = gpu_.power_w(clock_hz, node.mean_c, physics::load_of(work, result.step_s), {});
     node = at_power(result.gpu_w);

@@ -24,8 +24,10 @@ class PowerEstimate {
     double energy_j = 0;   ///< of the cluster at the plug, for one step
   };
   /// `work`: of a GPU in a step, mean over stages. `step_s`: at the clock that prices hold at.
-  /// `clocked_share`: of the step, what follows the clock.
-  Result of(const physics::Energy& work, double step_s, double clocked_share) const;
+  /// `clocked_share`: of the step, what follows the clock. `slack_share`: of the step, for how long
+  /// the GPU waits for its host, by which a lower clock is not felt.
+  Result of(const physics::Energy& work, double step_s, double clocked_share,
+            double slack_share) const;
 
   /// What `energy_j` of no step can go below whose GPUs do at least `work` in at least `step_s`
   /// (energy_bound.cpp).

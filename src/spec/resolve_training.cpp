@@ -134,8 +134,11 @@ void read_kernels(SettingReader& read, Job& job) {
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
   t.cuda_graph_scope = read.list("cuda_graph_scope");
-  t.cuda_graphs = read.flag("cuda_graphs", !t.cuda_graph_scope.empty(),
-                            t.cuda_graph_scope.empty() ? "eager launches" : "a scope is given");
+  // Engines that serve models replay graphs: without autograd and Python around every operator.
+  t.cuda_graphs = read.flag("cuda_graphs", is_inference(job) || !t.cuda_graph_scope.empty(),
+                            is_inference(job)            ? "inference replays graphs"
+                            : t.cuda_graph_scope.empty() ? "eager launches"
+                                                         : "a scope is given");
   const bool fsdp = job.parallelism.fsdp;
   const Framework own = fsdp ? Framework::kTorchFsdp : t.framework;
   t.framework = static_cast<Framework>(read.choice("framework", static_cast<int>(own),

@@ -98,6 +98,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "whose memory and launch habits are modelled"},
     {"software", "", kText, 0, 0, "", kTraining,
      "software profile: a catalog name (megatron-core-25, torchtitan, ...) or a YAML file"},
+    {"optimizer_cpu_offload", "", kSwitch, 0, 0, "", kTraining,
+     "the optimizer's states and its step are on the host"},
 
     {"recompute_granularity", "recompute", kChoice, 0, 0, "none|selective|full", kRecompute,
      "what backward computes again"},
@@ -157,8 +159,6 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"linear_cross_entropy_fusion", "", kSwitch, 0, 0, "", kKernel,
      "the loss multiplies by the vocabulary's matrix piece by piece: logits are never whole "
      "(Liger)"},
-    {"optimizer_cpu_offload", "", kSwitch, 0, 0, "", kKernel,
-     "the optimizer's states and its step are on the host"},
     {"gradient_accumulation_fusion", "", kSwitch, 0, 0, "", kKernel,
      "weight gradients accumulate inside their GEMM"},
     {"apply_rope_fusion", "", kSwitch, 0, 0, "", kKernel, "one kernel for rotary positions"},
