@@ -19,12 +19,12 @@
 //   all-gather and reduce-scatter, many
 //     LL = base + o (n-N) + hop_net (N-1) + k S / min(bLL, B_net)
 //     BW = ring_base + ring_hop (n-N) + ring_hop_net (N-1) + k S / B
-//   all of many: both + max( step (n-1), step_node sqrt((N-1) (n-1)) ): a fabric whose proxies
-//   answer
-//     so slowly that every step of a ring waits for the network (all-reduce: none), or what one out
-//     of order loses with every further node and rank, as much in a gather as in an all-reduce and
-//     in a short one as in a long one. The root is the form, of five tried, nearest to nanotron's
-//     runs; it has no derivation. 0 where the fabric does not say
+//   all of many
+//     both + max( step (n-1), step_node sqrt((N-1) (n-1)) ): proxies that answer so slowly that
+//     every step of a ring waits for the network (all-reduce: none), or what a fabric out of order
+//     loses with every further node and rank, as much in a gather as in an all-reduce and in a
+//     short one as in a long one. The root is the form, of five tried, nearest to nanotron's runs;
+//     it has no derivation. 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the

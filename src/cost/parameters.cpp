@@ -106,7 +106,7 @@ SoftwareParameters read_software(Reader& r, const spec::Job& job) {
 }
 
 /// A graph of the whole step is launched once, and nothing of it calls a library or runs Python.
-HostCosts read_host(Reader& r, const spec::Job& job) {
+HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
   HostCosts host;
   host.captured_launch_s = r.need("host.graph_launch");
   if (workload::captures_everything(job.training)) {
@@ -121,8 +121,6 @@ HostCosts read_host(Reader& r, const spec::Job& job) {
   host.tensor_collective_s =
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
   // Every collective waits for the slowest host, too.
-  const double straggling =
-      1 + r.need("scale.jitter") * std::log2(static_cast<double>(job.nodes()));
   for (double* seconds : {&host.launch_s, &host.inner_launch_s, &host.expert_cast_s,
                           &host.collective_launch_s, &host.tensor_collective_s})
     *seconds *= straggling;
@@ -278,7 +276,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   if (!job.software.name.empty()) {  // without: kernels alone, as a microbenchmark runs them
     Reader software(job.software.parameters, "software profile " + job.software.name);
     p.software = read_software(software, job);
-    p.host = read_host(software, job);
+    p.host = read_host(software, job, p.software.straggling);
     ERGOMETER_TRY(software.finish());
   }
   ERGOMETER_TRY(check_precision(gpu, job.training));

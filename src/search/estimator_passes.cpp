@@ -111,7 +111,7 @@ void Estimator::fill_pass(Pass& pass) {
   const auto batches = static_cast<double>(micro_batches_);
   const double stage_share = 1 / static_cast<double>(layout_.pp);
   for (size_t stage = 0; stage < pass.division->stages.size(); ++stage) {
-    double busy_s = 0, clocked_s = 0, first_chunk_s = 0, slack_s = 0;
+    double busy_s = 0, clocked_s = 0, first_chunk_s = 0, slack_s = 0, host_s = 0, tail_s = 0;
     const std::vector<int>& kinds = pass.division->chunk_kinds[stage];
     for (const int& kind : kinds) {
       const ChunkPass& chunk = pass.chunks[static_cast<size_t>(kind)];
@@ -121,9 +121,17 @@ void Estimator::fill_pass(Pass& pass) {
       if (&kind == kinds.data()) first_chunk_s = chunk.compute_s - hidden_s;
       clocked_s += batches * chunk.clocked_s;
       slack_s += batches * host_slack_s(chunk);
+      for (const MaxPlus* part : {&chunk.forward, &chunk.backward}) {
+        host_s += batches * part->hh;
+        tail_s = std::max(tail_s, part->hh - part->th);
+      }
       pass.micro_batch_energy += stage_share * chunk.energy;
     }
     pass.least_s = std::max(pass.least_s, way_s + busy_s);
+    // The host launches everything, one behind the other; of its last pass the launches behind the
+    // last kernel's start are not waited for. Passes in turns are estimated without it.
+    if (!overlap_.expert && layout_.schedule != spec::Schedule::kZbH1)
+      pass.least_s = std::max(pass.least_s, host_s - tail_s);
     // ZB-H1 may put off a micro batch's weight gradients.
     if (layout_.schedule != spec::Schedule::kZbH1) way_s += first_chunk_s;
     if (clocked_s <= pass.clocked_s) continue;

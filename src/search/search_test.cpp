@@ -206,7 +206,7 @@ TEST(Search, BoundsAreBelowEveryEstimate) {
   }
   // Near enough to be of use.
   ASSERT_GT(compared, 1000);
-  EXPECT_GT(time_shares / static_cast<double>(compared), 0.5);
+  EXPECT_GT(time_shares / static_cast<double>(compared), 0.6);
   EXPECT_GT(energy_shares / static_cast<double>(compared), 0.5);
 }
 
