@@ -36,6 +36,11 @@ void write_row(JsonWriter& json, const ScoredRow& row, const Prediction& predict
   write_number(json, "predicted", row.predicted);
   write_number(json, "low", row.predicted ? std::optional(row.low) : std::nullopt);
   write_number(json, "high", row.predicted ? std::optional(row.high) : std::nullopt);
+  if (row.predicted && row.quantity == "step_time_s") {
+    json.key("interval_reasons").begin_array();
+    for (const std::string& reason : prediction.performance.interval_reasons) json.value(reason);
+    json.end_array();
+  }
   write_number(json, "error_pct", row.error_pct);
   json.key("skipped_reason");
   if (row.skipped_reason.empty()) {
