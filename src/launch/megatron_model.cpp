@@ -30,6 +30,8 @@ Result<void> check(const Model& model) {
   if (model.parallel_branches) return cannot(model, "attention and MLP side by side");
   if (model.norms_per_layer != 2) return cannot(model, "more than two norms a layer");
   if (model.embedding_norm) return cannot(model, "a norm behind the embedding");
+  if (model.norm == spec::NormKind::kLayerNorm && !model.norm_bias)
+    return cannot(model, "LayerNorm without a bias");
   if (model.attention_gate) return cannot(model, "gated attention");
   if (model.attention_sinks) return cannot(model, "attention sinks");
   if (model.embedding_dim != model.hidden) return cannot(model, "a projected embedding");

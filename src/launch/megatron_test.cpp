@@ -137,6 +137,12 @@ TEST(Megatron, RefusesWhatItCannotSay) {
   EXPECT_EQ(arguments.error().message,
             "mamba2-8b: Megatron-LM's arguments cannot say a model with state-space layers "
             "(pretrain_mamba.py takes another set)");
+  // Its LayerNorm has no bias, which would come back as 81 x 6144 parameters more.
+  const auto dbrx = spec::read_model("dbrx");
+  ASSERT_TRUE(dbrx);
+  const auto refused = megatron_model(*dbrx);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("LayerNorm without a bias"), std::string::npos);
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ Result<void> check_model(const spec::Model& m) {
   if (m.parallel_branches || m.norms_per_layer != 2 || m.embedding_norm || m.attention_gate ||
       m.attention_sinks || m.qk_norm || m.embedding_dim != m.hidden || m.mtp_layers > 0)
     return cannot("this model's layers");
+  if (m.norm == spec::NormKind::kLayerNorm && !m.norm_bias)
+    return cannot("LayerNorm without a bias");
   if (m.out_bias != m.mlp_bias || m.qkv_bias != m.out_bias || m.head_bias)
     return cannot("biases in some of a model's linear layers");
   return {};

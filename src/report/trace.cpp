@@ -46,8 +46,7 @@ std::string process_label(int64_t rank, const JobView& job) {
   std::string label = fmt::format("rank {}", rank);
   if (job.stage_ranks() > 0 && job.pp > 1)
     label += fmt::format(", stage {}", rank / job.stage_ranks());
-  if (job.gpus_per_node > 0 && job.nodes > 1)
-    label += fmt::format(", node {}", job.node_of(rank));
+  if (job.gpus_per_node > 0 && job.nodes > 1) label += fmt::format(", node {}", job.node_of(rank));
   return label;
 }
 
