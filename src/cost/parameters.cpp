@@ -120,6 +120,8 @@ HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
   host.expert_cast_s = r.or_else("host.expert_cast", 0);
   host.tensor_collective_s =
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
+  if (job.parallelism.tp <= job.cluster.domain_gpus)
+    host.tensor_collective_s *= r.or_else("host.collective_near", 1);
   // Every collective waits for the slowest host, too.
   for (double* seconds : {&host.launch_s, &host.inner_launch_s, &host.expert_cast_s,
                           &host.collective_launch_s, &host.tensor_collective_s})

@@ -137,10 +137,16 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kSoftware, "host.collective", "s", 0, 1e-2, true, "host time to start a collective, eager"},
     {kSoftware, "host.collective_rank", "s", 0, 1e-2, false,
      "further host time of a tensor-parallel collective for each rank of its group; without it, 0"},
+    {kSoftware, "host.collective_near", "", 0, 1, false,
+     "share of host.collective_rank where the group lies inside one scale-up domain; without it, "
+     "1"},
     {kSoftware, "host.waits_for_head", "", 0, 1, false,
      "1: the host waits for the loss and the head's gradient in every micro batch; else 0"},
     {kSoftware, "host.shard_slice", "s", 0, 1e-3, false,
      "host time of a sharded optimizer's step for each weight matrix and replica; without it, 0"},
+    {kSoftware, "allocator.rate", "B/s", 1e8, 1e15, false,
+     "bytes a second of whole-sequence tensors for which memory is handed back to the driver and "
+     "asked for again; without it, that takes no time"},
     {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},
     {kSoftware, "host.expert_cast", "s", 0, 1e-2, false,
      "host time to quantize one expert's tensor in a grouped linear layer, eager"},
