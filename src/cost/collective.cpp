@@ -41,8 +41,9 @@
 //
 // B: in one domain the ring's bus bandwidth for that many ranks (all-reduce in the switch with wire
 // bandwidth Bw moves S (1 + 1/n) a GPU, where the catalog turns it on); across domains min(ring
-// inside, line efficiency * NIC rate the group owns on a node). On a full mesh B grows with the
-// links between members. Times in s, rates in B/s.
+// inside, line efficiency * NIC rate the group owns on a node; where the fabric says so,
+// all-reduces over more than two domains have an efficiency of their own). On a full mesh B grows
+// with the links between members. Times in s, rates in B/s.
 //
 // Parameters: catalog/collectives. Latencies and hops are NCCL's and RCCL's own tuner constants,
 // bandwidths and the ramp R, Sh are fitted to all-reduce curves; half of the ramp goes to each half
@@ -143,7 +144,9 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
                     const Group& group, double nic_bytes_per_s) {
   const double inner = group.ranks - group.domains, outer = group.domains - 1;
   const double depth = 2 * levels(static_cast<long long>(group.domains));
-  const double network = nic_bytes_per_s * fabric.line_efficiency;
+  const bool slow = group.all_reduce && group.domains > 2 && fabric.all_reduce_line_efficiency > 0;
+  const double network =
+      nic_bytes_per_s * (slow ? fabric.all_reduce_line_efficiency : fabric.line_efficiency);
   const double bandwidth = std::min(ring_bandwidth(domain, group.local), network);
   Time low{fabric.low_latency_base_s,
            group.bus_factor * group.bytes / std::min(fabric.low_latency_bytes_per_s, network),

@@ -76,6 +76,7 @@ struct DomainParameters {
 /// Collectives between domains.
 struct FabricParameters {
   double line_efficiency = 0, all_to_all_line_efficiency = 0;
+  double all_reduce_line_efficiency = 0;  ///< of more than two domains; 0: as line_efficiency
   double low_latency_bytes_per_s = 0, low_latency_base_s = 0, low_latency_hop_s = 0;
   double low_latency_domain_hop_s = 0, low_latency_tree_s = 0;
   double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0, tree_s = 0;

@@ -242,6 +242,8 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
      "share of NIC line rate that long collectives reach"},
     {kCollectives, "all_to_all_line_efficiency", "", 0.01, 1, false,
      "the same for all-to-all; without it, line_efficiency"},
+    {kCollectives, "all_reduce_line_efficiency", "", 0.01, 1, false,
+     "the same for all-reduce over more than two nodes; without it, line_efficiency"},
     {kCollectives, "low_latency_bandwidth", "B/s", 1e6, 1e13, true,
      "bandwidth of the low-latency protocols"},
     {kCollectives, "low_latency_base", "s", 0, 1e-2, true,
