@@ -24,7 +24,8 @@
 //     every step of a ring waits for the network (all-reduce: none), or what a fabric out of order
 //     loses with every further node and rank, as much in a gather as in an all-reduce and in a
 //     short one as in a long one. The root is the form, of five tried, nearest to nanotron's runs;
-//     it has no derivation. 0 where the fabric does not say
+//     it has no derivation. A long all-reduce (BW) of more than two domains waits at least
+//     `all_reduce_wait`, however many they are. 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
@@ -41,9 +42,8 @@
 //
 // B: in one domain the ring's bus bandwidth for that many ranks (all-reduce in the switch with wire
 // bandwidth Bw moves S (1 + 1/n) a GPU, where the catalog turns it on); across domains min(ring
-// inside, line efficiency * NIC rate the group owns on a node; where the fabric says so,
-// all-reduces over more than two domains have an efficiency of their own). On a full mesh B grows
-// with the links between members. Times in s, rates in B/s.
+// inside, line efficiency * NIC rate the group owns on a node). On a full mesh B grows with the
+// links between members. Times in s, rates in B/s.
 //
 // Parameters: catalog/collectives. Latencies and hops are NCCL's and RCCL's own tuner constants,
 // bandwidths and the ramp R, Sh are fitted to all-reduce curves; half of the ramp goes to each half
@@ -144,9 +144,7 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
                     const Group& group, double nic_bytes_per_s) {
   const double inner = group.ranks - group.domains, outer = group.domains - 1;
   const double depth = 2 * levels(static_cast<long long>(group.domains));
-  const bool slow = group.all_reduce && group.domains > 2 && fabric.all_reduce_line_efficiency > 0;
-  const double network =
-      nic_bytes_per_s * (slow ? fabric.all_reduce_line_efficiency : fabric.line_efficiency);
+  const double network = nic_bytes_per_s * fabric.line_efficiency;
   const double bandwidth = std::min(ring_bandwidth(domain, group.local), network);
   Time low{fabric.low_latency_base_s,
            group.bus_factor * group.bytes / std::min(fabric.low_latency_bytes_per_s, network),
@@ -165,7 +163,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   const double waits_s =
       std::max(ring_s, fabric.node_step_s * std::sqrt(outer * (group.ranks - 1)));
   low.latency_s += waits_s;
-  high.latency_s += waits_s;
+  const bool tree_waits = group.all_reduce && group.domains > 2;
+  high.latency_s += std::max(waits_s, tree_waits ? fabric.all_reduce_wait_s : 0);
   return low.seconds() <= high.seconds() ? low : high;
 }
 

@@ -186,7 +186,6 @@ FabricParameters read_fabric(Reader& r) {
   FabricParameters p;
   p.line_efficiency = r.need("line_efficiency");
   p.all_to_all_line_efficiency = r.or_else("all_to_all_line_efficiency", p.line_efficiency);
-  p.all_reduce_line_efficiency = r.or_else("all_reduce_line_efficiency", 0);
   p.low_latency_bytes_per_s = r.need("low_latency_bandwidth");
   p.low_latency_base_s = r.need("low_latency_base");
   p.low_latency_hop_s = r.need("low_latency_hop");
@@ -202,6 +201,7 @@ FabricParameters read_fabric(Reader& r) {
   p.send_s = r.need("send_latency");
   p.node_step_s = r.or_else("node_step", 0);
   p.ring_step_s = r.or_else("ring_step", 0);
+  p.all_reduce_wait_s = r.or_else("all_reduce_wait", 0);
   return p;
 }
 

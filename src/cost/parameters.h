@@ -76,13 +76,13 @@ struct DomainParameters {
 /// Collectives between domains.
 struct FabricParameters {
   double line_efficiency = 0, all_to_all_line_efficiency = 0;
-  double all_reduce_line_efficiency = 0;  ///< of more than two domains; 0: as line_efficiency
   double low_latency_bytes_per_s = 0, low_latency_base_s = 0, low_latency_hop_s = 0;
   double low_latency_domain_hop_s = 0, low_latency_tree_s = 0;
   double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0, tree_s = 0;
   double ring_base_s = 0, ring_hop_s = 0, peer_s = 0, send_s = 0;
-  /// What a fabric out of order adds (collective.cpp): for nodes and ranks, for a ring's step.
-  double node_step_s = 0, ring_step_s = 0;
+  /// What a fabric out of order adds (collective.cpp): for nodes and ranks, for a ring's step, for
+  /// a long all-reduce of more than two domains.
+  double node_step_s = 0, ring_step_s = 0, all_reduce_wait_s = 0;
 };
 
 /// Everything the cost model takes from the catalog and the job.

@@ -447,11 +447,10 @@ class PriceNode {
             "low_latency_bandwidth", "low_latency_base", "low_latency_hop", "latency", "ramp",
             "ramp_half_size", "ring_base", "domain_hop_latency", "peer_latency", "send_latency"});
     if (where_.nodes <= 1) return;
-    between({"line_efficiency", "all_to_all_line_efficiency", "all_reduce_line_efficiency",
-             "low_latency_bandwidth", "low_latency_base", "low_latency_hop",
-             "low_latency_domain_hop", "low_latency_tree_latency", "latency", "ramp",
-             "ramp_half_size", "tree_latency", "ring_base", "ring_hop_latency", "peer_latency",
-             "send_latency"});
+    between({"line_efficiency", "all_to_all_line_efficiency", "low_latency_bandwidth",
+             "low_latency_base", "low_latency_hop", "low_latency_domain_hop",
+             "low_latency_tree_latency", "latency", "ramp", "ramp_half_size", "tree_latency",
+             "ring_base", "ring_hop_latency", "peer_latency", "send_latency"});
   }
 
   const spec::Job& job_;
