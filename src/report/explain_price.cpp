@@ -1,6 +1,9 @@
 #include "report/explain_price.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 #include "cost/parameters.h"
 #include "report/format.h"
@@ -320,12 +323,17 @@ class PriceNode {
     const bool rings = op_.collective == CollectiveKind::kAllGather ||
                        op_.collective == CollectiveKind::kReduceScatter;
     if (where_.nodes < 2 || (!rings && !reduces_all())) return "";
-    const bool by_node = fabric.value_or("collective.node_step", 0) > 0;
-    const bool by_rank = rings && fabric.value_or("collective.ring_step", 0) > 0;
-    constexpr std::string_view kNode = "collective.node_step x sqrt((nodes - 1) (ranks - 1))",
-                               kRank = "collective.ring_step x (ranks - 1)";
-    if (by_node && by_rank) return fmt::format(" + max({}, {})", kRank, kNode);
-    return by_node ? fmt::format(" + {}", kNode) : by_rank ? fmt::format(" + {}", kRank) : "";
+    std::vector<std::string_view> terms;
+    const auto term = [&](bool applies, const char* name, std::string_view formula) {
+      if (applies && fabric.value_or(name, 0) > 0) terms.push_back(formula);
+    };
+    term(rings, "collective.ring_step", "collective.ring_step x (ranks - 1)");
+    term(true, "collective.node_step", "collective.node_step x sqrt((nodes - 1) (ranks - 1))");
+    term(reduces_all() && where_.nodes > 2 && !terms_.low_latency, "collective.all_reduce_wait",
+         "collective.all_reduce_wait");
+    if (terms.empty()) return "";
+    const std::string list = fmt::format("{}", fmt::join(terms, ", "));
+    return terms.size() > 1 ? fmt::format(" + max({})", list) : " + " + list;
   }
 
   void collective_formulas(std::string& latency, std::string& transfer) const {
