@@ -121,8 +121,9 @@ std::optional<double> moved_step_s(Pricer& pricer, const FittedParameter& parame
 bool stands_in_plan(const FittedParameter& parameter) {
   if (parameter.targets.front().owner != spec::ParameterOwner::kSoftware) return false;
   const std::string& name = parameter.name;
-  return name == "step.fixed" || name == "host.shard_slice" || name == "data.micro_batch" ||
-         name == "optimizer.factor" || name.starts_with("fsdp.") || name == "overlap.expert_share";
+  return name == "step.fixed" || name == "host.shard_slice" || name == "allocator.rate" ||
+         name == "data.micro_batch" || name == "optimizer.factor" || name.starts_with("fsdp.") ||
+         name == "overlap.expert_share";
 }
 
 Samples make_samples(const std::vector<MeasuredRun>& runs, const ParameterList& list,

@@ -24,7 +24,8 @@
 //     every step of a ring waits for the network (all-reduce: none), or what a fabric out of order
 //     loses with every further node and rank, as much in a gather as in an all-reduce and in a
 //     short one as in a long one. The root is the form, of five tried, nearest to nanotron's runs;
-//     it has no derivation. 0 where the fabric does not say
+//     it has no derivation. A long all-reduce (BW) of more than two domains waits at least
+//     `all_reduce_wait`, however many they are. 0 where the fabric does not say
 //   all-to-all, BW only
 //     ring_base + hop + peer * max(0, n-9) + R/2 S/(S+Sh)
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
@@ -162,7 +163,8 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   const double waits_s =
       std::max(ring_s, fabric.node_step_s * std::sqrt(outer * (group.ranks - 1)));
   low.latency_s += waits_s;
-  high.latency_s += waits_s;
+  const bool tree_waits = group.all_reduce && group.domains > 2;
+  high.latency_s += std::max(waits_s, tree_waits ? fabric.all_reduce_wait_s : 0);
   return low.seconds() <= high.seconds() ? low : high;
 }
 

@@ -173,6 +173,27 @@ TEST(Collective, WaitsOfAFabricOutOfOrder) {
   EXPECT_NEAR(seconds(CollectiveKind::kAllGather, 40e-6, 1e-5), 3030.75e-6, 1e-9);
 }
 
+// Long all-reduces of three domains and more wait 2 ms or what the nodes cost, whichever is longer;
+// short ones, gathers and pairs of domains do not. Sums of the tests above; two domains of eight:
+// 40 + 2 * 1 * 8 + 9.901 + 1.875 * 100 MB / 40 GB/s = 65.901 + 4687.5 us.
+TEST(Collective, LongAllReducesWaitBeyondTwoDomains) {
+  const auto seconds = [](CollectiveKind kind, double bytes, int64_t nodes, double node_step_s) {
+    FabricParameters fabric = round_fabric();
+    fabric.all_reduce_wait_s = 2e-3;
+    fabric.node_step_s = node_step_s;
+    return price_collective(Device{}, round_domain(), fabric, collective_operator(kind, bytes),
+                            across(16, nodes, 50e9))
+        .seconds();
+  };
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 100e6, 4, 0), 6769.401e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 100e6, 4, 1e-4), 6769.401e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 100e6, 4, 1e-3), (4769.401 + 6708.204) * 1e-6,
+              1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 100e6, 2, 0), 4753.401e-6, 1e-9);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce, 10e3, 4, 0), 32.75e-6, 1e-12);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllGather, 100e6, 4, 0), 2430.75e-6, 1e-9);
+}
+
 TEST(Collective, AllToAllSplitsBetweenLinks) {
   // 8 ranks inside: 8 + 3 + 29.703 + 100 MB * 7/8 / 70 GB/s = 40.703 + 1250 us
   EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, inside(8)).seconds(), 1290.703e-6, 1e-9);

@@ -127,6 +127,20 @@ TEST(CostModel, HostsStraggleToo) {
   EXPECT_DOUBLE_EQ(model.host().collective_launch_s, 30e-6 * 1.03);
 }
 
+// 200 us for each of four ranks, three quarters of it as long as they share a domain.
+TEST(CostModel, TensorCollectivesCostTheHostLessInsideADomain) {
+  spec::Job job = round_job();
+  job.parallelism.tp = 4;
+  job.gpus = 1;  // the fabric's prices do not matter here
+  job.software.parameters.set("host.collective_rank", {200e-6, "s", "", base::Grade::kAssumed});
+  EXPECT_DOUBLE_EQ(model_of(job).host().tensor_collective_s, 800e-6);
+  job.software.parameters.set("host.collective_near", {0.75, "", "", base::Grade::kAssumed});
+  job.cluster.domain_gpus = 4;
+  EXPECT_DOUBLE_EQ(model_of(job).host().tensor_collective_s, 600e-6);
+  job.cluster.domain_gpus = 2;
+  EXPECT_DOUBLE_EQ(model_of(job).host().tensor_collective_s, 800e-6);
+}
+
 // 10 us a forward kernel, a quarter of it backward, 30 us a collective; three kernels each.
 TEST(CostModel, HostTimeByPassAndKind) {
   spec::Job job = round_job();

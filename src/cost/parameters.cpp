@@ -120,6 +120,8 @@ HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
   host.expert_cast_s = r.or_else("host.expert_cast", 0);
   host.tensor_collective_s =
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
+  if (job.parallelism.tp <= job.cluster.domain_gpus)
+    host.tensor_collective_s *= r.or_else("host.collective_near", 1);
   // Every collective waits for the slowest host, too.
   for (double* seconds : {&host.launch_s, &host.inner_launch_s, &host.expert_cast_s,
                           &host.collective_launch_s, &host.tensor_collective_s})
@@ -199,6 +201,7 @@ FabricParameters read_fabric(Reader& r) {
   p.send_s = r.need("send_latency");
   p.node_step_s = r.or_else("node_step", 0);
   p.ring_step_s = r.or_else("ring_step", 0);
+  p.all_reduce_wait_s = r.or_else("all_reduce_wait", 0);
   return p;
 }
 

@@ -80,8 +80,9 @@ struct FabricParameters {
   double low_latency_domain_hop_s = 0, low_latency_tree_s = 0;
   double latency_s = 0, ramp_s = 0, ramp_half_bytes = 0, tree_s = 0;
   double ring_base_s = 0, ring_hop_s = 0, peer_s = 0, send_s = 0;
-  /// What a fabric out of order adds (collective.cpp): for nodes and ranks, for a ring's step.
-  double node_step_s = 0, ring_step_s = 0;
+  /// What a fabric out of order adds (collective.cpp): for nodes and ranks, for a ring's step, for
+  /// a long all-reduce of more than two domains.
+  double node_step_s = 0, ring_step_s = 0, all_reduce_wait_s = 0;
 };
 
 /// Everything the cost model takes from the catalog and the job.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/allocator.h"
 #include "plan/placement.h"
 
 namespace ergometer::plan {
@@ -118,6 +119,9 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   writer.at(-1, -1, -1);
   const double cut_s = slicing_s(job, workload, stage);
   if (cut_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_slices", cut_s)));
+  const double retries_s = allocator_wait_s(job, workload, stage, stage_index);
+  if (retries_s > 0)
+    writer.op(Stream::kCompute, operators.add(host_work("host_allocator", retries_s)));
   data.finish_gradients();
   units.finish_gradients();
   if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {

@@ -1,6 +1,9 @@
 #include "report/collective_formulas.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 namespace ergometer::report {
 namespace {
@@ -16,23 +19,28 @@ class Writer {
   CollectiveFormulas write(bool low_latency) const {
     CollectiveFormulas formulas;
     by_kind(low_latency, formulas.latency, formulas.transfer);
-    formulas.latency += waits();
+    formulas.latency += waits(low_latency);
     return formulas;
   }
 
  private:
   /// What a fabric that makes every further node or step of a ring wait adds to the latency.
-  std::string waits() const {
+  std::string waits(bool low_latency) const {
     const base::ParameterSet& fabric = job_.cluster.fabric.parameters;
     const bool rings = op_.collective == CollectiveKind::kAllGather ||
                        op_.collective == CollectiveKind::kReduceScatter;
     if (where_.nodes < 2 || (!rings && !reduces_all())) return "";
-    const bool by_node = fabric.value_or("collective.node_step", 0) > 0;
-    const bool by_rank = rings && fabric.value_or("collective.ring_step", 0) > 0;
-    constexpr std::string_view kNode = "collective.node_step x sqrt((nodes - 1) (ranks - 1))",
-                               kRank = "collective.ring_step x (ranks - 1)";
-    if (by_node && by_rank) return fmt::format(" + max({}, {})", kRank, kNode);
-    return by_node ? fmt::format(" + {}", kNode) : by_rank ? fmt::format(" + {}", kRank) : "";
+    std::vector<std::string_view> terms;
+    const auto term = [&](bool applies, const char* name, std::string_view formula) {
+      if (applies && fabric.value_or(name, 0) > 0) terms.push_back(formula);
+    };
+    term(rings, "collective.ring_step", "collective.ring_step x (ranks - 1)");
+    term(true, "collective.node_step", "collective.node_step x sqrt((nodes - 1) (ranks - 1))");
+    term(reduces_all() && where_.nodes > 2 && !low_latency, "collective.all_reduce_wait",
+         "collective.all_reduce_wait");
+    if (terms.empty()) return "";
+    const std::string list = fmt::format("{}", fmt::join(terms, ", "));
+    return terms.size() > 1 ? fmt::format(" + max({})", list) : " + " + list;
   }
 
   void by_kind(bool low_latency, std::string& latency, std::string& transfer) const {

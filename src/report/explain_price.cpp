@@ -93,6 +93,8 @@ class PriceNode {
     };
     constexpr Wait kWaits[] = {
         {"host_slices", "host.shard_slice", "host.shard_slice x replicas x weight matrices"},
+        {"host_allocator", "allocator.rate",
+         "bytes of whole-sequence tensors that find no memory / allocator.rate"},
         {"data_wait", "data.micro_batch", "data.micro_batch"},
         {"host_adam", "optimizer.host_rate",
          "parameters of the node's GPUs / optimizer.host_rate, 5e9 per s without it"},
