@@ -63,7 +63,10 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   division_ = &parts_.division(plain, *workload_);
   memory_.set_layout(layout, *division_, scatters_);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
-  data_.clear();
+  constexpr size_t kMostData = 64;
+  if (saved_data_.size() > kMostData) saved_data_.clear();
+  data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp, layout.dp,
+                        layout.ep, layout.etp, layout.sequence_parallel}];
   data_demand_ = data_demand();
   find_transfers();
   return {};
@@ -117,9 +120,9 @@ double Estimator::scattered_s(Sharding sharding) {
 }
 
 const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
-  for (const SavedData& saved : data_)
+  for (const SavedData& saved : *data_)
     if (saved.option == data) return saved;
-  SavedData& saved = data_.emplace_back();
+  SavedData& saved = data_->emplace_back();
   saved.option = data;
   Candidate candidate;
   candidate.layout = layout_;

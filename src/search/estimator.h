@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -152,7 +153,9 @@ class Estimator {
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
   const workload::Workload* workload_ =
       nullptr;  ///< of the layout without overlap or recomputation
-  std::vector<SavedData> data_;
+  /// By all of the layout but its schedule and micro batch, which the step's end does not see.
+  std::map<std::vector<int64_t>, std::vector<SavedData>> saved_data_;
+  std::vector<SavedData>* data_ = nullptr;  ///< the layout's
   LinkDemand data_demand_;  ///< of data parallelism's collectives
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
