@@ -26,8 +26,7 @@ workload::Operator transfer(double bytes) {
 
 }  // namespace
 
-Estimator::Estimator(const Space& space)
-    : space_(space), parts_(space), memory_(space, parts_) {
+Estimator::Estimator(const Space& space) : space_(space), parts_(space), memory_(space, parts_) {
   for (const Space::Base& base : space.bases())
     power_.push_back(PowerEstimate::make(base.megatron));
 }

@@ -156,7 +156,7 @@ class Estimator {
   /// By all of the layout but its schedule and micro batch, which the step's end does not see.
   std::map<std::vector<int64_t>, std::vector<SavedData>> saved_data_;
   std::vector<SavedData>* data_ = nullptr;  ///< the layout's
-  LinkDemand data_demand_;  ///< of data parallelism's collectives
+  LinkDemand data_demand_;                  ///< of data parallelism's collectives
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
   size_t transfer_link_ = 0;  ///< 1: transfers leave the domain

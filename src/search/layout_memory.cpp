@@ -26,27 +26,16 @@ Family family_of(Sharding sharding) {
 }
 
 void LayoutMemory::set_layout(const Layout& layout, const Division& division, bool scatters) {
-  if (jobs_base_ != layout.base) {
-    job_ = space_.base_of(layout).megatron;
-    fsdp_job_ = space_.base_of(layout).fsdp;
-    jobs_base_ = layout.base;
-  }
   layout_ = layout;
   division_ = &division;
   scatters_ = scatters;
-  const spec::Node& node = job_.cluster.node;
+  const spec::Node& node = space_.base_of(layout).megatron.cluster.node;
   capacity_ = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
   workloads_.assign(space_.recomputations().size() * kOverlaps * kFamilies, nullptr);
   holdings_.clear();
   for (auto& of_overlap : states_)
     for (States& states : of_overlap) states.ready = false;
   for (Activations& activations : activations_) activations.ready = false;
-}
-
-spec::Job& LayoutMemory::job_of(const Candidate& candidate) {
-  spec::Job& job = candidate.data.sharding == Sharding::kFsdp ? fsdp_job_ : job_;
-  space_.apply(candidate, job);
-  return job;
 }
 
 Family LayoutMemory::kernels_of(Sharding sharding) const {
@@ -59,7 +48,7 @@ const workload::Workload& LayoutMemory::workload_of(const Candidate& candidate, 
   const auto choice = static_cast<size_t>(candidate.recomputation.choice);
   const workload::Workload*& found =
       workloads_[(choice * kOverlaps + index_of(candidate.overlap)) * kFamilies + kernels];
-  if (found == nullptr) found = &parts_.workload(candidate, job_of(candidate));
+  if (found == nullptr) found = &parts_.workload(candidate, parts_.job_of(candidate));
   return *found;
 }
 
@@ -71,7 +60,7 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
   found.ready = true;
   const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
   const workload::Workload& workload = workload_of(candidate, kernels_of(sharding));
-  const spec::Job& job = job_of(candidate);
+  const spec::Job& job = parts_.job_of(candidate);
   found.always.clear();
   found.step.clear();
   for (const int64_t first : division_->first_stage) {
@@ -99,15 +88,15 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
   const ChunkMemories& chunks = parts_.chunk_memories(candidate, workload);
   // Of stages that are alike the first holds most micro batches.
   if (holdings_.empty()) {
-    const spec::Job& job = job_of(candidate);
+    const spec::Job& job = parts_.job_of(candidate);
     for (const int64_t stage : division_->first_stage)
       holdings_.push_back(&known_holdings_.of(job, stage));
   }
   found.peak.clear();
   for (size_t kind = 0; kind < holdings_.size(); ++kind) {
     const auto first = static_cast<size_t>(division_->first_stage[kind]);
-    found.peak.push_back(activation_peak(*holdings_[kind],
-                                         chunks.division->chunk_kinds[first], chunks.chunks));
+    found.peak.push_back(
+        activation_peak(*holdings_[kind], chunks.division->chunk_kinds[first], chunks.chunks));
   }
   return found.peak;
 }

@@ -48,7 +48,6 @@ class LayoutMemory {
 
   /// The first family that keeps the same tensors.
   Family kernels_of(Sharding sharding) const;
-  spec::Job& job_of(const Candidate& candidate);
   const workload::Workload& workload_of(const Candidate& candidate, Family kernels);
   const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
                           Sharding sharding);
@@ -58,14 +57,12 @@ class LayoutMemory {
   const Space& space_;
   Parts& parts_;
   Holdings known_holdings_;
-  int32_t jobs_base_ = -1;
-  spec::Job job_, fsdp_job_;
 
   Layout layout_;
   const Division* division_ = nullptr;
   bool scatters_ = false;
   double capacity_ = 0;
-  std::vector<const workload::Workload*> workloads_;  ///< [choice][overlap][family]
+  std::vector<const workload::Workload*> workloads_;   ///< [choice][overlap][family]
   std::vector<const std::vector<Holding>*> holdings_;  ///< by stage kind
   std::array<std::array<States, kShardings>, kOverlaps> states_;
   std::array<Activations, kFamilies> activations_;  ///< asked for last

@@ -50,6 +50,15 @@ base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   return found.get();
 }
 
+spec::Job& Parts::job_of(const Candidate& candidate) {
+  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
+  const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
+  const Space::Base& base = space_.base_of(candidate.layout);
+  if (is_new) found->second = fsdp ? base.fsdp : base.megatron;
+  space_.apply(candidate, found->second);
+  return found->second;
+}
+
 void Parts::trim() {
   constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
   constexpr size_t kMostChunks = 65536;
@@ -104,13 +113,13 @@ const workload::Workload& Parts::workload(const Candidate& candidate, const spec
 const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
                                 const Ranks& ranks, const LinkDemand& data) {
   Key key = blocks_key(candidate, job, ranks);
-  std::vector<double>& stretch = stretches_[key];
   key.insert(key.end(), {data.share[0], data.share[1]});
   std::unique_ptr<BlockCosts>& found = blocks_[key];
-  if (!found)
-    found = std::make_unique<BlockCosts>(block_costs(job, ranks.model,
-                                                     ranks.energy ? &*ranks.energy : nullptr,
-                                                     ranks.placements, data, stretch));
+  if (found) return *found;
+  key.resize(key.size() - data.share.size());
+  std::vector<double>& stretch = stretches_[key];
+  found = std::make_unique<BlockCosts>(block_costs(
+      job, ranks.model, ranks.energy ? &*ranks.energy : nullptr, ranks.placements, data, stretch));
   return *found;
 }
 
@@ -125,7 +134,7 @@ const Division& Parts::division(const Candidate& candidate, const workload::Work
   const Key key = {number(l.base), number(l.pp), number(l.vpp), number(full ? 1 : 0),
                    number(full ? candidate.recomputation.depth : 0)};
   std::unique_ptr<Division>& found = divisions_[key];
-  if (!found) found = std::make_unique<Division>(make_division(space_.job(candidate), workload));
+  if (!found) found = std::make_unique<Division>(make_division(job_of(candidate), workload));
   return *found;
 }
 
@@ -139,11 +148,10 @@ size_t Parts::ChunksHash::operator()(const ChunksKey& key) const {
 const ChunkMemories& Parts::chunk_memories(const Candidate& candidate,
                                            const workload::Workload& workload) {
   const int32_t depth = recomputes_layers(candidate) ? candidate.recomputation.depth : -1;
-  ChunkMemories& found =
-      chunks_[{&workload, candidate.layout.pp, candidate.layout.vpp, depth}];
+  ChunkMemories& found = chunks_[{&workload, candidate.layout.pp, candidate.layout.vpp, depth}];
   if (found.division != nullptr) return found;
   found.division = &division(candidate, workload);
-  const spec::Job job = space_.job(candidate);
+  const spec::Job& job = job_of(candidate);
   for (const plan::Chunk& chunk : found.division->chunks)
     found.chunks.push_back(plan::chunk_memory(job, workload, chunk));
   return found;

@@ -48,6 +48,8 @@ class Parts {
   /// `workload`: the candidate's, as handed out.
   const ChunkMemories& chunk_memories(const Candidate& candidate,
                                       const workload::Workload& workload);
+  /// The candidate's job, until the next one is asked for.
+  spec::Job& job_of(const Candidate& candidate);
   /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
   /// most. Everything handed out before is then gone.
   void trim();
@@ -68,6 +70,7 @@ class Parts {
   Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
 
   const Space& space_;
+  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
   std::map<Key, std::unique_ptr<Ranks>> ranks_;
   std::map<Key, std::unique_ptr<workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;

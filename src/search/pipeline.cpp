@@ -166,8 +166,8 @@ std::vector<int32_t> places_of(size_t stream, const std::vector<Step>& steps) {
   for (size_t i = steps.size(); i-- > 0;) {
     const Step& step = steps[i];
     const bool computes = step.kind == Kind::kRun || step.kind == Kind::kFollowLane;
-    const bool is_lanes = step.kind == Kind::kLaneFollows || step.kind == Kind::kSend ||
-                          step.kind == Kind::kReceive;
+    const bool is_lanes =
+        step.kind == Kind::kLaneFollows || step.kind == Kind::kSend || step.kind == Kind::kReceive;
     if (stream == 0 ? computes : is_lanes && stream == 1u + step.lane)
       next = static_cast<int32_t>(i);
     places[i] = next;

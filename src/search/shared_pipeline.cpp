@@ -285,9 +285,9 @@ class Player {
       const Work& work = stage.work[stream];
       if (!work.active) continue;
       const bool collective = stream == kGradients;
-      const LinkDemand& asks =
-          collective ? demands_.gradients
-                     : demands_.transfers[link_of(s, work.sends, work.forward)];
+      const LinkDemand& asks = collective
+                                   ? demands_.gradients
+                                   : demands_.transfers[link_of(s, work.sends, work.forward)];
       for (size_t way = 0; way < kWays; ++way)
         if (collective || (way % 2 == 0) == work.sends) demand[way][stream] = asks.share[way / 2];
     }
@@ -301,9 +301,8 @@ class Player {
         for (size_t other = kLaneForward; other < kStreams; ++other)
           if (of_way[other] > 0) demands[count++] = of_way[other];
         if (count > 1)
-          found[stream] =
-              std::min(found[stream],
-                       engine::fair_share(own, std::span(demands).first(count), 1) / own);
+          found[stream] = std::min(
+              found[stream], engine::fair_share(own, std::span(demands).first(count), 1) / own);
       }
     }
     return found;

@@ -32,8 +32,7 @@ void Worker::visit(const Layout& layout, int64_t number) {
         recomputations_.push_back(fitting_[first + i].recomputation);
       estimator_.set_passes(overlap, recomputations_);
       for (size_t i = 0; i < count; ++i)
-        visit_pass(i, {layout, recomputations_[i], overlap, {}}, fitting_[first + i],
-                   choices.data);
+        visit_pass(i, {layout, recomputations_[i], overlap, {}}, fitting_[first + i], choices.data);
     }
   }
 }
