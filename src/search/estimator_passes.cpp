@@ -98,7 +98,7 @@ double Estimator::host_slack_s(const ChunkPass& chunk) {
 void Estimator::fill_pass(Pass& pass) {
   pass.blocks = &parts_.blocks(pass.candidate, job_of(pass.candidate),
                                ranks_of(pass.candidate.data.sharding), data_demand_);
-  pass.division = &parts_.division(pass.candidate, pass.blocks->workload);
+  pass.division = &parts_.division(pass.candidate, *pass.blocks->workload);
   pass.reduced = {};
   pass.chunks.clear();
   for (const plan::Chunk& chunk : pass.division->chunks)

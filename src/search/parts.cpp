@@ -104,10 +104,11 @@ Parts::Key Parts::blocks_key(const Candidate& candidate, const spec::Job& job,
   return key;
 }
 
-const workload::Workload& Parts::workload(const Candidate& candidate, const spec::Job& job) {
-  std::unique_ptr<workload::Workload>& found = workloads_[workload_key(candidate, job)];
-  if (!found) found = std::make_unique<workload::Workload>(workload::lower(job));
-  return *found;
+const std::shared_ptr<const workload::Workload>& Parts::shared_workload(const Candidate& candidate,
+                                                                        const spec::Job& job) {
+  auto& found = workloads_[workload_key(candidate, job)];
+  if (!found) found = std::make_shared<const workload::Workload>(workload::lower(job));
+  return found;
 }
 
 const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
@@ -118,8 +119,9 @@ const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job
   if (found) return *found;
   key.resize(key.size() - data.share.size());
   std::vector<double>& stretch = stretches_[key];
-  found = std::make_unique<BlockCosts>(block_costs(
-      job, ranks.model, ranks.energy ? &*ranks.energy : nullptr, ranks.placements, data, stretch));
+  found = std::make_unique<BlockCosts>(
+      block_costs(shared_workload(candidate, job), job, ranks.model,
+                  ranks.energy ? &*ranks.energy : nullptr, ranks.placements, data, stretch));
   return *found;
 }
 

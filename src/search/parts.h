@@ -43,7 +43,9 @@ class Parts {
   const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
                            const LinkDemand& data);
   /// What the candidate's blocks consist of, without their costs.
-  const workload::Workload& workload(const Candidate& candidate, const spec::Job& job);
+  const workload::Workload& workload(const Candidate& candidate, const spec::Job& job) {
+    return *shared_workload(candidate, job);
+  }
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
   /// `workload`: the candidate's, as handed out.
   const ChunkMemories& chunk_memories(const Candidate& candidate,
@@ -66,13 +68,15 @@ class Parts {
     size_t operator()(const ChunksKey& key) const;
   };
   bool recomputes_layers(const Candidate& candidate) const;
+  const std::shared_ptr<const workload::Workload>& shared_workload(const Candidate& candidate,
+                                                                   const spec::Job& job);
   Key workload_key(const Candidate& candidate, const spec::Job& job) const;
   Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
 
   const Space& space_;
   std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
   std::map<Key, std::unique_ptr<Ranks>> ranks_;
-  std::map<Key, std::unique_ptr<workload::Workload>> workloads_;
+  std::map<Key, std::shared_ptr<const workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
   std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
   std::map<Key, std::unique_ptr<Division>> divisions_;
