@@ -80,7 +80,7 @@ class Parts {
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
   std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
   std::map<Key, std::unique_ptr<Division>> divisions_;
-  std::unordered_map<ChunksKey, ChunkMemories, ChunksHash> chunks_;  ///< see no order of theirs
+  std::unordered_map<ChunksKey, ChunkMemories, ChunksHash> chunks_;
 };
 
 }  // namespace ergometer::search
