@@ -2,6 +2,8 @@
 // thread, everything of a candidate (time, memory, energy). Parts are made in the first pass.
 #include <benchmark/benchmark.h>
 
+#include <bit>
+#include <utility>
 #include <vector>
 
 #include "search/estimates.h"
@@ -31,24 +33,32 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
                     const std::vector<search::Options>& options, search::Estimator& estimator,
                     bool times) {
   Counts counts;
+  std::vector<std::pair<search::Recomputation, uint32_t>> fitting;  // and a bit an option that fits
+  std::vector<search::Recomputation> some;
   for (size_t l = 0; l < layouts.size(); ++l) {
     if (!estimator.set_layout(layouts[l])) continue;
-    const std::vector<search::Recomputation>& all = options[l].recomputations;
-    for (const search::Overlap& overlap : options[l].overlaps)
-      for (size_t first = 0; first < all.size(); first += search::kLanes) {
-        const auto some =
-            std::span(all).subspan(first, std::min<size_t>(search::kLanes, all.size() - first));
+    for (const search::Overlap& overlap : options[l].overlaps) {
+      fitting.clear();
+      for (const search::Recomputation& recomputation : options[l].recomputations) {
+        uint32_t fits = 0;
+        for (size_t d = 0; d < options[l].data.size(); ++d)
+          if (estimator.fits(overlap, recomputation, options[l].data[d])) fits |= 1u << d;
+        const auto count = static_cast<int64_t>(std::popcount(fits));
+        counts.feasible += count;
+        counts.infeasible += static_cast<int64_t>(options[l].data.size()) - count;
+        if (count > 0) fitting.emplace_back(recomputation, fits);
+      }
+      for (size_t first = 0; times && first < fitting.size(); first += search::kLanes) {
+        some.clear();
+        for (size_t i = first; i < std::min(fitting.size(), first + search::kLanes); ++i)
+          some.push_back(fitting[i].first);
         estimator.set_passes(overlap, some);
         for (size_t i = 0; i < some.size(); ++i)
-          for (const search::DataOption& data : options[l].data) {
-            if (!estimator.fits(i, data)) {
-              ++counts.infeasible;
-            } else {
-              ++counts.feasible;
-              if (times) benchmark::DoNotOptimize(estimator.estimate(i, data).step_s);
-            }
-          }
+          for (size_t d = 0; d < options[l].data.size(); ++d)
+            if ((fitting[first + i].second >> d & 1u) != 0)
+              benchmark::DoNotOptimize(estimator.estimate(i, options[l].data[d]).step_s);
       }
+    }
   }
   benchmark::DoNotOptimize(space.bases().size());
   return counts;

@@ -105,7 +105,8 @@ class Harness {
     worst_memory_ = std::max(worst_memory_, memory_error);
     if (memory_error > 1e-9)
       fmt::print("memory {:.3g}: {}\n", memory_error, describe(candidate, settings));
-    if (estimator.fits(0, candidate.data) != memory.fits) ++wrong_side_;
+    if (estimator.fits(candidate.overlap, candidate.recomputation, candidate.data) != memory.fits)
+      ++wrong_side_;
     ++memories_;
     if (!memory.fits) return false;
     const auto played = engine::estimate(job);

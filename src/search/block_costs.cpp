@@ -358,17 +358,18 @@ const plan::GroupPlacement& where(const Placements& placements, const Operator& 
   return op.kind == OperatorKind::kCollective ? placements[static_cast<size_t>(op.group)] : kAlone;
 }
 
-BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
-                       const cost::EnergyModel* energy, const Placements& placements,
-                       const LinkDemand& data, std::vector<double>& stretch) {
+BlockCosts block_costs(std::shared_ptr<const workload::Workload> workload, const spec::Job& job,
+                       const cost::CostModel& model, const cost::EnergyModel* energy,
+                       const Placements& placements, const LinkDemand& data,
+                       std::vector<double>& stretch) {
   BlockCosts costs;
-  costs.workload = workload::lower(job);
-  const PassCosts passes(job, model, energy, placements, data, costs.workload, stretch);
+  costs.workload = std::move(workload);
+  const PassCosts passes(job, model, energy, placements, data, *costs.workload, stretch);
   costs.exchange = passes.exchange();
   const auto all = [](const Operator&) { return true; };
   const auto weight = [](const Operator& op) { return op.pass == Pass::kWeight; };
   const auto input = [](const Operator& op) { return op.pass != Pass::kWeight; };
-  for (const workload::Block& block : costs.workload.blocks)
+  for (const workload::Block& block : costs.workload->blocks)
     costs.blocks.push_back({.forward = passes.of(block.forward, all),
                             .recompute = passes.of(block.recompute, all),
                             .backward = passes.of(block.backward, all),

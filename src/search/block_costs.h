@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "cost/cost.h"
@@ -47,9 +48,9 @@ struct BlockCost {
 /// What every block of a job costs on one rank: the operators, prices and contention of the engine,
 /// summed once for all candidates that share them.
 struct BlockCosts {
-  workload::Workload workload;
-  std::vector<BlockCost> blocks;  ///< as in the workload
-  LinkDemand exchange;            ///< of exchanges between experts
+  std::shared_ptr<const workload::Workload> workload;  ///< whose memory need not know a price
+  std::vector<BlockCost> blocks;                       ///< as in the workload
+  LinkDemand exchange;                                 ///< of exchanges between experts
 };
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.
@@ -58,9 +59,10 @@ const plan::GroupPlacement& where(const Placements& placements, const workload::
 
 /// `job`: any candidate; only what blocks see of it matters. `energy`: may be null. `data`: what
 /// data parallelism's collectives ask for. `stretch`: how contention stretches every operator;
-/// found where it is empty, and the same for all `data`.
-BlockCosts block_costs(const spec::Job& job, const cost::CostModel& model,
-                       const cost::EnergyModel* energy, const Placements& placements,
-                       const LinkDemand& data, std::vector<double>& stretch);
+/// found where it is empty, and the same for all `data`. `workload`: the job's.
+BlockCosts block_costs(std::shared_ptr<const workload::Workload> workload, const spec::Job& job,
+                       const cost::CostModel& model, const cost::EnergyModel* energy,
+                       const Placements& placements, const LinkDemand& data,
+                       std::vector<double>& stretch);
 
 }  // namespace ergometer::search

@@ -45,7 +45,7 @@ template <class Visit>
 void backwards(const BlockCosts& costs, const plan::Chunk& chunk, Visit visit) {
   int64_t recomputable = 0;
   const auto repeats = [&](size_t i) {
-    return !costs.workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
+    return !costs.workload->blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
   };
   for (size_t i = 0; i < chunk.blocks.size(); ++i) recomputable += repeats(i) ? 1 : 0;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {

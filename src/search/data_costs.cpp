@@ -1,6 +1,7 @@
 #include "search/data_costs.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "plan/data_parallel.h"
 #include "plan/sharded_units.h"
@@ -79,14 +80,23 @@ class Reader {
 
   void read_units() {
     if (!plan::reduces_every_micro_batch(job_)) return;
+    struct UnitSums {
+      Sum gather, wait, reduce, last;
+    };
+    std::vector<std::optional<UnitSums>> by_block(workload_.blocks.size());
     double all_s = 0;
     for (size_t chunk = 0; chunk < stage_.chunks.size(); ++chunk) {
       std::vector<DataCosts::Unit>& row = costs_.units.emplace_back();
       for (size_t i = 0; i < stage_.chunks[chunk].blocks.size(); ++i) {
-        const Sum gather = written([&] { units_.gather(chunk, i); });
-        const Sum wait = written([&] { units_.wait(chunk, i); });
-        const Sum reduce = written([&] { units_.reduce(chunk, i, false); });
-        const Sum last = written([&] { units_.reduce(chunk, i, true); });
+        // The same block is the same unit, wherever it stands.
+        std::optional<UnitSums>& known =
+            by_block[static_cast<size_t>(stage_.chunks[chunk].blocks[i])];
+        if (!known)
+          known = {.gather = written([&] { units_.gather(chunk, i); }),
+                   .wait = written([&] { units_.wait(chunk, i); }),
+                   .reduce = written([&] { units_.reduce(chunk, i, false); }),
+                   .last = written([&] { units_.reduce(chunk, i, true); })};
+        const auto& [gather, wait, reduce, last] = *known;
         row.push_back({.gather_s = gather.data_s,
                        .scatter_s = reduce.data_s,
                        .copy_out_s = wait.compute_s,

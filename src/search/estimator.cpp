@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/memory.h"
 #include "search/link_demand.h"
 #include "workload/linear.h"
 
 namespace ergometer::search {
 namespace {
-
-/// Two sums of the same terms may differ in their last digits: so close to the limit the plan's own
-/// sum decides.
-constexpr double kRounding = 1e-9;
 
 double slowdown_of_collectives(const cost::CostModel& model) {
   workload::Operator collective, kernel;
@@ -29,27 +24,11 @@ workload::Operator transfer(double bytes) {
   return op;
 }
 
-/// What a stage's kind needs beside activations.
-double least_bytes(double states, double buffers, double step, double activations) {
-  return states + buffers + std::max(step, activations);
-}
-
 }  // namespace
 
-Estimator::Estimator(const Space& space) : space_(space), parts_(space) {
+Estimator::Estimator(const Space& space) : space_(space), parts_(space), memory_(space, parts_) {
   for (const Space::Base& base : space.bases())
     power_.push_back(PowerEstimate::make(base.megatron));
-}
-
-Estimator::Family Estimator::family(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::kZero0:
-    case Sharding::kZero1: return kBucketed;
-    case Sharding::kZero2: return kScattering;
-    case Sharding::kZero3: return kGathering;
-    case Sharding::kFsdp: return kFsdpFamily;
-  }
-  return kBucketed;
 }
 
 spec::Job& Estimator::job_of(const Candidate& candidate) {
@@ -79,12 +58,14 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   plain.data = {};
   const spec::Job& job = job_of(plain);
   micro_batches_ = job.micro_batches();
-  capacity_ =
-      job.cluster.node.gpu.memory_bytes - job.cluster.node.parameters.value_or("memory_reserve", 0);
-  workload_ = &parts_.workload(plain, job, *ranks_);
+  workload_ = &parts_.workload(plain, job);
   division_ = &parts_.division(plain, *workload_);
+  memory_.set_layout(layout, *division_, scatters_);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
-  data_.clear();
+  constexpr size_t kMostData = 64;
+  if (saved_data_.size() > kMostData) saved_data_.clear();
+  data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp, layout.dp,
+                        layout.ep, layout.etp, layout.sequence_parallel}];
   data_demand_ = data_demand();
   find_transfers();
   return {};
@@ -123,65 +104,24 @@ void Estimator::find_transfers() {
   if (ranks_->energy) transfer_energy_ = sent * ranks_->energy->energy(op, ranks_->links.front());
 }
 
-const Estimator::SavedStates& Estimator::states_of(Sharding sharding) {
-  SavedStates& saved = states_[static_cast<size_t>(sharding)];
-  if (saved.ready) return saved;
-  Candidate candidate = pass(0, kBucketed).candidate;
-  candidate.data.sharding = sharding;
-  const workload::Workload& workload = pass(0, family(sharding)).blocks->workload;
-  const spec::Job& job = job_of(candidate);
-  saved.states.clear();
-  saved.step.clear();
-  saved.buffers.clear();
-  for (const int64_t first : division_->first_stage) {
-    const plan::Stage& stage = division_->stages[static_cast<size_t>(first)];
-    const plan::StateMemory state = plan::state_memory(job, workload, stage);
-    saved.states.push_back(state.weights + state.gradients + state.optimizer);
-    saved.step.push_back(state.step);
-    saved.buffers.push_back(plan::buffer_memory(job, workload, stage).total());
+/// Gradients of the stage that scatters most, which leave one after the other in every micro batch.
+/// FSDP gathers beside what it scatters, over lanes of their own.
+double Estimator::scattered_s(Sharding sharding) {
+  if (sharding != Sharding::kZero2 || layout_.pp == 1) return 0;
+  double most_s = 0;
+  for (const DataCosts& stage : data_of(option_of(kScattering)).by_kind) {
+    double sent_s = 0;
+    for (const auto& chunk : stage.units)
+      for (const DataCosts::Unit& unit : chunk) sent_s += unit.scatter_s;
+    most_s = std::max(most_s, static_cast<double>(micro_batches_) * sent_s);
   }
-  // Gradients that every micro batch scatters leave one after the other.
-  saved.sent_s = 0;
-  if (sharding == Sharding::kZero2 && layout_.pp > 1)
-    for (const DataCosts& stage : data_of(option_of(kScattering)).by_kind) {
-      double sent_s = 0;
-      for (const auto& chunk : stage.units)
-        for (const DataCosts::Unit& unit : chunk) sent_s += unit.scatter_s;
-      saved.sent_s = std::max(saved.sent_s, static_cast<double>(micro_batches_) * sent_s);
-    }
-  saved.ready = true;
-  return saved;
-}
-
-double Estimator::memory_bytes(size_t i, const DataOption& data) {
-  const SavedStates& saved = states_of(data.sharding);
-  const Pass& of_pass = pass(i, family(data.sharding));
-  double most = 0;
-  for (size_t kind = 0; kind < saved.states.size(); ++kind)
-    most = std::max(most, least_bytes(saved.states[kind], saved.buffers[kind], saved.step[kind],
-                                      of_pass.activations[kind]));
-  return most;
-}
-
-bool Estimator::fits(size_t i, const DataOption& data) {
-  const double bytes = memory_bytes(i, data);
-  if (std::abs(bytes - capacity_) <= kRounding * capacity_)
-    return fits_exactly(pass(i, kBucketed), data);
-  return bytes <= capacity_;
-}
-
-bool Estimator::fits_exactly(const Pass& of_pass, const DataOption& data) {
-  Candidate candidate = of_pass.candidate;
-  candidate.data = data;
-  const spec::Job job = space_.job(candidate);
-  const workload::Workload workload = workload::lower(job);
-  return plan::memory(job, workload, plan::divide(job, workload)).fits;
+  return most_s;
 }
 
 const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
-  for (const SavedData& saved : data_)
+  for (const SavedData& saved : *data_)
     if (saved.option == data) return saved;
-  SavedData& saved = data_.emplace_back();
+  SavedData& saved = data_->emplace_back();
   saved.option = data;
   Candidate candidate;
   candidate.layout = layout_;
@@ -204,9 +144,8 @@ const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
 }
 
 LeastCost Estimator::least(size_t i, Sharding sharding) {
-  const Pass& of_pass = pass(i, family(sharding));
-  // FSDP gathers beside what it scatters, over lanes of their own.
-  const double scatter_s = sharding == Sharding::kFsdp ? 0 : states_of(sharding).sent_s;
+  const Pass& of_pass = pass(i, family_of(sharding));
+  const double scatter_s = scattered_s(sharding);
   const auto& power = power_[static_cast<size_t>(layout_.base)];
   const physics::Energy work = static_cast<double>(micro_batches_) * of_pass.micro_batch_energy;
   return {.step_s = std::max(of_pass.least_s, scatter_s),
@@ -214,13 +153,13 @@ LeastCost Estimator::least(size_t i, Sharding sharding) {
 }
 
 Estimate Estimator::estimate(size_t i, const DataOption& data) {
-  const Family of_family = family(data.sharding);
+  const Family of_family = family_of(data.sharding);
   Pass& of_pass = pass(i, of_family);
   const FamilyTimes& played = times(of_family, i);
   const SavedData& costs = data_of(data);
   const bool buckets = of_family == kBucketed && data.overlap_gradients;
   const bool gathers = of_family <= kScattering && data.overlap_parameters;
-  const double gather_s = gathers ? gather_delay_s(costs) : 0;
+  const double gather_s = gathers ? gather_delay_s(of_pass, costs) : 0;
   const Reduced* reduces = buckets ? &reduced(of_pass, costs) : nullptr;
   // A stage's last backward waits for those of the stages behind it.
   double slow_behind_s = 0, meet_s = 0, norm_s = 0, after_s = 0;

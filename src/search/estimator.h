@@ -1,12 +1,13 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "search/data_costs.h"
-#include "search/memory_estimate.h"
+#include "search/layout_memory.h"
 #include "search/parts.h"
 #include "search/pipeline_time.h"
 #include "search/power_estimate.h"
@@ -31,8 +32,9 @@ struct LeastCost {
 /// Estimates candidates of one layout after the other. See docs/models/search.md for the formulas.
 ///
 ///   estimator.set_layout(layout);
-///   estimator.set_passes(overlap, recomputations);      // at most kLanes
-///   for (size_t i ...) if (estimator.fits(i, data)) estimator.estimate(i, data);
+///   if (estimator.fits(overlap, recomputation, data)) ...  // needs no passes
+///   estimator.set_passes(overlap, recomputations);         // at most kLanes
+///   estimator.estimate(i, data);                           // of recomputation i
 class Estimator {
  public:
   explicit Estimator(const Space& space);
@@ -41,8 +43,12 @@ class Estimator {
   base::Result<void> set_layout(const Layout& layout);
   void set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations);
 
-  double memory_bytes(size_t pass, const DataOption& data);
-  bool fits(size_t pass, const DataOption& data);
+  bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data) {
+    return memory_.fits(overlap, recomputation, data);
+  }
+  double memory_bytes(size_t pass, const DataOption& data) {
+    return memory_.bytes(overlap_, recomputations_[pass], data.sharding);
+  }
   LeastCost least(size_t pass, Sharding sharding);
   Estimate estimate(size_t pass, const DataOption& data);
   /// All in one: for a single candidate.
@@ -69,17 +75,12 @@ class Estimator {
     const BlockCosts* blocks = nullptr;
     const Division* division = nullptr;
     std::vector<ChunkPass> chunks;       ///< by chunk kind
-    std::vector<double> activations;     ///< peak by stage kind
     physics::Energy micro_batch_energy;  ///< mean over stages
     double clocked_s = 0;                ///< in a step, of the stage that has most
     double slack_s = 0;                  ///< in a step, for which that stage waits for its host
     double least_s = 0;                  ///< kernels in a step, and the way to their stage
     std::array<Reduced, 2> reduced;      ///< ZeRO 0 and 1
   };
-  /// What a whole family of data options shares: kBucketed is ZeRO 0 and 1.
-  enum Family : uint8_t { kBucketed, kScattering, kGathering, kFsdpFamily };
-  static constexpr int kFamilies = 4;
-  static Family family(Sharding sharding);
   static DataOption option_of(Family family);  ///< any of the family's
   /// A pass for each recomputation.
   struct PassSet {
@@ -105,11 +106,6 @@ class Estimator {
     physics::Energy energy;          ///< of a step, mean over stages, without units
     physics::Energy unit_energy;     ///< of a micro batch
   };
-  struct SavedStates {
-    bool ready = false;
-    std::vector<double> states, step, buffers;  ///< by stage kind
-    double sent_s = 0;  ///< in a step, gradients of the stage that scatters most
-  };
 
   Pass& pass(size_t i, Family family);
   const Ranks& ranks_of(Sharding sharding) const {
@@ -122,11 +118,10 @@ class Estimator {
   static double host_slack_s(const ChunkPass& chunk);
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
-  void fill_activations(Pass& pass);
   void pair_up(const Pass& pass, size_t kind, std::span<const DataCosts::Unit> units,
                MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
-  const SavedStates& states_of(Sharding sharding);
+  double scattered_s(Sharding sharding);
   const FamilyTimes& times(Family family, size_t lane);
   void play(Family family, const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
             PipelineEnds& ends);
@@ -140,13 +135,12 @@ class Estimator {
                      std::span<const DataCosts::Unit> units, FamilyTimes& times);
   void find_transfers();
   LinkDemand data_demand() const;
-  double gather_delay_s(const SavedData& data);
+  double gather_delay_s(const Pass& pass, const SavedData& data);
   const Reduced& reduced(Pass& pass, const SavedData& data);
-  bool fits_exactly(const Pass& pass, const DataOption& data);
 
   const Space& space_;
   Parts parts_;
-  Holdings holdings_;
+  LayoutMemory memory_;
   PipelineTimes pipelines_;
   std::vector<std::optional<PowerEstimate>> power_;  ///< by base
   double collective_slowdown_ = 1;
@@ -159,21 +153,22 @@ class Estimator {
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
   const workload::Workload* workload_ =
       nullptr;  ///< of the layout without overlap or recomputation
-  std::vector<SavedData> data_;
-  LinkDemand data_demand_;  ///< of data parallelism's collectives
+  /// By all of the layout but its schedule and micro batch, which the step's end does not see.
+  std::map<std::vector<int64_t>, std::vector<SavedData>> saved_data_;
+  std::vector<SavedData>* data_ = nullptr;  ///< the layout's
+  LinkDemand data_demand_;                  ///< of data parallelism's collectives
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
   size_t transfer_link_ = 0;  ///< 1: transfers leave the domain
   physics::Energy transfer_energy_;
   int64_t micro_batches_ = 1;
-  double capacity_ = 0;
 
   Overlap overlap_;
   std::vector<Recomputation> recomputations_;
   std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
   double gather_delay_s_ = -1;
+  std::vector<double> gathered_beside_;  ///< forwards that it was found for
   PipelineEnds lane_ends_;
-  std::array<SavedStates, kShardings> states_;
   std::array<FamilyTimes, kFamilies> times_;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plan/data_parallel.h"
 #include "search/block_walk.h"
@@ -49,9 +50,18 @@ LinkDemand Estimator::data_demand() const {
 /// What gathering parameters bucket by bucket adds to the step. The first micro batch passes all
 /// stages one after the other, and each begins to gather when it arrives; interleaving gathers
 /// whole chunks on all stages at the start, so that only the first stage waits.
-double Estimator::gather_delay_s(const SavedData& data) {
-  if (gather_delay_s_ >= 0) return gather_delay_s_;
-  const Pass& any = pass(0, kBucketed);
+double Estimator::gather_delay_s(const Pass& of_pass, const SavedData& data) {
+  // What is recomputed seldom changes a forward.
+  bool known = gather_delay_s_ >= 0;
+  const std::vector<BlockCost>& blocks = of_pass.blocks->blocks;
+  gathered_beside_.resize(3 * blocks.size());
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const PassCost& forward = blocks[b].forward;
+    const double now[3] = {forward.time.tt, forward.slow_data, forward.slows_data};
+    for (size_t i = 0; i < 3; ++i)
+      known &= std::exchange(gathered_beside_[3 * b + i], now[i]) == now[i];
+  }
+  if (known) return gather_delay_s_;
   const bool aligned = layout_.pp > 1 && layout_.vpp > 1;
   double delay_s = 0;
   for (size_t s = 0; s < (aligned ? 1 : division_->stages.size()); ++s) {
@@ -67,8 +77,8 @@ double Estimator::gather_delay_s(const SavedData& data) {
     for (size_t c = 0; c < chunks.size(); ++c) {
       const auto kind = static_cast<size_t>(chunks[c]);
       if (aligned && c > 0) issue_all(c + 1);
-      gather_along(*any.blocks, any.division->chunks[kind], buckets[c], aligned, lane);
-      const double forward_s = any.chunks[kind].forward.tt;
+      gather_along(*of_pass.blocks, of_pass.division->chunks[kind], buckets[c], aligned, lane);
+      const double forward_s = of_pass.chunks[kind].forward.tt;
       const auto more = static_cast<double>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
       lane.compute(more * forward_s, 1, collective_slowdown_);
       alone_s += (more + 1) * forward_s;

@@ -3,7 +3,7 @@
 #include "search/block_walk.h"
 #include "search/estimator.h"
 
-// What a recomputation costs a chunk and keeps of a stage.
+// What a recomputation costs a chunk.
 
 namespace ergometer::search {
 
@@ -12,7 +12,6 @@ void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation
   for (PassSet& set : passes_) set.filled = false;
   recomputations_.assign(recomputations.begin(), recomputations.end());
   gather_delay_s_ = -1;
-  for (SavedStates& states : states_) states.ready = false;
   for (FamilyTimes& times : times_) times.ready = false;
 }
 
@@ -99,12 +98,11 @@ double Estimator::host_slack_s(const ChunkPass& chunk) {
 void Estimator::fill_pass(Pass& pass) {
   pass.blocks = &parts_.blocks(pass.candidate, job_of(pass.candidate),
                                ranks_of(pass.candidate.data.sharding), data_demand_);
-  pass.division = &parts_.division(pass.candidate, pass.blocks->workload);
+  pass.division = &parts_.division(pass.candidate, *pass.blocks->workload);
   pass.reduced = {};
   pass.chunks.clear();
   for (const plan::Chunk& chunk : pass.division->chunks)
     pass.chunks.push_back(chunk_pass(pass, chunk));
-  fill_activations(pass);
   pass.micro_batch_energy = transfer_energy_;
   pass.least_s = pass.clocked_s = pass.slack_s = 0;
   double way_s = 0;  // of a micro batch to the stage and back
@@ -138,18 +136,6 @@ void Estimator::fill_pass(Pass& pass) {
     pass.clocked_s = clocked_s;
     pass.slack_s = std::max(0.0, slack_s);
   }
-}
-
-void Estimator::fill_activations(Pass& pass) {
-  const spec::Job& job = job_of(pass.candidate);
-  std::vector<plan::ChunkMemory> chunks;
-  for (const plan::Chunk& chunk : pass.division->chunks)
-    chunks.push_back(plan::chunk_memory(job, pass.blocks->workload, chunk));
-  pass.activations.clear();
-  // Of stages that are alike the first holds most micro batches.
-  for (const int64_t stage : pass.division->first_stage)
-    pass.activations.push_back(activation_peak(
-        holdings_.of(job, stage), pass.division->chunk_kinds[static_cast<size_t>(stage)], chunks));
 }
 
 }  // namespace ergometer::search

@@ -98,7 +98,7 @@ std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner) {
           if (!known.insert({next.knob, next.value}).second) continue;
           if (!estimator.set_layout(layout)) continue;
           estimator.set_passes(overlap, std::span(&recomputation, 1));
-          next.fits = estimator.fits(0, data);
+          next.fits = estimator.fits(overlap, recomputation, data);
           next.estimate = estimator.estimate(0, data);
           turned.push_back(std::move(next));
         }

@@ -50,71 +50,113 @@ base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   return found.get();
 }
 
-void Parts::trim() {
-  constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
-  if (ranks_.size() > kMostRanks) ranks_.clear();
-  if (blocks_.size() > kMostBlocks) blocks_.clear();
-  if (workloads_.size() > kMostRanks) workloads_.clear();
-  if (stretches_.size() > kMostBlocks) stretches_.clear();
-  if (divisions_.size() > kMostDivisions) divisions_.clear();
+spec::Job& Parts::job_of(const Candidate& candidate) {
+  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
+  const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
+  const Space::Base& base = space_.base_of(candidate.layout);
+  if (is_new) found->second = fsdp ? base.fsdp : base.megatron;
+  space_.apply(candidate, found->second);
+  return found->second;
 }
 
-/// What blocks see of the job: sizes, kernels, where their groups lie, and whether the collectives
-/// beside them leave the domain.
+void Parts::trim() {
+  constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
+  constexpr size_t kMostChunks = 65536;
+  if (ranks_.size() > kMostRanks) ranks_.clear();
+  if (blocks_.size() > kMostBlocks) blocks_.clear();
+  if (stretches_.size() > kMostBlocks) stretches_.clear();
+  // Chunks are known by the other two.
+  if (workloads_.size() <= kMostBlocks && divisions_.size() <= kMostDivisions &&
+      chunks_.size() <= kMostChunks)
+    return;
+  workloads_.clear();
+  divisions_.clear();
+  chunks_.clear();
+}
+
+/// What the blocks of a job are made of: sizes and kernels.
+Parts::Key Parts::workload_key(const Candidate& candidate, const spec::Job& job) const {
+  const Layout& l = candidate.layout;
+  return {number(l.base),
+          number(l.tp),
+          number(l.cp),
+          number(l.ep),
+          number(l.etp),
+          number(l.micro_batch),
+          number(l.sequence_parallel),
+          number(l.pp > 1),
+          number(candidate.recomputation.choice),
+          number(candidate.overlap.tensor),
+          number(candidate.overlap.shared_expert),
+          number(candidate.data.sharding == Sharding::kFsdp),
+          number(workload::scatters_gradients(job))};
+}
+
+/// What blocks see of the job: also where their groups lie, and whether the collectives beside them
+/// leave the domain.
 Parts::Key Parts::blocks_key(const Candidate& candidate, const spec::Job& job,
                              const Ranks& ranks) const {
   const Layout& l = candidate.layout;
   const int64_t domain = job.cluster.domain_gpus;
-  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
-  Key key = {number(l.base),
-             number(l.tp),
-             number(l.cp),
-             number(l.ep),
-             number(l.etp),
-             number(l.micro_batch),
-             number(l.sequence_parallel),
-             number(l.pp > 1),
-             number(l.tp * l.cp * l.dp > domain),
-             number(job.gpus > domain),
-             number(candidate.recomputation.choice),
-             number(candidate.overlap.tensor),
-             number(candidate.overlap.shared_expert),
-             number(fsdp),
-             number(workload::scatters_gradients(job))};
+  Key key = workload_key(candidate, job);
+  key.insert(key.end(), {number(l.tp * l.cp * l.dp > domain), number(job.gpus > domain)});
   for (const GroupKind kind : kBlockGroups) add(ranks.placements[static_cast<size_t>(kind)], key);
   return key;
 }
 
-const workload::Workload& Parts::workload(const Candidate& candidate, const spec::Job& job,
-                                          const Ranks& ranks) {
-  std::unique_ptr<workload::Workload>& found = workloads_[blocks_key(candidate, job, ranks)];
-  if (!found) found = std::make_unique<workload::Workload>(workload::lower(job));
-  return *found;
+const std::shared_ptr<const workload::Workload>& Parts::shared_workload(const Candidate& candidate,
+                                                                        const spec::Job& job) {
+  auto& found = workloads_[workload_key(candidate, job)];
+  if (!found) found = std::make_shared<const workload::Workload>(workload::lower(job));
+  return found;
 }
 
 const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
                                 const Ranks& ranks, const LinkDemand& data) {
   Key key = blocks_key(candidate, job, ranks);
-  std::vector<double>& stretch = stretches_[key];
   key.insert(key.end(), {data.share[0], data.share[1]});
   std::unique_ptr<BlockCosts>& found = blocks_[key];
-  if (!found)
-    found = std::make_unique<BlockCosts>(block_costs(job, ranks.model,
-                                                     ranks.energy ? &*ranks.energy : nullptr,
-                                                     ranks.placements, data, stretch));
+  if (found) return *found;
+  key.resize(key.size() - data.share.size());
+  std::vector<double>& stretch = stretches_[key];
+  found = std::make_unique<BlockCosts>(
+      block_costs(shared_workload(candidate, job), job, ranks.model,
+                  ranks.energy ? &*ranks.energy : nullptr, ranks.placements, data, stretch));
   return *found;
+}
+
+bool Parts::recomputes_layers(const Candidate& candidate) const {
+  const auto choice = static_cast<size_t>(candidate.recomputation.choice);
+  return space_.recomputations()[choice].granularity == spec::Recompute::kFull;
 }
 
 const Division& Parts::division(const Candidate& candidate, const workload::Workload& workload) {
   const Layout& l = candidate.layout;
-  const RecomputeChoice& choice =
-      space_.recomputations()[static_cast<size_t>(candidate.recomputation.choice)];
-  const bool full = choice.granularity == spec::Recompute::kFull;
+  const bool full = recomputes_layers(candidate);
   const Key key = {number(l.base), number(l.pp), number(l.vpp), number(full ? 1 : 0),
                    number(full ? candidate.recomputation.depth : 0)};
   std::unique_ptr<Division>& found = divisions_[key];
-  if (!found) found = std::make_unique<Division>(make_division(space_.job(candidate), workload));
+  if (!found) found = std::make_unique<Division>(make_division(job_of(candidate), workload));
   return *found;
+}
+
+size_t Parts::ChunksHash::operator()(const ChunksKey& key) const {
+  size_t hash = std::hash<const void*>()(key.workload);
+  for (const int64_t part : {key.pp, key.vpp, int64_t{key.depth}})
+    hash = hash * 1'000'003 + static_cast<size_t>(part);
+  return hash;
+}
+
+const ChunkMemories& Parts::chunk_memories(const Candidate& candidate,
+                                           const workload::Workload& workload) {
+  const int32_t depth = recomputes_layers(candidate) ? candidate.recomputation.depth : -1;
+  ChunkMemories& found = chunks_[{&workload, candidate.layout.pp, candidate.layout.vpp, depth}];
+  if (found.division != nullptr) return found;
+  found.division = &division(candidate, workload);
+  const spec::Job& job = job_of(candidate);
+  for (const plan::Chunk& chunk : found.division->chunks)
+    found.chunks.push_back(plan::chunk_memory(job, workload, chunk));
+  return found;
 }
 
 }  // namespace ergometer::search

@@ -3,11 +3,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "cost/cost.h"
 #include "cost/energy.h"
+#include "plan/memory_parts.h"
 #include "search/block_costs.h"
 #include "search/division.h"
 #include "search/pipeline.h"
@@ -23,6 +25,12 @@ struct Ranks {
   std::vector<plan::GroupPlacement> links;  ///< by stage: to the following one
 };
 
+/// What the chunks of a candidate hold.
+struct ChunkMemories {
+  const Division* division = nullptr;
+  std::vector<plan::ChunkMemory> chunks;  ///< by chunk kind of the division
+};
+
 /// Sub-results that many candidates share, each made when it is first asked for. One for each
 /// thread.
 class Parts {
@@ -35,23 +43,44 @@ class Parts {
   const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
                            const LinkDemand& data);
   /// What the candidate's blocks consist of, without their costs.
-  const workload::Workload& workload(const Candidate& candidate, const spec::Job& job,
-                                     const Ranks& ranks);
+  const workload::Workload& workload(const Candidate& candidate, const spec::Job& job) {
+    return *shared_workload(candidate, job);
+  }
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
+  /// `workload`: the candidate's, as handed out.
+  const ChunkMemories& chunk_memories(const Candidate& candidate,
+                                      const workload::Workload& workload);
+  /// The candidate's job, until the next one is asked for.
+  spec::Job& job_of(const Candidate& candidate);
   /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
   /// most. Everything handed out before is then gone.
   void trim();
 
  private:
   using Key = std::vector<double>;
+  struct ChunksKey {
+    const workload::Workload* workload;
+    int64_t pp, vpp;
+    int32_t depth;
+    bool operator==(const ChunksKey&) const = default;
+  };
+  struct ChunksHash {
+    size_t operator()(const ChunksKey& key) const;
+  };
+  bool recomputes_layers(const Candidate& candidate) const;
+  const std::shared_ptr<const workload::Workload>& shared_workload(const Candidate& candidate,
+                                                                   const spec::Job& job);
+  Key workload_key(const Candidate& candidate, const spec::Job& job) const;
   Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
 
   const Space& space_;
+  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
   std::map<Key, std::unique_ptr<Ranks>> ranks_;
-  std::map<Key, std::unique_ptr<workload::Workload>> workloads_;
+  std::map<Key, std::shared_ptr<const workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
   std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
   std::map<Key, std::unique_ptr<Division>> divisions_;
+  std::unordered_map<ChunksKey, ChunkMemories, ChunksHash> chunks_;
 };
 
 }  // namespace ergometer::search

@@ -1,6 +1,7 @@
 #include "search/pipeline.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "plan/program.h"
@@ -156,6 +157,22 @@ std::vector<Step> in_order(const std::vector<std::vector<Step>>& stages, int32_t
   for (size_t s = 0; s < stages.size(); ++s)
     ERGOMETER_CHECK(next[s] == stages[s].size(), "a stage waits for what is never sent");
   return order;
+}
+
+/// Of `PipelineScript::Program`.
+std::vector<int32_t> places_of(size_t stream, const std::vector<Step>& steps) {
+  auto next = static_cast<int32_t>(steps.size());
+  std::vector<int32_t> places(steps.size() + 1, next);
+  for (size_t i = steps.size(); i-- > 0;) {
+    const Step& step = steps[i];
+    const bool computes = step.kind == Kind::kRun || step.kind == Kind::kFollowLane;
+    const bool is_lanes =
+        step.kind == Kind::kLaneFollows || step.kind == Kind::kSend || step.kind == Kind::kReceive;
+    if (stream == 0 ? computes : is_lanes && stream == 1u + step.lane)
+      next = static_cast<int32_t>(i);
+    places[i] = next;
+  }
+  return places;
 }
 
 ERGOMETER_INLINE double larger(double a, double b) { return a > b ? a : b; }
@@ -360,6 +377,12 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
       if (step.kind == Kind::kSend) script.messages = std::max(script.messages, step.message + 1);
   }
   script.steps = in_order(by_stage, script.messages);
+  for (std::vector<Step>& steps : by_stage) {
+    PipelineScript::Program& program = script.programs.emplace_back();
+    for (size_t stream = 0; stream < program.places.size(); ++stream)
+      program.places[stream] = places_of(stream, steps);
+    program.steps = std::move(steps);
+  }
   return script;
 }
 

@@ -42,6 +42,14 @@ struct PipelineScript {
     int32_t stage = 0, chunk = 0, message = 0;
   };
   std::vector<Step> steps;
+  /// One stage's steps in their own order, for `play_sharing`.
+  struct Program {
+    std::vector<Step> steps;
+    /// By stream (compute, the lanes): the place of the first step from each on that it takes part
+    /// in, and of the end.
+    std::array<std::vector<int32_t>, 3> places;
+  };
+  std::vector<Program> programs;
   PipelineShape shape;
   int32_t messages = 0;
 };

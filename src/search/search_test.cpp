@@ -36,7 +36,8 @@ TEST(Search, EstimatesAreNearTheEngineAndMemoryIsThePlans) {
       const workload::Workload workload = workload::lower(job);
       const auto memory = plan::memory(job, workload, plan::divide(job, workload));
       EXPECT_NEAR(estimate->memory_bytes / memory.worst().total(), 1, 1e-12);
-      EXPECT_EQ(estimator.fits(0, candidate->data), memory.fits);
+      EXPECT_EQ(estimator.fits(candidate->overlap, candidate->recomputation, candidate->data),
+                memory.fits);
       ++memories;
       if (!memory.fits) continue;
       const auto played = engine::estimate(job);

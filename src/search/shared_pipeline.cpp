@@ -23,13 +23,17 @@ constexpr double kSyncsHost = -1e29;
 /// What is at work on a stream.
 struct Work {
   bool active = false;
-  double left_s = 0;  ///< alone
+  bool sends = false, forward = false;  ///< of a transfer
+  double left_s = 0;                    ///< alone
   double rate = 1;
-  std::array<double, kWays> demand{};
 };
 
+/// What is at work on the links of a stage: of each lane one of four transfers or none, and
+/// gradients.
+constexpr size_t kMixes = 5 * 5 * 2;
+
 struct Stage {
-  std::vector<const Step*> program;
+  const PipelineScript::Program* program = nullptr;
   std::vector<double> launched_s;      ///< by step, as far as the host has come
   std::array<size_t, kPrograms> at{};  ///< each stream's place in the program: all before is over
   std::array<Work, kStreams> work;
@@ -39,38 +43,67 @@ struct Stage {
   const BatchCost* slot = nullptr;  ///< the one at work
   std::span<const Piece> pieces;    ///< of it, from the one at work on; empty: it is one
   double slot_s = 0;                ///< how long it takes alone
-  double now = 0, next = 0;
+  double now = 0;
+  /// Shares of the links by mix, each found when it is first met.
+  uint64_t known_mixes = 0;
+  std::array<std::array<double, kStreams>, kMixes> shares;
+
+  size_t size() const { return program->steps.size(); }
+  void go_to(size_t stream, size_t place) {
+    at[stream] = static_cast<size_t>(program->places[stream][place]);
+  }
+  void reset(const PipelineScript::Program& of) {
+    program = &of;
+    launched_s.assign(of.steps.size(), kNever);
+    for (size_t stream = 0; stream < kPrograms; ++stream) go_to(stream, 0);
+    work = {};
+    host = 0;
+    host_waits = false;
+    host_s = now = slot_s = 0;
+    slot = nullptr;
+    pieces = {};
+    known_mixes = 0;
+  }
+};
+
+/// What is kept from one play to the next so as not to allocate it anew.
+struct Room {
+  std::vector<Stage> stages;
+  std::vector<double> next;  ///< by stage: its next event
+  std::vector<char> sent;    ///< by message
 };
 
 /// Stages take turns by the time of their next event, so that what is sent is known in time.
 class Player {
  public:
   Player(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-         std::span<const TransferCost> next, const PipelineDemands& demands, size_t lane)
+         std::span<const TransferCost> next, const PipelineDemands& demands, size_t lane,
+         Room& room)
       : costs_(costs),
         links_(next),
         demands_(demands),
         lane_(lane),
         chunks_(static_cast<size_t>(script.shape.chunks)),
-        stages_(static_cast<size_t>(script.shape.stages)),
-        sent_(static_cast<size_t>(script.messages) + 1) {
-    for (const Step& step : script.steps)
-      stages_[static_cast<size_t>(step.stage)].program.push_back(&step);
-    for (Stage& stage : stages_) stage.launched_s.assign(stage.program.size(), kNever);
+        room_(room) {
+    const size_t count = script.programs.size();
+    if (room.stages.size() < count) room.stages.resize(count);
+    stages_ = std::span(room.stages).first(count);
+    for (size_t s = 0; s < count; ++s) stages_[s].reset(script.programs[s]);
+    room.next.assign(count, 0);
+    room.sent.assign(static_cast<size_t>(script.messages) + 1, 0);
   }
 
   void run(std::vector<double>& ends) {
+    const std::vector<double>& next = room_.next;
     for (;;) {
-      const auto first =
-          std::min_element(stages_.begin(), stages_.end(),
-                           [](const Stage& a, const Stage& b) { return a.next < b.next; });
-      if (first->next == kNever) break;
-      advance(static_cast<size_t>(first - stages_.begin()));
+      const auto first = std::min_element(next.begin(), next.end());
+      if (*first == kNever) break;
+      advance(static_cast<size_t>(first - next.begin()), *first);
     }
     ends.clear();
     for (const Stage& stage : stages_) {
       for (const size_t at : stage.at)
-        ERGOMETER_CHECK(at == stage.program.size(), "a stage waits for what is never sent");
+        ERGOMETER_CHECK(at == stage.size(), "a stage waits for what is never sent");
       ends.push_back(stage.now);
     }
   }
@@ -80,30 +113,35 @@ class Player {
   const BatchCost& slot_cost(size_t s, const Step& step) const {
     return (*costs_[s * chunks_ + static_cast<size_t>(step.chunk)])[static_cast<size_t>(step.slot)];
   }
-  /// The stage whose link to the following one the transfer takes.
-  size_t link_of(size_t s, const Step& step) const {
-    const bool to_next = (step.kind == Kind::kSend) == step.forward;
-    return to_next ? s : (s + stages_.size() - 1) % stages_.size();
+  size_t before(size_t s) const { return s == 0 ? stages_.size() - 1 : s - 1; }
+  size_t behind(size_t s) const { return s + 1 == stages_.size() ? 0 : s + 1; }
+  /// The stage whose link to the following one a transfer takes.
+  size_t link_of(size_t s, bool sends, bool forward) const {
+    return sends == forward ? s : before(s);
   }
 
-  void advance(size_t s) {
+  void advance(size_t s, double now) {
     Stage& stage = stages_[s];
-    const double interval_s = stage.next - stage.now;
-    stage.now = stage.next;
+    const double interval_s = now - stage.now;
+    stage.now = now;
     for (Work& work : stage.work)
       if (work.active) work.left_s -= interval_s * work.rate;
     // What a rounding error away from its end is over.
     constexpr double kRounding = 1e-12;
     for (size_t stream = kStreams; stream-- > 0;)
-      if (stage.work[stream].active && stage.work[stream].left_s <= kRounding * (1 + stage.now))
+      if (stage.work[stream].active && stage.work[stream].left_s <= kRounding * (1 + now))
         finish(stage, stream);
-    for (bool moved = true; moved;) {
-      moved = launch(s);
-      for (size_t stream = 0; stream < kPrograms; ++stream)
-        while (step(s, stream)) moved = true;
+    for (bool again = true; again;) {
+      const bool launched = launch(s);
+      bool computes = false, transfers = false;
+      while (step_compute(stage, s)) computes = true;
+      for (size_t stream = kLaneForward; stream <= kLaneBackward; ++stream)
+        while (step_lane(stage, s, stream)) transfers = true;
+      // The compute stream may wait for a lane, and the host for the compute stream.
+      again = transfers || ((computes || launched) && stage.host < stage.size());
     }
-    set_rates(stage);
-    find_next(stage);
+    set_rates(stage, s);
+    find_next(stage, room_.next[s]);
   }
 
   void finish(Stage& stage, size_t stream) {
@@ -119,7 +157,7 @@ class Player {
       }
       stage.slot = nullptr;
     }
-    ++stage.at[stream];
+    stage.go_to(stream, stage.at[stream] + 1);
   }
 
   /// The gradients of a piece that is over join those that are still being sent.
@@ -129,15 +167,14 @@ class Player {
     Work& work = stage.work[kGradients];
     work.left_s = (work.active ? work.left_s : 0) + sent_s;
     work.active = true;
-    for (size_t way = 0; way < kWays; ++way) work.demand[way] = demands_.gradients.share[way / 2];
   }
 
   /// The host goes on launching as far as nothing holds it up.
   bool launch(size_t s) {
     Stage& stage = stages_[s];
     const size_t first = stage.host;
-    for (; stage.host < stage.program.size() && !stage.host_waits; ++stage.host) {
-      const Step& it = *stage.program[stage.host];
+    for (; stage.host < stage.size() && !stage.host_waits; ++stage.host) {
+      const Step& it = stage.program->steps[stage.host];
       if (it.kind == Kind::kSync) {
         if (stage.at[kCompute] < stage.host) break;
         stage.host_s = std::max(stage.host_s, stage.now);
@@ -148,7 +185,7 @@ class Player {
         stage.host_waits = of(cost.ht) > kSyncsHost;
         if (!stage.host_waits) stage.host_s += of(cost.hh);
       } else if (it.kind == Kind::kSend || it.kind == Kind::kReceive) {
-        stage.host_s += links_[link_of(s, it)].host_s;
+        stage.host_s += links_[link_of(s, it.kind == Kind::kSend, it.forward)].host_s;
       }
     }
     return stage.host != first;
@@ -156,29 +193,22 @@ class Player {
 
   /// Moves a stream over the step at its place, or starts that; false if it has to wait or is at
   /// work.
-  bool step(size_t s, size_t stream) {
-    Stage& stage = stages_[s];
-    size_t& at = stage.at[stream];
-    if (stage.work[stream].active || at == stage.program.size()) return false;
-    const Step& it = *stage.program[at];
-    const bool own_lane = stream != kCompute && stream == 1u + it.lane;
-    switch (it.kind) {
-      case Kind::kRun:
-        if (stream == kCompute) return start_slot(stage, s, it);
-        break;
-      case Kind::kLaneFollows:
-        if (own_lane && stage.at[kCompute] < at) return false;
-        break;
-      case Kind::kFollowLane:
-        if (stream == kCompute && stage.at[1u + it.lane] < at) return false;
-        break;
-      case Kind::kSend:
-      case Kind::kReceive:
-        if (own_lane) return start_transfer(stage, s, it, stream);
-        break;
-      case Kind::kSync: break;
-    }
-    ++at;
+  bool step_compute(Stage& stage, size_t s) {
+    const size_t at = stage.at[kCompute];
+    if (stage.work[kCompute].active || at == stage.size()) return false;
+    const Step& it = stage.program->steps[at];
+    if (it.kind == Kind::kRun) return start_slot(stage, s, it);
+    if (stage.at[1u + it.lane] < at) return false;
+    stage.go_to(kCompute, at + 1);
+    return true;
+  }
+  bool step_lane(Stage& stage, size_t s, size_t stream) {
+    const size_t at = stage.at[stream];
+    if (stage.work[stream].active || at == stage.size()) return false;
+    const Step& it = stage.program->steps[at];
+    if (it.kind != Kind::kLaneFollows) return start_transfer(stage, s, it, stream);
+    if (stage.at[kCompute] < at) return false;
+    stage.go_to(stream, at + 1);
     return true;
   }
 
@@ -202,68 +232,90 @@ class Player {
     const bool sends = it.kind == Kind::kSend;
     const auto message = static_cast<size_t>(it.message);
     if (stage.launched_s[stage.at[stream]] > stage.now) return false;
-    if (!sends && !sent_[message]) return false;
-    const size_t link = link_of(s, it);
+    if (!sends && room_.sent[message] == 0) return false;
     Work& work = stage.work[stream];
-    work.left_s = links_[link].send_s;
-    for (size_t way = 0; way < kWays; ++way)
-      work.demand[way] = (way % 2 == 0) == sends ? demands_.transfers[link].share[way / 2] : 0;
+    work.left_s = links_[link_of(s, sends, it.forward)].send_s;
+    work.sends = sends;
+    work.forward = it.forward;
     if (sends) {
-      sent_[message] = true;
+      room_.sent[message] = 1;
       // Who waits for it looks up.
-      Stage& other = stages_[it.forward ? (s + 1) % stages_.size()
-                                        : (s + stages_.size() - 1) % stages_.size()];
-      other.next = stage.now;
+      room_.next[it.forward ? behind(s) : before(s)] = stage.now;
     }
     return work.active = true;
   }
 
-  void set_rates(Stage& stage) const {
-    size_t transfers = 0;
-    for (size_t stream = kLaneForward; stream <= kLaneBackward; ++stream)
-      transfers += stage.work[stream].active ? 1 : 0;
-    const bool sends_gradients = stage.work[kGradients].active;
+  void set_rates(Stage& stage, size_t s) const {
+    const bool forward = stage.work[kLaneForward].active;
+    const bool backward = stage.work[kLaneBackward].active;
+    const bool gradients = stage.work[kGradients].active;
+    const size_t transfers = (forward ? 1u : 0u) + (backward ? 1u : 0u);
     const bool computes = stage.work[kCompute].active;
     if (computes) {
       const double slower = static_cast<double>(transfers) * (of(stage.slot->slow_transfer) - 1) +
-                            (sends_gradients ? of(stage.slot->slow_data) - 1 : 0);
+                            (gradients ? of(stage.slot->slow_data) - 1 : 0);
       stage.work[kCompute].rate = 1 / (1 + slower);
     }
+    if (transfers == 0 && !gradients) return;
+    const bool shared = transfers + (gradients ? 1 : 0) > 1;
+    const std::array<double, kStreams>* shares = shared ? &shares_of(stage, s) : nullptr;
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       Work& work = stage.work[stream];
       if (!work.active) continue;
       const double slower = !computes              ? 1
                             : stream == kGradients ? of(stage.slot->slows_data)
                                                    : of(stage.slot->slows_transfer);
-      work.rate =
-          (transfers + (sends_gradients ? 1 : 0) > 1 ? link_share(stage, work) : 1) / slower;
+      work.rate = (shared ? (*shares)[stream] : 1) / slower;
     }
   }
 
-  static double link_share(const Stage& stage, const Work& work) {
-    double share = 1;
-    for (size_t way = 0; way < kWays; ++way) {
-      const double own = work.demand[way];
-      if (own <= 0) continue;
-      std::array<double, kStreams> demands{};
-      size_t count = 0;
-      for (size_t stream = kLaneForward; stream < kStreams; ++stream)
-        if (stage.work[stream].active && stage.work[stream].demand[way] > 0)
-          demands[count++] = stage.work[stream].demand[way];
-      if (count > 1)
-        share = std::min(share, engine::fair_share(own, std::span(demands).first(count), 1) / own);
+  /// What each stream at work on the links gets of what it asks for.
+  const std::array<double, kStreams>& shares_of(Stage& stage, size_t s) const {
+    const auto state = [](const Work& work) {
+      return work.active ? 1u + (work.sends ? 1u : 0u) + (work.forward ? 2u : 0u) : 0u;
+    };
+    const size_t mix =
+        (state(stage.work[kLaneForward]) * 5 + state(stage.work[kLaneBackward])) * 2 +
+        (stage.work[kGradients].active ? 1 : 0);
+    std::array<double, kStreams>& found = stage.shares[mix];
+    if ((stage.known_mixes >> mix & 1) != 0) return found;
+    stage.known_mixes |= uint64_t{1} << mix;
+    std::array<std::array<double, kStreams>, kWays> demand{};
+    for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
+      const Work& work = stage.work[stream];
+      if (!work.active) continue;
+      const bool collective = stream == kGradients;
+      const LinkDemand& asks = collective
+                                   ? demands_.gradients
+                                   : demands_.transfers[link_of(s, work.sends, work.forward)];
+      for (size_t way = 0; way < kWays; ++way)
+        if (collective || (way % 2 == 0) == work.sends) demand[way][stream] = asks.share[way / 2];
     }
-    return share;
+    for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
+      found[stream] = 1;
+      for (const std::array<double, kStreams>& of_way : demand) {
+        const double own = of_way[stream];
+        if (own <= 0) continue;
+        std::array<double, kStreams> demands{};
+        size_t count = 0;
+        for (size_t other = kLaneForward; other < kStreams; ++other)
+          if (of_way[other] > 0) demands[count++] = of_way[other];
+        if (count > 1)
+          found[stream] = std::min(
+              found[stream], engine::fair_share(own, std::span(demands).first(count), 1) / own);
+      }
+    }
+    return found;
   }
 
-  static void find_next(Stage& stage) {
-    stage.next = kNever;
+  static void find_next(const Stage& stage, double& next) {
+    next = kNever;
     for (const Work& work : stage.work)
-      if (work.active) stage.next = std::min(stage.next, stage.now + work.left_s / work.rate);
+      if (work.active) next = std::min(next, stage.now + work.left_s / work.rate);
     for (size_t lane = kLaneForward; lane <= kLaneBackward; ++lane) {
-      if (stage.work[lane].active || stage.at[lane] == stage.program.size()) continue;
+      if (stage.work[lane].active || stage.at[lane] == stage.size()) continue;
       const double launched_s = stage.launched_s[stage.at[lane]];
-      if (launched_s > stage.now) stage.next = std::min(stage.next, launched_s);
+      if (launched_s > stage.now) next = std::min(next, launched_s);
     }
   }
 
@@ -271,8 +323,8 @@ class Player {
   std::span<const TransferCost> links_;
   const PipelineDemands& demands_;
   size_t lane_, chunks_;
-  std::vector<Stage> stages_;
-  std::vector<char> sent_;
+  Room& room_;
+  std::span<Stage> stages_;
 };
 
 }  // namespace
@@ -280,7 +332,8 @@ class Player {
 void play_sharing(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
                   std::span<const TransferCost> next, const PipelineDemands& demands, size_t lane,
                   std::vector<double>& ends) {
-  Player(script, costs, next, demands, lane).run(ends);
+  thread_local Room room;
+  Player(script, costs, next, demands, lane, room).run(ends);
 }
 
 }  // namespace ergometer::search

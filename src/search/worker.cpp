@@ -21,23 +21,41 @@ void Worker::visit(const Layout& layout, int64_t number) {
     return;
   }
   gpus_ = space_.base_of(layout).megatron.gpus;
-  next_ = number * kOptionsOfALayout;
-  for (const Overlap& overlap : choices.overlaps)
-    for (size_t first = 0; first < choices.recomputations.size(); first += kLanes) {
-      const size_t count = std::min<size_t>(kLanes, choices.recomputations.size() - first);
-      const auto recomputations = std::span(choices.recomputations).subspan(first, count);
-      estimator_.set_passes(overlap, recomputations);
+  int64_t next = number * kOptionsOfALayout;
+  for (const Overlap& overlap : choices.overlaps) {
+    find_fitting(overlap, choices, next);
+    next += static_cast<int64_t>(choices.recomputations.size() * choices.data.size());
+    for (size_t first = 0; first < fitting_.size(); first += kLanes) {
+      const size_t count = std::min<size_t>(kLanes, fitting_.size() - first);
+      recomputations_.clear();
       for (size_t i = 0; i < count; ++i)
-        visit_pass(i, {layout, recomputations[i], overlap, {}}, choices.data);
+        recomputations_.push_back(fitting_[first + i].recomputation);
+      estimator_.set_passes(overlap, recomputations_);
+      for (size_t i = 0; i < count; ++i)
+        visit_pass(i, {layout, recomputations_[i], overlap, {}}, fitting_[first + i], choices.data);
     }
+  }
 }
 
-void Worker::visit_pass(size_t pass, const Candidate& candidate,
+/// What does not fit is told by its memory alone.
+void Worker::find_fitting(const Overlap& overlap, const Options& choices, int64_t number) {
+  fitting_.clear();
+  for (const Recomputation& recomputation : choices.recomputations) {
+    Fitting found{recomputation, 0, number};
+    for (size_t d = 0; d < choices.data.size(); ++d)
+      if (estimator_.fits(overlap, recomputation, choices.data[d])) found.data |= 1u << d;
+    if (found.data != 0) fitting_.push_back(found);
+    number += static_cast<int64_t>(choices.data.size());
+  }
+}
+
+void Worker::visit_pass(size_t pass, const Candidate& candidate, const Fitting& fitting,
                         const std::vector<DataOption>& data) {
   std::array<std::optional<LeastCost>, kShardings> least;
-  for (const DataOption& option : data) {
-    Found found{candidate, {}, gpus_, next_++};
-    if (!estimator_.fits(pass, option)) continue;
+  for (size_t d = 0; d < data.size(); ++d) {
+    if ((fitting.data >> d & 1u) == 0) continue;
+    const DataOption& option = data[d];
+    Found found{candidate, {}, gpus_, fitting.number + static_cast<int64_t>(d)};
     ++feasible;
     found.candidate.data = option;
     if (options_.prune) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "search/kept.h"
 
@@ -23,13 +24,23 @@ class Worker {
   std::string unpriced;  ///< why a layout could not be priced
 
  private:
-  void visit_pass(size_t pass, const Candidate& candidate, const std::vector<DataOption>& data);
+  /// A recomputation of which some data options fit.
+  struct Fitting {
+    Recomputation recomputation;
+    uint32_t data = 0;   ///< a bit for each option that fits
+    int64_t number = 0;  ///< of the first option
+  };
+  void find_fitting(const Overlap& overlap, const Options& choices, int64_t number);
+  void visit_pass(size_t pass, const Candidate& candidate, const Fitting& fitting,
+                  const std::vector<DataOption>& data);
 
   const Space& space_;
   const SearchOptions& options_;
   LegalityCheck legal_;
   Estimator estimator_;
-  int64_t gpus_ = 0, next_ = 0;
+  int64_t gpus_ = 0;
+  std::vector<Fitting> fitting_;
+  std::vector<Recomputation> recomputations_;
 };
 
 }  // namespace ergometer::search

@@ -1,0 +1,123 @@
+#include "search/layout_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/memory.h"
+
+namespace ergometer::search {
+namespace {
+
+/// Two sums of the same terms may differ in their last digits: so close to the limit the plan's own
+/// sum decides.
+constexpr double kRounding = 1e-9;
+
+}  // namespace
+
+Family family_of(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::kZero0:
+    case Sharding::kZero1: return kBucketed;
+    case Sharding::kZero2: return kScattering;
+    case Sharding::kZero3: return kGathering;
+    case Sharding::kFsdp: return kFsdpFamily;
+  }
+  return kBucketed;
+}
+
+void LayoutMemory::set_layout(const Layout& layout, const Division& division, bool scatters) {
+  layout_ = layout;
+  division_ = &division;
+  scatters_ = scatters;
+  const spec::Node& node = space_.base_of(layout).megatron.cluster.node;
+  capacity_ = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
+  workloads_.assign(space_.recomputations().size() * kOverlaps * kFamilies, nullptr);
+  holdings_.clear();
+  for (auto& of_overlap : states_)
+    for (States& states : of_overlap) states.ready = false;
+  for (Activations& activations : activations_) activations.ready = false;
+}
+
+Family LayoutMemory::kernels_of(Sharding sharding) const {
+  const Family family = family_of(sharding);
+  if (family != kScattering && family != kGathering) return family;
+  return scatters_ ? kScattering : kBucketed;
+}
+
+const workload::Workload& LayoutMemory::workload_of(const Candidate& candidate, Family kernels) {
+  const auto choice = static_cast<size_t>(candidate.recomputation.choice);
+  const workload::Workload*& found =
+      workloads_[(choice * kOverlaps + index_of(candidate.overlap)) * kFamilies + kernels];
+  if (found == nullptr) found = &parts_.workload(candidate, parts_.job_of(candidate));
+  return *found;
+}
+
+const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
+                                                    const Recomputation& recomputation,
+                                                    Sharding sharding) {
+  States& found = states_[index_of(overlap)][static_cast<size_t>(sharding)];
+  if (found.ready) return found;
+  found.ready = true;
+  const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
+  const workload::Workload& workload = workload_of(candidate, kernels_of(sharding));
+  const spec::Job& job = parts_.job_of(candidate);
+  found.always.clear();
+  found.step.clear();
+  for (const int64_t first : division_->first_stage) {
+    const plan::Stage& stage = division_->stages[static_cast<size_t>(first)];
+    const plan::StateMemory state = plan::state_memory(job, workload, stage);
+    found.always.push_back(state.weights + state.gradients + state.optimizer +
+                           plan::buffer_memory(job, workload, stage).total());
+    found.step.push_back(state.step);
+  }
+  return found;
+}
+
+const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
+                                                        const Recomputation& recomputation,
+                                                        Sharding sharding) {
+  const Family kernels = kernels_of(sharding);
+  Activations& found = activations_[kernels];
+  if (found.ready && found.overlap == overlap && found.recomputation == recomputation)
+    return found.peak;
+  found.ready = true;
+  found.overlap = overlap;
+  found.recomputation = recomputation;
+  const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
+  const workload::Workload& workload = workload_of(candidate, kernels);
+  const ChunkMemories& chunks = parts_.chunk_memories(candidate, workload);
+  // Of stages that are alike the first holds most micro batches.
+  if (holdings_.empty()) {
+    const spec::Job& job = parts_.job_of(candidate);
+    for (const int64_t stage : division_->first_stage)
+      holdings_.push_back(&known_holdings_.of(job, stage));
+  }
+  found.peak.clear();
+  for (size_t kind = 0; kind < holdings_.size(); ++kind) {
+    const auto first = static_cast<size_t>(division_->first_stage[kind]);
+    found.peak.push_back(
+        activation_peak(*holdings_[kind], chunks.division->chunk_kinds[first], chunks.chunks));
+  }
+  return found.peak;
+}
+
+double LayoutMemory::bytes(const Overlap& overlap, const Recomputation& recomputation,
+                           Sharding sharding) {
+  const States& states = states_of(overlap, recomputation, sharding);
+  const std::vector<double>& peak = activations_of(overlap, recomputation, sharding);
+  double most = 0;
+  for (size_t kind = 0; kind < peak.size(); ++kind)
+    most = std::max(most, states.always[kind] + std::max(states.step[kind], peak[kind]));
+  return most;
+}
+
+bool LayoutMemory::fits(const Overlap& overlap, const Recomputation& recomputation,
+                        const DataOption& data) {
+  const double most = bytes(overlap, recomputation, data.sharding);
+  if (std::abs(most - capacity_) > kRounding * capacity_) return most <= capacity_;
+  const spec::Job job = space_.job({layout_, recomputation, overlap, data});
+  const workload::Workload workload = workload::lower(job);
+  return plan::memory(job, workload, plan::divide(job, workload)).fits;
+}
+
+}  // namespace ergometer::search

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "search/memory_estimate.h"
+#include "search/parts.h"
+
+namespace ergometer::search {
+
+/// What data options run the same kernels, and keep the same tensors, for all that follows them:
+/// kBucketed is ZeRO 0 and 1.
+enum Family : uint8_t { kBucketed, kScattering, kGathering, kFsdpFamily };
+inline constexpr int kFamilies = 4;
+Family family_of(Sharding sharding);
+
+/// Memory of the candidates of one layout after the other: `plan::memory`'s own terms, each found
+/// once for all candidates that share it. Nothing here needs a price.
+class LayoutMemory {
+ public:
+  LayoutMemory(const Space& space, Parts& parts) : space_(space), parts_(parts) {}
+
+  /// `division`: of the layout, whatever is recomputed. `scatters`: ZeRO 2 and 3 run other kernels
+  /// than 0 and 1.
+  void set_layout(const Layout& layout, const Division& division, bool scatters);
+  /// Of the stage that needs most, on one rank.
+  double bytes(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding);
+  bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data);
+
+ private:
+  /// What does not depend on what is recomputed, by stage kind.
+  struct States {
+    bool ready = false;
+    std::vector<double> always, step;
+  };
+  /// The peak by stage kind.
+  struct Activations {
+    bool ready = false;
+    Overlap overlap;
+    Recomputation recomputation;
+    std::vector<double> peak;
+  };
+  /// Transfers and exchanges beside compute hold nothing of their own, so these are all overlaps.
+  static constexpr size_t kOverlaps = 4;
+  static size_t index_of(const Overlap& overlap) {
+    return (overlap.tensor ? 2u : 0u) + (overlap.shared_expert ? 1u : 0u);
+  }
+
+  /// The first family that keeps the same tensors.
+  Family kernels_of(Sharding sharding) const;
+  const workload::Workload& workload_of(const Candidate& candidate, Family kernels);
+  const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
+                          Sharding sharding);
+  const std::vector<double>& activations_of(const Overlap& overlap,
+                                            const Recomputation& recomputation, Sharding sharding);
+
+  const Space& space_;
+  Parts& parts_;
+  Holdings known_holdings_;
+
+  Layout layout_;
+  const Division* division_ = nullptr;
+  bool scatters_ = false;
+  double capacity_ = 0;
+  std::vector<const workload::Workload*> workloads_;   ///< [choice][overlap][family]
+  std::vector<const std::vector<Holding>*> holdings_;  ///< by stage kind
+  std::array<std::array<States, kShardings>, kOverlaps> states_;
+  std::array<Activations, kFamilies> activations_;  ///< asked for last
+};
+
+}  // namespace ergometer::search
