@@ -176,7 +176,7 @@ void add_mixer_input(const spec::Job& job, const Shapes& shapes, const spec::Lay
 void add_feed_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
                     Parts& parts) {
   if (!layer.moe) return parts.add("fc1_input", stream_input(job, shapes, "fc1"));
-  // The router multiplies in 16 bit and has no adapter; the shared expert's input is its own.
+  // The router multiplies in 16 bit and has no adapter.
   parts.add("router_input", shapes.lora ? 0 : shapes.element * shard_stream(shapes));
 }
 
