@@ -257,7 +257,10 @@ std::vector<Factor> technique_factors() {
        kTechnique,
        {"attention_backend", "cross_entropy_loss_fusion", "linear_cross_entropy_fusion",
         "gradient_accumulation_fusion", "apply_rope_fusion"}},
-      {"offload", "optimizer on the host", kTechnique, {"optimizer_cpu_offload"}},
+      {"offload",
+       "states and activations on the host",
+       kTechnique,
+       {"optimizer_cpu_offload", "cpu_offloading_num_layers"}},
       {"graphs", "CUDA graphs", kTechnique, {"cuda_graphs", "cuda_graph_scope"}},
       {"software", "software", kTechnique, {"software", "framework"}},
   };

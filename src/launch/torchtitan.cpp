@@ -59,6 +59,7 @@ Result<void> check(const Job& job) {
     return cannot("how many layers the first and last stage have");
   if (t.linear_cross_entropy) return cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return cannot("an optimizer on the host");
+  if (t.offloaded_layers > 0) return cannot("activations on the host");
   if (t.precision == spec::Precision::kFp16) return cannot("FP16");
   if (t.precision == spec::Precision::kNvfp4) return cannot("NVFP4");
   return {};

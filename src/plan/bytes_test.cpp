@@ -192,6 +192,11 @@ TEST(Bytes, DataParallelismByZeroStage) {
                    2 * dense(small, workload, 0));
   EXPECT_DOUBLE_EQ(sum_of(small, 0, GroupKind::kData, CollectiveKind::kAllGather),
                    dense(small, workload, 0));
+  // With a scale a block they are gathered in 16 bit.
+  job.training.fp8_recipe = spec::Fp8Recipe::kMxfp8;
+  const Plan blocks = make_plan(job, workload);
+  EXPECT_DOUBLE_EQ(sum_of(blocks, 0, GroupKind::kData, CollectiveKind::kAllGather),
+                   2 * dense(blocks, workload, 0));
 }
 
 TEST(Bytes, HybridShardingSumsShardsOverReplicas) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plan/placement.h"
+#include "workload/shapes.h"
 
 namespace ergometer::plan {
 namespace {
@@ -41,7 +42,7 @@ double gradient_bytes(const spec::Training& training) {
 
 double parameter_bytes(const spec::Training& training) {
   if (training.precision == spec::Precision::kFp32) return 4;
-  return training.precision == spec::Precision::kFp8 && training.fp8_parameters ? 1 : 2;
+  return workload::sends_fp8_parameters(training) ? 1 : 2;
 }
 
 bool fully_sharded(const spec::Job& job) {

@@ -43,6 +43,19 @@ struct Held {
   double kept = 0, rebuilt = 0;
 };
 
+/// Whether the block's kept tensors wait on the host until its backward, when they are back. There
+/// are no pipeline stages beside it.
+bool is_offloaded(const spec::Job& job, const workload::Workload& workload, const Chunk& chunk,
+                  size_t block) {
+  if (job.training.offloaded_layers == 0) return false;
+  const auto is_layer = [&](int index) {
+    return workload.blocks[static_cast<size_t>(index)].kind == workload::BlockKind::kLayer;
+  };
+  const auto first = chunk.blocks.begin();
+  const auto here = first + static_cast<std::ptrdiff_t>(block);
+  return is_layer(*here) && std::count_if(first, here, is_layer) < job.training.offloaded_layers;
+}
+
 /// A group's checkpoint is its first layer's input; recomputation runs the whole group, so a
 /// layer's backward finds all layers before it in the group rebuilt. The rebuilt first layer
 /// contains its checkpoint.
@@ -55,9 +68,12 @@ std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& 
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
     const workload::ActivationShare& share =
         workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
+    if (is_offloaded(job, workload, chunk, i)) {
+      held.push_back({0, share.kept});
+      continue;
+    }
     // As `is_recomputed`, without counting from the start again.
-    const bool repeats =
-        !workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
+    const bool repeats = !workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();
     if (!repeats || layer >= chunk.recomputed_blocks) {
       held.push_back({share.kept, 0});
       continue;
@@ -69,9 +85,10 @@ std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& 
   return held;
 }
 
-void add_parts(const workload::Workload& workload, const Chunk& chunk, int64_t alive,
-               std::map<std::string, double>& sums) {
+void add_parts(const spec::Job& job, const workload::Workload& workload, const Chunk& chunk,
+               int64_t alive, std::map<std::string, double>& sums) {
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+    if (is_offloaded(job, workload, chunk, i)) continue;
     const workload::ActivationShare& share =
         workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
     if (is_recomputed(chunk, workload, i)) {
@@ -142,7 +159,7 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
   memory.activations = peak.total - peak.loss;
   std::map<std::string, double> sums;
   for (size_t i = 0; i < chunks.size(); ++i)
-    add_parts(workload, stage.chunks[i], peak.alive[i], sums);
+    add_parts(job, workload, stage.chunks[i], peak.alive[i], sums);
   double named = 0;
   for (const auto& [name, bytes] : sums) {
     if (bytes <= 0) continue;

@@ -17,7 +17,8 @@
 //   nanotron, ZeRO 1                  2          4 + 2      12 / D, and 2 + 2 / D of gather buffers
 //   optimizer on the host             2, or 2/D  as above,  0
 //                                                0 from ZeRO 2 on
-//   LoRA                              2 frozen, an adapter's parameters as above
+//   LoRA                              2 frozen (FP8: 1 with FP8 parameters), an adapter's
+//                                     parameters as above
 //
 // 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate
 // master. nanotron adds its FP32 gradients up beside the 16-bit ones in PyTorch DDP's buckets (none
@@ -91,10 +92,12 @@ ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stag
 }
 
 /// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ
-/// by direction.
+/// by direction. Of a frozen parameter with one scale a tensor Transformer Engine caches no
+/// transpose: it is made for one matrix at a time, in backward.
 double fp8_copy_bytes(const spec::Job& job) {
   if (job.training.precision == spec::Precision::kNvfp4) return 2 * kNvfp4Bytes;
-  const bool both = job.cluster.node.gpu.architecture != "blackwell";
+  const bool frozen = job.training.mode == spec::Mode::kLora && job.training.fp8_parameters;
+  const bool both = job.cluster.node.gpu.architecture != "blackwell" && !frozen;
   switch (job.training.fp8_recipe) {
     case spec::Fp8Recipe::kDelayed:
     case spec::Fp8Recipe::kTensorwise: return both ? 2 : 1;

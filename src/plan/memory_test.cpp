@@ -207,6 +207,63 @@ TEST(Memory, LoraTrainsOnlyAdapters) {
   EXPECT_EQ(stage.gradients + stage.optimizer, 16 * adapters);
 }
 
+/// The embedding keeps token numbers of eight bytes.
+constexpr double kTokenIds = 128 * 8;
+
+// Frozen layers keep no input. Per token: two norms' inputs of 2h, q, k, v 6h, the attention output
+// 2h, which the adapter reads too, 4 * 8 log-sum-exp, gate and up 4f, the adapter's rank of 4 in 16
+// bit: 12h + 32 + 4f + 8 = 1832 bytes.
+TEST(Memory, LoraKeepsWhatAdaptersAndNonlinearitiesRead) {
+  spec::Job job = job_with({});
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"proj"};
+  // The head keeps its norm's input alone.
+  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
+  // In FP8 nothing changes: nothing that is kept is multiplied in FP8. With attention in FP8 its
+  // four tensors are, and the adapter's input is one of its own: 4 * 64 + 2 * 64 instead of 8 * 64.
+  job.training.precision = spec::Precision::kFp8;
+  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
+  job.training.fp8_attention = true;
+  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * (1832 - 2 * 64) + 2 * 64));
+}
+
+TEST(Memory, LoraAdaptersReadTheGatheredStream) {
+  spec::Job job = job_with({.tp = 2});
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"qkv", "fc2"};
+  // Half of 4h of norms, 8h of attention, 32 of log-sum-exp and 4f + 2f of the MLP; all of QKV's
+  // 2h and of both adapters' 8.
+  const double layer = (12 * 64 + 32 + 6 * 256) / 2.0 + 2 * 64 + 2 * 8;
+  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * layer + 64));
+}
+
+TEST(Memory, FrozenFp8WeightsAreKeptOnce) {
+  spec::Job job = job_with({});
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"proj"};
+  job.training.precision = spec::Precision::kFp8;
+  job.training.fp8_parameters = true;
+  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0), all = 8 * kLayer + 2 * kTable + kNorm;
+  EXPECT_EQ(predict(job).worst().weights, 2 * all - linear + 2 * 8 * 4 * (64 + 64.0));
+}
+
+// Three of eight layers wait on the host when the loss, the fullest moment, runs.
+TEST(Memory, OffloadedLayersAreNotThereAtThePeak) {
+  spec::Job job = job_with({});
+  job.training.offloaded_layers = 3;
+  const StageMemory stage = predict(job).worst();
+  EXPECT_EQ(stage.activations, kTokenIds + 5 * kKept + 128 * 4 * 64);
+  expect_parts_add_up(stage);
+  // With a small head the fullest moment is a layer's backward: the layer itself, whether it was
+  // there or is back, and its transient; what ran behind it is gone.
+  job.training.offloaded_layers = 7;
+  job.model.vocab = 128;
+  EXPECT_EQ(predict(job).worst().activations, kTokenIds + kKept + 128 * (2 * 64 + 4 * 256.0));
+}
+
 TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
   spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
   job.parallelism.zero_stage = 0;

@@ -2,6 +2,7 @@
 
 #include "plan/data_parallel.h"
 #include "plan/placement.h"
+#include "workload/shapes.h"
 
 namespace ergometer::plan {
 
@@ -41,7 +42,8 @@ double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) con
   const bool narrow = training.precision != spec::Precision::kFp32 &&
                       training.precision != spec::Precision::kFp16 &&
                       training.precision != spec::Precision::kBf16;
-  const bool quantizes = narrow && !training.fp8_parameters && training.mode != spec::Mode::kLora;
+  const bool quantizes =
+      narrow && !workload::sends_fp8_parameters(training) && training.mode != spec::Mode::kLora;
   const double passes = job_.software.parameters.value_or("fsdp.gather_copies", 0);
   return (share.dense + share.expert) *
          (passes * parameter_bytes(training) + (quantizes ? kQuantizing : 0));

@@ -81,6 +81,9 @@ struct Training {
   bool fused_cross_entropy = true;
   bool linear_cross_entropy = false;  ///< loss and output projection in one, piece by piece
   bool optimizer_offload = false;     ///< the optimizer's states and its step are on the host
+  /// First layers of the model whose kept activations wait in the host's memory; their way there
+  /// and back is taken to hide behind compute.
+  int64_t offloaded_layers = 0;
   bool grad_accumulation_fusion = true;
   bool fused_rope = true;
   MoeDispatcher moe_dispatcher = MoeDispatcher::kAllToAll;

@@ -130,6 +130,7 @@ void read_kernels(SettingReader& read, Job& job) {
   t.fused_cross_entropy = read.flag("cross_entropy_loss_fusion", true, "fused");
   t.linear_cross_entropy = read.flag("linear_cross_entropy_fusion", false, "not asked for");
   t.optimizer_offload = read.flag("optimizer_cpu_offload", false, "not asked for");
+  t.offloaded_layers = read.integer("cpu_offloading_num_layers", 0, "none");
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
@@ -162,8 +163,8 @@ void check_precision(SettingReader& read, const Job& job) {
   if (job.training.precision == Precision::kBf16) lacks("bf16", "peak_bf16");
   const bool narrow =
       job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
-  if (job.training.fp8_parameters && job.training.precision != Precision::kFp8)
-    read.refuse(fmt::format("{} needs --fp8", read.said("fp8_param_gather")));
+  if (job.training.fp8_parameters && !narrow)
+    read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_param_gather")));
   if (job.training.fp8_attention && !narrow)
     read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_attention")));
 }
@@ -252,6 +253,19 @@ void check_recomputation(SettingReader& read, const Job& job) {
                             job.model.layer_count()));
 }
 
+/// As Megatron-Core has it; the last layer's backward follows at once.
+void check_offload(SettingReader& read, const Job& job) {
+  constexpr std::string_view kName = "cpu_offloading_num_layers";
+  const int64_t layers = job.training.offloaded_layers;
+  if (layers == 0) return;
+  if (job.parallelism.pp > 1) return read.refuse(fmt::format("{} needs --pp 1", read.said(kName)));
+  if (job.training.recompute != Recompute::kNone)
+    return read.refuse(fmt::format("{} needs --recompute none", read.said(kName)));
+  if (layers >= job.model.layer_count())
+    read.refuse(fmt::format("{}: at least one of the model's {} layers stays",
+                            read.said(kName, layers), job.model.layer_count()));
+}
+
 void check_overlap(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   const Parallelism& p = job.parallelism;
@@ -324,6 +338,7 @@ void check_training(SettingReader& read, const Job& job) {
   check_precision(read, job);
   check_batches(read, job);
   check_recomputation(read, job);
+  check_offload(read, job);
   check_overlap(read, job);
   check_inference(read, job);
 }

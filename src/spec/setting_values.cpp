@@ -103,6 +103,7 @@ constexpr std::array kRows = std::to_array<Row>({
     ERGOMETER_SETTING(cross_entropy_loss_fusion, training.fused_cross_entropy),
     ERGOMETER_SETTING(linear_cross_entropy_fusion, training.linear_cross_entropy),
     ERGOMETER_SETTING(optimizer_cpu_offload, training.optimizer_offload),
+    ERGOMETER_SETTING(cpu_offloading_num_layers, training.offloaded_layers),
     ERGOMETER_SETTING(gradient_accumulation_fusion, training.grad_accumulation_fusion),
     ERGOMETER_SETTING(apply_rope_fusion, training.fused_rope),
     ERGOMETER_SETTING(cuda_graphs, training.cuda_graphs),

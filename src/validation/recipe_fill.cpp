@@ -45,6 +45,17 @@ void fill_recomputation(JobDraft& draft, std::string_view cell, std::string_view
   draft.fill("recompute_modules", modules, reason);
 }
 
+/// "none + CPU activation offload 40 layers"; Megatron-Core does so without pipeline stages only.
+void fill_offload(JobDraft& draft, std::string_view cell, std::string_view reason) {
+  constexpr std::string_view kOffload = "CPU activation offload ";
+  const size_t at = cell.find(kOffload);
+  if (at == cell.npos || draft.number("pipeline_model_parallel_size", 1) > 1 ||
+      draft.text("recompute_granularity") != "none")
+    return;
+  const std::string_view rest = cell.substr(at + kOffload.size());
+  draft.fill("cpu_offloading_num_layers", std::string(rest.substr(0, rest.find(' '))), reason);
+}
+
 void fill_dispatch(JobDraft& draft, std::string_view cell, std::string_view reason) {
   if (cell.empty()) return;
   const size_t slash = cell.find('/');
@@ -175,6 +186,7 @@ void fill_from_recipes(JobDraft& draft) {
   const std::string reason = fmt::format("recipe: {}", recipe->cell("where"));
   const std::string_view note = recipe->cell("vpp_note");
   fill_recomputation(draft, recipe->cell("recompute"), reason);
+  fill_offload(draft, recipe->cell("recompute"), reason);
   fill_noted(draft, note, reason);
   if (contains(note, "p2p overlapped")) draft.fill("overlap_p2p", "true", reason);
   if (contains(note, "not overlapped")) draft.fill("overlap_p2p", "false", reason);

@@ -21,6 +21,21 @@ void take_positive(JobDraft& draft, std::string_view setting, std::string_view c
     draft.say(setting, fmt::format("{}", *number), column);
 }
 
+/// "model-parallel size (tp*pp) = 96": by tensors over the eight GPUs of a node, then by stages.
+void take_product(JobDraft& draft) {
+  constexpr std::string_view kWords = "model-parallel size (tp*pp) = ";
+  constexpr int64_t kNode = 8;
+  const std::string_view notes = draft.cell("notes");
+  const size_t at = notes.find(kWords);
+  if (at == notes.npos) return;
+  const std::string_view rest = notes.substr(at + kWords.size());
+  const auto ranks = base::parse_integer(rest.substr(0, rest.find_first_not_of("0123456789")));
+  if (!ranks || *ranks < 1) return;
+  const int64_t tp = *ranks % kNode == 0 ? kNode : 1;
+  draft.say(kTp, fmt::format("{}", tp), "notes");
+  draft.say(kPp, fmt::format("{}", *ranks / tp), "notes");
+}
+
 /// gpus / (tp x cp x pp), one after the other: their product may be beyond 64 bits.
 int64_t replicas(const JobDraft& draft) {
   return draft.number("gpus", 1) / draft.number(kTp, 1) / draft.number(kCp, 1) /
@@ -61,16 +76,18 @@ void fill_unknown_batch(JobDraft& draft, int64_t dp) {
 
 /// More replicas than sequences: the row leaves a split out. Sequences are what remains to split;
 /// where the row rules that out and its rate is one of FLOPs, a larger batch takes as long a
-/// sequence.
+/// sequence. MLPerf's layouts are those of a file that may be another system's, the accumulation is
+/// the run's own.
 void mend_replicas(JobDraft& draft) {
   constexpr int64_t kMostSplit = 64;
   const int64_t batch = draft.number(kGbs, 0);
   const bool mlperf = draft.source_has("MLPerf");
   int64_t cp = draft.number(kCp, 1);
   const int64_t shared = draft.number("gpus", 1) / draft.number(kTp, 1) / draft.number(kPp, 1);
-  if (batch == 0 || replicas(draft) == 0 || batch >= replicas(draft)) return;
+  const int64_t steps = mlperf ? std::max<int64_t>(1, draft.whole("grad_accum").value_or(1)) : 1;
+  if (batch == 0 || replicas(draft) == 0 || batch / steps >= replicas(draft)) return;
   if (!draft.has(kCp) || mlperf) {
-    while (cp < kMostSplit && batch < replicas(draft) && shared % (cp * 2) == 0)
+    while (cp < kMostSplit && batch / steps < replicas(draft) && shared % (cp * 2) == 0)
       draft.correct(kCp, fmt::format("{}", cp *= 2),
                     "fewer sequences than there would be replicas");
   } else if (draft.cell("step_time_s").empty() && !draft.cell("tflops_per_gpu").empty()) {
@@ -95,6 +112,7 @@ void take_sizes(JobDraft& draft) {
   take_positive(draft, kTp, "tp");
   take_positive(draft, kCp, "cp");
   take_positive(draft, kPp, "pp");
+  take_product(draft);
   take_positive(draft, "virtual_pipeline_model_parallel_size", "vpp");
   take_positive(draft, "expert_model_parallel_size", "ep");
   take_positive(draft, "expert_tensor_parallel_size", "etp");

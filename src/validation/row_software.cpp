@@ -96,12 +96,21 @@ std::string_view fp8_recipe_of(const JobDraft& draft) {
 
 /// NVIDIA's training recipes for FP8 with one scale a tensor keep the weights themselves in FP8
 /// (`fp8_param_gather` of Megatron-Bridge's and NeMo's mixed-precision recipes): gathered at a byte
-/// each, and not quantized again behind every gather of FSDP. Block scales need weights in 16 bit.
+/// each, and not quantized again behind every gather of FSDP. Megatron-Bridge's for MXFP8 do so
+/// from 25.09 on, but not with FSDP (bf16_with_mxfp8_mixed, recalled). MLPerf's submissions
+/// (FP8_PARAMS of NVIDIA's, which others take over) do so with LoRA, where nothing else of 70
+/// billion parameters and their activations fits one GPU, in FP4 as well.
 bool keeps_fp8_weights(const JobDraft& draft) {
   const std::string_view recipe = draft.text("fp8_recipe");
-  return draft.text("precision") == "fp8" && (recipe == "delayed" || recipe == "tensorwise") &&
-         draft.source_has("NVIDIA") && draft.text("software").starts_with("megatron-core") &&
-         !draft.has("lora");
+  const bool scales_tensors =
+      draft.text("precision") == "fp8" && (recipe == "delayed" || recipe == "tensorwise");
+  if (draft.source_has("MLPerf"))
+    return draft.has("lora") && (scales_tensors || draft.text("precision") == "nvfp4");
+  constexpr int kFirstBlocks = 2509;
+  const bool blocks = draft.text("precision") == "fp8" && recipe == "mxfp8" &&
+                      nemo_release(draft) >= kFirstBlocks && !draft.is_on("fsdp");
+  return (scales_tensors || blocks) && draft.source_has("NVIDIA") &&
+         draft.text("software").starts_with("megatron-core") && !draft.has("lora");
 }
 
 /// Latent attention on Blackwell before NeMo 25.07: the cuDNN of those containers (before 9.11)
@@ -141,7 +150,7 @@ void fill_software(JobDraft& draft) {
                "the scaling usual with the release, or the year");
   draft.fill("software", std::string(software_of(draft)), "framework, release and source");
   if (keeps_fp8_weights(draft))
-    draft.fill("fp8_param_gather", "true", "NVIDIA's recipes: FP8 with one scale a tensor");
+    draft.fill("fp8_param_gather", "true", "NVIDIA's recipes keep FP8 weights");
   if (lacks_latent_kernels(draft))
     draft.fill("attention_backend", "unfused", "no fused latent attention on Blackwell yet");
 }

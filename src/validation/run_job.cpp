@@ -183,12 +183,42 @@ void finish(const JobDraft& draft, RunJob& result) {
   }
 }
 
+bool fits(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  return plan::memory(job, workload, plan::divide(job, workload)).fits;
+}
+
 /// Where neither the row nor its recipe says whether FSDP recomputes, it does when it has to.
 bool needs_recomputation(const JobDraft& draft, const spec::Job& job) {
-  if (draft.has("recompute_granularity") || job.training.framework != spec::Framework::kTorchFsdp)
-    return false;
-  const workload::Workload workload = workload::lower(job);
-  return !plan::memory(job, workload, plan::divide(job, workload)).fits;
+  return !draft.has("recompute_granularity") &&
+         job.training.framework == spec::Framework::kTorchFsdp && !fits(job);
+}
+
+/// Where nobody says how a model is split, it is when it has to: as Megatron-LM's papers advise, by
+/// tensors over the GPUs of a node, then by stages. Stages need many micro batches: a batch that is
+/// not given either is GPT-3's of 3.2 million tokens.
+void split_until_it_fits(JobDraft& draft, spec::Job& job) {
+  if (draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
+      job.parallelism.fsdp)
+    return;
+  constexpr std::string_view kReason = "nothing is said of the layout; does not fit with less";
+  const bool batch_given = draft.has("global_batch_size");
+  while (!fits(job)) {
+    const spec::Parallelism& p = job.parallelism;
+    if (2 * p.tp <= job.cluster.node.gpus && job.model.heads % (2 * p.tp) == 0)
+      draft.correct(kTp, fmt::format("{}", 2 * p.tp), kReason);
+    else
+      draft.correct(kPp, fmt::format("{}", 2 * p.pp), kReason);
+    auto split = spec::resolve(draft.settings());
+    if (!split) return draft.fills().pop_back();
+    job = *std::move(split);
+  }
+  if (batch_given || job.parallelism.pp == 1) return;
+  constexpr int64_t kTokens = 3'200'000;
+  const int64_t unit = job.parallelism.dp * job.training.micro_batch;
+  const int64_t units = std::max(kTokens / job.training.seq_length / unit, job.parallelism.pp);
+  draft.correct("global_batch_size", fmt::format("{}", units * unit), "blank: GPT-3's batch");
+  if (auto filled = spec::resolve(draft.settings())) job = *std::move(filled);
 }
 
 /// An error of `resolve` without the settings' own words for where it came from.
@@ -229,6 +259,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
     job = spec::resolve(draft.settings());
     if (!job) return tl::unexpected(reason_of(job.error()));
   }
+  split_until_it_fits(draft, *job);
   RunJob result{*std::move(job), std::move(draft.fills())};
   finish(draft, result);
   take_measured_network(draft, result);

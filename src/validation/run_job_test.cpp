@@ -142,19 +142,49 @@ TEST(RunJob, RecipesThatCaptureMxfp8ExpertsOverlapTheirTransfers) {
   EXPECT_TRUE(made->job.training.overlap_expert_parallel);
 }
 
-TEST(RunJob, NvidiaRowsWithOneScaleATensorKeepWeightsInFp8) {
-  const auto keeps = [](const std::string& precision) {
+TEST(RunJob, NvidiaRowsKeepWeightsInFp8) {
+  const auto keeps = [](const std::string& release, const std::string& precision) {
     const auto made = make_job(
         row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",
-            "NVIDIA Megatron-Bridge performance summary,NeMo 25.11,Megatron-Bridge/Megatron-Core,"
-            "pretrain,LLAMA3_8B,8192,B200,8,1,1,1,2,128," +
+            "NVIDIA Megatron-Bridge performance summary," + release +
+                ",Megatron-Bridge/Megatron-Core,pretrain,LLAMA3_8B,8192,B200,8,1,1,1,2,128," +
                 precision));
     EXPECT_TRUE(made) << made.error().message;
     return made && made->job.training.fp8_parameters;
   };
-  EXPECT_TRUE(keeps("FP8-CS"));
-  EXPECT_FALSE(keeps("FP8-MX"));  // a scale for every 32 elements: gathered in 16 bit
-  EXPECT_FALSE(keeps("BF16"));
+  EXPECT_TRUE(keeps("NeMo 25.11", "FP8-CS"));
+  EXPECT_TRUE(keeps("NeMo 25.11", "FP8-MX"));
+  EXPECT_FALSE(keeps("NeMo 25.07", "FP8-MX"));
+  EXPECT_FALSE(keeps("NeMo 25.11", "BF16"));
+}
+
+TEST(RunJob, ModelsWithoutALayoutAreSplitUntilTheyFit) {
+  // 175 billion parameters at 2 + 2 + 12 / dp bytes on 64 GPUs of 80 GB: over 16 of them
+  // 11 B x 7 = 77 GB leave no room for activations, over 32 it is 5.5 B x 10 = 55 GB. Batches
+  // of 3.2 million tokens.
+  const auto blank = make_job(row("source,framework,task,model,gpu,gpus,seq,tokens_per_s_total",
+                                  "x,NeMo-Megatron,pretrain,GPT-175B,A100-SXM4-80GB,64,2048,7500"));
+  ASSERT_TRUE(blank) << blank.error().message;
+  EXPECT_EQ(blank->job.parallelism.tp, 8);
+  EXPECT_EQ(blank->job.parallelism.pp, 4);
+  EXPECT_EQ(blank->job.training.global_batch, 3'200'000 / 2048);
+  const auto product = make_job(
+      row("source,framework,task,model,gpu,gpus,mbs,gbs,seq,notes",
+          "Narayanan et al. SC21,Megatron-LM,pretrain,GPT-174.6B,A100-SXM4-80GB,384,1,1536,2048,"
+          "model-parallel size (tp*pp) = 96; x"));
+  ASSERT_TRUE(product) << product.error().message;
+  EXPECT_EQ(product->job.parallelism.tp, 8);
+  EXPECT_EQ(product->job.parallelism.pp, 12);
+}
+
+TEST(RunJob, MlperfsAccumulationSaysHowManyGpusShareASequence) {
+  // Two passes of eight sequences leave four replicas on eight GPUs.
+  const auto made = make_job(row(
+      "source,framework,task,model,seq,gpu,gpus,tp,cp,pp,gbs,grad_accum,precision",
+      "MLPerf Training v5.1 results,NeMo,lora,Llama 2 70B,8192,H200-SXM-141GB,8,1,1,1,8,2,FP8"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.parallelism.cp, 2);
+  EXPECT_TRUE(made->job.training.fp8_parameters);
 }
 
 TEST(RunJob, LatentAttentionOnBlackwellIsUnfusedBeforeNemo2507) {

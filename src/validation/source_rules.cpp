@@ -232,7 +232,9 @@ void fill_mlperf_layout(JobDraft& draft) {
   constexpr std::string_view kReason = "NVIDIA's submissions: config_*.sh";
   const std::string& model = draft.name.key;
   const bool gb300 = contains(draft.cell("gpu"), "GB300");
-  const bool first = contains(draft.cell("release"), "v4.0");
+  // One copy of the weights in FP8 and the activations fit one GPU from H200 on.
+  const bool splits =
+      contains(draft.cell("release"), "v4.0") || contains(draft.cell("gpu"), "H100");
   const auto sizes = [&](const char* tp, const char* pp, const char* vpp, const char* cp) {
     if (draft.has(kTp)) return;
     fill_all(draft, kReason,
@@ -244,7 +246,7 @@ void fill_mlperf_layout(JobDraft& draft) {
   };
   if (contains(model, "175b")) sizes("4", "8", "4", "1");
   if (contains(model, "405b")) sizes(gb300 ? "2" : "4", "8", "8", "2");
-  if (draft.has("lora")) draft.fill(kTp, first ? "4" : "1", kReason);
+  if (draft.has("lora")) draft.fill(kTp, splits ? "4" : "1", kReason);
 }
 
 void fill_mlperf(JobDraft& draft) {

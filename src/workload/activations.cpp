@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "workload/mamba.h"
+#include "workload/matrices.h"
 #include "workload/moe.h"
 #include "workload/shares.h"
 
@@ -17,6 +18,13 @@
 // (tests/validation/memory_test.cpp). Linear layers in FP8 keep their inputs in FP8. Worked: 405B,
 // n = 4096, t = 1, h = 16384, a = 128, g = 8, d = 128, f = 53248: 4096 * (8*16384 + 2*18432 +
 // 2*16384 + 4*128 + 6*53248) = 2,132,803,584 bytes.
+//
+// A layer keeps its input for its weight's gradient alone. LoRA's frozen ones have none (TE:
+// "if weight.requires_grad"; PyTorch's autograd the same), so that only norms, attention and
+// activation keep theirs, and an adapter's first matrix its own, in 16 bit and, where sequence
+// parallelism divides the tokens, gathered (NeMo's ParallelLinearAdapter).
+//
+// Attention in FP8, backward included, keeps q, k, v and its output in FP8 (TE's FusedAttnFunc).
 namespace ergometer::workload {
 namespace {
 
@@ -40,9 +48,22 @@ double shard_stream(const Shapes& shapes) {
 
 double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens); }
 
-/// Bytes an element of a linear layer's saved input takes.
-double linear_input(const Shapes& shapes) {
+/// Bytes an element of the input takes that a linear layer, or its adapter, saves.
+double linear_input(const spec::Job& job, const Shapes& shapes, std::string_view matrix) {
+  if (shapes.lora) return lora_adapts(job, matrix) ? shapes.element : 0;
   return shapes.fp8 ? shapes.quantized_bytes : shapes.element;
+}
+
+/// Bytes of the residual stream that a column-parallel layer saves as its input.
+double stream_input(const spec::Job& job, const Shapes& shapes, std::string_view matrix) {
+  const int64_t rows = shapes.lora ? shapes.tokens : shapes.shard_tokens;
+  return linear_input(job, shapes, matrix) * static_cast<double>(rows) *
+         static_cast<double>(shapes.hidden);
+}
+
+/// Bytes an element takes of what attention's backward reads.
+double attention_element(const spec::Job& job, const Shapes& shapes) {
+  return job.training.fp8_attention ? 1 : shapes.element;
 }
 
 void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
@@ -59,15 +80,16 @@ void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double output = tokens(shapes) * static_cast<double>(shapes.heads * shapes.v_dim);
   const bool ulysses = shapes.cp > 1 && job.parallelism.cp_comm == spec::CpComm::kAllToAll;
+  const double read = attention_element(job, shapes), input = linear_input(job, shapes, "proj");
   // Attention's backward reads its output, the projection's weight gradient reads it too: one
-  // tensor, unless FP8 or the all-to-all makes them two.
-  parts.add("attention_output", output * shapes.element * (ulysses ? 2 : 1));
-  if (shapes.fp8) parts.add("proj_input_fp8", output * shapes.quantized_bytes);
+  // tensor, unless their formats or the all-to-all make them two.
+  parts.add("attention_output", output * read);
+  if (ulysses || input != read) parts.add("proj_input", output * input);
 }
 
 void add_heads(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   parts.add("query_key_value",
-            shapes.element * tokens(shapes) *
+            attention_element(job, shapes) * tokens(shapes) *
                 static_cast<double>((shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim));
   if (job.model.qk_norm)
     parts.add("qk_norm_input",
@@ -83,10 +105,11 @@ void add_latent(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double compressed = static_cast<double>(mla.q_rank + mla.kv_rank + mla.qk_rope_dim);
   parts.add("latent_norm_inputs", shapes.element * shard * compressed);
   parts.add("latent_up_inputs",
-            linear_input(shapes) * shard * static_cast<double>(mla.q_rank + mla.kv_rank));
+            shard * (linear_input(job, shapes, "q_up") * static_cast<double>(mla.q_rank) +
+                     linear_input(job, shapes, "kv_up") * static_cast<double>(mla.kv_rank)));
   if (!recomputes(job, "mla_up_proj"))
     parts.add("query_key_value",
-              shapes.element * tokens(shapes) *
+              attention_element(job, shapes) * tokens(shapes) *
                   static_cast<double>(shapes.heads * (2 * shapes.qk_dim + shapes.v_dim)));
   add_output(job, shapes, parts);
   add_core(job, shapes, parts);
@@ -98,7 +121,7 @@ void add_mlp(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (recomputes(job, "mlp")) return;
   const double width = tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
   parts.add("fc1_output", shapes.element * branches(job.model) * width);
-  parts.add("fc2_input", linear_input(shapes) * width);
+  parts.add("fc2_input", linear_input(job, shapes, "fc2") * width);
 }
 
 void add_shared(const spec::Job& job, const Shapes& shapes, Parts& parts) {
@@ -106,7 +129,7 @@ void add_shared(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double width =
       tokens(shapes) * static_cast<double>(job.model.experts.shared_ffn / shapes.tp);
   parts.add("shared_fc1_output", shapes.element * branches(job.model) * width);
-  parts.add("shared_fc2_input", linear_input(shapes) * width);
+  parts.add("shared_fc2_input", linear_input(job, shapes, "shared_fc2") * width);
 }
 
 void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
@@ -115,13 +138,14 @@ void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double width = rows.computed * static_cast<double>(rows.ffn);
   parts.add("router_logits",
             4 * static_cast<double>(shapes.shard_tokens * job.model.experts.count));
-  parts.add("expert_fc1_input",
-            linear_input(shapes) * rows.computed * static_cast<double>(job.model.expert_hidden()));
+  parts.add("expert_fc1_input", linear_input(job, shapes, "expert_fc1") * rows.computed *
+                                    static_cast<double>(job.model.expert_hidden()));
   parts.add("expert_latent_inputs",
-            linear_input(shapes) * 2 *
+            linear_input(job, shapes, "expert_latent") * 2 *
                 static_cast<double>(shapes.shard_tokens * job.model.experts.latent));
   parts.add("expert_fc1_output", shapes.element * branches(job.model) * width);
-  if (!recomputes(job, "moe_act")) parts.add("expert_fc2_input", linear_input(shapes) * width);
+  if (!recomputes(job, "moe_act"))
+    parts.add("expert_fc2_input", linear_input(job, shapes, "expert_fc2") * width);
   parts.add("expert_probabilities", 4 * rows.computed);
   add_shared(job, shapes, parts);
 }
@@ -133,7 +157,7 @@ void add_state_space(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double inner = tokens(shapes) * static_cast<double>(rank.inner);
   parts.add("in_proj_output", shapes.element * tokens(shapes) * static_cast<double>(rank.in_width));
   parts.add("scan_output", shapes.element * inner);
-  parts.add("out_proj_input", linear_input(shapes) * inner);
+  parts.add("out_proj_input", linear_input(job, shapes, "out_proj") * inner);
 }
 
 void add_mixer(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer, Parts& parts) {
@@ -141,6 +165,19 @@ void add_mixer(const spec::Job& job, const Shapes& shapes, const spec::Layer& la
   if (layer.mixer == spec::Mixer::kStateSpace) return add_state_space(job, shapes, parts);
   job.model.attention == spec::AttentionKind::kLatent ? add_latent(job, shapes, parts)
                                                       : add_heads(job, shapes, parts);
+}
+
+void add_mixer_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
+                     Parts& parts) {
+  const bool scans = layer.mixer == spec::Mixer::kStateSpace;
+  parts.add("qkv_input", stream_input(job, shapes, scans ? "in_proj" : "qkv"));
+}
+
+void add_feed_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
+                    Parts& parts) {
+  if (!layer.moe) return parts.add("fc1_input", stream_input(job, shapes, "fc1"));
+  // The router multiplies in 16 bit and has no adapter.
+  parts.add("router_input", shapes.lora ? 0 : shapes.element * shard_stream(shapes));
 }
 
 /// Of a layer that is a mixer or a feed-forward part alone: one norm and its linear layer.
@@ -152,10 +189,7 @@ void add_half_stream(const spec::Job& job, const Shapes& shapes, const spec::Lay
       recomputes(job, "layernorm") || (!mixes && !layer.moe && recomputes(job, "mlp"));
   parts.add(mixes ? "input_norm_input" : "mlp_norm_input", shapes.element * stream);
   if (!rebuilt)
-    parts.add(mixes       ? "qkv_input"
-              : layer.moe ? "router_input"
-                          : "fc1_input",
-              (layer.moe ? shapes.element : linear_input(shapes)) * stream);
+    mixes ? add_mixer_input(job, shapes, layer, parts) : add_feed_input(job, shapes, layer, parts);
   if (job.model.dropout > 0) parts.add("dropout_masks", stream);
 }
 
@@ -164,18 +198,16 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
                 Parts& parts) {
   if (layer.mixer == spec::Mixer::kNone || !layer.feed_forward)
     return add_half_stream(job, shapes, layer, parts);
-  const bool moe = layer.moe;
   const spec::Model& model = job.model;
   const bool one_norm = model.parallel_branches && model.norms_per_layer == 1;
   const bool rebuilt = recomputes(job, "layernorm");
   const double stream = shard_stream(shapes);
   parts.add("input_norm_input", shapes.element * stream);
-  if (!rebuilt) parts.add("qkv_input", linear_input(shapes) * stream);
+  if (!rebuilt) add_mixer_input(job, shapes, layer, parts);
   // In parallel branches both norms read the same tensor; with one norm both linear layers do.
   if (!model.parallel_branches) parts.add("mlp_norm_input", shapes.element * stream);
-  if (!one_norm && !rebuilt && !(recomputes(job, "mlp") && !moe))
-    parts.add(moe ? "router_input" : "fc1_input",
-              (moe ? shapes.element : linear_input(shapes)) * stream);
+  if (!one_norm && !rebuilt && !(recomputes(job, "mlp") && !layer.moe))
+    add_feed_input(job, shapes, layer, parts);
   if (model.norms_per_layer == 4) parts.add("output_norm_inputs", 2 * shapes.element * stream);
   if (model.dropout > 0) parts.add("dropout_masks", (model.parallel_branches ? 1 : 2) * stream);
 }
@@ -243,7 +275,7 @@ double loss_transient(const spec::Job& job, const Shapes& shapes) {
 
 void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (job.model.final_norm) parts.add("final_norm_input", shapes.element * shard_stream(shapes));
-  parts.add("head_input", shapes.element * shard_stream(shapes));
+  if (!shapes.lora) parts.add("head_input", shapes.element * shard_stream(shapes));
   parts.add("logits", kept_logits(job, shapes));
 }
 

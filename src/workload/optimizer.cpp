@@ -77,16 +77,16 @@ Operator host_step(const spec::Job& job, double elements) {
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   const double gradient = job.training.gradients_fp32 ? 4 : 2 + 4 + 4;
   const double parameter = job.training.precision == spec::Precision::kFp32 ? 0
-                           : job.training.fp8_parameters                    ? 1
+                           : sends_fp8_parameters(job.training)             ? 1
                                                                             : 2;
   const double elements = owned(job, stage);
   const double passes = job.software.parameters.value_or("optimizer.factor", 1);
   double bytes = elements * passes * (kMasterAndMoments + gradient + parameter);
-  // Without FP8 parameters the weights are quantized once a step and kept for all micro batches;
-  // LoRA's frozen ones never change and its adapters stay in 16 bit.
+  // Unless parameters are sent in FP8 the weights are quantized once a step and kept for all micro
+  // batches; LoRA's frozen ones never change and its adapters stay in 16 bit.
   const bool narrow = job.training.precision == spec::Precision::kFp8 ||
                       job.training.precision == spec::Precision::kNvfp4;
-  if (narrow && !job.training.fp8_parameters && job.training.mode != spec::Mode::kLora &&
+  if (narrow && !sends_fp8_parameters(job.training) && job.training.mode != spec::Mode::kLora &&
       !gathers_weights(job))
     bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
   if (job.training.optimizer_offload) return host_step(job, elements);

@@ -108,6 +108,12 @@ double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes) {
   return 0;
 }
 
+bool sends_fp8_parameters(const spec::Training& training) {
+  return training.precision == spec::Precision::kFp8 && training.fp8_parameters &&
+         (training.fp8_recipe == spec::Fp8Recipe::kDelayed ||
+          training.fp8_recipe == spec::Fp8Recipe::kTensorwise);
+}
+
 int cast_kernels(const spec::Job& job) {
   if (job.training.precision == spec::Precision::kNvfp4) return 3;
   return job.training.fp8_recipe == spec::Fp8Recipe::kTensorwise ? 2 : 1;

@@ -53,6 +53,10 @@ double executed_pairs(const Shapes& shapes, int64_t window);
 
 /// Bytes read and written per element by the kernels that quantize an operand.
 double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes);
+/// Parameters travel between ranks in FP8. With block scales they do not even where they are kept
+/// in FP8 (`fp8_parameters`): Megatron-Core gathers 16 bit, into the gradients' buffer, and
+/// quantizes behind (--reuse-grad-buf-for-mxfp8-param-ag).
+bool sends_fp8_parameters(const spec::Training& training);
 /// Kernels that quantize one operand.
 int cast_kernels(const spec::Job& job);
 
