@@ -53,6 +53,19 @@ int64_t split_number(std::string_view& text) {
   return *number;
 }
 
+/// Whether a configuration's folder is not of the training sweep on H200, by its own name and the
+/// two above it, which are the artifact's (SWEEP/MODEL/CONFIGURATION); what is further up is the
+/// user's.
+bool is_another_sweep(std::string_view folder) {
+  size_t begin = folder.size();
+  for (int level = 0; level < 3 && begin != std::string_view::npos && begin > 0; ++level)
+    begin = folder.rfind('/', begin - 1);
+  const std::string_view artifact = begin == std::string_view::npos ? folder : folder.substr(begin);
+  for (const std::string_view other : {"h100", "lora", "inference"})
+    if (artifact.find(other) != std::string_view::npos) return true;
+  return false;
+}
+
 }  // namespace
 
 CharllmGpuFile charllm_gpu_file(std::string_view path) {
@@ -89,12 +102,10 @@ CharllmNodeFile charllm_node_file(std::string_view path) {
 }
 
 CharllmConfig charllm_swapped_config(std::string_view path) {
-  for (const std::string_view other : {"h100", "lora", "inference"})
-    if (path.find(other) != std::string_view::npos) return {};
   for (std::string_view rest = folder_of(path); !rest.empty(); rest = folder_of(rest)) {
     const std::string_view part = rest.substr(rest.rfind('/') + 1);
     for (const Swapped& swapped : kSwapped)
-      if (part.starts_with(swapped.prefix))
+      if (part.starts_with(swapped.prefix) && !is_another_sweep(rest))
         return {std::string(part), swapped.layout, swapped.labelled, swapped.job_json};
     if (rest.find('/') == std::string_view::npos) break;
   }

@@ -304,8 +304,13 @@ TEST(CharLlm, WithoutRepairWhatIsWrongIsLeftOut) {
 TEST(CharLlm, LabelsAreSwappedInH200TrainingAlone) {
   EXPECT_EQ(charllm_swapped_config("r/mixtral-8x7b/mixtral-8x7b_2_01000/gpu_power_0.csv").layout,
             "EP4-TP2-PP1-DP16");
+  // Folders above the sweep's are the user's.
+  for (const char* path : {"/h100/lora/inference/r/mixtral-8x7b/mixtral-8x7b_2_01000/x_0.csv",
+                           "/home/lora/h200/mixtral-8x7b/mixtral-8x7b_2_01000/gpu_power_0.csv"})
+    EXPECT_EQ(charllm_swapped_config(path).layout, "EP4-TP2-PP1-DP16") << path;
   for (const char* path : {"r/mixtral-8x22b/mixtral-8x22b_1_00000/gpu_power_0.csv",
                            "optimization-sweep-h100/mixtral-8x7b_1_00000/gpu_power_0.csv",
+                           "/data/lora/mixtral-8x7b/mixtral-8x7b_1_mbs1/gpu_power_0.csv",
                            "lora/mixtral-8x7b_1_mbs1/gpu_power_0.csv", "gpu_power_0.csv", ""})
     EXPECT_EQ(charllm_swapped_config(path).name, "") << path;
 }
