@@ -304,7 +304,9 @@ class PassCosts {
       stream.raise(host);
       stream.from_t += seconds;
       stream.from_h += seconds;
-      const double host_s = model_.host().host_s(op);
+      // Divided, it is launched twice.
+      const double launches = hides && hidden_share_ > 0 && hidden_share_ < 1 ? 2 : 1;
+      const double host_s = launches * model_.host().host_s(op);
       host.from_t += host_s;
       host.from_h += host_s;
       if (op.name.ends_with(kToHost)) host.raise(streams[0]);

@@ -184,28 +184,42 @@ ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
   clocks.h = h;
 }
 
+/// What a slot and gradients do to each other.
+struct BesideData {
+  Batch slow, slows, lost, sent;
+};
+
 /// Work of `alone_s` beside gradients: what both lose while both are at work.
-ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BatchCost& cost, Batch& now,
+ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BesideData& cost, Batch& now,
                                   Batch& left) {
   ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
-    const double beside_s = smaller(alone_s[i] * cost.slow_data[i], left[i] * cost.slows_data[i]);
-    now[i] += alone_s[i] + beside_s * cost.lost_data[i];
-    left[i] -= beside_s * cost.sent_data[i];
+    const double beside_s = smaller(alone_s[i] * cost.slow[i], left[i] * cost.slows[i]);
+    now[i] += alone_s[i] + beside_s * cost.lost[i];
+    left[i] -= beside_s * cost.sent[i];
   }
 }
+
+constexpr double kShortest = 1e-12;  ///< of a slot, s
 
 /// A slot beside the gradients that former ones left; it leaves some itself.
 ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
   Batch t = clocks.t, h = clocks.h, left = clocks.left, slot_s, alone_s;
+  BesideData beside;
   ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
     slot_s[i] = larger(t[i] + cost.tt[i], h[i] + cost.th[i]) - t[i];
+    // While a slot waits for its host it loses nothing to them, nor they to it.
+    const double busy = cost.slow_data[i] * cost.tt[i] / larger(slot_s[i], kShortest);
+    beside.slow[i] = larger(1, busy);
+    beside.slows[i] = 1 + smaller(1, busy) * (cost.slows_data[i] - 1);
+    beside.lost[i] = 1 - 1 / beside.slow[i];
+    beside.sent[i] = 1 / beside.slows[i];
     h[i] = larger(t[i] + cost.ht[i], h[i] + cost.hh[i]);
     left[i] = larger(0, left[i] - larger(0, t[i] - clocks.left_at[i]));
   }
-  if (cost.pieces.empty()) work_beside(slot_s, cost, t, left);
+  if (cost.pieces.empty()) work_beside(slot_s, beside, t, left);
   for (const Piece& piece : cost.pieces) {
     ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) alone_s[i] = piece.share[i] * slot_s[i];
-    work_beside(alone_s, cost, t, left);
+    work_beside(alone_s, beside, t, left);
     ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) left[i] += piece.sent_s[i];
   }
   clocks.t = clocks.left_at = t;
@@ -339,8 +353,6 @@ void BatchCost::set_beside_data(int lane, double slow, double slows) {
   const auto i = static_cast<size_t>(lane);
   slow_data[i] = slow;
   slows_data[i] = slows;
-  lost_data[i] = 1 - 1 / slow;
-  sent_data[i] = 1 / slows;
 }
 
 PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {

@@ -64,8 +64,6 @@ struct BatchCost {
   std::span<const Piece> pieces;
   /// How much longer the slot takes beside them, and they beside the slot (`set_beside_data`).
   Batch slow_data{}, slows_data{};
-  /// Of the time beside them: what the slot loses, and what of them is sent meanwhile.
-  Batch lost_data{}, sent_data{};
   /// The same beside a pipeline transfer, for `play_sharing`.
   Batch slow_transfer{}, slows_transfer{};
   void set(int lane, const MaxPlus& cost);

@@ -39,6 +39,7 @@ struct Stage {
   const BatchCost* slot = nullptr;  ///< the one at work
   std::span<const Piece> pieces;    ///< of it, from the one at work on; empty: it is one
   double slot_s = 0;                ///< how long it takes alone
+  double busy = 1;                  ///< share of that for which it does not wait for its host
   double now = 0, next = 0;
 };
 
@@ -187,6 +188,7 @@ class Player {
     if (h == kNever) return false;
     const BatchCost& cost = slot_cost(s, it);
     stage.slot_s = std::max(of(cost.tt), h + of(cost.th) - stage.now);
+    stage.busy = stage.slot_s > 0 ? of(cost.tt) / stage.slot_s : 1;
     if (stage.host_waits && stage.host == stage.at[kCompute] + 1) {
       stage.host_s = std::max(stage.now + of(cost.ht), h + of(cost.hh));
       stage.host_waits = false;
@@ -224,17 +226,21 @@ class Player {
       transfers += stage.work[stream].active ? 1 : 0;
     const bool sends_gradients = stage.work[kGradients].active;
     const bool computes = stage.work[kCompute].active;
+    // Of a slot's time beside others: while it waits for its host neither loses anything.
+    double busy = 0;
     if (computes) {
       const double slower = static_cast<double>(transfers) * (of(stage.slot->slow_transfer) - 1) +
                             (sends_gradients ? of(stage.slot->slow_data) - 1 : 0);
-      stage.work[kCompute].rate = 1 / (1 + slower);
+      busy = stage.busy * (1 + slower);
+      stage.work[kCompute].rate = 1 / std::max(1.0, busy);
     }
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       Work& work = stage.work[stream];
       if (!work.active) continue;
-      const double slower = !computes              ? 1
+      const double beside = !computes              ? 1
                             : stream == kGradients ? of(stage.slot->slows_data)
                                                    : of(stage.slot->slows_transfer);
+      const double slower = 1 + std::min(1.0, busy) * (beside - 1);
       work.rate =
           (transfers + (sends_gradients ? 1 : 0) > 1 ? link_share(stage, work) : 1) / slower;
     }
