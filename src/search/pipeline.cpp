@@ -246,9 +246,9 @@ struct BesideGradients {
 /// go at the pace of sharing the links; so do gradients that are left when it starts. Works on
 /// copies, which the compiler knows to be apart.
 template <bool kScatters, bool kArrives>
-ERGOMETER_INLINE void transfer(const TransferCost& cost, size_t lane, Batch& sent_at,
+ERGOMETER_INLINE void transfer(const TransferCost& cost, bool to_next, size_t lane, Batch& sent_at,
                                StageClocks& clocks) {
-  const double slower = cost.shared_s / cost.send_s - 1;
+  const double slower = cost.shared_s[to_next ? 0 : 1] / cost.send_s - 1;
   const BesideGradients gradients(cost);
   const size_t other = 1 - lane, way = kArrives ? 1 : 0;
   std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
@@ -317,8 +317,8 @@ ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count
       }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
-      case Kind::kSend: transfer<kScatters, false>(link, step.lane, message, clocks); break;
-      case Kind::kReceive: transfer<kScatters, true>(link, step.lane, message, clocks); break;
+      case Kind::kSend: transfer<kScatters, false>(link, to_next, step.lane, message, clocks); break;
+      case Kind::kReceive: transfer<kScatters, true>(link, to_next, step.lane, message, clocks); break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
   }
