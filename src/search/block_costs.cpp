@@ -274,29 +274,14 @@ class PassCosts {
     Ready host{MaxPlus::kNever, 0};
     streams[0] = {0, MaxPlus::kNever};
     Walk result;
-    // Half a backward holds its joins until their stream runs something, as `plan/program.cpp`.
-    bool whole = true;
-    for (const Item& item : items)
-      whole &= item.kind == Item::Kind::kJoin || keep(operator_of(item));
-    std::vector<const Item*> held;
-    const auto join = [&](const Item& item) {
-      streams[static_cast<size_t>(item.stream)].raise(streams[static_cast<size_t>(item.on)]);
-    };
-    const auto join_held = [&](Stream stream) {
-      for (const Item* item : held)
-        if (item->stream == stream) join(*item);
-      std::erase_if(held, [stream](const Item* item) { return item->stream == stream; });
-    };
     for (const Item& item : items) {
       Ready& stream = streams[static_cast<size_t>(item.stream)];
       if (item.kind == Item::Kind::kJoin) {
-        if (whole) join(item);
-        if (!whole) held.push_back(&item);
+        stream.raise(streams[static_cast<size_t>(item.on)]);
         continue;
       }
       const Operator& op = operator_of(item);
       if (!keep(op)) continue;
-      join_held(item.stream);
       const Priced& priced = prices_[static_cast<size_t>(item.op)];
       const bool hides = paired && item.stream == Stream::kCompute && is_exchange(op);
       const double seconds = hides ? priced.open_s : priced.price.seconds() * priced.slow[other];
@@ -311,7 +296,6 @@ class PassCosts {
       host.from_h += host_s;
       if (op.name.ends_with(kToHost)) host.raise(streams[0]);
     }
-    join_held(Stream::kCompute);
     result.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
     return result;
   }

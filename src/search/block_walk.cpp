@@ -129,8 +129,7 @@ void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
 
 void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
                     std::span<const DataCosts::Unit> units, DataLane& lane) {
-  walk_backward(costs, chunk, units, lane,
-                [&](const PassCost& pass) { run(pass, lane); });
+  walk_backward(costs, chunk, units, lane, [&](const PassCost& pass) { run(pass, lane); });
 }
 
 void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
@@ -141,8 +140,7 @@ void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
 
 void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
                     std::span<const DataCosts::Unit> units, const Turns& turns, TwoLanes& lanes) {
-  walk_backward(costs, chunk, units, lanes,
-                [&](const PassCost& pass) { run(pass, turns, lanes); });
+  walk_backward(costs, chunk, units, lanes, [&](const PassCost& pass) { run(pass, turns, lanes); });
   lanes.wait_for_all(TwoLanes::kExperts);
 }
 

@@ -160,8 +160,7 @@ void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, Famil
     if (pipelined) set_beside(lane, of_pass, kind, costs);
     MaxPlus forward = chunk.forward, backward = chunk.backward;
     MaxPlus input_grad = chunk.input_grad, weight_grad = chunk.weight_grad;
-    if (pipelined && family == kScattering)
-      set_scattered(lane, of_pass, kind, units[kind], times);
+    if (pipelined && family == kScattering) set_scattered(lane, of_pass, kind, units[kind], times);
     if (pipelined && overlap_.pipeline && !times.crowded[lane]) {
       // For each slot one message in and one out, beside which it is slower.
       const double more_s =

@@ -83,8 +83,10 @@ bool is_lane(Stream stream) {
   return stream == Stream::kPipelineForward || stream == Stream::kPipelineBackward;
 }
 
-/// The steps of one stage's program, as far as the end of the step's pipeline.
-std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable& operators) {
+/// The steps of one stage's program, as far as the end of the step's pipeline. `apart`: inputs' and
+/// weights' gradients are slots of their own.
+std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable& operators,
+                              bool apart) {
   std::vector<Step> steps;
   const std::vector<Instruction>& program = role.program;
   for (size_t i = 0; i < program.size(); ++i) {
@@ -95,7 +97,7 @@ std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable&
     step.chunk = it.chunk;
     step.message = std::max(it.slot, 0);
     if (it.kind == InstructionKind::kCompute && it.op < kSkeletonOperators) {
-      const bool whole = it.op == kInputWork && i + 1 < program.size() &&
+      const bool whole = !apart && it.op == kInputWork && i + 1 < program.size() &&
                          program[i + 1].op == kWeightWork &&
                          program[i + 1].micro_batch == it.micro_batch;
       step.slot = it.op == kForwardWork ? Slot::kForward
@@ -317,8 +319,12 @@ ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count
       }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
-      case Kind::kSend: transfer<kScatters, false>(link, to_next, step.lane, message, clocks); break;
-      case Kind::kReceive: transfer<kScatters, true>(link, to_next, step.lane, message, clocks); break;
+      case Kind::kSend:
+        transfer<kScatters, false>(link, to_next, step.lane, message, clocks);
+        break;
+      case Kind::kReceive:
+        transfer<kScatters, true>(link, to_next, step.lane, message, clocks);
+        break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
   }
@@ -366,7 +372,7 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
     plan::OperatorTable operators(workload);
     const plan::Role role =
         plan::write_role(skeleton, workload, stages[s], static_cast<int64_t>(s), operators);
-    by_stage.push_back(stage_steps(role, operators));
+    by_stage.push_back(stage_steps(role, operators, shape.schedule == spec::Schedule::kZbH1));
     mark_pairs(by_stage.back());
     for (const Step& step : by_stage.back())
       if (step.kind == Kind::kSend) script.messages = std::max(script.messages, step.message + 1);

@@ -74,11 +74,11 @@ struct BatchCost {
 using ChunkCosts = std::array<BatchCost, kSlots>;
 
 struct TransferCost {
-  double send_s = 0;    ///< how long a message takes, on either side
+  double send_s = 0;  ///< how long a message takes, on either side
   /// The same beside another one that leaves, or arrives, at the same stage: at the link's first
   /// stage, and at the one that it leads to.
   std::array<double, 2> shared_s{};
-  double host_s = 0;    ///< to launch it
+  double host_s = 0;  ///< to launch it
   /// How much longer it takes beside gradients that are scattered, and they beside it.
   double slow_data = 1, slows_data = 1;
 };

@@ -24,8 +24,8 @@ class TwoLanes {
     double slow = 1, slows = 1;
   };
 
-  /// `shared`: how much longer a lane's collectives take beside the other lane's. `host_s`: when the
-  /// host begins; never, so that nothing but a pass's own synchronisations waits for it.
+  /// `shared`: how much longer a lane's collectives take beside the other lane's. `host_s`: when
+  /// the host begins; never, so that nothing but a pass's own synchronisations waits for it.
   explicit TwoLanes(std::array<double, 2> shared, double host_s = 0)
       : shared_(shared), host_s_(host_s) {}
 
@@ -86,7 +86,9 @@ class TwoLanes {
   void wait(double mark) { wait(kData, mark); }
   void wait_for_all(Lane lane) { wait(lane, issued_s_[lane]); }
   double now_s() const { return now_s_; }
-  double left_s(size_t lane = kData) const { return std::max(0.0, issued_s_[lane] - done_s_[lane]); }
+  double left_s(size_t lane = kData) const {
+    return std::max(0.0, issued_s_[lane] - done_s_[lane]);
+  }
 
  private:
   bool busy(size_t lane) const { return issued_s_[lane] > done_s_[lane]; }
