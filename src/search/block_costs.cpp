@@ -145,6 +145,7 @@ class PassCosts {
     if (cost.time.tt <= 0) return cost;
     const auto find = [&](Beside other, double& slow, double& slows) {
       const Walk beside = walk(items, keep, other);
+      if (other == kData) cost.beside_data = beside.time;
       slow = std::max(1.0, beside.time.tt / cost.time.tt);
       slows = 1 + std::min(1.0, beside.slows_s / beside.time.tt);
     };

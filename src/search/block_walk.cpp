@@ -8,7 +8,7 @@ const BlockCost& cost_of(const BlockCosts& costs, const plan::Chunk& chunk, size
 }
 
 void run(const PassCost& pass, DataLane& lane) {
-  lane.run(pass.time, pass.slow_data, pass.slows_data);
+  lane.run(pass.time, pass.beside_data, pass.slows_data);
 }
 
 void run(const PassCost& pass, const Turns& turns, TwoLanes& lanes) {

@@ -20,13 +20,14 @@ class DataLane {
     done_s_ += beside_s / collective;
     now_s_ += beside_s + alone_s - beside_s / slowdown;
   }
-  /// A pass, slow beside collectives as `compute` says. While it waits for its host it loses
-  /// nothing to them, nor they to it.
-  void run(const MaxPlus& pass, double slowdown, double collective) {
-    const double begin_s = now_s_, alone_s = std::max(pass.tt, host_s_ + pass.th - now_s_);
+  /// A pass, and what it is beside collectives from its begin to its end, that take `collective`
+  /// times as long beside its kernels. While it waits for its host they lose nothing.
+  void run(const MaxPlus& pass, const MaxPlus& beside, double collective) {
+    const double begin_s = now_s_, alone_s = std::max(pass.tt, host_s_ + pass.th - begin_s);
     if (alone_s <= 0) return;
-    const double busy = slowdown * pass.tt / alone_s;
-    compute(alone_s, std::max(1.0, busy), 1 + std::min(1.0, busy) * (collective - 1));
+    const double beside_s = std::max(beside.tt, host_s_ + beside.th - begin_s);
+    compute(alone_s, std::max(1.0, beside_s / alone_s),
+            1 + beside.tt / beside_s * (collective - 1));
     const double lost_s = now_s_ - begin_s - alone_s;
     host_s_ = std::max(begin_s + lost_s + pass.ht, host_s_ + pass.hh);
   }

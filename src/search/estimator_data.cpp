@@ -70,7 +70,8 @@ double Estimator::gather_delay_s(const SavedData& data) {
       gather_along(*any.blocks, any.division->chunks[kind], buckets[c], aligned, lane);
       const MaxPlus& forward = any.chunks[kind].forward;
       const auto more = static_cast<long>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
-      lane.run(repeat(forward, more), 1, collective_slowdown_);
+      const MaxPlus between = repeat(forward, more);
+      lane.run(between, between, collective_slowdown_);
       repeat(forward, more + 1).apply(alone_s, host_s);
     }
     delay_s += std::max(0.0, lane.now_s() - alone_s);
@@ -96,7 +97,7 @@ const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& dat
       if (c + 1 < chunks.size()) {
         const MaxPlus between =
             repeat(backward, static_cast<long>(std::min(layout_.pp, micro_batches_) - 1));
-        lane.run(between, 1, collective_slowdown_);
+        lane.run(between, between, collective_slowdown_);
         between.apply(alone_s, host_s);
       }
       reduce_along(*of_pass.blocks, of_pass.division->chunks[chunk_kind],
