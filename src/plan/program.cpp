@@ -1,6 +1,7 @@
 #include "plan/program.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -51,31 +52,6 @@ size_t expected_length(const spec::Job& job, const workload::Workload& workload,
   }
   return kOnceAStep + a_micro_batch * static_cast<size_t>(job.micro_batches());
 }
-
-/// Half a backward (zero-bubble schedules) skips operators and with them the reason of some joins.
-/// A join is held until its stream runs something, and dropped where the other stream has run
-/// nothing in this half.
-class HeldJoins {
- public:
-  explicit HeldJoins(ProgramWriter& writer) : writer_(writer) {}
-  void hold(const Item& join) { held_.push_back(join); }
-  /// Writes the joins that an operator on `stream` has to wait for.
-  void before(Stream stream) {
-    for (const Item& join : held_) {
-      if (join.stream == stream &&
-          (join.on == Stream::kCompute || used_[static_cast<size_t>(join.on)])) {
-        writer_.join(join.stream, join.on);
-      }
-    }
-    std::erase_if(held_, [stream](const Item& join) { return join.stream == stream; });
-    used_[static_cast<size_t>(stream)] = true;
-  }
-
- private:
-  ProgramWriter& writer_;
-  std::vector<Item> held_;
-  bool used_[workload::kStreamCount] = {};
-};
 
 /// The program of one stage, slot by slot.
 class RoleProgram {
@@ -225,19 +201,23 @@ class RoleProgram {
   }
 
   /// A dropless MoE layer copies its token counts to the host, some software its loss; the host
-  /// waits for them before it goes on.
+  /// waits for them before it goes on. Half a backward (zero-bubble schedules) skips operators and
+  /// with them the reason of some joins: those of streams that run nothing in it.
   void write_items(const std::vector<Item>& items, SlotKind slot) {
     const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
-    HeldJoins held(writer_);
+    std::array<bool, workload::kStreamCount> used{};
+    used[static_cast<size_t>(Stream::kCompute)] = true;
+    for (const Item& item : items)
+      if (item.kind != Item::Kind::kJoin && runs(slot, operators_.at(item.op).pass))
+        used[static_cast<size_t>(item.stream)] = true;
     for (const Item& item : items) {
       if (item.kind == Item::Kind::kJoin) {
-        if (whole) writer_.join(item.stream, item.on);
-        if (!whole) held.hold(item);
+        if (whole || (used[static_cast<size_t>(item.stream)] && used[static_cast<size_t>(item.on)]))
+          writer_.join(item.stream, item.on);
         continue;
       }
       const workload::Operator op = operators_.at(item.op);
       if (!runs(slot, op.pass)) continue;
-      held.before(item.stream);
       const bool beside =
           overlaps_experts_ && item.stream == Stream::kCompute && exchanges_tokens(job_, op);
       if (beside) {
@@ -247,7 +227,6 @@ class RoleProgram {
       }
       if (op.name.ends_with(kToHost)) writer_.host_sync();
     }
-    held.before(Stream::kCompute);
   }
 
   /// The share of an expert transfer that meets the other micro batch's kernels, and in line what

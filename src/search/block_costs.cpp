@@ -145,6 +145,7 @@ class PassCosts {
     if (cost.time.tt <= 0) return cost;
     const auto find = [&](Beside other, double& slow, double& slows) {
       const Walk beside = walk(items, keep, other);
+      if (other == kData) cost.beside_data = beside.time;
       slow = std::max(1.0, beside.time.tt / cost.time.tt);
       slows = 1 + std::min(1.0, beside.slows_s / beside.time.tt);
     };
@@ -274,29 +275,14 @@ class PassCosts {
     Ready host{MaxPlus::kNever, 0};
     streams[0] = {0, MaxPlus::kNever};
     Walk result;
-    // Half a backward holds its joins until their stream runs something, as `plan/program.cpp`.
-    bool whole = true;
-    for (const Item& item : items)
-      whole &= item.kind == Item::Kind::kJoin || keep(operator_of(item));
-    std::vector<const Item*> held;
-    const auto join = [&](const Item& item) {
-      streams[static_cast<size_t>(item.stream)].raise(streams[static_cast<size_t>(item.on)]);
-    };
-    const auto join_held = [&](Stream stream) {
-      for (const Item* item : held)
-        if (item->stream == stream) join(*item);
-      std::erase_if(held, [stream](const Item* item) { return item->stream == stream; });
-    };
     for (const Item& item : items) {
       Ready& stream = streams[static_cast<size_t>(item.stream)];
       if (item.kind == Item::Kind::kJoin) {
-        if (whole) join(item);
-        if (!whole) held.push_back(&item);
+        stream.raise(streams[static_cast<size_t>(item.on)]);
         continue;
       }
       const Operator& op = operator_of(item);
       if (!keep(op)) continue;
-      join_held(item.stream);
       const Priced& priced = prices_[static_cast<size_t>(item.op)];
       const bool hides = paired && item.stream == Stream::kCompute && is_exchange(op);
       const double seconds = hides ? priced.open_s : priced.price.seconds() * priced.slow[other];
@@ -304,12 +290,13 @@ class PassCosts {
       stream.raise(host);
       stream.from_t += seconds;
       stream.from_h += seconds;
-      const double host_s = model_.host().host_s(op);
+      // Divided, it is launched twice.
+      const double launches = hides && hidden_share_ > 0 && hidden_share_ < 1 ? 2 : 1;
+      const double host_s = launches * model_.host().host_s(op);
       host.from_t += host_s;
       host.from_h += host_s;
       if (op.name.ends_with(kToHost)) host.raise(streams[0]);
     }
-    join_held(Stream::kCompute);
     result.time = {streams[0].from_t, streams[0].from_h, host.from_t, host.from_h};
     return result;
   }

@@ -32,6 +32,7 @@ struct PassCost {
   /// Where there are any: the pass with only their open parts, and its parts.
   MaxPlus paired_time;
   std::vector<PairedPart> paired;
+  MaxPlus beside_data;    ///< the pass beside data parallelism's collectives from begin to end
   double slow_data = 1;   ///< how much longer it takes beside data parallelism's collectives
   double slows_data = 1;  ///< how much longer those then take
   /// The same beside a pipeline transfer to a neighbour inside the domain, and to one outside.

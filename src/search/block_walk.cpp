@@ -8,25 +8,75 @@ const BlockCost& cost_of(const BlockCosts& costs, const plan::Chunk& chunk, size
 }
 
 void run(const PassCost& pass, DataLane& lane) {
-  lane.compute(pass.time.tt, pass.slow_data, pass.slows_data);
+  lane.run(pass.time, pass.beside_data, pass.slows_data);
 }
 
-/// Copies between buffers: memory traffic on both sides.
-void copy(double seconds, DataLane& lane) { lane.compute(seconds, 1, 1); }
-
-void run_backward(const BlockCost& cost, bool recomputed, DataLane& lane) {
-  if (recomputed) run(cost.recompute, lane);
-  run(cost.backward, lane);
-}
-
-void run_paired(const PassCost& pass, const TwoLanes::Beside& exchange, TwoLanes& lanes) {
+void run(const PassCost& pass, const Turns& turns, TwoLanes& lanes) {
   const TwoLanes::Beside data{pass.slow_data, pass.slows_data};
-  if (pass.paired.empty()) return lanes.compute(pass.time.tt, {data, {}});
-  for (const PairedPart& part : pass.paired) {
-    lanes.compute(part.alone_s, {data, {part.slow, part.slows}});
-    if (part.hidden_s > 0) lanes.issue(TwoLanes::kExperts, part.hidden_s);
-    lanes.compute(part.open_s, {exchange, {part.shared, part.shared}});
+  if (!turns.paired || pass.paired.empty())
+    return lanes.run(pass.time, [&] { lanes.compute(pass.time.tt, {data, {}}); });
+  lanes.run(pass.paired_time, [&] {
+    for (const PairedPart& part : pass.paired) {
+      lanes.compute(part.alone_s, {data, {part.slow, part.slows}});
+      if (part.hidden_s > 0) lanes.issue(TwoLanes::kExperts, part.hidden_s);
+      lanes.compute(part.open_s, {turns.exchange, {part.shared, part.shared}});
+    }
+  });
+}
+
+template <class Run>
+void run_backward(const BlockCost& cost, bool recomputed, Run run) {
+  if (recomputed) run(cost.recompute);
+  run(cost.backward);
+}
+
+/// A block's parameters are there before it runs, and the next one's are asked for.
+template <class Lanes>
+class Gathers {
+ public:
+  Gathers(std::span<const DataCosts::Unit> units, Lanes& lanes) : units_(units), lanes_(lanes) {}
+  void issue(size_t i) {
+    if (i >= units_.size()) return;
+    mark_ = lanes_.issue(units_[i].gather_s);
+    lanes_.launch(units_[i].gather_host_s);
   }
+  void wait(size_t i) {
+    if (units_.empty()) return;
+    if (units_[i].gather_s > 0) lanes_.wait(mark_);
+    lanes_.copy(units_[i].copy_out_s);
+  }
+
+ private:
+  std::span<const DataCosts::Unit> units_;
+  Lanes& lanes_;
+  double mark_ = 0;
+};
+
+template <class Lanes, class Run>
+void walk_forward(std::span<const DataCosts::Unit> units, Lanes& lanes, size_t blocks, Run run) {
+  Gathers gathers(units, lanes);
+  gathers.issue(0);
+  for (size_t i = 0; i < blocks; ++i) {
+    gathers.wait(i);
+    gathers.issue(i + 1);
+    run(i);
+  }
+}
+
+template <class Lanes, class Run>
+void walk_backward(const BlockCosts& costs, const plan::Chunk& chunk,
+                   std::span<const DataCosts::Unit> units, Lanes& lanes, Run run) {
+  Gathers gathers(units, lanes);
+  gathers.issue(chunk.blocks.size() - 1);
+  backwards(costs, chunk, [&](size_t i, bool recomputed) {
+    gathers.wait(i);
+    if (i > 0) gathers.issue(i - 1);
+    run_backward(cost_of(costs, chunk, i), recomputed, run);
+    if (units.empty()) return;
+    lanes.copy(units[i].copy_in_s);
+    lanes.issue(units[i].scatter_s);
+    lanes.launch(units[i].scatter_host_s);
+  });
 }
 
 }  // namespace
@@ -64,67 +114,33 @@ void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
     if (weights_apart)
       run(cost_of(costs, chunk, i).weight_grad, lane);
     else
-      run_backward(cost_of(costs, chunk, i), recomputed, lane);
+      run_backward(cost_of(costs, chunk, i), recomputed,
+                   [&](const PassCost& pass) { run(pass, lane); });
     for (const DataCosts::Bucket& bucket : buckets)
       if (bucket.lowest == i) lane.issue(bucket.reduce_s);
   });
 }
 
 void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                   const std::vector<DataCosts::Unit>& units, DataLane& lane) {
-  double mark = units.empty() ? 0 : lane.issue(units[0].gather_s);
-  for (size_t i = 0; i < units.size(); ++i) {
-    if (units[i].gather_s > 0) lane.wait(mark);
-    copy(units[i].copy_out_s, lane);
-    if (i + 1 < units.size()) mark = lane.issue(units[i + 1].gather_s);
-    run(cost_of(costs, chunk, i).forward, lane);
-  }
+                   std::span<const DataCosts::Unit> units, DataLane& lane) {
+  walk_forward(units, lane, chunk.blocks.size(),
+               [&](size_t i) { run(cost_of(costs, chunk, i).forward, lane); });
 }
 
 void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                    const std::vector<DataCosts::Unit>& units, DataLane& lane) {
-  double mark = units.empty() ? 0 : lane.issue(units.back().gather_s);
-  backwards(costs, chunk, [&](size_t i, bool recomputed) {
-    if (units[i].gather_s > 0) lane.wait(mark);
-    copy(units[i].copy_out_s, lane);
-    if (i > 0) mark = lane.issue(units[i - 1].gather_s);
-    run_backward(cost_of(costs, chunk, i), recomputed, lane);
-    copy(units[i].copy_in_s, lane);
-    lane.issue(units[i].scatter_s);
-  });
+                    std::span<const DataCosts::Unit> units, DataLane& lane) {
+  walk_backward(costs, chunk, units, lane, [&](const PassCost& pass) { run(pass, lane); });
 }
 
-void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                          std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
-                          TwoLanes& lanes) {
-  double mark = units.empty() ? 0 : lanes.issue(TwoLanes::kData, units[0].gather_s);
-  for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-    if (!units.empty()) {
-      if (units[i].gather_s > 0) lanes.wait(TwoLanes::kData, mark);
-      lanes.compute(units[i].copy_out_s, {});
-      if (i + 1 < units.size()) mark = lanes.issue(TwoLanes::kData, units[i + 1].gather_s);
-    }
-    run_paired(cost_of(costs, chunk, i).forward, exchange, lanes);
-  }
+void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                   std::span<const DataCosts::Unit> units, const Turns& turns, TwoLanes& lanes) {
+  walk_forward(units, lanes, chunk.blocks.size(),
+               [&](size_t i) { run(cost_of(costs, chunk, i).forward, turns, lanes); });
 }
 
-void paired_backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                           std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
-                           TwoLanes& lanes) {
-  double mark = units.empty() ? 0 : lanes.issue(TwoLanes::kData, units.back().gather_s);
-  backwards(costs, chunk, [&](size_t i, bool recomputed) {
-    const BlockCost& cost = cost_of(costs, chunk, i);
-    if (!units.empty()) {
-      if (units[i].gather_s > 0) lanes.wait(TwoLanes::kData, mark);
-      lanes.compute(units[i].copy_out_s, {});
-      if (i > 0) mark = lanes.issue(TwoLanes::kData, units[i - 1].gather_s);
-    }
-    if (recomputed) run_paired(cost.recompute, exchange, lanes);
-    run_paired(cost.backward, exchange, lanes);
-    if (units.empty()) return;
-    lanes.compute(units[i].copy_in_s, {});
-    lanes.issue(TwoLanes::kData, units[i].scatter_s);
-  });
+void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                    std::span<const DataCosts::Unit> units, const Turns& turns, TwoLanes& lanes) {
+  walk_backward(costs, chunk, units, lanes, [&](const PassCost& pass) { run(pass, turns, lanes); });
   lanes.wait_for_all(TwoLanes::kExperts);
 }
 

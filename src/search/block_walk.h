@@ -23,22 +23,23 @@ void gather_along(const BlockCosts& costs, const plan::Chunk& chunk,
 void reduce_along(const BlockCosts& costs, const plan::Chunk& chunk,
                   const std::vector<DataCosts::Bucket>& buckets, bool weights_apart,
                   DataLane& lane);
-/// Forward and backward whose parameters are gathered and gradients scattered block by block.
+/// Forward and backward whose parameters are gathered and gradients scattered block by block, if
+/// there are `units`.
 void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                   const std::vector<DataCosts::Unit>& units, DataLane& lane);
+                   std::span<const DataCosts::Unit> units, DataLane& lane);
 void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                    const std::vector<DataCosts::Unit>& units, DataLane& lane);
+                    std::span<const DataCosts::Unit> units, DataLane& lane);
 
 /// The same of slots that take turns with another micro batch's, whose exchanges between experts go
-/// on a lane of their own; a backward's end waits for all of them. `units` may be empty.
-/// `exchange`: how much longer an exchange takes beside data parallelism's collectives, and they
-/// beside it.
-void paired_forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                          std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
-                          TwoLanes& lanes);
-void paired_backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
-                           std::span<const DataCosts::Unit> units, const TwoLanes::Beside& exchange,
-                           TwoLanes& lanes);
+/// on a lane of their own; a backward's end waits for all of them.
+struct Turns {
+  bool paired = true;  ///< false: a first forward or a last backward, with its exchanges in line
+  TwoLanes::Beside exchange;  ///< it beside data parallelism's collectives, and they beside it
+};
+void forward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                   std::span<const DataCosts::Unit> units, const Turns& turns, TwoLanes& lanes);
+void backward_along(const BlockCosts& costs, const plan::Chunk& chunk,
+                    std::span<const DataCosts::Unit> units, const Turns& turns, TwoLanes& lanes);
 
 /// Calls `visit(index, recomputed)` for the chunk's blocks, last one first.
 template <class Visit>

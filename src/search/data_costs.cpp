@@ -50,7 +50,7 @@ class Reader {
   }
 
   struct Sum {
-    double compute_s = 0, data_s = 0;
+    double compute_s = 0, data_s = 0, host_s = 0;
     LinkDemand demand;  ///< of the latter, times seconds
     physics::Energy energy;
   };
@@ -63,6 +63,7 @@ class Reader {
         continue;
       const workload::Operator& op = operators_.at(it.op);
       const double seconds = model_.price(op, where(placements_, op)).seconds();
+      sum.host_s += model_.host().host_s(op);
       (it.stream == Stream::kCompute ? sum.compute_s : sum.data_s) += seconds;
       const LinkDemand demand = link_demand(job_.cluster.node, op, where(placements_, op), seconds);
       for (size_t link = 0; link < demand.share.size(); ++link)
@@ -100,7 +101,9 @@ class Reader {
         row.push_back({.gather_s = gather.data_s,
                        .scatter_s = reduce.data_s,
                        .copy_out_s = wait.compute_s,
-                       .copy_in_s = reduce.compute_s});
+                       .copy_in_s = reduce.compute_s,
+                       .gather_host_s = gather.host_s + wait.host_s,
+                       .scatter_host_s = reduce.host_s});
         all_s += reduce.data_s;
         for (size_t link = 0; link < reduce.demand.share.size(); ++link)
           costs_.unit_demand.share[link] += reduce.demand.share[link];

@@ -21,7 +21,8 @@ struct DataCosts {
   /// A block of sharded parameters or gradients, sent in every micro batch.
   struct Unit {
     double gather_s = 0, scatter_s = 0;
-    double copy_out_s = 0, copy_in_s = 0;  ///< on the compute stream
+    double copy_out_s = 0, copy_in_s = 0;          ///< on the compute stream
+    double gather_host_s = 0, scatter_host_s = 0;  ///< to launch either, with its copies
   };
   std::vector<std::vector<Bucket>> buckets;  ///< [chunk], as Megatron issues them; if overlapped
   std::vector<std::vector<Unit>> units;      ///< [chunk][block]; empty below ZeRO-2

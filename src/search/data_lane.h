@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "search/max_plus.h"
+
 namespace ergometer::search {
 
-/// A rank's compute stream and, beside it, its stream of data-parallel collectives: one collective
-/// after the other, in order of issue. While both are at work each is slower than alone, by the
-/// factors of the engine's contention.
+/// A rank's compute stream and host and, beside them, its stream of data-parallel collectives: one
+/// collective after the other, in order of issue. While both are at work each is slower than alone,
+/// by the factors of the engine's contention.
 class DataLane {
  public:
   /// A collective that may start now. Returns a mark to wait for.
@@ -18,6 +20,21 @@ class DataLane {
     done_s_ += beside_s / collective;
     now_s_ += beside_s + alone_s - beside_s / slowdown;
   }
+  /// A pass, and what it is beside collectives from its begin to its end, that take `collective`
+  /// times as long beside its kernels. While it waits for its host they lose nothing.
+  void run(const MaxPlus& pass, const MaxPlus& beside, double collective) {
+    const double begin_s = now_s_, alone_s = std::max(pass.tt, host_s_ + pass.th - begin_s);
+    if (alone_s <= 0) return;
+    const double beside_s = std::max(beside.tt, host_s_ + beside.th - begin_s);
+    compute(alone_s, std::max(1.0, beside_s / alone_s),
+            1 + beside.tt / beside_s * (collective - 1));
+    const double lost_s = now_s_ - begin_s - alone_s;
+    host_s_ = std::max(begin_s + lost_s + pass.ht, host_s_ + pass.hh);
+  }
+  /// Between buffers: memory traffic beside memory traffic.
+  void copy(double seconds) { compute(seconds, 1, 1); }
+  /// The host launches something else.
+  void launch(double host_s) { host_s_ += host_s; }
   /// The compute stream waits for the collective of `mark`.
   void wait(double mark) {
     const double waits_s = std::max(0.0, mark - done_s_);
@@ -28,7 +45,7 @@ class DataLane {
   double left_s() const { return std::max(0.0, issued_s_ - done_s_); }
 
  private:
-  double now_s_ = 0, issued_s_ = 0, done_s_ = 0;
+  double now_s_ = 0, host_s_ = 0, issued_s_ = 0, done_s_ = 0;
 };
 
 }  // namespace ergometer::search

@@ -28,5 +28,16 @@ TEST(DataLane, WhatAShortKernelDoesNotHideIsWaitedFor) {
   EXPECT_DOUBLE_EQ(lane.now_s(), 6.5);
 }
 
+TEST(DataLane, AHostBoundPassHasItsIdleTimeToLose) {
+  // Launches take 10 s, kernels 4 s alone and 5 s beside a collective: no longer than the host. For
+  // half of the 10 s the collective takes twice as long: 1.5 times in the mean.
+  DataLane lane;
+  lane.issue(20);
+  lane.run({.tt = 4, .th = 10, .ht = MaxPlus::kNever, .hh = 10},
+           {.tt = 5, .th = 10, .ht = MaxPlus::kNever, .hh = 10}, 2);
+  EXPECT_DOUBLE_EQ(lane.now_s(), 10);
+  EXPECT_NEAR(lane.left_s(), 20 - 10 / 1.5, 1e-12);
+}
+
 }  // namespace
 }  // namespace ergometer::search

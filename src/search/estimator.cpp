@@ -96,8 +96,17 @@ void Estimator::find_transfers() {
     demands_.transfers.push_back(demand);
     if (demand.share[1] > 0) transfer_link_ = 1;
     transfers_.push_back({.send_s = alone_s + gather_s,
-                          .shared_s = alone_s * stretch_beside(demand, demand) + gather_s,
+                          .shared_s = {},
                           .host_s = ranks_->model.host().collective_launch_s});
+  }
+  // What leaves a stage for the one before it takes the link behind it, and so what arrives.
+  const size_t links = transfers_.size();
+  for (size_t s = 0; s < links; ++s) {
+    const auto shared_s = [&](size_t other) {
+      const double slow = stretch_beside(demands_.transfers[s], demands_.transfers[other]);
+      return (transfers_[s].send_s - gather_s) * slow + gather_s;
+    };
+    transfers_[s].shared_s = {shared_s((s + links - 1) % links), shared_s((s + 1) % links)};
   }
   const double sent =
       2 * (static_cast<double>(layout_.pp * layout_.vpp) - 1) / static_cast<double>(layout_.pp);
@@ -159,7 +168,9 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const SavedData& costs = data_of(data);
   const bool buckets = of_family == kBucketed && data.overlap_gradients;
   const bool gathers = of_family <= kScattering && data.overlap_parameters;
-  const double gather_s = gathers ? gather_delay_s(of_pass, costs) : 0;
+  // A host that is late catches up while its GPU waits for parameters.
+  const double gather_s =
+      gathers ? std::max(0.0, gather_delay_s(of_pass, costs) - of_pass.slack_s) : 0;
   const Reduced* reduces = buckets ? &reduced(of_pass, costs) : nullptr;
   // A stage's last backward waits for those of the stages behind it.
   double slow_behind_s = 0, meet_s = 0, norm_s = 0, after_s = 0;

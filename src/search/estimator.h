@@ -11,6 +11,7 @@
 #include "search/parts.h"
 #include "search/pipeline_time.h"
 #include "search/power_estimate.h"
+#include "search/two_lanes.h"
 
 namespace ergometer::search {
 
@@ -95,11 +96,6 @@ class Estimator {
     PipelineEnds ends;
     std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
   };
-  /// What is gathered and scattered in every micro batch, by chunk kind.
-  struct ChunkUnits {
-    std::vector<std::span<const DataCosts::Unit>> units;
-    std::vector<double> more_forward_s, more_backward_s;  ///< of one stage; else empty
-  };
   struct SavedData {
     DataOption option;
     std::vector<DataCosts> by_kind;  ///< by stage kind
@@ -118,17 +114,17 @@ class Estimator {
   static double host_slack_s(const ChunkPass& chunk);
   void fill_pass(Pass& pass);
   ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
-  void pair_up(const Pass& pass, size_t kind, std::span<const DataCosts::Unit> units,
-               MaxPlus& forward, MaxPlus& backward) const;
+  /// What an exchange between experts and data parallelism's collectives do to each other.
+  TwoLanes::Beside exchange_beside(const BlockCosts& blocks) const;
+  void pair_up(const Pass& pass, size_t kind, MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   double scattered_s(Sharding sharding);
   const FamilyTimes& times(Family family, size_t lane);
   void play(Family family, const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
             PipelineEnds& ends);
-  ChunkUnits units_of(Family family);
+  std::vector<std::span<const DataCosts::Unit>> units_of(Family family);
   bool is_crowded(const Pass& pass) const;
-  void walk_units(size_t lane, const Pass& pass, Family family, FamilyTimes& times,
-                  ChunkUnits& units);
+  void play_stage(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
   void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void set_scattered(size_t lane, const Pass& pass, size_t kind,

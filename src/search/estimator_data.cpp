@@ -54,12 +54,15 @@ double Estimator::gather_delay_s(const Pass& of_pass, const SavedData& data) {
   // What is recomputed seldom changes a forward.
   bool known = gather_delay_s_ >= 0;
   const std::vector<BlockCost>& blocks = of_pass.blocks->blocks;
-  gathered_beside_.resize(3 * blocks.size());
+  constexpr size_t kValues = 6;
+  gathered_beside_.resize(kValues * blocks.size());
   for (size_t b = 0; b < blocks.size(); ++b) {
     const PassCost& forward = blocks[b].forward;
-    const double now[3] = {forward.time.tt, forward.slow_data, forward.slows_data};
-    for (size_t i = 0; i < 3; ++i)
-      known &= std::exchange(gathered_beside_[3 * b + i], now[i]) == now[i];
+    const MaxPlus& time = forward.time;
+    const double now[kValues] = {time.tt, time.th,           time.ht,
+                                 time.hh, forward.slow_data, forward.slows_data};
+    for (size_t i = 0; i < kValues; ++i)
+      known &= std::exchange(gathered_beside_[kValues * b + i], now[i]) == now[i];
   }
   if (known) return gather_delay_s_;
   const bool aligned = layout_.pp > 1 && layout_.vpp > 1;
@@ -68,7 +71,7 @@ double Estimator::gather_delay_s(const Pass& of_pass, const SavedData& data) {
     const auto& buckets = data.by_kind[static_cast<size_t>(division_->stage_kinds[s])].buckets;
     const std::vector<int>& chunks = division_->chunk_kinds[s];
     DataLane lane;
-    double alone_s = 0;
+    double alone_s = 0, host_s = 0;
     const auto issue_all = [&](size_t c) {
       if (c < buckets.size())
         for (const DataCosts::Bucket& bucket : buckets[c]) lane.issue(bucket.gather_s);
@@ -78,10 +81,11 @@ double Estimator::gather_delay_s(const Pass& of_pass, const SavedData& data) {
       const auto kind = static_cast<size_t>(chunks[c]);
       if (aligned && c > 0) issue_all(c + 1);
       gather_along(*of_pass.blocks, of_pass.division->chunks[kind], buckets[c], aligned, lane);
-      const double forward_s = of_pass.chunks[kind].forward.tt;
-      const auto more = static_cast<double>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
-      lane.compute(more * forward_s, 1, collective_slowdown_);
-      alone_s += (more + 1) * forward_s;
+      const MaxPlus& forward = of_pass.chunks[kind].forward;
+      const auto more = static_cast<long>(aligned ? std::min(layout_.pp, micro_batches_) - 1 : 0);
+      const MaxPlus between = repeat(forward, more);
+      lane.run(between, between, collective_slowdown_);
+      repeat(forward, more + 1).apply(alone_s, host_s);
     }
     delay_s += std::max(0.0, lane.now_s() - alone_s);
   }
@@ -96,21 +100,22 @@ const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& dat
     const auto stage = static_cast<size_t>(division_->first_stage[kind]);
     const std::vector<int>& chunks = division_->chunk_kinds[stage];
     DataLane lane;
-    double alone_s = 0;
+    double alone_s = 0, host_s = 0;
     for (size_t c = chunks.size(); c-- > 0;) {
       const auto chunk_kind = static_cast<size_t>(chunks[c]);
       const ChunkPass& alone = of_pass.chunks[chunk_kind];
       const bool apart = layout_.schedule == spec::Schedule::kZbH1 && layout_.pp > 1;
-      const double backward_s = (apart ? alone.weight_grad : alone.backward).tt;
+      const MaxPlus& backward = apart ? alone.weight_grad : alone.backward;
       // Between the last backwards of two chunks lie the other micro batches of the group.
       if (c + 1 < chunks.size()) {
-        const auto between = static_cast<double>(std::min(layout_.pp, micro_batches_) - 1);
-        lane.compute(between * backward_s, 1, collective_slowdown_);
-        alone_s += between * backward_s;
+        const MaxPlus between =
+            repeat(backward, static_cast<long>(std::min(layout_.pp, micro_batches_) - 1));
+        lane.run(between, between, collective_slowdown_);
+        between.apply(alone_s, host_s);
       }
       reduce_along(*of_pass.blocks, of_pass.division->chunks[chunk_kind],
                    data.by_kind[kind].buckets[c], apart, lane);
-      alone_s += backward_s;
+      backward.apply(alone_s, host_s);
     }
     found.slow_s.push_back(std::max(0.0, lane.now_s() - alone_s));
     found.left_s.push_back(lane.left_s());

@@ -81,75 +81,86 @@ bool Estimator::is_crowded(const Pass& of_pass) const {
 }
 
 /// The units of every chunk kind; empty where there are none.
-Estimator::ChunkUnits Estimator::units_of(Family family) {
-  ChunkUnits found;
-  found.units.resize(division_->chunks.size());
+std::vector<std::span<const DataCosts::Unit>> Estimator::units_of(Family family) {
+  std::vector<std::span<const DataCosts::Unit>> found(division_->chunks.size());
   if (family == kBucketed) return found;
   const SavedData& data = data_of(option_of(family));
   for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
     const auto stage = static_cast<size_t>(division_->first_stage[kind]);
     for (size_t c = 0; c < data.by_kind[kind].units.size(); ++c) {
       const auto chunk = static_cast<size_t>(division_->chunk_kinds[stage][c]);
-      found.units[chunk] = data.by_kind[kind].units[c];
+      found[chunk] = data.by_kind[kind].units[c];
     }
   }
   return found;
 }
 
-/// One stage whose parameters are gathered and gradients scattered block by block: what they add to
-/// a chunk's slots, and what is left behind the last one.
-void Estimator::walk_units(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times,
-                           ChunkUnits& found) {
-  const DataCosts& data = data_of(option_of(family)).by_kind.front();
-  found.more_forward_s.assign(found.units.size(), 0);
-  found.more_backward_s.assign(found.units.size(), 0);
-  const std::vector<int>& chunks = division_->chunk_kinds.front();
-  DataLane busy;
-  double left_s[2] = {};
-  // The second micro batch finds the lane as all later ones do.
-  for (double& left : left_s) {
-    const bool forwards = &left == left_s || layout_.schedule != spec::Schedule::kGpipe;
-    for (size_t c = 0; forwards && c < chunks.size(); ++c) {
-      const auto chunk = static_cast<size_t>(chunks[c]);
-      const double begin_s = busy.now_s();
-      forward_along(*of_pass.blocks, of_pass.division->chunks[chunk], data.units[c], busy);
-      found.more_forward_s[chunk] =
-          std::max(0.0, busy.now_s() - begin_s - of_pass.chunks[chunk].forward.tt);
-    }
-    for (size_t c = chunks.size(); c-- > 0;) {
-      const auto chunk = static_cast<size_t>(chunks[c]);
-      const double begin_s = busy.now_s();
-      backward_along(*of_pass.blocks, of_pass.division->chunks[chunk], data.units[c], busy);
-      found.more_backward_s[chunk] =
-          std::max(0.0, busy.now_s() - begin_s - of_pass.chunks[chunk].backward.tt);
-    }
-    left = busy.left_s();
+/// One stage with something beside its slots: parameters gathered and gradients scattered block by
+/// block, or exchanges between experts. A row of slots, and what is left to be sent behind it.
+void Estimator::play_stage(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times) {
+  /// Slots in turns, of which all later ones are as the last.
+  constexpr int64_t kFew = 3;
+  const auto kind = static_cast<size_t>(division_->chunk_kinds.front().front());
+  const plan::Chunk& chunk = of_pass.division->chunks[kind];
+  const BlockCosts& blocks = *of_pass.blocks;
+  std::span<const DataCosts::Unit> units;
+  double sums_s = 0;
+  if (family != kBucketed) {
+    const DataCosts& data = data_of(option_of(family)).by_kind.front();
+    units = data.units.front();
+    sums_s = data.replica_sums_s;
   }
-  // What a micro batch cannot send beside its kernels waits behind the last one.
-  times.left_s[lane][0] =
-      left_s[1] + data.replica_sums_s +
-      static_cast<double>(std::max<int64_t>(0, micro_batches_ - 2)) * (left_s[1] - left_s[0]);
+  const auto play_row = [&](auto& lanes, auto forward, auto backward) {
+    forward(false);
+    double before_s = 0, before_left_s = 0;
+    const int64_t turns = std::min(micro_batches_ - 1, kFew);
+    for (int64_t i = 0; i < turns; ++i) {
+      before_s = lanes.now_s();
+      before_left_s = lanes.left_s();
+      backward(true);
+      forward(true);
+    }
+    const auto more = static_cast<double>(micro_batches_ - 1 - turns);
+    const double turn_s = lanes.now_s() - before_s, grown_s = lanes.left_s() - before_left_s;
+    backward(false);
+    times.ends.by_kind.resize(1);
+    times.ends.by_kind[0][lane] = lanes.now_s() + more * turn_s;
+    times.left_s[lane][0] = lanes.left_s() + more * grown_s + sums_s;
+  };
+  if (overlap_.expert) {
+    Turns turns{.exchange = exchange_beside(blocks)};
+    TwoLanes lanes({turns.exchange.slows, turns.exchange.slow});
+    const auto forward = [&](bool paired) {
+      turns.paired = paired;
+      forward_along(blocks, chunk, units, turns, lanes);
+    };
+    const auto backward = [&](bool paired) {
+      turns.paired = paired;
+      backward_along(blocks, chunk, units, turns, lanes);
+    };
+    return play_row(lanes, forward, backward);
+  }
+  DataLane lanes;
+  play_row(
+      lanes, [&](bool) { forward_along(blocks, chunk, units, lanes); },
+      [&](bool) { backward_along(blocks, chunk, units, lanes); });
 }
 
 /// What every slot of a lane costs.
 void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times) {
   times.left_s[lane].assign(static_cast<size_t>(division_->kinds()), 0);
-  ChunkUnits units = units_of(family);
+  const auto units = units_of(family);
   const bool pipelined = layout_.pp > 1;
   times.crowded[lane] = pipelined && is_crowded(of_pass);
-  if (!pipelined && family != kBucketed) walk_units(lane, of_pass, family, times, units);
+  if (!pipelined && (family != kBucketed || overlap_.expert))
+    return play_stage(lane, of_pass, family, times);
   for (size_t kind = 0; kind < of_pass.chunks.size(); ++kind) {
     const ChunkPass& chunk = of_pass.chunks[kind];
     ChunkCosts& costs = times.costs[kind];
     if (pipelined) set_beside(lane, of_pass, kind, costs);
     MaxPlus forward = chunk.forward, backward = chunk.backward;
     MaxPlus input_grad = chunk.input_grad, weight_grad = chunk.weight_grad;
-    if (!units.more_forward_s.empty()) {
-      forward = lengthened(forward, units.more_forward_s[kind]);
-      backward = lengthened(backward, units.more_backward_s[kind]);
-    }
-    if (pipelined && family == kScattering)
-      set_scattered(lane, of_pass, kind, units.units[kind], times);
+    if (pipelined && family == kScattering) set_scattered(lane, of_pass, kind, units[kind], times);
     if (pipelined && overlap_.pipeline && !times.crowded[lane]) {
       // For each slot one message in and one out, beside which it is slower.
       const double more_s =
@@ -157,7 +168,11 @@ void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, Famil
       for (MaxPlus* slot : {&forward, &backward, &input_grad}) *slot = lengthened(*slot, more_s);
     }
     MaxPlus paired_forward = forward, paired_backward = backward;
-    if (overlap_.expert) pair_up(of_pass, kind, units.units[kind], paired_forward, paired_backward);
+    if (overlap_.expert) pair_up(of_pass, kind, paired_forward, paired_backward);
+    double launches_s = 0;
+    for (const DataCosts::Unit& unit : units[kind]) launches_s += unit.scatter_host_s;
+    MaxPlus& lasts = layout_.schedule == spec::Schedule::kZbH1 ? weight_grad : backward;
+    for (MaxPlus* slot : {&lasts, &paired_backward}) *slot = lengthened(*slot, 0, launches_s);
     const auto set = [&](Slot slot, const MaxPlus& cost) {
       costs[static_cast<size_t>(slot)].set(static_cast<int>(lane), cost);
     };
@@ -169,7 +184,7 @@ void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, Famil
     set(Slot::kPairedBackward, paired_backward);
     if (pipelined) continue;
     // One stage: the step is a plain row of slots.
-    MaxPlus step = repeat(then(paired_backward, paired_forward), micro_batches_ - 1);
+    MaxPlus step = repeat(then(backward, forward), micro_batches_ - 1);
     step = then(then(forward, step), backward);
     double t = 0, h = 0;
     step.apply(t, h);
@@ -236,28 +251,17 @@ void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind,
   if (!apart) costs[static_cast<size_t>(Slot::kPairedBackward)].pieces = pieces;
 }
 
-/// Two slots that take turns: exchanges between experts go on a stream of their own, and every
-/// backward's end waits for what was issued there. Of one stage sharded parameters go beside both;
-/// what a pipeline scatters is part of its play.
-void Estimator::pair_up(const Pass& of_pass, size_t kind, std::span<const DataCosts::Unit> units,
-                        MaxPlus& forward, MaxPlus& backward) const {
+TwoLanes::Beside Estimator::exchange_beside(const BlockCosts& blocks) const {
+  return {stretch_beside(blocks.exchange, data_demand_),
+          stretch_beside(data_demand_, blocks.exchange)};
+}
+
+/// Two slots of a pipeline that take turns: exchanges between experts go on a stream of their own,
+/// and every backward's end waits for what was issued there.
+void Estimator::pair_up(const Pass& of_pass, size_t kind, MaxPlus& forward,
+                        MaxPlus& backward) const {
   const plan::Chunk& chunk = of_pass.division->chunks[kind];
   const BlockCosts& blocks = *of_pass.blocks;
-  const bool one_stage = layout_.pp == 1;
-  if (!one_stage) units = {};
-  const TwoLanes::Beside exchange{stretch_beside(blocks.exchange, data_demand_),
-                                  stretch_beside(data_demand_, blocks.exchange)};
-  TwoLanes lanes({exchange.slows, exchange.slow});
-  double took_s[2] = {};  // forward, backward
-  // The second time is as all later ones.
-  for (int round = 0; round < 2; ++round) {
-    const double begin_s = lanes.now_s();
-    paired_backward_along(blocks, chunk, units, exchange, lanes);
-    const double between_s = lanes.now_s();
-    paired_forward_along(blocks, chunk, units, exchange, lanes);
-    took_s[0] = lanes.now_s() - between_s;
-    took_s[1] = between_s - begin_s;
-  }
   MaxPlus times[2];
   const auto add = [&](int i, const PassCost& cost) {
     times[i] = then(times[i], cost.paired.empty() ? cost.time : cost.paired_time);
@@ -268,13 +272,23 @@ void Estimator::pair_up(const Pass& of_pass, size_t kind, std::span<const DataCo
     if (recomputed) add(1, cost.recompute);
     add(1, cost.backward);
   });
+  const Turns turns{.exchange = exchange_beside(blocks)};
+  TwoLanes lanes({turns.exchange.slows, turns.exchange.slow}, MaxPlus::kNever);
+  double more_s[2] = {};  // forward, backward
+  // The second time is as all later ones.
+  for (int round = 0; round < 2; ++round) {
+    const double alone_backward_s = lanes.alone_until_s(times[1]);
+    backward_along(blocks, chunk, {}, turns, lanes);
+    more_s[1] = lanes.now_s() - alone_backward_s;
+    const double alone_forward_s = lanes.alone_until_s(times[0]);
+    forward_along(blocks, chunk, {}, turns, lanes);
+    more_s[0] = lanes.now_s() - alone_forward_s;
+  }
   const ChunkPass& unpaired = of_pass.chunks[kind];
   const MaxPlus* alone[2] = {&unpaired.forward, &unpaired.backward};
   MaxPlus* slots[2] = {&forward, &backward};
-  for (int i = 0; i < 2; ++i) {
-    const double others_s = one_stage ? 0 : slots[i]->tt - alone[i]->tt;
-    *slots[i] = lengthened(times[i], took_s[i] - times[i].tt + others_s);
-  }
+  for (int i = 0; i < 2; ++i)
+    *slots[i] = lengthened(times[i], more_s[i] + slots[i]->tt - alone[i]->tt);
 }
 
 }  // namespace ergometer::search

@@ -41,10 +41,12 @@ inline MaxPlus repeat(MaxPlus one, long times) {
   return all;
 }
 
-/// The same work when the GPU is slower by `more_s` seconds in all.
-inline MaxPlus lengthened(MaxPlus work, double more_s) {
-  work.tt += more_s;
-  work.th += more_s;
+/// The same work with `gpu_s` seconds more for the GPU and `host_s` more for the host, spread over
+/// all of it: a GPU that waits for its host has that time to lose.
+inline MaxPlus lengthened(MaxPlus work, double gpu_s, double host_s = 0) {
+  work.th += std::max(work.tt + gpu_s, work.hh + host_s) - std::max(work.tt, work.hh);
+  work.tt += gpu_s;
+  work.hh += host_s;
   return work;
 }
 

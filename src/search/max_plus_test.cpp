@@ -38,5 +38,17 @@ TEST(MaxPlus, RepeatIsARowOfThem) {
   EXPECT_EQ(repeat(one, 0).tt, 0);
 }
 
+TEST(MaxPlus, AGpuThatWaitsForItsHostHasThatTimeToLose) {
+  // Launches of 10, kernels of 4, the last one 1: three seconds more hide, eight make a GPU of 12.
+  const MaxPlus late{4, 11, MaxPlus::kNever, 10};
+  EXPECT_EQ(lengthened(late, 3).th, 11);
+  EXPECT_EQ(lengthened(late, 8).th, 13);
+  EXPECT_EQ(lengthened(late, 8).tt, 12);
+  // A busy GPU does not feel two seconds more of launches.
+  const MaxPlus busy{12, 13, MaxPlus::kNever, 4};
+  EXPECT_EQ(lengthened(busy, 0, 2).th, 13);
+  EXPECT_EQ(lengthened(busy, 0, 2).hh, 6);
+}
+
 }  // namespace
 }  // namespace ergometer::search

@@ -84,8 +84,10 @@ bool is_lane(Stream stream) {
   return stream == Stream::kPipelineForward || stream == Stream::kPipelineBackward;
 }
 
-/// The steps of one stage's program, as far as the end of the step's pipeline.
-std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable& operators) {
+/// The steps of one stage's program, as far as the end of the step's pipeline. `apart`: inputs' and
+/// weights' gradients are slots of their own.
+std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable& operators,
+                              bool apart) {
   std::vector<Step> steps;
   const std::vector<Instruction>& program = role.program;
   for (size_t i = 0; i < program.size(); ++i) {
@@ -96,7 +98,7 @@ std::vector<Step> stage_steps(const plan::Role& role, const plan::OperatorTable&
     step.chunk = it.chunk;
     step.message = std::max(it.slot, 0);
     if (it.kind == InstructionKind::kCompute && it.op < kSkeletonOperators) {
-      const bool whole = it.op == kInputWork && i + 1 < program.size() &&
+      const bool whole = !apart && it.op == kInputWork && i + 1 < program.size() &&
                          program[i + 1].op == kWeightWork &&
                          program[i + 1].micro_batch == it.micro_batch;
       step.slot = it.op == kForwardWork ? Slot::kForward
@@ -201,28 +203,42 @@ ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
   clocks.h = h;
 }
 
+/// What a slot and gradients do to each other.
+struct BesideData {
+  Batch slow, slows, lost, sent;
+};
+
 /// Work of `alone_s` beside gradients: what both lose while both are at work.
-ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BatchCost& cost, Batch& now,
+ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BesideData& cost, Batch& now,
                                   Batch& left) {
   ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
-    const double beside_s = smaller(alone_s[i] * cost.slow_data[i], left[i] * cost.slows_data[i]);
-    now[i] += alone_s[i] + beside_s * cost.lost_data[i];
-    left[i] -= beside_s * cost.sent_data[i];
+    const double beside_s = smaller(alone_s[i] * cost.slow[i], left[i] * cost.slows[i]);
+    now[i] += alone_s[i] + beside_s * cost.lost[i];
+    left[i] -= beside_s * cost.sent[i];
   }
 }
+
+constexpr double kShortest = 1e-12;  ///< of a slot, s
 
 /// A slot beside the gradients that former ones left; it leaves some itself.
 ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
   Batch t = clocks.t, h = clocks.h, left = clocks.left, slot_s, alone_s;
+  BesideData beside;
   ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
     slot_s[i] = larger(t[i] + cost.tt[i], h[i] + cost.th[i]) - t[i];
+    // While a slot waits for its host it loses nothing to them, nor they to it.
+    const double busy = cost.slow_data[i] * cost.tt[i] / larger(slot_s[i], kShortest);
+    beside.slow[i] = larger(1, busy);
+    beside.slows[i] = 1 + smaller(1, busy) * (cost.slows_data[i] - 1);
+    beside.lost[i] = 1 - 1 / beside.slow[i];
+    beside.sent[i] = 1 / beside.slows[i];
     h[i] = larger(t[i] + cost.ht[i], h[i] + cost.hh[i]);
     left[i] = larger(0, left[i] - larger(0, t[i] - clocks.left_at[i]));
   }
-  if (cost.pieces.empty()) work_beside(slot_s, cost, t, left);
+  if (cost.pieces.empty()) work_beside(slot_s, beside, t, left);
   for (const Piece& piece : cost.pieces) {
     ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) alone_s[i] = piece.share[i] * slot_s[i];
-    work_beside(alone_s, cost, t, left);
+    work_beside(alone_s, beside, t, left);
     ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) left[i] += piece.sent_s[i];
   }
   clocks.t = clocks.left_at = t;
@@ -249,9 +265,9 @@ struct BesideGradients {
 /// go at the pace of sharing the links; so do gradients that are left when it starts. Works on
 /// copies, which the compiler knows to be apart.
 template <bool kScatters, bool kArrives>
-ERGOMETER_INLINE void transfer(const TransferCost& cost, size_t lane, Batch& sent_at,
+ERGOMETER_INLINE void transfer(const TransferCost& cost, bool to_next, size_t lane, Batch& sent_at,
                                StageClocks& clocks) {
-  const double slower = cost.shared_s / cost.send_s - 1;
+  const double slower = cost.shared_s[to_next ? 0 : 1] / cost.send_s - 1;
   const BesideGradients gradients(cost);
   const size_t other = 1 - lane, way = kArrives ? 1 : 0;
   std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
@@ -320,8 +336,12 @@ ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count
       }
       case Kind::kLaneFollows: raise(clocks.t, lane); break;
       case Kind::kFollowLane: raise(lane, clocks.t); break;
-      case Kind::kSend: transfer<kScatters, false>(link, step.lane, message, clocks); break;
-      case Kind::kReceive: transfer<kScatters, true>(link, step.lane, message, clocks); break;
+      case Kind::kSend:
+        transfer<kScatters, false>(link, to_next, step.lane, message, clocks);
+        break;
+      case Kind::kReceive:
+        transfer<kScatters, true>(link, to_next, step.lane, message, clocks);
+        break;
       case Kind::kSync: raise(clocks.t, clocks.h); break;
     }
   }
@@ -356,8 +376,6 @@ void BatchCost::set_beside_data(int lane, double slow, double slows) {
   const auto i = static_cast<size_t>(lane);
   slow_data[i] = slow;
   slows_data[i] = slows;
-  lost_data[i] = 1 - 1 / slow;
-  sent_data[i] = 1 / slows;
 }
 
 PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
@@ -371,7 +389,7 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
     plan::OperatorTable operators(workload);
     const plan::Role role =
         plan::write_role(skeleton, workload, stages[s], static_cast<int64_t>(s), operators);
-    by_stage.push_back(stage_steps(role, operators));
+    by_stage.push_back(stage_steps(role, operators, shape.schedule == spec::Schedule::kZbH1));
     mark_pairs(by_stage.back());
     for (const Step& step : by_stage.back())
       if (step.kind == Kind::kSend) script.messages = std::max(script.messages, step.message + 1);

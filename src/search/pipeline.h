@@ -72,8 +72,6 @@ struct BatchCost {
   std::span<const Piece> pieces;
   /// How much longer the slot takes beside them, and they beside the slot (`set_beside_data`).
   Batch slow_data{}, slows_data{};
-  /// Of the time beside them: what the slot loses, and what of them is sent meanwhile.
-  Batch lost_data{}, sent_data{};
   /// The same beside a pipeline transfer, for `play_sharing`.
   Batch slow_transfer{}, slows_transfer{};
   void set(int lane, const MaxPlus& cost);
@@ -84,9 +82,11 @@ struct BatchCost {
 using ChunkCosts = std::array<BatchCost, kSlots>;
 
 struct TransferCost {
-  double send_s = 0;    ///< how long a message takes, on either side
-  double shared_s = 0;  ///< the same beside another one that takes the same way
-  double host_s = 0;    ///< to launch it
+  double send_s = 0;  ///< how long a message takes, on either side
+  /// The same beside another one that leaves, or arrives, at the same stage: at the link's first
+  /// stage, and at the one that it leads to.
+  std::array<double, 2> shared_s{};
+  double host_s = 0;  ///< to launch it
   /// How much longer it takes beside gradients that are scattered, and they beside it.
   double slow_data = 1, slows_data = 1;
 };

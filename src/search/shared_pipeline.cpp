@@ -43,6 +43,7 @@ struct Stage {
   const BatchCost* slot = nullptr;  ///< the one at work
   std::span<const Piece> pieces;    ///< of it, from the one at work on; empty: it is one
   double slot_s = 0;                ///< how long it takes alone
+  double busy = 1;                  ///< share of that for which it does not wait for its host
   double now = 0;
   /// Shares of the links by mix, each found when it is first met.
   uint64_t known_mixes = 0;
@@ -217,6 +218,7 @@ class Player {
     if (h == kNever) return false;
     const BatchCost& cost = slot_cost(s, it);
     stage.slot_s = std::max(of(cost.tt), h + of(cost.th) - stage.now);
+    stage.busy = stage.slot_s > 0 ? of(cost.tt) / stage.slot_s : 1;
     if (stage.host_waits && stage.host == stage.at[kCompute] + 1) {
       stage.host_s = std::max(stage.now + of(cost.ht), h + of(cost.hh));
       stage.host_waits = false;
@@ -251,10 +253,13 @@ class Player {
     const bool gradients = stage.work[kGradients].active;
     const size_t transfers = (forward ? 1u : 0u) + (backward ? 1u : 0u);
     const bool computes = stage.work[kCompute].active;
+    // Of a slot's time beside others: while it waits for its host neither loses anything.
+    double busy = 0;
     if (computes) {
       const double slower = static_cast<double>(transfers) * (of(stage.slot->slow_transfer) - 1) +
                             (gradients ? of(stage.slot->slow_data) - 1 : 0);
-      stage.work[kCompute].rate = 1 / (1 + slower);
+      busy = stage.busy * (1 + slower);
+      stage.work[kCompute].rate = 1 / std::max(1.0, busy);
     }
     if (transfers == 0 && !gradients) return;
     const bool shared = transfers + (gradients ? 1 : 0) > 1;
@@ -262,9 +267,10 @@ class Player {
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       Work& work = stage.work[stream];
       if (!work.active) continue;
-      const double slower = !computes              ? 1
+      const double beside = !computes              ? 1
                             : stream == kGradients ? of(stage.slot->slows_data)
                                                    : of(stage.slot->slows_transfer);
+      const double slower = 1 + std::min(1.0, busy) * (beside - 1);
       work.rate = (shared ? (*shares)[stream] : 1) / slower;
     }
   }

@@ -29,7 +29,7 @@ class Small {
     set(Slot::kPairedBackward, 6);
     const auto stages = static_cast<size_t>(shape.stages);
     costs.assign(stages * static_cast<size_t>(shape.chunks), &chunk);
-    links.assign(stages, {.send_s = 2, .shared_s = 2, .host_s = 0});
+    links.assign(stages, {.send_s = 2, .shared_s = {2, 2}, .host_s = 0});
     demands.transfers.resize(stages);
   }
   void set(Slot slot, double seconds) {
@@ -77,7 +77,8 @@ TEST(SharedPipeline, WithNothingToShareItIsThePlainPlay) {
     shape.micro_batches = shape.stages * draws.pick(std::array{1, 2, 3});
     Small small(shape);
     // Messages in no time cannot meet, so that order of program and of time are one.
-    for (TransferCost& link : small.links) link = {.send_s = 1e-9, .shared_s = 1e-9, .host_s = 0};
+    for (TransferCost& link : small.links)
+      link = {.send_s = 1e-9, .shared_s = {1e-9, 1e-9}, .host_s = 0};
     std::vector<Batch> plain;
     play(small.script, small.costs, small.links, false, plain);
     const std::vector<double> sharing = small.ends();

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "search/max_plus.h"
+
 namespace ergometer::search {
 
 /// As `DataLane`, with two streams beside the compute stream: data parallelism's collectives and
@@ -11,7 +13,9 @@ namespace ergometer::search {
 /// that the others leave it:
 ///
 ///   compute: 1 / (1 + sum of (slow - 1) of the lanes at work),
-///   a lane:  1 / (slows beside compute x shared beside the other lane).
+///   a lane:  1 / (slows beside compute x shared beside the other lane),
+///
+/// less so where compute waits for its host for a part of its time.
 class TwoLanes {
  public:
   enum Lane : size_t { kData, kExperts };
@@ -20,15 +24,24 @@ class TwoLanes {
     double slow = 1, slows = 1;
   };
 
-  /// `shared`: how much longer a lane's collectives take beside the other lane's.
-  explicit TwoLanes(std::array<double, 2> shared) : shared_(shared) {}
+  /// `shared`: how much longer a lane's collectives take beside the other lane's. `host_s`: when
+  /// the host begins; never, so that nothing but a pass's own synchronisations waits for it.
+  explicit TwoLanes(std::array<double, 2> shared, double host_s = 0)
+      : shared_(shared), host_s_(host_s) {}
 
   double issue(Lane lane, double alone_s) { return issued_s_[lane] += alone_s; }
-  void compute(double alone_s, const std::array<Beside, 2>& beside) {
+  double issue(double alone_s) { return issue(kData, alone_s); }
+  void compute(double alone_s, std::array<Beside, 2> beside) {
+    const std::array<Beside, 2> all = beside;
+    alone_s /= busy_;
     while (alone_s > 0) {
       double pace = 1;
       for (size_t lane = 0; lane < 2; ++lane)
-        if (busy(lane)) pace += beside[lane].slow - 1;
+        if (busy(lane)) pace += all[lane].slow - 1;
+      pace *= busy_;
+      for (size_t lane = 0; lane < 2; ++lane)
+        beside[lane].slows = 1 + std::min(1.0, pace) * (all[lane].slows - 1);
+      pace = std::max(1.0, pace);
       double interval_s = alone_s * pace;
       for (size_t lane = 0; lane < 2; ++lane)
         if (busy(lane)) interval_s = std::min(interval_s, left_s(lane) * slower(lane, beside));
@@ -36,6 +49,25 @@ class TwoLanes {
       advance(interval_s, beside);
     }
   }
+  /// A pass, of which `kernels` computes `pass.tt` in all and issues what is beside it.
+  template <class Kernels>
+  void run(const MaxPlus& pass, Kernels kernels) {
+    const double begin_s = now_s_, alone_s = std::max(pass.tt, host_s_ + pass.th - now_s_);
+    if (alone_s <= 0) return;
+    busy_ = pass.tt / alone_s;
+    kernels();
+    busy_ = 1;
+    const double lost_s = now_s_ - begin_s - alone_s;
+    host_s_ = std::max(begin_s + lost_s + pass.ht, host_s_ + pass.hh);
+  }
+  /// When a pass would end that begins now and meets nothing.
+  double alone_until_s(const MaxPlus& pass) const {
+    return std::max(now_s_ + pass.tt, host_s_ + pass.th);
+  }
+  /// Between buffers: memory traffic beside memory traffic.
+  void copy(double seconds) { compute(seconds, {}); }
+  /// The host launches something else.
+  void launch(double host_s) { host_s_ += host_s; }
   /// The compute stream waits for what was issued on a lane up to `mark`.
   void wait(Lane lane, double mark) {
     constexpr std::array<Beside, 2> kIdle{};
@@ -51,9 +83,12 @@ class TwoLanes {
       if (last) done_s_[lane] = std::max(done_s_[lane], mark);
     }
   }
+  void wait(double mark) { wait(kData, mark); }
   void wait_for_all(Lane lane) { wait(lane, issued_s_[lane]); }
   double now_s() const { return now_s_; }
-  double left_s(size_t lane) const { return std::max(0.0, issued_s_[lane] - done_s_[lane]); }
+  double left_s(size_t lane = kData) const {
+    return std::max(0.0, issued_s_[lane] - done_s_[lane]);
+  }
 
  private:
   bool busy(size_t lane) const { return issued_s_[lane] > done_s_[lane]; }
@@ -73,7 +108,8 @@ class TwoLanes {
   }
 
   std::array<double, 2> shared_;
-  double now_s_ = 0;
+  double now_s_ = 0, host_s_ = 0;
+  double busy_ = 1;  ///< share of its time for which compute does not wait for its host
   std::array<double, 2> issued_s_{}, done_s_{};
 };
 
