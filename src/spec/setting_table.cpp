@@ -100,8 +100,6 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "software profile: a catalog name (megatron-core-25, torchtitan, ...) or a YAML file"},
     {"optimizer_cpu_offload", "", kSwitch, 0, 0, "", kTraining,
      "the optimizer's states and its step are on the host"},
-    {"cpu_offloading_num_layers", "", kInteger, 1, 100'000, "", kTraining,
-     "first layers whose activations wait in the host's memory for their backward"},
 
     {"recompute_granularity", "recompute", kChoice, 0, 0, "none|selective|full", kRecompute,
      "what backward computes again"},
@@ -114,6 +112,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "core_attn|moe_act|layernorm|mla_up_proj|mlp|moe|shared_experts|op", kRecompute,
      "selective: what is computed again; op: all but attention and every second matrix product "
      "(torchtitan)"},
+    {"cpu_offloading_num_layers", "", kInteger, 1, 100'000, "", kRecompute,
+     "first layers whose activations wait in the host's memory for their backward"},
 
     {"overlap_grad_reduce", "", kSwitch, 0, 0, "", kOverlap,
      "gradients are reduced during backward"},
