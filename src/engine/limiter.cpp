@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/summary.h"
+#include "plan/allocator.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
@@ -26,6 +27,7 @@ struct Loss {
 /// The compute stream's own work, mean over roles.
 struct Work {
   double matrix_s = 0, memory_s = 0, recompute_s = 0;
+  double allocator_s = 0;  ///< waits for memory
 };
 
 Work work_of(const EngineInput& input) {
@@ -36,6 +38,7 @@ Work work_of(const EngineInput& input) {
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
       const double seconds = share * input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
+      if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
       if (op.pass == workload::Pass::kOptimizer) continue;
       if (op.pass == workload::Pass::kRecompute)
         work.recompute_s += seconds;
@@ -164,7 +167,9 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
       simple(work.memory_s, step_s, "memory-bound kernels",
              "norms, activations and copies wait for HBM"),
       simple(host_s, step_s, "the host", "kernels are so short that launching them takes longer"),
-      simple(parts.optimizer, step_s, "the optimizer",
+      simple(work.allocator_s, step_s, "the memory allocator",
+             "memory is so full that blocks are handed back to the driver and asked for again"),
+      simple(parts.optimizer - work.allocator_s, step_s, "the optimizer",
              "its states are read and written once a step"),
   };
   return std::max_element(std::begin(losses), std::end(losses),

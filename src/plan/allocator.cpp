@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/memory_parts.h"
+#include "plan/memory.h"
 
 namespace ergometer::plan {
 namespace {
@@ -13,36 +13,37 @@ constexpr double kMadePerLayer = 10;
 constexpr double kCommunicatorBytes = 2 * kGib;
 constexpr double kElementBytes = 2;  // activations of 16 bits
 
-double peak_bytes(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                  int64_t stage_index) {
-  const StateMemory state = state_memory(job, workload, stage);
-  const ActivationMemory active = activation_memory(job, workload, stage, stage_index);
-  return state.weights + state.gradients + state.optimizer +
-         std::max(state.step, active.activations + active.loss) +
-         buffer_memory(job, workload, stage).total();
+double rate_of(const spec::Job& job) {
+  const bool whole = job.parallelism.tp > 1 && job.parallelism.sequence_parallel;
+  return whole ? job.software.parameters.value_or("allocator.rate", 0) : 0;
 }
 
 }  // namespace
 
-double allocator_wait_s(const spec::Job& job, const workload::Workload& workload,
-                        const Stage& stage, int64_t stage_index) {
-  const double rate = job.software.parameters.value_or("allocator.rate", 0);
-  if (rate <= 0 || job.parallelism.tp < 2 || !job.parallelism.sequence_parallel) return 0;
+double allocator_wait_s(const spec::Job& job, const Stage& stage, double peak_bytes) {
+  const double rate = rate_of(job);
+  if (rate <= 0) return 0;
   double layers = 0;
   for (const Chunk& chunk : stage.chunks)
     layers += static_cast<double>(
         std::count_if(chunk.layers.begin(), chunk.layers.end(), [](auto i) { return i >= 0; }));
   const spec::Training& training = job.training;
-  const double whole = static_cast<double>(training.micro_batch * training.seq_length) *
+  const double whole = static_cast<double>(training.micro_batch * training.seq_length) /
+                       static_cast<double>(job.parallelism.cp) *
                        static_cast<double>(job.model.hidden) * kElementBytes;
   const double held = std::min(kHeldPerLayer * layers, kMostHeld) * whole;
   if (held <= 0) return 0;
   const spec::Node& node = job.cluster.node;
   const double capacity =
       node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0) - kCommunicatorBytes;
-  const double lacking = peak_bytes(job, workload, stage, stage_index) + held - capacity;
-  const double share = std::clamp(lacking / held, 0.0, 1.0);
+  const double share = std::clamp((peak_bytes + held - capacity) / held, 0.0, 1.0);
   return share * kMadePerLayer * layers * static_cast<double>(job.micro_batches()) * whole / rate;
+}
+
+double allocator_wait_s(const spec::Job& job, const workload::Workload& workload,
+                        const Stage& stage, int64_t stage_index) {
+  if (rate_of(job) <= 0) return 0;
+  return allocator_wait_s(job, stage, stage_memory(job, workload, stage, stage_index).total());
 }
 
 }  // namespace ergometer::plan

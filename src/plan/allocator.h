@@ -8,22 +8,28 @@
 
 namespace ergometer::plan {
 
-/// Seconds of a step in which one rank of a stage waits for PyTorch's allocator to hand memory
-/// back to the driver and ask for it again. 0 where the software does not say what that costs
+/// Name of the operator that stands for the wait in a plan.
+inline constexpr const char* kAllocatorWait = "host_allocator";
+
+/// Seconds of a training step in which one rank of a stage waits for PyTorch's allocator to hand
+/// memory back to the driver and ask for it again. 0 where the software does not say what that
+/// costs
 /// (`allocator.rate`), without sequence-parallel tensors, or while memory lasts.
 ///
 /// An asynchronous collective holds its whole-sequence tensor until the GPU has passed it, and the
 /// host, which is ahead by as many launches as the driver queues, keeps allocating further ones:
 ///
-///   E = min(3.25 layers, 65) w        w = mbs seq hidden 2 B, one such tensor          [B]
+///   E = min(3.25 layers, 65) w        w = mbs (seq / cp) hidden 2 B, one such tensor   [B]
 ///   f = clamp((peak + E - (capacity - 2 GiB)) / E, 0, 1)     share of E that is not to be had
 ///   t = f * 10 layers * micro batches * w / allocator.rate                            [s]
 ///
-/// A layer makes ten such tensors in a micro batch: inputs gathered and outputs not yet reduced,
-/// four forward, six backward. 3.25 a layer and 65 in all are fitted to the memory that runs of
-/// nanotron had reserved beyond their peak: 51 of these tensors with 16 layers, 58 to 77 with 28
-/// and 32. The 2 GiB that communicators hold outside of the allocator are assumed. No row of
-/// other frameworks was compared.
+/// `peak_bytes`: what the stage needs, `StageMemory::total`. A layer makes ten such tensors in a
+/// micro batch: inputs gathered and outputs not yet reduced, four forward, six backward. 3.25 a
+/// layer and 65 in all are fitted to the memory that runs of nanotron had reserved beyond their
+/// peak: 51 of these tensors with 16 layers, 58 to 77 with 28 and 32. The 2 GiB that communicators
+/// hold outside of the allocator are assumed. No run of another framework was compared.
+double allocator_wait_s(const spec::Job& job, const Stage& stage, double peak_bytes);
+/// The same with the peak that `memory` finds for the stage.
 double allocator_wait_s(const spec::Job& job, const workload::Workload& workload,
                         const Stage& stage, int64_t stage_index);
 

@@ -48,6 +48,13 @@ TEST(Allocator, RunsAheadByNoMoreThanTheDriverQueues) {
   EXPECT_GT(waits.with_spare(64 * waits.whole), 0);
 }
 
+TEST(Allocator, ContextParallelismDividesTheSequence) {
+  // w = 2 * (128 / 2) * 64 * 2 B = 16,384 B, whatever else the smaller peak is.
+  Waits waits;
+  waits.job.parallelism.cp = 2;
+  EXPECT_NEAR(waits.with_spare(0), 240 * 16'384 / 1e9, 1e-9);
+}
+
 TEST(Allocator, OnlyWholeSequencesUnderTensorParallelism) {
   Waits waits;
   waits.job.parallelism.sequence_parallel = false;

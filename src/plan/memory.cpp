@@ -15,6 +15,8 @@ void add_part(StageMemory& stage, const char* name, double bytes) {
   if (bytes > 0) stage.parts.emplace_back(name, bytes);
 }
 
+}  // namespace
+
 StageMemory stage_memory(const spec::Job& job, const workload::Workload& workload,
                          const Stage& stage, int64_t index) {
   const StateMemory state = state_memory(job, workload, stage);
@@ -47,8 +49,6 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   add_part(memory, "workspace", buffers.workspace);
   return memory;
 }
-
-}  // namespace
 
 MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
                     const std::vector<Stage>& stages) {

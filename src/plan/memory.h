@@ -34,6 +34,8 @@ struct MemoryReport {
   std::string advice;
 };
 
+StageMemory stage_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Stage& stage, int64_t stage_index);
 MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
                     const std::vector<Stage>& stages);
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plan/allocator.h"
 #include "plan/data_parallel.h"
 #include "plan/links.h"
 #include "plan/schedule.h"
@@ -88,6 +89,8 @@ class RoleProgram {
     }
     links_.before_slot(writer_, slots_.size());
     if (training) {
+      write_allocator_wait(allocator_wait_s(job_, workload_, stage_, stage_index_), operators_,
+                           writer_);
       write_step_end(job_, workload_, stage_, stage_index_, operators_, writer_, data_, units_);
     }
   }

@@ -111,6 +111,12 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
   return elements;
 }
 
+void write_allocator_wait(double seconds, OperatorTable& operators, ProgramWriter& writer) {
+  if (seconds <= 0) return;
+  writer.at(-1, -1, -1);
+  writer.op(Stream::kCompute, operators.add(host_work(kAllocatorWait, seconds)));
+}
+
 void write_step_end(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                     int64_t stage_index, OperatorTable& operators, ProgramWriter& writer,
                     DataParallel& data, ShardedUnits& units) {
@@ -119,9 +125,6 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   writer.at(-1, -1, -1);
   const double cut_s = slicing_s(job, workload, stage);
   if (cut_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_slices", cut_s)));
-  const double retries_s = allocator_wait_s(job, workload, stage, stage_index);
-  if (retries_s > 0)
-    writer.op(Stream::kCompute, operators.add(host_work("host_allocator", retries_s)));
   data.finish_gradients();
   units.finish_gradients();
   if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {

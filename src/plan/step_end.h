@@ -16,6 +16,10 @@ workload::ParameterShare stage_share(const workload::Workload& workload, const S
 double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload,
                                   const Stage& stage);
 
+/// What the stage waits for its allocator (allocator.h), all at once, behind the last backward.
+/// Apart from the rest of the step's end, for it depends on what a micro batch holds.
+void write_allocator_wait(double seconds, OperatorTable& operators, ProgramWriter& writer);
+
 /// What a training step does once, behind the last backward, in Megatron-Core's order: gradients
 /// reduced over data parallelism, the sequence-parallel sums, tied embeddings summed between first
 /// and last stage, the gradient norm with its `.item()`, the optimizer, and parameters gathered

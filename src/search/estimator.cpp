@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/allocator.h"
 #include "search/link_demand.h"
 #include "workload/linear.h"
 
@@ -44,6 +45,7 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
     job_ = space_.base_of(layout).megatron;
     fsdp_job_ = space_.base_of(layout).fsdp;
     jobs_base_ = layout.base;
+    has_allocator_ = job_.software.parameters.has("allocator.rate");
   }
   ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout, false));
   // Sharded parameters and pipelines do not go together.
@@ -161,6 +163,14 @@ LeastCost Estimator::least(size_t i, Sharding sharding) {
           .energy_j = power ? power->least_energy_j(work, of_pass.least_s) : 0};
 }
 
+double Estimator::allocator_wait_s(size_t kind, const Candidate& candidate, Sharding sharding) {
+  if (!has_allocator_) return 0;
+  const auto stage = static_cast<size_t>(division_->first_stage[kind]);
+  return plan::allocator_wait_s(
+      job_of(candidate), division_->stages[stage],
+      memory_.stage_bytes(kind, candidate.overlap, candidate.recomputation, sharding));
+}
+
 Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const Family of_family = family_of(data.sharding);
   Pass& of_pass = pass(i, of_family);
@@ -179,7 +189,10 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
     const DataCosts& stage = costs.by_kind[kind];
     if (reduces != nullptr) slow_behind_s += reduces->slow_s[kind];
     if (division_->first_stage[kind] != static_cast<int64_t>(s)) continue;
-    const double left_s = reduces != nullptr ? reduces->left_s[kind] : played.left_s[i][kind];
+    // What is left to be sent goes on while the stage waits for memory.
+    const double left_s =
+        std::max(allocator_wait_s(kind, of_pass.candidate, data.sharding),
+                 reduces != nullptr ? reduces->left_s[kind] : played.left_s[i][kind]);
     meet_s = std::max(meet_s,
                       played.ends.by_kind[kind][i] + slow_behind_s + left_s + stage.before_norm_s);
     norm_s = std::max(norm_s, stage.norm_s);

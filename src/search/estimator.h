@@ -119,6 +119,8 @@ class Estimator {
   void pair_up(const Pass& pass, size_t kind, MaxPlus& forward, MaxPlus& backward) const;
   const SavedData& data_of(const DataOption& data);
   double scattered_s(Sharding sharding);
+  /// What the stages of a kind wait for memory in a step.
+  double allocator_wait_s(size_t kind, const Candidate& candidate, Sharding sharding);
   const FamilyTimes& times(Family family, size_t lane);
   void play(Family family, const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
             PipelineEnds& ends);
@@ -145,6 +147,7 @@ class Estimator {
   const Ranks *ranks_ = nullptr, *fsdp_ranks_ = nullptr;
   spec::Job job_, fsdp_job_;
   int32_t jobs_base_ = -1;
+  bool has_allocator_ = false;          ///< the software says what memory that runs out costs
   bool scatters_ = false;               ///< ZeRO 2 and 3 run other kernels than 0 and 1
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed
   const workload::Workload* workload_ =

@@ -103,12 +103,17 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
 
 double LayoutMemory::bytes(const Overlap& overlap, const Recomputation& recomputation,
                            Sharding sharding) {
+  double most = 0;
+  for (size_t kind = 0; kind < division_->first_stage.size(); ++kind)
+    most = std::max(most, stage_bytes(kind, overlap, recomputation, sharding));
+  return most;
+}
+
+double LayoutMemory::stage_bytes(size_t kind, const Overlap& overlap,
+                                 const Recomputation& recomputation, Sharding sharding) {
   const States& states = states_of(overlap, recomputation, sharding);
   const std::vector<double>& peak = activations_of(overlap, recomputation, sharding);
-  double most = 0;
-  for (size_t kind = 0; kind < peak.size(); ++kind)
-    most = std::max(most, states.always[kind] + std::max(states.step[kind], peak[kind]));
-  return most;
+  return states.always[kind] + std::max(states.step[kind], peak[kind]);
 }
 
 bool LayoutMemory::fits(const Overlap& overlap, const Recomputation& recomputation,

@@ -25,6 +25,9 @@ class LayoutMemory {
   void set_layout(const Layout& layout, const Division& division, bool scatters);
   /// Of the stage that needs most, on one rank.
   double bytes(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding);
+  /// Of one stage kind.
+  double stage_bytes(size_t kind, const Overlap& overlap, const Recomputation& recomputation,
+                     Sharding sharding);
   bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data);
 
  private:
