@@ -98,7 +98,7 @@ void expect_late_hosts_known(int zero) {
   constexpr std::array kLayouts = {Layout{"4", "1", "1"}, Layout{"1", "1", "1"},
                                    Layout{"4", "2", "1"}, Layout{"2", "2", "2"}};
   for (const Layout& layout : kLayouts) {
-    for (const char* batch : {"16", "52", "112"}) {
+    for (const char* batch : {"16", "48", "112"}) {
       Values values{{"model", "llama2-70b"},
                     {"cluster", "charllm-h200"},
                     {"gpus", "32"},
