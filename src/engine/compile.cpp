@@ -159,6 +159,8 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
   for (size_t i = 0; i < source.program.size(); ++i) {
     const Instruction& instruction = source.program[i];
     Step step = make_step(operators, instruction, i);
+    if (!input.host_stalls.empty() && input.host_stalls[role].instruction == i)
+      step.host_s += input.host_stalls[role].seconds;
     if (step.kind == StepKind::kRecord || step.kind == StepKind::kWait) {
       step.slot = events.at(instruction.slot, i, step.kind == StepKind::kRecord);
       if (step.slot < 0) continue;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "cost/cost.h"
+#include "engine/compile.h"
 #include "engine/interval.h"
 #include "engine/summary.h"
 #include "plan/memory.h"
@@ -35,32 +36,63 @@ std::vector<int64_t> micro_batches_to_play(const spec::Job& job) {
   return {first, second};
 }
 
-double on_line(double first, double second, double steps) {
-  return second + steps * (second - first);
-}
-
-/// `steps`: from the second timeline on, in units of the distance between the two.
-Timeline extrapolate(const Timeline& first, Timeline second, double steps) {
-  second.step_s = on_line(first.step_s, second.step_s, steps);
-  for (size_t rank = 0; rank < second.ranks.size(); ++rank) {
-    RankTimes& times = second.ranks[rank];
-    times.end_s = on_line(first.ranks[rank].end_s, times.end_s, steps);
+/// Lengthens `step` by `times` the difference of two steps.
+void lengthen(Timeline& step, const Timeline& first, const Timeline& second, double times) {
+  const auto add = [times](double& to, double from_s, double to_s) {
+    to += times * (to_s - from_s);
+  };
+  add(step.step_s, first.step_s, second.step_s);
+  for (size_t rank = 0; rank < step.ranks.size(); ++rank) {
+    const RankTimes &a = first.ranks[rank], &b = second.ranks[rank];
+    add(step.ranks[rank].end_s, a.end_s, b.end_s);
     for (size_t part = 0; part < kPartCount; ++part)
-      times.parts_s[part] = on_line(first.ranks[rank].parts_s[part], times.parts_s[part], steps);
+      add(step.ranks[rank].parts_s[part], a.parts_s[part], b.parts_s[part]);
   }
-  for (size_t role = 0; role < second.host_gaps_s.size(); ++role)
-    second.host_gaps_s[role] = on_line(first.host_gaps_s[role], second.host_gaps_s[role], steps);
-  return second;
+  for (size_t role = 0; role < step.host_gaps_s.size(); ++role)
+    add(step.host_gaps_s[role], first.host_gaps_s[role], second.host_gaps_s[role]);
 }
 
 Timeline play(const spec::Job& job, const plan::Plan& plan, const cost::CostTable& costs,
-              const Stretch& stretch) {
+              const Stretch& stretch, std::span<const HostStall> stalls = {}) {
   return sweep({.job = job,
                 .plan = plan,
                 .costs = costs,
                 .clocks_hz = std::span(&costs.reference_clock_hz, 1),
                 .sampled_ranks = {},
-                .stretch = stretch});
+                .stretch = stretch,
+                .host_stalls = stalls});
+}
+
+/// Whether the host waits for the GPU in micro batches: it then never gets far ahead.
+bool waits_in_micro_batches(const plan::Role& role) {
+  return std::any_of(role.program.begin(), role.program.end(), [](const plan::Instruction& it) {
+    return it.kind == plan::InstructionKind::kHostSync && it.micro_batch >= 0;
+  });
+}
+
+/// The role's first launch for the micro batch.
+size_t first_launch(const plan::Role& role, int64_t micro_batch) {
+  const auto found =
+      std::find_if(role.program.begin(), role.program.end(), [&](const plan::Instruction& it) {
+        return launches(it.kind) && it.micro_batch == micro_batch;
+      });
+  return static_cast<size_t>(found - role.program.begin());
+}
+
+/// What hosts lose of their lead in the micro batches between the longer of two steps and the
+/// job's: `steps` times the distance of the two. Empty where they keep it.
+std::vector<HostStall> lost_leads(const Timeline& first, const Timeline& second, double steps,
+                                  const plan::Plan& plan, int64_t micro_batch) {
+  constexpr double kRounding = 1e-9;
+  const double gpu_s = second.step_s - first.step_s;
+  std::vector<HostStall> stalls;
+  for (size_t role = 0; role < plan.roles.size(); ++role) {
+    const double late_s = second.launches_s[role] - first.launches_s[role] - gpu_s;
+    if (late_s <= kRounding * gpu_s || waits_in_micro_batches(plan.roles[role])) continue;
+    stalls.resize(plan.roles.size());
+    stalls[role] = {first_launch(plan.roles[role], micro_batch), steps * late_s};
+  }
+  return stalls;
 }
 
 }  // namespace
@@ -76,17 +108,25 @@ base::Result<Timeline> Prepared::play_all(const spec::Job& priced,
                                           std::vector<Stretch>& settled) const {
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(priced));
   const bool settle = settled.empty();
+  const double times =
+      steps_.size() == 1
+          ? 0
+          : static_cast<double>(micro_batches_ - steps_[1].micro_batches) /
+                static_cast<double>(steps_[1].micro_batches - steps_[0].micro_batches);
   std::vector<Timeline> played;
   for (size_t i = 0; i < steps_.size(); ++i) {
+    const plan::Plan& plan = steps_[i].plan;
     const spec::Job job = with_micro_batches(priced, steps_[i].micro_batches);
-    const cost::CostTable costs = cost::price_plan(model, steps_[i].plan, job);
-    if (settle) settled.push_back(settle_contention(job, steps_[i].plan, model, costs));
-    played.push_back(play(job, steps_[i].plan, costs, settled[i]));
+    const cost::CostTable costs = cost::price_plan(model, plan, job);
+    if (settle) settled.push_back(settle_contention(job, plan, model, costs));
+    played.push_back(play(job, plan, costs, settled[i]));
+    if (i == 0) continue;
+    const auto stalls = lost_leads(played[0], played[1], times, plan, steps_[0].micro_batches);
+    if (!stalls.empty()) played.push_back(play(job, plan, costs, settled[i], stalls));
   }
-  if (played.size() == 1) return std::move(played.front());
-  const auto distance = static_cast<double>(steps_[1].micro_batches - steps_[0].micro_batches);
-  return extrapolate(played[0], std::move(played[1]),
-                     static_cast<double>(micro_batches_ - steps_[1].micro_batches) / distance);
+  Timeline result = played.back();
+  if (played.size() > 1) lengthen(result, played[0], played[1], times);
+  return result;
 }
 
 base::Result<Timeline> Prepared::timeline(const spec::Job& priced) const {

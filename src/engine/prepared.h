@@ -19,6 +19,15 @@ namespace ergometer::engine {
 ///   t(m) = t(m2) + (m - m2) (t(m2) - t(m1)) / (m2 - m1),
 /// and so for every part of it. Where the program is periodic this is exact; a test holds it to
 /// `simulate` within 0.5 %.
+///
+/// In those steps a host may live on a lead that it got while its GPU waited, for parameters or for
+/// the pipeline to fill, and that the micro batches left out use up. What a role's host needs more
+/// for them than the GPUs,
+///   (m - m2) (c(m2) - c(m1) - t(m2) + t(m1)) / (m2 - m1),   c: its launches,
+/// is therefore taken off its lead in the midst of the longer step, which is played once more. That
+/// is exact for the step, as every path through the whole step is then one through this: it follows
+/// the host up to somewhere and the GPUs from there. Which of several stages waits for its host and
+/// which for its neighbours is not: their gaps may be too long.
 class Prepared {
  public:
   explicit Prepared(const spec::Job& job);

@@ -327,7 +327,10 @@ Timeline Sweep::collect() const {
     // A rank that is never idle may have parts that add up to a rounding error more than the step.
     rank.parts_s[static_cast<size_t>(Part::kIdle)] = std::max(0.0, timeline.step_s - busy_s);
   }
-  for (const RoleState& role : roles_) timeline.host_gaps_s.push_back(role.host_gaps_s);
+  for (const RoleState& role : roles_) {
+    timeline.host_gaps_s.push_back(role.host_gaps_s);
+    timeline.launches_s.push_back(role.host_s);
+  }
   for (const int64_t wanted : input_.sampled_ranks) {
     const RoleState& role = roles_[static_cast<size_t>(wanted / n_)];
     const auto sample = std::find_if(role.samples.begin(), role.samples.end(),

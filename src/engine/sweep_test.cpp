@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "engine/test_plan.h"
@@ -99,6 +100,22 @@ TEST(Sweep, HostWaitsForTheDevice) {
   test.compute(0, half);
   test.costs.launch_s = 1;
   EXPECT_DOUBLE_EQ(sweep(test.input()).step_s, 3.5);
+}
+
+// Launches of 1 s; behind the first the host loses 5 s more: the second starts at 6, the third
+// at 7.
+TEST(Sweep, AHostThatStalls) {
+  TestPlan test(1, 1, 1, 1);
+  const int32_t half = test.op(0.5);
+  for (int i = 0; i < 3; ++i) test.compute(0, half);
+  test.costs.launch_s = 1;
+  constexpr std::array kStalls = {HostStall{.instruction = 0, .seconds = 5}};
+  EngineInput input = test.input();
+  EXPECT_DOUBLE_EQ(sweep(input).step_s, 2.5);
+  input.host_stalls = kStalls;
+  const Timeline timeline = sweep(input);
+  EXPECT_DOUBLE_EQ(timeline.step_s, 7.5);
+  EXPECT_DOUBLE_EQ(timeline.launches_s[0], 8);
 }
 
 // A 5 s gather on its own stream beside 3 s of work: 2 s are exposed, charged where the compute

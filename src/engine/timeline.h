@@ -46,11 +46,19 @@ struct Timeline {
   /// By role: how long its first rank's compute stream stood still because the host had not
   /// launched yet.
   std::vector<double> host_gaps_s;
+  /// By role: what its host spends to launch; from the sweep alone.
+  std::vector<double> launches_s;
 };
 
 /// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all
 /// ones.
 using Stretch = std::vector<std::vector<float>>;
+
+/// Time that a host loses behind its launch of an instruction.
+struct HostStall {
+  size_t instruction = 0;
+  double seconds = 0;
+};
 
 struct EngineInput {
   const spec::Job& job;
@@ -59,6 +67,7 @@ struct EngineInput {
   std::span<const double> clocks_hz;       ///< one a rank, or one for all
   std::span<const int64_t> sampled_ranks;  ///< whose spans to keep
   const Stretch& stretch;
+  std::span<const HostStall> host_stalls = {};  ///< one a role, or none; for the sweep alone
 };
 
 /// The max-plus sweep: every rank on its own, the ranks of a role side by side (see
