@@ -121,6 +121,10 @@ void add_precision(const spec::Training& t, Arguments& to) {
       to.add("fp8-format", "hybrid");
       to.add("fp8-recipe", std::string(to_word(t.fp8_recipe)));
       to.add_if(t.fp8_parameters, "fp8-param-gather");
+      // Megatron-LM asks for it where gathers overlap: they are of 16 bit, into the gradients.
+      to.add_if(
+          t.fp8_parameters && t.fp8_recipe == spec::Fp8Recipe::kMxfp8 && t.overlap_param_gather,
+          "reuse-grad-buf-for-mxfp8-param-ag");
       return;
     case spec::Precision::kNvfp4:
       to.add_if(true, "bf16");
