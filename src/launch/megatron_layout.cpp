@@ -91,6 +91,11 @@ void add_sharding(const Job& job, Arguments& to) {
   }
   to.add_if(t.overlap_grad_reduce && !torch_fsdp, "overlap-grad-reduce");
   to.add_if(t.overlap_param_gather && !torch_fsdp, "overlap-param-gather");
+  // Megatron-LM asks for it with that: weights travel in 16 bit, through the gradients' buffer.
+  const bool mxfp8 =
+      t.precision == spec::Precision::kFp8 && t.fp8_recipe == spec::Fp8Recipe::kMxfp8;
+  to.add_if(mxfp8 && t.fp8_parameters && t.overlap_param_gather && !torch_fsdp,
+            "reuse-grad-buf-for-mxfp8-param-ag");
   to.add_if(!t.gradients_fp32, "grad-reduce-in-bf16");
   if (t.bucket_elements > 0) to.add("ddp-bucket-size", fmt::format("{:.0f}", t.bucket_elements));
   if (p.fsdp_shard_size > 0)
@@ -121,10 +126,6 @@ void add_precision(const spec::Training& t, Arguments& to) {
       to.add("fp8-format", "hybrid");
       to.add("fp8-recipe", std::string(to_word(t.fp8_recipe)));
       to.add_if(t.fp8_parameters, "fp8-param-gather");
-      // Megatron-LM asks for it where gathers overlap: they are of 16 bit, into the gradients.
-      to.add_if(
-          t.fp8_parameters && t.fp8_recipe == spec::Fp8Recipe::kMxfp8 && t.overlap_param_gather,
-          "reuse-grad-buf-for-mxfp8-param-ag");
       return;
     case spec::Precision::kNvfp4:
       to.add_if(true, "bf16");

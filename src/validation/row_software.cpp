@@ -100,7 +100,7 @@ std::string_view fp8_recipe_of(const JobDraft& draft) {
 /// assumed to do so from 25.09 on, but not with FSDP (bf16_with_mxfp8_mixed, from memory). MLPerf's
 /// submissions with LoRA are assumed to do so, whoever submits (FP8_PARAMS of NVIDIA's
 /// configurations, from memory): with delayed or per-tensor scales and in NVFP4. Weights of 70
-/// billion parameters in 16 bit and their activations would not fit the one GPU that they run on.
+/// billion parameters in 16 bit and their activations would not fit the one GPU that some run on.
 ///
 /// Empty: no; else the reason.
 std::string_view keeps_fp8_weights(const JobDraft& draft) {
