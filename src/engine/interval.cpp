@@ -148,6 +148,10 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   if (!known.software)
     terms.add(u.software_unseen, fmt::format("no run of {} was ever seen", key.software));
   if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
+  // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.
+  if (job.training.offloaded_layers > 0)
+    terms.add(u.kind_unseen,
+              "the way of offloaded activations to the host and back is taken to cost no time");
   add_scale(terms, job.gpus, key.gpu, known, u);
   terms.add_share(u.host, host_share, "waits for the host to launch kernels");
   terms.add_share(u.communication, communication_share(performance), "waits for communication");

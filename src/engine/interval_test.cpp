@@ -68,6 +68,7 @@ constexpr Uncertainty kTerms = {.base = 0.05,
                                 .gpu_unseen = 0.12,
                                 .nodes_unseen = 0.1,
                                 .precision_unseen = 0.08,
+                                .kind_unseen = 0.12,
                                 .per_doubling = 0.02,
                                 .host = 0.4,
                                 .communication = 0.3};
@@ -115,6 +116,18 @@ TEST(Interval, WidensWithWhatTheStepWaitsFor) {
   EXPECT_NEAR(i.sigma, std::sqrt(0.05 * 0.05 + 0.2 * 0.2 + 0.03 * 0.03), 1e-12);
   ASSERT_EQ(i.reasons.size(), 2u);
   EXPECT_EQ(i.reasons[0], "50 % of the step waits for the host to launch kernels");
+}
+
+// Transfers to the host that are taken to be free: sigma = hypot(0.05, 0.12) = 0.13.
+TEST(Interval, WidensForOffloadedActivations) {
+  spec::Job job = one_node();
+  const std::vector<Evidence> evidence = seen(job);
+  job.training.offloaded_layers = 3;
+  const Interval i = step_time_interval(job, ten_seconds(), 0, evidence, kTerms);
+  EXPECT_NEAR(i.sigma, 0.13, 1e-12);
+  ASSERT_EQ(i.reasons.size(), 1u);
+  EXPECT_EQ(i.reasons[0],
+            "the way of offloaded activations to the host and back is taken to cost no time");
 }
 
 }  // namespace

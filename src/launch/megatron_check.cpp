@@ -38,6 +38,13 @@ Result<void> check_recomputation(const spec::Training& t) {
   return {};
 }
 
+Result<void> check_precision(const spec::Training& t) {
+  if (t.precision == spec::Precision::kNvfp4 && t.fp8_parameters)
+    return input_error(
+        "Megatron-LM's arguments cannot say --fp8-param-gather with --fp4; leave it out");
+  return {};
+}
+
 Result<void> check_tensor(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (job.model.attention == spec::AttentionKind::kHeads && job.model.kv_heads % p.tp != 0)
@@ -78,6 +85,7 @@ Result<void> megatron_check(const Job& job) {
   if (job.training.mode != spec::Mode::kPretrain) return cannot("anything but pre-training");
   ERGOMETER_TRY(check_pipeline(job));
   ERGOMETER_TRY(check_recomputation(job.training));
+  ERGOMETER_TRY(check_precision(job.training));
   ERGOMETER_TRY(check_tensor(job));
   ERGOMETER_TRY(check_sharding(job));
   const spec::Model& m = job.model;

@@ -91,6 +91,11 @@ void add_sharding(const Job& job, Arguments& to) {
   }
   to.add_if(t.overlap_grad_reduce && !torch_fsdp, "overlap-grad-reduce");
   to.add_if(t.overlap_param_gather && !torch_fsdp, "overlap-param-gather");
+  // Megatron-LM asks for it with that: weights travel in 16 bit, through the gradients' buffer.
+  const bool mxfp8 =
+      t.precision == spec::Precision::kFp8 && t.fp8_recipe == spec::Fp8Recipe::kMxfp8;
+  to.add_if(mxfp8 && t.fp8_parameters && t.overlap_param_gather && !torch_fsdp,
+            "reuse-grad-buf-for-mxfp8-param-ag");
   to.add_if(!t.gradients_fp32, "grad-reduce-in-bf16");
   if (t.bucket_elements > 0) to.add("ddp-bucket-size", fmt::format("{:.0f}", t.bucket_elements));
   if (p.fsdp_shard_size > 0)

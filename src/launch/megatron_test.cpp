@@ -67,6 +67,7 @@ const Case kCases[] = {
       {"gbs", "512"},
       {"fp8", "true"},
       {"fp8_recipe", "blockwise"},
+      {"fp8_param_gather", "true"},
       {"decoder_first_pipeline_num_layers", "5"},
       {"decoder_last_pipeline_num_layers", "8"}}},
     {"context",
@@ -143,6 +144,38 @@ TEST(Megatron, RefusesWhatItCannotSay) {
   const auto refused = megatron_model(*dbrx);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("LayerNorm without a bias"), std::string::npos);
+}
+
+// Hopper has neither MXFP8 nor FP4.
+const std::map<std::string, std::string> kBlackwell = {
+    {"model", "llama3-8b"}, {"cluster", "hgx-b200"}, {"gpus", "8"}, {"fp8_param_gather", "true"}};
+
+TEST(Megatron, GathersMxfp8WeightsIntoTheGradients) {
+  auto settings = kBlackwell;
+  settings["fp8"] = "true";
+  settings["fp8_recipe"] = "mxfp8";
+  constexpr const char* kFlag = "--reuse-grad-buf-for-mxfp8-param-ag";
+  EXPECT_EQ(megatron_text(megatron_layout(test_job(settings))).find(kFlag), std::string::npos);
+  settings["overlap_grad_reduce"] = settings["overlap_param_gather"] = "true";
+  EXPECT_NE(megatron_text(megatron_layout(test_job(settings))).find(kFlag), std::string::npos);
+  settings["fp8_recipe"] = "tensorwise";
+  EXPECT_EQ(megatron_text(megatron_layout(test_job(settings))).find(kFlag), std::string::npos);
+}
+
+TEST(Megatron, RefusesFp4Weights) {
+  auto settings = kBlackwell;
+  settings["fp4"] = "true";
+  const auto checked = megatron_check(test_job(settings));
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "Megatron-LM's arguments cannot say --fp8-param-gather with --fp4; leave it out");
+}
+
+TEST(Megatron, RefusesActivationsOnTheHost) {
+  const auto checked = megatron_check(offloading_job());
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "Megatron-LM's pretrain_gpt.py has no argument for activations on the host");
 }
 
 }  // namespace

@@ -54,5 +54,12 @@ TEST(Nemo, RefusesWhatItCannotSay) {
   EXPECT_EQ(yaml.error().message, "NeMo's configuration cannot say multi-head latent attention");
 }
 
+TEST(Nemo, RefusesActivationsOnTheHost) {
+  std::vector<std::string> notes;
+  const auto yaml = nemo_yaml(offloading_job(), 10, notes);
+  ASSERT_FALSE(yaml);
+  EXPECT_EQ(yaml.error().message, "NeMo's configuration cannot say activations on the host");
+}
+
 }  // namespace
 }  // namespace ergometer::launch

@@ -21,6 +21,14 @@ inline spec::Job test_job(const std::map<std::string, std::string>& settings) {
   return std::move(*job);
 }
 
+/// One whose first layers' activations wait on the host, which no framework here can be told.
+inline spec::Job offloading_job() {
+  return test_job({{"model", "llama3-8b"},
+                   {"gpus", "16"},
+                   {"fsdp", "true"},
+                   {"cpu_offloading_num_layers", "4"}});
+}
+
 /// That a framework's own arguments, read back, say the same job.
 inline void expect_same(const spec::Job& a, const spec::Job& b) {
   const spec::Parallelism &p = a.parallelism, &q = b.parallelism;
@@ -59,6 +67,8 @@ inline void expect_same(const spec::Job& a, const spec::Job& b) {
   EXPECT_EQ(t.fused_cross_entropy, u.fused_cross_entropy);
   EXPECT_EQ(t.linear_cross_entropy, u.linear_cross_entropy);
   EXPECT_EQ(t.optimizer_offload, u.optimizer_offload);
+  EXPECT_EQ(t.offloaded_layers, u.offloaded_layers);
+  EXPECT_EQ(t.fp8_parameters, u.fp8_parameters);
   EXPECT_EQ(t.fused_rope, u.fused_rope);
   EXPECT_EQ(t.cuda_graphs, u.cuda_graphs);
 }

@@ -40,5 +40,12 @@ TEST(Torchtitan, RefusesAShardedOptimizerAlone) {
   EXPECT_NE(toml.error().message.find("take --fsdp"), std::string::npos);
 }
 
+TEST(Torchtitan, RefusesActivationsOnTheHost) {
+  std::vector<std::string> notes;
+  const auto toml = torchtitan_toml(offloading_job(), 20, notes);
+  ASSERT_FALSE(toml);
+  EXPECT_EQ(toml.error().message, "torchtitan cannot be told activations on the host");
+}
+
 }  // namespace
 }  // namespace ergometer::launch

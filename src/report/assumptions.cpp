@@ -45,6 +45,16 @@ void add_parameters(const char* group, const base::ParameterSet& parameters,
                      std::string(base::to_string(parameter.grade))});
 }
 
+/// Not of the catalog, which knows no rate between GPU and host.
+void add_offload(const spec::Job& job, std::vector<Assumption>& all) {
+  if (job.training.offloaded_layers == 0) return;
+  all.push_back({"host", "activation_transfers", "hidden",
+                 fmt::format("the activations of {} layers are taken to travel to the host and "
+                             "back behind compute, however fast the link",
+                             job.training.offloaded_layers),
+                 std::string(base::to_string(base::Grade::kAssumed))});
+}
+
 }  // namespace
 
 std::vector<Assumption> assumptions(const spec::Job& job) {
@@ -58,6 +68,7 @@ std::vector<Assumption> assumptions(const spec::Job& job) {
   add_parameters("node", node.parameters, cooling, all);
   add_parameters("fabric", job.cluster.fabric.parameters, cooling, all);
   add_parameters("software", job.software.parameters, cooling, all);
+  add_offload(job, all);
   return all;
 }
 

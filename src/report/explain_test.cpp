@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/simulate.h"
+#include "report/assumptions.h"
 #include "report/job_json.h"
 #include "run/summary_fields.h"
 #include "spec/settings.h"
@@ -152,6 +153,30 @@ TEST_F(Explain, TheJobObjectHoldsTheContractsNames) {
     EXPECT_TRUE(job.at("parallelism").contains(name)) << name;
   EXPECT_EQ(job.at("parallelism").at("dp"), 4);
   EXPECT_EQ(job.at("training").at("micro_batches"), 4);
+}
+
+TEST(JobJson, SaysInWhatFormatWeightsAreKept) {
+  spec::Job job = small_job();
+  const auto training = [&] { return nlohmann::json::parse(job_json(job)).at("training"); };
+  EXPECT_FALSE(training().contains("fp8_parameters"));
+  job.training.fp8_parameters = true;
+  job.training.precision = spec::Precision::kNvfp4;
+  EXPECT_EQ(training().at("fp8_parameters"), true);
+  EXPECT_FALSE(training().contains("fp8_recipe"));
+  job.training.precision = spec::Precision::kFp8;
+  EXPECT_EQ(training().at("fp8_parameters"), true);
+  EXPECT_EQ(training().at("fp8_recipe"), "delayed");
+}
+
+TEST(Assumptions, SayThatOffloadedActivationsTravelForFree) {
+  spec::Job job = small_job();
+  EXPECT_NE(assumptions(job).back().group, "host");
+  job.training.offloaded_layers = 3;
+  const run::Assumption last = assumptions(job).back();
+  EXPECT_EQ(last.name, "activation_transfers");
+  EXPECT_EQ(last.value, "hidden");
+  EXPECT_NE(last.source.find("the activations of 3 layers"), std::string::npos);
+  EXPECT_EQ(last.grade, "assumed");
 }
 
 }  // namespace

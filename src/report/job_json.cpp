@@ -129,8 +129,9 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
   json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
-  if (t.precision == spec::Precision::kFp8)
-    json.member("fp8_recipe", to_word(t.fp8_recipe)).member("fp8_parameters", t.fp8_parameters);
+  if (t.precision == spec::Precision::kFp8) json.member("fp8_recipe", to_word(t.fp8_recipe));
+  if (t.precision == spec::Precision::kFp8 || t.precision == spec::Precision::kNvfp4)
+    json.member("fp8_parameters", t.fp8_parameters);
   json.member("fp8_attention", t.fp8_attention).member("gradients_fp32", t.gradients_fp32);
   json.member("recompute", to_word(t.recompute))
       .member("recompute_method", to_word(t.recompute_method));

@@ -58,7 +58,7 @@ struct Training {
   int64_t packed_mean_length = 0;
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
-  bool fp8_parameters = false;  ///< parameters kept and gathered in FP8
+  bool fp8_parameters = false;  ///< parameters kept in FP8 or FP4; gathered: workload/shapes.h
   bool fp8_attention = false;   ///< the attention core multiplies in FP8 too
   bool gradients_fp32 = true;   ///< main gradients and their reduction in FP32, else in 16 bit
   Recompute recompute = Recompute::kNone;

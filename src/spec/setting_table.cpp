@@ -113,7 +113,9 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "selective: what is computed again; op: all but attention and every second matrix product "
      "(torchtitan)"},
     {"cpu_offloading_num_layers", "", kInteger, 1, 100'000, "", kRecompute,
-     "first layers whose activations wait in the host's memory for their backward"},
+     "first layers whose activations wait in the host's memory for their backward, which is taken "
+     "to "
+     "cost no time; with --pp 1 and --recompute none"},
 
     {"overlap_grad_reduce", "", kSwitch, 0, 0, "", kOverlap,
      "gradients are reduced during backward"},
@@ -137,7 +139,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"fp8_recipe", "", kChoice, 0, 0, "delayed|tensorwise|blockwise|mxfp8", kPrecision,
      "how FP8 is scaled"},
     {"fp8_param_gather", "", kSwitch, 0, 0, "", kPrecision,
-     "parameters are kept and gathered in FP8"},
+     "parameters are kept in FP8, or FP4 with --fp4; gathered in FP8 where one scale a tensor "
+     "allows it, else in 16 bit"},
     {"fp8_attention", "", kSwitch, 0, 0, "", kPrecision,
      "the attention core multiplies in FP8 as well"},
     {"grad_reduce_in_bf16", "", kSwitch, 0, 0, "", kPrecision,

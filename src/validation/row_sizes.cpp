@@ -21,17 +21,19 @@ void take_positive(JobDraft& draft, std::string_view setting, std::string_view c
     draft.say(setting, fmt::format("{}", *number), column);
 }
 
-/// "model-parallel size (tp*pp) = 96": by tensors over the eight GPUs of a node, then by stages.
+/// "model-parallel size (tp*pp) = 96": by tensors over the GPUs of a node (eight where the
+/// row does not say), then by stages.
 void take_product(JobDraft& draft) {
   constexpr std::string_view kWords = "model-parallel size (tp*pp) = ";
-  constexpr int64_t kNode = 8;
   const std::string_view notes = draft.cell("notes");
   const size_t at = notes.find(kWords);
   if (at == notes.npos) return;
   const std::string_view rest = notes.substr(at + kWords.size());
   const auto ranks = base::parse_integer(rest.substr(0, rest.find_first_not_of("0123456789")));
   if (!ranks || *ranks < 1) return;
-  const int64_t tp = *ranks % kNode == 0 ? kNode : 1;
+  const int64_t node =
+      std::max<int64_t>(1, base::parse_integer(draft.cell("gpus_per_node")).value_or(8));
+  const int64_t tp = *ranks % node == 0 ? node : 1;
   draft.say(kTp, fmt::format("{}", tp), "notes");
   draft.say(kPp, fmt::format("{}", *ranks / tp), "notes");
 }

@@ -12,7 +12,7 @@ namespace {
 /// same job: AllReduce 158.65, AllGather 100.2, ...", bus bandwidths over the whole job. In order,
 /// a gather is above 195 GB/s on two nodes and falls slower than the number of GPUs grows; out
 /// of order it is below both. Below what one NIC of 50 GB/s carries, on few nodes or one, NVLink
-/// takes no part.
+/// seems to take no part.
 std::string_view nanotron_profile(const JobDraft& draft) {
   constexpr double kGiga = 1e9, kTwoNodes = 195, kTimesGpus = 5000, kOneNic = 43, kFewGpus = 64;
   const double bus = measured_gather(draft) / kGiga, gpus = draft.number("gpus", 1);
@@ -96,21 +96,29 @@ std::string_view fp8_recipe_of(const JobDraft& draft) {
 
 /// NVIDIA's training recipes for FP8 with one scale a tensor keep the weights themselves in FP8
 /// (`fp8_param_gather` of Megatron-Bridge's and NeMo's mixed-precision recipes): gathered at a byte
-/// each, and not quantized again behind every gather of FSDP. Megatron-Bridge's for MXFP8 do so
-/// from 25.09 on, but not with FSDP (bf16_with_mxfp8_mixed, recalled). MLPerf's submissions
-/// (FP8_PARAMS of NVIDIA's, which others take over) do so with LoRA, where nothing else of 70
-/// billion parameters and their activations fits one GPU, in FP4 as well.
-bool keeps_fp8_weights(const JobDraft& draft) {
+/// each, and not quantized again behind every gather of FSDP. Megatron-Bridge's for MXFP8 are
+/// assumed to do so from 25.09 on, but not with FSDP (bf16_with_mxfp8_mixed, from memory). MLPerf's
+/// submissions with LoRA are assumed to do so, whoever submits (FP8_PARAMS of NVIDIA's
+/// configurations, from memory): with delayed or per-tensor scales and in NVFP4. Weights of 70
+/// billion parameters in 16 bit and their activations would not fit the one GPU that some run on.
+///
+/// Empty: no; else the reason.
+std::string_view keeps_fp8_weights(const JobDraft& draft) {
   const std::string_view recipe = draft.text("fp8_recipe");
   const bool scales_tensors =
       draft.text("precision") == "fp8" && (recipe == "delayed" || recipe == "tensorwise");
   if (draft.source_has("MLPerf"))
-    return draft.has("lora") && (scales_tensors || draft.text("precision") == "nvfp4");
+    return draft.has("lora") && (scales_tensors || draft.text("precision") == "nvfp4")
+               ? "MLPerf submissions with LoRA keep FP8 or FP4 weights (assumed)"
+               : "";
   constexpr int kFirstBlocks = 2509;
   const bool blocks = draft.text("precision") == "fp8" && recipe == "mxfp8" &&
                       nemo_release(draft) >= kFirstBlocks && !draft.is_on("fsdp");
-  return (scales_tensors || blocks) && draft.source_has("NVIDIA") &&
-         draft.text("software").starts_with("megatron-core") && !draft.has("lora");
+  const bool recipes = draft.source_has("NVIDIA") && !draft.has("lora") &&
+                       draft.text("software").starts_with("megatron-core");
+  if (!recipes || !(scales_tensors || blocks)) return "";
+  return blocks ? "NVIDIA's recipes keep FP8 weights (assumed for block scales)"
+                : "NVIDIA's recipes keep FP8 weights";
 }
 
 /// Latent attention on Blackwell before NeMo 25.07: the cuDNN of those containers (before 9.11)
@@ -149,8 +157,8 @@ void fill_software(JobDraft& draft) {
     draft.fill("fp8_recipe", std::string(fp8_recipe_of(draft)),
                "the scaling usual with the release, or the year");
   draft.fill("software", std::string(software_of(draft)), "framework, release and source");
-  if (keeps_fp8_weights(draft))
-    draft.fill("fp8_param_gather", "true", "NVIDIA's recipes keep FP8 weights");
+  if (const std::string_view reason = keeps_fp8_weights(draft); !reason.empty())
+    draft.fill("fp8_param_gather", "true", reason);
   if (lacks_latent_kernels(draft))
     draft.fill("attention_backend", "unfused", "no fused latent attention on Blackwell yet");
 }

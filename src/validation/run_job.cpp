@@ -20,6 +20,7 @@ constexpr std::string_view kTp = "tensor_model_parallel_size";
 constexpr std::string_view kCp = "context_parallel_size";
 constexpr std::string_view kPp = "pipeline_model_parallel_size";
 constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
+constexpr std::string_view kGbs = "global_batch_size";
 constexpr std::string_view kModules = "recompute_modules";
 
 /// Switches that another setting rules out: a recipe is written for more than one layout.
@@ -194,31 +195,49 @@ bool needs_recomputation(const JobDraft& draft, const spec::Job& job) {
          job.training.framework == spec::Framework::kTorchFsdp && !fits(job);
 }
 
-/// Where nobody says how a model is split, it is when it has to: as Megatron-LM's papers advise, by
-/// tensors over the GPUs of a node, then by stages. Stages need many micro batches: a batch that is
-/// not given either is GPT-3's of 3.2 million tokens.
-void split_until_it_fits(JobDraft& draft, spec::Job& job) {
-  if (draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
-      job.parallelism.fsdp)
-    return;
-  constexpr std::string_view kReason = "nothing is said of the layout; does not fit with less";
-  const bool batch_given = draft.has("global_batch_size");
-  while (!fits(job)) {
-    const spec::Parallelism& p = job.parallelism;
-    if (2 * p.tp <= job.cluster.node.gpus && job.model.heads % (2 * p.tp) == 0)
-      draft.correct(kTp, fmt::format("{}", 2 * p.tp), kReason);
-    else
-      draft.correct(kPp, fmt::format("{}", 2 * p.pp), kReason);
-    auto split = spec::resolve(draft.settings());
-    if (!split) return draft.fills().pop_back();
-    job = *std::move(split);
-  }
-  if (batch_given || job.parallelism.pp == 1) return;
+/// The job of the draft with that split; the draft has it then.
+Result<spec::Job> split(JobDraft& draft, const spec::Model& model, int64_t tp, int64_t pp) {
+  constexpr std::string_view kReason =
+      "the row does not give its layout; the least split over a node, then over stages, that fits "
+      "in memory (assumed)";
+  draft.fill(kTp, fmt::format("{}", tp), kReason);
+  draft.fill(kPp, fmt::format("{}", pp), kReason);
+  fill_stages(draft, model);
+  return spec::resolve(draft.settings());
+}
+
+/// Stages need many micro batches: a batch that is not given is GPT-3's of 3.2 million tokens.
+void fill_large_batch(JobDraft& draft, spec::Job& job) {
   constexpr int64_t kTokens = 3'200'000;
   const int64_t unit = job.parallelism.dp * job.training.micro_batch;
   const int64_t units = std::max(kTokens / job.training.seq_length / unit, job.parallelism.pp);
-  draft.correct("global_batch_size", fmt::format("{}", units * unit), "blank: GPT-3's batch");
-  if (auto filled = spec::resolve(draft.settings())) job = *std::move(filled);
+  const std::string batch = fmt::format("{}", units * unit);
+  spec::Settings settings = draft.settings();
+  settings.set(kGbs, batch, spec::Origin{"", ""});
+  auto filled = spec::resolve(settings);
+  if (!filled) return;
+  job = *std::move(filled);
+  draft.fill(kGbs, batch, "blank: GPT-3's batch");
+}
+
+/// Where nobody says how a model is split, it is when it has to: as Megatron-LM's papers advise, by
+/// tensors over the GPUs of a node, then by stages. A job that no split makes fit stays whole.
+void split_until_it_fits(JobDraft& draft, const spec::Model& model, spec::Job& job) {
+  if (draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
+      job.parallelism.fsdp || fits(job))
+    return;
+  const bool batch_given = draft.has(kGbs);
+  int64_t tp = job.parallelism.tp, pp = job.parallelism.pp;
+  while (true) {
+    const bool by_tensors = 2 * tp <= job.cluster.node.gpus && job.model.heads % (2 * tp) == 0;
+    (by_tensors ? tp : pp) *= 2;
+    JobDraft trial = draft;
+    auto smaller = split(trial, model, tp, pp);
+    if (!smaller) return;
+    if (fits(*smaller)) break;
+  }
+  job = *split(draft, model, tp, pp);
+  if (!batch_given && pp > 1) fill_large_batch(draft, job);
 }
 
 /// An error of `resolve` without the settings' own words for where it came from.
@@ -259,7 +278,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
     job = spec::resolve(draft.settings());
     if (!job) return tl::unexpected(reason_of(job.error()));
   }
-  split_until_it_fits(draft, *job);
+  split_until_it_fits(draft, model, *job);
   RunJob result{*std::move(job), std::move(draft.fills())};
   finish(draft, result);
   take_measured_network(draft, result);

@@ -158,25 +158,6 @@ TEST(RunJob, NvidiaRowsKeepWeightsInFp8) {
   EXPECT_FALSE(keeps("NeMo 25.11", "BF16"));
 }
 
-TEST(RunJob, ModelsWithoutALayoutAreSplitUntilTheyFit) {
-  // 175 billion parameters at 2 + 2 + 12 / dp bytes on 64 GPUs of 80 GB: over 16 of them
-  // 11 B x 7 = 77 GB leave no room for activations, over 32 it is 5.5 B x 10 = 55 GB. Batches
-  // of 3.2 million tokens.
-  const auto blank = make_job(row("source,framework,task,model,gpu,gpus,seq,tokens_per_s_total",
-                                  "x,NeMo-Megatron,pretrain,GPT-175B,A100-SXM4-80GB,64,2048,7500"));
-  ASSERT_TRUE(blank) << blank.error().message;
-  EXPECT_EQ(blank->job.parallelism.tp, 8);
-  EXPECT_EQ(blank->job.parallelism.pp, 4);
-  EXPECT_EQ(blank->job.training.global_batch, 3'200'000 / 2048);
-  const auto product = make_job(
-      row("source,framework,task,model,gpu,gpus,mbs,gbs,seq,notes",
-          "Narayanan et al. SC21,Megatron-LM,pretrain,GPT-174.6B,A100-SXM4-80GB,384,1,1536,2048,"
-          "model-parallel size (tp*pp) = 96; x"));
-  ASSERT_TRUE(product) << product.error().message;
-  EXPECT_EQ(product->job.parallelism.tp, 8);
-  EXPECT_EQ(product->job.parallelism.pp, 12);
-}
-
 TEST(RunJob, MlperfsAccumulationSaysHowManyGpusShareASequence) {
   // Two passes of eight sequences leave four replicas on eight GPUs.
   const auto made = make_job(row(

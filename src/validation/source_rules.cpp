@@ -226,15 +226,22 @@ void fill_simumax(JobDraft& draft) {
             {"grad_reduce_in_bf16", "false"}});
 }
 
-/// Layouts of NVIDIA's submissions, where a log does not say: the configurations published with
-/// them.
+/// Whether a GPU's memory is too small for one copy of Llama 2 70B's weights in FP8 and the
+/// activations: it is with 80 or 96 GB, it is not with the 141 GB of H200.
+bool is_small_for_70b(const JobDraft& draft) {
+  constexpr double kEnough = 128e9;
+  const auto cluster = spec::read_cluster(std::string(draft.text("cluster")));
+  return cluster && cluster->node.gpu.parameters.value_or("memory", kEnough) < kEnough;
+}
+
+/// Layouts where a log does not say: those of the configurations published with NVIDIA's
+/// submissions, which others are taken to follow.
 void fill_mlperf_layout(JobDraft& draft) {
-  constexpr std::string_view kReason = "NVIDIA's submissions: config_*.sh";
+  constexpr std::string_view kReason = "as NVIDIA's submissions (config_*.sh)";
   const std::string& model = draft.name.key;
   const bool gb300 = contains(draft.cell("gpu"), "GB300");
-  // One copy of the weights in FP8 and the activations fit one GPU from H200 on.
-  const bool splits =
-      contains(draft.cell("release"), "v4.0") || contains(draft.cell("gpu"), "H100");
+  // Round 4.0 split on all.
+  const bool splits = contains(draft.cell("release"), "v4.0") || is_small_for_70b(draft);
   const auto sizes = [&](const char* tp, const char* pp, const char* vpp, const char* cp) {
     if (draft.has(kTp)) return;
     fill_all(draft, kReason,

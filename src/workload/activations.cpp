@@ -54,10 +54,14 @@ double linear_input(const spec::Job& job, const Shapes& shapes, std::string_view
   return shapes.fp8 ? shapes.quantized_bytes : shapes.element;
 }
 
+/// Tokens of what a column-parallel layer, or its adapter, saves.
+double input_rows(const Shapes& shapes) {
+  return static_cast<double>(shapes.lora ? shapes.tokens : shapes.shard_tokens);
+}
+
 /// Bytes of the residual stream that a column-parallel layer saves as its input.
 double stream_input(const spec::Job& job, const Shapes& shapes, std::string_view matrix) {
-  const int64_t rows = shapes.lora ? shapes.tokens : shapes.shard_tokens;
-  return linear_input(job, shapes, matrix) * static_cast<double>(rows) *
+  return linear_input(job, shapes, matrix) * input_rows(shapes) *
          static_cast<double>(shapes.hidden);
 }
 
@@ -104,9 +108,10 @@ void add_latent(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double shard = static_cast<double>(shapes.shard_tokens);
   const double compressed = static_cast<double>(mla.q_rank + mla.kv_rank + mla.qk_rope_dim);
   parts.add("latent_norm_inputs", shapes.element * shard * compressed);
-  parts.add("latent_up_inputs",
-            shard * (linear_input(job, shapes, "q_up") * static_cast<double>(mla.q_rank) +
-                     linear_input(job, shapes, "kv_up") * static_cast<double>(mla.kv_rank)));
+  parts.add(
+      "latent_up_inputs",
+      input_rows(shapes) * (linear_input(job, shapes, "q_up") * static_cast<double>(mla.q_rank) +
+                            linear_input(job, shapes, "kv_up") * static_cast<double>(mla.kv_rank)));
   if (!recomputes(job, "mla_up_proj"))
     parts.add("query_key_value",
               attention_element(job, shapes) * tokens(shapes) *
@@ -176,8 +181,11 @@ void add_mixer_input(const spec::Job& job, const Shapes& shapes, const spec::Lay
 void add_feed_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
                     Parts& parts) {
   if (!layer.moe) return parts.add("fc1_input", stream_input(job, shapes, "fc1"));
-  // The router multiplies in 16 bit and has no adapter.
-  parts.add("router_input", shapes.lora ? 0 : shapes.element * shard_stream(shapes));
+  // The router multiplies in 16 bit and has no adapter; shared experts, which read the same
+  // tensor, may have one.
+  if (!shapes.lora) return parts.add("router_input", shapes.element * shard_stream(shapes));
+  if (job.model.experts.shared_ffn > 0)
+    parts.add("shared_fc1_input", stream_input(job, shapes, "shared_fc1"));
 }
 
 /// Of a layer that is a mixer or a feed-forward part alone: one norm and its linear layer.

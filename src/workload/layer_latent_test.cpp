@@ -112,6 +112,19 @@ TEST(LatentLayer, KeepsCompressedAndExpandedForms) {
   EXPECT_EQ(share.kept, 4096.0 * (8 * 7168 + 2 * 4160 + 256 * 640 + 512 + 6 * 18432));
 }
 
+// Under LoRA they are adapters' inputs: of all the tokens, though sequence parallelism splits them.
+TEST(LatentLayer, AdaptersKeepTheirInputsGathered) {
+  spec::Job job = job_of(deepseek_v3(), 4096, 2);
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 16;
+  job.training.lora_targets = {"qkv"};
+  const Workload workload = lower(job);
+  double kept = 0;
+  for (const auto& [name, bytes] : layer_block(workload, 0).activations.parts)
+    if (name == "latent_up_inputs") kept += bytes;
+  EXPECT_EQ(kept, 2.0 * 4096 * (1536 + 512));
+}
+
 TEST(MtpModule, IsALayerWithItsOwnProjectionAndHead) {
   const Workload workload = lower(job_of(deepseek_v3(), 4096));
   ASSERT_EQ(workload.mtp_blocks.size(), 1u);

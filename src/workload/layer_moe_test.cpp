@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "workload/test_lines.h"
 
 // MoE layers, operator by operator. Mixtral 8x7B: h = 4096, 8 experts of 14336, top 2; the stream
@@ -260,6 +263,42 @@ TEST(SharedExpert, RunsBeforeTheRouterOrBesideTheAllToAlls) {
   EXPECT_EQ(combine, (std::vector<std::string>{"expert_fc2", "sort_chunks", "expert<compute",
                                                "ep_all_to_all_combine@expert", "shared_fc2",
                                                "compute<expert", "unpermute"}));
+}
+
+/// Bytes a token of a layer's kept tensors.
+std::map<std::string, double> kept_by_token(const spec::Job& job) {
+  std::map<std::string, double> parts;
+  const Workload workload = lower(job);
+  for (const auto& [name, bytes] :
+       workload.blocks[static_cast<size_t>(workload.layer_blocks[0])].activations.parts)
+    parts[name] += bytes / static_cast<double>(job.training.seq_length);
+  return parts;
+}
+
+// Qwen2-57B-A14B: h = 3584, top 8 of 64, one shared expert. An adapter at both fc1 keeps both
+// inputs, 2h a token: of 8 experts 57,344 bytes, of the shared one 7,168; whole, too, where
+// sequence parallelism splits the stream.
+TEST(MoeLayer, AdaptersOfSharedExpertsKeepTheirInput) {
+  spec::Model model = dense_model(28, 3584, 18944, 28, 4, 151936);
+  model.experts.count = 64;
+  model.experts.top_k = 8;
+  model.experts.ffn = 2560;
+  model.experts.shared_ffn = 20480;
+  for (spec::Layer& layer : model.layers) layer.moe = true;
+  spec::Job job = job_of(std::move(model), 4096, 1, 8);
+  job.parallelism.ep = 8;
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 16;
+  job.training.lora_targets = {"qkv"};
+  EXPECT_FALSE(kept_by_token(job).contains("shared_fc1_input"));
+  job.training.lora_targets = {"qkv", "fc1"};
+  const auto parts = kept_by_token(job);
+  EXPECT_EQ(parts.at("expert_fc1_input"), 57'344);
+  EXPECT_EQ(parts.at("shared_fc1_input"), 7'168);
+  EXPECT_FALSE(parts.contains("router_input"));
+  job.parallelism.tp = 2;
+  job.parallelism.sequence_parallel = true;
+  EXPECT_EQ(kept_by_token(job).at("shared_fc1_input"), 7'168);
 }
 
 }  // namespace
