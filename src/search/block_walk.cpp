@@ -43,7 +43,7 @@ class Gathers {
   void wait(size_t i) {
     if (units_.empty()) return;
     if (units_[i].gather_s > 0) lanes_.wait(mark_);
-    lanes_.copy(units_[i].copy_out_s);
+    lanes_.copy(units_[i].copy_out_s, units_[i].copy_slow, units_[i].copy_slows);
   }
 
  private:
@@ -73,7 +73,7 @@ void walk_backward(const BlockCosts& costs, const plan::Chunk& chunk,
     if (i > 0) gathers.issue(i - 1);
     run_backward(cost_of(costs, chunk, i), recomputed, run);
     if (units.empty()) return;
-    lanes.copy(units[i].copy_in_s);
+    lanes.copy(units[i].copy_in_s, units[i].copy_slow, units[i].copy_slows);
     lanes.issue(units[i].scatter_s);
     lanes.launch(units[i].scatter_host_s);
   });

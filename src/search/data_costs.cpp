@@ -49,9 +49,21 @@ class Reader {
     return kNone;
   }
 
+  static const workload::Operator& scatter() {
+    static const workload::Operator kScatter = [] {
+      workload::Operator op;
+      op.kind = OperatorKind::kCollective;
+      op.collective = workload::CollectiveKind::kReduceScatter;
+      op.group = GroupKind::kData;
+      return op;
+    }();
+    return kScatter;
+  }
+
   struct Sum {
     double compute_s = 0, data_s = 0, host_s = 0;
-    LinkDemand demand;  ///< of the latter, times seconds
+    double slowed_s = 0, slows_s = 0;  ///< of compute, beside a collective, and it beside compute
+    LinkDemand demand;                 ///< of the latter, times seconds
     physics::Energy energy;
   };
   /// What was written since `begin`.
@@ -65,6 +77,10 @@ class Reader {
       const double seconds = model_.price(op, where(placements_, op)).seconds();
       sum.host_s += model_.host().host_s(op);
       (it.stream == Stream::kCompute ? sum.compute_s : sum.data_s) += seconds;
+      if (it.stream == Stream::kCompute) {
+        sum.slowed_s += seconds * model_.compute_slowdown(op, scatter());
+        sum.slows_s += seconds * model_.collective_slowdown(scatter(), op);
+      }
       const LinkDemand demand = link_demand(job_.cluster.node, op, where(placements_, op), seconds);
       for (size_t link = 0; link < demand.share.size(); ++link)
         sum.demand.share[link] += seconds * demand.share[link];
@@ -98,10 +114,16 @@ class Reader {
                    .reduce = written([&] { units_.reduce(chunk, i, false); }),
                    .last = written([&] { units_.reduce(chunk, i, true); })};
         const auto& [gather, wait, reduce, last] = *known;
+        const double copies_s = wait.compute_s + reduce.compute_s;
+        const auto mean = [&](double wait_s, double reduce_s) {
+          return copies_s > 0 ? (wait_s + reduce_s) / copies_s : 1;
+        };
         row.push_back({.gather_s = gather.data_s,
                        .scatter_s = reduce.data_s,
                        .copy_out_s = wait.compute_s,
                        .copy_in_s = reduce.compute_s,
+                       .copy_slow = mean(wait.slowed_s, reduce.slowed_s),
+                       .copy_slows = mean(wait.slows_s, reduce.slows_s),
                        .gather_host_s = gather.host_s + wait.host_s,
                        .scatter_host_s = reduce.host_s});
         all_s += reduce.data_s;

@@ -21,7 +21,9 @@ struct DataCosts {
   /// A block of sharded parameters or gradients, sent in every micro batch.
   struct Unit {
     double gather_s = 0, scatter_s = 0;
-    double copy_out_s = 0, copy_in_s = 0;          ///< on the compute stream
+    double copy_out_s = 0, copy_in_s = 0;  ///< on the compute stream
+    /// How much longer copies take beside the collectives, and those beside copies.
+    double copy_slow = 1, copy_slows = 1;
     double gather_host_s = 0, scatter_host_s = 0;  ///< to launch either, with its copies
   };
   std::vector<std::vector<Bucket>> buckets;  ///< [chunk], as Megatron issues them; if overlapped

@@ -31,8 +31,8 @@ class DataLane {
     const double lost_s = now_s_ - begin_s - alone_s;
     host_s_ = std::max(begin_s + lost_s + pass.ht, host_s_ + pass.hh);
   }
-  /// Between buffers: memory traffic beside memory traffic.
-  void copy(double seconds) { compute(seconds, 1, 1); }
+  /// Between buffers, which the host launches with the collective.
+  void copy(double seconds, double slow, double slows) { compute(seconds, slow, slows); }
   /// The host launches something else.
   void launch(double host_s) { host_s_ += host_s; }
   /// The compute stream waits for the collective of `mark`.

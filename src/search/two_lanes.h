@@ -64,8 +64,8 @@ class TwoLanes {
   double alone_until_s(const MaxPlus& pass) const {
     return std::max(now_s_ + pass.tt, host_s_ + pass.th);
   }
-  /// Between buffers: memory traffic beside memory traffic.
-  void copy(double seconds) { compute(seconds, {}); }
+  /// Between buffers, which the host launches with the collective.
+  void copy(double seconds, double slow, double slows) { compute(seconds, {{{slow, slows}, {}}}); }
   /// The host launches something else.
   void launch(double host_s) { host_s_ += host_s; }
   /// The compute stream waits for what was issued on a lane up to `mark`.
