@@ -121,7 +121,7 @@ TEST(CostModel, HostsStraggleToo) {
         "peer_latency", "send_latency"})
     job.cluster.fabric.parameters.set("collective." + std::string(name),
                                       {1, "", "", base::Grade::kAssumed});
-  job.gpus = 8 * job.cluster.node.gpus;
+  job.gpus = int64_t{8} * job.cluster.node.gpus;
   const CostModel model = model_of(job);
   EXPECT_DOUBLE_EQ(model.host().launch_s, 10e-6 * 1.03);
   EXPECT_DOUBLE_EQ(model.host().collective_launch_s, 30e-6 * 1.03);

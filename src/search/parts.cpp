@@ -33,7 +33,7 @@ base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   const spec::Job job = space_.job(candidate);
   ERGOMETER_ASSIGN(cost::CostModel model, cost::CostModel::make(job));
   auto made = std::make_unique<Ranks>(Ranks{std::move(model), {}, {}, {}});
-  if (auto energy = cost::EnergyModel::make(job)) made->energy = std::move(*energy);
+  if (auto energy = cost::EnergyModel::make(job)) made->energy = *energy;
   plan::PlacementCache cache(job);
   for (int kind = 0; kind < workload::kGroupKindCount; ++kind) {
     const auto group = static_cast<GroupKind>(kind);

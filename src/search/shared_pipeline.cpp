@@ -30,7 +30,7 @@ struct Work {
 
 /// What is at work on the links of a stage: of each lane one of four transfers or none, and
 /// gradients.
-constexpr size_t kMixes = 5 * 5 * 2;
+constexpr size_t kMixes = size_t{5} * 5 * 2;
 
 struct Stage {
   const PipelineScript::Program* program = nullptr;

@@ -79,7 +79,7 @@ void fill_dispatch(JobDraft& draft, std::string_view cell, std::string_view reas
 
 void fill_graphs(JobDraft& draft, std::string_view cell, std::string_view reason) {
   if (cell.empty()) return;
-  constexpr int64_t kAtScale = 1344 * 8;
+  constexpr int64_t kAtScale = int64_t{1344} * 8;
   bool off = says_off(cell) || cell.starts_with("only if");
   if (contains(cell, "(v5.x)")) off = !contains(draft.cell("release"), "v5");
   if (contains(cell, "at scale, else off")) off = draft.number("gpus", 1) < kAtScale;
