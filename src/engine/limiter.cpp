@@ -38,8 +38,10 @@ Work work_of(const EngineInput& input) {
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
       const double seconds = share * input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
-      if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
-      if (op.pass == workload::Pass::kOptimizer) continue;
+      if (op.pass == workload::Pass::kOptimizer) {
+        if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
+        continue;
+      }
       if (op.pass == workload::Pass::kRecompute)
         work.recompute_s += seconds;
       else if (op.kind == OperatorKind::kMemory)

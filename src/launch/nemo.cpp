@@ -51,6 +51,7 @@ Result<void> check_job(const Job& job) {
   if (t.linear_cross_entropy) return cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return cannot("activations on the host");
+  if (t.fp8_parameters) return cannot("weights kept in FP8");
   if (std::find(t.recompute_modules.begin(), t.recompute_modules.end(), "op") !=
       t.recompute_modules.end())
     return cannot("recomputation by operator");

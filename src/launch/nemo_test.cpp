@@ -54,11 +54,14 @@ TEST(Nemo, RefusesWhatItCannotSay) {
   EXPECT_EQ(yaml.error().message, "NeMo's configuration cannot say multi-head latent attention");
 }
 
-TEST(Nemo, RefusesActivationsOnTheHost) {
+TEST(Nemo, RefusesOffloadingAndNarrowWeights) {
   std::vector<std::string> notes;
   const auto yaml = nemo_yaml(offloading_job(), 10, notes);
   ASSERT_FALSE(yaml);
   EXPECT_EQ(yaml.error().message, "NeMo's configuration cannot say activations on the host");
+  const auto narrow = nemo_yaml(narrow_weights_job(), 10, notes);
+  ASSERT_FALSE(narrow);
+  EXPECT_EQ(narrow.error().message, "NeMo's configuration cannot say weights kept in FP8");
 }
 
 }  // namespace

@@ -29,6 +29,15 @@ inline spec::Job offloading_job() {
                    {"cpu_offloading_num_layers", "4"}});
 }
 
+/// One whose weights are kept in FP8 between steps, which Megatron-LM alone can be told.
+inline spec::Job narrow_weights_job() {
+  return test_job({{"model", "llama3-8b"},
+                   {"gpus", "16"},
+                   {"fsdp", "true"},
+                   {"precision", "fp8"},
+                   {"fp8_param_gather", "true"}});
+}
+
 /// That a framework's own arguments, read back, say the same job.
 inline void expect_same(const spec::Job& a, const spec::Job& b) {
   const spec::Parallelism &p = a.parallelism, &q = b.parallelism;

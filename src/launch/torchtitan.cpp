@@ -60,6 +60,7 @@ Result<void> check(const Job& job) {
   if (t.linear_cross_entropy) return cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return cannot("activations on the host");
+  if (t.fp8_parameters) return cannot("weights kept in FP8");
   if (t.precision == spec::Precision::kFp16) return cannot("FP16");
   if (t.precision == spec::Precision::kNvfp4) return cannot("NVFP4");
   return {};

@@ -40,11 +40,14 @@ TEST(Torchtitan, RefusesAShardedOptimizerAlone) {
   EXPECT_NE(toml.error().message.find("take --fsdp"), std::string::npos);
 }
 
-TEST(Torchtitan, RefusesActivationsOnTheHost) {
+TEST(Torchtitan, RefusesOffloadingAndNarrowWeights) {
   std::vector<std::string> notes;
   const auto toml = torchtitan_toml(offloading_job(), 20, notes);
   ASSERT_FALSE(toml);
   EXPECT_EQ(toml.error().message, "torchtitan cannot be told activations on the host");
+  const auto narrow = torchtitan_toml(narrow_weights_job(), 20, notes);
+  ASSERT_FALSE(narrow);
+  EXPECT_EQ(narrow.error().message, "torchtitan cannot be told weights kept in FP8");
 }
 
 }  // namespace

@@ -13,8 +13,7 @@ inline constexpr const char* kAllocatorWait = "host_allocator";
 
 /// Seconds of a training step in which one rank of a stage waits for PyTorch's allocator to hand
 /// memory back to the driver and ask for it again. 0 where the software does not say what that
-/// costs
-/// (`allocator.rate`), without sequence-parallel tensors, or while memory lasts.
+/// costs (`allocator.rate`), without sequence-parallel tensors, or while memory lasts.
 ///
 /// An asynchronous collective holds its whole-sequence tensor until the GPU has passed it, and the
 /// host, which is ahead by as many launches as the driver queues, keeps allocating further ones:

@@ -210,9 +210,10 @@ class RoleProgram {
     const bool whole = slot == SlotKind::kForward || slot == SlotKind::kBackward;
     std::array<bool, workload::kStreamCount> used{};
     used[static_cast<size_t>(Stream::kCompute)] = true;
-    for (const Item& item : items)
-      if (item.kind != Item::Kind::kJoin && runs(slot, operators_.at(item.op).pass))
-        used[static_cast<size_t>(item.stream)] = true;
+    if (!whole)
+      for (const Item& item : items)
+        if (item.kind != Item::Kind::kJoin && runs(slot, operators_.at(item.op).pass))
+          used[static_cast<size_t>(item.stream)] = true;
     for (const Item& item : items) {
       if (item.kind == Item::Kind::kJoin) {
         if (whole || (used[static_cast<size_t>(item.stream)] && used[static_cast<size_t>(item.on)]))

@@ -32,21 +32,11 @@ Estimator::Estimator(const Space& space) : space_(space), parts_(space), memory_
     power_.push_back(PowerEstimate::make(base.megatron));
 }
 
-spec::Job& Estimator::job_of(const Candidate& candidate) {
-  spec::Job& job = candidate.data.sharding == Sharding::kFsdp ? fsdp_job_ : job_;
-  space_.apply(candidate, job);
-  return job;
-}
-
 base::Result<void> Estimator::set_layout(const Layout& layout) {
   layout_ = layout;
   parts_.trim();
-  if (jobs_base_ != layout.base) {
-    job_ = space_.base_of(layout).megatron;
-    fsdp_job_ = space_.base_of(layout).fsdp;
-    jobs_base_ = layout.base;
-    has_allocator_ = job_.software.parameters.has("allocator.rate");
-  }
+  base_ = &space_.base_of(layout).megatron;
+  has_allocator_ = base_->software.parameters.has("allocator.rate");
   ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout, false));
   // Sharded parameters and pipelines do not go together.
   fsdp_ranks_ = nullptr;
@@ -56,9 +46,9 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   Candidate plain;
   plain.layout = layout;
   plain.data = option_of(kScattering);
-  scatters_ = workload::scatters_gradients(job_of(plain));
+  scatters_ = workload::scatters_gradients(parts_.job_of(plain));
   plain.data = {};
-  const spec::Job& job = job_of(plain);
+  const spec::Job& job = parts_.job_of(plain);
   micro_batches_ = job.micro_batches();
   workload_ = &parts_.workload(plain, job);
   division_ = &parts_.division(plain, *workload_);
@@ -74,7 +64,7 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
 }
 
 void Estimator::find_transfers() {
-  const spec::Job& job = job_;
+  const spec::Job& job = *base_;
   transfers_.clear();
   demands_ = {};
   transfer_link_ = 0;
@@ -137,7 +127,7 @@ const Estimator::SavedData& Estimator::data_of(const DataOption& data) {
   Candidate candidate;
   candidate.layout = layout_;
   candidate.data = data;
-  const spec::Job& job = job_of(candidate);
+  const spec::Job& job = parts_.job_of(candidate);
   std::vector<double> stages(static_cast<size_t>(division_->kinds()));
   for (const int kind : division_->stage_kinds) stages[static_cast<size_t>(kind)] += 1;
   const Ranks& ranks = ranks_of(data.sharding);
@@ -166,9 +156,9 @@ LeastCost Estimator::least(size_t i, Sharding sharding) {
 double Estimator::allocator_wait_s(size_t kind, const Candidate& candidate, Sharding sharding) {
   if (!has_allocator_) return 0;
   const auto stage = static_cast<size_t>(division_->first_stage[kind]);
-  return plan::allocator_wait_s(
-      job_of(candidate), division_->stages[stage],
-      memory_.stage_bytes(kind, candidate.overlap, candidate.recomputation, sharding));
+  const double bytes =
+      memory_.stage_bytes(kind, candidate.overlap, candidate.recomputation, sharding);
+  return plan::allocator_wait_s(parts_.job_of(candidate), division_->stages[stage], bytes);
 }
 
 Estimate Estimator::estimate(size_t i, const DataOption& data) {

@@ -107,7 +107,6 @@ class Estimator {
   const Ranks& ranks_of(Sharding sharding) const {
     return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
   }
-  spec::Job& job_of(const Candidate& candidate);
   void fill(PassSet& set, const DataOption& data);
   /// How much longer the host launches a chunk's passes than the GPU runs them; below 0 where it
   /// does not. A host that waits for its GPU is slower with it: 0.
@@ -145,8 +144,7 @@ class Estimator {
 
   Layout layout_;
   const Ranks *ranks_ = nullptr, *fsdp_ranks_ = nullptr;
-  spec::Job job_, fsdp_job_;
-  int32_t jobs_base_ = -1;
+  const spec::Job* base_ = nullptr;     ///< what all candidates of the layout's base share
   bool has_allocator_ = false;          ///< the software says what memory that runs out costs
   bool scatters_ = false;               ///< ZeRO 2 and 3 run other kernels than 0 and 1
   const Division* division_ = nullptr;  ///< of the layout, whatever is recomputed

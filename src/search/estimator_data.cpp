@@ -31,9 +31,9 @@ LinkDemand Estimator::data_demand() const {
     if (elements <= 0 || where.size <= 1) return;
     const workload::Operator op =
         plan::data_collective("gradients", workload::CollectiveKind::kReduceScatter, group,
-                              elements, plan::gradient_bytes(job_.training));
+                              elements, plan::gradient_bytes(base_->training));
     const double seconds = ranks_->model.price(op, where).seconds();
-    const LinkDemand demand = link_demand(job_.cluster.node, op, where, seconds);
+    const LinkDemand demand = link_demand(base_->cluster.node, op, where, seconds);
     for (size_t link = 0; link < all.share.size(); ++link)
       all.share[link] += seconds * demand.share[link];
     all_s += seconds;

@@ -27,8 +27,7 @@ void Estimator::fill(PassSet& set, const DataOption& data) {
 /// FSDP runs other kernels and keeps other tensors, so it has passes of its own; so have ZeRO 2 and
 /// 3 where they run other kernels than 0 and 1.
 Estimator::Pass& Estimator::pass(size_t i, Family of_family) {
-  const bool scattered = of_family == kScattering || of_family == kGathering;
-  if (scattered) of_family = scatters_ ? kScattering : kBucketed;
+  of_family = kernels_of(of_family, scatters_);
   PassSet& set = passes_[of_family];
   if (!set.filled) fill(set, option_of(of_family));
   return set.passes[i];
@@ -96,7 +95,7 @@ double Estimator::host_slack_s(const ChunkPass& chunk) {
 }
 
 void Estimator::fill_pass(Pass& pass) {
-  pass.blocks = &parts_.blocks(pass.candidate, job_of(pass.candidate),
+  pass.blocks = &parts_.blocks(pass.candidate, parts_.job_of(pass.candidate),
                                ranks_of(pass.candidate.data.sharding), data_demand_);
   pass.division = &parts_.division(pass.candidate, *pass.blocks->workload);
   pass.reduced = {};

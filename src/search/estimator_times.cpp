@@ -67,9 +67,9 @@ void Estimator::play(Family family, const FamilyTimes& times, const PipelineDema
                             .micro_batches = micro_batches_,
                             .schedule = layout_.schedule,
                             .overlap = overlap_.pipeline,
-                            .sync = job_.training.batch_p2p_sync && !overlap_.pipeline};
-  pipelines_.find(job_, shape, *division_, times.costs, transfers_, family == kScattering, sharing,
-                  lane, ends);
+                            .sync = base_->training.batch_p2p_sync && !overlap_.pipeline};
+  pipelines_.find(*base_, shape, *division_, times.costs, transfers_, family == kScattering,
+                  sharing, lane, ends);
 }
 
 /// Whether transfers that go beside the slots of a pipeline are more than hides there.

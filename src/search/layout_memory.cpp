@@ -25,6 +25,11 @@ Family family_of(Sharding sharding) {
   return kBucketed;
 }
 
+Family kernels_of(Family family, bool scatters) {
+  if (family != kScattering && family != kGathering) return family;
+  return scatters ? kScattering : kBucketed;
+}
+
 void LayoutMemory::set_layout(const Layout& layout, const Division& division, bool scatters) {
   layout_ = layout;
   division_ = &division;
@@ -36,12 +41,6 @@ void LayoutMemory::set_layout(const Layout& layout, const Division& division, bo
   for (auto& of_overlap : states_)
     for (States& states : of_overlap) states.ready = false;
   for (Activations& activations : activations_) activations.ready = false;
-}
-
-Family LayoutMemory::kernels_of(Sharding sharding) const {
-  const Family family = family_of(sharding);
-  if (family != kScattering && family != kGathering) return family;
-  return scatters_ ? kScattering : kBucketed;
 }
 
 const workload::Workload& LayoutMemory::workload_of(const Candidate& candidate, Family kernels) {
@@ -59,7 +58,8 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
   if (found.ready) return found;
   found.ready = true;
   const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
-  const workload::Workload& workload = workload_of(candidate, kernels_of(sharding));
+  const workload::Workload& workload =
+      workload_of(candidate, kernels_of(family_of(sharding), scatters_));
   const spec::Job& job = parts_.job_of(candidate);
   found.always.clear();
   found.step.clear();
@@ -76,7 +76,7 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
 const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
                                                         const Recomputation& recomputation,
                                                         Sharding sharding) {
-  const Family kernels = kernels_of(sharding);
+  const Family kernels = kernels_of(family_of(sharding), scatters_);
   Activations& found = activations_[kernels];
   if (found.ready && found.overlap == overlap && found.recomputation == recomputation)
     return found.peak;

@@ -13,6 +13,8 @@ namespace ergometer::search {
 enum Family : uint8_t { kBucketed, kScattering, kGathering, kFsdpFamily };
 inline constexpr int kFamilies = 4;
 Family family_of(Sharding sharding);
+/// The first family that runs the same kernels. `scatters`: ZeRO 2 and 3 run others than 0 and 1.
+Family kernels_of(Family family, bool scatters);
 
 /// Memory of the candidates of one layout after the other: `plan::memory`'s own terms, each found
 /// once for all candidates that share it. Nothing here needs a price.
@@ -20,8 +22,7 @@ class LayoutMemory {
  public:
   LayoutMemory(const Space& space, Parts& parts) : space_(space), parts_(parts) {}
 
-  /// `division`: of the layout, whatever is recomputed. `scatters`: ZeRO 2 and 3 run other kernels
-  /// than 0 and 1.
+  /// `division`: of the layout, whatever is recomputed. `scatters`: as in `kernels_of`.
   void set_layout(const Layout& layout, const Division& division, bool scatters);
   /// Of the stage that needs most, on one rank.
   double bytes(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding);
@@ -49,8 +50,6 @@ class LayoutMemory {
     return (overlap.tensor ? 2u : 0u) + (overlap.shared_expert ? 1u : 0u);
   }
 
-  /// The first family that keeps the same tensors.
-  Family kernels_of(Sharding sharding) const;
   const workload::Workload& workload_of(const Candidate& candidate, Family kernels);
   const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
                           Sharding sharding);

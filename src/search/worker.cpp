@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "base/check.h"
+
 namespace ergometer::search {
 namespace {
 
@@ -39,6 +41,7 @@ void Worker::visit(const Layout& layout, int64_t number) {
 
 /// What does not fit is told by its memory alone.
 void Worker::find_fitting(const Overlap& overlap, const Options& choices, int64_t number) {
+  ERGOMETER_CHECK(choices.data.size() <= 32, "a bit for each data option");
   fitting_.clear();
   for (const Recomputation& recomputation : choices.recomputations) {
     Fitting found{recomputation, 0, number};

@@ -114,8 +114,7 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
      "(torchtitan)"},
     {"cpu_offloading_num_layers", "", kInteger, 1, 100'000, "", kRecompute,
      "first layers whose activations wait in the host's memory for their backward, which is taken "
-     "to "
-     "cost no time; with --pp 1 and --recompute none"},
+     "to cost no time; with --pp 1 and --recompute none"},
 
     {"overlap_grad_reduce", "", kSwitch, 0, 0, "", kOverlap,
      "gradients are reduced during backward"},

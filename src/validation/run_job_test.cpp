@@ -5,15 +5,12 @@
 #include <cmath>
 
 #include "validation/measurement.h"
+#include "validation/test_row.h"
 
 namespace ergometer::validation {
 namespace {
 
-MeasuredRun row(const std::string& columns, const std::string& cells) {
-  const auto runs = parse_measured_runs(columns + "\n" + cells + "\n", "t.csv");
-  EXPECT_TRUE(runs) << runs.error().message;
-  return runs->front();
-}
+using test::row;
 
 std::string value_of(const RunJob& run, std::string_view setting) {
   for (const Fill& fill : run.fills)

@@ -5,16 +5,12 @@
 #include <string>
 #include <utility>
 
-#include "validation/measurement.h"
+#include "validation/test_row.h"
 
 namespace ergometer::validation {
 namespace {
 
-MeasuredRun row(const std::string& columns, const std::string& cells) {
-  const auto runs = parse_measured_runs(columns + "\n" + cells + "\n", "t.csv");
-  EXPECT_TRUE(runs) << runs.error().message;
-  return runs->front();
-}
+using test::row;
 
 TEST(RunLayout, ModelsWithoutALayoutAreSplitUntilTheyFit) {
   // 175 billion parameters at 2 + 2 + 12 / dp bytes on 64 GPUs of 80 GB: over 16 of them

@@ -231,7 +231,7 @@ void fill_simumax(JobDraft& draft) {
 bool is_small_for_70b(const JobDraft& draft) {
   constexpr double kEnough = 128e9;
   const auto cluster = spec::read_cluster(std::string(draft.text("cluster")));
-  return cluster && cluster->node.gpu.parameters.value_or("memory", kEnough) < kEnough;
+  return cluster && cluster->node.gpu.memory_bytes < kEnough;
 }
 
 /// Layouts where a log does not say: those of the configurations published with NVIDIA's

@@ -214,7 +214,8 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
   if (!rebuilt) add_mixer_input(job, shapes, layer, parts);
   // In parallel branches both norms read the same tensor; with one norm both linear layers do.
   if (!model.parallel_branches) parts.add("mlp_norm_input", shapes.element * stream);
-  if (!one_norm && !rebuilt && !(recomputes(job, "mlp") && !layer.moe))
+  const bool kept = one_norm && (!shapes.lora || lora_adapts(job, "qkv"));
+  if (!kept && !rebuilt && !(recomputes(job, "mlp") && !layer.moe))
     add_feed_input(job, shapes, layer, parts);
   if (model.norms_per_layer == 4) parts.add("output_norm_inputs", 2 * shapes.element * stream);
   if (model.dropout > 0) parts.add("dropout_masks", (model.parallel_branches ? 1 : 2) * stream);

@@ -253,5 +253,28 @@ TEST(LlamaEmbedding, WaitsForDataThatIsLate) {
   EXPECT_EQ(find_op(workload, embedding.backward, "embedding_wgrad").host_wait_s, 0);
 }
 
+// Attention and MLP behind one norm read one tensor: 2048 tokens of 4096 in 16 bit, kept once for
+// whichever of their adapters wants it.
+TEST(ParallelBranches, AdaptersKeepTheirCommonInputOnce) {
+  spec::Job job = job_of(gpt_model(2, 4096, 32, 50257), 2048, 1);
+  job.model.parallel_branches = true;
+  job.model.norms_per_layer = 1;
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 16;
+  const auto kept = [&](std::vector<std::string> targets) {
+    job.training.lora_targets = std::move(targets);
+    const Workload workload = lower(job);
+    double bytes = 0;
+    for (const auto& [name, part] : layer_block(workload, 0).activations.parts)
+      if (name == "qkv_input" || name == "fc1_input") bytes += part;
+    return bytes;
+  };
+  constexpr double kOnce = 2.0 * 2048 * 4096;
+  EXPECT_EQ(kept({"qkv"}), kOnce);
+  EXPECT_EQ(kept({"fc1"}), kOnce);
+  EXPECT_EQ(kept({"qkv", "fc1"}), kOnce);
+  EXPECT_EQ(kept({"proj"}), 0);
+}
+
 }  // namespace
 }  // namespace ergometer::workload
