@@ -48,16 +48,14 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
         counts.infeasible += static_cast<int64_t>(options[l].data.size()) - count;
         if (count > 0) fitting.emplace_back(recomputation, fits);
       }
-      for (size_t first = 0; times && first < fitting.size(); first += search::kLanes) {
-        some.clear();
-        for (size_t i = first; i < std::min(fitting.size(), first + search::kLanes); ++i)
-          some.push_back(fitting[i].first);
-        estimator.set_passes(overlap, some);
-        for (size_t i = 0; i < some.size(); ++i)
-          for (size_t d = 0; d < options[l].data.size(); ++d)
-            if ((fitting[first + i].second >> d & 1u) != 0)
-              benchmark::DoNotOptimize(estimator.estimate(i, options[l].data[d]).step_s);
-      }
+      if (!times) continue;
+      some.clear();
+      for (const auto& each : fitting) some.push_back(each.first);
+      estimator.set_passes(overlap, some);
+      for (size_t i = 0; i < some.size(); ++i)
+        for (size_t d = 0; d < options[l].data.size(); ++d)
+          if ((fitting[i].second >> d & 1u) != 0)
+            benchmark::DoNotOptimize(estimator.estimate(i, options[l].data[d]).step_s);
     }
   }
   benchmark::DoNotOptimize(space.bases().size());

@@ -89,14 +89,31 @@ class Harness {
     for (int i = 0; i < 8 * kPerSpace && found < kPerSpace; ++i) {
       const auto candidate = random_candidate(*space, layouts, legal, draws_);
       if (!candidate) continue;
-      if (measure(*space, *candidate, settings, estimator)) ++found;
+      if (measure(*space, *candidate, settings, legal, estimator)) ++found;
       if (static_cast<int>(errors_.size()) >= options_.jobs) return;
     }
   }
 
+  /// As a search does it: with all recomputations of the layout that fit in some way.
+  static base::Result<Estimate> estimate_among_all(const Space& space, const Candidate& candidate,
+                                                   LegalityCheck& legal, Estimator& estimator) {
+    ERGOMETER_TRY(estimator.set_layout(candidate.layout));
+    const Options options = space.options(candidate.layout, legal);
+    std::vector<Recomputation> some;
+    for (const Recomputation& each : options.recomputations)
+      if (each == candidate.recomputation ||
+          std::any_of(options.data.begin(), options.data.end(), [&](const DataOption& data) {
+            return estimator.fits(candidate.overlap, each, data);
+          }))
+        some.push_back(each);
+    estimator.set_passes(candidate.overlap, some);
+    const auto pass = std::find(some.begin(), some.end(), candidate.recomputation) - some.begin();
+    return estimator.estimate(static_cast<size_t>(pass), candidate.data);
+  }
+
   bool measure(const Space& space, const Candidate& candidate, const spec::Settings& settings,
-               Estimator& estimator) {
-    const auto estimate = estimator.estimate(candidate);
+               LegalityCheck& legal, Estimator& estimator) {
+    const auto estimate = estimate_among_all(space, candidate, legal, estimator);
     if (!estimate) return false;
     const spec::Job job = space.job(candidate);
     const workload::Workload workload = workload::lower(job);

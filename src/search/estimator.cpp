@@ -164,14 +164,14 @@ double Estimator::allocator_wait_s(size_t kind, const Candidate& candidate, Shar
 Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const Family of_family = family_of(data.sharding);
   Pass& of_pass = pass(i, of_family);
-  const FamilyTimes& played = times(of_family, i);
+  const PassTimes& played = times(of_family, i);
   const SavedData& costs = data_of(data);
   const bool buckets = of_family == kBucketed && data.overlap_gradients;
   const bool gathers = of_family <= kScattering && data.overlap_parameters;
   // A host that is late catches up while its GPU waits for parameters.
   const double gather_s =
       gathers ? std::max(0.0, gather_delay_s(of_pass, costs) - of_pass.slack_s) : 0;
-  const Reduced* reduces = buckets ? &reduced(of_pass, costs) : nullptr;
+  const Reduced* reduces = buckets ? &reduced(i, costs) : nullptr;
   // A stage's last backward waits for those of the stages behind it.
   double slow_behind_s = 0, meet_s = 0, norm_s = 0, after_s = 0;
   for (size_t s = division_->stages.size(); s-- > 0;) {
@@ -182,9 +182,8 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
     // What is left to be sent goes on while the stage waits for memory.
     const double left_s =
         std::max(allocator_wait_s(kind, of_pass.candidate, data.sharding),
-                 reduces != nullptr ? reduces->left_s[kind] : played.left_s[i][kind]);
-    meet_s = std::max(meet_s,
-                      played.ends.by_kind[kind][i] + slow_behind_s + left_s + stage.before_norm_s);
+                 reduces != nullptr ? reduces->left_s[kind] : played.left_s[kind]);
+    meet_s = std::max(meet_s, played.ends_s[kind] + slow_behind_s + left_s + stage.before_norm_s);
     norm_s = std::max(norm_s, stage.norm_s);
     after_s = std::max(after_s, stage.after_norm_s);
   }

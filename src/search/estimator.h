@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "search/anchors.h"
 #include "search/data_costs.h"
 #include "search/layout_memory.h"
 #include "search/parts.h"
@@ -34,8 +35,11 @@ struct LeastCost {
 ///
 ///   estimator.set_layout(layout);
 ///   if (estimator.fits(overlap, recomputation, data)) ...  // needs no passes
-///   estimator.set_passes(overlap, recomputations);         // at most kLanes
+///   estimator.set_passes(overlap, recomputations);
 ///   estimator.estimate(i, data);                           // of recomputation i
+///
+/// Of many recomputations a few are played, and the others' times lie between theirs (`Anchors`):
+/// an estimate depends on the recomputations that it is asked for with.
 class Estimator {
  public:
   explicit Estimator(const Space& space);
@@ -80,7 +84,6 @@ class Estimator {
     double clocked_s = 0;                ///< in a step, of the stage that has most
     double slack_s = 0;                  ///< in a step, for which that stage waits for its host
     double least_s = 0;                  ///< kernels in a step, and the way to their stage
-    std::array<Reduced, 2> reduced;      ///< ZeRO 0 and 1
   };
   static DataOption option_of(Family family);  ///< any of the family's
   /// A pass for each recomputation.
@@ -88,13 +91,24 @@ class Estimator {
     bool filled = false;
     std::vector<Pass> passes;
   };
-  struct FamilyTimes {
+  /// By stage kind: when its slots are done, and how long what is still to be sent then takes.
+  struct PassTimes {
     bool ready = false;
-    std::array<bool, kLanes> crowded{};      ///< still to be played on its own
+    std::vector<double> ends_s, left_s;
+    std::array<Reduced, 2> reduced;  ///< ZeRO 0 and 1
+  };
+  /// What the slots of anchors cost that are played side by side.
+  struct LaneGroup {
+    bool filled = false;
     std::vector<ChunkCosts> costs;           ///< by chunk kind
     std::vector<std::vector<Piece>> pieces;  ///< by chunk kind, that `costs` shows
-    PipelineEnds ends;
-    std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
+  };
+  struct FamilyTimes {
+    bool ready = false;
+    Anchors anchors;
+    std::vector<PassTimes> played;  ///< by anchor
+    std::vector<LaneGroup> groups;  ///< of kLanes anchors each
+    PassTimes between;              ///< of the pass asked for last
   };
   struct SavedData {
     DataOption option;
@@ -120,20 +134,27 @@ class Estimator {
   double scattered_s(Sharding sharding);
   /// What the stages of a kind wait for memory in a step.
   double allocator_wait_s(size_t kind, const Candidate& candidate, Sharding sharding);
-  const FamilyTimes& times(Family family, size_t lane);
-  void play(Family family, const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
-            PipelineEnds& ends);
+  const PassTimes& times(Family family, size_t pass);
+  void find_anchors(Family family, FamilyTimes& times);
+  void find_curves(Family family);
+  bool waits_for_host(const Pass& pass) const;
+  const PassTimes& play_anchor(Family family, size_t anchor);
+  void play_group(Family family, size_t group);
+  void play(Family family, const LaneGroup& group, const PipelineDemands* sharing, size_t lane);
+  void keep_ends(size_t lane, PassTimes& times) const;
+  void play_row(const Pass& pass, PassTimes& times) const;
   std::vector<std::span<const DataCosts::Unit>> units_of(Family family);
   bool is_crowded(const Pass& pass) const;
-  void play_stage(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
-  void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
+  void play_stage(const Pass& pass, Family family, PassTimes& times);
+  void set_costs(size_t lane, const Pass& pass, Family family, LaneGroup& group);
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void set_scattered(size_t lane, const Pass& pass, size_t kind,
-                     std::span<const DataCosts::Unit> units, FamilyTimes& times);
+                     std::span<const DataCosts::Unit> units, LaneGroup& group);
   void find_transfers();
   LinkDemand data_demand() const;
   double gather_delay_s(const Pass& pass, const SavedData& data);
-  const Reduced& reduced(Pass& pass, const SavedData& data);
+  const Reduced& reduced(size_t pass, const SavedData& data);
+  const Reduced& reduced_at(size_t anchor, const SavedData& data);
 
   const Space& space_;
   Parts parts_;
@@ -165,7 +186,8 @@ class Estimator {
   std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
   double gather_delay_s_ = -1;
   std::vector<double> gathered_beside_;  ///< forwards that it was found for
-  PipelineEnds lane_ends_;
+  PipelineEnds ends_;
+  std::vector<CurvePoint> curve_points_;
   std::array<FamilyTimes, kFamilies> times_;
 };
 

@@ -98,7 +98,6 @@ void Estimator::fill_pass(Pass& pass) {
   pass.blocks = &parts_.blocks(pass.candidate, parts_.job_of(pass.candidate),
                                ranks_of(pass.candidate.data.sharding), data_demand_);
   pass.division = &parts_.division(pass.candidate, *pass.blocks->workload);
-  pass.reduced = {};
   pass.chunks.clear();
   for (const plan::Chunk& chunk : pass.division->chunks)
     pass.chunks.push_back(chunk_pass(pass, chunk));

@@ -27,15 +27,11 @@ void Worker::visit(const Layout& layout, int64_t number) {
   for (const Overlap& overlap : choices.overlaps) {
     find_fitting(overlap, choices, next);
     next += static_cast<int64_t>(choices.recomputations.size() * choices.data.size());
-    for (size_t first = 0; first < fitting_.size(); first += kLanes) {
-      const size_t count = std::min<size_t>(kLanes, fitting_.size() - first);
-      recomputations_.clear();
-      for (size_t i = 0; i < count; ++i)
-        recomputations_.push_back(fitting_[first + i].recomputation);
-      estimator_.set_passes(overlap, recomputations_);
-      for (size_t i = 0; i < count; ++i)
-        visit_pass(i, {layout, recomputations_[i], overlap, {}}, fitting_[first + i], choices.data);
-    }
+    recomputations_.clear();
+    for (const Fitting& each : fitting_) recomputations_.push_back(each.recomputation);
+    estimator_.set_passes(overlap, recomputations_);
+    for (size_t i = 0; i < fitting_.size(); ++i)
+      visit_pass(i, {layout, recomputations_[i], overlap, {}}, fitting_[i], choices.data);
   }
 }
 
