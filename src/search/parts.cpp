@@ -61,7 +61,7 @@ spec::Job& Parts::job_of(const Candidate& candidate) {
 
 void Parts::trim() {
   constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
-  constexpr size_t kMostChunks = 65536;
+  constexpr size_t kMostChunks = 4096;
   if (ranks_.size() > kMostRanks) ranks_.clear();
   if (blocks_.size() > kMostBlocks) blocks_.clear();
   if (stretches_.size() > kMostBlocks) stretches_.clear();
@@ -140,22 +140,20 @@ const Division& Parts::division(const Candidate& candidate, const workload::Work
   return *found;
 }
 
-size_t Parts::ChunksHash::operator()(const ChunksKey& key) const {
-  size_t hash = std::hash<const void*>()(key.workload);
-  for (const int64_t part : {key.pp, key.vpp, int64_t{key.depth}})
-    hash = hash * 1'000'003 + static_cast<size_t>(part);
-  return hash;
+DepthMemories& Parts::depth_memories(const Layout& layout, const workload::Workload& workload) {
+  return chunks_[{&workload, layout.pp, layout.vpp}];
 }
 
 const ChunkMemories& Parts::chunk_memories(const Candidate& candidate,
-                                           const workload::Workload& workload) {
-  const int32_t depth = recomputes_layers(candidate) ? candidate.recomputation.depth : -1;
-  ChunkMemories& found = chunks_[{&workload, candidate.layout.pp, candidate.layout.vpp, depth}];
-  if (found.division != nullptr) return found;
-  found.division = &division(candidate, workload);
+                                           const workload::Workload& workload,
+                                           DepthMemories& known) {
+  const auto depth = static_cast<size_t>(candidate.recomputation.depth);
+  if (known.size() <= depth) known.resize(depth + 1);
+  ChunkMemories& found = known[depth];
+  if (!found.empty()) return found;
   const spec::Job& job = job_of(candidate);
-  for (const plan::Chunk& chunk : found.division->chunks)
-    found.chunks.push_back(plan::chunk_memory(job, workload, chunk));
+  for (const plan::Chunk& chunk : division(candidate, workload).chunks)
+    found.push_back(plan::chunk_memory(job, workload, chunk));
   return found;
 }
 

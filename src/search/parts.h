@@ -3,7 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -25,11 +25,10 @@ struct Ranks {
   std::vector<plan::GroupPlacement> links;  ///< by stage: to the following one
 };
 
-/// What the chunks of a candidate hold.
-struct ChunkMemories {
-  const Division* division = nullptr;
-  std::vector<plan::ChunkMemory> chunks;  ///< by chunk kind of the division
-};
+/// What the chunks of a candidate hold, by chunk kind of its division.
+using ChunkMemories = std::vector<plan::ChunkMemory>;
+/// The same for every depth of a recomputation; empty: nobody asked yet.
+using DepthMemories = std::vector<ChunkMemories>;
 
 /// Sub-results that many candidates share, each made when it is first asked for. One for each
 /// thread.
@@ -47,9 +46,11 @@ class Parts {
     return *shared_workload(candidate, job);
   }
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
-  /// `workload`: the candidate's, as handed out.
+  /// Of candidates that differ in their depths alone. `workload`: theirs, as handed out.
+  DepthMemories& depth_memories(const Layout& layout, const workload::Workload& workload);
+  /// `known`: the candidate's.
   const ChunkMemories& chunk_memories(const Candidate& candidate,
-                                      const workload::Workload& workload);
+                                      const workload::Workload& workload, DepthMemories& known);
   /// The candidate's job, until the next one is asked for.
   spec::Job& job_of(const Candidate& candidate);
   /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
@@ -58,15 +59,6 @@ class Parts {
 
  private:
   using Key = std::vector<double>;
-  struct ChunksKey {
-    const workload::Workload* workload;
-    int64_t pp, vpp;
-    int32_t depth;
-    bool operator==(const ChunksKey&) const = default;
-  };
-  struct ChunksHash {
-    size_t operator()(const ChunksKey& key) const;
-  };
   bool recomputes_layers(const Candidate& candidate) const;
   const std::shared_ptr<const workload::Workload>& shared_workload(const Candidate& candidate,
                                                                    const spec::Job& job);
@@ -80,7 +72,8 @@ class Parts {
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
   std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
   std::map<Key, std::unique_ptr<Division>> divisions_;
-  std::unordered_map<ChunksKey, ChunkMemories, ChunksHash> chunks_;
+  /// By workload and number of stages and chunks.
+  std::map<std::tuple<const workload::Workload*, int64_t, int64_t>, DepthMemories> chunks_;
 };
 
 }  // namespace ergometer::search
