@@ -36,19 +36,22 @@ class PowerEstimate {
  private:
   struct Point {
     double gpu_w = 0, mean_c = 0, max_c = 0, fans_w = 0;
+    double leakage_w = 0;  ///< at relative voltage 1 and the mean temperature
   };
+  static Point between(const Point& from, const Point& to, double share);
   /// What `least_energy_j` is made of.
   struct Least {
     double clock_hz = 0, without_load_w = 0, capped_w = 0, fans_w = 0;
   };
   void find_bound();
   Point at_power(double gpu_w) const;
-  double clock(const physics::ClockLimits& limits, const physics::Load& load, double die_c,
+  double clock(const physics::ClockLimits& limits, const physics::Load& load, double leakage_w,
                const physics::Response& response) const;
 
   physics::GpuPower gpu_;
   physics::NodePower node_;
   physics::ClockLimits limits_;
+  bool own_limits_ = false;  ///< others than those of nominal conditions
   double gpus_per_node_ = 8, nodes_ = 1;
   std::vector<Point> points_;  ///< settled nodes whose GPUs all draw the same, by rising power
   Least least_;
