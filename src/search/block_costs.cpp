@@ -362,6 +362,7 @@ BlockCosts block_costs(std::shared_ptr<const workload::Workload> workload, const
                             .backward = passes.of(block.backward, all),
                             .input_grad = passes.of(block.backward, input),
                             .weight_grad = passes.of(block.backward, weight)});
+  for (const BlockCost& block : costs.blocks) costs.rows.emplace_back(block);
   return costs;
 }
 

@@ -46,11 +46,25 @@ struct BlockCost {
   PassCost input_grad, weight_grad;  ///< apart, for zero-bubble schedules
 };
 
+/// A block's passes, so many of them in a row.
+struct BlockRows {
+  explicit BlockRows(const BlockCost& cost)
+      : forward(cost.forward.time),
+        weight_grad(cost.weight_grad.time),
+        backward{Repeated(cost.backward.time),
+                 Repeated(then(cost.recompute.time, cost.backward.time))},
+        input_grad{Repeated(cost.input_grad.time),
+                   Repeated(then(cost.recompute.time, cost.input_grad.time))} {}
+  Repeated forward, weight_grad;
+  std::array<Repeated, 2> backward, input_grad;  ///< [1]: recomputed before
+};
+
 /// What every block of a job costs on one rank: the operators, prices and contention of the engine,
 /// summed once for all candidates that share them.
 struct BlockCosts {
   std::shared_ptr<const workload::Workload> workload;  ///< whose memory need not know a price
   std::vector<BlockCost> blocks;                       ///< as in the workload
+  std::vector<BlockRows> rows;                         ///< the same
   LinkDemand exchange;                                 ///< of exchanges between experts
 };
 

@@ -38,21 +38,20 @@ void LayoutMemory::set_layout(const Layout& layout, const Division& division, bo
   capacity_ = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
   bytes_.resize(space_.recomputations().size());
   for (auto& of_choice : bytes_) of_choice.clear();
-  contents_.assign(bytes_.size() * kOverlaps * kFamilies, {});
+  contents_ = {};
   holdings_.clear();
   for (auto& of_overlap : states_)
     for (States& states : of_overlap) states.ready = false;
   for (Activations& activations : activations_) activations.ready = false;
 }
 
-const LayoutMemory::Contents& LayoutMemory::contents_of(const Candidate& candidate,
-                                                        Family kernels) {
-  const auto choice = static_cast<size_t>(candidate.recomputation.choice);
+Contents& LayoutMemory::contents_of(const Candidate& candidate, Family kernels) {
+  ContentsRow*& row = contents_[kernels];
+  if (row == nullptr) row = &parts_.contents_row(candidate, parts_.job_of(candidate));
   Contents& found =
-      contents_[(choice * kOverlaps + index_of(candidate.overlap)) * kFamilies + kernels];
-  if (found.workload != nullptr) return found;
-  found.workload = &parts_.workload(candidate, parts_.job_of(candidate));
-  found.chunks = &parts_.depth_memories(layout_, *found.workload);
+      (*row)[static_cast<size_t>(candidate.recomputation.choice)][index_of(candidate.overlap)];
+  if (found.workload == nullptr)
+    found.workload = &parts_.workload(candidate, parts_.job_of(candidate));
   return found;
 }
 
@@ -90,9 +89,8 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
   found.overlap = held;
   found.recomputation = recomputation;
   const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
-  const Contents& contents = contents_of(candidate, kernels);
   const ChunkMemories& chunks =
-      parts_.chunk_memories(candidate, *contents.workload, *contents.chunks);
+      parts_.chunk_memories(candidate, contents_of(candidate, kernels));
   // Of stages that are alike the first holds most micro batches.
   if (holdings_.empty()) {
     const spec::Job& job = parts_.job_of(candidate);

@@ -44,20 +44,10 @@ class LayoutMemory {
     Recomputation recomputation;
     std::vector<double> peak;
   };
-  /// What candidates consist of that differ in their depths alone.
-  struct Contents {
-    const workload::Workload* workload = nullptr;
-    DepthMemories* chunks = nullptr;
-  };
-  /// Transfers and exchanges beside compute hold nothing of their own, so these are all overlaps.
-  static constexpr size_t kOverlaps = 4;
   /// By overlap and sharding; 0: not known yet.
   using Known = std::array<std::array<double, kShardings>, kOverlaps>;
-  static size_t index_of(const Overlap& overlap) {
-    return (overlap.tensor ? 2u : 0u) + (overlap.shared_expert ? 1u : 0u);
-  }
 
-  const Contents& contents_of(const Candidate& candidate, Family kernels);
+  Contents& contents_of(const Candidate& candidate, Family kernels);
   const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
                           Sharding sharding);
   const std::vector<double>& activations_of(const Overlap& overlap,
@@ -72,7 +62,7 @@ class LayoutMemory {
   bool scatters_ = false;
   double capacity_ = 0;
   std::vector<std::vector<Known>> bytes_;              ///< [choice][depth]
-  std::vector<Contents> contents_;                     ///< [choice][overlap][family]
+  std::array<ContentsRow*, kFamilies> contents_{};     ///< by family that runs the same kernels
   std::vector<const std::vector<Holding>*> holdings_;  ///< by stage kind
   std::array<std::array<States, kShardings>, kOverlaps> states_;
   std::array<Activations, kFamilies> activations_;  ///< asked for last
