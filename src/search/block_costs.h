@@ -46,17 +46,10 @@ struct BlockCost {
   PassCost input_grad, weight_grad;  ///< apart, for zero-bubble schedules
 };
 
-/// A block's passes, so many of them in a row.
-struct BlockRows {
-  explicit BlockRows(const BlockCost& cost)
-      : forward(cost.forward.time),
-        weight_grad(cost.weight_grad.time),
-        backward{Repeated(cost.backward.time),
-                 Repeated(then(cost.recompute.time, cost.backward.time))},
-        input_grad{Repeated(cost.input_grad.time),
-                   Repeated(then(cost.recompute.time, cost.input_grad.time))} {}
-  Repeated forward, weight_grad;
-  std::array<Repeated, 2> backward, input_grad;  ///< [1]: recomputed before
+/// Passes of so many equal blocks in a row.
+struct BlockRow {
+  MaxPlus forward, weight_grad;
+  std::array<MaxPlus, 2> backward, input_grad;  ///< [1]: recomputed before
 };
 
 /// What every block of a job costs on one rank: the operators, prices and contention of the engine,
@@ -64,8 +57,14 @@ struct BlockRows {
 struct BlockCosts {
   std::shared_ptr<const workload::Workload> workload;  ///< whose memory need not know a price
   std::vector<BlockCost> blocks;                       ///< as in the workload
-  std::vector<BlockRows> rows;                         ///< the same
-  LinkDemand exchange;                                 ///< of exchanges between experts
+  /// By block and number of them; as many as were asked for.
+  std::vector<std::vector<BlockRow>> rows;
+  const BlockRow& row(size_t block, size_t count) {
+    if (rows[block].size() <= count) add_rows(block, count);
+    return rows[block][count];
+  }
+  void add_rows(size_t block, size_t count);
+  LinkDemand exchange;  ///< of exchanges between experts
 };
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.

@@ -61,6 +61,7 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   data_demand_ = data_demand();
   blocks_.assign(space_.recomputations().size(), {});
   recomputations_.clear();
+  gather_delay_s_ = -1;
   find_transfers();
   return {};
 }

@@ -19,7 +19,6 @@ void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation
   if (same_passes) return;
   recomputations_.assign(recomputations.begin(), recomputations.end());
   for (PassSet& set : passes_) set.filled = false;
-  gather_delay_s_ = -1;
 }
 
 BlockCosts& Estimator::blocks_of(const Candidate& candidate, Family kernels) {
@@ -70,20 +69,19 @@ Estimator::ChunkPass Estimator::chunk_pass(const Pass& pass, size_t kind) const 
   for (const BlockRun& run : runs) {
     const PassCost& cost = costs.blocks[run.block].forward;
     const auto count = static_cast<double>(run.count);
-    sum.forward = then(sum.forward, costs.rows[run.block].forward(static_cast<size_t>(run.count)));
+    sum.forward = then(sum.forward, costs.row(run.block, static_cast<size_t>(run.count)).forward);
     sum.expert_forward_s += count * cost.expert_s;
     add(cost, count);
     before += recomputable(run);
   }
   const auto add_backwards = [&](size_t block, int64_t blocks, bool recomputed) {
     if (blocks == 0) return;
-    const auto times = static_cast<size_t>(blocks);
     const auto count = static_cast<double>(blocks);
     const BlockCost& cost = costs.blocks[block];
-    BlockRows& rows = costs.rows[block];
-    sum.backward = then(sum.backward, rows.backward[recomputed ? 1 : 0](times));
-    sum.input_grad = then(sum.input_grad, rows.input_grad[recomputed ? 1 : 0](times));
-    sum.weight_grad = then(sum.weight_grad, rows.weight_grad(times));
+    const BlockRow& row = costs.row(block, static_cast<size_t>(blocks));
+    sum.backward = then(sum.backward, row.backward[recomputed ? 1 : 0]);
+    sum.input_grad = then(sum.input_grad, row.input_grad[recomputed ? 1 : 0]);
+    sum.weight_grad = then(sum.weight_grad, row.weight_grad);
     if (recomputed) {
       add(cost.recompute, count);
       sum.expert_backward_s += count * cost.recompute.expert_s;

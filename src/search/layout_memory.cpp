@@ -89,8 +89,7 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
   found.overlap = held;
   found.recomputation = recomputation;
   const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
-  const ChunkMemories& chunks =
-      parts_.chunk_memories(candidate, contents_of(candidate, kernels));
+  const ChunkMemories& chunks = parts_.chunk_memories(candidate, contents_of(candidate, kernels));
   // Of stages that are alike the first holds most micro batches.
   if (holdings_.empty()) {
     const spec::Job& job = parts_.job_of(candidate);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 namespace ergometer::search {
 
@@ -41,21 +40,6 @@ inline MaxPlus repeat(MaxPlus one, long times) {
   }
   return all;
 }
-
-/// `repeat`, every number of times found once.
-class Repeated {
- public:
-  explicit Repeated(const MaxPlus& one) : one_(one) {}
-  const MaxPlus& operator()(size_t times) {
-    while (rows_.size() <= times)
-      rows_.push_back(repeat(one_, static_cast<long>(rows_.size())));
-    return rows_[times];
-  }
-
- private:
-  MaxPlus one_;
-  std::vector<MaxPlus> rows_;
-};
 
 /// The same work with `gpu_s` seconds more for the GPU and `host_s` more for the host, spread over
 /// all of it: a GPU that waits for its host has that time to lose.

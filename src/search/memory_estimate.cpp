@@ -75,8 +75,7 @@ double activation_peak(const std::vector<Holding>& holdings,
     double held = 0;
     for (size_t kind = 0; kind < holding.alive.size(); ++kind)
       held += holding.alive[kind] * chunks[kind].kept;
-    if (holding.backward_of >= 0)
-      held += chunks[static_cast<size_t>(holding.backward_of)].backward;
+    if (holding.backward_of >= 0) held += chunks[static_cast<size_t>(holding.backward_of)].backward;
     peak = std::max(peak, held);
   }
   return peak;

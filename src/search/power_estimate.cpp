@@ -43,6 +43,16 @@ std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
   estimate.gpus_per_node_ = static_cast<double>(fleet->gpus_per_node);
   estimate.nodes_ = static_cast<double>(job.nodes());
   std::vector<Point> settled;
+  const auto between = [&settled](double place) {
+    const size_t below = std::min(static_cast<size_t>(place), settled.size() - 2);
+    const Point &from = settled[below], &to = settled[below + 1];
+    const double share = place - static_cast<double>(below);
+    const auto mean = [share](double a, double b) { return a + share * (b - a); };
+    return Point{.gpu_w = mean(from.gpu_w, to.gpu_w),
+                 .mean_c = mean(from.mean_c, to.mean_c),
+                 .max_c = mean(from.max_c, to.max_c),
+                 .fans_w = mean(from.fans_w, to.fans_w)};
+  };
   for (int i = 0; i < kSettled; ++i) {
     const double share = static_cast<double>(i) / (kSettled - 1);
     const double watts =
@@ -70,28 +80,21 @@ std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
     }
     settled.push_back(point);
   }
-  for (size_t i = 0; i + 1 < settled.size(); ++i)
-    for (int part = i == 0 ? 0 : 1; part <= kParts; ++part)
-      estimate.points_.push_back(
-          between(settled[i], settled[i + 1], static_cast<double>(part) / kParts));
+  for (int i = 0; i <= (kSettled - 1) * kParts; ++i)
+    estimate.points_.push_back(between(static_cast<double>(i) / kParts));
   for (Point& point : estimate.points_)
     point.leakage_w = estimate.gpu_.leakage_at(point.mean_c, {});
+  estimate.points_per_w_ = (kSettled - 1) * kParts / (settled.back().gpu_w - settled.front().gpu_w);
   estimate.find_bound();
   return estimate;
 }
 
-PowerEstimate::Point PowerEstimate::between(const Point& from, const Point& to, double share) {
-  const auto mean = [share](double a, double b) { return a + share * (b - a); };
-  return {mean(from.gpu_w, to.gpu_w), mean(from.mean_c, to.mean_c), mean(from.max_c, to.max_c),
-          mean(from.fans_w, to.fans_w), mean(from.leakage_w, to.leakage_w)};
-}
-
-PowerEstimate::Point PowerEstimate::at_power(double gpu_w) const {
-  const double first = points_.front().gpu_w, last = points_.back().gpu_w;
-  const auto parts = static_cast<double>(points_.size() - 1);
-  const double place = std::clamp((gpu_w - first) / (last - first), 0.0, 1.0) * parts;
-  const auto below = std::min(static_cast<size_t>(place), points_.size() - 2);
-  return between(points_[below], points_[below + 1], place - static_cast<double>(below));
+PowerEstimate::Place PowerEstimate::place_of(double gpu_w) const {
+  const size_t last = points_.size() - 1;
+  const double place =
+      std::clamp((gpu_w - points_.front().gpu_w) * points_per_w_, 0.0, static_cast<double>(last));
+  const auto below = std::min(static_cast<size_t>(place), last - 1);
+  return {below, place - static_cast<double>(below)};
 }
 
 double PowerEstimate::clock(const physics::ClockLimits& limits, const physics::Load& load,
@@ -102,17 +105,18 @@ double PowerEstimate::clock(const physics::ClockLimits& limits, const physics::L
 PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step_s,
                                         double clocked_share, double slack_share) const {
   const physics::Load load = physics::load_of(work, step_s);
-  Point node = at_power(0.7 * gpu_.cap_w);
+  Place node = place_of(0.7 * gpu_.cap_w);
   Result result{.step_s = step_s};
   double felt_share = slack_share > 0 ? 0 : clocked_share;  // as a line through the clock found
   double nominal_hz = 0;
   for (int round = 0; round < 3; ++round) {
+    const double leakage_w = at(node, &Point::leakage_w);
     // The clock at which prices hold is that of nominal conditions, looked for from where it was;
     // the job's limits move it.
-    nominal_hz = clock({}, load, node.leakage_w, {0, nominal_hz});
+    nominal_hz = clock({}, load, leakage_w, {0, nominal_hz});
     double clock_hz = nominal_hz;
     physics::Load drawn = load;
-    if (own_limits_) clock_hz = clock(limits_, load, node.leakage_w, {felt_share, nominal_hz});
+    if (own_limits_) clock_hz = clock(limits_, load, leakage_w, {felt_share, nominal_hz});
     if (clock_hz < nominal_hz) {
       const double slower = nominal_hz / clock_hz - 1;
       const double pace = 1 + std::max(0.0, clocked_share * slower - slack_share);
@@ -122,11 +126,12 @@ PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step
     } else {
       result.step_s = step_s;
     }
-    result.gpu_w = gpu_.power_leaking(clock_hz, node.leakage_w, drawn, {});
-    node = at_power(result.gpu_w);
+    result.gpu_w = gpu_.power_leaking(clock_hz, leakage_w, drawn, {});
+    node = place_of(result.gpu_w);
   }
-  result.max_gpu_c = node.max_c;
-  result.energy_j = nodes_ * node_.ac_w(gpus_per_node_ * result.gpu_w, node.fans_w) * result.step_s;
+  result.max_gpu_c = at(node, &Point::max_c);
+  result.energy_j =
+      nodes_ * node_.ac_w(gpus_per_node_ * result.gpu_w, at(node, &Point::fans_w)) * result.step_s;
   return result;
 }
 
