@@ -108,12 +108,15 @@ PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step
   Place node = place_of(0.7 * gpu_.cap_w);
   Result result{.step_s = step_s};
   double felt_share = slack_share > 0 ? 0 : clocked_share;  // as a line through the clock found
+  const double highest_hz = gpu_.clocks.highest_hz;
+  const double unleaking_w = gpu_.power_leaking(highest_hz, 0, load, {});
   double nominal_hz = 0;
   for (int round = 0; round < 3; ++round) {
     const double leakage_w = at(node, &Point::leakage_w);
     // The clock at which prices hold is that of nominal conditions, looked for from where it was;
     // the job's limits move it.
-    nominal_hz = clock({}, load, leakage_w, {0, nominal_hz});
+    const bool unlimited = unleaking_w + leakage_w <= gpu_.cap_w;
+    nominal_hz = unlimited ? highest_hz : clock({}, load, leakage_w, {0, nominal_hz});
     double clock_hz = nominal_hz;
     physics::Load drawn = load;
     if (own_limits_) clock_hz = clock(limits_, load, leakage_w, {felt_share, nominal_hz});
