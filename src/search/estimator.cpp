@@ -54,11 +54,14 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   division_ = &parts_.division(plain, *workload_);
   memory_.set_layout(layout, *division_, scatters_);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
-  constexpr size_t kMostData = 64;
+  constexpr size_t kMostData = 512;
   if (saved_data_.size() > kMostData) saved_data_.clear();
   data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp, layout.dp,
                         layout.ep, layout.etp, layout.sequence_parallel}];
   data_demand_ = data_demand();
+  blocks_.assign(space_.recomputations().size(), {});
+  recomputations_.clear();
+  gather_delay_s_ = -1;
   find_transfers();
   return {};
 }

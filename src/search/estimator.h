@@ -77,13 +77,20 @@ class Estimator {
   /// One recomputation under the overlap at hand.
   struct Pass {
     Candidate candidate;
-    const BlockCosts* blocks = nullptr;
+    BlockCosts* blocks = nullptr;
     const Division* division = nullptr;
     std::vector<ChunkPass> chunks;       ///< by chunk kind
     physics::Energy micro_batch_energy;  ///< mean over stages
     double clocked_s = 0;                ///< in a step, of the stage that has most
     double slack_s = 0;                  ///< in a step, for which that stage waits for its host
     double least_s = 0;                  ///< kernels in a step, and the way to their stage
+  };
+  /// A micro batch on all chunks of a stage.
+  struct StageSums {
+    double busy_s = 0, first_chunk_s = 0;  ///< kernels
+    double clocked_s = 0, slack_s = 0;
+    double host_s = 0, tail_s = 0;  ///< launches, and those behind a pass's last kernel
+    physics::Energy energy;
   };
   static DataOption option_of(Family family);  ///< any of the family's
   /// A pass for each recomputation.
@@ -121,12 +128,13 @@ class Estimator {
   const Ranks& ranks_of(Sharding sharding) const {
     return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
   }
-  void fill(PassSet& set, const DataOption& data);
+  void fill(PassSet& set, Family kernels);
   /// How much longer the host launches a chunk's passes than the GPU runs them; below 0 where it
   /// does not. A host that waits for its GPU is slower with it: 0.
   static double host_slack_s(const ChunkPass& chunk);
+  BlockCosts& blocks_of(const Candidate& candidate, Family kernels);
   void fill_pass(Pass& pass);
-  ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
+  ChunkPass chunk_pass(const Pass& pass, size_t kind) const;
   /// What an exchange between experts and data parallelism's collectives do to each other.
   TwoLanes::Beside exchange_beside(const BlockCosts& blocks) const;
   void pair_up(const Pass& pass, size_t kind, MaxPlus& forward, MaxPlus& backward) const;
@@ -175,6 +183,8 @@ class Estimator {
   std::map<std::vector<int64_t>, std::vector<SavedData>> saved_data_;
   std::vector<SavedData>* data_ = nullptr;  ///< the layout's
   LinkDemand data_demand_;                  ///< of data parallelism's collectives
+  /// By choice of recomputation, overlap and family; null: not asked for yet.
+  std::vector<std::array<std::array<BlockCosts*, kFamilies>, kOverlaps>> blocks_;
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
   size_t transfer_link_ = 0;  ///< 1: transfers leave the domain
@@ -184,6 +194,7 @@ class Estimator {
   Overlap overlap_;
   std::vector<Recomputation> recomputations_;
   std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
+  std::vector<StageSums> stage_sums_;      ///< by stage kind, of the pass at hand
   double gather_delay_s_ = -1;
   std::vector<double> gathered_beside_;  ///< forwards that it was found for
   PipelineEnds ends_;
