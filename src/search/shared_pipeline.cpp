@@ -230,6 +230,16 @@ class Player {
     return stage.work[kCompute].active = true;
   }
 
+  static bool waits_for(const Stage& stage, int32_t message) {
+    for (size_t stream = kLaneForward; stream <= kLaneBackward; ++stream) {
+      const size_t at = stage.at[stream];
+      if (stage.work[stream].active || at == stage.size()) continue;
+      const Step& it = stage.program->steps[at];
+      if (it.kind == Kind::kReceive && it.message == message) return true;
+    }
+    return false;
+  }
+
   bool start_transfer(Stage& stage, size_t s, const Step& it, size_t stream) {
     const bool sends = it.kind == Kind::kSend;
     const auto message = static_cast<size_t>(it.message);
@@ -241,8 +251,8 @@ class Player {
     work.forward = it.forward;
     if (sends) {
       room_.sent[message] = 1;
-      // Who waits for it looks up.
-      room_.next[it.forward ? behind(s) : before(s)] = stage.now;
+      const size_t to = it.forward ? behind(s) : before(s);
+      if (waits_for(stages_[to], it.message)) room_.next[to] = stage.now;
     }
     return work.active = true;
   }
