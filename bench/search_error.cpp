@@ -94,20 +94,27 @@ class Harness {
     }
   }
 
-  /// As a search does it: with all recomputations of the layout that fit in some way.
+  /// As a search does it: with all of the layout that fits in some way and is played alike.
   static base::Result<Estimate> estimate_among_all(const Space& space, const Candidate& candidate,
                                                    LegalityCheck& legal, Estimator& estimator) {
     ERGOMETER_TRY(estimator.set_layout(candidate.layout));
     const Options options = space.options(candidate.layout, legal);
-    std::vector<Recomputation> some;
-    for (const Recomputation& each : options.recomputations)
-      if (each == candidate.recomputation ||
-          std::any_of(options.data.begin(), options.data.end(), [&](const DataOption& data) {
-            return estimator.fits(candidate.overlap, each, data);
-          }))
-        some.push_back(each);
-    estimator.set_passes(candidate.overlap, some);
-    const auto pass = std::find(some.begin(), some.end(), candidate.recomputation) - some.begin();
+    const PassVariant wanted{candidate.overlap, candidate.recomputation};
+    std::vector<PassVariant> variants;
+    for (const Overlap& overlap : options.overlaps) {
+      if (overlap.pipeline != wanted.overlap.pipeline || overlap.expert != wanted.overlap.expert)
+        continue;
+      for (const Recomputation& recomputation : options.recomputations) {
+        const PassVariant variant{overlap, recomputation};
+        const auto fits = [&](const DataOption& data) {
+          return estimator.fits(overlap, recomputation, data);
+        };
+        if (variant == wanted || std::any_of(options.data.begin(), options.data.end(), fits))
+          variants.push_back(variant);
+      }
+    }
+    estimator.set_passes(variants);
+    const auto pass = std::find(variants.begin(), variants.end(), wanted) - variants.begin();
     return estimator.estimate(static_cast<size_t>(pass), candidate.data);
   }
 

@@ -60,7 +60,7 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
                         layout.ep, layout.etp, layout.sequence_parallel}];
   data_demand_ = data_demand();
   blocks_.assign(space_.recomputations().size(), {});
-  recomputations_.clear();
+  variants_.clear();
   gather_delay_s_ = -1;
   find_transfers();
   return {};
@@ -210,7 +210,8 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
 
 base::Result<Estimate> Estimator::estimate(const Candidate& candidate) {
   ERGOMETER_TRY(set_layout(candidate.layout));
-  set_passes(candidate.overlap, std::span(&candidate.recomputation, 1));
+  const PassVariant variant{candidate.overlap, candidate.recomputation};
+  set_passes(std::span(&variant, 1));
   return estimate(0, candidate.data);
 }
 

@@ -35,24 +35,25 @@ struct LeastCost {
 ///
 ///   estimator.set_layout(layout);
 ///   if (estimator.fits(overlap, recomputation, data)) ...  // needs no passes
-///   estimator.set_passes(overlap, recomputations);
-///   estimator.estimate(i, data);                           // of recomputation i
+///   estimator.set_passes(variants);
+///   estimator.estimate(i, data);                           // of variant i
 ///
 /// Of many recomputations a few are played, and the others' times lie between theirs (`Anchors`):
-/// an estimate depends on the recomputations that it is asked for with.
+/// an estimate depends on the variants that it is asked for with.
 class Estimator {
  public:
   explicit Estimator(const Space& space);
 
   /// An error: the catalog cannot price this layout.
   base::Result<void> set_layout(const Layout& layout);
-  void set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations);
+  /// Pipeline transfers and exchanges between experts are overlapped in all of them, or in none.
+  void set_passes(std::span<const PassVariant> variants);
 
   bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data) {
     return memory_.fits(overlap, recomputation, data);
   }
   double memory_bytes(size_t pass, const DataOption& data) {
-    return memory_.bytes(overlap_, recomputations_[pass], data.sharding);
+    return memory_.bytes(variants_[pass].overlap, variants_[pass].recomputation, data.sharding);
   }
   LeastCost least(size_t pass, Sharding sharding);
   Estimate estimate(size_t pass, const DataOption& data);
@@ -74,7 +75,7 @@ class Estimator {
     bool ready = false;
     std::vector<double> slow_s, left_s;
   };
-  /// One recomputation under the overlap at hand.
+  /// What is known of a variant.
   struct Pass {
     Candidate candidate;
     BlockCosts* blocks = nullptr;
@@ -93,7 +94,7 @@ class Estimator {
     physics::Energy energy;
   };
   static DataOption option_of(Family family);  ///< any of the family's
-  /// A pass for each recomputation.
+  /// A pass for each variant.
   struct PassSet {
     bool filled = false;
     std::vector<Pass> passes;
@@ -191,8 +192,8 @@ class Estimator {
   physics::Energy transfer_energy_;
   int64_t micro_batches_ = 1;
 
-  Overlap overlap_;
-  std::vector<Recomputation> recomputations_;
+  std::vector<PassVariant> variants_;
+  Overlap overlap_;  ///< of all variants: whether pipeline transfers and exchanges are overlapped
   std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
   std::vector<StageSums> stage_sums_;      ///< by stage kind, of the pass at hand
   double gather_delay_s_ = -1;

@@ -7,17 +7,17 @@
 
 namespace ergometer::search {
 
-void Estimator::set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations) {
+void Estimator::set_passes(std::span<const PassVariant> variants) {
   for (FamilyTimes& times : times_) times.ready = false;
+  overlap_ = variants.empty() ? Overlap{} : variants.front().overlap;
   // Transfers between stages go beside a pass and change nothing of it.
-  Overlap before = overlap_;
-  before.pipeline = overlap.pipeline;
-  const bool same_passes =
-      before == overlap && std::equal(recomputations.begin(), recomputations.end(),
-                                      recomputations_.begin(), recomputations_.end());
-  overlap_ = overlap;
-  if (same_passes) return;
-  recomputations_.assign(recomputations.begin(), recomputations.end());
+  const auto same_pass = [](const PassVariant& a, PassVariant b) {
+    b.overlap.pipeline = a.overlap.pipeline;
+    return a == b;
+  };
+  if (std::equal(variants.begin(), variants.end(), variants_.begin(), variants_.end(), same_pass))
+    return;
+  variants_.assign(variants.begin(), variants.end());
   for (PassSet& set : passes_) set.filled = false;
 }
 
@@ -32,10 +32,11 @@ BlockCosts& Estimator::blocks_of(const Candidate& candidate, Family kernels) {
 
 void Estimator::fill(PassSet& set, Family kernels) {
   set.filled = true;
-  set.passes.resize(std::max(set.passes.size(), recomputations_.size()));
-  for (size_t i = 0; i < recomputations_.size(); ++i) {
+  set.passes.resize(std::max(set.passes.size(), variants_.size()));
+  for (size_t i = 0; i < variants_.size(); ++i) {
     Pass& pass = set.passes[i];
-    pass.candidate = {layout_, recomputations_[i], overlap_, option_of(kernels)};
+    pass.candidate = {layout_, variants_[i].recomputation, variants_[i].overlap,
+                      option_of(kernels)};
     pass.blocks = &blocks_of(pass.candidate, kernels);
     fill_pass(pass);
   }

@@ -17,7 +17,8 @@ constexpr size_t kMostPieces = 4;
 constexpr double kQuiet = 0.15;
 /// Of the recomputations of one curve.
 constexpr int kMostAnchors = 3;
-/// Curves of recomputations: by the number of layers, and by whatever makes backwards longer.
+/// Curves of an overlap's recomputations: by the number of layers, and by whatever makes backwards
+/// longer.
 constexpr int32_t kDepths = 0, kModules = 1;
 
 }  // namespace
@@ -69,7 +70,7 @@ void Estimator::find_anchors(Family family, FamilyTimes& times) {
 /// Recomputing more layers makes backwards longer and nothing else. So does recomputing other
 /// modules, as far as neither the host nor a collective beside the blocks is what is waited for.
 void Estimator::find_curves(Family family) {
-  curve_points_.assign(recomputations_.size(), {});
+  curve_points_.assign(variants_.size(), {});
   const auto backwards_s = [](const Pass& of_pass) {
     double sum_s = 0;
     for (const ChunkPass& chunk : of_pass.chunks) sum_s += chunk.backward.tt;
@@ -77,15 +78,16 @@ void Estimator::find_curves(Family family) {
   };
   // One stage's blocks gather and scatter beside each of them.
   const bool slots_alike = !overlap_.expert && (family == kBucketed || layout_.pp > 1);
-  for (size_t i = 0; i < recomputations_.size(); ++i) {
-    const auto choice = static_cast<size_t>(recomputations_[i].choice);
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    const auto choice = static_cast<size_t>(variants_[i].recomputation.choice);
+    const auto overlap = static_cast<int32_t>(index_of(variants_[i].overlap));
     const Pass& of_pass = pass(i, family);
     CurvePoint& point = curve_points_[i];
     point.x = backwards_s(of_pass);
     if (slots_alike && !waits_for_host(of_pass))
-      point.curve = kModules;
+      point.curve = 2 * overlap + kModules;
     else if (space_.recomputations()[choice].granularity != spec::Recompute::kSelective)
-      point.curve = kDepths;
+      point.curve = 2 * overlap + kDepths;
   }
 }
 

@@ -192,7 +192,8 @@ TEST(Search, BoundsAreBelowEveryEstimate) {
       if (options.candidates() == 0 || !estimator.set_layout(layout)) continue;
       for (const Overlap& overlap : options.overlaps)
         for (const Recomputation& recomputation : options.recomputations) {
-          estimator.set_passes(overlap, std::span(&recomputation, 1));
+          const PassVariant variant{overlap, recomputation};
+          estimator.set_passes(std::span(&variant, 1));
           for (const DataOption& data : options.data) {
             const LeastCost least = estimator.least(0, data.sharding);
             const Estimate estimate = estimator.estimate(0, data);
