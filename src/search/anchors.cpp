@@ -9,8 +9,8 @@ namespace {
 constexpr double kSame = 1e-9;  ///< of a curve's length: points nearer than this are one
 
 /// Anchors of one curve, given its points in ascending order.
-void choose(std::span<const CurvePoint> points, std::span<const int32_t> sorted, int most,
-            Anchors& anchors) {
+void choose(std::span<const CurvePoint> points, std::span<const int32_t> sorted, Anchors& anchors) {
+  const int32_t most = points[static_cast<size_t>(sorted.front())].anchors;
   const auto x = [&](int32_t point) { return points[static_cast<size_t>(point)].x; };
   const double from = x(sorted.front()), length = x(sorted.back()) - from;
   const size_t first = anchors.points.size();
@@ -21,7 +21,7 @@ void choose(std::span<const CurvePoint> points, std::span<const int32_t> sorted,
   if (sorted.size() <= static_cast<size_t>(most)) {
     for (const int32_t point : sorted) add(point);
   } else {
-    for (int k = 0; k < most; ++k) {
+    for (int32_t k = 0; k < most; ++k) {
       const double wanted = from + length * k / (most - 1);
       add(*std::min_element(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) {
         return std::abs(x(a) - wanted) < std::abs(x(b) - wanted);
@@ -42,7 +42,7 @@ void choose(std::span<const CurvePoint> points, std::span<const int32_t> sorted,
 
 }  // namespace
 
-void choose_anchors(std::span<const CurvePoint> points, int most, Anchors& anchors) {
+void choose_anchors(std::span<const CurvePoint> points, Anchors& anchors) {
   anchors.points.clear();
   anchors.places.assign(points.size(), {});
   thread_local std::vector<int32_t> sorted;
@@ -66,7 +66,7 @@ void choose_anchors(std::span<const CurvePoint> points, int most, Anchors& ancho
     const int32_t curve = points[static_cast<size_t>(sorted[from])].curve;
     size_t to = from + 1;
     while (to < sorted.size() && points[static_cast<size_t>(sorted[to])].curve == curve) ++to;
-    choose(points, std::span(sorted).subspan(from, to - from), most, anchors);
+    choose(points, std::span(sorted).subspan(from, to - from), anchors);
     from = to;
   }
 }

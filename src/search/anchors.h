@@ -10,6 +10,7 @@ namespace ergometer::search {
 /// recompute.
 struct CurvePoint {
   int32_t curve = kAlone;
+  int32_t anchors = 2;  ///< of its curve, at most: 2 or more
   double x = 0;
   static constexpr int32_t kAlone = -1;  ///< of no curve
 };
@@ -26,9 +27,9 @@ struct Anchors {
   std::vector<Place> places;    ///< by point
 };
 
-/// At most `most` anchors a curve, as evenly spread over its x as its points allow, both ends among
-/// them. Of points with the same x one is taken. `most`: 2 or more.
-void choose_anchors(std::span<const CurvePoint> points, int most, Anchors& anchors);
+/// Anchors as evenly spread over a curve's x as its points allow, both ends among them. Of points
+/// with the same x one is taken.
+void choose_anchors(std::span<const CurvePoint> points, Anchors& anchors);
 
 /// Values between those of two anchors.
 void set_between(std::span<const double> first, std::span<const double> second, double share,

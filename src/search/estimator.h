@@ -146,6 +146,7 @@ class Estimator {
   const PassTimes& times(Family family, size_t pass);
   void find_anchors(Family family, FamilyTimes& times);
   void find_curves(Family family);
+  bool leave_bent_curves(Family family, const Anchors& anchors);
   bool waits_for_host(const Pass& pass) const;
   const PassTimes& play_anchor(Family family, size_t anchor);
   void play_group(Family family, size_t group);

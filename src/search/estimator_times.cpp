@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "search/block_walk.h"
@@ -15,8 +16,10 @@ constexpr size_t kMostPieces = 4;
 /// Of a slot's time: so little beside it hides nearly wholly. Twice as much would save an eighth of
 /// an estimate's time and bring one job in 300 out of 2 % of the engine.
 constexpr double kQuiet = 0.15;
-/// Of the recomputations of one curve.
-constexpr int kMostAnchors = 3;
+/// Of the recomputations of one curve; more where some wait for their host and others do not.
+constexpr int32_t kAnchors = 3, kHostAnchors = 5;
+/// Of a chunk's forward and backward: so far from its curve a recomputation is played itself.
+constexpr double kBent = 0.005;
 /// Curves of an overlap's recomputations: by the number of layers, and by whatever makes backwards
 /// longer.
 constexpr int32_t kDepths = 0, kModules = 1;
@@ -49,7 +52,9 @@ const Estimator::PassTimes& Estimator::times(Family family, size_t pass) {
 void Estimator::find_anchors(Family family, FamilyTimes& times) {
   times.ready = true;
   find_curves(family);
-  choose_anchors(curve_points_, kMostAnchors, times.anchors);
+  do {
+    choose_anchors(curve_points_, times.anchors);
+  } while (leave_bent_curves(family, times.anchors));
   const size_t count = times.anchors.points.size();
   times.played.resize(std::max(times.played.size(), count));
   for (PassTimes& each : times.played) {
@@ -71,24 +76,50 @@ void Estimator::find_anchors(Family family, FamilyTimes& times) {
 /// modules, as far as neither the host nor a collective beside the blocks is what is waited for.
 void Estimator::find_curves(Family family) {
   curve_points_.assign(variants_.size(), {});
-  const auto backwards_s = [](const Pass& of_pass) {
-    double sum_s = 0;
-    for (const ChunkPass& chunk : of_pass.chunks) sum_s += chunk.backward.tt;
-    return sum_s;
-  };
   // One stage's blocks gather and scatter beside each of them.
   const bool slots_alike = !overlap_.expert && (family == kBucketed || layout_.pp > 1);
   for (size_t i = 0; i < variants_.size(); ++i) {
     const auto choice = static_cast<size_t>(variants_[i].recomputation.choice);
-    const auto overlap = static_cast<int32_t>(index_of(variants_[i].overlap));
     const Pass& of_pass = pass(i, family);
     CurvePoint& point = curve_points_[i];
-    point.x = backwards_s(of_pass);
-    if (slots_alike && !waits_for_host(of_pass))
-      point.curve = 2 * overlap + kModules;
+    bool host_syncs = false;
+    for (const ChunkPass& chunk : of_pass.chunks) {
+      point.x += chunk.backward.tt;
+      host_syncs |= chunk.backward.ht > MaxPlus::kNever;
+    }
+    const auto curves =
+        2 * static_cast<int32_t>(index_of(variants_[i].overlap)) + (host_syncs ? 1 : 0);
+    const bool waits = waits_for_host(of_pass);
+    point.anchors = waits ? kHostAnchors : kAnchors;
+    if (slots_alike && !waits)
+      point.curve = 2 * curves + kModules;
     else if (space_.recomputations()[choice].granularity != spec::Recompute::kSelective)
-      point.curve = 2 * overlap + kDepths;
+      point.curve = 2 * curves + kDepths;
   }
+}
+
+/// Takes variants off their curves whose chunks are not all as far on the way between two anchors:
+/// where blocks differ, those that are recomputed first are not as long as the others.
+bool Estimator::leave_bent_curves(Family family, const Anchors& anchors) {
+  bool left = false;
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    const Anchors::Place place = anchors.places[i];
+    if (place.share == 0) continue;
+    const auto chunks_of = [&](int32_t anchor) -> const std::vector<ChunkPass>& {
+      return pass(static_cast<size_t>(anchors.points[static_cast<size_t>(anchor)]), family).chunks;
+    };
+    const std::vector<ChunkPass>&own = pass(i, family).chunks, &first = chunks_of(place.first),
+          &second = chunks_of(place.second);
+    for (size_t kind = 0; kind < own.size(); ++kind) {
+      const double from_s = first[kind].backward.tt, to_s = second[kind].backward.tt;
+      const double bent_s = own[kind].backward.tt - from_s - place.share * (to_s - from_s);
+      if (std::abs(bent_s) <= kBent * (own[kind].forward.tt + own[kind].backward.tt)) continue;
+      curve_points_[i].curve = CurvePoint::kAlone;
+      left = true;
+      break;
+    }
+  }
+  return left;
 }
 
 const Estimator::PassTimes& Estimator::play_anchor(Family family, size_t anchor) {
