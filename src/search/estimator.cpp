@@ -192,6 +192,8 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
   }
   Estimate result;
   result.step_s = costs.by_kind.front().begin_s + gather_s + meet_s + norm_s + after_s;
+  // Nor does the line between two anchors undercut what nothing can.
+  result.step_s = std::max(result.step_s, of_pass.least_s);
   result.memory_bytes = memory_bytes(i, data);
   const auto& power = power_[static_cast<size_t>(layout_.base)];
   if (!power) return result;
