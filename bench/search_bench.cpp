@@ -33,31 +33,34 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
                     const std::vector<search::Options>& options, search::Estimator& estimator,
                     bool times) {
   Counts counts;
-  std::vector<std::pair<search::Recomputation, uint32_t>> fitting;  // and a bit an option that fits
-  std::vector<search::Recomputation> some;
+  std::vector<search::PassVariant> variants;
+  std::vector<uint32_t> fitting;  // by variant, a bit an option that fits
   for (size_t l = 0; l < layouts.size(); ++l) {
     if (!estimator.set_layout(layouts[l])) continue;
-    for (const search::Overlap& overlap : options[l].overlaps) {
+    const std::vector<search::DataOption>& data = options[l].data;
+    for (const bool pipeline : {false, true}) {
+      variants.clear();
       fitting.clear();
-      for (const search::Recomputation& recomputation : options[l].recomputations) {
-        uint32_t fits = 0;
-        for (size_t d = 0; d < options[l].data.size(); ++d)
-          if (estimator.fits(overlap, recomputation, options[l].data[d])) fits |= 1u << d;
-        const auto count = static_cast<int64_t>(std::popcount(fits));
-        counts.feasible += count;
-        counts.infeasible += static_cast<int64_t>(options[l].data.size()) - count;
-        if (count > 0) fitting.emplace_back(recomputation, fits);
+      for (const search::Overlap& overlap : options[l].overlaps) {
+        if (overlap.pipeline != pipeline) continue;
+        for (const search::Recomputation& recomputation : options[l].recomputations) {
+          uint32_t fits = 0;
+          for (size_t d = 0; d < data.size(); ++d)
+            if (estimator.fits(overlap, recomputation, data[d])) fits |= 1u << d;
+          const auto count = static_cast<int64_t>(std::popcount(fits));
+          counts.feasible += count;
+          counts.infeasible += static_cast<int64_t>(data.size()) - count;
+          if (count == 0) continue;
+          variants.push_back({overlap, recomputation});
+          fitting.push_back(fits);
+        }
       }
-      for (size_t first = 0; times && first < fitting.size(); first += search::kLanes) {
-        some.clear();
-        for (size_t i = first; i < std::min(fitting.size(), first + search::kLanes); ++i)
-          some.push_back(fitting[i].first);
-        estimator.set_passes(overlap, some);
-        for (size_t i = 0; i < some.size(); ++i)
-          for (size_t d = 0; d < options[l].data.size(); ++d)
-            if ((fitting[first + i].second >> d & 1u) != 0)
-              benchmark::DoNotOptimize(estimator.estimate(i, options[l].data[d]).step_s);
-      }
+      if (!times) continue;
+      estimator.set_passes(variants);
+      for (size_t i = 0; i < variants.size(); ++i)
+        for (size_t d = 0; d < data.size(); ++d)
+          if ((fitting[i] >> d & 1u) != 0)
+            benchmark::DoNotOptimize(estimator.estimate(i, data[d]).step_s);
     }
   }
   benchmark::DoNotOptimize(space.bases().size());

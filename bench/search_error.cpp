@@ -89,14 +89,38 @@ class Harness {
     for (int i = 0; i < 8 * kPerSpace && found < kPerSpace; ++i) {
       const auto candidate = random_candidate(*space, layouts, legal, draws_);
       if (!candidate) continue;
-      if (measure(*space, *candidate, settings, estimator)) ++found;
+      if (measure(*space, *candidate, settings, legal, estimator)) ++found;
       if (static_cast<int>(errors_.size()) >= options_.jobs) return;
     }
   }
 
+  /// As a search does it: with all of the layout that fits in some way and is played alike.
+  static base::Result<Estimate> estimate_among_all(const Space& space, const Candidate& candidate,
+                                                   LegalityCheck& legal, Estimator& estimator) {
+    ERGOMETER_TRY(estimator.set_layout(candidate.layout));
+    const Options options = space.options(candidate.layout, legal);
+    const PassVariant wanted{candidate.overlap, candidate.recomputation};
+    std::vector<PassVariant> variants;
+    for (const Overlap& overlap : options.overlaps) {
+      if (overlap.pipeline != wanted.overlap.pipeline || overlap.expert != wanted.overlap.expert)
+        continue;
+      for (const Recomputation& recomputation : options.recomputations) {
+        const PassVariant variant{overlap, recomputation};
+        const auto fits = [&](const DataOption& data) {
+          return estimator.fits(overlap, recomputation, data);
+        };
+        if (variant == wanted || std::any_of(options.data.begin(), options.data.end(), fits))
+          variants.push_back(variant);
+      }
+    }
+    estimator.set_passes(variants);
+    const auto pass = std::find(variants.begin(), variants.end(), wanted) - variants.begin();
+    return estimator.estimate(static_cast<size_t>(pass), candidate.data);
+  }
+
   bool measure(const Space& space, const Candidate& candidate, const spec::Settings& settings,
-               Estimator& estimator) {
-    const auto estimate = estimator.estimate(candidate);
+               LegalityCheck& legal, Estimator& estimator) {
+    const auto estimate = estimate_among_all(space, candidate, legal, estimator);
     if (!estimate) return false;
     const spec::Job job = space.job(candidate);
     const workload::Workload workload = workload::lower(job);

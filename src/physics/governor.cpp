@@ -9,10 +9,10 @@ namespace {
 /// Power against clock for one decision: what does not depend on the clock is worked out once.
 class PowerCurve {
  public:
-  PowerCurve(const GpuPower& gpu, const Silicon& silicon, double die_c, const Load& load,
+  PowerCurve(const GpuPower& gpu, const Silicon& silicon, double leakage_w, const Load& load,
              const Response& response)
       : constant_w_(gpu.constant_w),
-        leakage_w_(gpu.leakage_at(die_c, silicon)),
+        leakage_w_(leakage_w),
         active_j_(load.awake ? gpu.active_w / gpu.clocks.highest_hz : 0),
         core_w_(load.core_w),
         steady_w_(load.memory_w + load.link_w),
@@ -86,6 +86,13 @@ Load load_at(const Load& load, const Response& response, double clock_hz) {
 ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const ClockLimits& limits,
                            double die_c, const Load& load, const Response& response,
                            double thermal_hz) {
+  return decide_clock_leaking(gpu, silicon, limits, gpu.leakage_at(die_c, silicon), load, response,
+                              thermal_hz);
+}
+
+ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
+                                   const ClockLimits& limits, double leakage_w, const Load& load,
+                                   const Response& response, double thermal_hz) {
   const ClockLattice& clocks = gpu.clocks;
   if (limits.brake) return {clocks.lowest_hz, kHwSlowdown | kHwPowerBrake};
 
@@ -98,7 +105,7 @@ ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const Cl
   hold(thermal_hz, kSwThermalSlowdown);
 
   const double cap_w = limits.cap_w > 0 ? limits.cap_w : gpu.cap_w;
-  const PowerCurve curve(gpu, silicon, die_c, load, response);
+  const PowerCurve curve(gpu, silicon, leakage_w, load, response);
   const double ceiling_hz = decision.clock_hz;
   // Most decisions repeat the one before: look there first.
   const double start_hz =

@@ -53,6 +53,11 @@ Load load_at(const Load& load, const Response& response, double clock_hz);
 ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const ClockLimits& limits,
                            double die_c, const Load& load, const Response& response,
                            double thermal_hz);
+/// The same of a GPU that leaks `leakage_w` at relative voltage 1: at one temperature for several
+/// decisions.
+ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
+                                   const ClockLimits& limits, double leakage_w, const Load& load,
+                                   const Response& response, double thermal_hz);
 
 /// The thermal governor's ceiling, stepped in time: one lattice step down a period while die or HBM
 /// is at its limit, one up while it is `hysteresis_c` below; at the slowdown temperature the clock

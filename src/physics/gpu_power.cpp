@@ -63,14 +63,6 @@ double GpuPower::leakage_at(double die_c, const Silicon& silicon) const {
          base::exponential(leakage_per_k * (std::min(die_c, hottest_c) - leakage_c));
 }
 
-double GpuPower::power_w(double clock_hz, double die_c, const Load& load,
-                         const Silicon& silicon) const {
-  const double v = relative_voltage(clock_hz, silicon);
-  const double leakage = leakage_at(die_c, silicon);
-  const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
-  return constant_w + leakage * v + (active + load.core_w) * (v * v) + load.memory_w + load.link_w;
-}
-
 base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
   Reader get(gpu);
   GpuPower power;

@@ -80,7 +80,17 @@ struct GpuPower {
   /// off (150 C where none is known, assumed): with it, a chip that cannot be cooled gets hot, not
   /// infinite.
   double leakage_at(double die_c, const Silicon& silicon) const;
-  double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const;
+  double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const {
+    return power_leaking(clock_hz, leakage_at(die_c, silicon), load, silicon);
+  }
+  /// The same of a GPU that leaks `leakage` watts at v = 1.
+  double power_leaking(double clock_hz, double leakage, const Load& load,
+                       const Silicon& silicon) const {
+    const double v = relative_voltage(clock_hz, silicon);
+    const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
+    return constant_w + leakage * v + (active + load.core_w) * (v * v) + load.memory_w +
+           load.link_w;
+  }
   /// The part of `power_w` that the HBM turns into heat.
   double memory_heat_w(const Load& load) const { return constant_memory_w + load.memory_w; }
 };

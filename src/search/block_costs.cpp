@@ -345,6 +345,22 @@ const plan::GroupPlacement& where(const Placements& placements, const Operator& 
   return op.kind == OperatorKind::kCollective ? placements[static_cast<size_t>(op.group)] : kAlone;
 }
 
+void BlockCosts::add_rows(size_t block, size_t count) {
+  const BlockCost& cost = blocks[block];
+  const MaxPlus& again = cost.recompute.time;
+  std::vector<BlockRow>& of_block = rows[block];
+  while (of_block.size() <= count) {
+    const auto row = [times = static_cast<long>(of_block.size())](const MaxPlus& one) {
+      return repeat(one, times);
+    };
+    of_block.push_back(
+        {.forward = row(cost.forward.time),
+         .weight_grad = row(cost.weight_grad.time),
+         .backward = {row(cost.backward.time), row(then(again, cost.backward.time))},
+         .input_grad = {row(cost.input_grad.time), row(then(again, cost.input_grad.time))}});
+  }
+}
+
 BlockCosts block_costs(std::shared_ptr<const workload::Workload> workload, const spec::Job& job,
                        const cost::CostModel& model, const cost::EnergyModel* energy,
                        const Placements& placements, const LinkDemand& data,
@@ -362,6 +378,7 @@ BlockCosts block_costs(std::shared_ptr<const workload::Workload> workload, const
                             .backward = passes.of(block.backward, all),
                             .input_grad = passes.of(block.backward, input),
                             .weight_grad = passes.of(block.backward, weight)});
+  costs.rows.resize(costs.blocks.size());
   return costs;
 }
 

@@ -46,12 +46,25 @@ struct BlockCost {
   PassCost input_grad, weight_grad;  ///< apart, for zero-bubble schedules
 };
 
+/// Passes of so many equal blocks in a row.
+struct BlockRow {
+  MaxPlus forward, weight_grad;
+  std::array<MaxPlus, 2> backward, input_grad;  ///< [1]: recomputed before
+};
+
 /// What every block of a job costs on one rank: the operators, prices and contention of the engine,
 /// summed once for all candidates that share them.
 struct BlockCosts {
   std::shared_ptr<const workload::Workload> workload;  ///< whose memory need not know a price
   std::vector<BlockCost> blocks;                       ///< as in the workload
-  LinkDemand exchange;                                 ///< of exchanges between experts
+  /// By block and number of them; as many as were asked for.
+  std::vector<std::vector<BlockRow>> rows;
+  const BlockRow& row(size_t block, size_t count) {
+    if (rows[block].size() <= count) add_rows(block, count);
+    return rows[block][count];
+  }
+  void add_rows(size_t block, size_t count);
+  LinkDemand exchange;  ///< of exchanges between experts
 };
 
 /// Where the groups lie that blocks talk in, by `workload::GroupKind`.

@@ -33,6 +33,13 @@ struct Overlap {
   bool operator==(const Overlap&) const = default;
 };
 
+/// What differs between passes over the same micro batch.
+struct PassVariant {
+  Overlap overlap;
+  Recomputation recomputation;
+  bool operator==(const PassVariant&) const = default;
+};
+
 /// Sharding and data parallelism's own overlap.
 struct DataOption {
   Sharding sharding = Sharding::kZero1;

@@ -10,7 +10,7 @@ TEST(DataLane, ACollectiveHidesBehindALongKernel) {
   // 10; the other 3.6 s it is alone.
   DataLane lane;
   const double mark = lane.issue(4);
-  lane.compute(10, 1.25, 2);
+  lane.compute(10, 12.5, 2);
   EXPECT_DOUBLE_EQ(lane.now_s(), 11.6);
   lane.wait(mark);
   EXPECT_DOUBLE_EQ(lane.now_s(), 11.6);
@@ -21,7 +21,7 @@ TEST(DataLane, WhatAShortKernelDoesNotHideIsWaitedFor) {
   // The kernel lasts 5 s, in which the collective does 2.5 of its 4.
   DataLane lane;
   const double mark = lane.issue(4);
-  lane.compute(4, 1.25, 2);
+  lane.compute(4, 5, 2);
   EXPECT_DOUBLE_EQ(lane.now_s(), 5);
   EXPECT_DOUBLE_EQ(lane.left_s(), 1.5);
   lane.wait(mark);

@@ -9,6 +9,16 @@ bool same(const plan::Chunk& a, const plan::Chunk& b) {
   return a.blocks == b.blocks && a.recomputed_blocks == b.recomputed_blocks;
 }
 
+std::vector<BlockRun> runs_of(const plan::Chunk& chunk) {
+  std::vector<BlockRun> runs;
+  for (const int index : chunk.blocks) {
+    const auto block = static_cast<size_t>(index);
+    if (runs.empty() || runs.back().block != block) runs.push_back({block, 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
 }  // namespace
 
 Division make_division(const spec::Job& job, const workload::Workload& workload) {
@@ -20,7 +30,9 @@ Division make_division(const spec::Job& job, const workload::Workload& workload)
       const auto found = std::find_if(division.chunks.begin(), division.chunks.end(),
                                       [&](const plan::Chunk& other) { return same(chunk, other); });
       kinds.push_back(static_cast<int>(found - division.chunks.begin()));
-      if (found == division.chunks.end()) division.chunks.push_back(chunk);
+      if (found != division.chunks.end()) continue;
+      division.chunks.push_back(chunk);
+      division.runs.push_back(runs_of(chunk));
     }
   }
   for (size_t stage = 0; stage < division.stages.size(); ++stage) {

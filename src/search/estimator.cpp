@@ -54,11 +54,14 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   division_ = &parts_.division(plain, *workload_);
   memory_.set_layout(layout, *division_, scatters_);
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
-  constexpr size_t kMostData = 64;
+  constexpr size_t kMostData = 512;
   if (saved_data_.size() > kMostData) saved_data_.clear();
   data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp, layout.dp,
                         layout.ep, layout.etp, layout.sequence_parallel}];
   data_demand_ = data_demand();
+  blocks_.assign(space_.recomputations().size(), {});
+  variants_.clear();
+  gather_delay_s_ = -1;
   find_transfers();
   return {};
 }
@@ -164,14 +167,14 @@ double Estimator::allocator_wait_s(size_t kind, const Candidate& candidate, Shar
 Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const Family of_family = family_of(data.sharding);
   Pass& of_pass = pass(i, of_family);
-  const FamilyTimes& played = times(of_family, i);
+  const PassTimes& played = times(of_family, i);
   const SavedData& costs = data_of(data);
   const bool buckets = of_family == kBucketed && data.overlap_gradients;
   const bool gathers = of_family <= kScattering && data.overlap_parameters;
   // A host that is late catches up while its GPU waits for parameters.
   const double gather_s =
       gathers ? std::max(0.0, gather_delay_s(of_pass, costs) - of_pass.slack_s) : 0;
-  const Reduced* reduces = buckets ? &reduced(of_pass, costs) : nullptr;
+  const Reduced* reduces = buckets ? &reduced(i, costs) : nullptr;
   // A stage's last backward waits for those of the stages behind it.
   double slow_behind_s = 0, meet_s = 0, norm_s = 0, after_s = 0;
   for (size_t s = division_->stages.size(); s-- > 0;) {
@@ -182,14 +185,15 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
     // What is left to be sent goes on while the stage waits for memory.
     const double left_s =
         std::max(allocator_wait_s(kind, of_pass.candidate, data.sharding),
-                 reduces != nullptr ? reduces->left_s[kind] : played.left_s[i][kind]);
-    meet_s = std::max(meet_s,
-                      played.ends.by_kind[kind][i] + slow_behind_s + left_s + stage.before_norm_s);
+                 reduces != nullptr ? reduces->left_s[kind] : played.left_s[kind]);
+    meet_s = std::max(meet_s, played.ends_s[kind] + slow_behind_s + left_s + stage.before_norm_s);
     norm_s = std::max(norm_s, stage.norm_s);
     after_s = std::max(after_s, stage.after_norm_s);
   }
   Estimate result;
   result.step_s = costs.by_kind.front().begin_s + gather_s + meet_s + norm_s + after_s;
+  // Nor does the line between two anchors undercut what nothing can.
+  result.step_s = std::max(result.step_s, of_pass.least_s);
   result.memory_bytes = memory_bytes(i, data);
   const auto& power = power_[static_cast<size_t>(layout_.base)];
   if (!power) return result;
@@ -208,7 +212,8 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
 
 base::Result<Estimate> Estimator::estimate(const Candidate& candidate) {
   ERGOMETER_TRY(set_layout(candidate.layout));
-  set_passes(candidate.overlap, std::span(&candidate.recomputation, 1));
+  const PassVariant variant{candidate.overlap, candidate.recomputation};
+  set_passes(std::span(&variant, 1));
   return estimate(0, candidate.data);
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "search/anchors.h"
 #include "search/data_costs.h"
 #include "search/layout_memory.h"
 #include "search/parts.h"
@@ -34,21 +35,25 @@ struct LeastCost {
 ///
 ///   estimator.set_layout(layout);
 ///   if (estimator.fits(overlap, recomputation, data)) ...  // needs no passes
-///   estimator.set_passes(overlap, recomputations);         // at most kLanes
-///   estimator.estimate(i, data);                           // of recomputation i
+///   estimator.set_passes(variants);
+///   estimator.estimate(i, data);                           // of variant i
+///
+/// Of many recomputations a few are played, and the others' times lie between theirs (`Anchors`):
+/// an estimate depends on the variants that it is asked for with.
 class Estimator {
  public:
   explicit Estimator(const Space& space);
 
   /// An error: the catalog cannot price this layout.
   base::Result<void> set_layout(const Layout& layout);
-  void set_passes(const Overlap& overlap, std::span<const Recomputation> recomputations);
+  /// Pipeline transfers and exchanges between experts are overlapped in all of them, or in none.
+  void set_passes(std::span<const PassVariant> variants);
 
   bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data) {
     return memory_.fits(overlap, recomputation, data);
   }
   double memory_bytes(size_t pass, const DataOption& data) {
-    return memory_.bytes(overlap_, recomputations_[pass], data.sharding);
+    return memory_.bytes(variants_[pass].overlap, variants_[pass].recomputation, data.sharding);
   }
   LeastCost least(size_t pass, Sharding sharding);
   Estimate estimate(size_t pass, const DataOption& data);
@@ -70,31 +75,48 @@ class Estimator {
     bool ready = false;
     std::vector<double> slow_s, left_s;
   };
-  /// One recomputation under the overlap at hand.
+  /// What is known of a variant.
   struct Pass {
     Candidate candidate;
-    const BlockCosts* blocks = nullptr;
+    BlockCosts* blocks = nullptr;
     const Division* division = nullptr;
     std::vector<ChunkPass> chunks;       ///< by chunk kind
     physics::Energy micro_batch_energy;  ///< mean over stages
     double clocked_s = 0;                ///< in a step, of the stage that has most
     double slack_s = 0;                  ///< in a step, for which that stage waits for its host
     double least_s = 0;                  ///< kernels in a step, and the way to their stage
-    std::array<Reduced, 2> reduced;      ///< ZeRO 0 and 1
+  };
+  /// A micro batch on all chunks of a stage.
+  struct StageSums {
+    double busy_s = 0, first_chunk_s = 0;  ///< kernels
+    double clocked_s = 0, slack_s = 0;
+    double host_s = 0, tail_s = 0;  ///< launches, and those behind a pass's last kernel
+    physics::Energy energy;
   };
   static DataOption option_of(Family family);  ///< any of the family's
-  /// A pass for each recomputation.
+  /// A pass for each variant.
   struct PassSet {
     bool filled = false;
     std::vector<Pass> passes;
   };
-  struct FamilyTimes {
+  /// By stage kind: when its slots are done, and how long what is still to be sent then takes.
+  struct PassTimes {
     bool ready = false;
-    std::array<bool, kLanes> crowded{};      ///< still to be played on its own
+    std::vector<double> ends_s, left_s;
+    std::array<Reduced, 2> reduced;  ///< ZeRO 0 and 1
+  };
+  /// What the slots of anchors cost that are played side by side.
+  struct LaneGroup {
+    bool filled = false;
     std::vector<ChunkCosts> costs;           ///< by chunk kind
     std::vector<std::vector<Piece>> pieces;  ///< by chunk kind, that `costs` shows
-    PipelineEnds ends;
-    std::array<std::vector<double>, kLanes> left_s;  ///< [lane][stage kind] still to be sent
+  };
+  struct FamilyTimes {
+    bool ready = false;
+    Anchors anchors;
+    std::vector<PassTimes> played;  ///< by anchor
+    std::vector<LaneGroup> groups;  ///< of kLanes anchors each
+    PassTimes between;              ///< of the pass asked for last
   };
   struct SavedData {
     DataOption option;
@@ -107,12 +129,13 @@ class Estimator {
   const Ranks& ranks_of(Sharding sharding) const {
     return sharding == Sharding::kFsdp ? *fsdp_ranks_ : *ranks_;
   }
-  void fill(PassSet& set, const DataOption& data);
+  void fill(PassSet& set, Family kernels);
   /// How much longer the host launches a chunk's passes than the GPU runs them; below 0 where it
   /// does not. A host that waits for its GPU is slower with it: 0.
   static double host_slack_s(const ChunkPass& chunk);
+  BlockCosts& blocks_of(const Candidate& candidate, Family kernels);
   void fill_pass(Pass& pass);
-  ChunkPass chunk_pass(const Pass& pass, const plan::Chunk& chunk) const;
+  ChunkPass chunk_pass(const Pass& pass, size_t kind) const;
   /// What an exchange between experts and data parallelism's collectives do to each other.
   TwoLanes::Beside exchange_beside(const BlockCosts& blocks) const;
   void pair_up(const Pass& pass, size_t kind, MaxPlus& forward, MaxPlus& backward) const;
@@ -120,20 +143,28 @@ class Estimator {
   double scattered_s(Sharding sharding);
   /// What the stages of a kind wait for memory in a step.
   double allocator_wait_s(size_t kind, const Candidate& candidate, Sharding sharding);
-  const FamilyTimes& times(Family family, size_t lane);
-  void play(Family family, const FamilyTimes& times, const PipelineDemands* sharing, size_t lane,
-            PipelineEnds& ends);
+  const PassTimes& times(Family family, size_t pass);
+  void find_anchors(Family family, FamilyTimes& times);
+  void find_curves(Family family);
+  bool leave_bent_curves(Family family, const Anchors& anchors);
+  bool waits_for_host(const Pass& pass) const;
+  const PassTimes& play_anchor(Family family, size_t anchor);
+  void play_group(Family family, size_t group);
+  void play(Family family, const LaneGroup& group, const PipelineDemands* sharing, size_t lane);
+  void keep_ends(size_t lane, PassTimes& times) const;
+  void play_row(const Pass& pass, PassTimes& times) const;
   std::vector<std::span<const DataCosts::Unit>> units_of(Family family);
   bool is_crowded(const Pass& pass) const;
-  void play_stage(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
-  void set_costs(size_t lane, const Pass& pass, Family family, FamilyTimes& times);
+  void play_stage(const Pass& pass, Family family, PassTimes& times);
+  void set_costs(size_t lane, const Pass& pass, Family family, LaneGroup& group);
   void set_beside(size_t lane, const Pass& pass, size_t kind, ChunkCosts& costs) const;
   void set_scattered(size_t lane, const Pass& pass, size_t kind,
-                     std::span<const DataCosts::Unit> units, FamilyTimes& times);
+                     std::span<const DataCosts::Unit> units, LaneGroup& group);
   void find_transfers();
   LinkDemand data_demand() const;
   double gather_delay_s(const Pass& pass, const SavedData& data);
-  const Reduced& reduced(Pass& pass, const SavedData& data);
+  const Reduced& reduced(size_t pass, const SavedData& data);
+  const Reduced& reduced_at(size_t anchor, const SavedData& data);
 
   const Space& space_;
   Parts parts_;
@@ -154,18 +185,22 @@ class Estimator {
   std::map<std::vector<int64_t>, std::vector<SavedData>> saved_data_;
   std::vector<SavedData>* data_ = nullptr;  ///< the layout's
   LinkDemand data_demand_;                  ///< of data parallelism's collectives
+  /// By choice of recomputation, overlap and family; null: not asked for yet.
+  std::vector<std::array<std::array<BlockCosts*, kFamilies>, kOverlaps>> blocks_;
   std::vector<TransferCost> transfers_;
   PipelineDemands demands_;
   size_t transfer_link_ = 0;  ///< 1: transfers leave the domain
   physics::Energy transfer_energy_;
   int64_t micro_batches_ = 1;
 
-  Overlap overlap_;
-  std::vector<Recomputation> recomputations_;
+  std::vector<PassVariant> variants_;
+  Overlap overlap_;  ///< of all variants: whether pipeline transfers and exchanges are overlapped
   std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
+  std::vector<StageSums> stage_sums_;      ///< by stage kind, of the pass at hand
   double gather_delay_s_ = -1;
   std::vector<double> gathered_beside_;  ///< forwards that it was found for
-  PipelineEnds lane_ends_;
+  PipelineEnds ends_;
+  std::vector<CurvePoint> curve_points_;
   std::array<FamilyTimes, kFamilies> times_;
 };
 

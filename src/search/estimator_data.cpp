@@ -9,6 +9,13 @@
 // Buckets of gradients and parameters beside the first forwards and the last backwards.
 
 namespace ergometer::search {
+namespace {
+
+size_t kind_of_reduction(const DataOption& data) {
+  return data.sharding == Sharding::kZero0 ? 0 : 1;
+}
+
+}  // namespace
 
 /// What scattering the gradients of the largest block asks of the links. In sixteenths, so that
 /// layouts share blocks' costs.
@@ -92,10 +99,27 @@ double Estimator::gather_delay_s(const Pass& of_pass, const SavedData& data) {
   return gather_delay_s_ = delay_s;
 }
 
-const Estimator::Reduced& Estimator::reduced(Pass& of_pass, const SavedData& data) {
-  Reduced& found = of_pass.reduced[data.option.sharding == Sharding::kZero0 ? 0 : 1];
+/// Of a pass, from the line between the two anchors around it, whose times are known.
+const Estimator::Reduced& Estimator::reduced(size_t pass, const SavedData& data) {
+  FamilyTimes& times = times_[kBucketed];
+  const Anchors::Place place = times.anchors.places[pass];
+  const Reduced& first = reduced_at(static_cast<size_t>(place.first), data);
+  if (place.share == 0) return first;
+  const Reduced& second = reduced_at(static_cast<size_t>(place.second), data);
+  Reduced& between = times.between.reduced[kind_of_reduction(data.option)];
+  set_between(first.slow_s, second.slow_s, place.share, between.slow_s);
+  set_between(first.left_s, second.left_s, place.share, between.left_s);
+  return between;
+}
+
+const Estimator::Reduced& Estimator::reduced_at(size_t anchor, const SavedData& data) {
+  FamilyTimes& times = times_[kBucketed];
+  Reduced& found = times.played[anchor].reduced[kind_of_reduction(data.option)];
   if (found.ready) return found;
   found.ready = true;
+  found.slow_s.clear();
+  found.left_s.clear();
+  const Pass& of_pass = pass(static_cast<size_t>(times.anchors.points[anchor]), kBucketed);
   for (size_t kind = 0; kind < data.by_kind.size(); ++kind) {
     const auto stage = static_cast<size_t>(division_->first_stage[kind]);
     const std::vector<int>& chunks = division_->chunk_kinds[stage];

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "search/block_walk.h"
@@ -15,6 +16,13 @@ constexpr size_t kMostPieces = 4;
 /// Of a slot's time: so little beside it hides nearly wholly. Twice as much would save an eighth of
 /// an estimate's time and bring one job in 300 out of 2 % of the engine.
 constexpr double kQuiet = 0.15;
+/// Of the recomputations of one curve; more where some wait for their host and others do not.
+constexpr int32_t kAnchors = 3, kHostAnchors = 5;
+/// Of a chunk's forward and backward: so far from its curve a recomputation is played itself.
+constexpr double kBent = 0.005;
+/// Curves of an overlap's recomputations: by the number of layers, and by whatever makes backwards
+/// longer.
+constexpr int32_t kDepths = 0, kModules = 1;
 
 }  // namespace
 
@@ -28,48 +36,176 @@ DataOption Estimator::option_of(Family family) {
   return {};
 }
 
-/// Lanes whose transfers are no more than hides beside their slots are played together, the others
-/// one by one and only when asked for.
-const Estimator::FamilyTimes& Estimator::times(Family family, size_t lane) {
+/// Times of a pass, from the line between the two anchors around it.
+const Estimator::PassTimes& Estimator::times(Family family, size_t pass) {
   FamilyTimes& times = times_[family];
-  if (!times.ready) {
-    times.ready = true;
-    times.costs.resize(division_->chunks.size());
-    times.pieces.assign(division_->chunks.size(), {});
-    if (layout_.pp > 1 && family == kScattering) {
-      demands_.gradients = data_of(option_of(family)).by_kind.front().unit_demand;
-      for (size_t stage = 0; stage < transfers_.size(); ++stage) {
-        const LinkDemand& transfer = demands_.transfers[stage];
-        transfers_[stage].slow_data = stretch_beside(transfer, demands_.gradients);
-        transfers_[stage].slows_data = stretch_beside(demands_.gradients, transfer);
-      }
-    }
-    bool any_quiet = false;
-    for (size_t i = 0; i < recomputations_.size(); ++i) {
-      set_costs(i, pass(i, family), family, times);
-      any_quiet |= !times.crowded[i];
-    }
-    if (layout_.pp > 1 && any_quiet) play(family, times, nullptr, 0, times.ends);
-  }
-  if (!times.crowded[lane]) return times;
-  times.crowded[lane] = false;
-  play(family, times, &demands_, lane, lane_ends_);
-  times.ends.by_kind.resize(lane_ends_.by_kind.size());
-  for (size_t kind = 0; kind < lane_ends_.by_kind.size(); ++kind)
-    times.ends.by_kind[kind][lane] = lane_ends_.by_kind[kind][lane];
-  return times;
+  if (!times.ready) find_anchors(family, times);
+  const Anchors::Place place = times.anchors.places[pass];
+  const PassTimes& first = play_anchor(family, static_cast<size_t>(place.first));
+  if (place.share == 0) return first;
+  const PassTimes& second = play_anchor(family, static_cast<size_t>(place.second));
+  set_between(first.ends_s, second.ends_s, place.share, times.between.ends_s);
+  set_between(first.left_s, second.left_s, place.share, times.between.left_s);
+  return times.between;
 }
 
-void Estimator::play(Family family, const FamilyTimes& times, const PipelineDemands* sharing,
-                     size_t lane, PipelineEnds& ends) {
+void Estimator::find_anchors(Family family, FamilyTimes& times) {
+  times.ready = true;
+  find_curves(family);
+  do {
+    choose_anchors(curve_points_, times.anchors);
+  } while (leave_bent_curves(family, times.anchors));
+  const size_t count = times.anchors.points.size();
+  times.played.resize(std::max(times.played.size(), count));
+  for (PassTimes& each : times.played) {
+    each.ready = false;
+    for (Reduced& reduced : each.reduced) reduced.ready = false;
+  }
+  times.groups.resize(std::max(times.groups.size(), (count + kLanes - 1) / kLanes));
+  for (LaneGroup& group : times.groups) group.filled = false;
+  if (layout_.pp == 1 || family != kScattering) return;
+  demands_.gradients = data_of(option_of(family)).by_kind.front().unit_demand;
+  for (size_t stage = 0; stage < transfers_.size(); ++stage) {
+    const LinkDemand& transfer = demands_.transfers[stage];
+    transfers_[stage].slow_data = stretch_beside(transfer, demands_.gradients);
+    transfers_[stage].slows_data = stretch_beside(demands_.gradients, transfer);
+  }
+}
+
+/// Recomputing more layers makes backwards longer and nothing else. So does recomputing other
+/// modules, as far as neither the host nor a collective beside the blocks is what is waited for.
+void Estimator::find_curves(Family family) {
+  curve_points_.assign(variants_.size(), {});
+  // One stage's blocks gather and scatter beside each of them.
+  const bool slots_alike = !overlap_.expert && (family == kBucketed || layout_.pp > 1);
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    const auto choice = static_cast<size_t>(variants_[i].recomputation.choice);
+    const Pass& of_pass = pass(i, family);
+    CurvePoint& point = curve_points_[i];
+    bool host_syncs = false;
+    for (const ChunkPass& chunk : of_pass.chunks) {
+      point.x += chunk.backward.tt;
+      host_syncs |= chunk.backward.ht > MaxPlus::kNever;
+    }
+    const auto curves =
+        2 * static_cast<int32_t>(index_of(variants_[i].overlap)) + (host_syncs ? 1 : 0);
+    const bool waits = waits_for_host(of_pass);
+    point.anchors = waits ? kHostAnchors : kAnchors;
+    if (slots_alike && !waits)
+      point.curve = 2 * curves + kModules;
+    else if (space_.recomputations()[choice].granularity != spec::Recompute::kSelective)
+      point.curve = 2 * curves + kDepths;
+  }
+}
+
+/// Takes variants off their curves whose chunks are not all as far on the way between two anchors:
+/// where blocks differ, those that are recomputed first are not as long as the others.
+bool Estimator::leave_bent_curves(Family family, const Anchors& anchors) {
+  bool left = false;
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    const Anchors::Place place = anchors.places[i];
+    if (place.share == 0) continue;
+    const auto chunks_of = [&](int32_t anchor) -> const std::vector<ChunkPass>& {
+      return pass(static_cast<size_t>(anchors.points[static_cast<size_t>(anchor)]), family).chunks;
+    };
+    const std::vector<ChunkPass>&own = pass(i, family).chunks, &first = chunks_of(place.first),
+          &second = chunks_of(place.second);
+    for (size_t kind = 0; kind < own.size(); ++kind) {
+      const double from_s = first[kind].backward.tt, to_s = second[kind].backward.tt;
+      const double bent_s = own[kind].backward.tt - from_s - place.share * (to_s - from_s);
+      if (std::abs(bent_s) <= kBent * (own[kind].forward.tt + own[kind].backward.tt)) continue;
+      curve_points_[i].curve = CurvePoint::kAlone;
+      left = true;
+      break;
+    }
+  }
+  return left;
+}
+
+const Estimator::PassTimes& Estimator::play_anchor(Family family, size_t anchor) {
+  FamilyTimes& times = times_[family];
+  PassTimes& found = times.played[anchor];
+  if (found.ready) return found;
+  const Pass& of_pass = pass(static_cast<size_t>(times.anchors.points[anchor]), family);
+  found.left_s.assign(static_cast<size_t>(division_->kinds()), 0);
+  if (layout_.pp > 1) {
+    const size_t group = anchor / kLanes;
+    if (!times.groups[group].filled) play_group(family, group);
+    if (!found.ready) {
+      play(family, times.groups[group], &demands_, anchor % kLanes);
+      keep_ends(anchor % kLanes, found);
+    }
+  } else if (family != kBucketed || overlap_.expert) {
+    play_stage(of_pass, family, found);
+  } else {
+    play_row(of_pass, found);
+  }
+  found.ready = true;
+  return found;
+}
+
+/// Anchors whose transfers are no more than hides beside their slots are played together, the
+/// others one by one and only when asked for.
+void Estimator::play_group(Family family, size_t number) {
+  FamilyTimes& times = times_[family];
+  LaneGroup& group = times.groups[number];
+  group.filled = true;
+  group.costs.resize(division_->chunks.size());
+  group.pieces.assign(division_->chunks.size(), {});
+  const size_t first = number * kLanes;
+  const size_t count = std::min<size_t>(kLanes, times.anchors.points.size() - first);
+  std::array<bool, kLanes> quiet{};
+  for (size_t lane = 0; lane < count; ++lane) {
+    const Pass& of_pass = pass(static_cast<size_t>(times.anchors.points[first + lane]), family);
+    quiet[lane] = !is_crowded(of_pass);
+    set_costs(lane, of_pass, family, group);
+  }
+  if (std::none_of(quiet.begin(), quiet.end(), [](bool each) { return each; })) return;
+  play(family, group, nullptr, 0);
+  for (size_t lane = 0; lane < count; ++lane)
+    if (quiet[lane]) keep_ends(lane, times.played[first + lane]);
+}
+
+void Estimator::play(Family family, const LaneGroup& group, const PipelineDemands* sharing,
+                     size_t lane) {
   const PipelineShape shape{.stages = layout_.pp,
                             .chunks = layout_.vpp,
                             .micro_batches = micro_batches_,
                             .schedule = layout_.schedule,
                             .overlap = overlap_.pipeline,
                             .sync = base_->training.batch_p2p_sync && !overlap_.pipeline};
-  pipelines_.find(*base_, shape, *division_, times.costs, transfers_, family == kScattering,
-                  sharing, lane, ends);
+  pipelines_.find(*base_, shape, *division_, group.costs, transfers_, family == kScattering,
+                  sharing, lane, ends_);
+}
+
+/// Of what was played last.
+void Estimator::keep_ends(size_t lane, PassTimes& times) const {
+  times.ready = true;
+  times.ends_s.clear();
+  for (const Batch& of_kind : ends_.by_kind) times.ends_s.push_back(of_kind[lane]);
+  times.left_s.assign(times.ends_s.size(), 0);
+}
+
+/// One stage with nothing beside its slots.
+void Estimator::play_row(const Pass& of_pass, PassTimes& times) const {
+  const ChunkPass& chunk = of_pass.chunks.front();
+  MaxPlus step = repeat(then(chunk.backward, chunk.forward), micro_batches_ - 1);
+  step = then(then(chunk.forward, step), chunk.backward);
+  double t = 0, h = 0;
+  step.apply(t, h);
+  times.ends_s.assign(1, t);
+  times.left_s.assign(1, 0);
+}
+
+/// Whether a slot of the pass is bound by its host, or nearly so.
+bool Estimator::waits_for_host(const Pass& of_pass) const {
+  double host_s = 0;  // of a message in and one out
+  if (layout_.pp > 1) host_s = 2 * transfers_.front().host_s;
+  for (const ChunkPass& chunk : of_pass.chunks)
+    for (const MaxPlus* slot :
+         {&chunk.forward, &chunk.backward, &chunk.input_grad, &chunk.weight_grad})
+      if (std::max(slot->hh, slot->ht) + host_s > slot->tt) return true;
+  return false;
 }
 
 /// Whether transfers that go beside the slots of a pipeline are more than hides there.
@@ -97,7 +233,7 @@ std::vector<std::span<const DataCosts::Unit>> Estimator::units_of(Family family)
 
 /// One stage with something beside its slots: parameters gathered and gradients scattered block by
 /// block, or exchanges between experts. A row of slots, and what is left to be sent behind it.
-void Estimator::play_stage(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times) {
+void Estimator::play_stage(const Pass& of_pass, Family family, PassTimes& times) {
   /// Slots in turns, of which all later ones are as the last.
   constexpr int64_t kFew = 3;
   const auto kind = static_cast<size_t>(division_->chunk_kinds.front().front());
@@ -123,9 +259,8 @@ void Estimator::play_stage(size_t lane, const Pass& of_pass, Family family, Fami
     const auto more = static_cast<double>(micro_batches_ - 1 - turns);
     const double turn_s = lanes.now_s() - before_s, grown_s = lanes.left_s() - before_left_s;
     backward(false);
-    times.ends.by_kind.resize(1);
-    times.ends.by_kind[0][lane] = lanes.now_s() + more * turn_s;
-    times.left_s[lane][0] = lanes.left_s() + more * grown_s + sums_s;
+    times.ends_s.assign(1, lanes.now_s() + more * turn_s);
+    times.left_s.assign(1, lanes.left_s() + more * grown_s + sums_s);
   };
   if (overlap_.expert) {
     Turns turns{.exchange = exchange_beside(blocks)};
@@ -147,21 +282,17 @@ void Estimator::play_stage(size_t lane, const Pass& of_pass, Family family, Fami
 }
 
 /// What every slot of a lane costs.
-void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, FamilyTimes& times) {
-  times.left_s[lane].assign(static_cast<size_t>(division_->kinds()), 0);
+void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, LaneGroup& group) {
   const auto units = units_of(family);
-  const bool pipelined = layout_.pp > 1;
-  times.crowded[lane] = pipelined && is_crowded(of_pass);
-  if (!pipelined && (family != kBucketed || overlap_.expert))
-    return play_stage(lane, of_pass, family, times);
+  const bool hides = overlap_.pipeline && !is_crowded(of_pass);
   for (size_t kind = 0; kind < of_pass.chunks.size(); ++kind) {
     const ChunkPass& chunk = of_pass.chunks[kind];
-    ChunkCosts& costs = times.costs[kind];
-    if (pipelined) set_beside(lane, of_pass, kind, costs);
+    ChunkCosts& costs = group.costs[kind];
+    set_beside(lane, of_pass, kind, costs);
     MaxPlus forward = chunk.forward, backward = chunk.backward;
     MaxPlus input_grad = chunk.input_grad, weight_grad = chunk.weight_grad;
-    if (pipelined && family == kScattering) set_scattered(lane, of_pass, kind, units[kind], times);
-    if (pipelined && overlap_.pipeline && !times.crowded[lane]) {
+    if (family == kScattering) set_scattered(lane, of_pass, kind, units[kind], group);
+    if (hides) {
       // For each slot one message in and one out, beside which it is slower.
       const double more_s =
           2 * transfers_.front().send_s * chunk.slows_transfer * (1 - 1 / chunk.slow_transfer);
@@ -182,14 +313,6 @@ void Estimator::set_costs(size_t lane, const Pass& of_pass, Family family, Famil
     set(Slot::kWeightGrad, weight_grad);
     set(Slot::kPairedForward, paired_forward);
     set(Slot::kPairedBackward, paired_backward);
-    if (pipelined) continue;
-    // One stage: the step is a plain row of slots.
-    MaxPlus step = repeat(then(backward, forward), micro_batches_ - 1);
-    step = then(then(forward, step), backward);
-    double t = 0, h = 0;
-    step.apply(t, h);
-    times.ends.by_kind.resize(1);
-    times.ends.by_kind[0][lane] = t;
   }
 }
 
@@ -220,11 +343,11 @@ void Estimator::set_beside(size_t lane, const Pass& of_pass, size_t kind, ChunkC
 
 /// What a chunk's backward scatters while a pipeline is played.
 void Estimator::set_scattered(size_t lane, const Pass& of_pass, size_t kind,
-                              std::span<const DataCosts::Unit> units, FamilyTimes& times) {
+                              std::span<const DataCosts::Unit> units, LaneGroup& group) {
   const plan::Chunk& chunk = of_pass.division->chunks[kind];
   const bool apart = layout_.schedule == spec::Schedule::kZbH1;
-  ChunkCosts& costs = times.costs[kind];
-  std::vector<Piece>& pieces = times.pieces[kind];
+  ChunkCosts& costs = group.costs[kind];
+  std::vector<Piece>& pieces = group.pieces[kind];
   double all_s = 0;
   size_t count = 0;
   const auto piece = [&]() -> Piece& {

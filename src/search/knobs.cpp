@@ -97,7 +97,8 @@ std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner) {
           Turned next{all[knob[0]].first, all[knob[0]].second(candidate), false, {}};
           if (!known.insert({next.knob, next.value}).second) continue;
           if (!estimator.set_layout(layout)) continue;
-          estimator.set_passes(overlap, std::span(&recomputation, 1));
+          const PassVariant variant{overlap, recomputation};
+          estimator.set_passes(std::span(&variant, 1));
           next.fits = estimator.fits(overlap, recomputation, data);
           next.estimate = estimator.estimate(0, data);
           turned.push_back(std::move(next));

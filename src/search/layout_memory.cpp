@@ -36,19 +36,23 @@ void LayoutMemory::set_layout(const Layout& layout, const Division& division, bo
   scatters_ = scatters;
   const spec::Node& node = space_.base_of(layout).megatron.cluster.node;
   capacity_ = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
-  workloads_.assign(space_.recomputations().size() * kOverlaps * kFamilies, nullptr);
+  bytes_.resize(space_.recomputations().size());
+  for (auto& of_choice : bytes_) of_choice.clear();
+  contents_ = {};
   holdings_.clear();
   for (auto& of_overlap : states_)
     for (States& states : of_overlap) states.ready = false;
   for (Activations& activations : activations_) activations.ready = false;
 }
 
-const workload::Workload& LayoutMemory::workload_of(const Candidate& candidate, Family kernels) {
-  const auto choice = static_cast<size_t>(candidate.recomputation.choice);
-  const workload::Workload*& found =
-      workloads_[(choice * kOverlaps + index_of(candidate.overlap)) * kFamilies + kernels];
-  if (found == nullptr) found = &parts_.workload(candidate, parts_.job_of(candidate));
-  return *found;
+Contents& LayoutMemory::contents_of(const Candidate& candidate, Family kernels) {
+  ContentsRow*& row = contents_[kernels];
+  if (row == nullptr) row = &parts_.contents_row(candidate, parts_.job_of(candidate));
+  Contents& found =
+      (*row)[static_cast<size_t>(candidate.recomputation.choice)][index_of(candidate.overlap)];
+  if (found.workload == nullptr)
+    found.workload = &parts_.workload(candidate, parts_.job_of(candidate));
+  return found;
 }
 
 const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
@@ -59,7 +63,7 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
   found.ready = true;
   const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
   const workload::Workload& workload =
-      workload_of(candidate, kernels_of(family_of(sharding), scatters_));
+      *contents_of(candidate, kernels_of(family_of(sharding), scatters_)).workload;
   const spec::Job& job = parts_.job_of(candidate);
   found.always.clear();
   found.step.clear();
@@ -78,34 +82,38 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
                                                         Sharding sharding) {
   const Family kernels = kernels_of(family_of(sharding), scatters_);
   Activations& found = activations_[kernels];
-  if (found.ready && found.overlap == overlap && found.recomputation == recomputation)
+  const size_t held = index_of(overlap);
+  if (found.ready && found.overlap == held && found.recomputation == recomputation)
     return found.peak;
   found.ready = true;
-  found.overlap = overlap;
+  found.overlap = held;
   found.recomputation = recomputation;
   const Candidate candidate{layout_, recomputation, overlap, {.sharding = sharding}};
-  const workload::Workload& workload = workload_of(candidate, kernels);
-  const ChunkMemories& chunks = parts_.chunk_memories(candidate, workload);
+  const ChunkMemories& chunks = parts_.chunk_memories(candidate, contents_of(candidate, kernels));
   // Of stages that are alike the first holds most micro batches.
   if (holdings_.empty()) {
     const spec::Job& job = parts_.job_of(candidate);
     for (const int64_t stage : division_->first_stage)
-      holdings_.push_back(&known_holdings_.of(job, stage));
+      holdings_.push_back(
+          &known_holdings_.of(job, stage, division_->chunk_kinds[static_cast<size_t>(stage)]));
   }
   found.peak.clear();
-  for (size_t kind = 0; kind < holdings_.size(); ++kind) {
-    const auto first = static_cast<size_t>(division_->first_stage[kind]);
-    found.peak.push_back(
-        activation_peak(*holdings_[kind], chunks.division->chunk_kinds[first], chunks.chunks));
-  }
+  for (const std::vector<Holding>* holdings : holdings_)
+    found.peak.push_back(activation_peak(*holdings, chunks));
   return found.peak;
 }
 
 double LayoutMemory::bytes(const Overlap& overlap, const Recomputation& recomputation,
                            Sharding sharding) {
-  double most = 0;
-  for (size_t kind = 0; kind < division_->first_stage.size(); ++kind)
-    most = std::max(most, stage_bytes(kind, overlap, recomputation, sharding));
+  std::vector<Known>& of_choice = bytes_[static_cast<size_t>(recomputation.choice)];
+  const auto depth = static_cast<size_t>(recomputation.depth);
+  if (of_choice.size() <= depth) of_choice.resize(depth + 1);
+  double& most = of_choice[depth][index_of(overlap)][static_cast<size_t>(sharding)];
+  if (most > 0) return most;
+  const States& states = states_of(overlap, recomputation, sharding);
+  const std::vector<double>& peak = activations_of(overlap, recomputation, sharding);
+  for (size_t kind = 0; kind < peak.size(); ++kind)
+    most = std::max(most, states.always[kind] + std::max(states.step[kind], peak[kind]));
   return most;
 }
 

@@ -40,17 +40,14 @@ class LayoutMemory {
   /// The peak by stage kind.
   struct Activations {
     bool ready = false;
-    Overlap overlap;
+    size_t overlap = 0;
     Recomputation recomputation;
     std::vector<double> peak;
   };
-  /// Transfers and exchanges beside compute hold nothing of their own, so these are all overlaps.
-  static constexpr size_t kOverlaps = 4;
-  static size_t index_of(const Overlap& overlap) {
-    return (overlap.tensor ? 2u : 0u) + (overlap.shared_expert ? 1u : 0u);
-  }
+  /// By overlap and sharding; 0: not known yet.
+  using Known = std::array<std::array<double, kShardings>, kOverlaps>;
 
-  const workload::Workload& workload_of(const Candidate& candidate, Family kernels);
+  Contents& contents_of(const Candidate& candidate, Family kernels);
   const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
                           Sharding sharding);
   const std::vector<double>& activations_of(const Overlap& overlap,
@@ -64,7 +61,8 @@ class LayoutMemory {
   const Division* division_ = nullptr;
   bool scatters_ = false;
   double capacity_ = 0;
-  std::vector<const workload::Workload*> workloads_;   ///< [choice][overlap][family]
+  std::vector<std::vector<Known>> bytes_;              ///< [choice][depth]
+  std::array<ContentsRow*, kFamilies> contents_{};     ///< by family that runs the same kernels
   std::vector<const std::vector<Holding>*> holdings_;  ///< by stage kind
   std::array<std::array<States, kShardings>, kOverlaps> states_;
   std::array<Activations, kFamilies> activations_;  ///< asked for last

@@ -61,21 +61,19 @@ spec::Job& Parts::job_of(const Candidate& candidate) {
 
 void Parts::trim() {
   constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
-  constexpr size_t kMostChunks = 65536;
+  constexpr size_t kMostContents = 1024;
   if (ranks_.size() > kMostRanks) ranks_.clear();
   if (blocks_.size() > kMostBlocks) blocks_.clear();
   if (stretches_.size() > kMostBlocks) stretches_.clear();
-  // Chunks are known by the other two.
-  if (workloads_.size() <= kMostBlocks && divisions_.size() <= kMostDivisions &&
-      chunks_.size() <= kMostChunks)
-    return;
+  if (divisions_.size() > kMostDivisions) divisions_.clear();
+  // Contents point to workloads.
+  if (workloads_.size() <= kMostBlocks && contents_.size() <= kMostContents) return;
   workloads_.clear();
-  divisions_.clear();
-  chunks_.clear();
+  contents_.clear();
 }
 
-/// What the blocks of a job are made of: sizes and kernels.
-Parts::Key Parts::workload_key(const Candidate& candidate, const spec::Job& job) const {
+/// What the blocks of a job are made of, whatever overlaps or is recomputed.
+Parts::Key Parts::sizes_key(const Candidate& candidate, const spec::Job& job) const {
   const Layout& l = candidate.layout;
   return {number(l.base),
           number(l.tp),
@@ -85,11 +83,16 @@ Parts::Key Parts::workload_key(const Candidate& candidate, const spec::Job& job)
           number(l.micro_batch),
           number(l.sequence_parallel),
           number(l.pp > 1),
-          number(candidate.recomputation.choice),
-          number(candidate.overlap.tensor),
-          number(candidate.overlap.shared_expert),
           number(candidate.data.sharding == Sharding::kFsdp),
           number(workload::scatters_gradients(job))};
+}
+
+/// What the blocks of a job are made of: sizes and kernels.
+Parts::Key Parts::workload_key(const Candidate& candidate, const spec::Job& job) const {
+  Key key = sizes_key(candidate, job);
+  key.insert(key.end(), {number(candidate.recomputation.choice),
+                         number(static_cast<int64_t>(index_of(candidate.overlap)))});
+  return key;
 }
 
 /// What blocks see of the job: also where their groups lie, and whether the collectives beside them
@@ -111,8 +114,8 @@ const std::shared_ptr<const workload::Workload>& Parts::shared_workload(const Ca
   return found;
 }
 
-const BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job,
-                                const Ranks& ranks, const LinkDemand& data) {
+BlockCosts& Parts::blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
+                          const LinkDemand& data) {
   Key key = blocks_key(candidate, job, ranks);
   key.insert(key.end(), {data.share[0], data.share[1]});
   std::unique_ptr<BlockCosts>& found = blocks_[key];
@@ -133,29 +136,28 @@ bool Parts::recomputes_layers(const Candidate& candidate) const {
 const Division& Parts::division(const Candidate& candidate, const workload::Workload& workload) {
   const Layout& l = candidate.layout;
   const bool full = recomputes_layers(candidate);
-  const Key key = {number(l.base), number(l.pp), number(l.vpp), number(full ? 1 : 0),
-                   number(full ? candidate.recomputation.depth : 0)};
-  std::unique_ptr<Division>& found = divisions_[key];
+  std::unique_ptr<Division>& found =
+      divisions_[{l.base, l.pp, l.vpp, full ? 1 : 0, full ? candidate.recomputation.depth : 0}];
   if (!found) found = std::make_unique<Division>(make_division(job_of(candidate), workload));
   return *found;
 }
 
-size_t Parts::ChunksHash::operator()(const ChunksKey& key) const {
-  size_t hash = std::hash<const void*>()(key.workload);
-  for (const int64_t part : {key.pp, key.vpp, int64_t{key.depth}})
-    hash = hash * 1'000'003 + static_cast<size_t>(part);
-  return hash;
+ContentsRow& Parts::contents_row(const Candidate& candidate, const spec::Job& job) {
+  Key key = sizes_key(candidate, job);
+  key.insert(key.end(), {number(candidate.layout.pp), number(candidate.layout.vpp)});
+  ContentsRow& found = contents_[key];
+  found.resize(space_.recomputations().size());
+  return found;
 }
 
-const ChunkMemories& Parts::chunk_memories(const Candidate& candidate,
-                                           const workload::Workload& workload) {
-  const int32_t depth = recomputes_layers(candidate) ? candidate.recomputation.depth : -1;
-  ChunkMemories& found = chunks_[{&workload, candidate.layout.pp, candidate.layout.vpp, depth}];
-  if (found.division != nullptr) return found;
-  found.division = &division(candidate, workload);
+const ChunkMemories& Parts::chunk_memories(const Candidate& candidate, Contents& contents) {
+  const auto depth = static_cast<size_t>(candidate.recomputation.depth);
+  if (contents.chunks.size() <= depth) contents.chunks.resize(depth + 1);
+  ChunkMemories& found = contents.chunks[depth];
+  if (!found.empty()) return found;
   const spec::Job& job = job_of(candidate);
-  for (const plan::Chunk& chunk : found.division->chunks)
-    found.chunks.push_back(plan::chunk_memory(job, workload, chunk));
+  for (const plan::Chunk& chunk : division(candidate, *contents.workload).chunks)
+    found.push_back(plan::chunk_memory(job, *contents.workload, chunk));
   return found;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -25,11 +25,22 @@ struct Ranks {
   std::vector<plan::GroupPlacement> links;  ///< by stage: to the following one
 };
 
-/// What the chunks of a candidate hold.
-struct ChunkMemories {
-  const Division* division = nullptr;
-  std::vector<plan::ChunkMemory> chunks;  ///< by chunk kind of the division
+/// What the chunks of a candidate hold, by chunk kind of its division.
+using ChunkMemories = std::vector<plan::ChunkMemory>;
+
+/// What candidates consist of that differ in the depths of their recomputation, and in transfers
+/// beside compute, which hold nothing of their own. What nobody asked for yet is empty.
+struct Contents {
+  const workload::Workload* workload = nullptr;
+  std::vector<ChunkMemories> chunks;  ///< by depth
 };
+/// All overlaps that contents and blocks can tell apart.
+inline constexpr size_t kOverlaps = 4;
+inline size_t index_of(const Overlap& overlap) {
+  return (overlap.tensor ? 2u : 0u) + (overlap.shared_expert ? 1u : 0u);
+}
+/// The same by choice of recomputation and overlap.
+using ContentsRow = std::vector<std::array<Contents, kOverlaps>>;
 
 /// Sub-results that many candidates share, each made when it is first asked for. One for each
 /// thread.
@@ -40,16 +51,17 @@ class Parts {
   /// `fsdp`: with the software of FSDP.
   base::Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
   /// `job`: of the candidate.
-  const BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
-                           const LinkDemand& data);
+  BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
+                     const LinkDemand& data);
   /// What the candidate's blocks consist of, without their costs.
   const workload::Workload& workload(const Candidate& candidate, const spec::Job& job) {
     return *shared_workload(candidate, job);
   }
   const Division& division(const Candidate& candidate, const workload::Workload& workload);
-  /// `workload`: the candidate's, as handed out.
-  const ChunkMemories& chunk_memories(const Candidate& candidate,
-                                      const workload::Workload& workload);
+  /// Of the candidate, whatever it overlaps and recomputes.
+  ContentsRow& contents_row(const Candidate& candidate, const spec::Job& job);
+  /// `contents`: the candidate's.
+  const ChunkMemories& chunk_memories(const Candidate& candidate, Contents& contents);
   /// The candidate's job, until the next one is asked for.
   spec::Job& job_of(const Candidate& candidate);
   /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
@@ -58,18 +70,10 @@ class Parts {
 
  private:
   using Key = std::vector<double>;
-  struct ChunksKey {
-    const workload::Workload* workload;
-    int64_t pp, vpp;
-    int32_t depth;
-    bool operator==(const ChunksKey&) const = default;
-  };
-  struct ChunksHash {
-    size_t operator()(const ChunksKey& key) const;
-  };
   bool recomputes_layers(const Candidate& candidate) const;
   const std::shared_ptr<const workload::Workload>& shared_workload(const Candidate& candidate,
                                                                    const spec::Job& job);
+  Key sizes_key(const Candidate& candidate, const spec::Job& job) const;
   Key workload_key(const Candidate& candidate, const spec::Job& job) const;
   Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
 
@@ -79,8 +83,9 @@ class Parts {
   std::map<Key, std::shared_ptr<const workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
   std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
-  std::map<Key, std::unique_ptr<Division>> divisions_;
-  std::unordered_map<ChunksKey, ChunkMemories, ChunksHash> chunks_;
+  /// By base, stages, chunks, and of what is recomputed in full: whether, and the depth.
+  std::map<std::array<int64_t, 5>, std::unique_ptr<Division>> divisions_;
+  std::map<Key, ContentsRow> contents_;
 };
 
 }  // namespace ergometer::search

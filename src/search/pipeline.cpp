@@ -45,7 +45,7 @@ ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
   clocks.h = h;
 }
 
-/// What a slot and gradients do to each other.
+/// What a slot and gradients do to each other, as in `BatchCost`.
 struct BesideData {
   Batch slow, slows, lost, sent;
 };
@@ -62,21 +62,34 @@ ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BesideData& cost, 
 
 constexpr double kShortest = 1e-12;  ///< of a slot, s
 
+/// Of a slot that takes `slot_s` with what it waits for its host, when it loses nothing to
+/// gradients nor they to it. A lane that does not wait keeps its very numbers.
+ERGOMETER_INLINE void wait_for_host(const BatchCost& cost, const Batch& slot_s,
+                                    BesideData& beside) {
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double busy = cost.slow_data[i] * (cost.tt[i] / larger(slot_s[i], kShortest));
+    const bool waits = slot_s[i] > cost.tt[i];
+    const double slow = larger(1, busy);
+    const double slows = 1 + smaller(1, busy) * (cost.slows_data[i] - 1);
+    beside.slow[i] = waits ? slow : beside.slow[i];
+    beside.slows[i] = waits ? slows : beside.slows[i];
+    beside.lost[i] = waits ? 1 - 1 / slow : beside.lost[i];
+    beside.sent[i] = waits ? 1 / slows : beside.sent[i];
+  }
+}
+
 /// A slot beside the gradients that former ones left; it leaves some itself.
 ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
   Batch t = clocks.t, h = clocks.h, left = clocks.left, slot_s, alone_s;
-  BesideData beside;
+  BesideData beside{cost.slow_data, cost.slows_data, cost.lost_data, cost.sent_data};
   ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
-    slot_s[i] = larger(t[i] + cost.tt[i], h[i] + cost.th[i]) - t[i];
-    // While a slot waits for its host it loses nothing to them, nor they to it.
-    const double busy = cost.slow_data[i] * cost.tt[i] / larger(slot_s[i], kShortest);
-    beside.slow[i] = larger(1, busy);
-    beside.slows[i] = 1 + smaller(1, busy) * (cost.slows_data[i] - 1);
-    beside.lost[i] = 1 - 1 / beside.slow[i];
-    beside.sent[i] = 1 / beside.slows[i];
+    slot_s[i] = larger(cost.tt[i], h[i] + cost.th[i] - t[i]);
     h[i] = larger(t[i] + cost.ht[i], h[i] + cost.hh[i]);
     left[i] = larger(0, left[i] - larger(0, t[i] - clocks.left_at[i]));
   }
+  int64_t some_wait = 0;
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) some_wait |= slot_s[i] > cost.tt[i] ? 1 : 0;
+  if (some_wait != 0) wait_for_host(cost, slot_s, beside);
   if (cost.pieces.empty()) work_beside(slot_s, beside, t, left);
   for (const Piece& piece : cost.pieces) {
     ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) alone_s[i] = piece.share[i] * slot_s[i];
@@ -92,25 +105,28 @@ ERGOMETER_INLINE void raise(const Batch& other, Batch& clock) {
   ERGOMETER_LANES for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
 }
 
-/// What gradients do to a transfer beside them, and it to them: of the time that both are at work,
-/// what either loses.
-struct BesideGradients {
-  double slow, slows, slow_share, slows_share;
-  explicit BesideGradients(const TransferCost& cost)
-      : slow(cost.slow_data),
-        slows(cost.slows_data),
-        slow_share(1 - 1 / cost.slow_data),
-        slows_share(1 - 1 / cost.slows_data) {}
+/// A link between two stages. Of the time that something else is at work beside its transfers, what
+/// they lose: to one that leaves, or arrives, at the same stage, and to gradients; and what those
+/// do.
+struct Link {
+  TransferCost cost;
+  std::array<double, 2> slower{};
+  double slow_share = 0, slows_share = 0;
+  Link(const TransferCost& of)
+      : cost(of),
+        slower{of.shared_s[0] / of.send_s - 1, of.shared_s[1] / of.send_s - 1},
+        slow_share(1 - 1 / of.slow_data),
+        slows_share(1 - 1 / of.slows_data) {}
 };
 
 /// A transfer on one of a stage's lanes. Beside one on the other lane that takes the same way both
 /// go at the pace of sharing the links; so do gradients that are left when it starts. Works on
 /// copies, which the compiler knows to be apart.
 template <bool kScatters, bool kArrives>
-ERGOMETER_INLINE void transfer(const TransferCost& cost, bool to_next, size_t lane, Batch& sent_at,
+ERGOMETER_INLINE void transfer(const Link& link, bool to_next, size_t lane, Batch& sent_at,
                                StageClocks& clocks) {
-  const double slower = cost.shared_s[to_next ? 0 : 1] / cost.send_s - 1;
-  const BesideGradients gradients(cost);
+  const TransferCost& cost = link.cost;
+  const double slower = link.slower[to_next ? 0 : 1];
   const size_t other = 1 - lane, way = kArrives ? 1 : 0;
   std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
   Batch own = clocks.lanes[lane], theirs = clocks.lanes[other], same = ways[other], h = clocks.h;
@@ -126,12 +142,12 @@ ERGOMETER_INLINE void transfer(const TransferCost& cost, bool to_next, size_t la
     if (kScatters) {
       const double until_s = larger(0, left[i] + left_at[i] - start);
       const double beside =
-          smaller(cost.send_s * gradients.slow, (left[i] > 0 ? until_s : 0) * gradients.slows);
-      more = beside * gradients.slow_share;
+          smaller(cost.send_s * cost.slow_data, (left[i] > 0 ? until_s : 0) * cost.slows_data);
+      more = beside * link.slow_share;
       // Both directions at once cost the gradients no more than one.
       const double end = start + beside;
       const double both = larger(0, smaller(end, other_to[i]) - larger(start, other_from[i]));
-      left[i] += larger(0, beside - both) * gradients.slows_share;
+      left[i] += larger(0, beside - both) * link.slows_share;
       from[i] = start > to[i] ? start : smaller(from[i], start);
       to[i] = larger(to[i], end);
     }
@@ -156,14 +172,14 @@ ERGOMETER_INLINE void transfer(const TransferCost& cost, bool to_next, size_t la
 template <bool kScatters>
 ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
-                                 const TransferCost* next, StageClocks* stages, Batch* messages) {
+                                 const Link* links, StageClocks* stages, Batch* messages) {
   for (const Step& step : steps) {
     const auto s = static_cast<size_t>(step.stage);
     StageClocks& clocks = stages[s];
     Batch& lane = clocks.lanes[step.lane];
     // A forward transfer leaves for the next stage and arrives from the one before.
     const bool to_next = (step.kind == Kind::kSend) == step.forward;
-    const TransferCost& link = next[to_next ? s : (s + stage_count - 1) % stage_count];
+    const Link& link = links[to_next ? s : (s + stage_count - 1) % stage_count];
     Batch& message = messages[step.message];
     switch (step.kind) {
       case Kind::kRun: {
@@ -191,15 +207,14 @@ ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count
 
 ERGOMETER_WIDTHS void play_alone(std::span<const Step> steps, size_t stage_count,
                                  size_t chunk_count, const ChunkCosts* const* costs,
-                                 const TransferCost* next, StageClocks* stages, Batch* messages) {
-  play_steps<false>(steps, stage_count, chunk_count, costs, next, stages, messages);
+                                 const Link* links, StageClocks* stages, Batch* messages) {
+  play_steps<false>(steps, stage_count, chunk_count, costs, links, stages, messages);
 }
 
 ERGOMETER_WIDTHS void play_scattering(std::span<const Step> steps, size_t stage_count,
                                       size_t chunk_count, const ChunkCosts* const* costs,
-                                      const TransferCost* next, StageClocks* stages,
-                                      Batch* messages) {
-  play_steps<true>(steps, stage_count, chunk_count, costs, next, stages, messages);
+                                      const Link* links, StageClocks* stages, Batch* messages) {
+  play_steps<true>(steps, stage_count, chunk_count, costs, links, stages, messages);
 }
 
 }  // namespace
@@ -216,20 +231,24 @@ void BatchCost::set(int lane, const MaxPlus& cost) {
 
 void BatchCost::set_beside_data(int lane, double slow, double slows) {
   const auto i = static_cast<size_t>(lane);
-  slow_data[i] = slow;
+  slow_data[i] = std::max(1.0, slow);
   slows_data[i] = slows;
+  lost_data[i] = 1 - 1 / slow_data[i];
+  sent_data[i] = 1 / slows;
 }
 
 void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
           std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends) {
   thread_local std::vector<StageClocks> stages;
   thread_local std::vector<Batch> messages;
+  thread_local std::vector<Link> links;
   const auto count = static_cast<size_t>(script.shape.stages);
   stages.assign(count, StageClocks{});
+  links.assign(next.begin(), next.end());
   messages.resize(static_cast<size_t>(script.messages) + 1);
   (scatters ? play_scattering : play_alone)(script.steps, count,
                                             static_cast<size_t>(script.shape.chunks), costs.data(),
-                                            next.data(), stages.data(), messages.data());
+                                            links.data(), stages.data(), messages.data());
   ends.resize(count);
   for (size_t s = 0; s < count; ++s) {
     const StageClocks& clocks = stages[s];

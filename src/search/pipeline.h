@@ -70,8 +70,9 @@ struct BatchCost {
   Batch tt{}, th{}, ht{}, hh{};
   /// Where gradients are scattered in every micro batch; else empty.
   std::span<const Piece> pieces;
-  /// How much longer the slot takes beside them, and they beside the slot (`set_beside_data`).
-  Batch slow_data{}, slows_data{};
+  /// How much longer the slot takes beside them, and they beside the slot; of the time that both
+  /// are at work, what the slot loses and what of them is sent (`set_beside_data`).
+  Batch slow_data{}, slows_data{}, lost_data{}, sent_data{};
   /// The same beside a pipeline transfer, for `play_sharing`.
   Batch slow_transfer{}, slows_transfer{};
   void set(int lane, const MaxPlus& cost);

@@ -25,6 +25,14 @@ struct PipelineEnds {
 ///
 /// the differences taken between short pipelines. Steps of fewer micro batches than stages and
 /// stages that differ inside are played as they are, but for the micro batches in excess.
+///
+/// With interleaving every further chunk is another slot of every micro batch on every stage, so
+/// its share grows with both, dm dv being that of a further chunk of further micro batches:
+///
+///   t(p, m, v) = t(p, m, v0) + (v - v0) p / p0 (dt/dv + (m p0 / p - m0) d2t/dm dv).
+///
+/// Where kernels wait for their host that is not so: a long first or last chunk gives the host a
+/// lead that lasts for some chunks, not for all. There all chunks are played.
 class PipelineTimes {
  public:
   /// `shape.micro_batches` and `shape.stages`: the job's. `scatters`: slots have pieces. `sharing`:
@@ -34,23 +42,28 @@ class PipelineTimes {
             bool scatters, const PipelineDemands* sharing, size_t lane, PipelineEnds& ends);
 
  private:
-  const PipelineScript& script(const spec::Job& job, const PipelineShape& shape);
-  void play_short(const spec::Job& job, PipelineShape shape, const Division& division,
-                  std::span<const ChunkCosts> chunk_costs, std::span<const TransferCost> next,
-                  PipelineEnds& ends);
+  const PipelineScript& script(const PipelineShape& shape);
+  void extrapolate(const PipelineShape& shape, bool fewer_chunks, PipelineEnds& ends);
+  void play_short(const PipelineShape& shape, PipelineEnds& ends);
   void play_script(const PipelineScript& script);
 
   std::map<PipelineShape, PipelineScript> scripts_;
   size_t steps_ = 0;  ///< of all scripts kept
-  std::vector<const ChunkCosts*> costs_;
-  std::vector<TransferCost> next_;
-  std::vector<Batch> stage_ends_;
+  // Of the job in question.
+  const spec::Job* job_ = nullptr;
+  const Division* division_ = nullptr;
+  std::span<const ChunkCosts> chunk_costs_;
+  std::span<const TransferCost> transfers_;
   bool scatters_ = false;
   const PipelineDemands* sharing_ = nullptr;
   size_t lane_ = 0;
+  // Of the short pipeline that is played.
+  std::vector<const ChunkCosts*> costs_;
+  std::vector<TransferCost> next_;
+  std::vector<Batch> stage_ends_;
   PipelineDemands demands_;
   std::vector<double> lane_ends_;
-  PipelineEnds short_ends_[3];
+  PipelineEnds base_, more_batches_, more_stages_, more_chunks_, more_both_, all_chunks_;
 };
 
 }  // namespace ergometer::search

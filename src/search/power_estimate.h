@@ -36,21 +36,34 @@ class PowerEstimate {
  private:
   struct Point {
     double gpu_w = 0, mean_c = 0, max_c = 0, fans_w = 0;
+    double leakage_w = 0;  ///< at relative voltage 1 and the mean temperature
+  };
+  /// Between point `below` and the next one.
+  struct Place {
+    size_t below = 0;
+    double share = 0;
   };
   /// What `least_energy_j` is made of.
   struct Least {
     double clock_hz = 0, without_load_w = 0, capped_w = 0, fans_w = 0;
   };
   void find_bound();
-  Point at_power(double gpu_w) const;
-  double clock(const physics::ClockLimits& limits, const physics::Load& load, double die_c,
+  Place place_of(double gpu_w) const;
+  double at(const Place& place, double Point::* what) const {
+    const double from = points_[place.below].*what, to = points_[place.below + 1].*what;
+    return from + place.share * (to - from);
+  }
+  double clock(const physics::ClockLimits& limits, const physics::Load& load, double leakage_w,
                const physics::Response& response) const;
 
   physics::GpuPower gpu_;
   physics::NodePower node_;
   physics::ClockLimits limits_;
+  bool own_limits_ = false;  ///< others than those of nominal conditions
   double gpus_per_node_ = 8, nodes_ = 1;
-  std::vector<Point> points_;  ///< settled nodes whose GPUs all draw the same, by rising power
+  /// Settled nodes whose GPUs all draw the same, by rising power in equal steps.
+  std::vector<Point> points_;
+  double points_per_w_ = 0;
   Least least_;
 };
 

@@ -177,6 +177,52 @@ TEST(Search, LeavingOutTheHopelessChangesNothing) {
   EXPECT_GT(left_out_of_fronts, 0);
 }
 
+/// All variants of a layout, divided into what `Estimator::set_passes` takes.
+std::vector<std::vector<PassVariant>> played_alike(const Options& options) {
+  std::map<std::pair<bool, bool>, std::vector<PassVariant>> found;
+  for (const Overlap& overlap : options.overlaps)
+    for (const Recomputation& recomputation : options.recomputations)
+      found[{overlap.expert, overlap.pipeline}].push_back({overlap, recomputation});
+  std::vector<std::vector<PassVariant>> all;
+  for (auto& [together, variants] : found) all.push_back(std::move(variants));
+  return all;
+}
+
+/// A recomputation whose time lies between others' is about where it would be played.
+TEST(Search, EstimatesAmongOthersAreNearThoseAlone) {
+  Draws draws(33);
+  std::vector<double> differences;
+  for (int round = 0; round < 12; ++round) {
+    const auto space = Space::make(random_settings(draws), {});
+    if (!space) continue;
+    const std::vector<Layout> layouts = all_layouts(*space);
+    if (layouts.empty()) continue;
+    LegalityCheck legal(*space);
+    Estimator estimator(*space), alone(*space);
+    for (int i = 0; i < 6; ++i) {
+      const Layout& layout = draws.pick(layouts);
+      const Options options = space->options(layout, legal);
+      if (options.candidates() == 0 || !estimator.set_layout(layout)) continue;
+      for (const std::vector<PassVariant>& variants : played_alike(options)) {
+        estimator.set_passes(variants);
+        for (size_t v = 0; v < variants.size(); v += 3)
+          for (const DataOption& data : options.data) {
+            const auto single =
+                alone.estimate({layout, variants[v].recomputation, variants[v].overlap, data});
+            ASSERT_TRUE(single.has_value());
+            const Estimate among = estimator.estimate(v, data);
+            EXPECT_EQ(among.memory_bytes, single->memory_bytes);
+            differences.push_back(std::abs(among.step_s / single->step_s - 1));
+          }
+      }
+    }
+  }
+  ASSERT_GT(differences.size(), 1000u);
+  std::sort(differences.begin(), differences.end());
+  EXPECT_LT(differences[differences.size() / 2], 0.001);
+  EXPECT_LT(differences[differences.size() * 95 / 100], 0.01);
+}
+
 /// What no bound may pass: the estimate of every candidate of some spaces.
 TEST(Search, BoundsAreBelowEveryEstimate) {
   Draws draws(21);
@@ -190,19 +236,19 @@ TEST(Search, BoundsAreBelowEveryEstimate) {
     for (const Layout& layout : all_layouts(*space)) {
       const Options options = space->options(layout, legal);
       if (options.candidates() == 0 || !estimator.set_layout(layout)) continue;
-      for (const Overlap& overlap : options.overlaps)
-        for (const Recomputation& recomputation : options.recomputations) {
-          estimator.set_passes(overlap, std::span(&recomputation, 1));
+      for (const std::vector<PassVariant>& variants : played_alike(options)) {
+        estimator.set_passes(variants);
+        for (size_t i = 0; i < variants.size(); ++i)
           for (const DataOption& data : options.data) {
-            const LeastCost least = estimator.least(0, data.sharding);
-            const Estimate estimate = estimator.estimate(0, data);
+            const LeastCost least = estimator.least(i, data.sharding);
+            const Estimate estimate = estimator.estimate(i, data);
             ASSERT_LE(least.step_s, estimate.step_s * (1 + 1e-9));
             ASSERT_LE(least.energy_j, estimate.energy_j * (1 + 1e-9));
             time_shares += least.step_s / estimate.step_s;
             energy_shares += least.energy_j / estimate.energy_j;
             ++compared;
           }
-        }
+      }
     }
   }
   // Near enough to be of use.

@@ -25,7 +25,7 @@ struct Work {
   bool active = false;
   bool sends = false, forward = false;  ///< of a transfer
   double left_s = 0;                    ///< alone
-  double rate = 1;
+  double longer = 1;                    ///< than that it takes
 };
 
 /// What is at work on the links of a stage: of each lane one of four transfers or none, and
@@ -126,7 +126,7 @@ class Player {
     const double interval_s = now - stage.now;
     stage.now = now;
     for (Work& work : stage.work)
-      if (work.active) work.left_s -= interval_s * work.rate;
+      if (work.active) work.left_s -= interval_s / work.longer;
     // What a rounding error away from its end is over.
     constexpr double kRounding = 1e-12;
     for (size_t stream = kStreams; stream-- > 0;)
@@ -141,7 +141,7 @@ class Player {
       // The compute stream may wait for a lane, and the host for the compute stream.
       again = transfers || ((computes || launched) && stage.host < stage.size());
     }
-    set_rates(stage, s);
+    set_paces(stage, s);
     find_next(stage, room_.next[s]);
   }
 
@@ -230,6 +230,16 @@ class Player {
     return stage.work[kCompute].active = true;
   }
 
+  static bool waits_for(const Stage& stage, int32_t message) {
+    for (size_t stream = kLaneForward; stream <= kLaneBackward; ++stream) {
+      const size_t at = stage.at[stream];
+      if (stage.work[stream].active || at == stage.size()) continue;
+      const Step& it = stage.program->steps[at];
+      if (it.kind == Kind::kReceive && it.message == message) return true;
+    }
+    return false;
+  }
+
   bool start_transfer(Stage& stage, size_t s, const Step& it, size_t stream) {
     const bool sends = it.kind == Kind::kSend;
     const auto message = static_cast<size_t>(it.message);
@@ -241,13 +251,13 @@ class Player {
     work.forward = it.forward;
     if (sends) {
       room_.sent[message] = 1;
-      // Who waits for it looks up.
-      room_.next[it.forward ? behind(s) : before(s)] = stage.now;
+      const size_t to = it.forward ? behind(s) : before(s);
+      if (waits_for(stages_[to], it.message)) room_.next[to] = stage.now;
     }
     return work.active = true;
   }
 
-  void set_rates(Stage& stage, size_t s) const {
+  void set_paces(Stage& stage, size_t s) const {
     const bool forward = stage.work[kLaneForward].active;
     const bool backward = stage.work[kLaneBackward].active;
     const bool gradients = stage.work[kGradients].active;
@@ -259,7 +269,7 @@ class Player {
       const double slower = static_cast<double>(transfers) * (of(stage.slot->slow_transfer) - 1) +
                             (gradients ? of(stage.slot->slow_data) - 1 : 0);
       busy = stage.busy * (1 + slower);
-      stage.work[kCompute].rate = 1 / std::max(1.0, busy);
+      stage.work[kCompute].longer = std::max(1.0, busy);
     }
     if (transfers == 0 && !gradients) return;
     const bool shared = transfers + (gradients ? 1 : 0) > 1;
@@ -271,7 +281,7 @@ class Player {
                             : stream == kGradients ? of(stage.slot->slows_data)
                                                    : of(stage.slot->slows_transfer);
       const double slower = 1 + std::min(1.0, busy) * (beside - 1);
-      work.rate = (shared ? (*shares)[stream] : 1) / slower;
+      work.longer = shared ? slower / (*shares)[stream] : slower;
     }
   }
 
@@ -317,7 +327,7 @@ class Player {
   static void find_next(const Stage& stage, double& next) {
     next = kNever;
     for (const Work& work : stage.work)
-      if (work.active) next = std::min(next, stage.now + work.left_s / work.rate);
+      if (work.active) next = std::min(next, stage.now + work.left_s * work.longer);
     for (size_t lane = kLaneForward; lane <= kLaneBackward; ++lane) {
       if (stage.work[lane].active || stage.at[lane] == stage.size()) continue;
       const double launched_s = stage.launched_s[stage.at[lane]];

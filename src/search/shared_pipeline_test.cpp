@@ -126,6 +126,18 @@ TEST(SharedPipeline, GradientsSlowSlots) {
   EXPECT_NEAR(small.ends()[1] - without[1], 1, 1e-9);
 }
 
+TEST(SharedPipeline, ALaneIsWhatItIsBesideOneThatWaitsForItsHost) {
+  Small small({.stages = 2, .chunks = 1, .micro_batches = 3});
+  const std::vector<Piece> pieces = {piece(0.3, 1.7)};
+  small.scatter(pieces);
+  for (BatchCost& slot : small.chunk)
+    for (int lane = 0; lane < kLanes; ++lane) slot.set_beside_data(lane, 1.3, 1.7);
+  const std::vector<double> alone = small.plain_ends();
+  for (BatchCost& slot : small.chunk) slot.set(3, {.tt = 3, .th = 5, .hh = 4});
+  const std::vector<double> beside = small.plain_ends();
+  for (size_t stage = 0; stage < alone.size(); ++stage) EXPECT_EQ(beside[stage], alone[stage]);
+}
+
 TEST(SharedPipeline, GradientsAndAMessageDivideTheLink) {
   // Stage 1's gradient message (2 s) leaves with its 4 s of weights' gradients on one link: for 4 s
   // both at half pace, then the rest of the gradients alone. Stage 0 gets its message 2 s later.

@@ -136,6 +136,9 @@ void Space::find_recomputations() {
   const spec::Model& model = bases_.front().megatron.model;
   std::vector<Modules> sets = {
       {"core_attn"}, {"layernorm"}, {"mlp"}, {"core_attn", "layernorm"}, {"layernorm", "mlp"}};
+  const auto is_dense = [](const spec::Layer& layer) { return layer.feed_forward && !layer.moe; };
+  if (std::none_of(model.layers.begin(), model.layers.end(), is_dense))
+    std::erase_if(sets, [](const Modules& set) { return set.back() == "mlp"; });
   if (model.experts.count > 0) {
     sets.push_back({"moe_act"});
     sets.push_back({"layernorm", "moe_act"});

@@ -23,28 +23,30 @@ void Worker::visit(const Layout& layout, int64_t number) {
     return;
   }
   gpus_ = space_.base_of(layout).megatron.gpus;
-  int64_t next = number * kOptionsOfALayout;
-  for (const Overlap& overlap : choices.overlaps) {
-    find_fitting(overlap, choices, next);
-    next += static_cast<int64_t>(choices.recomputations.size() * choices.data.size());
-    for (size_t first = 0; first < fitting_.size(); first += kLanes) {
-      const size_t count = std::min<size_t>(kLanes, fitting_.size() - first);
-      recomputations_.clear();
-      for (size_t i = 0; i < count; ++i)
-        recomputations_.push_back(fitting_[first + i].recomputation);
-      estimator_.set_passes(overlap, recomputations_);
-      for (size_t i = 0; i < count; ++i)
-        visit_pass(i, {layout, recomputations_[i], overlap, {}}, fitting_[first + i], choices.data);
+  // What is played alike goes together.
+  for (const bool expert : {false, true})
+    for (const bool pipeline : {false, true}) {
+      fitting_.clear();
+      int64_t next = number * kOptionsOfALayout;
+      for (const Overlap& overlap : choices.overlaps) {
+        if (overlap.expert == expert && overlap.pipeline == pipeline)
+          find_fitting(overlap, choices, next);
+        next += static_cast<int64_t>(choices.recomputations.size() * choices.data.size());
+      }
+      variants_.clear();
+      for (const Fitting& each : fitting_) variants_.push_back(each.variant);
+      estimator_.set_passes(variants_);
+      for (size_t i = 0; i < fitting_.size(); ++i)
+        visit_pass(i, {layout, variants_[i].recomputation, variants_[i].overlap, {}}, fitting_[i],
+                   choices.data);
     }
-  }
 }
 
 /// What does not fit is told by its memory alone.
 void Worker::find_fitting(const Overlap& overlap, const Options& choices, int64_t number) {
   ERGOMETER_CHECK(choices.data.size() <= 32, "a bit for each data option");
-  fitting_.clear();
   for (const Recomputation& recomputation : choices.recomputations) {
-    Fitting found{recomputation, 0, number};
+    Fitting found{{overlap, recomputation}, 0, number};
     for (size_t d = 0; d < choices.data.size(); ++d)
       if (estimator_.fits(overlap, recomputation, choices.data[d])) found.data |= 1u << d;
     if (found.data != 0) fitting_.push_back(found);

@@ -24,9 +24,9 @@ class Worker {
   std::string unpriced;  ///< why a layout could not be priced
 
  private:
-  /// A recomputation of which some data options fit.
+  /// A variant of which some data options fit.
   struct Fitting {
-    Recomputation recomputation;
+    PassVariant variant;
     uint32_t data = 0;   ///< a bit for each option that fits
     int64_t number = 0;  ///< of the first option
   };
@@ -40,7 +40,7 @@ class Worker {
   Estimator estimator_;
   int64_t gpus_ = 0;
   std::vector<Fitting> fitting_;
-  std::vector<Recomputation> recomputations_;
+  std::vector<PassVariant> variants_;
 };
 
 }  // namespace ergometer::search

@@ -1,0 +1,109 @@
+#include "search/pipeline_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "search/test_space.h"
+
+namespace ergometer::search {
+namespace {
+
+/// Eight stages of six chunks, 32 micro batches; forward 3 s, backward 6 s, transfers of next to
+/// nothing. The first chunk and the last one of all may cost more.
+class Deep {
+ public:
+  Deep()
+      : space_(test::space_of({{"model", "llama3-8b"},
+                               {"cluster", "hgx-h100"},
+                               {"gpus", "8"},
+                               {"gbs", "8"},
+                               {"seq_length", "1024"}})),
+        chunks_(3) {
+    for (size_t stage = 0; stage < 8; ++stage) {
+      division_.chunk_kinds.emplace_back(6, 1);
+      division_.stage_kinds.push_back(stage == 0 ? 0 : stage == 7 ? 2 : 1);
+    }
+    division_.stages.resize(8);
+    division_.chunk_kinds.front().front() = 0;
+    division_.chunk_kinds.back().back() = 2;
+    division_.first_stage = {0, 1, 7};
+    links_.assign(8, {.send_s = 1e-9, .shared_s = {1e-9, 1e-9}, .host_s = 0});
+    for (size_t kind = 0; kind < 3; ++kind)
+      for (int lane = 0; lane < kLanes; ++lane) set(kind, lane, 1);
+  }
+  /// A chunk kind's slots are so much longer; `host_s`: to launch each.
+  void set(size_t kind, int lane, double longer, double host_s = 0) {
+    for (const Slot slot : {Slot::kForward, Slot::kPairedForward})
+      chunks_[kind][static_cast<size_t>(slot)].set(
+          lane, {.tt = 3 * longer, .th = 3 * longer, .hh = host_s});
+    for (const Slot slot : {Slot::kBackward, Slot::kPairedBackward})
+      chunks_[kind][static_cast<size_t>(slot)].set(
+          lane, {.tt = 6 * longer, .th = 6 * longer, .hh = host_s});
+  }
+  /// When the step is over, as found and as all of it is played.
+  Batch found_s() {
+    PipelineEnds ends;
+    times_.find(job(), kShape, division_, chunks_, links_, false, nullptr, 0, ends);
+    return latest(ends.by_kind);
+  }
+  Batch played_s() const {
+    std::vector<const ChunkCosts*> costs;
+    for (const std::vector<int>& kinds : division_.chunk_kinds)
+      for (const int kind : kinds) costs.push_back(&chunks_[static_cast<size_t>(kind)]);
+    std::vector<Batch> ends;
+    play(make_script(job(), kShape), costs, links_, false, ends);
+    return latest(ends);
+  }
+
+ private:
+  static constexpr PipelineShape kShape{
+      .stages = 8, .chunks = 6, .micro_batches = 32, .schedule = spec::Schedule::kInterleaved};
+  const spec::Job& job() const { return space_.bases().front().megatron; }
+  static Batch latest(const std::vector<Batch>& ends) {
+    Batch last{};
+    for (const Batch& end : ends)
+      for (size_t i = 0; i < kLanes; ++i) last[i] = std::max(last[i], end[i]);
+    return last;
+  }
+
+  Space space_;
+  Division division_;
+  std::vector<ChunkCosts> chunks_;
+  std::vector<TransferCost> links_;
+  PipelineTimes times_;
+};
+
+constexpr double kNear = 1e-3;  // of what transfers take
+
+TEST(PipelineTimes, InterleavingCostsABubbleOfOneChunkAStage) {
+  Deep deep;
+  // 32 micro batches in 6 chunks, and 7 stages to fill: 9 s each.
+  const Batch found = deep.found_s();
+  for (const double end : found) EXPECT_NEAR(end, (32 * 6 + 7) * 9, kNear);
+}
+
+TEST(PipelineTimes, LongerFirstAndLastChunksCountOncePerMicroBatch) {
+  Deep deep;
+  deep.set(0, 2, 1.5);
+  deep.set(2, 2, 3);
+  const Batch found = deep.found_s(), played = deep.played_s();
+  EXPECT_NEAR(found[2], played[2], kNear);
+  // The last stage has two chunks' worth more for each micro batch.
+  EXPECT_GT(found[2], (32 * 8 + 7) * 9);
+  EXPECT_NEAR(found[0], (32 * 6 + 7) * 9, kNear);
+}
+
+// A long last chunk gives the host a lead over those whose launches take longer than their
+// kernels, which more chunks use up.
+TEST(PipelineTimes, ChunksThatWaitForTheirHostArePlayed) {
+  Deep deep;
+  for (size_t kind = 0; kind < 3; ++kind) deep.set(kind, 5, kind == 2 ? 4 : 1, 5.5);
+  const Batch found = deep.found_s(), played = deep.played_s();
+  EXPECT_NEAR(found[5], played[5], 0.005 * played[5]);
+  // Beside a lane that does not.
+  EXPECT_NEAR(found[0], (32 * 6 + 7) * 9, kNear);
+}
+
+}  // namespace
+}  // namespace ergometer::search
