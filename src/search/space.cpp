@@ -58,7 +58,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
   space.choice_ = options;
   for (const std::string_view axis : kAxes)
     if (const auto* value = settings.find(axis)) space.fixed_[std::string(axis)] = value->text;
-  const auto list = [](const auto& asked, auto none) {
+  const auto list = [](const auto& asked, const auto& none) {
     return asked.empty() ? std::vector{none} : asked;
   };
   for (const int64_t gpus : list(options.gpus, int64_t{0}))
