@@ -129,7 +129,7 @@ std::string search_json(const SearchAnswer& answer) {
   }
   json.end_array();
   json.key("knobs").begin_array();
-  for (const search::Turned& turned : answer.knobs) {
+  for (const search::Turned& turned : answer.knobs.turned) {
     json.begin_object(base::JsonWriter::Layout::kOneLine);
     json.member("knob", turned.knob).member("value", turned.value).member("fits", turned.fits);
     write_estimate(json, turned.estimate);

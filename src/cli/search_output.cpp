@@ -112,7 +112,7 @@ std::string loss_line(const SearchAnswer& answer, const Played& other) {
 /// Alternatives to the winner's settings, knob by knob, nearest in the objective first.
 std::string knob_lines(const SearchAnswer& answer) {
   std::vector<std::string> names;
-  for (const search::Turned& turned : answer.knobs)
+  for (const search::Turned& turned : answer.knobs.turned)
     if (std::find(names.begin(), names.end(), turned.knob) == names.end())
       names.push_back(turned.knob);
   const search::Found& first = answer.result.best.front().found;
@@ -121,7 +121,7 @@ std::string knob_lines(const SearchAnswer& answer) {
     turned.estimate = estimate;
     return search::value_of(answer.options.objective, turned);
   };
-  const double base = value(first.estimate);
+  const double base = value(answer.knobs.winner);
   struct Line {
     double loss = 0;
     std::string name, text;
@@ -129,7 +129,7 @@ std::string knob_lines(const SearchAnswer& answer) {
   std::vector<Line> lines;
   for (const std::string& name : names) {
     std::vector<const search::Turned*> all;
-    for (const search::Turned& turned : answer.knobs)
+    for (const search::Turned& turned : answer.knobs.turned)
       if (turned.knob == name) all.push_back(&turned);
     std::sort(all.begin(), all.end(), [&](const auto* a, const auto* b) {
       return a->fits != b->fits ? a->fits : value(a->estimate) < value(b->estimate);

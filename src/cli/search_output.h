@@ -20,7 +20,7 @@ struct SearchAnswer {
   const search::Space& space;
   const search::SearchOptions& options;
   const search::SearchResult& result;
-  std::vector<search::Turned> knobs;    ///< around the best; empty: there is none
+  search::Knobs knobs;                  ///< around the best; empty: there is none
   std::vector<search::WhatIf> what_if;  ///< around the best
   std::optional<OwnLayout> own;
   launch::Framework framework = launch::Framework::kMegatron;  ///< whose settings the text ends in

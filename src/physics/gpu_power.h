@@ -83,12 +83,12 @@ struct GpuPower {
   double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const {
     return power_leaking(clock_hz, leakage_at(die_c, silicon), load, silicon);
   }
-  /// The same of a GPU that leaks `leakage` watts at v = 1.
-  double power_leaking(double clock_hz, double leakage, const Load& load,
+  /// The same of a GPU that leaks `at_full_w` at v = 1.
+  double power_leaking(double clock_hz, double at_full_w, const Load& load,
                        const Silicon& silicon) const {
     const double v = relative_voltage(clock_hz, silicon);
     const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
-    return constant_w + leakage * v + (active + load.core_w) * (v * v) + load.memory_w +
+    return constant_w + at_full_w * v + (active + load.core_w) * (v * v) + load.memory_w +
            load.link_w;
   }
   /// The part of `power_w` that the HBM turns into heat.

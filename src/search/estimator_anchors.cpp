@@ -8,8 +8,9 @@
 namespace ergometer::search {
 namespace {
 
-/// Of the recomputations of one curve; more where some wait for their host and others do not.
-constexpr int32_t kAnchors = 3, kHostAnchors = 5;
+/// Of the recomputations of one curve; more where some wait for their host and others do not, fewer
+/// where each is played on its own.
+constexpr int32_t kAnchors = 3, kHostAnchors = 5, kCrowdedAnchors = 2;
 /// Of a chunk's forward and backward: so far from its curve a recomputation is played itself.
 constexpr double kBent = 0.005;
 /// Curves of an overlap's recomputations: by the number of layers, and by whatever makes backwards
@@ -48,7 +49,8 @@ void Estimator::find_anchors(Family family, FamilyTimes& times) {
 }
 
 /// Recomputing more layers makes backwards longer and nothing else. So does recomputing other
-/// modules, as far as neither the host nor a collective beside the blocks is what is waited for.
+/// modules, as far as neither the host nor a collective beside the blocks is what is waited for. A
+/// curve ends where another way of playing begins.
 void Estimator::find_curves(Family family) {
   curve_points_.assign(variants_.size(), {});
   // One stage's blocks gather and scatter beside each of them.
@@ -62,10 +64,11 @@ void Estimator::find_curves(Family family) {
       point.x += chunk.backward.tt;
       host_syncs |= chunk.backward.ht > MaxPlus::kNever;
     }
-    const auto curves =
-        2 * static_cast<int32_t>(index_of(variants_[i].overlap)) + (host_syncs ? 1 : 0);
+    const bool crowded = layout_.pp > 1 && is_crowded(of_pass);
+    const auto curves = 4 * static_cast<int32_t>(index_of(variants_[i].overlap)) +
+                        (host_syncs ? 2 : 0) + (crowded ? 1 : 0);
     const bool waits = waits_for_host(of_pass);
-    point.anchors = waits ? kHostAnchors : kAnchors;
+    point.anchors = waits ? kHostAnchors : crowded ? kCrowdedAnchors : kAnchors;
     if (slots_alike && !waits)
       point.curve = 2 * curves + kModules;
     else if (space_.recomputations()[choice].granularity != spec::Recompute::kSelective)
@@ -85,10 +88,14 @@ bool Estimator::leave_bent_curves(Family family, const Anchors& anchors) {
     };
     const std::vector<ChunkPass>&own = pass(i, family).chunks, &first = chunks_of(place.first),
           &second = chunks_of(place.second);
+    const auto is_bent = [&](size_t kind, double MaxPlus::* part) {
+      const double from_s = first[kind].backward.*part, to_s = second[kind].backward.*part;
+      const double bent_s = own[kind].backward.*part - from_s - place.share * (to_s - from_s);
+      return std::abs(bent_s) > kBent * (own[kind].forward.*part + own[kind].backward.*part);
+    };
+    const bool waits = curve_points_[i].anchors == kHostAnchors;
     for (size_t kind = 0; kind < own.size(); ++kind) {
-      const double from_s = first[kind].backward.tt, to_s = second[kind].backward.tt;
-      const double bent_s = own[kind].backward.tt - from_s - place.share * (to_s - from_s);
-      if (std::abs(bent_s) <= kBent * (own[kind].forward.tt + own[kind].backward.tt)) continue;
+      if (!is_bent(kind, &MaxPlus::tt) && !(waits && is_bent(kind, &MaxPlus::hh))) continue;
       curve_points_[i].curve = CurvePoint::kAlone;
       left = true;
       break;

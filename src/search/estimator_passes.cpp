@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/check.h"
 #include "search/block_walk.h"
 #include "search/estimator.h"
 
@@ -10,14 +11,19 @@ namespace ergometer::search {
 void Estimator::set_passes(std::span<const PassVariant> variants) {
   for (FamilyTimes& times : times_) times.ready = false;
   overlap_ = variants.empty() ? Overlap{} : variants.front().overlap;
+  for (const PassVariant& each : variants)
+    ERGOMETER_CHECK(
+        each.overlap.pipeline == overlap_.pipeline && each.overlap.expert == overlap_.expert,
+        "variants that are not played alike");
   // Transfers between stages go beside a pass and change nothing of it.
   const auto same_pass = [](const PassVariant& a, PassVariant b) {
     b.overlap.pipeline = a.overlap.pipeline;
     return a == b;
   };
-  if (std::equal(variants.begin(), variants.end(), variants_.begin(), variants_.end(), same_pass))
-    return;
+  const bool same_passes =
+      std::equal(variants.begin(), variants.end(), variants_.begin(), variants_.end(), same_pass);
   variants_.assign(variants.begin(), variants.end());
+  if (same_passes) return;
   for (PassSet& set : passes_) set.filled = false;
 }
 

@@ -76,11 +76,12 @@ std::vector<size_t> differences(const std::vector<Knob>& all, const Candidate& a
 
 }  // namespace
 
-std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner) {
+Knobs turn_knobs(const Space& space, const Candidate& winner) {
   const std::vector<Knob> all = knobs(space);
   LegalityCheck legal(space);
   Estimator estimator(space);
-  std::vector<Turned> turned;
+  Knobs knobs_of_winner;
+  if (const auto estimate = estimator.estimate(winner)) knobs_of_winner.winner = *estimate;
   std::set<std::pair<std::string, std::string>> known;
   space.for_each_layout([&](const Layout& layout) {
     Candidate moved = winner;
@@ -101,11 +102,11 @@ std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner) {
           estimator.set_passes(std::span(&variant, 1));
           next.fits = estimator.fits(overlap, recomputation, data);
           next.estimate = estimator.estimate(0, data);
-          turned.push_back(std::move(next));
+          knobs_of_winner.turned.push_back(std::move(next));
         }
     return true;
   });
-  return turned;
+  return knobs_of_winner;
 }
 
 }  // namespace ergometer::search

@@ -83,7 +83,7 @@ struct BatchCost {
 using ChunkCosts = std::array<BatchCost, kSlots>;
 
 struct TransferCost {
-  double send_s = 0;  ///< how long a message takes, on either side
+  double send_s = 0;  ///< how long a message takes, on either side; above 0
   /// The same beside another one that leaves, or arrives, at the same stage: at the link's first
   /// stage, and at the one that it leads to.
   std::array<double, 2> shared_s{};

@@ -41,6 +41,15 @@ bool waits_for_host(std::span<const ChunkCosts> chunks, size_t lane) {
   });
 }
 
+/// Whether the messages of some chunk's slots, one in and one out each, take longer than these.
+bool waits_for_transfers(std::span<const ChunkCosts> chunks, std::span<const TransferCost> next,
+                         size_t lane) {
+  return std::any_of(chunks.begin(), chunks.end(), [&](const ChunkCosts& chunk) {
+    return 4 * next.front().send_s > chunk[static_cast<size_t>(Slot::kForward)].tt[lane] +
+                                         chunk[static_cast<size_t>(Slot::kBackward)].tt[lane];
+  });
+}
+
 void add(const Batch& to, double factor, const Batch& more, const Batch& less, Batch& sum) {
   for (size_t i = 0; i < sum.size(); ++i) sum[i] = to[i] + factor * (more[i] - less[i]);
 }
@@ -119,7 +128,8 @@ void PipelineTimes::find(const spec::Job& job, const PipelineShape& shape, const
   const bool may_be_fewer = shape.chunks > kChunksAsFast && chunks_alike_inside(division);
   for (size_t i = 0; i < kLanes; ++i) {
     if (sharing != nullptr && i != lane) continue;
-    all_chunks[i] = !may_be_fewer || waits_for_host(chunk_costs, i);
+    all_chunks[i] = !may_be_fewer || waits_for_host(chunk_costs, i) ||
+                    (sharing != nullptr && waits_for_transfers(chunk_costs, next, i));
     (all_chunks[i] ? some : others) = true;
   }
   if (others) extrapolate(shape, true, ends);

@@ -32,7 +32,8 @@ struct PipelineEnds {
 ///   t(p, m, v) = t(p, m, v0) + (v - v0) p / p0 (dt/dv + (m p0 / p - m0) d2t/dm dv).
 ///
 /// Where kernels wait for their host that is not so: a long first or last chunk gives the host a
-/// lead that lasts for some chunks, not for all. There all chunks are played.
+/// lead that lasts for some chunks, not for all. Nor is it where overlapped transfers take longer
+/// than the slots beside them. There all chunks are played.
 class PipelineTimes {
  public:
   /// `shape.micro_batches` and `shape.stages`: the job's. `scatters`: slots have pieces. `sharing`:

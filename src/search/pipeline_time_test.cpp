@@ -28,9 +28,13 @@ class Deep {
     division_.chunk_kinds.front().front() = 0;
     division_.chunk_kinds.back().back() = 2;
     division_.first_stage = {0, 1, 7};
-    links_.assign(8, {.send_s = 1e-9, .shared_s = {1e-9, 1e-9}, .host_s = 0});
+    set_transfers(1e-9);
+    demands_.transfers.resize(8);
     for (size_t kind = 0; kind < 3; ++kind)
       for (int lane = 0; lane < kLanes; ++lane) set(kind, lane, 1);
+  }
+  void set_transfers(double send_s) {
+    links_.assign(8, {.send_s = send_s, .shared_s = {send_s, send_s}, .host_s = 0});
   }
   /// A chunk kind's slots are so much longer; `host_s`: to launch each.
   void set(size_t kind, int lane, double longer, double host_s = 0) {
@@ -48,17 +52,36 @@ class Deep {
     return latest(ends.by_kind);
   }
   Batch played_s() const {
-    std::vector<const ChunkCosts*> costs;
-    for (const std::vector<int>& kinds : division_.chunk_kinds)
-      for (const int kind : kinds) costs.push_back(&chunks_[static_cast<size_t>(kind)]);
     std::vector<Batch> ends;
-    play(make_script(job(), kShape), costs, links_, false, ends);
+    play(make_script(job(), kShape), all_chunks(), links_, false, ends);
     return latest(ends);
+  }
+  /// The same of the first lane, event by event.
+  double found_sharing_s() {
+    PipelineEnds ends;
+    times_.find(job(), kOverlapped, division_, chunks_, links_, false, &demands_, 0, ends);
+    return latest(ends.by_kind)[0];
+  }
+  double played_sharing_s() const {
+    std::vector<double> ends;
+    play_sharing(make_script(job(), kOverlapped), all_chunks(), links_, demands_, 0, ends);
+    return *std::max_element(ends.begin(), ends.end());
   }
 
  private:
   static constexpr PipelineShape kShape{
       .stages = 8, .chunks = 6, .micro_batches = 32, .schedule = spec::Schedule::kInterleaved};
+  static constexpr PipelineShape kOverlapped{.stages = 8,
+                                             .chunks = 6,
+                                             .micro_batches = 32,
+                                             .schedule = spec::Schedule::kInterleaved,
+                                             .overlap = true};
+  std::vector<const ChunkCosts*> all_chunks() const {
+    std::vector<const ChunkCosts*> costs;
+    for (const std::vector<int>& kinds : division_.chunk_kinds)
+      for (const int kind : kinds) costs.push_back(&chunks_[static_cast<size_t>(kind)]);
+    return costs;
+  }
   const spec::Job& job() const { return space_.bases().front().megatron; }
   static Batch latest(const std::vector<Batch>& ends) {
     Batch last{};
@@ -71,6 +94,7 @@ class Deep {
   Division division_;
   std::vector<ChunkCosts> chunks_;
   std::vector<TransferCost> links_;
+  PipelineDemands demands_;
   PipelineTimes times_;
 };
 
@@ -103,6 +127,16 @@ TEST(PipelineTimes, ChunksThatWaitForTheirHostArePlayed) {
   EXPECT_NEAR(found[5], played[5], 0.005 * played[5]);
   // Beside a lane that does not.
   EXPECT_NEAR(found[0], (32 * 6 + 7) * 9, kNear);
+}
+
+// Messages as long as a forward: with more chunks they are what is waited for.
+TEST(PipelineTimes, ChunksThatWaitForTransfersArePlayed) {
+  Deep deep;
+  for (const double send_s : {0.5, 3.0, 6.0}) {
+    deep.set_transfers(send_s);
+    const double played_s = deep.played_sharing_s();
+    EXPECT_NEAR(deep.found_sharing_s(), played_s, 0.01 * played_s) << send_s;
+  }
 }
 
 }  // namespace

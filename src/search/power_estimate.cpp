@@ -109,6 +109,7 @@ PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step
   Result result{.step_s = step_s};
   double felt_share = slack_share > 0 ? 0 : clocked_share;  // as a line through the clock found
   const double highest_hz = gpu_.clocks.highest_hz;
+  // At the highest clock v is 1, so that leakage adds up.
   const double unleaking_w = gpu_.power_leaking(highest_hz, 0, load, {});
   double nominal_hz = 0;
   for (int round = 0; round < 3; ++round) {

@@ -84,7 +84,12 @@ struct Turned {
   bool fits = false;
   Estimate estimate;
 };
-/// What each knob is worth: the estimates of `winner`'s neighbours.
-std::vector<Turned> turn_knobs(const Space& space, const Candidate& winner);
+/// What each knob is worth: the estimates of a candidate and of its neighbours, each alone, so that
+/// they compare.
+struct Knobs {
+  Estimate winner;
+  std::vector<Turned> turned;
+};
+Knobs turn_knobs(const Space& space, const Candidate& winner);
 
 }  // namespace ergometer::search
