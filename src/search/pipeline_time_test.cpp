@@ -29,7 +29,7 @@ class Deep {
     division_.chunk_kinds.back().back() = 2;
     division_.first_stage = {0, 1, 7};
     set_transfers(1e-9);
-    demands_.transfers.resize(8);
+    demands_.transfers.assign(8, {{1, 1}});
     for (size_t kind = 0; kind < 3; ++kind)
       for (int lane = 0; lane < kLanes; ++lane) set(kind, lane, 1);
   }
@@ -129,10 +129,10 @@ TEST(PipelineTimes, ChunksThatWaitForTheirHostArePlayed) {
   EXPECT_NEAR(found[0], (32 * 6 + 7) * 9, kNear);
 }
 
-// Messages as long as a forward: with more chunks they are what is waited for.
+// Messages that fill their link and take longer than what is beside them.
 TEST(PipelineTimes, ChunksThatWaitForTransfersArePlayed) {
   Deep deep;
-  for (const double send_s : {0.5, 3.0, 6.0}) {
+  for (const double send_s : {0.5, 3.0, 24.0}) {
     deep.set_transfers(send_s);
     const double played_s = deep.played_sharing_s();
     EXPECT_NEAR(deep.found_sharing_s(), played_s, 0.01 * played_s) << send_s;
