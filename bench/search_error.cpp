@@ -102,8 +102,7 @@ class Harness {
     const PassVariant wanted{candidate.overlap, candidate.recomputation};
     std::vector<PassVariant> variants;
     for (const Overlap& overlap : options.overlaps) {
-      if (overlap.pipeline != wanted.overlap.pipeline || overlap.expert != wanted.overlap.expert)
-        continue;
+      if (!played_alike(overlap, wanted.overlap)) continue;
       for (const Recomputation& recomputation : options.recomputations) {
         const PassVariant variant{overlap, recomputation};
         const auto fits = [&](const DataOption& data) {

@@ -10,7 +10,7 @@ namespace ergometer::search {
 /// recompute.
 struct CurvePoint {
   int32_t curve = kAlone;
-  int32_t anchors = 2;  ///< of its curve, at most: 2 or more
+  int32_t anchors = 2;  ///< of the curve that begins here, at most; 2 or more
   double x = 0;
   static constexpr int32_t kAlone = -1;  ///< of no curve
 };

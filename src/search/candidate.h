@@ -33,6 +33,12 @@ struct Overlap {
   bool operator==(const Overlap&) const = default;
 };
 
+/// Whether passes under both are played by the same rules: `Estimator::set_passes` takes them
+/// together.
+inline bool played_alike(const Overlap& a, const Overlap& b) {
+  return a.pipeline == b.pipeline && a.expert == b.expert;
+}
+
 /// What differs between passes over the same micro batch.
 struct PassVariant {
   Overlap overlap;

@@ -166,7 +166,7 @@ double Estimator::allocator_wait_s(size_t kind, const Candidate& candidate, Shar
 
 Estimate Estimator::estimate(size_t i, const DataOption& data) {
   const Family of_family = family_of(data.sharding);
-  Pass& of_pass = pass(i, of_family);
+  const Pass& of_pass = pass(i, of_family);
   const PassTimes& played = times(of_family, i);
   const SavedData& costs = data_of(data);
   const bool buckets = of_family == kBucketed && data.overlap_gradients;

@@ -46,7 +46,7 @@ class Estimator {
 
   /// An error: the catalog cannot price this layout.
   base::Result<void> set_layout(const Layout& layout);
-  /// Pipeline transfers and exchanges between experts are overlapped in all of them, or in none.
+  /// All played alike (`played_alike`).
   void set_passes(std::span<const PassVariant> variants);
 
   bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data) {
@@ -195,7 +195,7 @@ class Estimator {
   int64_t micro_batches_ = 1;
 
   std::vector<PassVariant> variants_;
-  Overlap overlap_;  ///< of all variants: whether pipeline transfers and exchanges are overlapped
+  Overlap overlap_;                        ///< of the first variant; all are played alike
   std::array<PassSet, kFamilies> passes_;  ///< by the first family that runs the same kernels
   std::vector<StageSums> stage_sums_;      ///< by stage kind, of the pass at hand
   double gather_delay_s_ = -1;

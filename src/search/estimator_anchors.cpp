@@ -86,8 +86,9 @@ bool Estimator::leave_bent_curves(Family family, const Anchors& anchors) {
     const auto chunks_of = [&](int32_t anchor) -> const std::vector<ChunkPass>& {
       return pass(static_cast<size_t>(anchors.points[static_cast<size_t>(anchor)]), family).chunks;
     };
-    const std::vector<ChunkPass>&own = pass(i, family).chunks, &first = chunks_of(place.first),
-          &second = chunks_of(place.second);
+    const std::vector<ChunkPass>& own = pass(i, family).chunks;
+    const std::vector<ChunkPass>& first = chunks_of(place.first);
+    const std::vector<ChunkPass>& second = chunks_of(place.second);
     const auto is_bent = [&](size_t kind, double MaxPlus::* part) {
       const double from_s = first[kind].backward.*part, to_s = second[kind].backward.*part;
       const double bent_s = own[kind].backward.*part - from_s - place.share * (to_s - from_s);

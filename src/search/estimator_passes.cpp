@@ -12,9 +12,7 @@ void Estimator::set_passes(std::span<const PassVariant> variants) {
   for (FamilyTimes& times : times_) times.ready = false;
   overlap_ = variants.empty() ? Overlap{} : variants.front().overlap;
   for (const PassVariant& each : variants)
-    ERGOMETER_CHECK(
-        each.overlap.pipeline == overlap_.pipeline && each.overlap.expert == overlap_.expert,
-        "variants that are not played alike");
+    ERGOMETER_CHECK(played_alike(each.overlap, overlap_), "variants that are not played alike");
   // Transfers between stages go beside a pass and change nothing of it.
   const auto same_pass = [](const PassVariant& a, PassVariant b) {
     b.overlap.pipeline = a.overlap.pipeline;

@@ -71,11 +71,11 @@ class Deep {
  private:
   static constexpr PipelineShape kShape{
       .stages = 8, .chunks = 6, .micro_batches = 32, .schedule = spec::Schedule::kInterleaved};
-  static constexpr PipelineShape kOverlapped{.stages = 8,
-                                             .chunks = 6,
-                                             .micro_batches = 32,
-                                             .schedule = spec::Schedule::kInterleaved,
-                                             .overlap = true};
+  static constexpr PipelineShape kOverlapped = [] {
+    PipelineShape shape = kShape;
+    shape.overlap = true;
+    return shape;
+  }();
   std::vector<const ChunkCosts*> all_chunks() const {
     std::vector<const ChunkCosts*> costs;
     for (const std::vector<int>& kinds : division_.chunk_kinds)

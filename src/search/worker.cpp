@@ -26,6 +26,7 @@ void Worker::visit(const Layout& layout, int64_t number) {
   // What is played alike goes together.
   for (const bool expert : {false, true})
     for (const bool pipeline : {false, true}) {
+      variants_.clear();
       fitting_.clear();
       int64_t next = number * kOptionsOfALayout;
       for (const Overlap& overlap : choices.overlaps) {
@@ -33,8 +34,6 @@ void Worker::visit(const Layout& layout, int64_t number) {
           find_fitting(overlap, choices, next);
         next += static_cast<int64_t>(choices.recomputations.size() * choices.data.size());
       }
-      variants_.clear();
-      for (const Fitting& each : fitting_) variants_.push_back(each.variant);
       estimator_.set_passes(variants_);
       for (size_t i = 0; i < fitting_.size(); ++i)
         visit_pass(i, {layout, variants_[i].recomputation, variants_[i].overlap, {}}, fitting_[i],
@@ -46,10 +45,13 @@ void Worker::visit(const Layout& layout, int64_t number) {
 void Worker::find_fitting(const Overlap& overlap, const Options& choices, int64_t number) {
   ERGOMETER_CHECK(choices.data.size() <= 32, "a bit for each data option");
   for (const Recomputation& recomputation : choices.recomputations) {
-    Fitting found{{overlap, recomputation}, 0, number};
+    Fitting found{0, number};
     for (size_t d = 0; d < choices.data.size(); ++d)
       if (estimator_.fits(overlap, recomputation, choices.data[d])) found.data |= 1u << d;
-    if (found.data != 0) fitting_.push_back(found);
+    if (found.data != 0) {
+      variants_.push_back({overlap, recomputation});
+      fitting_.push_back(found);
+    }
     number += static_cast<int64_t>(choices.data.size());
   }
 }

@@ -24,9 +24,8 @@ class Worker {
   std::string unpriced;  ///< why a layout could not be priced
 
  private:
-  /// A variant of which some data options fit.
+  /// What fits of a variant.
   struct Fitting {
-    PassVariant variant;
     uint32_t data = 0;   ///< a bit for each option that fits
     int64_t number = 0;  ///< of the first option
   };
@@ -39,8 +38,8 @@ class Worker {
   LegalityCheck legal_;
   Estimator estimator_;
   int64_t gpus_ = 0;
-  std::vector<Fitting> fitting_;
-  std::vector<PassVariant> variants_;
+  std::vector<PassVariant> variants_;  ///< played alike; of each some data options fit
+  std::vector<Fitting> fitting_;       ///< by variant
 };
 
 }  // namespace ergometer::search
