@@ -43,7 +43,7 @@ Result<void> add_fixed(const std::string& text, SearchSettings& search) {
     if (name.empty()) return {};
     ERGOMETER_ASSIGN(const spec::SettingInfo* const info, setting_named(name));
     spec::Settings one;
-    one.set(info->name, value, {"--fix", std::string(name)});
+    one.set(info->name, value, {fmt::format("--fix {}", name), std::string(name)});
     settings.merge(one);
     return {};
   };
