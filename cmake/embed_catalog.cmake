@@ -12,7 +12,7 @@ function(ergometer_embed_catalog output_variable)
   set(index 0)
   foreach(group "kModel models json" "kGpu gpus yaml" "kNode nodes yaml" "kCluster clusters yaml"
                 "kKernels kernels yaml" "kPower power yaml" "kCooling cooling yaml"
-                "kCollectives collectives yaml" "kSoftware software yaml" "kStudy studies csv" "kStudy studies yaml" "kTable tables csv")
+                "kCollectives collectives yaml" "kSoftware software yaml" "kRecipe recipes yaml" "kStudy studies csv" "kStudy studies yaml" "kTable tables csv")
     separate_arguments(group)
     list(GET group 0 kind)
     list(GET group 1 folder)

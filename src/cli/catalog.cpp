@@ -31,6 +31,7 @@ constexpr std::array kKinds =
                              {CatalogKind::kCooling, "cooling", "cooling"},
                              {CatalogKind::kCollectives, "collectives", "collectives"},
                              {CatalogKind::kSoftware, "software", "software"},
+                             {CatalogKind::kRecipe, "recipes", "recipe"},
                              {CatalogKind::kStudy, "studies", "study"},
                              {CatalogKind::kTable, "tables", "table"}});
 

@@ -12,6 +12,7 @@
 #include "run/run.h"
 #include "run/sqlite.h"
 #include "spec/read.h"
+#include "spec/recipe.h"
 #include "spec/software.h"
 #include "spread/crew.h"
 
@@ -24,7 +25,7 @@ struct Finding {
 };
 
 Finding check_catalog() {
-  size_t models = 0, clusters = 0, software = 0;
+  size_t models = 0, clusters = 0, software = 0, recipes = 0;
   for (const spec::CatalogEntry& entry : spec::catalog()) {
     if (entry.kind == spec::CatalogKind::kModel) {
       if (const auto model = spec::read_model(entry.name); !model)
@@ -36,6 +37,11 @@ Finding check_catalog() {
         return {"catalog", cluster.error().message, false};
       ++clusters;
     }
+    if (entry.kind == spec::CatalogKind::kRecipe) {
+      if (const auto recipe = spec::parse_recipe(entry.text, std::string(entry.path)); !recipe)
+        return {"catalog", recipe.error().message, false};
+      ++recipes;
+    }
     if (entry.kind == spec::CatalogKind::kSoftware) {
       if (const auto profile = spec::read_software(entry.name); !profile)
         return {"catalog", profile.error().message, false};
@@ -43,8 +49,9 @@ Finding check_catalog() {
     }
   }
   return {"catalog",
-          fmt::format("{} models, {} nodes and clusters, {} software profiles, all readable",
-                      models, clusters, software),
+          fmt::format("{} models, {} nodes and clusters, {} software profiles, {} recipes, all "
+                      "readable",
+                      models, clusters, software, recipes),
           true};
 }
 

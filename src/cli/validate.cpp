@@ -18,6 +18,7 @@
 #include "validation/score.h"
 #include "validation/score_output.h"
 #include "validation/series.h"
+#include "validation/typed.h"
 
 namespace ergometer::cli {
 namespace {
@@ -155,6 +156,13 @@ std::vector<Flag> validate_flags() {
        "instead of errors, jobs measured with several layouts: which one the prediction chooses, "
        "and what that costs",
        {}},
+      {"commands",
+       "",
+       Takes::kNothing,
+       "",
+       "output",
+       "instead of errors, the simulate command that says what each row says, and nothing more",
+       {}},
       {"microbench",
        "",
        Takes::kValue,
@@ -180,6 +188,11 @@ base::Result<int> run_validate(const Arguments& arguments, const Console& consol
     all.insert(all.end(), more.begin(), more.end());
   }
   ERGOMETER_ASSIGN(const std::vector<MeasuredRun> runs, select_tiers(std::move(all), arguments));
+  if (arguments.has("commands")) {
+    console.answer(arguments.has("json") ? validation::commands_json(runs)
+                                         : validation::commands_text(runs));
+    return 0;
+  }
   ERGOMETER_ASSIGN(const validation::ScoreOutput output, output_of(arguments, runs));
   std::vector<validation::Prediction> predictions;
   {

@@ -157,6 +157,13 @@ struct Software {
   base::ParameterSet parameters;
 };
 
+/// What a job's framework sets where nobody says anything: a file of catalog/recipes.
+struct RecipeName {
+  std::string name;    ///< "nemo 25.09"
+  std::string title;   ///< "NVIDIA's NeMo and Megatron-Bridge recipes"
+  std::string source;  ///< "given", "file" (the framework of the input file) or "inferred"
+};
+
 /// Where a setting came from, for messages and for --explain.
 struct Origin {
   std::string text;  ///< "job.yaml:14", "--tp", "default: sequence parallelism goes with tensor
@@ -174,6 +181,7 @@ struct Job {
   Parallelism parallelism;
   Training training;
   Software software;
+  RecipeName recipe;
   Conditions conditions;
   std::map<std::string, Origin> origins;  ///< by setting name ("tensor_model_parallel_size", ...)
 

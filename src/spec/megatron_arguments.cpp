@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "spec/recipe.h"
 #include "spec/settings.h"
 #include "spec/shell_words.h"
 #include "spec/tokenizers.h"
@@ -366,7 +367,9 @@ Result<Settings> parse_megatron_arguments(const std::string& text, const std::st
         "{}: holds no arguments; expected a launch script or --name value pairs", file));
   ArgumentReader reader(file);
   for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument, ignored));
-  return reader.finish();
+  ERGOMETER_ASSIGN(Settings settings, reader.finish());
+  set_framework(settings, "megatron-lm", file);
+  return settings;
 }
 
 }  // namespace ergometer::spec

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "spec/recipe.h"
 #include "spec/tokenizers.h"
 
 namespace ergometer::spec {
@@ -349,7 +350,9 @@ Result<Settings> parse_nemo(const std::string& text, const std::string& file,
                             std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, file));
   std::vector<std::string> notes;
-  return settings_from_nemo(values, file, ignored, notes);
+  ERGOMETER_ASSIGN(Settings settings, settings_from_nemo(values, file, ignored, notes));
+  set_framework(settings, "nemo-1", file);
+  return settings;
 }
 
 }  // namespace ergometer::spec

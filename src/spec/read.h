@@ -31,6 +31,7 @@ enum class CatalogKind {
   kCooling,
   kCollectives,
   kSoftware,
+  kRecipe,
   kStudy,
   kTable
 };

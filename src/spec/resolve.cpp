@@ -6,8 +6,8 @@
 
 #include "base/nearest.h"
 #include "spec/read.h"
+#include "spec/recipe.h"
 #include "spec/resolve_parts.h"
-#include "spec/software.h"
 
 namespace ergometer::spec {
 namespace {
@@ -53,9 +53,13 @@ void override_dropout(SettingReader& read, Model& model) {
   model.dropout = read.real("dropout", model.dropout, "the model's own");
 }
 
-void read_software_name(SettingReader& read, SoftwareProfile& profile, Job& job) {
+void read_software_name(SettingReader& read, SoftwareDefaults& defaults, Job& job) {
+  SoftwareProfile& profile = defaults.profile;
   read.text("software");
-  read.derive("software", fmt::format("{}'s", profile.framework));
+  const RecipeChoice& choice = defaults.choice;
+  job.recipe = {name_of(choice), choice.recipe != nullptr ? choice.recipe->title : "",
+                choice.source};
+  read.derive("software", fmt::format("of recipe {}", job.recipe.name));
   job.training.framework = profile.framework == "nanotron" ? Framework::kNanotron
                            : profile.framework == "fsdp"   ? Framework::kTorchFsdp
                                                            : Framework::kMegatron;
@@ -71,10 +75,10 @@ void take_parts(const Settings& settings, JobParts parts, Job& job) {
 
 Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   Job job;
+  ERGOMETER_ASSIGN(SoftwareDefaults defaults, software_defaults(settings, parts));
   take_parts(settings, std::move(parts), job);
-  ERGOMETER_ASSIGN(SoftwareProfile profile, software_of(settings));
-  SettingReader read(settings, profile.settings, job.origins);
-  read_software_name(read, profile, job);
+  SettingReader read(settings, defaults.settings, job.origins);
+  read_software_name(read, defaults, job);
   override_layers(read, job.model);
   override_dropout(read, job.model);
   resolve_mode(read, job);

@@ -96,7 +96,8 @@ std::string SettingReader::said(std::string_view name, int64_t number) const {
   const std::string key =
       it == origins_.end() || it->second.key.empty() ? std::string(name) : it->second.key;
   if (text.starts_with("--")) return fmt::format("{} {}", text, number);
-  if (text.empty() || text.starts_with("default: ") || text.starts_with("software profile "))
+  if (text.empty() || text.starts_with("default: ") ||
+      text.starts_with("software profile ") || text.starts_with("recipe "))
     return fmt::format("{} = {}", key, number);
   return fmt::format("{}: {} = {}", text, key, number);
 }

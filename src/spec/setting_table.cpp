@@ -97,7 +97,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"framework", "", kChoice, 0, 0, "megatron|fsdp|nanotron", kTraining,
      "whose memory and launch habits are modelled"},
     {"software", "", kText, 0, 0, "", kTraining,
-     "software profile: a catalog name (megatron-core-25, torchtitan, ...) or a YAML file"},
+     "framework and release, whose defaults hold: \"nemo 25.07\", mlperf-5.1, torchtitan, ...; or a "
+     "software profile of the catalog or a YAML file"},
     {"optimizer_cpu_offload", "", kSwitch, 0, 0, "", kTraining,
      "the optimizer's states and its step are on the host"},
 
@@ -152,8 +153,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"overlap_moe_expert_parallel_comm", "", kSwitch, 0, 0, "", kMoe,
      "tokens travel to experts beside another micro batch's compute"},
     {"moe_grouped_gemm", "", kSwitch, 0, 0, "", kMoe, "a rank's experts run as one grouped GEMM"},
-    {"moe_expert_capacity_factor", "", kReal, 0.01, 1000, "", kMoe,
-     "tokens an expert may take, padded to it; not given: dropless"},
+    {"moe_expert_capacity_factor", "", kReal, 0, 1000, "", kMoe,
+     "tokens an expert may take, padded to it; 0: dropless"},
     {"moe_shared_expert_overlap", "", kSwitch, 0, 0, "", kMoe,
      "the shared expert runs beside the dispatch"},
 

@@ -70,22 +70,18 @@ bool is_file(const std::string& name) {
   return name.find('/') != name.npos || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-bool asks_for(const Settings& settings, std::string_view name) {
-  const Settings::Value* value = settings.find(name);
-  return value != nullptr && says_yes(value->text);
-}
-
 }  // namespace
 
 Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(yaml, file));
-  map.allow({"name", "aliases", "framework", "settings", "parameters"});
+  map.allow({"name", "aliases", "framework", "recipe", "settings", "parameters"});
   for (const char* key : {"name", "framework", "parameters"}) map.require(key);
   SoftwareProfile profile;
   profile.software.name = map.text("name");
   constexpr std::array<const char*, 3> kFrameworks = {"megatron", "fsdp", "nanotron"};
   const int framework = map.choice("framework", {"megatron", "fsdp", "nanotron"}, 0);
   profile.framework = kFrameworks[static_cast<size_t>(framework)];
+  profile.recipe = map.text("recipe");
   if (map.error()) return tl::unexpected(*map.error());
   read_settings(map, profile);
   read_parameters(map, {ParameterOwner::kSoftware}, "", profile.software.parameters);
@@ -108,21 +104,6 @@ Result<SoftwareProfile> read_software(const std::string& name_or_path) {
       fmt::format("software: found \"{}\"; allowed: a software profile of the catalog{}, or a YAML "
                   "file (all names: ergometer catalog list software)",
                   name_or_path, near ? fmt::format(" (did you mean {}?)", *near) : ""));
-}
-
-Result<SoftwareProfile> software_of(const Settings& settings) {
-  if (const Settings::Value* named = settings.find("software")) {
-    auto profile = read_software(named->text);
-    if (profile || named->origin.text.starts_with("--")) return profile;
-    return base::input_error(fmt::format("{}: {}", named->origin.text, profile.error().message));
-  }
-  const Settings::Value* framework = settings.find("framework");
-  const std::string word = framework != nullptr         ? framework->text
-                           : asks_for(settings, "fsdp") ? "fsdp"
-                                                        : "";
-  return read_software(word == "fsdp"       ? "torchtitan"
-                       : word == "nanotron" ? "nanotron"
-                                            : "megatron-core-25");
 }
 
 }  // namespace ergometer::spec

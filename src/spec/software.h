@@ -13,14 +13,12 @@ namespace ergometer::spec {
 struct SoftwareProfile {
   Software software;
   std::string framework;  ///< "megatron", "fsdp" or "nanotron", as the setting of that name
-  Settings settings;      ///< defaults, below what the user says
+  std::string recipe;     ///< whose defaults go with it where the profile alone is named: "nemo 25.09"
+  Settings settings;      ///< defaults, below what the user and the recipe say
 };
 
 /// A catalog name, a YAML file in the form of catalog/software, or such a mapping inline.
 base::Result<SoftwareProfile> read_software(const std::string& name_or_path);
 base::Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string& file);
-
-/// The profile of a job that names none: by its framework, or without one by whether it is FSDP.
-base::Result<SoftwareProfile> software_of(const Settings& settings);
 
 }  // namespace ergometer::spec

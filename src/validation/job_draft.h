@@ -58,9 +58,8 @@ void take_model(JobDraft& draft);
 void take_cluster(JobDraft& draft);
 void take_sizes(JobDraft& draft);
 void take_words(JobDraft& draft);
-void fill_from_recipes(JobDraft& draft);
-void fill_from_source(JobDraft& draft);
-void fill_software(JobDraft& draft);
+void take_notes(JobDraft& draft);
+void take_software(JobDraft& draft);
 /// Bus bandwidth, B/s, of an all-gather or a reduce-scatter over all ranks, the greater one, that
 /// the row's notes tell ("measured comm in same job: AllReduce 158.65, AllGather 100.2,
 /// ReduceScatter 98.8 GB/s"); 0 without. Either sends the same; something may disturb one of them.

@@ -248,14 +248,10 @@ void take_task(JobDraft& draft) {
   const bool lora = task == "lora" || task == "peft" || draft.name.lora;
   if (lora || task == "sft" || draft.name.fine_tuning) take_packing(draft);
   if (!lora) return;
-  // Rank and targets are those of the recipes: NeMo's LoRA scheme and MLPerf's reference.
+  // The rank is that of NeMo's recipes and of MLPerf's reference.
   const bool mlperf = draft.source_has("MLPerf");
   draft.fill("lora", mlperf ? "16" : "8",
              mlperf ? "MLPerf's reference: rank 16" : "NeMo's recipes");
-  if (draft.source_has("AutoModel"))
-    draft.fill("lora_targets", "qkv,proj,fc1,fc2", "AutoModel's recipes: match_all_linear");
-  draft.fill("lora_targets", mlperf ? "qkv,proj" : "qkv",
-             mlperf ? "MLPerf's reference: attention's matrices" : "NeMo's performance recipes");
 }
 
 }  // namespace

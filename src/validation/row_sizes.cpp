@@ -87,7 +87,9 @@ void mend_replicas(JobDraft& draft) {
   int64_t cp = draft.number(kCp, 1);
   const int64_t shared = draft.number("gpus", 1) / draft.number(kTp, 1) / draft.number(kPp, 1);
   const int64_t steps = mlperf ? std::max<int64_t>(1, draft.whole("grad_accum").value_or(1)) : 1;
-  if (batch == 0 || replicas(draft) == 0 || batch / steps >= replicas(draft)) return;
+  // A row that does not say how tensors are split leaves that to the recipe.
+  if (!draft.has(kTp) || batch == 0 || replicas(draft) == 0 || batch / steps >= replicas(draft))
+    return;
   if (!draft.has(kCp) || mlperf) {
     while (cp < kMostSplit && batch / steps < replicas(draft) && shared % (cp * 2) == 0)
       draft.correct(kCp, fmt::format("{}", cp *= 2),
@@ -133,7 +135,6 @@ void fill_sizes(JobDraft& draft) {
     draft.fill("expert_tensor_parallel_size", "1", "experts are not split with expert parallelism");
   if (dp > 0) fill_batch(draft, dp);
   fill_unknown_batch(draft, dp);
-  draft.fill(kMbs, "1", "default: 1");
   mend_replicas(draft);
   if (const int64_t replicated = replicas(draft); replicated > 0)
     mend_micro_batch(draft, replicated);

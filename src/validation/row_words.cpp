@@ -44,7 +44,9 @@ void take_sharding(JobDraft& draft) {
     draft.say(setting, std::move(value), "fsdp_zero");
   };
   if (contains(key, "zero")) {
-    const int64_t stage = digits_in(key);
+    // "ZeRO-1 inside 8 GPUs": the stage comes first; states sharded over part of the replicas count
+    // as sharded over all.
+    const int64_t stage = digits_in(key.substr(0, key.find("inside")));
     if (stage > 3)
       return draft.refuse(fmt::format("fsdp_zero: found \"{}\"; allowed: ZeRO-0 to ZeRO-3", cell));
     if (stage == 3) says("fsdp", "true");
@@ -82,7 +84,7 @@ void take_recomputation(JobDraft& draft) {
   std::string_view cell = draft.cell("recompute");
   // "activation checkpointing=True, cpu offload=False": only the first is about recomputation.
   if (cell.starts_with("activation checkpointing=")) cell = cell.substr(0, cell.find(','));
-  if (cell.empty() || contains(cell, "=False") || cell == "none" || cell == "None")
+  if (cell.empty() || contains(cell, "=False") || cell.starts_with("none") || cell == "None")
     return cell.empty() ? void() : draft.say("recompute_granularity", "none", "recompute");
   const auto say = [&](const char* setting, std::string value) {
     draft.say(setting, std::move(value), "recompute");
@@ -113,6 +115,7 @@ void take_words(JobDraft& draft) {
   take_switches(draft);
   take_recomputation(draft);
   if (draft.name.token_drop) draft.say("moe_expert_capacity_factor", "1", "model");
+  if (draft.name.dropless) draft.say("moe_expert_capacity_factor", "0", "model");
 }
 
 }  // namespace ergometer::validation

@@ -9,6 +9,7 @@
 #include "plan/memory.h"
 #include "plan/nanotron_stages.h"
 #include "spec/read.h"
+#include "spec/setting_values.h"
 #include "validation/job_draft.h"
 
 namespace ergometer::validation {
@@ -138,8 +139,6 @@ void fill_stages(JobDraft& draft, const spec::Model& model) {
                       : "as even as can be");
 }
 
-bool is_nanotron(const JobDraft& draft) { return draft.text("framework") == "nanotron"; }
-
 /// A row that tells the bus bandwidth of a gather over all its ranks tells its network: how
 /// much every further node of a group costs. The benchmark's message, which the source does not
 /// state, is taken as 512 MiB, as in its medians (validation/microbench_row.cpp).
@@ -168,7 +167,7 @@ void take_measured_network(const JobDraft& draft, RunJob& result) {
 void finish(const JobDraft& draft, RunJob& result) {
   spec::Job& job = result.job;
   if (draft.text("model").starts_with('{')) job.model.name = draft.cell("model");
-  if (is_nanotron(draft) && job.parallelism.pp > 1) {
+  if (job.training.framework == spec::Framework::kNanotron && job.parallelism.pp > 1) {
     const bool before = contains(draft.cell("notes"), "after_pp_fix=False");
     std::erase_if(result.fills, [](const Fill& fill) { return fill.setting == "stage_layers"; });
     job.parallelism.embedding_counts_as_layer = job.parallelism.loss_counts_as_layer = false;
@@ -190,8 +189,8 @@ bool fits(const spec::Job& job) {
 }
 
 /// Where neither the row nor its recipe says whether FSDP recomputes, it does when it has to.
-bool needs_recomputation(const JobDraft& draft, const spec::Job& job) {
-  return !draft.has("recompute_granularity") &&
+bool needs_recomputation(const spec::Job& job) {
+  return job.origins.at("recompute_granularity").text.starts_with("default: ") &&
          job.training.framework == spec::Framework::kTorchFsdp && !fits(job);
 }
 
@@ -240,6 +239,13 @@ void split_until_it_fits(JobDraft& draft, const spec::Model& model, spec::Job& j
   if (!batch_given && pp > 1) fill_large_batch(draft, job);
 }
 
+/// What the job's software set, by name and reason.
+void add_recipe(RunJob& result) {
+  for (const auto& [name, origin] : result.job.origins)
+    if (origin.text.starts_with("recipe "))
+      result.fills.push_back({name, spec::setting_value(name, result.job), origin.text});
+}
+
 /// An error of `resolve` without the settings' own words for where it came from.
 base::Error reason_of(const base::Error& error) {
   std::string message = error.message;
@@ -257,7 +263,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
         "not describe its software");
   JobDraft draft(run);
   for (const auto step :
-       {take_model, take_cluster, take_sizes, take_words, fill_from_recipes, fill_from_source}) {
+       {take_model, take_cluster, take_sizes, take_words, take_notes, take_software}) {
     step(draft);
     if (draft.error()) return tl::unexpected(*draft.error());
   }
@@ -273,13 +279,14 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   if (split_over_nodes) draft.say("allow_tp_across_nodes", "true", "tp");
   auto job = spec::resolve(draft.settings());
   if (!job) return tl::unexpected(reason_of(job.error()));
-  if (needs_recomputation(draft, *job)) {
+  if (needs_recomputation(*job)) {
     draft.fill("recompute_granularity", "full", "does not fit without recomputation");
     job = spec::resolve(draft.settings());
     if (!job) return tl::unexpected(reason_of(job.error()));
   }
   split_until_it_fits(draft, model, *job);
   RunJob result{*std::move(job), std::move(draft.fills())};
+  add_recipe(result);
   finish(draft, result);
   take_measured_network(draft, result);
   return result;

@@ -1,0 +1,102 @@
+#include "validation/typed.h"
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "run/run.h"
+#include "validation/job_draft.h"
+#include "validation/score.h"
+
+namespace ergometer::validation {
+namespace {
+
+/// For a POSIX shell: in single quotes where a word needs them.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+std::string flag_of(std::string_view setting) {
+  const spec::SettingInfo* info = spec::find_setting(setting);
+  std::string flag(info->short_name.empty() ? info->name : info->short_name);
+  for (char& c : flag)
+    if (c == '_') c = '-';
+  return flag;
+}
+
+/// The batch that the passes of a row make.
+void derive_batch(JobDraft& draft) {
+  constexpr int64_t kMost = 1'000'000;
+  const int64_t passes = draft.whole("grad_accum").value_or(0);
+  const int64_t unit = draft.number("tensor_model_parallel_size", 1) *
+                       draft.number("context_parallel_size", 1) *
+                       draft.number("pipeline_model_parallel_size", 1);
+  if (passes < 1 || passes > kMost || unit < 1) return;
+  const int64_t replicas = draft.number("gpus", 1) / unit;
+  if (replicas >= 1)
+    draft.say("global_batch_size",
+              fmt::format("{}", passes * draft.number("micro_batch_size", 1) * replicas),
+              "grad_accum");
+}
+
+}  // namespace
+
+base::Result<std::string> typed_command(const MeasuredRun& row) {
+  JobDraft draft(row);
+  for (const auto step : {take_model, take_sizes, take_words, take_notes, take_software}) {
+    step(draft);
+    if (draft.error()) return tl::unexpected(*draft.error());
+  }
+  const auto node = node_of_gpu(row.cell("gpu"));
+  if (!node)
+    return base::input_error(fmt::format("gpu: found \"{}\"; no node of the catalog has it",
+                                         row.cell("gpu")));
+  derive_batch(draft);
+  if (draft.number("pipeline_model_parallel_size", 1) == 1)
+    draft.drop("virtual_pipeline_model_parallel_size");
+  std::string text = fmt::format("ergometer simulate {} --cluster {}", quoted(draft.text("model")),
+                                 *node);
+  for (const auto& [setting, value] : draft.settings().all()) {
+    // Adapters are the row's task; their rank is the one usual with the task.
+    const bool said = !value.origin.key.empty() || setting == "lora";
+    if (!said || setting == "model") continue;
+    const std::string flag = flag_of(setting);
+    if (spec::find_setting(setting)->kind != spec::SettingKind::kSwitch)
+      text += fmt::format(" --{} {}", flag, quoted(value.text));
+    else
+      text += fmt::format(" --{}{}", value.text == "true" ? "" : "no-", flag);
+  }
+  return text;
+}
+
+std::string commands_text(const std::vector<MeasuredRun>& rows) {
+  std::string text;
+  for (const MeasuredRun& row : rows) {
+    const auto command = typed_command(row);
+    text += fmt::format("{}  {}\n", id_of(row), command ? *command : "# " + command.error().message);
+  }
+  return text;
+}
+
+std::string commands_json(const std::vector<MeasuredRun>& rows) {
+  base::JsonWriter json;
+  json.begin_object().member("schema_version", run::kSchemaVersion);
+  json.key("commands").begin_array();
+  for (const MeasuredRun& row : rows) {
+    const auto command = typed_command(row);
+    json.begin_object(base::JsonWriter::Layout::kOneLine).member("id", id_of(row));
+    json.key("command");
+    command ? json.value(*command) : json.null();
+    json.key("reason");
+    command ? json.null() : json.value(command.error().message);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace ergometer::validation
