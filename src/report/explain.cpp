@@ -217,6 +217,8 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
   if (name.starts_with("links.")) return explain_link(run, job, name);
   if (const std::string field = full_name(name); !field.empty())
     return explain_field(context, field);
+  if (const spec::SettingInfo* setting = spec::find_setting(name))
+    return explain_setting(job, std::string(setting->name));
   std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step"};
   for (const run::SummaryField& field : run::summary_fields()) {
     known.emplace_back(field.name);

@@ -152,10 +152,12 @@ bool says_stages(const Parallelism& p) {
   return !p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0;
 }
 
-/// The embedding and the loss may stand on chunks of their own.
+/// The embedding and the loss may stand on chunks of their own. nanotron leaves stages without
+/// layers.
 void check_chunk_count(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const int64_t layers = job.model.layer_count(), most = layers + 2;
+  if (job.training.framework == Framework::kNanotron && p.vpp == 1) return;
   if (p.pp > most)
     return read.refuse(fmt::format("{} makes more stages than {} has layers ({}); try up to {}",
                                    read.said(kPp, p.pp), job.model.name, layers, layers));
