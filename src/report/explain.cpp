@@ -9,6 +9,7 @@
 #include "report/format.h"
 #include "report/job_json.h"
 #include "run/summary_fields.h"
+#include "spec/settings.h"
 #include "workload/flops.h"
 
 // Every number of the summary is told as the formula that made it and its inputs, each told the

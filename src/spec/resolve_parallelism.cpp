@@ -198,6 +198,8 @@ void read_sequence_parallel(SettingReader& read, Job& job) {
 /// Real jobs do split tensors over nodes; nobody should do it unawares.
 void note_reach(SettingReader& read, const Job& job) {
   if (!tensors_leave_domain(job)) return;
+  if (read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
+    return;
   read.adjust(kTp, fmt::format("tensor-parallel groups reach beyond the {} GPUs that share fast "
                                "links",
                                job.cluster.domain_gpus));
