@@ -18,6 +18,7 @@
 #include "report/summary_text.h"
 #include "report/telemetry_csv.h"
 #include "report/trace.h"
+#include "spec/adjustments.h"
 #include "spec/settings.h"
 #include "spec/settings_record.h"
 
@@ -160,6 +161,7 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   if (!job.model.unknown_keys.empty())
     console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,
                              fmt::join(job.model.unknown_keys, ", ")));
+  for (const std::string& reason : spec::adjustments(job)) console.note(reason);
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, options_of(arguments, job));
   ERGOMETER_ASSIGN(run::Run run, engine::simulate(job, options));
   run.job_json = report::job_json(job);

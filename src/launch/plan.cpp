@@ -19,6 +19,14 @@ using base::Result;
 
 constexpr int64_t kFirstSeed = 1234;  ///< Megatron-LM's default
 
+/// Schedulers start as many processes on every node.
+Result<void> fills_its_nodes(const PlannedJob& planned) {
+  const int64_t gpus = planned.job.gpus, node = planned.job.cluster.node.gpus;
+  if (gpus <= node || gpus % node == 0) return {};
+  return base::input_error(
+      fmt::format("{}: {} GPUs leave a node of {} GPUs half used", planned.id, gpus, node));
+}
+
 Result<PlannedJob> plan_job(NamedJob named) {
   PlannedJob planned;
   planned.id = std::move(named.id);
@@ -32,6 +40,7 @@ Result<PlannedJob> plan_job(NamedJob named) {
   auto job = spec::resolve(planned.settings);
   if (!job) return with_name(std::move(job).error());
   planned.job = *std::move(job);
+  ERGOMETER_TRY(fills_its_nodes(planned));
   auto run = engine::simulate(planned.job, {});
   if (!run) return with_name(std::move(run).error());
   planned.predicted = *std::move(run);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/nanotron_stages.h"
 #include "plan/test_job.h"
+#include "spec/nanotron_stages.h"
 #include "workload/flops.h"
 
 // The model of `plan/test_job.h`: h = 64, 8 heads of 8, f = 256, vocabulary 1024, eight layers. A
@@ -304,8 +304,8 @@ TEST(NanotronStages, HeadCountsAsTheLayersItCosts) {
   job.model.heads = job.model.kv_heads = 32;
   job.model.head_dim = 64;
   job.model.vocab = 131072;
-  EXPECT_EQ(nanotron_stage_layers(job, false), (std::vector<int64_t>{10, 6}));
-  EXPECT_EQ(nanotron_stage_layers(job, true), (std::vector<int64_t>{11, 5}));
+  EXPECT_EQ(spec::nanotron_stage_layers(job, false), (std::vector<int64_t>{10, 6}));
+  EXPECT_EQ(spec::nanotron_stage_layers(job, true), (std::vector<int64_t>{11, 5}));
 }
 
 TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {

@@ -9,6 +9,7 @@
 #include "report/format.h"
 #include "report/job_json.h"
 #include "run/summary_fields.h"
+#include "spec/settings.h"
 #include "workload/flops.h"
 
 // Every number of the summary is told as the formula that made it and its inputs, each told the
@@ -217,6 +218,8 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
   if (name.starts_with("links.")) return explain_link(run, job, name);
   if (const std::string field = full_name(name); !field.empty())
     return explain_field(context, field);
+  if (const spec::SettingInfo* setting = spec::find_setting(name))
+    return explain_setting(job, std::string(setting->name));
   std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step"};
   for (const run::SummaryField& field : run::summary_fields()) {
     known.emplace_back(field.name);

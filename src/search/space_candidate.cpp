@@ -12,6 +12,16 @@ namespace {
 
 std::string_view on_off(bool on) { return on ? "true" : "false"; }
 
+bool says_stages(const spec::Parallelism& p) {
+  return !p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0 ||
+         p.embedding_counts_as_layer || p.loss_counts_as_layer;
+}
+
+std::string even_layers(int64_t layers, int64_t stages) {
+  const std::vector<int64_t> list(static_cast<size_t>(stages), layers / stages);
+  return fmt::format("{}", fmt::join(list, ","));
+}
+
 }  // namespace
 
 bool LegalityCheck::operator()(const Candidate& candidate) {
@@ -79,6 +89,11 @@ spec::Settings Space::settings(const Candidate& candidate) const {
   number(kCp, layout.cp);
   number(kPp, layout.pp);
   number(kVpp, layout.vpp);
+  // A search divides layers evenly; nanotron by itself would not.
+  const spec::Job& job = base_of(layout).megatron;
+  if (job.training.framework == spec::Framework::kNanotron && layout.pp > 1 && layout.vpp == 1 &&
+      !says_stages(job.parallelism))
+    set("stage_layers", even_layers(job.model.layer_count(), layout.pp));
   set(kSchedule, std::string(kSchedules[static_cast<size_t>(layout.schedule)]));
   if (base_of(layout).megatron.model.experts.count > 0) {
     number(kEp, layout.ep);

@@ -155,6 +155,15 @@ TEST(MegatronArguments, ListsAndOtherPeoplesFlags) {
   EXPECT_EQ(settings->find("gpus"), nullptr);
 }
 
+TEST(MegatronArguments, NothingIsRecomputedWithoutAGranularity) {
+  const TestFile file("idle.sh", "x --recompute-method uniform --recompute-num-layers 1 --bf16\n");
+  std::vector<std::string> ignored;
+  const auto settings = read_megatron_arguments(file.path, ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->find("recompute_method"), nullptr);
+  EXPECT_EQ(settings->find("recompute_num_layers"), nullptr);
+}
+
 TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   std::vector<std::string> ignored;
   const TestFile full(

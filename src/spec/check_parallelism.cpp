@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "spec/resolve.h"
 
@@ -16,6 +17,10 @@ constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
 constexpr std::string_view kEp = "expert_model_parallel_size";
 constexpr std::string_view kEtp = "expert_tensor_parallel_size";
 constexpr std::string_view kRankMap = "rank_map";
+
+bool allows_reach(SettingReader& read) {
+  return read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links");
+}
 
 void check_tensor(SettingReader& read, const Job& job) {
   const int64_t tp = job.parallelism.tp;
@@ -44,15 +49,14 @@ void check_tensor(SettingReader& read, const Job& job) {
         "groups the other; try {}",
         read.said(kTp, tp), ssm.heads, ssm.groups,
         divisors_text(std::gcd(ssm.heads, ssm.groups), tp)));
-  const int64_t domain = job.cluster.domain_gpus;
-  const bool crosses = tp > domain || domain % tp != 0;
-  if (crosses &&
-      !read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
-    read.refuse(fmt::format(
-        "{} does not fit into {}'s {} GPUs that share fast links; try {}, or ask for it with "
-        "--allow-tp-across-nodes",
-        read.said(kTp, tp), job.cluster.name, domain,
-        divisors_text(std::gcd(domain, model.heads), tp)));
+}
+
+void check_reach(SettingReader& read, const Job& job) {
+  const int64_t tp = job.parallelism.tp, domain = job.cluster.domain_gpus;
+  if ((tp <= domain && domain % tp == 0) || allows_reach(read)) return;
+  read.refuse(fmt::format("{} does not fit into {}'s {} GPUs that share fast links; try {}",
+                          read.said(kTp, tp), job.cluster.name, domain,
+                          divisors_text(std::gcd(domain, job.model.heads), tp)));
 }
 
 void check_sequence(SettingReader& read, const Job& job) {
@@ -95,10 +99,13 @@ void check_stage_list(SettingReader& read, const Job& job) {
   if (layers != job.model.layer_count())
     read.refuse(fmt::format("{} adds up to {} layers; {} has {}", read.said(name), layers,
                             job.model.name, job.model.layer_count()));
-  for (const char* other :
-       {"decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers",
-        "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"})
-    if (read.given(other))
+  const std::pair<const char*, bool> others[] = {
+      {"decoder_first_pipeline_num_layers", p.first_stage_layers > 0},
+      {"decoder_last_pipeline_num_layers", p.last_stage_layers > 0},
+      {"account_for_embedding_in_pipeline_split", p.embedding_counts_as_layer},
+      {"account_for_loss_in_pipeline_split", p.loss_counts_as_layer}};
+  for (const auto& [other, asked] : others)
+    if (asked)
       read.refuse(
           fmt::format("{} contradicts {}; leave one out", read.said(other), read.said(name)));
 }
@@ -140,11 +147,31 @@ void check_even_stages(SettingReader& read, const Job& job) {
                             divisors_text(layers / p.pp, p.vpp)));
 }
 
+/// Whether the user says how layers are divided, other than by what counts as a layer.
+bool says_stages(const Parallelism& p) {
+  return !p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0;
+}
+
+/// The embedding and the loss may stand on chunks of their own. nanotron leaves stages without
+/// layers.
+void check_chunk_count(SettingReader& read, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const int64_t layers = job.model.layer_count(), most = layers + 2;
+  if (job.training.framework == Framework::kNanotron && p.vpp == 1) return;
+  if (p.pp > most)
+    return read.refuse(fmt::format("{} makes more stages than {} has layers ({}); try up to {}",
+                                   read.said(kPp, p.pp), job.model.name, layers, layers));
+  if (p.vpp > most / p.pp)
+    read.refuse(fmt::format(
+        "{} on {} stages makes more chunks than {} has layers ({}); try up to {}",
+        read.said(kVpp, p.vpp), p.pp, job.model.name, layers, std::max<int64_t>(1, layers / p.pp)));
+}
+
 void check_stages(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (!p.stage_layers.empty()) return check_stage_list(read, job);
-  if (p.first_stage_layers > 0 || p.last_stage_layers > 0) return check_first_and_last(read, job);
-  check_even_stages(read, job);
+  if (says_stages(p)) return check_first_and_last(read, job);
+  check_chunk_count(read, job);
 }
 
 void check_interleaving(SettingReader& read, const Job& job) {
@@ -155,12 +182,13 @@ void check_interleaving(SettingReader& read, const Job& job) {
         "{} is less than the {} pipeline stages",
         read.said("microbatch_group_size_per_virtual_pipeline_stage", p.microbatch_group), p.pp));
   const int64_t unit = job.training.micro_batch * p.dp * p.microbatch_group;
-  if (job.training.global_batch % (job.training.micro_batch * p.dp) == 0 &&
-      job.micro_batches() % p.microbatch_group != 0)
+  if (job.training.global_batch % (job.training.micro_batch * p.dp) != 0) return;
+  // As Megatron-Core: the last group may be smaller, but not than the stages.
+  const int64_t batches = job.micro_batches(), rest = batches % p.microbatch_group;
+  if (batches < p.microbatch_group || (rest > 0 && rest < p.pp))
     read.refuse(fmt::format(
         "{} makes {} micro batches, not a multiple of {}{} as interleaving needs; try {}",
-        read.said("global_batch_size", job.training.global_batch), job.micro_batches(),
-        p.microbatch_group,
+        read.said("global_batch_size", job.training.global_batch), batches, p.microbatch_group,
         p.microbatch_group == p.pp ? " pipeline stages" : " (the micro batch group)",
         (job.training.global_batch / unit + 1) * unit));
 }
@@ -219,9 +247,9 @@ void check_sharding(SettingReader& read, const Job& job) {
   if (p.zero_stage == 3 && p.pp > 1)
     read.refuse(
         fmt::format("{} cannot be combined with {}: every micro batch would gather the stage's "
-                    "parameters again; "
-                    "try --pp 1 or --zero 1",
-                    read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp)));
+                    "parameters again; try --pp 1, --zero 1 or {}",
+                    read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp),
+                    p.fsdp_shard_size > 0 ? "no --fsdp-shard-size" : "--software torchtitan"));
   if (p.fsdp_shard_size == 0) return;
   if (p.zero_stage != 3)
     read.refuse(fmt::format("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size)));
@@ -261,8 +289,7 @@ void check_rank_map(SettingReader& read, const Job& job) {
                                      read.where(kRankMap), other, rank, gpu));
     other = rank;
   }
-  if (read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
-    return;
+  if (tensors_leave_domain(job) || allows_reach(read)) return;
   for (int64_t rank = 0; rank < job.gpus; ++rank)
     if (job.parallelism.gpu_of(rank) / job.cluster.domain_gpus !=
         job.parallelism.gpu_of(rank / tp * tp) / job.cluster.domain_gpus)
@@ -275,6 +302,16 @@ void check_rank_map(SettingReader& read, const Job& job) {
 
 }  // namespace
 
+bool tensors_leave_domain(const Job& job) {
+  const int64_t tp = job.parallelism.tp, domain = job.cluster.domain_gpus;
+  return tp > domain || (domain % tp != 0 && job.gpus > domain);
+}
+
+void check_searched(SettingReader& read, const Job& job) {
+  check_reach(read, job);
+  if (!says_stages(job.parallelism)) check_even_stages(read, job);
+}
+
 void check_groups(SettingReader& read, const Job& job) {
   check_tensor(read, job);
   check_stages(read, job);
@@ -282,6 +319,9 @@ void check_groups(SettingReader& read, const Job& job) {
 }
 
 void check_ranks(SettingReader& read, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const bool counts = p.embedding_counts_as_layer || p.loss_counts_as_layer;
+  if (counts && !says_stages(p)) check_even_stages(read, job);
   check_schedule(read, job);
   check_expert_ranks(read, job);
   check_sharding(read, job);

@@ -165,6 +165,7 @@ class ArgumentReader {
   Result<Settings> finish() {
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     finish_sharding();
+    finish_recomputation();
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
     if (model_.contains("num_experts"))
@@ -179,6 +180,13 @@ class ArgumentReader {
   }
 
  private:
+  /// Without a granularity Megatron-LM computes nothing again, whatever else its arguments say.
+  void finish_recomputation() {
+    if (settings_.find("recompute_granularity") != nullptr) return;
+    for (const char* name : {"recompute_method", "recompute_num_layers", "recompute_modules"})
+      settings_.erase(name);
+  }
+
   /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under
   /// another name.
   void finish_sharding() {

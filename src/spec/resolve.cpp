@@ -8,6 +8,7 @@
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/resolve_parts.h"
+#include "spec/stage_division.h"
 
 namespace ergometer::spec {
 namespace {
@@ -86,6 +87,7 @@ Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   if (checked && !read.error()) check_groups(read, job);
   if (!read.error()) resolve_ranks(read, job);
   if (!read.error()) resolve_training(read, job);
+  if (!read.error()) divide_stages(read, job);
   if (!read.error()) resolve_conditions(read, job);
   if (checked && !read.error()) check_ranks(read, job);
   if (checked && !read.error()) check_training(read, job);
@@ -133,6 +135,7 @@ Result<void> check_job(const Settings& settings, const Job& job) {
   check_groups(read, job);
   if (!read.error()) check_ranks(read, job);
   if (!read.error()) check_training(read, job);
+  if (!read.error()) check_searched(read, job);
   if (read.error()) return tl::unexpected(*read.error());
   return {};
 }

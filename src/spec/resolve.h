@@ -24,5 +24,11 @@ void resolve_conditions(SettingReader& read, Job& job);
 /// Sizes against each other, the batches and the cluster.
 void check_ranks(SettingReader& read, const Job& job);
 void check_training(SettingReader& read, const Job& job);
+/// What a search leaves out although a framework runs it: layers that do not divide, tensor
+/// parallelism beyond the fast links that nobody allowed.
+void check_searched(SettingReader& read, const Job& job);
+
+/// Whether ranks of one tensor-parallel group share no fast links.
+bool tensors_leave_domain(const Job& job);
 
 }  // namespace ergometer::spec

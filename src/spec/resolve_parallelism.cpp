@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "spec/pipeline_layout.h"
 #include "spec/rank_map.h"
@@ -14,6 +15,8 @@ constexpr std::string_view kCp = "context_parallel_size";
 constexpr std::string_view kPp = "pipeline_model_parallel_size";
 constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
 constexpr std::string_view kDp = "data_parallel_size";
+constexpr std::string_view kEtp = "expert_tensor_parallel_size";
+constexpr std::string_view kSp = "sequence_parallel";
 constexpr std::string_view kGpus = "gpus";
 constexpr std::string_view kRankMap = "rank_map";
 constexpr int64_t kMostGpus = 1'048'576;
@@ -27,13 +30,34 @@ void read_group_sizes(SettingReader& read, Parallelism& p) {
   p.cp = read.integer(kCp, 1, "not split");
   p.pp = read.integer(kPp, 1, "one stage");
   p.ep = read.integer("expert_model_parallel_size", 1, "every rank holds all experts");
-  p.etp = read.integer("expert_tensor_parallel_size", p.tp, "as tensor parallelism");
+  p.etp = read.integer(kEtp, p.tp, "as tensor parallelism");
   p.cp_comm = static_cast<CpComm>(read.choice("cp_comm_type", 0, "Megatron-LM's: ring"));
+}
+
+/// GPUs of which every number that the sizes divide is a multiple. Experts that nobody asked to
+/// split are not (`settle_expert_tensor`).
+int64_t gpu_unit(const SettingReader& read, const Parallelism& p) {
+  const int64_t dense = p.tp * p.cp, experts = p.ep * (read.given(kEtp) ? p.etp : 1);
+  if (p.ep > kMostGpus / std::max<int64_t>(p.etp, 1)) return dense * p.pp;
+  const int64_t stage = std::lcm(dense, experts);
+  return stage > kMostGpus / p.pp ? dense * p.pp : stage * p.pp;
+}
+
+/// What a user who does not say it runs on: all of the cluster or of a node that the sizes divide,
+/// or as many GPUs as they take.
+int64_t read_whole(SettingReader& read, const Job& job, int64_t unit) {
+  const int64_t node = job.cluster.node.gpus;
+  const bool counted = job.cluster.nodes > 0;
+  const int64_t all = counted ? job.cluster.nodes * node : node;
+  if (unit > all) return read.integer(kGpus, unit, "tp x cp x pp");
+  if (all % unit == 0) return read.integer(kGpus, all, counted ? "the whole cluster" : "one node");
+  return read.integer(kGpus, all / unit * unit,
+                      counted ? "as much of the cluster as the layout divides"
+                              : "as much of a node as the layout divides");
 }
 
 void read_gpus(SettingReader& read, Job& job) {
   const Parallelism& p = job.parallelism;
-  const int64_t node = job.cluster.node.gpus;
   const int64_t asked_dp = read.given(kDp) ? read.integer(kDp, 1, "") : 1;
   if (read.error()) return;
   // Factor by factor: four times the largest size would not fit 64 bits.
@@ -47,12 +71,8 @@ void read_gpus(SettingReader& read, Job& job) {
   }
   if (read.given(kDp))
     job.gpus = read.integer(kGpus, least, "tp x cp x pp x dp");
-  else if (job.cluster.nodes > 0)
-    job.gpus = read.integer(kGpus, job.cluster.nodes * node, "the whole cluster");
-  else if (least > node)
-    job.gpus = read.integer(kGpus, least, "tp x cp x pp");
   else
-    job.gpus = read.integer(kGpus, node, "one node");
+    job.gpus = read_whole(read, job, gpu_unit(read, p));
 }
 
 std::string multiples_text(int64_t unit, int64_t near) {
@@ -63,13 +83,9 @@ std::string multiples_text(int64_t unit, int64_t near) {
 void check_gpus(SettingReader& read, const Job& job) {
   const int64_t node = job.cluster.node.gpus;
   if (job.cluster.nodes > 0 && job.gpus > job.cluster.nodes * node)
-    return read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} {} of {})",
-                                   read.said(kGpus, job.gpus), job.cluster.nodes * node,
-                                   job.cluster.name, job.cluster.nodes,
-                                   job.cluster.nodes == 1 ? "node" : "nodes", node));
-  if (job.gpus > node && job.gpus % node != 0)
-    read.refuse(fmt::format("{} leaves a node of {} GPUs half used; try {}",
-                            read.said(kGpus, job.gpus), node, multiples_text(node, job.gpus)));
+    read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} {} of {})",
+                            read.said(kGpus, job.gpus), job.cluster.nodes * node, job.cluster.name,
+                            job.cluster.nodes, job.cluster.nodes == 1 ? "node" : "nodes", node));
 }
 
 void compute_dp(SettingReader& read, Job& job) {
@@ -118,6 +134,11 @@ void read_rank_map(SettingReader& read, Parallelism& p) {
     read.refuse(fmt::format("{}: {}", read.where(kRankMap), map.error().message));
 }
 
+bool asks_to_interleave(SettingReader& read) {
+  return read.given("schedule") &&
+         read.choice("schedule", 0, "") == static_cast<int>(Schedule::kInterleaved);
+}
+
 /// Chunks a stage: as given, or from the layers of a chunk, or from a list of all chunks.
 void read_chunks(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
@@ -128,17 +149,23 @@ void read_chunks(SettingReader& read, Job& job) {
   if (read.given(kPerChunk)) {
     const int64_t per_chunk = read.integer(kPerChunk, 1, "");
     if (read.error()) return;
-    if (job.model.layer_count() % (p.pp * per_chunk) != 0)
+    const int64_t layers = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
+                           (p.loss_counts_as_layer ? 1 : 0);
+    // Embedding and loss may come to count as layers (`divide_stages`).
+    const int64_t counted = layers % (p.pp * per_chunk) == 0 ? layers : job.model.layer_count() + 2;
+    if (counted % (p.pp * per_chunk) != 0)
       return read.refuse(fmt::format("{}: {} layers do not divide into chunks of {} on {} stages",
-                                     read.said(kPerChunk), job.model.layer_count(), per_chunk,
-                                     p.pp));
-    p.vpp = job.model.layer_count() / (p.pp * per_chunk);
+                                     read.said(kPerChunk), layers, per_chunk, p.pp));
+    p.vpp = counted / (p.pp * per_chunk);
     return read.derive(kVpp, "layers / (pp x num_layers_per_virtual_pipeline_stage)");
   }
   const auto chunks = static_cast<int64_t>(p.stage_layers.size());
   const int64_t from_list = chunks > 0 && chunks % p.pp == 0 ? chunks / p.pp : 1;
-  p.vpp =
-      read.integer(kVpp, from_list, chunks > 0 ? "the list of stage layers" : "one chunk a stage");
+  const bool interleaves = p.pp > 1 && chunks == 0 && asks_to_interleave(read);
+  p.vpp = read.integer(kVpp, interleaves ? 2 : from_list,
+                       interleaves  ? "the fewest chunks that interleave"
+                       : chunks > 0 ? "the list of stage layers"
+                                    : "one chunk a stage");
 }
 
 void read_schedule(SettingReader& read, Parallelism& p) {
@@ -148,6 +175,77 @@ void read_schedule(SettingReader& read, Parallelism& p) {
                   p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b"));
   p.microbatch_group =
       read.integer("microbatch_group_size_per_virtual_pipeline_stage", p.pp, "as pipeline stages");
+}
+
+/// On where tensors are split, unless inference; Megatron-LM too switches it off on one rank.
+void read_sequence_parallel(SettingReader& read, Job& job) {
+  Parallelism& p = job.parallelism;
+  const bool inference = is_inference(job);
+  p.sequence_parallel = read.flag(
+      kSp, p.tp > 1 && !inference,
+      inference ? "off in inference" : "sequence parallelism goes with tensor parallelism");
+  if (p.tp == 1 && p.sequence_parallel) {
+    p.sequence_parallel = false;
+    read.adjust(kSp, "no sequence parallelism without tensor parallelism");
+  }
+  const bool overlaps =
+      read.given("tp_comm_overlap") && read.flag("tp_comm_overlap", false, "not asked for");
+  if (p.tp == 1 || p.sequence_parallel || !overlaps || inference || read.given(kSp)) return;
+  p.sequence_parallel = true;
+  read.adjust(kSp, "overlapped tensor parallelism needs sequence parallelism");
+}
+
+/// Real jobs do split tensors over nodes; nobody should do it unawares.
+void note_reach(SettingReader& read, const Job& job) {
+  if (!tensors_leave_domain(job)) return;
+  if (read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links"))
+    return;
+  read.adjust(kTp, fmt::format("tensor-parallel groups reach beyond the {} GPUs that share fast "
+                               "links",
+                               job.cluster.domain_gpus));
+}
+
+/// Experts are split like the rest unless a stage's ranks or the experts' width do not allow it:
+/// then as in the frameworks' recipes not at all.
+void settle_expert_tensor(SettingReader& read, Job& job) {
+  Parallelism& p = job.parallelism;
+  if (job.model.experts.count == 0 || read.given(kEtp) || p.etp == 1) return;
+  const int64_t ranks = job.stage_ranks();
+  if (ranks % (p.ep * p.etp) == 0 && job.model.experts.ffn % p.etp == 0) return;
+  read.adjust(kEtp,
+              fmt::format("experts are not split, for ep x tp = {} x {} does not divide the {} "
+                          "ranks of a stage",
+                          p.ep, p.tp, ranks));
+  p.etp = 1;
+}
+
+/// PyTorch's FSDP, which can leave parameters gathered. DeepSpeed refuses stages beside ZeRO 2.
+bool is_torch(SettingReader& read, const Job& job) {
+  const auto framework = static_cast<Framework>(
+      read.choice("framework", static_cast<int>(job.training.framework), "the software's"));
+  return framework == Framework::kTorchFsdp &&
+         job.software.name.find("deepspeed") == std::string::npos;
+}
+
+/// FSDP gathers parameters again for every micro batch, which stages have many of: beside them
+/// torchtitan keeps the parameters gathered over a step.
+void settle_sharding(SettingReader& read, Job& job) {
+  Parallelism& p = job.parallelism;
+  if (p.fsdp && !read.given("zero") && p.zero_stage != 3) {
+    p.zero_stage = 3;
+    read.derive("zero", "FSDP shards all");
+  }
+  if (p.fsdp && p.zero_stage == 2) {
+    p.fsdp = false;
+    read.adjust("fsdp", "with --zero 2 the parameters stay gathered over a step");
+  }
+  if (p.zero_stage != 3 || p.pp == 1 || p.fsdp_shard_size > 0 || !is_torch(read, job)) return;
+  constexpr std::string_view kReason =
+      "FSDP with pipeline stages keeps the parameters gathered over a step: ZeRO 2";
+  read.adjust("zero", kReason);
+  if (p.fsdp) read.adjust("fsdp", kReason);
+  p.fsdp = false;
+  p.zero_stage = 2;
 }
 
 void read_sharding(SettingReader& read, Job& job) {
@@ -160,6 +258,7 @@ void read_sharding(SettingReader& read, Job& job) {
                                                : p.fsdp  ? "FSDP shards all"
                                                          : "distributed optimizer"));
   p.fsdp_shard_size = read.integer("fsdp_shard_size", 0, "all of dp");
+  settle_sharding(read, job);
 }
 
 }  // namespace
@@ -172,10 +271,7 @@ void resolve_groups(SettingReader& read, Job& job) {
   if (read.error()) return;
   read_chunks(read, job);
   read_schedule(read, p);
-  const bool inference = is_inference(job);
-  p.sequence_parallel = read.flag(
-      "sequence_parallel", p.tp > 1 && !inference,
-      inference ? "off in inference" : "sequence parallelism goes with tensor parallelism");
+  read_sequence_parallel(read, job);
 }
 
 void resolve_ranks(SettingReader& read, Job& job) {
@@ -183,6 +279,8 @@ void resolve_ranks(SettingReader& read, Job& job) {
   if (read.error()) return;
   compute_dp(read, job);
   check_gpus(read, job);
+  settle_expert_tensor(read, job);
+  note_reach(read, job);
   read_sharding(read, job);
 }
 

@@ -49,7 +49,10 @@ void read_precision(SettingReader& read, Job& job) {
   t.fp8_recipe = static_cast<Fp8Recipe>(
       read.choice("fp8_recipe", fp4_blocks ? static_cast<int>(Fp8Recipe::kMxfp8) : 0,
                   fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling"));
-  t.fp8_parameters = read.flag("fp8_param_gather", false, "parameters in 16 bit");
+  const bool narrow_products = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
+  // A software's habit holds for the jobs that it can hold for.
+  t.fp8_parameters = read.flag("fp8_param_gather", false, "parameters in 16 bit") &&
+                     (narrow_products || read.given("fp8_param_gather"));
   t.fp8_attention = read.flag("fp8_attention", false, "the attention core in 16 bit");
   // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
   const bool narrow = t.precision == Precision::kFp16;
@@ -60,24 +63,83 @@ void read_precision(SettingReader& read, Job& job) {
   t.gradients_fp32 = !reduce_narrow || t.precision == Precision::kFp32;
 }
 
+/// 4096 tokens where the model has as many positions, in pieces for context parallelism.
+int64_t usual_length(const Job& job) {
+  const int64_t usual = std::min<int64_t>(job.model.max_positions, 4096);
+  const int64_t cp = job.parallelism.cp, piece = cp > 1 ? 2 * cp : 1;
+  const int64_t length = std::max({usual, job.training.packed_mean_length, piece});
+  return length / piece * piece;
+}
+
+/// Frameworks make a learned table as long as the sequences (--max-position-embeddings).
+void lengthen_positions(SettingReader& read, Job& job) {
+  Model& model = job.model;
+  const int64_t length = job.training.seq_length;
+  if (model.position_rows == 0 || length <= model.max_positions) return;
+  read.adjust("seq_length", fmt::format("the {} positions that {} learns become {}",
+                                        model.max_positions, model.name, length));
+  model.position_rows += length - model.max_positions;
+  model.max_positions = length;
+}
+
+/// Nobody asked for sequence parallelism where it does not divide a sequence.
+void settle_sequence_parallel(SettingReader& read, Job& job) {
+  Parallelism& p = job.parallelism;
+  if (!p.sequence_parallel || read.given("sequence_parallel") ||
+      job.training.seq_length % (p.tp * p.cp) == 0)
+    return;
+  p.sequence_parallel = false;
+  read.adjust(
+      "sequence_parallel",
+      fmt::format("no sequence parallelism, for {} tokens do not divide by tp x cp = {} x {}",
+                  job.training.seq_length, p.tp, p.cp));
+}
+
+/// torchtitan's interleaved schedule takes all micro batches in rounds of equal size.
+void settle_micro_batch_group(SettingReader& read, Job& job) {
+  Parallelism& p = job.parallelism;
+  constexpr std::string_view kGroup = "microbatch_group_size_per_virtual_pipeline_stage";
+  if (p.schedule != Schedule::kInterleaved || read.given(kGroup) ||
+      job.training.framework != Framework::kTorchFsdp)
+    return;
+  const int64_t batches = job.micro_batches(), rounds = std::max<int64_t>(1, batches / p.pp);
+  if (batches < p.pp || batches % rounds != 0) return;
+  p.microbatch_group = batches / rounds;
+  read.derive(kGroup, "torchtitan's: all micro batches in rounds of equal size");
+}
+
 void read_batches(SettingReader& read, Job& job) {
   Training& t = job.training;
   const Parallelism& p = job.parallelism;
   t.micro_batch = read.integer("micro_batch_size", 1, "1");
-  t.global_batch =
-      read.integer("global_batch_size", t.micro_batch * p.dp * p.pp,
-                   "one micro batch for every pipeline stage: micro_batch_size x dp x pp");
-  t.seq_length = read.integer("seq_length", std::min<int64_t>(job.model.max_positions, 4096),
-                              "the model's positions, at most 4096");
+  const int64_t group = p.schedule == Schedule::kInterleaved ? p.microbatch_group : p.pp;
+  t.global_batch = read.integer(
+      "global_batch_size", t.micro_batch * p.dp * group,
+      group == p.pp ? "one micro batch for every pipeline stage: micro_batch_size x dp x pp"
+                    : "one group of micro batches: micro_batch_size x dp x group");
   t.packed_mean_length = read.integer("packed_mean_length", 0, "one document fills a sequence");
+  t.seq_length =
+      read.integer("seq_length", usual_length(job), "the model's positions, at most 4096");
+  lengthen_positions(read, job);
+  settle_sequence_parallel(read, job);
+  settle_micro_batch_group(read, job);
   t.vocab_multiple = read.integer("make_vocab_size_divisible_by", 128, "Megatron-LM's");
   t.attention_flops_full = read.choice("flops", 0, "causal attention counts half") == 1;
 }
 
 void read_recomputation(SettingReader& read, Job& job) {
   Training& t = job.training;
+  const bool full = read.given("recompute_method") || read.given("recompute_num_layers") ||
+                    read.given("recompute_stage_layers");
+  const bool selective = !full && read.given("recompute_modules");
   t.recompute =
-      static_cast<Recompute>(read.choice("recompute_granularity", 0, "nothing is computed again"));
+      static_cast<Recompute>(read.choice("recompute_granularity",
+                                         full        ? 2
+                                         : selective ? 1
+                                                     : 0,
+                                         full ? "whole layers, for it is said how many or how"
+                                         : selective ? "selective, for modules are given"
+                                                     : "nothing is computed again"));
   t.recompute_layers =
       read.integer("recompute_num_layers", 0, "all layers; uniform: a checkpoint a layer");
   const bool counted = t.recompute_layers > 0;
@@ -92,18 +154,55 @@ void read_recomputation(SettingReader& read, Job& job) {
     t.recompute_modules = {"core_attn"};
 }
 
+/// Parameters are gathered early only where they are sharded and gradients leave early: whichever
+/// of the three nobody asked for gives way.
+void settle_gather(SettingReader& read, Job& job) {
+  Training& t = job.training;
+  int& zero = job.parallelism.zero_stage;
+  constexpr std::string_view kGather = "overlap_param_gather", kReduce = "overlap_grad_reduce";
+  if (!t.overlap_param_gather) return;
+  const bool unsharded = zero == 0, late = !t.overlap_grad_reduce;
+  if (!read.given(kGather) && (unsharded || late)) {
+    t.overlap_param_gather = false;
+    return read.derive(kGather, unsharded ? "nothing is sharded" : "gradients are reduced late");
+  }
+  if (unsharded && !read.given("zero")) {
+    zero = 1;
+    read.adjust("zero", "gathering parameters early takes a distributed optimizer: ZeRO 1");
+  }
+  if (late && !read.given(kReduce)) {
+    t.overlap_grad_reduce = true;
+    read.adjust(kReduce, "gathering parameters early goes with reducing gradients early");
+  }
+}
+
+/// Transfers in the background wait for nothing: of the two, what the software does by itself gives
+/// way.
+void settle_transfers(SettingReader& read, Training& t) {
+  if (!t.overlap_p2p || !t.batch_p2p_sync) return;
+  if (!read.given("batch_p2p_sync")) {
+    t.batch_p2p_sync = false;
+    read.adjust("batch_p2p_sync", "overlapped pipeline transfers do not wait for the device");
+  } else if (!read.given("overlap_p2p")) {
+    t.overlap_p2p = false;
+    read.adjust("overlap_p2p", "pipeline transfers that wait for the device do not overlap");
+  }
+}
+
 void read_overlap(SettingReader& read, Job& job) {
   Training& t = job.training;
   const bool fsdp = job.parallelism.fsdp;
   const std::string_view reason = fsdp ? "FSDP prefetches" : "not asked for";
   t.overlap_grad_reduce = read.flag("overlap_grad_reduce", fsdp, reason);
   t.overlap_param_gather = read.flag("overlap_param_gather", fsdp, reason);
+  settle_gather(read, job);
   t.overlap_tp = read.flag("tp_comm_overlap", false, "not asked for");
   const bool interleaved = job.parallelism.vpp > 1;
   t.batch_p2p_sync = read.flag("batch_p2p_sync", false, "Megatron-LM's");
   t.overlap_p2p = read.flag("overlap_p2p", interleaved && !t.batch_p2p_sync,
                             interleaved ? "Megatron-LM's with more than one chunk a stage"
                                         : "Megatron-LM's with one chunk a stage");
+  settle_transfers(read, t);
   const bool whole = job.parallelism.tp > 1 && !job.parallelism.sequence_parallel;
   const bool scatters = read.flag("scatter_gather_tensors_in_pipeline", false, "Megatron-Core's");
   t.scatter_gather_p2p = scatters && whole;
@@ -197,11 +296,6 @@ void check_batches(SettingReader& read, const Job& job) {
   if (t.packed_mean_length > t.seq_length)
     read.refuse(fmt::format("{} is more than {}", read.said("packed_mean_length"),
                             read.said("seq_length", t.seq_length)));
-  const Model& model = job.model;
-  if (model.position_rows > 0 && t.seq_length > model.max_positions)
-    read.refuse(fmt::format("{} is more than the {} positions {} has learned",
-                            read.said("seq_length", t.seq_length), model.max_positions,
-                            model.name));
 }
 
 void check_recomputed_stages(SettingReader& read, const Job& job) {

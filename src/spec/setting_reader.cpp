@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "spec/adjustments.h"
 #include "spec/measure_range.h"
 
 namespace ergometer::spec {
@@ -90,15 +91,23 @@ void SettingReader::derive(std::string_view name, std::string_view reason) {
   if (!given(name)) origins_[std::string(name)] = Origin{fmt::format("default: {}", reason), ""};
 }
 
+void SettingReader::adjust(std::string_view name, std::string_view reason) {
+  const Settings::Value* found = settings_.find(name);
+  const std::string said = found == nullptr ? "" : fmt::format("{}, ", found->origin.text);
+  origins_[std::string(name)] = Origin{fmt::format("{}{}{}", said, kAdjusted, reason),
+                                       found == nullptr ? "" : found->origin.key};
+}
+
 std::string SettingReader::said(std::string_view name, int64_t number) const {
   const auto it = origins_.find(std::string(name));
-  const std::string text = it == origins_.end() ? "" : it->second.text;
-  const std::string key =
-      it == origins_.end() || it->second.key.empty() ? std::string(name) : it->second.key;
+  const Settings::Value* found = settings_.find(name);
+  const Origin origin = found != nullptr       ? found->origin
+                        : it != origins_.end() ? it->second
+                                               : Origin{};
+  const std::string& text = origin.text;
+  const std::string key = origin.key.empty() ? std::string(name) : origin.key;
   if (text.starts_with("--")) return fmt::format("{} {}", text, number);
-  if (text.empty() || text.starts_with("default: ") ||
-      text.starts_with("software profile ") || text.starts_with("recipe "))
-    return fmt::format("{} = {}", key, number);
+  if (found == nullptr || text.empty()) return fmt::format("{} = {}", key, number);
   return fmt::format("{}: {} = {}", text, key, number);
 }
 

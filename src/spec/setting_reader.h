@@ -35,6 +35,9 @@ class SettingReader {
   std::vector<std::string> words(std::string_view name);
   /// Records why a setting has the value it has, when it follows from others.
   void derive(std::string_view name, std::string_view reason);
+  /// Records why a setting has not the value that was said or that it has by default
+  /// (`spec/adjustments.h`).
+  void adjust(std::string_view name, std::string_view reason);
 
   /// The setting as the user said it: "--tp 3", "job.yaml:14: parallelism.tp = 3".
   std::string said(std::string_view name, int64_t value) const;

@@ -78,7 +78,7 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"fsdp_shard_size", "", kInteger, 1, kMostRanks, "", kParallel,
      "hybrid shard: ranks that hold one copy"},
     {"allow_tp_across_nodes", "", kSwitch, 0, 0, "", kParallel,
-     "let --tp leave the node's fast links"},
+     "let --tp leave the node's fast links in searches and rank maps"},
 
     {"micro_batch_size", "mbs", kInteger, 1, 1'048'576, "", kTraining,
      "sequences a replica handles at a time"},

@@ -230,16 +230,6 @@ std::optional<FoundModel> find_model(const std::string& key) {
   return std::nullopt;
 }
 
-std::string with_positions(const std::string& text, int64_t positions) {
-  const spec::CatalogEntry* entry = spec::find_in_catalog(spec::CatalogKind::kModel, text);
-  Json config =
-      Json::parse(entry == nullptr ? std::string_view(text) : entry->text, nullptr, false);
-  if (!config.is_object()) return text;
-  for (const char* key : {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"})
-    if (config.contains(key)) config[key] = positions;
-  return config.dump();
-}
-
 std::optional<std::string> nearest_model(const std::string& key) {
   std::vector<std::string_view> names;
   for (const auto& [known, name] : catalog_keys()) names.push_back(known);

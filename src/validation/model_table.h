@@ -20,8 +20,6 @@ struct FoundModel {
 };
 /// The first spelling that the catalog knows, else the first that the model table knows.
 std::optional<FoundModel> find_model(const std::string& key);
-/// The same config.json with learned positions for longer sequences.
-std::string with_positions(const std::string& text, int64_t positions);
 /// The known model that is spelled most like the key.
 std::optional<std::string> nearest_model(const std::string& key);
 

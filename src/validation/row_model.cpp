@@ -268,9 +268,7 @@ void take_model(JobDraft& draft) {
   if (!model || draft.source_has("BigScience")) complete_shape(draft, row);
   const bool has_sizes = row.layers > 0 && row.hidden > 0;
   if (model && !(has_sizes && is_another(row, *model))) {
-    const int64_t seq = draft.whole("seq").value_or(0);
-    const bool longer = model->position_rows > 0 && seq > model->max_positions;
-    draft.say("model", longer ? with_positions(found->text, seq) : found->text, "model");
+    draft.say("model", found->text, "model");
     draft.fills().push_back({"model", found->in_catalog ? found->text : "inline", found->where});
     if (differs(row.layers, model->layer_count()))
       draft.say("num_layers", fmt::format("{}", row.layers), "layers");

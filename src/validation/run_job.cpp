@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "plan/memory.h"
-#include "plan/nanotron_stages.h"
+#include "spec/adjustments.h"
 #include "spec/read.h"
 #include "spec/setting_values.h"
 #include "validation/job_draft.h"
@@ -111,34 +111,6 @@ void mend_chunks(JobDraft& draft, const spec::Model& model) {
     draft.correct(kPp, "1", kReason);
 }
 
-/// Layers that do not divide into chunks: NVIDIA's layouts count the embedding and the loss as
-/// layers where that makes them divide, and else give the last chunk what the others leave.
-void fill_stages(JobDraft& draft, const spec::Model& model) {
-  const int64_t layers = draft.number("num_layers", model.layer_count());
-  const int64_t chunks = draft.number(kPp, 1) * draft.number(kVpp, 1);
-  constexpr int64_t kMostLayers = 100'000;
-  if (chunks <= 1 || chunks > kMostLayers || layers > kMostLayers || layers % chunks == 0) return;
-  if ((layers + 2) % chunks == 0) {
-    draft.fill("account_for_embedding_in_pipeline_split", "true", "makes the layers divide");
-    return draft.fill("account_for_loss_in_pipeline_split", "true", "makes the layers divide");
-  }
-  if ((layers + 1) % chunks == 0)
-    return draft.fill("account_for_loss_in_pipeline_split", "true", "makes the layers divide");
-  const int64_t most = (layers + chunks - 1) / chunks;
-  const int64_t last = layers - most * (chunks - 1);
-  const int64_t least = layers / chunks, longer = layers % chunks;
-  std::string list;
-  for (int64_t i = 0; i < chunks; ++i) {
-    // Balanced, the longer chunks in the middle, where the last would be left without a layer.
-    const bool middle = i >= (chunks - longer + 1) / 2 && i < (chunks - longer + 1) / 2 + longer;
-    const int64_t count = last > 0 ? (i + 1 < chunks ? most : last) : least + (middle ? 1 : 0);
-    list += fmt::format("{}{}", list.empty() ? "" : ",", count);
-  }
-  draft.fill("stage_layers", list,
-             last > 0 ? "as many layers on every chunk, the last takes what is left"
-                      : "as even as can be");
-}
-
 /// A row that tells the bus bandwidth of a gather over all its ranks tells its network: how
 /// much every further node of a group costs. The benchmark's message, which the source does not
 /// state, is taken as 512 MiB, as in its medians (validation/microbench_row.cpp).
@@ -163,19 +135,14 @@ void take_measured_network(const JobDraft& draft, RunJob& result) {
   result.fills.push_back({"fabric.node_step", fmt::format("{:.3g} ms", step_s * 1e3), source});
 }
 
-/// A job file cannot say what the row's framework does here; both follow from the row.
+/// What the program settled by itself, and what a job file cannot say but follows from the row.
 void finish(const JobDraft& draft, RunJob& result) {
   spec::Job& job = result.job;
   if (draft.text("model").starts_with('{')) job.model.name = draft.cell("model");
-  if (job.training.framework == spec::Framework::kNanotron && job.parallelism.pp > 1) {
-    const bool before = contains(draft.cell("notes"), "after_pp_fix=False");
-    std::erase_if(result.fills, [](const Fill& fill) { return fill.setting == "stage_layers"; });
-    job.parallelism.embedding_counts_as_layer = job.parallelism.loss_counts_as_layer = false;
-    job.parallelism.stage_layers = plan::nanotron_stage_layers(job, before);
-    result.fills.push_back(
-        {"stage_layers", fmt::format("{}", fmt::join(job.parallelism.stage_layers, ",")),
-         before ? "nanotron's division before its fix" : "nanotron's division by cost"});
-  }
+  for (const auto& [name, origin] : job.origins)
+    if (const size_t at = origin.text.find(spec::kAdjusted); at != std::string::npos)
+      result.fills.push_back(
+          {name, spec::setting_value(name, job), origin.text.substr(at + spec::kAdjusted.size())});
   const bool simumax = draft.source_has("SimuMax");
   if (simumax && job.model.experts.count > 0) {
     for (size_t i = 0; i < job.model.layers.size(); ++i) job.model.layers[i].moe = i >= 1;
@@ -195,13 +162,12 @@ bool needs_recomputation(const spec::Job& job) {
 }
 
 /// The job of the draft with that split; the draft has it then.
-Result<spec::Job> split(JobDraft& draft, const spec::Model& model, int64_t tp, int64_t pp) {
+Result<spec::Job> split(JobDraft& draft, int64_t tp, int64_t pp) {
   constexpr std::string_view kReason =
       "the row does not give its layout; the least split over a node, then over stages, that fits "
       "in memory (assumed)";
   draft.fill(kTp, fmt::format("{}", tp), kReason);
   draft.fill(kPp, fmt::format("{}", pp), kReason);
-  fill_stages(draft, model);
   return spec::resolve(draft.settings());
 }
 
@@ -221,7 +187,7 @@ void fill_large_batch(JobDraft& draft, spec::Job& job) {
 
 /// Where nobody says how a model is split, it is when it has to: as Megatron-LM's papers advise, by
 /// tensors over the GPUs of a node, then by stages. A job that no split makes fit stays whole.
-void split_until_it_fits(JobDraft& draft, const spec::Model& model, spec::Job& job) {
+void split_until_it_fits(JobDraft& draft, spec::Job& job) {
   if (draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
       job.parallelism.fsdp || fits(job))
     return;
@@ -231,11 +197,11 @@ void split_until_it_fits(JobDraft& draft, const spec::Model& model, spec::Job& j
     const bool by_tensors = 2 * tp <= job.cluster.node.gpus && job.model.heads % (2 * tp) == 0;
     (by_tensors ? tp : pp) *= 2;
     JobDraft trial = draft;
-    auto smaller = split(trial, model, tp, pp);
+    auto smaller = split(trial, tp, pp);
     if (!smaller) return;
     if (fits(*smaller)) break;
   }
-  job = *split(draft, model, tp, pp);
+  job = *split(draft, tp, pp);
   if (!batch_given && pp > 1) fill_large_batch(draft, job);
 }
 
@@ -274,9 +240,6 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   mend_overlap(draft);
   mend_recomputation(draft, model);
   mend_experts(draft, model);
-  fill_stages(draft, model);
-  const bool split_over_nodes = draft.number(kTp, 1) > 1;
-  if (split_over_nodes) draft.say("allow_tp_across_nodes", "true", "tp");
   auto job = spec::resolve(draft.settings());
   if (!job) return tl::unexpected(reason_of(job.error()));
   if (needs_recomputation(*job)) {
@@ -284,7 +247,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
     job = spec::resolve(draft.settings());
     if (!job) return tl::unexpected(reason_of(job.error()));
   }
-  split_until_it_fits(draft, model, *job);
+  split_until_it_fits(draft, *job);
   RunJob result{*std::move(job), std::move(draft.fills())};
   add_recipe(result);
   finish(draft, result);

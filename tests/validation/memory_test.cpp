@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plan/memory.h"
-#include "plan/nanotron_stages.h"
+#include "spec/nanotron_stages.h"
 #include "spec/read.h"
 #include "spec/settings.h"
 
@@ -167,7 +167,7 @@ spec::Job nanotron_job(const Row& row, const spec::Cluster& cluster) {
   p.dp = integer(row, "dp");
   p.sequence_parallel = p.tp > 1;
   p.zero_stage = static_cast<int>(integer(row, "zero"));
-  p.stage_layers = plan::nanotron_stage_layers(job, row.at("after_pp_fix") == "0");
+  p.stage_layers = spec::nanotron_stage_layers(job, row.at("after_pp_fix") == "0");
   spec::Training& training = job.training;
   training.framework = spec::Framework::kNanotron;
   training.micro_batch = integer(row, "mbs");

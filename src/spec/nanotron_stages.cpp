@@ -1,12 +1,12 @@
-#include "plan/nanotron_stages.h"
+#include "spec/nanotron_stages.h"
 
-namespace ergometer::plan {
+namespace ergometer::spec {
 
 // nanotron's get_block_compute_costs counts the weights a token meets: 4 a d h (here with the real
 // number of key-value heads) + 3 h f for a layer, V h for the head, nothing for embedding and
 // norms.
-std::vector<int64_t> nanotron_stage_layers(const spec::Job& job, bool before_fix) {
-  const spec::Model& model = job.model;
+std::vector<int64_t> nanotron_stage_layers(const Job& job, bool before_fix) {
+  const Model& model = job.model;
   const int64_t layer = 2 * model.hidden * model.head_dim * (model.heads + model.kv_heads) +
                         (model.gated ? 3 : 2) * model.hidden * model.ffn;
   const int64_t layers = model.layer_count(), stages = job.parallelism.pp;
@@ -22,4 +22,4 @@ std::vector<int64_t> nanotron_stage_layers(const spec::Job& job, bool before_fix
   return result;
 }
 
-}  // namespace ergometer::plan
+}  // namespace ergometer::spec
