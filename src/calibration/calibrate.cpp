@@ -223,8 +223,7 @@ void Calibrator::leave_out_sources() {
     Problem others = without(problem_, [&](size_t i) { return samples()[i].source == source; });
     hold_undecided(samples(), fit_.at, others);
     const std::vector<double> x = solve_linearised(others, fit_.at, 0);
-    const auto found =
-        predict_without(samples(), list_, x, source, options_.threads, watcher_);
+    const auto found = predict_without(samples(), list_, x, source, options_.threads, watcher_);
     for (const size_t i : rows) result_.rows[i].left_out = found[i];
     result_.left_out.push_back({source, statistics(samples(), fit_.at.residuals, rows),
                                 left_out_statistics(result_, rows)});

@@ -62,8 +62,8 @@ base::Result<std::string> with_base(std::string_view table, double base, int64_t
 }  // namespace
 
 base::Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibration) {
-  std::vector<ChangedFile> files = {
-      {"tables/evidence.csv", engine::evidence_csv(evidence_without(calibration.samples.rows, {}))}};
+  std::vector<ChangedFile> files = {{"tables/evidence.csv", engine::evidence_csv(evidence_without(
+                                                                calibration.samples.rows, {}))}};
   const spec::CatalogEntry* table = spec::find_in_catalog(spec::CatalogKind::kTable, "uncertainty");
   if (table == nullptr) return files;
   ERGOMETER_ASSIGN(const engine::Uncertainty known,

@@ -32,8 +32,8 @@ struct FittedParameter {
   std::string title() const;
 };
 
-/// Numbers of the catalog that somebody chose by looking at the runs of a source, and what one would
-/// take without them: priors of the fit as well as what nothing fits.
+/// Numbers of the catalog that somebody chose by looking at the runs of a source, and what one
+/// would take without them: priors of the fit as well as what nothing fits.
 struct Settled {
   std::string name;
   std::vector<Target> targets;       ///< `prior`: the value to take instead, 0 or above
@@ -50,7 +50,8 @@ struct Settled {
 ///     - {name: gemm.efficiency, of: {kernels/hopper: 0.72}, sigma: 0.1, min: 0.5, max: 0.9,
 ///        source: "why this prior"}
 ///   settled:              optional: what a fit without a source may not use
-///     - {name: gemm.odd, of: {kernels/ampere: 1}, seen_in: [vTrain], source: "why this value instead"}
+///     - {name: gemm.odd, of: {kernels/ampere: 1}, seen_in: [vTrain], source: "why this value
+///     instead"}
 struct ParameterList {
   double noise = 0, freedom = 0;
   int64_t rows_per_group = 0;

@@ -170,8 +170,8 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
 
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
                   const std::vector<Evidence>& evidence) {
-  Interval interval = step_time_interval(job, performance, host_share(timeline), evidence,
-                                         catalog_uncertainty());
+  Interval interval =
+      step_time_interval(job, performance, host_share(timeline), evidence, catalog_uncertainty());
   performance.step_time_s_low = interval.low_s;
   performance.step_time_s_high = interval.high_s;
   performance.interval_reasons = std::move(interval.reasons);
