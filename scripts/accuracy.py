@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes docs/accuracy.md and its pictures from the measured runs in tests/validation/truth.
 
-    scripts/accuracy.py [--ergometer build/release/ergometer] [--calibration FOLDER] [--out docs]
+    scripts/accuracy.py [--ergometer build/release/ergometer] [--calibration FOLDER] [--as-typed FILE] [--out docs]
 
-Cross-validated predictions are what `ergometer calibrate --leave-out source --out FOLDER` writes; without a folder that
-holds them it is called, which takes about five minutes on two cores. Reasons for the worst rows are kept by hand in
-docs/accuracy-notes.csv (id,reason). The same inputs give the same bytes.
+Predictions left out by source and cross-validated are what `ergometer calibrate --leave-out source --out FOLDER` writes;
+without a folder that holds them it is called, which takes about six minutes on two cores. Predictions of runs as a user
+would type them are read from FILE (id,predicted,low,high,fits,refused; build/as-typed.csv where it is there). Reasons for
+the worst rows are kept by hand in docs/accuracy-notes.csv (id,reason). The same inputs give the same bytes.
 """
 import argparse
 import csv
@@ -27,6 +28,13 @@ PUBLISHED = [
     ("vTrain, single node", ["vTrain", "single-node"], "vTrain 8.37 %; Calculon untuned 39 %"),
     ("SimuMax on B200", ["SimuMax"], "SimuMax 5.62 % over its 43 rows, of which these are some"),
     ("Korthikanti et al., Table 5", ["Korthikanti"], "Calculon 3.65 %, tuned on 8 rows, these among them"),
+]
+# What a source's runs are, by words that its name holds; the first that fits.
+KINDS = [
+    ("tuned vendor recipe", ["NVIDIA", "MLPerf", "Megatron-LM README", "AMD", "SDMA"]),
+    ("released framework with its defaults", ["llm-foundry", "torchtitan", "torchtune", "FlagPerf", "InternEvo",
+                                              "ml-engineering", "BigScience", "SimuMax"]),
+    ("research code or unnamed", [""]),
 ]
 # Why the fit needs a source, where leaving it out more than doubles the error on it.
 NEEDED = {"SimuMax B200 release v1.2 measured results":
@@ -66,38 +74,64 @@ def median(weighted):
     return 0.0
 
 
-def statistics(pairs):
-    """Of (group, error in per cent)."""
-    if not pairs:
+def group_weights(rows):
+    """One a row: every group of rows weighs the same, and all of them 1."""
+    sizes = defaultdict(int)
+    for row in rows:
+        sizes[row["group"]] += 1
+    return [1 / sizes[row["group"]] / len(sizes) for row in rows]
+
+
+def statistics(rows, outcome):
+    """Of the rows of which `outcome` gives predicted and interval (low, high) over measured; None where there are none."""
+    scored = [(row, outcome(row)) for row in rows]
+    scored = [(row, found) for row, found in scored if found]
+    if not scored:
         return None
-    groups = defaultdict(list)
-    for group, error in pairs:
-        groups[group].append(error)
-    errors = [abs(error) for _, error in pairs]
-    weighted = [(abs(e), 1 / len(part) / len(groups)) for part in groups.values() for e in part]
+    errors = [100 * (predicted - 1) for _, (predicted, _, _) in scored]
+    weights = group_weights([row for row, _ in scored])
     return {
-        "rows": len(errors), "groups": len(groups),
-        "mean": sum(errors) / len(errors), "median": median([(e, 1) for e in errors]),
-        "group_mean": sum(e * w for e, w in weighted),
-        "bias": sum(error for _, error in pairs) / len(errors),
-        "within_15": 100 * sum(e <= 15 for e in errors) / len(errors),
+        "rows": len(errors), "groups": len({row["group"] for row, _ in scored}),
+        "mean": sum(map(abs, errors)) / len(errors), "median": median([(abs(e), 1) for e in errors]),
+        "group_mean": sum(abs(e) * w for e, w in zip(errors, weights)),
+        "bias": sum(errors) / len(errors),
+        "within_15": 100 * sum(abs(e) <= 15 for e in errors) / len(errors),
+        "inside": 100 * sum(low <= 1 <= high for _, (_, low, high) in scored) / len(scored),
     }
 
 
-def fitted(rows):
-    return statistics([(row["group"], row["error_pct"]) for row in rows if row["error_pct"] is not None])
-
-
-def cross_validated_error(row, folds):
-    found = folds.get(row["id"])
-    if not found or not found["predicted_cv"]:
+def fitted(row):
+    if row["error_pct"] is None:
         return None
-    return 100 * (float(found["predicted_cv"]) / float(found["measured"]) - 1)
+    return tuple(row[key] / row["measured"] for key in ("predicted", "low", "high"))
 
 
-def cross_validated(rows, folds):
-    pairs = [(row["group"], cross_validated_error(row, folds)) for row in rows]
-    return statistics([pair for pair in pairs if pair[1] is not None])
+def cross_validated(folds):
+    """The interval is the one of the fitted prediction, put around this one."""
+    def outcome(row):
+        found = folds.get(row["id"])
+        whole = fitted(row)
+        if not whole or not found or not found["predicted_cv"]:
+            return None
+        predicted = float(found["predicted_cv"]) / float(found["measured"])
+        return predicted, predicted * whole[1] / whole[0], predicted * whole[2] / whole[0]
+    return outcome
+
+
+def from_table(table):
+    """Predictions of a table by id, each with its own interval; s."""
+    def outcome(row):
+        found = table.get(row["id"])
+        if row["measured"] is None or not found or not found["predicted"]:
+            return None
+        return tuple(float(found[key]) / row["measured"] for key in ("predicted", "low", "high"))
+    return outcome
+
+
+def left_out(table, never_fitted):
+    """Rows of sources that are in no fit are left out as they stand."""
+    simulated = from_table(table)
+    return lambda row: fitted(row) if row["id"] in never_fitted else simulated(row)
 
 
 def percent(number):
@@ -116,28 +150,36 @@ def markdown(head, lines, right=()):
     return out + "\n"
 
 
-NUMBERS = ["rows", "groups", "mean", "median", "group mean", "bias", "within 15 %"]
+NUMBERS = ["rows", "groups", "mean", "median", "group mean", "bias", "within 15 %", "inside the interval"]
 
 
 def numbers(s):
     if s is None:
         return ["–"] * len(NUMBERS)
     return [s["rows"], s["groups"], percent(s["mean"]), percent(s["median"]), percent(s["group_mean"]),
-            f"{s['bias']:+.1f} %", percent(s["within_15"])]
+            f"{s['bias']:+.1f} %", percent(s["within_15"]), percent(s["inside"])]
 
 
-def both(name, rows, folds):
-    """A line fitted and, where there is one, a line cross-validated."""
-    lines = [[name, "fitted"] + numbers(fitted(rows))]
-    held_out = cross_validated(rows, folds)
-    if held_out:
-        lines.append([name, "cross-validated"] + numbers(held_out))
-    return lines
+def full_table(parts, figures):
+    """A line for every part and every figure that has rows of it."""
+    lines = []
+    for name, rows in parts:
+        for figure, outcome in figures:
+            found = statistics(rows, outcome)
+            if found:
+                lines.append([name, figure] + numbers(found))
+    return markdown(["runs", "prediction"] + NUMBERS, lines, right=range(2, 10))
 
 
-def error_table(first, parts, folds):
-    lines = [line for name, rows in parts for line in both(name, rows, folds)]
-    return markdown([first, "prediction"] + NUMBERS, lines, right=range(2, 9))
+def error_table(first, parts, figures):
+    """The figures' group means side by side."""
+    shown = [it for it in figures if any(statistics(rows, it[1]) for _, rows in parts)]
+    lines = []
+    for name, rows in parts:
+        found = [statistics(rows, outcome) for _, outcome in shown]
+        groups = max((it["groups"] for it in found if it), default=0)
+        lines.append([name, len(rows), groups] + [percent(it["group_mean"]) if it else "–" for it in found])
+    return markdown([first, "rows", "groups"] + [name for name, _ in shown], lines, right=range(1, 3 + len(shown)))
 
 
 def escape(text):
@@ -199,15 +241,9 @@ def scatter(title, points):
     return "\n".join(out) + "\n"
 
 
-def points_of(rows, folds, dimension):
-    points = []
-    for row in rows:
-        if row["error_pct"] is None:
-            continue
-        error = cross_validated_error(row, folds)
-        predicted = row["predicted"] if error is None else row["measured"] * (1 + error / 100)
-        points.append((row[dimension], row["measured"], predicted))
-    return points
+def points_of(rows, outcome, dimension):
+    scored = [(row, outcome(row)) for row in rows]
+    return [(row[dimension], row["measured"], row["measured"] * found[0]) for row, found in scored if found]
 
 
 def parts_by(rows, dimension):
@@ -217,10 +253,10 @@ def parts_by(rows, dimension):
     return sorted(parts.items(), key=lambda part: (-len({r["group"] for r in part[1]}), part[0]))
 
 
-def worst_table(rows, folds, notes):
+def worst_table(rows, outcome, notes):
     def error_of(row):
-        error = cross_validated_error(row, folds)
-        return row["error_pct"] if error is None else error
+        found = outcome(row)
+        return 100 * (found[0] - 1) if found else row["error_pct"]
 
     scored = sorted((row for row in rows if row["error_pct"] is not None), key=lambda row: -abs(error_of(row)))
     lines = []
@@ -244,10 +280,10 @@ def skipped_table(rows):
 
 def memory_section(rows):
     memory = [row for row in rows if row["quantity"] == "memory_bytes"]
-    lines = [[source] + numbers(fitted(part)) for source, part in parts_by(memory, "source")]
+    lines = [[source] + numbers(statistics(part, fitted))[:-1] for source, part in parts_by(memory, "source")]
     fits = {row["id"]: row["fits"] for row in rows if row["predicted"] is not None}
     right = sum(fits.values())
-    text = markdown(["source"] + NUMBERS, lines, right=range(1, 8))
+    text = markdown(["source"] + NUMBERS[:-1], lines, right=range(1, 8))
     if fits:
         text += (f"All of these jobs did run: {right} of {len(fits)} ({percent(100 * right / len(fits))}) are said to "
                  "fit in memory.\n\n")
@@ -304,15 +340,64 @@ def choice_section(ergometer, notes):
     return text + markdown(["series", "chosen", "best", "mean loss", "reason"], lines, right=(3,))
 
 
-def interval_line(rows, folds):
-    """How many measured step times lie in the interval, put around the cross-validated prediction."""
-    scored = [row for row in rows if row["error_pct"] is not None and row["id"] in folds]
-    inside = 0
-    for row in scored:
-        centre = float(folds[row["id"]]["predicted_cv"])
-        inside += centre * row["low"] <= row["measured"] * row["predicted"] <= centre * row["high"]
-    return (f"The 90 % interval that comes with every prediction, put around the cross-validated one, holds {inside} of "
-            f"{len(scored)} measured step times ({percent(100 * inside / max(1, len(scored)))}).\n\n")
+def typed_line(rows, typed):
+    """How many of the runs that can be predicted as typed are refused, or said not to fit."""
+    found = [typed[row["id"]] for row in rows if row["id"] in typed]
+    if not found:
+        return ""
+    refused = sum(bool(it["refused"]) for it in found)
+    without = sum(it["fits"].lower() in ("false", "no", "0") for it in found)
+    return (f"As typed, {len(found)} runs were tried; {refused} of them are refused, and {without} are said not to fit in "
+            f"memory, though all of them ran.\n\n")
+
+
+def kind_of(source):
+    return next(kind for kind, words in KINDS if any(word in source for word in words))
+
+
+def quantile(weighted, share):
+    """Of (value, weight): the value below which this share of the weight lies."""
+    total = sum(weight for _, weight in weighted)
+    below = 0
+    for value, weight in sorted(weighted):
+        below += weight
+        if below >= share * total:
+            return value
+    return 0.0
+
+
+def spread_line(name, rows, outcome):
+    """Of ln(measured / predicted): its median and where nine tenths of the groups' weight lie around it."""
+    logs = [-math.log(outcome(row)[0]) for row in rows]
+    weighted = list(zip(logs, group_weights(rows)))
+    middle = median(weighted)
+    within = quantile([(abs(log - middle), weight) for log, weight in weighted], 0.9)
+    about = quantile([(abs(log), weight) for log, weight in weighted], 0.9)
+    return [name, len({row["source"] for row in rows}), len(rows), len({row["group"] for row in rows}), f"{middle:+.3f}",
+            f"{quantile(weighted, 0.05):+.3f}", f"{quantile(weighted, 0.95):+.3f}", f"{within:.3f}", f"{about:.3f}"]
+
+
+def unseen_section(rows, outcome, software, never_fitted):
+    """How far off predictions are of software of which no run was in the fit."""
+    sources = defaultdict(set)
+    for row in rows:
+        if row["id"] in software:
+            sources[software[row["id"]]].add(row["source"])
+    scored = [row for row in rows if outcome(row)]
+    known = [row for row in scored if row["id"] not in never_fitted]
+    alone = {row["id"] for row in known if len(sources[software[row["id"]]]) == 1}
+    lines = []
+    for name, part in [("left out, no other source has its software", [row for row in known if row["id"] in alone]),
+                       ("left out, software of other sources too", [row for row in known if row["id"] not in alone]),
+                       ("never fitted", [row for row in scored if row["id"] in never_fitted])]:
+        for kind, _ in KINDS:
+            of_kind = [row for row in part if kind_of(row["source"]) == kind]
+            if of_kind:
+                lines.append(spread_line(f"{name}: {kind}", of_kind, outcome))
+        if part:
+            lines.append(spread_line(f"{name}: all", part, outcome))
+    return UNSEEN + markdown(["runs", "sources", "rows", "groups", "median", "5 %", "95 %", "90 % around it", "90 % around 0"],
+                             lines, right=range(1, 9))
 
 
 def calibrate(ergometer, folder):
@@ -336,8 +421,8 @@ def parameter_section(calibration):
         lines.append([it["source"], it["with"]["rows"], percent(with_it), percent(without),
                       f"{without / with_it:.2f}" if with_it > 0 else "–"])
     if lines:
-        text += ("The error on each source when it is part of the fit and when the fit is made without it (on the slopes "
-                 "at the full fit, then simulated):\n\n")
+        text += ("The error on each source when it is part of the fit and when it is left out, with what was settled on its "
+                 "runs (on the slopes at the full fit, then simulated):\n\n")
         text += markdown(["source", "rows", "in the fit", "left out", "ratio"], lines, right=(1, 2, 3, 4))
         text += "".join(NEEDED[line[0]] + "\n\n" for line in lines if line[0] in NEEDED)
     return text
@@ -361,14 +446,27 @@ How far predictions of step time and memory are from what others measured and pu
 
 The error of a row is predicted / measured - 1; mean and median are of its absolute value, bias of the value itself.
 *Group mean* gives every series of runs (one model, GPU and precision) the same weight, so that a sweep of a thousand
-rows counts as much as a table of three. *Fitted*: predicted with the catalog as it is shipped, which was calibrated on
-these rows. *Cross-validated*: predicted with a catalog calibrated on the other groups only, which is what to expect of a
-job that nobody has measured.
+rows counts as much as a table of three. *Inside the interval*: how many measured times lie in the 90 % interval that comes
+with every prediction. Four figures, the most honest first:
+
+- *as typed*: predicted from what a user would type of the job, with the catalog as it is shipped;
+- *left out by source*: predicted without the source's rows, without what was settled by looking at them (`settled` in
+  [calibration.yaml](../catalog/calibration.yaml)), and with the intervals of whoever has not seen them: what to expect of
+  somebody else's machine and software. Runs of sources that no fit has seen (training_runs_more.csv) count here as they stand;
+- *cross-validated*: predicted with a catalog calibrated on the other groups only: what to expect of another model on an
+  installation that was measured;
+- *fitted*: predicted with the catalog as it is shipped, which was calibrated on these rows.
 
 Some of what a row is predicted with comes from the row's own measurements, as no job that is yet to run has them: of
 nanotron's rows the state of the network (in order, degraded or stalled), of BigScience's logs shapes that they do not
 name, and of Megatron-LM's functional tests, whose attention is taken as fused or not by the memory that each kind of test
-used. That those on one node of GB200 wait for their data, 0.2 s a micro batch, was seen in their times.
+used. That those on one node of GB200 wait for their data, 0.2 s a micro batch, was seen in their times. What such words put
+into a step's time is taken back where the source is left out; the attention of the functional tests is not.
+
+"""
+
+UNSEEN = """ln(measured / predicted), by group: its median (above 0: runs are slower than predicted), its 5th and 95th percentile, and
+the distances from the median and from 0 that hold nine tenths of the groups' weight.
 
 """
 
@@ -377,38 +475,49 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ergometer", default=ROOT / "build/release/ergometer", type=pathlib.Path)
     parser.add_argument("--calibration", default=ROOT / "build/calibration", type=pathlib.Path)
+    parser.add_argument("--as-typed", default=ROOT / "build/as-typed.csv", type=pathlib.Path)
     parser.add_argument("--out", default=ROOT / "docs", type=pathlib.Path)
     options = parser.parse_args()
 
-    if not (options.calibration / "cross-validation.csv").is_file():
+    if not (options.calibration / "left-out.csv").is_file():
         calibrate(options.ergometer, options.calibration)
     folds = read_by_id(options.calibration / "cross-validation.csv")
+    without = read_by_id(options.calibration / "left-out.csv")
+    typed = read_by_id(options.as_typed)
     calibration = json.loads((options.calibration / "calibration.json").read_text())
-    notes = read_by_id(options.out / "accuracy-notes.csv")
+    notes = read_by_id(ROOT / "docs/accuracy-notes.csv")
     runs = validate(options.ergometer, "training_runs.csv")
     bulk = validate(options.ergometer, "training_runs_bulk.csv")
-    times = [row for row in runs if row["quantity"] == "step_time_s"]
-    bulk_times = [row for row in bulk if row["quantity"] == "step_time_s"]
+    more = validate(options.ergometer, "training_runs_more.csv")
+    times, bulk_times, more_times = ([row for row in table if row["quantity"] == "step_time_s"] for table in (runs, bulk, more))
     tier_a = [row for row in times if row["tier"] == "A"]
+    more_a = [row for row in more_times if row["tier"] == "A"]
+    never_fitted = {row["id"] for row in more_times}
+    by_source, by_group = left_out(without, never_fitted), cross_validated(folds)
+    figures = [("as typed", from_table(typed)), ("left out by source", by_source), ("cross-validated", by_group),
+               ("fitted", lambda row: None if row["id"] in never_fitted else fitted(row))]
 
     text = INTRODUCTION
     text += "## In short\n\n"
-    short = [("published tables and logs, tier A", tier_a)] + parts_by(bulk_times, "source")
-    text += error_table("runs", short, folds)
-    accepted = sum(row["predicted"] is not None for row in tier_a)
-    text += f"Of tier A's {len(tier_a)} rows, {accepted} ({percent(100 * accepted / len(tier_a))}) can be predicted. "
-    text += interval_line(tier_a, folds)
+    short = [("all, tier A", tier_a + bulk_times + more_a), ("published tables and logs, tier A", tier_a),
+             ("sources never fitted, tier A", more_a)] + parts_by(bulk_times, "source")
+    text += full_table(short, figures)
+    accepted = sum(row["predicted"] is not None for row in tier_a + more_a)
+    text += (f"Of tier A's {len(tier_a + more_a)} rows of tables and logs, {accepted} "
+             f"({percent(100 * accepted / len(tier_a + more_a))}) can be predicted.\n\n")
+    text += typed_line(tier_a + bulk_times + more_a, typed)
+    text += "## Software that no fit has seen\n\n"
+    software = {row["id"]: row["software"] for row in without.values()}
+    text += unseen_section(times + bulk_times + more_a, by_source, software, never_fitted)
 
     text += "## Beside other simulators\n\nTheir errors are those that their authors report.\n\n"
     lines = []
     for name, words, theirs in PUBLISHED:
         rows = [row for row in times + bulk_times if all(word in row["source"] for word in words)]
-        held_out = cross_validated(rows, folds)
-        own = fitted(rows)
-        lines.append([name, len(rows), theirs, percent(own["mean"]) if own else "–",
-                      percent(held_out["mean"]) if held_out else "–"])
-    text += markdown(["rows", "number", "published mean error", "Ergometer, fitted", "Ergometer, cross-validated"], lines,
-                     right=(1, 3, 4))
+        own = [statistics(rows, outcome) for outcome in (by_source, by_group, fitted)]
+        lines.append([name, len(rows), theirs] + [percent(it["mean"]) if it else "–" for it in own])
+    text += markdown(["rows", "number", "published mean error", "Ergometer, left out by source", "cross-validated", "fitted"],
+                     lines, right=(1, 3, 4, 5))
 
     text += "## Choosing a layout\n\n" + choice_section(options.ergometer, notes)
     text += "## Parameters\n\n" + parameter_section(calibration)
@@ -417,20 +526,21 @@ def main():
 
     pictures = options.out / "accuracy"
     pictures.mkdir(parents=True, exist_ok=True)
-    kind = "cross-validated" if folds else "fitted"
-    text += "## Step time, tier A\n\nDashed lines: 15 % off.\n\n"
+    kind = "left out by source"
+    text += "## Step time, tier A\n\nDashed lines: 15 % off. Tables of group means.\n\n"
+    tier_a_all = tier_a + more_a
     for dimension in DIMENSIONS:
         (pictures / f"{dimension}.svg").write_text(
-            scatter(f"Step time by {dimension}, {kind}", points_of(tier_a, folds, dimension)))
+            scatter(f"Step time by {dimension}, {kind}", points_of(tier_a_all, by_source, dimension)))
         text += f"### By {dimension}\n\n![predicted over measured step time, by {dimension}](accuracy/{dimension}.svg)\n\n"
-        text += error_table(dimension, parts_by(tier_a, dimension), folds)
+        text += error_table(dimension, parts_by(tier_a_all, dimension), figures)
     text += "## Step time, the large sweeps\n\n"
-    (pictures / "sweeps.svg").write_text(scatter(f"Step time by source, {kind}", points_of(bulk_times, folds, "source")))
+    (pictures / "sweeps.svg").write_text(scatter(f"Step time by source, {kind}", points_of(bulk_times, by_source, "source")))
     text += "![predicted over measured step time of the sweeps](accuracy/sweeps.svg)\n\n"
-    text += error_table("parallelism", parts_by(bulk_times, "parallelism"), folds)
+    text += error_table("parallelism", parts_by(bulk_times, "parallelism"), figures)
 
-    text += "## The ten worst rows of tier A\n\n" + worst_table(tier_a, folds, notes)
-    text += "## Rows without a prediction\n\n" + skipped_table(runs + bulk)
+    text += "## The ten worst rows of tier A\n\n" + worst_table(tier_a, by_group, notes)
+    text += "## Rows without a prediction\n\n" + skipped_table(runs + bulk + more)
     (options.out / "accuracy.md").write_text(text.rstrip() + "\n")
 
 

@@ -62,22 +62,54 @@ Problem without(const Problem& problem, const LeftOut& left_out) {
   return part;
 }
 
-ErrorStatistics statistics(const std::vector<Sample>& samples, const std::vector<double>& residuals,
-                           const std::vector<size_t>& which) {
-  std::vector<ScoredRow> rows;
-  for (const size_t i : which) {
-    ScoredRow row;
-    row.id = samples[i].id;
-    row.group = samples[i].group;
-    row.quantity = "step_time_s";
-    row.measured = samples[i].measured_s;
-    row.predicted = samples[i].measured_s * std::exp(residuals[i]);
-    row.error_pct = 100 * std::expm1(residuals[i]);
-    rows.push_back(std::move(row));
-  }
+ScoredRow scored(const Sample& sample, double predicted_s) {
+  ScoredRow row;
+  row.id = sample.id;
+  row.group = sample.group;
+  row.quantity = "step_time_s";
+  row.measured = sample.measured_s;
+  row.predicted = predicted_s;
+  row.error_pct = 100 * (predicted_s / sample.measured_s - 1);
+  return row;
+}
+
+ErrorStatistics statistics(const std::vector<ScoredRow>& rows) {
   std::vector<const ScoredRow*> pointers;
   for (const ScoredRow& row : rows) pointers.push_back(&row);
   return validation::error_statistics(pointers);
+}
+
+ErrorStatistics statistics(const std::vector<Sample>& samples, const std::vector<double>& residuals,
+                           const std::vector<size_t>& which) {
+  std::vector<ScoredRow> rows;
+  for (const size_t i : which)
+    rows.push_back(scored(samples[i], samples[i].measured_s * std::exp(residuals[i])));
+  return statistics(rows);
+}
+
+/// Of the rows that could be predicted without their source.
+ErrorStatistics left_out_statistics(const Calibration& result, const std::vector<size_t>& which) {
+  std::vector<ScoredRow> rows;
+  for (const size_t i : which) {
+    const auto& found = result.rows[i].left_out;
+    if (!found) continue;
+    rows.push_back(scored(result.samples.rows[i], found->predicted_s));
+    rows.back().low = found->low_s;
+    rows.back().high = found->high_s;
+  }
+  return statistics(rows);
+}
+
+/// Holds parameters that move fewer than two groups of the rows left where their priors are, as a
+/// fit to these rows alone would.
+void hold_undecided(const std::vector<Sample>& samples, const Linearised& at, Problem& problem) {
+  std::vector<std::set<std::string>> groups(problem.bounds.size());
+  for (size_t i = 0; i < samples.size(); ++i)
+    for (const Slope& slope : at.slopes[i])
+      if (problem.weights[i] > 0 && std::abs(slope.value) >= kNoticeable)
+        groups[slope.parameter].insert(samples[i].group);
+  for (size_t j = 0; j < groups.size(); ++j)
+    if (groups[j].size() < kFewestGroups) problem.bounds[j].lower = problem.bounds[j].upper = 0;
 }
 
 /// One calibration at work: the problem, its optimum, and refits without some of the rows.
@@ -186,12 +218,18 @@ void Calibrator::cross_validate() {
 void Calibrator::leave_out_sources() {
   std::map<std::string, std::vector<size_t>> sources;
   for (size_t i = 0; i < samples().size(); ++i) sources[samples()[i].source].push_back(i);
+  std::vector<size_t> all;
   for (const auto& [source, rows] : sources) {
-    std::vector<double> residuals(samples().size(), 0);
-    predict_left_out([&](size_t i) { return samples()[i].source == source; }, residuals);
+    Problem others = without(problem_, [&](size_t i) { return samples()[i].source == source; });
+    hold_undecided(samples(), fit_.at, others);
+    const std::vector<double> x = solve_linearised(others, fit_.at, 0);
+    const auto found = predict_without(samples(), list_, x, source, options_.threads, watcher_);
+    for (const size_t i : rows) result_.rows[i].left_out = found[i];
     result_.left_out.push_back({source, statistics(samples(), fit_.at.residuals, rows),
-                                statistics(samples(), residuals, rows)});
+                                left_out_statistics(result_, rows)});
+    all.insert(all.end(), rows.begin(), rows.end());
   }
+  result_.all_left_out = left_out_statistics(result_, all);
 }
 
 }  // namespace

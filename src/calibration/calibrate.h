@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "calibration/left_out.h"
 #include "calibration/sample.h"
 #include "validation/score.h"
 
@@ -29,6 +31,7 @@ struct FittedValue {
 struct RowResult {
   size_t fold = 0;
   double fitted_s = 0, cross_validated_s = 0;
+  std::optional<LeftOutRow> left_out;  ///< where asked for
 };
 
 /// Errors on one source with it in the fit and with it left out.
@@ -43,6 +46,7 @@ struct Calibration {
   std::vector<RowResult> rows;      ///< one a sample
   validation::ErrorStatistics prior, fitted, cross_validated;
   std::vector<LeftOutSource> left_out;
+  validation::ErrorStatistics all_left_out;  ///< over all sources, each left out in turn
   int iterations = 0;
   bool converged = false;
 };
@@ -52,7 +56,8 @@ inline constexpr double kUndetermined = 0.8;
 
 /// Fits the list's parameters to the rows, then predicts every row by a fit that has not seen its
 /// fold: the fit's own linear model without those rows gives the parameters, the simulation the
-/// prediction. Deterministic, whatever the number of threads.
+/// prediction. A source that is left out takes with it what was settled on its runs (`Settled`) and
+/// what the intervals know of them. Deterministic, whatever the number of threads.
 base::Result<Calibration> calibrate(const std::vector<validation::MeasuredRun>& runs,
                                     const ParameterList& list, const Options& options,
                                     const Watcher& watcher);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 #include <thread>
 
 #include "base/parallel.h"
@@ -14,24 +12,6 @@
 
 namespace ergometer::calibration {
 namespace {
-
-std::vector<engine::Evidence> evidence(const std::vector<Sample>& samples) {
-  struct Seen {
-    std::set<std::string> groups;
-    int64_t rows = 0, most_gpus = 0;
-  };
-  std::map<engine::EvidenceKey, Seen> seen;
-  for (const Sample& sample : samples) {
-    Seen& it = seen[engine::evidence_key(sample.job)];
-    it.groups.insert(sample.group);
-    it.most_gpus = std::max(it.most_gpus, sample.job.gpus);
-    ++it.rows;
-  }
-  std::vector<engine::Evidence> result;
-  for (const auto& [key, it] : seen)
-    result.push_back({key, static_cast<int64_t>(it.groups.size()), it.rows, it.most_gpus});
-  return result;
-}
 
 /// Variance of a prediction's interval that other terms than `base` make; as the catalog has it.
 double other_variance(const spec::Job& job, double base) {
@@ -82,8 +62,8 @@ base::Result<std::string> with_base(std::string_view table, double base, int64_t
 }  // namespace
 
 base::Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibration) {
-  std::vector<ChangedFile> files = {
-      {"tables/evidence.csv", engine::evidence_csv(evidence(calibration.samples.rows))}};
+  std::vector<ChangedFile> files = {{"tables/evidence.csv", engine::evidence_csv(evidence_without(
+                                                                calibration.samples.rows, {}))}};
   const spec::CatalogEntry* table = spec::find_in_catalog(spec::CatalogKind::kTable, "uncertainty");
   if (table == nullptr) return files;
   ERGOMETER_ASSIGN(const engine::Uncertainty known,

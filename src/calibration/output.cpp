@@ -156,8 +156,10 @@ std::string to_text(const ParameterList& list, const Calibration& calibration) {
   out += errors_text("priors", calibration.prior);
   out += errors_text("fitted", calibration.fitted);
   out += errors_text("cross-validated", calibration.cross_validated);
-  if (!calibration.left_out.empty())
+  if (!calibration.left_out.empty()) {
+    out += errors_text("source left out", calibration.all_left_out);
     out += "\ngroup mean error by source, in the fit and left out\n";
+  }
   for (const LeftOutSource& it : calibration.left_out)
     out += fmt::format("{:6.2f} %  {:6.2f} %  {}\n", it.with.group_mean_pct,
                        it.without.group_mean_pct, it.source);
@@ -177,6 +179,8 @@ std::string to_json(const ParameterList& list, const Calibration& calibration) {
   write_errors(json, "prior", calibration.prior);
   write_errors(json, "fitted", calibration.fitted);
   write_errors(json, "cross_validated", calibration.cross_validated);
+  if (!calibration.left_out.empty())
+    write_errors(json, "source_left_out", calibration.all_left_out);
   json.key("parameters").begin_array();
   for (size_t j = 0; j < list.parameters.size(); ++j)
     write_parameter(json, list.parameters[j], calibration.values[j]);
@@ -200,6 +204,19 @@ std::string cross_validation_csv(const Calibration& calibration) {
     out += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g}\n", csv_cell(sample.id),
                        csv_cell(sample.group), csv_cell(sample.source), row.fold, sample.measured_s,
                        row.fitted_s, row.cross_validated_s);
+  }
+  return out;
+}
+
+std::string left_out_csv(const Calibration& calibration) {
+  std::string out = "id,group,source,software,measured,predicted,low,high\n";
+  for (size_t i = 0; i < calibration.rows.size(); ++i) {
+    const Sample& sample = calibration.samples.rows[i];
+    const std::optional<LeftOutRow>& row = calibration.rows[i].left_out;
+    if (!row) continue;
+    out += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g}\n", csv_cell(sample.id),
+                       csv_cell(sample.group), csv_cell(sample.source), sample.job.software.name,
+                       sample.measured_s, row->predicted_s, row->low_s, row->high_s);
   }
   return out;
 }

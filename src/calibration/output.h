@@ -14,6 +14,9 @@ std::string to_text(const ParameterList& list, const Calibration& calibration);
 std::string to_json(const ParameterList& list, const Calibration& calibration);
 /// id,group,source,fold,measured,predicted_fit,predicted_cv; seconds.
 std::string cross_validation_csv(const Calibration& calibration);
+/// id,group,source,software,measured,predicted,low,high of the rows predicted without their source;
+/// seconds.
+std::string left_out_csv(const Calibration& calibration);
 
 /// A catalog file and what becomes of it.
 struct ChangedFile {

@@ -69,8 +69,19 @@ std::optional<Target> read_target(YamlMap& of, const std::string& key, const std
     return {};
   }
   const base::Parameter prior = of.parameter(key, info->unit, info->min, info->max);
-  if (!of.error() && prior.value <= 0) of.refuse(key, "found 0; allowed: a prior above 0");
   return Target{folder->owner, key, entry->name, prior.value};
+}
+
+std::vector<Target> read_targets(YamlMap& item, const std::string& name) {
+  auto of = item.map("of");
+  if (!of || of->keys().empty()) {
+    item.refuse("of", "allowed: a mapping of catalog files to values");
+    return {};
+  }
+  std::vector<Target> targets;
+  for (const std::string& key : of->keys())
+    if (auto target = read_target(*of, key, name)) targets.push_back(*std::move(target));
+  return targets;
 }
 
 /// Bounds of x so that every target's value stays between `min` and `max`.
@@ -98,16 +109,36 @@ FittedParameter read_parameter(YamlMap& item) {
   FittedParameter parameter;
   parameter.name = item.text("name");
   parameter.sigma = item.real("sigma", 0, 1e-4, 10);
-  auto of = item.map("of");
-  if (!of || of->keys().empty()) {
-    item.refuse("of", "allowed: a mapping of catalog files to priors");
-    return parameter;
-  }
-  for (const std::string& key : of->keys())
-    if (auto target = read_target(*of, key, parameter.name))
-      parameter.targets.push_back(*std::move(target));
+  parameter.targets = read_targets(item, parameter.name);
+  for (const Target& target : parameter.targets)
+    if (!item.error() && target.prior <= 0)
+      item.refuse("of", fmt::format("{}: found 0; allowed: a prior above 0", target.file));
   if (!item.error()) read_bounds(item, parameter);
   return parameter;
+}
+
+Settled read_settled(YamlMap& item) {
+  item.allow({"name", "of", "seen_in", "source"});
+  for (const char* key : {"name", "of", "seen_in", "source"}) item.require(key);
+  Settled settled;
+  settled.name = item.text("name");
+  settled.targets = read_targets(item, settled.name);
+  settled.sources = item.texts("seen_in");
+  if (settled.sources.empty()) item.refuse("seen_in", "allowed: a list of parts of sources' names");
+  return settled;
+}
+
+bool names(const Settled& settled, std::string_view source) {
+  return std::any_of(settled.sources.begin(), settled.sources.end(), [&](const std::string& part) {
+    return source.find(part) != std::string_view::npos;
+  });
+}
+
+Target* find_target(ParameterList& list, std::string_view name, std::string_view file) {
+  for (FittedParameter& parameter : list.parameters)
+    for (Target& target : parameter.targets)
+      if (parameter.name == name && target.file == file) return &target;
+  return nullptr;
 }
 
 /// Two parameters of the list may not move the same number.
@@ -175,7 +206,7 @@ std::string FittedParameter::title() const {
 
 Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(yaml, file));
-  map.allow({"noise", "freedom", "rows_per_group", "leave_out", "parameters"});
+  map.allow({"noise", "freedom", "rows_per_group", "leave_out", "parameters", "settled"});
   for (const char* key : {"noise", "freedom", "rows_per_group", "parameters"}) map.require(key);
   ParameterList list;
   list.noise = map.real("noise", 0, 1e-4, 1);
@@ -187,6 +218,7 @@ Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::str
     map.refuse("parameters", fmt::format("found {} parameters; allowed: 1 to {}",
                                          list.parameters.size(), kMostParameters - 1));
   refuse_doubles(map, list);
+  for (YamlMap& item : map.maps("settled")) list.settled.push_back(read_settled(item));
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_TRY(find_given_by_gpus(list));
   return list;
@@ -195,6 +227,20 @@ Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::str
 Result<ParameterList> read_parameter_list(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
   return parse_parameter_list(text, path);
+}
+
+ParameterList without_source(const ParameterList& list, std::string_view source) {
+  ParameterList result = list;
+  for (const Settled& settled : list.settled) {
+    if (!names(settled, source)) continue;
+    for (const Target& target : settled.targets) {
+      if (Target* fitted = find_target(result, settled.name, target.file))
+        fitted->prior = target.prior;
+      else
+        result.parameters.push_back({settled.name, {target}, 1, 0, 0});
+    }
+  }
+  return result;
 }
 
 std::vector<size_t> parameters_used(const ParameterList& list, const spec::Job& job) {

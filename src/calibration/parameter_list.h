@@ -32,6 +32,14 @@ struct FittedParameter {
   std::string title() const;
 };
 
+/// Numbers of the catalog that somebody chose by looking at the runs of a source, and what one
+/// would take without them: priors of the fit as well as what nothing fits.
+struct Settled {
+  std::string name;
+  std::vector<Target> targets;       ///< `prior`: the value to take instead, 0 or above
+  std::vector<std::string> sources;  ///< parts of the names of the sources looked at
+};
+
 /// What is fitted, and how. The file is catalog/calibration.yaml:
 ///
 ///   noise: 0.06           relative error that a group of rows has anyway
@@ -41,11 +49,15 @@ struct FittedParameter {
 ///   parameters:
 ///     - {name: gemm.efficiency, of: {kernels/hopper: 0.72}, sigma: 0.1, min: 0.5, max: 0.9,
 ///        source: "why this prior"}
+///   settled:              optional: what a fit without a source may not use
+///     - {name: gemm.odd, of: {kernels/ampere: 1}, seen_in: [vTrain], source: "why this value
+///     instead"}
 struct ParameterList {
   double noise = 0, freedom = 0;
   int64_t rows_per_group = 0;
   std::string leave_out;  ///< empty: no source
   std::vector<FittedParameter> parameters;
+  std::vector<Settled> settled;
   /// "h100-pcie-80gb gemm.efficiency": kernel parameters that a GPU's own file gives.
   std::set<std::string, std::less<>> given_by_gpu;
 };
@@ -54,6 +66,10 @@ struct ParameterList {
 /// parameters that the named catalog file lacks are input errors.
 base::Result<ParameterList> read_parameter_list(const std::string& path);
 base::Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::string& file);
+
+/// The list with what was settled on runs of this source replaced: a prior of the fit in its place,
+/// a number that nothing fits as one more parameter, held, behind the list's own.
+ParameterList without_source(const ParameterList& list, std::string_view source);
 
 /// Which parameters of the list the job reads, ascending.
 std::vector<size_t> parameters_used(const ParameterList& list, const spec::Job& job);

@@ -92,6 +92,39 @@ TEST(ParameterList, FindsAndChangesWhatAJobReads) {
   EXPECT_NEAR(after_s, engine::simulate(small, {})->performance.step_time_s, 0.005 * after_s);
 }
 
+TEST(ParameterList, ReplacesWhatWasSettledOnASource) {
+  const auto list = parse_parameter_list(
+      list_of("  - {name: gemm.efficiency, of: {kernels/ampere: 0.7, kernels/hopper: 0.8}, sigma: "
+              "0.1, min: 0.5, max: 1, source: s}\n"
+              "settled:\n"
+              "  - {name: gemm.efficiency, of: {kernels/hopper: 0.6}, seen_in: [one node, Lab], "
+              "source: s}\n"
+              "  - {name: gemm.odd, of: {kernels/ampere: 1}, seen_in: [Lab], source: s}\n"),
+      "c.yaml");
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ(without_source(*list, "Laboratory of another").parameters.size(), 2U);
+  EXPECT_EQ(without_source(*list, "a vendor").parameters.size(), 1U);
+  const ParameterList without = without_source(*list, "the table, one node");
+  ASSERT_EQ(without.parameters.size(), 1U);
+  EXPECT_DOUBLE_EQ(without.parameters[0].targets[0].prior, 0.7);
+  EXPECT_DOUBLE_EQ(without.parameters[0].targets[1].prior, 0.6);
+}
+
+TEST(ParameterList, SetsWhatNothingFits) {
+  const auto list = parse_parameter_list(
+      list_of("  - {name: line_efficiency, of: {collectives/ib-400g: 0.9}, sigma: 0.1, min: 0.5, "
+              "max: 1, source: s}\n"
+              "settled:\n"
+              "  - {name: gemm.wgrad, of: {kernels/hopper: 0.5}, seen_in: [Lab], source: s}\n"),
+      "c.yaml");
+  ASSERT_TRUE(list) << list.error().message;
+  const ParameterList without = without_source(*list, "Lab");
+  spec::Job changed = job("h100-superpod", "8");
+  const std::vector<double> x = {0, 0};
+  apply(without, x, parameters_used(without, changed), changed);
+  EXPECT_DOUBLE_EQ(changed.cluster.node.gpu.parameters.at("gemm.wgrad"), 0.5);
+}
+
 TEST(ParameterList, OnlyNamedParametersStandInPlans) {
   // Priced with a parameter moved, on the plan from before: what a new plan gives, or it is named.
   for (const char* cluster : {"h100-superpod", "gb200-superpod"}) {

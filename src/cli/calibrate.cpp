@@ -112,6 +112,8 @@ base::Result<void> write_results(const Arguments& arguments, const std::string& 
   for (const calibration::ChangedFile& file : files)
     ERGOMETER_TRY(write_below(out / "catalog", file.path, file.text));
   ERGOMETER_TRY(write_below(out, "cross-validation.csv", calibration::cross_validation_csv(found)));
+  if (!found.left_out.empty())
+    ERGOMETER_TRY(write_below(out, "left-out.csv", calibration::left_out_csv(found)));
   return write_below(out, "calibration.json", calibration::to_json(list, found));
 }
 
@@ -136,7 +138,8 @@ std::vector<Flag> calibrate_flags() {
            Takes::kValue,
            "source",
            "calibration",
-           "also the error on each source when it is not in the fit",
+           "also predict each source by a fit that has not seen it, nor what was settled on its "
+           "runs: left-out.csv",
            {"source"},
            true},
           {"device",

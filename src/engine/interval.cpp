@@ -165,8 +165,13 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
 }
 
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline) {
-  Interval interval = step_time_interval(job, performance, host_share(timeline), catalog_evidence(),
-                                         catalog_uncertainty());
+  add_interval(performance, job, timeline, catalog_evidence());
+}
+
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
+                  const std::vector<Evidence>& evidence) {
+  Interval interval =
+      step_time_interval(job, performance, host_share(timeline), evidence, catalog_uncertainty());
   performance.step_time_s_low = interval.low_s;
   performance.step_time_s_high = interval.high_s;
   performance.interval_reasons = std::move(interval.reasons);

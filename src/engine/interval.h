@@ -76,5 +76,8 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
                             const Uncertainty& uncertainty);
 /// The same with the catalog's tables, written into the performance it is about.
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline);
+/// The same where these runs were seen instead of the catalog's.
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
+                  const std::vector<Evidence>& evidence);
 
 }  // namespace ergometer::engine

@@ -158,4 +158,12 @@ base::Result<Estimate> estimate(const spec::Job& job) {
   return result;
 }
 
+base::Result<run::Performance> estimate_performance(const spec::Job& job,
+                                                    const std::vector<Evidence>& evidence) {
+  ERGOMETER_ASSIGN(const Timeline timeline, Prepared(job).timeline(job));
+  run::Performance result = performance(job, timeline);
+  add_interval(result, job, timeline, evidence);
+  return result;
+}
+
 }  // namespace ergometer::engine

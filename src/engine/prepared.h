@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/interval.h"
 #include "engine/timeline.h"
 #include "plan/plan.h"
 #include "run/run.h"
@@ -60,5 +61,9 @@ struct Estimate {
 /// What `simulate` says about a job's time and memory, sooner: long steps as above; no links,
 /// ranks, kernels and limiter.
 base::Result<Estimate> estimate(const spec::Job& job);
+/// Its performance alone, with the interval as it is where these runs were seen instead of the
+/// catalog's.
+base::Result<run::Performance> estimate_performance(const spec::Job& job,
+                                                    const std::vector<Evidence>& evidence);
 
 }  // namespace ergometer::engine

@@ -35,7 +35,13 @@ int64_t digits_in(std::string_view text) {
   return number;
 }
 
-/// "FULL_SHARD", "FSDP=128", "FSDP2 64", "ZeRO-1", "DDP (FSDP=0)".
+/// The number that a text begins with; 0 without one.
+int64_t leading_number(std::string_view text) {
+  return digits_in(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
+/// "FULL_SHARD", "FSDP=128", "FSDP2 64", "ZeRO-1", "ZeRO-1 inside 8 GPUs", "DDP (FSDP=0)". No
+/// setting says among how many GPUs an optimizer is sharded: it is over all.
 void take_sharding(JobDraft& draft) {
   const std::string_view cell = draft.cell("fsdp_zero");
   const std::string key = squashed(cell);
@@ -44,9 +50,7 @@ void take_sharding(JobDraft& draft) {
     draft.say(setting, std::move(value), "fsdp_zero");
   };
   if (contains(key, "zero")) {
-    // "ZeRO-1 inside 8 GPUs": the stage comes first; states sharded over part of the replicas count
-    // as sharded over all.
-    const int64_t stage = digits_in(key.substr(0, key.find("inside")));
+    const int64_t stage = leading_number(std::string_view(key).substr(key.find("zero") + 4));
     if (stage > 3)
       return draft.refuse(fmt::format("fsdp_zero: found \"{}\"; allowed: ZeRO-0 to ZeRO-3", cell));
     if (stage == 3) says("fsdp", "true");
