@@ -210,12 +210,16 @@ void add_causes(const JobPair& pair, const Cast& cast,
   }
 }
 
+double needed_bytes(const run::Memory& memory) {
+  return memory.peak_bytes + memory.reserved_bytes;
+}
+
 void note_memory(const Outcome& a, const Outcome& b, Comparison& result) {
   for (const auto& [side, outcome] : {std::pair("A", &a), std::pair("B", &b)})
     if (!outcome->memory.fits)
       result.notes.push_back(fmt::format(
           "{} does not fit in memory: {} of {}; its times are those of a GPU that had enough", side,
-          base::format_binary_bytes(outcome->memory.peak_bytes),
+          base::format_binary_bytes(needed_bytes(outcome->memory)),
           base::format_binary_bytes(outcome->memory.capacity_bytes)));
 }
 
@@ -230,7 +234,7 @@ void note_limits(const JobPair& pair, const Cast& cast, const Simulations& simul
     if (!memory.fits)
       result.notes.push_back(fmt::format("memory: {} with {}'s {} alone would not fit, {} of {}",
                                          side, other, title,
-                                         base::format_binary_bytes(memory.peak_bytes),
+                                         base::format_binary_bytes(needed_bytes(memory)),
                                          base::format_binary_bytes(memory.capacity_bytes)));
   };
   if (cast.players.size() < 2) return;

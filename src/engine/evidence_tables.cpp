@@ -29,6 +29,9 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"per_doubling", &Uncertainty::per_doubling},
     {"host", &Uncertainty::host},
     {"communication", &Uncertainty::communication},
+    {"memory_base", &Uncertainty::memory_base},
+    {"memory_activations", &Uncertainty::memory_activations},
+    {"memory_software_unseen", &Uncertainty::memory_software_unseen},
 });
 
 base::Result<int64_t> count_in(const base::CsvTable& table, size_t row, std::string_view column,

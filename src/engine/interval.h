@@ -53,6 +53,10 @@ struct Uncertainty {
   double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU
   double host = 0;              ///< a step that only waits for the host; in proportion
   double communication = 0;     ///< a step that only waits for communication; in proportion
+  // Of memory, not of time (`memory_fit`).
+  double memory_base = 0;             ///< any job
+  double memory_activations = 0;      ///< one of activations and reserve alone; in proportion
+  double memory_software_unseen = 0;  ///< no run of this software profile
 };
 
 /// `catalog/tables/uncertainty.csv`, with the columns term, value, source, grade; each term once.

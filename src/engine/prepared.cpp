@@ -153,7 +153,7 @@ base::Result<Estimate> estimate(const spec::Job& job) {
   const spec::Job played = with_micro_batches(job, micro_batches_to_play(job).back());
   const workload::Workload workload = workload::lower(played);
   const plan::MemoryReport memory = plan::memory(played, workload, plan::divide(played, workload));
-  result.memory = memory_summary(memory);
+  result.memory = memory_summary(played, memory);
   result.allocated_after_step_bytes = memory.allocated_after_step;
   return result;
 }

@@ -113,7 +113,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
 
   result.run.performance = performance(job, result.timeline);
   add_interval(result.run.performance, job, result.timeline);
-  result.run.memory = memory_summary(result.memory);
+  result.run.memory = memory_summary(job, result.memory);
   result.run.links = link_use(input, result.timeline.step_s);
   if (options.all_ranks)
     result.run.ranks = with_power_columns(rank_table(job, result.timeline), result.run.ranks);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/memory_fit.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
@@ -84,11 +85,12 @@ run::Performance performance(const spec::Job& job, const Timeline& timeline) {
   return result;
 }
 
-run::Memory memory_summary(const plan::MemoryReport& report) {
+run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& report) {
   run::Memory memory;
   const plan::StageMemory& worst = report.worst();
   memory.fits = report.fits;
   memory.peak_bytes = worst.total();
+  memory.reserved_bytes = worst.reserved;
   memory.capacity_bytes = report.capacity;
   memory.weights_bytes = worst.weights;
   memory.gradients_bytes = worst.gradients;
@@ -108,6 +110,7 @@ run::Memory memory_summary(const plan::MemoryReport& report) {
     for (const auto& [name, bytes] : stage.parts)
       row.parts.push_back({.name = name, .bytes = bytes});
   }
+  memory.fit_probability = memory_fit(job, memory).probability;
   return memory;
 }
 

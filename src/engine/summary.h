@@ -17,7 +17,7 @@ run::Performance performance(const spec::Job& job, const Timeline& timeline);
 /// Tokens that one step works through.
 double tokens_per_step(const spec::Job& job);
 
-run::Memory memory_summary(const plan::MemoryReport& report);
+run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& report);
 std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline);
 
 /// Dense matrix peak of one GPU at the job's precision, FLOP/s.

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "plan/memory.h"
+#include "plan/memory_reserve.h"
 
 namespace ergometer::plan {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
-constexpr double kHeldPerLayer = 3.25, kMostHeld = 65;
 constexpr double kMadePerLayer = 10;
 constexpr double kCommunicatorBytes = 2 * kGib;
 constexpr double kElementBytes = 2;  // activations of 16 bits
@@ -31,7 +31,7 @@ double allocator_wait_s(const spec::Job& job, const Stage& stage, double peak_by
   const double whole = static_cast<double>(training.micro_batch * training.seq_length) /
                        static_cast<double>(job.parallelism.cp) *
                        static_cast<double>(job.model.hidden) * kElementBytes;
-  const double held = std::min(kHeldPerLayer * layers, kMostHeld) * whole;
+  const double held = held_tensor_bytes(job, stage);
   if (held <= 0) return 0;
   const spec::Node& node = job.cluster.node;
   const double capacity =

@@ -18,15 +18,13 @@ inline constexpr const char* kAllocatorWait = "host_allocator";
 /// An asynchronous collective holds its whole-sequence tensor until the GPU has passed it, and the
 /// host, which is ahead by as many launches as the driver queues, keeps allocating further ones:
 ///
-///   E = min(3.25 layers, 65) w        w = mbs (seq / cp) hidden 2 B, one such tensor   [B]
+///   E = held_tensor_bytes, of tensors of w = mbs (seq / cp) hidden 2 B each            [B]
 ///   f = clamp((peak + E - (capacity - 2 GiB)) / E, 0, 1)     share of E that is not to be had
 ///   t = f * 10 layers * micro batches * w / allocator.rate                            [s]
 ///
 /// `peak_bytes`: what the stage needs, `StageMemory::total`. A layer makes ten such tensors in a
-/// micro batch: inputs gathered and outputs not yet reduced, four forward, six backward. 3.25 a
-/// layer and 65 in all are fitted to the memory that runs of nanotron had reserved beyond their
-/// peak: 51 of these tensors with 16 layers, 58 to 77 with 28 and 32. The 2 GiB that communicators
-/// hold outside of the allocator are assumed. No run of another framework was compared.
+/// micro batch: inputs gathered and outputs not yet reduced, four forward, six backward. The 2 GiB
+/// that communicators hold outside of the allocator are assumed.
 double allocator_wait_s(const spec::Job& job, const Stage& stage, double peak_bytes);
 /// The same with the peak that `memory` finds for the stage.
 double allocator_wait_s(const spec::Job& job, const workload::Workload& workload,

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "plan/memory_parts.h"
+#include "plan/memory_reserve.h"
 
 // Peak memory of a stage = model states + buffers + the largest of (what the schedule holds at its
 // fullest, what the optimizer step needs beside the states). In the framework's allocator: the
-// driver's context, NCCL's buffers and fragmentation are the node's "memory_reserve".
+// driver's context and NCCL's buffers are the node's "memory_reserve", fragmentation is
+// `memory_reserve`'s.
 namespace ergometer::plan {
 namespace {
 
@@ -34,7 +36,8 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   // The step runs when no activation is left.
   if (state.step > active.activations + active.loss) {
     memory.other = state.step;
-    add_part(memory, "fp32_gradients", state.step);
+    add_part(memory, "gathered_parameters", state.after_step);
+    add_part(memory, "fp32_gradients", state.step - state.after_step);
   } else {
     memory.activations = active.activations;
     memory.other = active.loss;
@@ -47,6 +50,9 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   add_part(memory, "tensor_parallel_buffers", buffers.tensor);
   add_part(memory, "kv_cache", buffers.kv_cache);
   add_part(memory, "workspace", buffers.workspace);
+  const double alive = active.activations + active.loss;
+  const double with_holes = alive + memory_reserve(job, stage).bytes(alive);
+  memory.reserved = std::max(0.0, with_holes - std::max(state.step, alive));
   return memory;
 }
 
@@ -58,12 +64,13 @@ MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
   for (size_t i = 0; i < stages.size(); ++i) {
     report.stages.push_back(stage_memory(job, workload, stages[i], static_cast<int64_t>(i)));
     const StageMemory& stage = report.stages.back();
-    if (stage.total() > report.worst().total()) report.worst_stage = stage.stage;
+    if (stage.needed() > report.worst().needed()) report.worst_stage = stage.stage;
     const double between = stage.weights + stage.gradients + stage.optimizer +
+                           state_memory(job, workload, stages[i]).after_step +
                            buffer_memory(job, workload, stages[i]).total();
     report.allocated_after_step = std::max(report.allocated_after_step, between);
   }
-  report.fits = report.worst().total() <= report.capacity;
+  report.fits = report.worst().needed() <= report.capacity;
   report.advice = memory_advice(job, report);
   return report;
 }

@@ -18,12 +18,14 @@ struct StageMemory {
   double other =
       0;  ///< workspaces, loss buffers, gathered FSDP units, dummy weight gradients, KV cache
   std::vector<std::pair<std::string, double>> parts;  ///< finer, for --explain; sums to the total
+  double reserved = 0;  ///< what the allocator needs beyond the total (`memory_reserve`)
   double total() const { return weights + gradients + optimizer + activations + other; }
+  double needed() const { return total() + reserved; }
 };
 
 struct MemoryReport {
   std::vector<StageMemory> stages;
-  int64_t worst_stage = 0;
+  int64_t worst_stage = 0;          ///< that needs most
   double capacity = 0;              ///< usable by the framework on one GPU
   double allocated_after_step = 0;  ///< worst stage, between steps: states and lasting buffers, no
                                     ///< activations (what nanotron reports)

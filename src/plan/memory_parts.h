@@ -21,7 +21,8 @@ struct StateMemory {
   double fp8_copies = 0;  ///< of `weights`
   double gradients = 0;
   double optimizer = 0;
-  double step = 0;  ///< alive only during the optimizer step
+  double step = 0;        ///< alive only from the optimizer step on
+  double after_step = 0;  ///< of `step`, what is still alive when the step has ended
 };
 StateMemory state_memory(const spec::Job& job, const workload::Workload& workload,
                          const Stage& stage);

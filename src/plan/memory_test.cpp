@@ -294,6 +294,27 @@ TEST(Memory, NanotronsScheme) {
   EXPECT_NEAR(predict(job).allocated_after_step, 20 * all + 0.07 * kGib, 1);
 }
 
+// The flat tensors of the all-gather, 2 and 2 / 4 bytes a parameter, are gone when activations are
+// most: they count where these are less.
+TEST(Memory, NanotronsGatherIsGoneWhenActivationsAreMost) {
+  spec::Job job = job_with({.dp = 4});
+  job.training.framework = spec::Framework::kNanotron;
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  EXPECT_EQ(part(predict(job).worst(), "gathered_parameters"), 0);
+  job.training.seq_length = 2;
+  EXPECT_EQ(part(predict(job).worst(), "gathered_parameters"), 2.5 * all);
+}
+
+// SiLU's output, 2f a token, is kept beside gate, up and their product.
+TEST(Memory, AnUnfusedGatedActivationKeepsOneTensorMore) {
+  spec::Job job = job_with({});
+  const double fused = predict(job).worst().activations;
+  job.software.parameters.set("memory.gate_copies", {1, "", "", base::Grade::kAssumed});
+  EXPECT_EQ(predict(job).worst().activations - fused, 8 * 128 * 2 * 256.0);
+  job.model.gated = false;
+  EXPECT_EQ(part(predict(job).worst(), "gate_output"), 0);
+}
+
 TEST(NanotronStages, HeadCountsAsTheLayersItCosts) {
   // 16 layers of 4 * 2048^2 + 3 * 2048 * 8192 = 67,108,864 and a head of 2048 * 131072, four
   // layers' worth: 20 in all. Two stages of 10 are even: the first ends at 10 layers, before the

@@ -2,6 +2,9 @@
 
 #include <array>
 
+#include "engine/evidence_tables.h"
+#include "engine/memory_fit.h"
+#include "plan/memory_reserve.h"
 #include "plan/stages.h"
 #include "report/explain.h"
 #include "report/format.h"
@@ -9,7 +12,8 @@
 
 // Memory is told top down: capacity and peak, the five groups of the fullest stage, the named
 // tensors of each group, and for the model states the rule that gives bytes per parameter (the
-// table that opens plan/memory_states.cpp).
+// table that opens plan/memory_states.cpp). Whether it fits adds what the allocator reserves, and how
+// unsure both are (engine/memory_fit.h).
 
 namespace ergometer::report {
 namespace {
@@ -125,6 +129,56 @@ Explanation capacity(const run::Run& run, const spec::Job& job) {
   return node;
 }
 
+/// A number of the software profile, or what stands in for it.
+Explanation software_node(const spec::Job& job, const char* name, double otherwise) {
+  const base::Parameter* parameter = job.software.parameters.find(name);
+  const double value = parameter == nullptr ? otherwise : parameter->value;
+  const std::string source = parameter == nullptr
+                                 ? "of software whose catalog file does not say"
+                                 : fmt::format("{}: {}", job.software.name, credit(*parameter));
+  return number_node(name, value, "", {}, source);
+}
+
+Explanation reserved(const run::Run& run, const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  const std::vector<plan::Stage> stages = plan::divide(job, workload);
+  const double held =
+      plan::held_tensor_bytes(job, stages[static_cast<size_t>(run.memory.worst_stage)]);
+  Explanation node =
+      memory_node("memory.reserved_bytes", run.memory.reserved_bytes,
+                  "memory.fragmentation x (activations and loss) + memory.held x tensors held by "
+                  "asynchronous collectives; what the optimizer step needs beside the states can "
+                  "lie in it");
+  node.inputs = {software_node(job, "memory.fragmentation", plan::kFragmentation),
+                 software_node(job, "memory.held", 0),
+                 memory_node("tensors held by asynchronous collectives", held)};
+  return node;
+}
+
+/// One of the terms of catalog/tables/uncertainty.csv.
+Explanation term_node(const char* name, double value, const char* of) {
+  return number_node(name, value, "", of, "catalog/tables/uncertainty.csv");
+}
+
+Explanation fit_probability(const run::Run& run, const spec::Job& job) {
+  const engine::MemoryFit fit = engine::memory_fit(job, run.memory);
+  const engine::Uncertainty& u = engine::catalog_uncertainty();
+  Explanation node{"memory.fit_probability", format_probability(run.memory.fit_probability),
+                   run.memory.fit_probability,
+                   "normal distribution's share below ln(capacity / (peak + reserved)) / sigma",
+                   {}, {}};
+  Explanation sigma = number_node("sigma", fit.sigma, "",
+                                  "of ln(what it takes / predicted): root of the squares' sum");
+  sigma.inputs = {term_node("memory_base", u.memory_base, "any job"),
+                  term_node("memory_activations", u.memory_activations,
+                            "times the share of activations and reserve in all that is needed")};
+  if (!fit.software_seen)
+    sigma.inputs.push_back(term_node("memory_software_unseen", u.memory_software_unseen,
+                                     "no run of this software was ever seen"));
+  node.inputs = {capacity(run, job), peak(run, job), reserved(run, job), std::move(sigma)};
+  return node;
+}
+
 }  // namespace
 
 Explanation catalog_node(const spec::Job& job, const char* name) {
@@ -142,9 +196,11 @@ Explanation explain_memory(const run::Run& run, const spec::Job& job, std::strin
     if (field == fmt::format("memory.{}_bytes", kGroups[group])) return group_node(run, job, group);
   }
   if (field == "memory.peak_bytes" || field == "memory.worst_stage") return peak(run, job);
+  if (field == "memory.reserved_bytes") return reserved(run, job);
+  if (field == "memory.fit_probability") return fit_probability(run, job);
   Explanation fits{
-      "memory.fits", run.memory.fits ? "yes" : "no", {}, "peak_bytes <= capacity_bytes", {}, {}};
-  fits.inputs = {peak(run, job), capacity(run, job)};
+      "memory.fits", run.memory.fits ? "yes" : "no", {}, "fit_probability >= 1/2", {}, {}};
+  fits.inputs = {fit_probability(run, job)};
   return fits;
 }
 

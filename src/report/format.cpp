@@ -19,6 +19,13 @@ std::string format_share(int64_t part, int64_t whole) {
   return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }
 
+std::string format_probability(double p) {
+  constexpr double kNearly = 0.995;
+  if (p >= kNearly) return "> 99 %";
+  if (p < 1 - kNearly) return "< 1 %";
+  return fmt::format("{:.0f} %", 100 * p);
+}
+
 std::string format_time(int64_t nanoseconds) {
   return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
 }

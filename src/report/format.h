@@ -11,6 +11,7 @@ namespace ergometer::report {
 std::string format_parameters(double count);  ///< billions: "70.6 B", "124 M", "1.01 T"
 std::string format_share(double fraction);    ///< always one decimal, for columns: "3.1 %"
 std::string format_share(int64_t part, int64_t whole);  ///< "-" of nothing
+std::string format_probability(double p);               ///< "62 %", "> 99 %", "< 1 %"
 std::string format_time(int64_t nanoseconds);           ///< "312 us"
 /// Breaks `text` at spaces into lines of at most `width` columns. It starts in column `indent`, and
 /// continued lines are indented so far.

@@ -16,7 +16,7 @@
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kBold = "1", kDim = "2", kRed = "1;31";
+constexpr std::string_view kBold = "1", kDim = "2", kRed = "1;31", kYellow = "33";
 constexpr int kBarWidth = 34;
 constexpr int kMemoryBarWidth = 44;
 
@@ -199,6 +199,26 @@ std::string memory_bar(const run::Memory& m, const TextStyle& style) {
   return out + paint(style, kDim, repeat(style.unicode ? "\u00b7" : ".", kMemoryBarWidth - drawn));
 }
 
+/// "fits with 6.2 GiB to spare (97 %)"; what is spare is left when the allocator has its reserve.
+std::string fit_line(const run::Memory& m, const TextStyle& style) {
+  constexpr double kGib = 1073741824.0;
+  const double needed = (m.peak_bytes + m.reserved_bytes) / kGib, all = m.capacity_bytes / kGib;
+  const std::string sure = format_probability(m.fit_probability);
+  const std::string reserve = fmt::format("{:.1f} GiB for fragmentation", m.reserved_bytes / kGib);
+  switch (run::fit_state(m.fit_probability)) {
+    case run::FitState::kFits:
+      return fmt::format("fits with {:.1f} GiB to spare, besides {} ({})", all - needed, reserve,
+                         sure);
+    case run::FitState::kAtRisk:
+      return paint(style, kYellow,
+                   fmt::format("at risk: {:.1f} of {:.1f} GiB with {}, which is uncertain ({})",
+                               needed, all, reserve, sure));
+    case run::FitState::kDoesNotFit: break;
+  }
+  return paint(style, kRed, fmt::format("does not fit: {:.1f} GiB short, with {} ({})",
+                                        needed - all, reserve, sure));
+}
+
 std::string memory(const run::Run& run, const TextStyle& style) {
   const run::Memory& m = run.memory;
   std::string out = heading(style, "Memory");
@@ -218,7 +238,7 @@ std::string memory(const run::Run& run, const TextStyle& style) {
     column = (wraps || column == 0 ? 0 : column + kGap) + kMark + size.size();
     parts += fmt::format("{} {}", paint(style, s.sgr, style.unicode ? s.block : s.letter), size);
   }
-  return out + "  " + parts + '\n';
+  return out + "  " + parts + "\n  " + fit_line(m, style) + '\n';
 }
 
 // --- links

@@ -49,9 +49,19 @@ struct StageMemory {
   std::vector<MemoryPart> parts;
 };
 
+/// What a probability of fitting in memory is called: 0.9 and more, less than 0.1, or between.
+enum class FitState : uint8_t { kFits, kAtRisk, kDoesNotFit };
+constexpr FitState fit_state(double probability) {
+  constexpr double kSure = 0.9;
+  if (probability >= kSure) return FitState::kFits;
+  return probability < 1 - kSure ? FitState::kDoesNotFit : FitState::kAtRisk;
+}
+
 struct Memory {
   bool fits = true;
+  double fit_probability = 1;  ///< `fits`: one half or more
   double peak_bytes = 0, capacity_bytes = 0;
+  double reserved_bytes = 0;  ///< what the allocator needs beyond the peak: holes between tensors
   double weights_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
          other_bytes = 0;
   int64_t worst_stage = 0;

@@ -246,12 +246,21 @@ void select_run(Database& db, Run& run) {
   }
 }
 
+bool has_summary(Database& db, std::string_view name) {
+  Statement select(db, "SELECT 1 FROM summary WHERE name = ?");
+  select.bind_all(name);
+  return select.step();
+}
+
 void select_summary(Database& db, Run& run) {
   Statement select(db, "SELECT value FROM summary WHERE name = ?");
   for (const SummaryField& field : summary_fields()) {
     select.bind_all(field.name);
     if (select.step()) field.set(run, select.real(0));
   }
+  // A file without it says only yes or no.
+  if (!has_summary(db, "memory.fit_probability"))
+    run.memory.fit_probability = run.memory.fits ? 1 : 0;
 }
 
 void select_stages(Database& db, Run& run) {

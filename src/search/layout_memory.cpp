@@ -67,12 +67,14 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
   const spec::Job& job = parts_.job_of(candidate);
   found.always.clear();
   found.step.clear();
+  found.reserve.clear();
   for (const int64_t first : division_->first_stage) {
     const plan::Stage& stage = division_->stages[static_cast<size_t>(first)];
     const plan::StateMemory state = plan::state_memory(job, workload, stage);
     found.always.push_back(state.weights + state.gradients + state.optimizer +
                            plan::buffer_memory(job, workload, stage).total());
     found.step.push_back(state.step);
+    found.reserve.push_back(plan::memory_reserve(job, stage));
   }
   return found;
 }
@@ -103,18 +105,28 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
   return found.peak;
 }
 
-double LayoutMemory::bytes(const Overlap& overlap, const Recomputation& recomputation,
-                           Sharding sharding) {
+const LayoutMemory::Most& LayoutMemory::most(const Overlap& overlap,
+                                             const Recomputation& recomputation,
+                                             Sharding sharding) {
   std::vector<Known>& of_choice = bytes_[static_cast<size_t>(recomputation.choice)];
   const auto depth = static_cast<size_t>(recomputation.depth);
   if (of_choice.size() <= depth) of_choice.resize(depth + 1);
-  double& most = of_choice[depth][index_of(overlap)][static_cast<size_t>(sharding)];
-  if (most > 0) return most;
+  Most& most = of_choice[depth][index_of(overlap)][static_cast<size_t>(sharding)];
+  if (most.needed > 0) return most;
   const States& states = states_of(overlap, recomputation, sharding);
   const std::vector<double>& peak = activations_of(overlap, recomputation, sharding);
-  for (size_t kind = 0; kind < peak.size(); ++kind)
-    most = std::max(most, states.always[kind] + std::max(states.step[kind], peak[kind]));
+  for (size_t kind = 0; kind < peak.size(); ++kind) {
+    const double holes = states.reserve[kind].bytes(peak[kind]);
+    const double needed = states.always[kind] + std::max(states.step[kind], peak[kind] + holes);
+    if (needed > most.needed)
+      most = {states.always[kind] + std::max(states.step[kind], peak[kind]), needed};
+  }
   return most;
+}
+
+double LayoutMemory::bytes(const Overlap& overlap, const Recomputation& recomputation,
+                           Sharding sharding) {
+  return most(overlap, recomputation, sharding).bytes;
 }
 
 double LayoutMemory::stage_bytes(size_t kind, const Overlap& overlap,
@@ -126,8 +138,8 @@ double LayoutMemory::stage_bytes(size_t kind, const Overlap& overlap,
 
 bool LayoutMemory::fits(const Overlap& overlap, const Recomputation& recomputation,
                         const DataOption& data) {
-  const double most = bytes(overlap, recomputation, data.sharding);
-  if (std::abs(most - capacity_) > kRounding * capacity_) return most <= capacity_;
+  const double needed = most(overlap, recomputation, data.sharding).needed;
+  if (std::abs(needed - capacity_) > kRounding * capacity_) return needed <= capacity_;
   const spec::Job job = space_.job({layout_, recomputation, overlap, data});
   const workload::Workload workload = workload::lower(job);
   return plan::memory(job, workload, plan::divide(job, workload)).fits;

@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "plan/memory_reserve.h"
 #include "search/memory_estimate.h"
 #include "search/parts.h"
 
@@ -36,6 +37,11 @@ class LayoutMemory {
   struct States {
     bool ready = false;
     std::vector<double> always, step;
+    std::vector<plan::Reserve> reserve;
+  };
+  /// Of the stage that needs most.
+  struct Most {
+    double bytes = 0, needed = 0;  ///< without and with what the allocator reserves
   };
   /// The peak by stage kind.
   struct Activations {
@@ -45,11 +51,12 @@ class LayoutMemory {
     std::vector<double> peak;
   };
   /// By overlap and sharding; 0: not known yet.
-  using Known = std::array<std::array<double, kShardings>, kOverlaps>;
+  using Known = std::array<std::array<Most, kShardings>, kOverlaps>;
 
   Contents& contents_of(const Candidate& candidate, Family kernels);
   const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
                           Sharding sharding);
+  const Most& most(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding);
   const std::vector<double>& activations_of(const Overlap& overlap,
                                             const Recomputation& recomputation, Sharding sharding);
 

@@ -157,6 +157,12 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
     {kSoftware, "memory.loss_copies", "", 0, 16, false,
      "bytes a logit alive in the unfused loss beside the FP32 softmax; without it, 6, PyTorch's "
      "own 8"},
+    {kSoftware, "memory.gate_copies", "", 0, 2, false,
+     "tensors of the MLP's inner width that an unfused gated activation keeps; without it, 0"},
+    {kSoftware, "memory.fragmentation", "", 0, 1, false,
+     "share of the activations that the allocator loses to holes; without it, 0.05"},
+    {kSoftware, "memory.held", "", 0, 1, false,
+     "share of the tensors held by asynchronous collectives that is lost too; without it, 0"},
     {kSoftware, "overlap.expert_share", "", 0, 1, false,
      "share of expert transfers that hides beside another micro batch, where that is asked for"},
     {kSoftware, "kernels.memory_factor", "", 0.3, 5, true,

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "engine/prepared.h"
+#include "engine/summary.h"
 #include "validation/power_predict.h"
 
 namespace ergometer::validation {
@@ -109,6 +110,13 @@ Prediction predict(const MeasuredRun& row) {
   out.kind = engine::evidence_key(job);
   out.gpus = job.gpus;
   add_traits(job, out);
+  if (out.measured.outcome && !out.measured.step_time_s) {
+    const workload::Workload workload = workload::lower(job);
+    const auto report = plan::memory(job, workload, plan::divide(job, workload));
+    out.memory = engine::memory_summary(job, report);
+    out.memory_bytes = out.memory.peak_bytes;
+    return out;
+  }
   auto estimate = engine::estimate(job);
   if (!estimate) {
     out.skipped_reason = estimate.error().message;

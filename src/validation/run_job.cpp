@@ -222,7 +222,9 @@ base::Error reason_of(const base::Error& error) {
 }  // namespace
 
 Result<RunJob> make_job(const MeasuredRun& run) {
-  if (contains(run.cell("notes"), "after_pp_fix=False") && run.cell("pp") != "1")
+  // What is kept in memory was the same, and is all that a row with an outcome is held to.
+  if (contains(run.cell("notes"), "after_pp_fix=False") && run.cell("pp") != "1" &&
+      run.cell("outcome").empty())
     return base::input_error(
         "notes: after_pp_fix=False: the source mended pipelines later; its earlier pipeline runs "
         "do "

@@ -13,7 +13,7 @@ namespace ergometer::validation {
 namespace {
 
 constexpr std::string_view kStepTime = "step_time_s", kMemory = "memory_bytes",
-                           kPower = "power_w_per_gpu";
+                           kPower = "power_w_per_gpu", kFits = "fits";
 
 struct Weighted {
   double value = 0, weight = 0;
@@ -59,6 +59,22 @@ void compare(ScoredRow& row, std::optional<double> measured, double predicted, d
   row.error_pct = kPercent * (predicted / *measured - 1);
 }
 
+/// Whether the job ran: what the row says, and of a row that gives a measurement that it did.
+void add_outcome(Score& score, const MeasuredRun& run, const Prediction& prediction, size_t index) {
+  const Outcome outcome = prediction.measured.outcome.value_or(Outcome::kFits);
+  score.outcomes.add(run, outcome, prediction.memory.fit_probability);
+  if (outcome == Outcome::kFits) {
+    ++score.fits_known;
+    if (prediction.memory.fits) ++score.fits_right;
+  }
+  if (!prediction.measured.outcome) return;
+  ScoredRow row = scored(id_of(run), group_of(run), kFits, index);
+  row.measured = outcome == Outcome::kFits ? 1 : 0;
+  row.predicted = prediction.memory.fit_probability;
+  row.low = row.high = *row.predicted;
+  score.rows.push_back(std::move(row));
+}
+
 /// A line for each quantity the row gives; a row that gives none, or has no prediction, has one
 /// line that says so.
 void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction, size_t index) {
@@ -88,14 +104,14 @@ void add_rows(Score& score, const MeasuredRun& run, const Prediction& prediction
   const run::Performance& p = prediction.performance;
   ScoredRow time = scored(id, group, kStepTime, index);
   compare(time, measured.step_time_s, p.step_time_s, p.step_time_s_low, p.step_time_s_high);
-  if (!measured.step_time_s && !measured.memory_bytes)
+  const bool has_number = measured.step_time_s || measured.memory_bytes;
+  if (!has_number && !measured.outcome)
     time.skipped_reason =
         "the row gives no step time, no throughput, no memory and no power to compare with";
   if (measured.step_time_s || !time.skipped_reason.empty()) score.rows.push_back(std::move(time));
-  if (!measured.step_time_s && !measured.memory_bytes) return;
+  if (!has_number && !measured.outcome) return;
   ++score.accepted;
-  ++score.fits_known;
-  if (prediction.memory.fits) ++score.fits_right;
+  add_outcome(score, run, prediction, index);
   if (!measured.memory_bytes) return;
   ScoredRow memory = scored(id, group, kMemory, index);
   const double peak = prediction.memory_bytes;

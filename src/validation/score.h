@@ -14,8 +14,9 @@ namespace ergometer::validation {
 struct ScoredRow {
   std::string id, group;
   std::string quantity;  ///< "step_time_s" | "memory_bytes" | "power_w_per_gpu" |
-                         ///< "node_power_w"
-  std::optional<double> measured, predicted;  ///< in the quantity's unit
+                         ///< "node_power_w" | "fits"
+  std::optional<double> measured, predicted;  ///< in the quantity's unit; of "fits" 1 or 0, and
+                                              ///< its probability
   double low = 0, high = 0;                   ///< 90 % interval of the prediction
   std::optional<double> error_pct;            ///< 100 (predicted / measured - 1)
   std::string skipped_reason;
@@ -52,8 +53,9 @@ struct Score {
   std::vector<ScoredRow> rows;      ///< in the file's order
   int64_t total = 0, accepted = 0;  ///< rows; those that were predicted and have a measurement
   ErrorStatistics step_time, memory, power;
-  /// Whether a job fits in memory, called right: every measured row ran, so it fits.
+  /// Whether a job fits in memory, called right: every row with a measurement ran, so it fits.
   int64_t fits_known = 0, fits_right = 0;
+  OutcomeScore outcomes;  ///< of these and of the rows that say whether they ran
   std::vector<ScoreTable> tables;
   std::vector<ScoreLine> groups;  ///< of step time, worst first
 };

@@ -49,7 +49,11 @@ void write_row(JsonWriter& json, const ScoredRow& row, const Prediction& predict
     json.value(row.skipped_reason);
   }
   json.member("group", row.group);
-  if (row.predicted) json.member("fits", prediction.memory.fits);
+  if (prediction.measured.outcome)
+    json.member("outcome", *prediction.measured.outcome == Outcome::kFits ? "fits" : "OOM");
+  if (row.predicted)
+    json.member("fits", prediction.memory.fits)
+        .member("fit_probability", prediction.memory.fit_probability);
   for (const auto& [name, value] : prediction.traits) json.member(name, value);
   if (explains) write_fills(json, prediction.fills);
   json.end_object();
@@ -64,6 +68,22 @@ void write_statistics(JsonWriter& json, const ErrorStatistics& e) {
   json.member("bias_pct", e.bias_pct).member("group_bias_pct", e.group_bias_pct);
   json.member("within_15_fraction", e.within_15_fraction);
   json.member("inside_interval_fraction", e.inside_interval_fraction);
+}
+
+void write_called(JsonWriter& json, std::string_view name, const Called& called,
+                  std::string_view share, double percent) {
+  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  json.member("rows", called.rows).member("does_not_fit", called.does_not_fit);
+  json.member("at_risk", called.at_risk).member(share, percent).end_object();
+}
+
+void write_outcomes(JsonWriter& json, const OutcomeScore& outcomes) {
+  const auto& [out_of_memory, near_misses, ran] = outcomes;
+  json.key("outcomes").begin_object();
+  write_called(json, "out_of_memory", out_of_memory, "recognised_pct", out_of_memory.warned_pct());
+  write_called(json, "near_misses", near_misses, "recognised_pct", near_misses.warned_pct());
+  write_called(json, "ran", ran, "false_alarm_pct", ran.does_not_fit_pct());
+  json.end_object();
 }
 
 void write_lines(JsonWriter& json, std::string_view name, std::string_view key,
@@ -108,6 +128,7 @@ std::string to_json(const Score& score, const std::vector<Prediction>& predictio
   json.end_object();
   json.key("fits").begin_object(JsonWriter::Layout::kOneLine);
   json.member("known", score.fits_known).member("right", score.fits_right).end_object();
+  write_outcomes(json, score.outcomes);
   write_lines(json, "groups", "group", score.groups);
   json.key("tables").begin_array();
   for (const ScoreTable& table : score.tables) write_table(json, table);

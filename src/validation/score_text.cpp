@@ -15,10 +15,24 @@ std::string format_value(const std::string& quantity, std::optional<double> valu
   return base::format_seconds(*value);
 }
 
+std::string_view state_name(run::FitState state) {
+  switch (state) {
+    case run::FitState::kFits: return "fits";
+    case run::FitState::kAtRisk: return "at risk";
+    case run::FitState::kDoesNotFit: break;
+  }
+  return "does not fit";
+}
+
 std::string row_line(const ScoredRow& row, size_t width) {
   std::string line = fmt::format("{:<{}}  ", row.id, width);
   if (!row.skipped_reason.empty())
     return line + fmt::format("{:<15}  skipped: {}\n", row.quantity, row.skipped_reason);
+  if (!row.error_pct) {
+    const std::string_view called = state_name(run::fit_state(*row.predicted));
+    return line + fmt::format("{:<15}  {:>9}  {:>7.0f} %  {}\n", row.quantity,
+                              *row.measured > 0 ? "fits" : "OOM", 100 * *row.predicted, called);
+  }
   return line + fmt::format("{:<15}  {:>9}  {:>9}  {:>+7.1f} %\n", row.quantity,
                             format_value(row.quantity, row.measured),
                             format_value(row.quantity, row.predicted), *row.error_pct);
@@ -93,6 +107,23 @@ std::string statistics_text(std::string_view quantity, const ErrorStatistics& e)
   return out;
 }
 
+std::string called_line(std::string_view what, const Called& called, std::string_view share,
+                        double percent) {
+  return fmt::format("  {:<22} {:>5}: {} do not fit, {} at risk; {} {:.1f} %\n", what, called.rows,
+                     called.does_not_fit, called.at_risk, share, percent);
+}
+
+std::string outcomes_text(const OutcomeScore& outcomes) {
+  const auto& [out_of_memory, near_misses, ran] = outcomes;
+  if (out_of_memory.rows == 0) return "";
+  return "\noutcomes: how likely to fit the jobs are said to be\n" +
+         called_line("ran out of memory", out_of_memory, "recognised",
+                     out_of_memory.warned_pct()) +
+         called_line("  a smaller batch ran", near_misses, "recognised",
+                     near_misses.warned_pct()) +
+         called_line("ran", ran, "false alarms", ran.does_not_fit_pct());
+}
+
 std::string totals(const Score& score) {
   const auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
@@ -106,7 +137,7 @@ std::string totals(const Score& score) {
     out +=
         fmt::format("\nruns that did fit in memory, and are said to: {} of {} ({:.1f} %)\n",
                     score.fits_right, score.fits_known, share(score.fits_right, score.fits_known));
-  return out;
+  return out + outcomes_text(score.outcomes);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@
 //
 //   2h norm input, 2h QKV input, 2(a+2g)d/t q, k, v, 2ad/t attention output, 4a/t log-sum-exp,
 //   2h norm input, 2h FC1 input, 4f/t gate and up (2f/t without gate), 2f/t FC2 input, h a dropout
-//   mask
+//   mask; where the gated activation is no kernel of its own, 2f/t more: its output before the
+//   product with up ("memory.gate_copies" of the software)
 //
 // Checked against SimuMax's saved-tensor lists and its measured peaks
 // (tests/validation/memory_test.cpp). Linear layers in FP8 keep their inputs in FP8. Worked: 405B,
@@ -122,10 +123,16 @@ void add_latent(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 
 double branches(const spec::Model& model) { return model.gated ? 2 : 1; }
 
+/// Tensors as wide as the second matrix's input that an unfused gated activation keeps.
+double gate_copies(const spec::Job& job) {
+  return job.model.gated ? job.software.parameters.value_or("memory.gate_copies", 0) : 0;
+}
+
 void add_mlp(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (recomputes(job, "mlp")) return;
   const double width = tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
   parts.add("fc1_output", shapes.element * branches(job.model) * width);
+  parts.add("gate_output", shapes.element * gate_copies(job) * width);
   parts.add("fc2_input", linear_input(job, shapes, "fc2") * width);
 }
 
@@ -134,6 +141,7 @@ void add_shared(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   const double width =
       tokens(shapes) * static_cast<double>(job.model.experts.shared_ffn / shapes.tp);
   parts.add("shared_fc1_output", shapes.element * branches(job.model) * width);
+  parts.add("shared_gate_output", shapes.element * gate_copies(job) * width);
   parts.add("shared_fc2_input", linear_input(job, shapes, "shared_fc2") * width);
 }
 
@@ -149,6 +157,7 @@ void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
             linear_input(job, shapes, "expert_latent") * 2 *
                 static_cast<double>(shapes.shard_tokens * job.model.experts.latent));
   parts.add("expert_fc1_output", shapes.element * branches(job.model) * width);
+  parts.add("expert_gate_output", shapes.element * gate_copies(job) * width);
   if (!recomputes(job, "moe_act"))
     parts.add("expert_fc2_input", linear_input(job, shapes, "expert_fc2") * width);
   parts.add("expert_probabilities", 4 * rows.computed);

@@ -142,7 +142,7 @@ void recompute(Findings& findings) {
                    stored.at("memory.peak_bytes") / kGib, stored.at("memory.capacity_bytes") / kGib,
                    full.at("memory.peak_bytes") / kGib, h100.at("memory.peak_bytes") / kGib,
                    h100.at("memory.capacity_bytes") / kGib),
-       "predicted to fit with little room: what an allocator loses to fragments is not counted"},
+       "on H200 the tensors alone would fit, what the allocator loses to fragments does not"},
       !stored.fits() && full.fits() ? run::Agreement::kYes
       : !h100.fits()                ? run::Agreement::kInPart
                                     : run::Agreement::kNo);
