@@ -25,6 +25,7 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"nodes_unseen", &Uncertainty::nodes_unseen},
     {"precision_unseen", &Uncertainty::precision_unseen},
     {"software_unseen", &Uncertainty::software_unseen},
+    {"software_unnamed", &Uncertainty::software_unnamed},
     {"kind_unseen", &Uncertainty::kind_unseen},
     {"per_doubling", &Uncertainty::per_doubling},
     {"host", &Uncertainty::host},

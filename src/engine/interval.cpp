@@ -91,6 +91,16 @@ void add_scale(Terms& terms, int64_t gpus, const std::string& gpu, const Known& 
                         known.gpu_groups == 0 ? "any GPU" : gpu, known.largest));
 }
 
+/// An unnamed software is a guess, whatever runs of it were seen.
+void add_software(Terms& terms, const spec::Job& job, const Known& known, const Uncertainty& u) {
+  if (job.recipe.source == "inferred")
+    terms.add(u.software_unnamed,
+              fmt::format("software not named: {} is assumed; name yours with --software",
+                          job.recipe.title));
+  else if (!known.software)
+    terms.add(u.software_unseen, fmt::format("no run of {} was ever seen", job.software.name));
+}
+
 double communication_share(const run::Performance& p) {
   const run::Breakdown& b = p.breakdown_s;
   if (p.step_time_s <= 0) return 0;
@@ -145,8 +155,7 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   if (!known.precision)
     terms.add(u.precision_unseen,
               fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
-  if (!known.software)
-    terms.add(u.software_unseen, fmt::format("no run of {} was ever seen", key.software));
+  add_software(terms, job, known, u);
   if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
   // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.
   if (job.training.offloaded_layers > 0)

@@ -49,6 +49,7 @@ struct Uncertainty {
   double nodes_unseen = 0;      ///< several nodes, and no run of several nodes on this GPU
   double precision_unseen = 0;  ///< no run of this precision on the GPU's architecture
   double software_unseen = 0;   ///< no run of this software profile
+  double software_unnamed = 0;  ///< nobody named the software: installations differ
   double kind_unseen = 0;       ///< no run of this kind of job
   double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU
   double host = 0;              ///< a step that only waits for the host; in proportion

@@ -126,8 +126,6 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.key("training").begin_object();
   json.member("mode", to_word(t.mode)).member("framework", to_word(t.framework));
   json.member("software", job.software.name);
-  json.key("recipe").begin_object(JsonWriter::Layout::kOneLine);
-  json.member("name", job.recipe.name).member("source", job.recipe.source).end_object();
   json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
   json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
@@ -218,6 +216,9 @@ std::string job_json(const spec::Job& job) {
   write_cluster(json, job);
   write_parallelism(json, job);
   write_training(json, job);
+  json.key("recipe").begin_object(JsonWriter::Layout::kOneLine);
+  json.member("name", job.recipe.name).member("title", job.recipe.title);
+  json.member("source", job.recipe.source).end_object();
   write_conditions(json, job.conditions);
   json.end_object();
   return json.take();

@@ -73,6 +73,10 @@ JobView view_job(const std::string& job_json) {
   const Json &layout = member(job, "parallelism"), &training = member(job, "training");
   JobView view;
   view.model = text(model, "name");
+  const Json& recipe = member(job, "recipe");
+  view.recipe = text(recipe, "name");
+  view.recipe_title = text(recipe, "title");
+  view.recipe_source = text(recipe, "source");
   view.parameters = real(model, "parameters");
   view.active_parameters = real(model, "active_parameters");
   view.cluster = text(cluster, "name");

@@ -9,6 +9,7 @@ namespace ergometer::report {
 /// What the reports say about the job, read out of the JSON that the Run carries: a recorded or
 /// imported Run has no spec::Job, and its fields may be absent; numbers are then 0 and texts empty.
 struct JobView {
+  std::string recipe, recipe_title, recipe_source;  ///< whose defaults hold, and who chose them
   std::string model, cluster, gpu, schedule, precision, recompute, mode, fabric, cooling;
   double parameters = 0, active_parameters = 0;
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0, nics_per_node = 0;

@@ -74,12 +74,22 @@ std::string training_line(const JobView& job) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// Whose defaults hold where nothing was said, and how to change that.
+std::string recipe_line(const JobView& job) {
+  const std::string name = fmt::format("recipe {} ({})", job.recipe, job.recipe_title);
+  if (job.recipe_source == "inferred")
+    return fmt::format("{}: no software was named; --software NAME does", name);
+  return job.recipe_source == "file" ? fmt::format("{}, as the file's framework", name) : name;
+}
+
 std::string header(const run::Run& run, const JobView& job, const TextStyle& style) {
   std::string out;
   if (!job.model.empty()) {
     out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
+    if (!job.recipe.empty())
+      out += paint(style, kDim, wrap(recipe_line(job), 80, 0)) + '\n';
     if (!job.conditions.empty())
       out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
              '\n';

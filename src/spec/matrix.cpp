@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "spec/nemo.h"
 #include "spec/read.h"
+#include "spec/recipe.h"
 
 namespace ergometer::spec {
 namespace {
@@ -234,6 +235,9 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
     std::vector<std::string> ignored;
     ERGOMETER_ASSIGN(result.settings,
                      settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
+    // The study ran Megatron-LM and NeMo as their arguments leave them, of releases that it does not
+    // name.
+    set_framework(result.settings, "megatron-lm", file);
     ERGOMETER_ASSIGN(std::string cluster, testbed(table, row, file));
     result.settings.set("cluster", std::move(cluster),
                         Origin{fmt::format("{}:{}", file, line_of(table, row)), "gpu"});
