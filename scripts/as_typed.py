@@ -4,10 +4,10 @@
 `ergometer validate FILE --commands` writes the commands (the catalog's node with the row's GPU, the sizes, the framework
 and its release), this runs each of them through the command line and writes what came of it:
 
-  id, group, source, measured_s, predicted_s, low_s, high_s, fits, refused, command
+  id, group, source, measured, predicted, low, high, fits, fit_probability, refused, command
 
-Times are of one step of the row's batch; where a row gives a rate alone, measured times follow from it and the tokens of
-the command's own step. Rows that contradict themselves are left out. --unnamed leaves the software out, as a user does who does not name it.
+Times are seconds of the step that `validate` measures the row by; where the command's own step is of another batch, its
+times are scaled to the same rate. Rows that contradict themselves are left out. --unnamed leaves the software out, as a user does who does not name it.
 """
 import argparse
 import concurrent.futures
@@ -66,9 +66,10 @@ def play(row, command, ergometer, unnamed):
         return out | {"refused": run.stderr.strip().splitlines()[-1] if run.stderr.strip() else f"status {run.returncode}"}
     answer = json.loads(run.stdout)
     performance, memory = answer["performance"], answer["memory"]
-    measured = measured_seconds(row, answer)
-    return out | {"measured_s": measured, "predicted_s": performance["step_time_s"], "low_s": performance["step_time_s_low"],
-                  "high_s": performance["step_time_s_high"], "fits": memory["fits"],
+    own, measured = measured_seconds(row, answer), row["validated_s"]
+    scale = measured / own if own and measured else 1
+    return out | {"measured": measured or own, "predicted": scale * performance["step_time_s"],
+                  "low": scale * performance["step_time_s_low"], "high": scale * performance["step_time_s_high"], "fits": memory["fits"],
                   "fit_probability": memory.get("fit_probability", 1.0 if memory["fits"] else 0.0)}
 
 
@@ -91,12 +92,12 @@ def rows_of(path, ergometer, tiers):
 def score(results):
     """Group mean, median and bias in %, shares inside the interval, refused and said not to fit."""
     by_group, errors, inside, unfit = defaultdict(list), [], 0, 0
-    scored = [r for r in results if r.get("measured_s")]
+    scored = [r for r in results if r.get("measured")]
     for r in scored:
-        error = 100 * (r["predicted_s"] / r["measured_s"] - 1)
+        error = 100 * (r["predicted"] / r["measured"] - 1)
         errors.append(error)
         by_group[r["group"]].append(error)
-        inside += r["low_s"] <= r["measured_s"] <= r["high_s"]
+        inside += r["low"] <= r["measured"] <= r["high"]
     ran = [r for r in results if "fits" in r]
     unfit = sum(not r["fits"] for r in ran)
     groups = list(by_group.values())
@@ -142,7 +143,7 @@ def main():
         results += pool.map(lambda task: play(*task, options.ergometer, options.unnamed), tasks)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with open(options.out, "w", newline="") as file:
-        writer = csv.DictWriter(file, ["id", "group", "source", "measured_s", "predicted_s", "low_s", "high_s", "fits",
+        writer = csv.DictWriter(file, ["id", "group", "source", "measured", "predicted", "low", "high", "fits",
                                        "fit_probability", "refused", "command"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(results)

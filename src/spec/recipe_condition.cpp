@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array kFacts =
     std::to_array<std::string_view>({"release", "architecture", "gpu", "gpu_gb", "vendor", "model",
-                                     "task", "experts", "latent", "dp"});
+                                     "task", "experts", "hidden", "latent", "dp"});
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);

@@ -65,6 +65,7 @@ std::string RecipeDraft::fact(std::string_view name) const {
   if (name == "vendor") return gpu.vendor;
   if (name == "model") return model_name();
   if (name == "experts") return fmt::format("{}", parts_.model.experts.count);
+  if (name == "hidden") return fmt::format("{}", parts_.model.hidden);
   if (name == "latent") return parts_.model.attention == AttentionKind::kLatent ? "true" : "false";
   if (name == "dp") return fmt::format("{}", replicas());
   if (name == "task") return has("lora") ? "lora" : has("packed_mean_length") ? "sft" : "pretrain";

@@ -49,6 +49,7 @@ void Jobs::fresh(const std::string& family, const std::string& id, const Values&
   Point point;
   point.id = id;
   point.family = family;
+  set(point.settings, {{"software", "megatron-lm"}});  // as the rows of its matrix
   set(point.settings, values);
   points_.push_back(std::move(point));
 }
