@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/prepared.h"
 #include "engine/summary.h"
+#include "validation/names.h"
 #include "validation/power_predict.h"
 
 namespace ergometer::validation {
@@ -63,6 +64,16 @@ std::string precision_of(const spec::Job& job, const std::string& written) {
   }
 }
 
+/// Why the memory of a row with an outcome cannot be told: weights of four bits and adapters other
+/// than LoRA are not modelled.
+std::string unmodelled(const MeasuredRun& row) {
+  if (!outcome_of(row)) return {};
+  if (contains(row.cell("precision"), "bnb"))
+    return "precision: weights quantized by bitsandbytes are not modelled";
+  if (row.cell("task") == "adapter") return "task: LLaMA-Adapter is not modelled";
+  return {};
+}
+
 double last_stage_bytes(const run::Memory& memory) {
   if (memory.stages.empty()) return memory.peak_bytes;
   const run::StageMemory& last = memory.stages.back();
@@ -95,6 +106,8 @@ Prediction predict(const MeasuredRun& row) {
   if (is_power_row(row)) return predict_power(row);
   Prediction out;
   out.traits = traits_as_written(row);
+  out.skipped_reason = unmodelled(row);
+  if (!out.skipped_reason.empty()) return out;
   auto made = make_job(row);
   if (!made) {
     out.skipped_reason = made.error().message;
