@@ -216,6 +216,14 @@ TEST(RunJob, DeepSpeedRowsNameLigerAndOffload) {
   EXPECT_TRUE(made->job.training.optimizer_offload);
 }
 
+TEST(RunJob, ZeroInsideSomeGpusIsOverAll) {
+  const auto made = make_job(row("source,framework,model,seq,gpu,gpus,mbs,gbs,precision,fsdp_zero",
+                                 "a page,InternEvo,InternLM 7B,2048,A100-SXM4-80GB,16,2,128,BF16,"
+                                 "ZeRO-1 inside 8 GPUs"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->job.parallelism.zero_stage, 1);
+}
+
 TEST(RunJob, RecipeOfOneReplicaSaysNothingOnItsReduction) {
   const auto made =
       make_job(row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",
