@@ -97,6 +97,8 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
   if (run.source != "simulated") out += fmt::format("({} Run)\n", run.source);
   if (!run.memory.fits) {
     std::string advice = run.memory.advice.empty() ? "does not fit in memory" : run.memory.advice;
+    if (run::fit_state(run.memory.fit_probability) == run::FitState::kAtRisk)
+      advice.insert(0, "probably ");
     if (advice.front() >= 'a' && advice.front() <= 'z')
       advice.front() = static_cast<char>(advice.front() - 32);
     out += '\n' + paint(style, kRed, wrap(advice, 80, 0)) + '\n';

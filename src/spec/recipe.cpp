@@ -128,7 +128,8 @@ Result<RecipeChoice> choice_of_profile(const std::string& name) {
 base::Error unknown_software(std::string_view words) {
   std::vector<std::string_view> known = catalog_names(CatalogKind::kRecipe);
   for (const std::string_view name : catalog_names(CatalogKind::kSoftware)) known.push_back(name);
-  const auto near = base::nearest(words, known);
+  // The release is not what is misspelled.
+  const auto near = base::nearest(words.substr(0, words.find_first_of(" 0123456789")), known);
   return {base::ErrorKind::kInput,
           fmt::format("software: found \"{}\"; allowed: a framework with or without its release "
                       "(nemo-25.07, \"MLPerf 5.1\", torchtitan), a software profile of the "

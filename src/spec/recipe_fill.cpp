@@ -48,6 +48,8 @@ void mend_pipeline(RecipeDraft& draft) {
     draft.drop("batch_p2p_sync");
     return;
   }
+  // Chunks that were asked for are interleaved, whatever the schedule of a recipe.
+  if (draft.said(kVpp) && vpp > 1) draft.drop("schedule");
   const std::string schedule = draft.text("schedule");
   const int64_t layers = draft.number("num_layers", draft.model().layer_count());
   const int64_t batch = draft.number("global_batch_size", 0);

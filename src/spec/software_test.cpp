@@ -29,7 +29,7 @@ TEST(Software, EveryProfileOfTheCatalogReads) {
 }
 
 TEST(Software, FollowsTheFramework) {
-  EXPECT_EQ(resolve(job({}))->software.name, "megatron-core-25");
+  EXPECT_EQ(resolve(job({}))->software.name, "megatron-unnamed");
   EXPECT_EQ(resolve(job({{"fsdp", "true"}}))->software.name, "torchtitan");
   EXPECT_EQ(resolve(job({{"framework", "nanotron"}}))->software.name, "nanotron");
 }

@@ -188,7 +188,8 @@ void fill_large_batch(JobDraft& draft, spec::Job& job) {
 /// Where nobody says how a model is split, it is when it has to: as Megatron-LM's papers advise, by
 /// tensors over the GPUs of a node, then by stages. A job that no split makes fit stays whole.
 void split_until_it_fits(JobDraft& draft, spec::Job& job) {
-  if (draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
+  const bool settled = !job.origins.at(std::string(kTp)).text.starts_with("default: ");
+  if (settled || draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
       job.parallelism.fsdp || fits(job))
     return;
   const bool batch_given = draft.has(kGbs);
