@@ -210,9 +210,7 @@ void add_causes(const JobPair& pair, const Cast& cast,
   }
 }
 
-double needed_bytes(const run::Memory& memory) {
-  return memory.peak_bytes + memory.reserved_bytes;
-}
+double needed_bytes(const run::Memory& memory) { return memory.peak_bytes + memory.reserved_bytes; }
 
 void note_memory(const Outcome& a, const Outcome& b, Comparison& result) {
   for (const auto& [side, outcome] : {std::pair("A", &a), std::pair("B", &b)})

@@ -94,9 +94,9 @@ void add_scale(Terms& terms, int64_t gpus, const std::string& gpu, const Known& 
 /// An unnamed software is a guess, whatever runs of it were seen.
 void add_software(Terms& terms, const spec::Job& job, const Known& known, const Uncertainty& u) {
   if (job.recipe.source == "inferred")
-    terms.add(u.software_unnamed,
-              fmt::format("software not named ({} assumed; --software names yours)",
-                          job.recipe.title));
+    terms.add(
+        u.software_unnamed,
+        fmt::format("software not named ({} assumed; --software names yours)", job.recipe.title));
   else if (!known.software)
     terms.add(u.software_unseen, fmt::format("no run of {} was ever seen", job.software.name));
 }

@@ -24,8 +24,8 @@ Result optimized(const spec::Job& job, const Options& options) {
 }
 
 TEST(Play, SaysWhatSimulateSays) {
-  spec::Job job = job_with(
-      with(small_job(), {{"rank_map", "4-7,0-3,8-15"}, {"software", "megatron-lm"}}));
+  spec::Job job =
+      job_with(with(small_job(), {{"rank_map", "4-7,0-3,8-15"}, {"software", "megatron-lm"}}));
   job.conditions.seed = 7;
   const auto run = engine::simulate(job, {});
   const std::vector<uint64_t> seeds = {3, 7};

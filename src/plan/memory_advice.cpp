@@ -113,9 +113,10 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   constexpr size_t kMost = 4;
   if (distinct.size() > kMost) distinct.resize(kMost);
   if (distinct.empty()) distinct.push_back("more GPUs");
-  const std::string holes = worst.total() > report.capacity
-                                ? ""
-                                : fmt::format(" and {:.1f} for fragmentation", worst.reserved / kGib);
+  const std::string holes =
+      worst.total() > report.capacity
+          ? ""
+          : fmt::format(" and {:.1f} for fragmentation", worst.reserved / kGib);
   return fmt::format(
       "does not fit: needs {:.1f}{} of {:.1f} GiB on stage {}; the largest part is {} ({:.1f} "
       "GiB); try {}",

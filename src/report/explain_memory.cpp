@@ -12,8 +12,8 @@
 
 // Memory is told top down: capacity and peak, the five groups of the fullest stage, the named
 // tensors of each group, and for the model states the rule that gives bytes per parameter (the
-// table that opens plan/memory_states.cpp). Whether it fits adds what the allocator reserves, and how
-// unsure both are (engine/memory_fit.h).
+// table that opens plan/memory_states.cpp). Whether it fits adds what the allocator reserves, and
+// how unsure both are (engine/memory_fit.h).
 
 namespace ergometer::report {
 namespace {
@@ -163,10 +163,12 @@ Explanation term_node(const char* name, double value, const char* of) {
 Explanation fit_probability(const run::Run& run, const spec::Job& job) {
   const engine::MemoryFit fit = engine::memory_fit(job, run.memory);
   const engine::Uncertainty& u = engine::catalog_uncertainty();
-  Explanation node{"memory.fit_probability", format_probability(run.memory.fit_probability),
+  Explanation node{"memory.fit_probability",
+                   format_probability(run.memory.fit_probability),
                    run.memory.fit_probability,
                    "normal distribution's share below ln(capacity / (peak + reserved)) / sigma",
-                   {}, {}};
+                   {},
+                   {}};
   Explanation sigma = number_node("sigma", fit.sigma, "",
                                   "of ln(what it takes / predicted): root of the squares' sum");
   sigma.inputs = {term_node("memory_base", u.memory_base, "any job"),

@@ -88,8 +88,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
-    if (!job.recipe.empty())
-      out += paint(style, kDim, wrap(recipe_line(job), 80, 0)) + '\n';
+    if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_line(job), 80, 0)) + '\n';
     if (!job.conditions.empty())
       out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
              '\n';
@@ -227,8 +226,9 @@ std::string fit_line(const run::Memory& m, const TextStyle& style) {
                                needed, all, reserve, sure));
     case run::FitState::kDoesNotFit: break;
   }
-  return paint(style, kRed, fmt::format("does not fit: {:.1f} GiB short, with {} ({})",
-                                        needed - all, reserve, sure));
+  return paint(
+      style, kRed,
+      fmt::format("does not fit: {:.1f} GiB short, with {} ({})", needed - all, reserve, sure));
 }
 
 std::string memory(const run::Run& run, const TextStyle& style) {

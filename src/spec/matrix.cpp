@@ -235,8 +235,8 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
     std::vector<std::string> ignored;
     ERGOMETER_ASSIGN(result.settings,
                      settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
-    // The study ran Megatron-LM and NeMo as their arguments leave them, of releases that it does not
-    // name.
+    // The study ran Megatron-LM and NeMo as their arguments leave them, of releases that it does
+    // not name.
     set_framework(result.settings, "megatron-lm", file);
     ERGOMETER_ASSIGN(std::string cluster, testbed(table, row, file));
     result.settings.set("cluster", std::move(cluster),

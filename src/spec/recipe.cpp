@@ -53,8 +53,8 @@ Recipe::Rule read_rule(YamlMap& map) {
   if (rule.workloads || rule.split_sequences) return rule;
   map.require("source");
   rule.source = map.text("source");
-  constexpr std::array kGrades = {base::Grade::kDatasheet, base::Grade::kMeasured, base::Grade::kFitted,
-                            base::Grade::kAssumed};
+  constexpr std::array kGrades = {base::Grade::kDatasheet, base::Grade::kMeasured,
+                                  base::Grade::kFitted, base::Grade::kAssumed};
   const int grade = map.choice("grade", {"datasheet", "measured", "fitted", "assumed"}, 3);
   rule.grade = kGrades[static_cast<size_t>(grade)];
   read_rule_settings(map, rule);
@@ -185,8 +185,7 @@ Result<RecipeChoice> choose_recipe(const Settings& said, const RecipeDraft& draf
   if (const Settings::Value* named = said.find("software")) {
     auto choice = find_recipe(named->text);
     if (!choice && !named->origin.text.starts_with("--"))
-      return base::input_error(
-          fmt::format("{}: {}", named->origin.text, choice.error().message));
+      return base::input_error(fmt::format("{}: {}", named->origin.text, choice.error().message));
     if (choice) choice->source = named->origin.text.starts_with(kFrameworkOf) ? "file" : "given";
     return choice;
   }

@@ -49,8 +49,8 @@ struct RecipeChoice {
 };
 
 /// A recipe by what users call it: "nemo-25.07", "NeMo 25.07", "Megatron-Bridge 26.02", "MLPerf
-/// v5.1", "torchtitan", or a software profile: its name in the catalog or a file. The error names what
-/// is spelled most like the words.
+/// v5.1", "torchtitan", or a software profile: its name in the catalog or a file. The error names
+/// what is spelled most like the words.
 base::Result<RecipeChoice> find_recipe(std::string_view words);
 
 /// The recipe of the draft's job: what `software` names; else what the job itself suggests, by the

@@ -80,9 +80,9 @@ base::Result<RecipeCondition::Term> RecipeCondition::parse_term(std::string_view
   if (!fact && setting == nullptr)
     return base::input_error(fmt::format("{} is neither a setting nor a fact of a job", name));
   term.name = fact ? name : setting->name;
-  const bool ordered = term.comparison == Comparison::kMore || term.comparison == Comparison::kLess ||
-                       term.comparison == Comparison::kAtLeast ||
-                       term.comparison == Comparison::kAtMost;
+  const bool ordered =
+      term.comparison == Comparison::kMore || term.comparison == Comparison::kLess ||
+      term.comparison == Comparison::kAtLeast || term.comparison == Comparison::kAtMost;
   if (ordered && (term.values.size() != 1 || !number_of(term.name, term.values[0])))
     return base::input_error(fmt::format("{}: allowed behind the sign: one number", text));
   return term;

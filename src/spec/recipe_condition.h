@@ -18,8 +18,8 @@ class RecipeDraft;
 ///   lora  !tp             given by the user or settled by a line above; not
 ///
 /// Facts: release (of the recipe), architecture, gpu, gpu_gb (memory), vendor, model (the catalog's
-/// name, by shape for other files), task (pretrain, sft, lora), experts (their number), hidden (size), latent
-/// (whether attention is), dp. Sizes that nobody gave are 1, switches false.
+/// name, by shape for other files), task (pretrain, sft, lora), experts (their number), hidden
+/// (size), latent (whether attention is), dp. Sizes that nobody gave are 1, switches false.
 class RecipeCondition {
  public:
   /// Empty text always holds.

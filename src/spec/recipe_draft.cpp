@@ -106,7 +106,8 @@ int64_t RecipeDraft::gpus() const {
 int64_t RecipeDraft::replicas() const {
   // One after the other: the product of the sizes may be beyond 64 bits.
   const int64_t left = gpus() / number("tensor_model_parallel_size", 1) /
-                       number("context_parallel_size", 1) / number("pipeline_model_parallel_size", 1);
+                       number("context_parallel_size", 1) /
+                       number("pipeline_model_parallel_size", 1);
   return std::max<int64_t>(left, 1);
 }
 

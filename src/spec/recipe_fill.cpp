@@ -77,7 +77,8 @@ void mend_modules(RecipeDraft& draft) {
   if (draft.said(kModules) || !draft.has(kModules)) return;
   std::string kept;
   for (const std::string& module : base::split(draft.text(kModules), ','))
-    if (has_module(draft.model(), module)) kept += fmt::format("{}{}", kept.empty() ? "" : ",", module);
+    if (has_module(draft.model(), module))
+      kept += fmt::format("{}{}", kept.empty() ? "" : ",", module);
   const std::string origin = draft.defaults().find(kModules)->origin.text;
   draft.drop(kModules);
   if (!kept.empty()) return draft.fill(kModules, kept, origin);
@@ -92,8 +93,8 @@ void mend_recomputation(RecipeDraft& draft) {
   if (granularity != "full")
     for (const char* name : {"recompute_method", "recompute_num_layers"}) draft.drop(name);
   mend_modules(draft);
-  const bool recomputes = draft.has("recompute_granularity") &&
-                          draft.text("recompute_granularity") != "none";
+  const bool recomputes =
+      draft.has("recompute_granularity") && draft.text("recompute_granularity") != "none";
   if (recomputes || draft.number(kPp, 1) > 1 ||
       draft.number("cpu_offloading_num_layers", 0) >=
           draft.number("num_layers", draft.model().layer_count()))
@@ -110,11 +111,10 @@ void mend_precision(RecipeDraft& draft) {
 void mend_experts(RecipeDraft& draft) {
   const int64_t experts = draft.model().experts.count;
   if (experts == 0) {
-    for (const std::string_view name :
-         {kEp, kEtp, std::string_view("moe_expert_capacity_factor"),
-          std::string_view("moe_token_dispatcher_type"),
-          std::string_view("moe_flex_dispatcher_backend"),
-          std::string_view("overlap_moe_expert_parallel_comm")})
+    for (const std::string_view name : {kEp, kEtp, std::string_view("moe_expert_capacity_factor"),
+                                        std::string_view("moe_token_dispatcher_type"),
+                                        std::string_view("moe_flex_dispatcher_backend"),
+                                        std::string_view("overlap_moe_expert_parallel_comm")})
       draft.drop(name);
     return;
   }
@@ -155,7 +155,8 @@ void follow(const RecipeChoice& choice, RecipeDraft& draft) {
     if (rule.split_sequences)
       split_sequences(draft, fmt::format("recipe {}: fewer sequences than replicas", name));
     for (const auto& [setting, value] : rule.settings)
-      draft.fill(setting, value, fmt::format("recipe {}: {}", name, rule.source));
+      draft.fill(setting, value,
+                 fmt::format("recipe {}: {} ({})", name, rule.source, base::to_string(rule.grade)));
   }
 }
 

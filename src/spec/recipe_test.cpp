@@ -61,7 +61,8 @@ TEST(Recipe, NumbersOfReleasesAreOrdered) {
 }
 
 TEST(RecipeCondition, HoldsOfSettingsAndFacts) {
-  const Settings said = job({{"fsdp", "yes"}, {"tensor_model_parallel_size", "4"}, {"fp8", "true"}});
+  const Settings said =
+      job({{"fsdp", "yes"}, {"tensor_model_parallel_size", "4"}, {"fp8", "true"}});
   const auto parts = read_job_parts(said);
   ASSERT_TRUE(parts) << parts.error().message;
   RecipeDraft draft(said, *parts);
@@ -147,7 +148,8 @@ TEST(Recipe, NeverContradictsTheJob) {
 
 TEST(Recipe, RefusesWhatItCannotRead) {
   const auto bad = parse_recipe(
-      "name: x\ntitle: y\nprofiles: [{profile: nanotron}]\nrules:\n  - set: {zeroo: 1}\n    source: z\n",
+      "name: x\ntitle: y\nprofiles: [{profile: nanotron}]\nrules:\n  - set: {zeroo: 1}\n    "
+      "source: z\n",
       "mine.yaml");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().message.substr(0, 11), "mine.yaml:5") << bad.error().message;

@@ -75,16 +75,16 @@ struct LayoutKey {
   std::string_view note, setting;
   int weight;  ///< of agreement when the nearest layout is looked for
 };
-constexpr std::array kLayout = std::to_array<LayoutKey>(
-    {{"n", "gpus", 2},
-     {"tp", "tensor_model_parallel_size", 3},
-     {"pp", "pipeline_model_parallel_size", 3},
-     {"cp", "context_parallel_size", 2},
-     {"vp", "virtual_pipeline_model_parallel_size", 2},
-     {"ep", "expert_model_parallel_size", 3},
-     {"etp", "expert_tensor_parallel_size", 0},
-     {"mbs", "micro_batch_size", 2},
-     {"gbs", "global_batch_size", 1}});
+constexpr std::array kLayout =
+    std::to_array<LayoutKey>({{"n", "gpus", 2},
+                              {"tp", "tensor_model_parallel_size", 3},
+                              {"pp", "pipeline_model_parallel_size", 3},
+                              {"cp", "context_parallel_size", 2},
+                              {"vp", "virtual_pipeline_model_parallel_size", 2},
+                              {"ep", "expert_model_parallel_size", 3},
+                              {"etp", "expert_tensor_parallel_size", 0},
+                              {"mbs", "micro_batch_size", 2},
+                              {"gbs", "global_batch_size", 1}});
 
 /// "tp=4" of "n=64 tp=4 pp=8"; 0 if it is not there.
 int64_t noted(std::string_view layout, std::string_view key) {
@@ -150,9 +150,8 @@ void fill_layout(std::string_view layout, const std::string& origin, RecipeDraft
     if (theirs == 0 || key.note == "n" || key.note == "gbs") continue;
     if (same_gpus && agrees) draft.fill(key.setting, fmt::format("{}", theirs), origin);
   }
-  const bool same_stages =
-      noted(layout, "tp") == draft.number("tensor_model_parallel_size", 1) &&
-      noted(layout, "pp") == draft.number(kPp, 1) && draft.number(kPp, 1) > 1;
+  const bool same_stages = noted(layout, "tp") == draft.number("tensor_model_parallel_size", 1) &&
+                           noted(layout, "pp") == draft.number(kPp, 1) && draft.number(kPp, 1) > 1;
   if (const int64_t chunks = noted(layout, "vp"); same_stages && chunks > 0)
     draft.fill("virtual_pipeline_model_parallel_size", fmt::format("{}", chunks), origin);
 }
@@ -183,8 +182,9 @@ void fill_from_workloads(std::string_view recipe, RecipeDraft& draft) {
   if (!table) return;
   const auto best = nearest(*table, draft);
   if (!best) return;
-  const std::string origin = fmt::format("recipe {}{}{}: {}", recipe, draft.release.empty() ? "" : " ",
-                                         draft.release, table->cell(best->row, "source"));
+  const std::string origin =
+      fmt::format("recipe {}{}{}: {}", recipe, draft.release.empty() ? "" : " ", draft.release,
+                  table->cell(best->row, "source"));
   fill_layout(table->cell(best->row, "layout"), origin, draft);
   fill_settings(table->cell(best->row, "settings"), origin, draft);
 }

@@ -97,7 +97,8 @@ constexpr std::array kTable = std::to_array<SettingInfo>({
     {"framework", "", kChoice, 0, 0, "megatron|fsdp|nanotron", kTraining,
      "whose memory and launch habits are modelled"},
     {"software", "", kText, 0, 0, "", kTraining,
-     "framework and release, whose defaults hold: \"nemo 25.07\", mlperf-5.1, torchtitan, ...; or a "
+     "framework and release, whose defaults hold: \"nemo 25.07\", mlperf-5.1, torchtitan, ...; or "
+     "a "
      "software profile of the catalog or a YAML file"},
     {"optimizer_cpu_offload", "", kSwitch, 0, 0, "", kTraining,
      "the optimizer's states and its step are on the host"},

@@ -13,8 +13,8 @@ namespace ergometer::spec {
 struct SoftwareProfile {
   Software software;
   std::string framework;  ///< "megatron", "fsdp" or "nanotron", as the setting of that name
-  std::string recipe;     ///< whose defaults go with it where the profile alone is named: "nemo 25.09"
-  Settings settings;      ///< defaults, below what the user and the recipe say
+  std::string recipe;  ///< whose defaults go with it where the profile alone is named: "nemo 25.09"
+  Settings settings;   ///< defaults, below what the user and the recipe say
 };
 
 /// A catalog name, a YAML file in the form of catalog/software, or such a mapping inline.

@@ -28,9 +28,12 @@ struct OwnCode {
   std::string_view source, software;
 };
 constexpr OwnCode kOwnCode[] = {
-    {"truth, multi-node", "megatron-lm-2021"}, {"truth, single-node", "vtrain-megatron"},
-    {"BigScience", "bigscience"},              {"Narayanan", "megatron-lm-2021"},
-    {"Korthikanti", "megatron-lm-2022"},       {"SimuMax", "megatron-lm-2026"},
+    {"truth, multi-node", "megatron-lm-2021"},
+    {"truth, single-node", "vtrain-megatron"},
+    {"BigScience", "bigscience"},
+    {"Narayanan", "megatron-lm-2021"},
+    {"Korthikanti", "megatron-lm-2022"},
+    {"SimuMax", "megatron-lm-2026"},
     {"CI golden", "megatron-lm-ci"},
 };
 

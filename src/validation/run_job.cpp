@@ -189,8 +189,8 @@ void fill_large_batch(JobDraft& draft, spec::Job& job) {
 /// tensors over the GPUs of a node, then by stages. A job that no split makes fit stays whole.
 void split_until_it_fits(JobDraft& draft, spec::Job& job) {
   const bool settled = !job.origins.at(std::string(kTp)).text.starts_with("default: ");
-  if (settled || draft.has(kTp) || draft.has(kPp) || job.training.framework != spec::Framework::kMegatron ||
-      job.parallelism.fsdp || fits(job))
+  if (settled || draft.has(kTp) || draft.has(kPp) ||
+      job.training.framework != spec::Framework::kMegatron || job.parallelism.fsdp || fits(job))
     return;
   const bool batch_given = draft.has(kGbs);
   int64_t tp = job.parallelism.tp, pp = job.parallelism.pp;

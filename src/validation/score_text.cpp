@@ -117,10 +117,8 @@ std::string outcomes_text(const OutcomeScore& outcomes) {
   const auto& [out_of_memory, near_misses, ran] = outcomes;
   if (out_of_memory.rows == 0) return "";
   return "\noutcomes: how likely to fit the jobs are said to be\n" +
-         called_line("ran out of memory", out_of_memory, "recognised",
-                     out_of_memory.warned_pct()) +
-         called_line("  a smaller batch ran", near_misses, "recognised",
-                     near_misses.warned_pct()) +
+         called_line("ran out of memory", out_of_memory, "recognised", out_of_memory.warned_pct()) +
+         called_line("  a smaller batch ran", near_misses, "recognised", near_misses.warned_pct()) +
          called_line("ran", ran, "false alarms", ran.does_not_fit_pct());
 }
 

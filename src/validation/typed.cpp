@@ -53,13 +53,13 @@ base::Result<std::string> typed_command(const MeasuredRun& row) {
   }
   const auto node = node_of_gpu(row.cell("gpu"));
   if (!node)
-    return base::input_error(fmt::format("gpu: found \"{}\"; no node of the catalog has it",
-                                         row.cell("gpu")));
+    return base::input_error(
+        fmt::format("gpu: found \"{}\"; no node of the catalog has it", row.cell("gpu")));
   derive_batch(draft);
   if (draft.number("pipeline_model_parallel_size", 1) == 1)
     draft.drop("virtual_pipeline_model_parallel_size");
-  std::string text = fmt::format("ergometer simulate {} --cluster {}", quoted(draft.text("model")),
-                                 *node);
+  std::string text =
+      fmt::format("ergometer simulate {} --cluster {}", quoted(draft.text("model")), *node);
   for (const auto& [setting, value] : draft.settings().all()) {
     // Adapters are the row's task; their rank is the one usual with the task.
     const bool said = !value.origin.key.empty() || setting == "lora";
@@ -77,7 +77,8 @@ std::string commands_text(const std::vector<MeasuredRun>& rows) {
   std::string text;
   for (const MeasuredRun& row : rows) {
     const auto command = typed_command(row);
-    text += fmt::format("{}  {}\n", id_of(row), command ? *command : "# " + command.error().message);
+    text +=
+        fmt::format("{}  {}\n", id_of(row), command ? *command : "# " + command.error().message);
   }
   return text;
 }

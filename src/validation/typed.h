@@ -13,8 +13,8 @@ namespace ergometer::validation {
 /// blank is filled and no contradiction mended; the error says why there is nothing to type.
 base::Result<std::string> typed_command(const MeasuredRun& row);
 
-/// Those of all rows: a line each behind its id, and `{commands [ { id, command, reason } ]}`, where
-/// one of the two is null.
+/// Those of all rows: a line each behind its id, and `{commands [ { id, command, reason } ]}`,
+/// where one of the two is null.
 std::string commands_text(const std::vector<MeasuredRun>& rows);
 std::string commands_json(const std::vector<MeasuredRun>& rows);
 
