@@ -135,8 +135,17 @@ std::optional<Candidate> nearest(const base::CsvTable& table, const RecipeDraft&
   return best;
 }
 
+/// Who says one of these says the layout: the others are one.
+bool gives_layout(const RecipeDraft& draft) {
+  constexpr std::array kSizes = std::to_array<std::string_view>(
+      {"tensor_model_parallel_size", kPp, "context_parallel_size", "expert_model_parallel_size"});
+  return std::any_of(kSizes.begin(), kSizes.end(),
+                     [&](std::string_view size) { return draft.said(size); });
+}
+
 /// The sizes that the job leaves open: all of them where the recipe's are those of the job in all
-/// that it says, else the virtual stages of the same stages.
+/// that it says, but no layout beside one that is given; else the virtual stages of the same
+/// stages.
 void fill_layout(std::string_view layout, const std::string& origin, RecipeDraft& draft) {
   const bool agrees = std::all_of(kLayout.begin(), kLayout.end(), [&](const LayoutKey& key) {
     const int64_t theirs = noted(layout, key.note);
@@ -144,10 +153,12 @@ void fill_layout(std::string_view layout, const std::string& origin, RecipeDraft
     return batch || theirs == 0 || !draft.said(key.setting) ||
            theirs == draft.number(key.setting, 1);
   });
+  const bool given = gives_layout(draft);
   const bool same_gpus = noted(layout, "n") > 0 && noted(layout, "n") == draft.gpus();
   for (const LayoutKey& key : kLayout) {
     const int64_t theirs = noted(layout, key.note);
-    if (theirs == 0 || key.note == "n" || key.note == "gbs") continue;
+    const bool divides = key.note != "mbs" && key.note != "vp" && key.note != "etp";
+    if (theirs == 0 || key.note == "n" || key.note == "gbs" || (divides && given)) continue;
     if (same_gpus && agrees) draft.fill(key.setting, fmt::format("{}", theirs), origin);
   }
   const bool same_stages = noted(layout, "tp") == draft.number("tensor_model_parallel_size", 1) &&
