@@ -58,7 +58,7 @@ void mend_pipeline(RecipeDraft& draft) {
                       draft.said("num_layers_per_virtual_pipeline_stage");
   const bool uneven = batch > 0 && passes % pp != 0;
   const bool other = !schedule.empty() && schedule != "interleaved";
-  if (vpp > 1 && (listed || uneven || other || pp * vpp > layers + 2)) draft.drop(kVpp);
+  if (vpp > 1 && (listed || uneven || other || vpp > (layers + 2) / pp)) draft.drop(kVpp);
   if (draft.said("overlap_p2p") && draft.is_on("overlap_p2p")) draft.drop("batch_p2p_sync");
   if (draft.is_on("batch_p2p_sync")) draft.drop_if_on("overlap_p2p");
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json_writer.h"
 #include "run/run.h"
 #include "validation/job_draft.h"
@@ -28,19 +30,17 @@ std::string flag_of(std::string_view setting) {
   return flag;
 }
 
-/// The batch that the passes of a row make.
+/// The batch that the passes of a row make. Size by size: products may be beyond 64 bits.
 void derive_batch(JobDraft& draft) {
-  constexpr int64_t kMost = 1'000'000;
+  constexpr int64_t kMostBatch = 1'000'000'000;
+  int64_t replicas = draft.number("gpus", 1);
+  for (const char* size :
+       {"tensor_model_parallel_size", "context_parallel_size", "pipeline_model_parallel_size"})
+    replicas /= std::max<int64_t>(draft.number(size, 1), 1);
   const int64_t passes = draft.whole("grad_accum").value_or(0);
-  const int64_t unit = draft.number("tensor_model_parallel_size", 1) *
-                       draft.number("context_parallel_size", 1) *
-                       draft.number("pipeline_model_parallel_size", 1);
-  if (passes < 1 || passes > kMost || unit < 1) return;
-  const int64_t replicas = draft.number("gpus", 1) / unit;
-  if (replicas >= 1)
-    draft.say("global_batch_size",
-              fmt::format("{}", passes * draft.number("micro_batch_size", 1) * replicas),
-              "grad_accum");
+  const int64_t micro = std::max<int64_t>(draft.number("micro_batch_size", 1), 1);
+  if (passes < 1 || replicas < 1 || passes > kMostBatch / micro / replicas) return;
+  draft.say("global_batch_size", fmt::format("{}", passes * micro * replicas), "grad_accum");
 }
 
 }  // namespace
