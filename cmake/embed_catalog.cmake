@@ -58,6 +58,7 @@ std::span<const EmbeddedFile> embedded_files() { return {kFiles, std::size(kFile
 
 }  // namespace ergometer::spec
 ]])
-  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS "${files}")
+  # By itself, so that a changed file compiles nothing else again.
+  set_source_files_properties(${generated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON OBJECT_DEPENDS "${files}")
   set(${output_variable} ${generated} PARENT_SCOPE)
 endfunction()

@@ -15,6 +15,7 @@ __asm__(
     "ergometer_page_end: .byte 0\n"
     ".text\n");
 ]])
-  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS ${file})
+  # By itself, so that a changed file compiles nothing else again.
+  set_source_files_properties(${generated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON OBJECT_DEPENDS ${file})
   set(${output_variable} ${generated} PARENT_SCOPE)
 endfunction()

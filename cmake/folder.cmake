@@ -2,14 +2,18 @@
 #
 # The static library of one folder under src/, and its unit tests. All unit tests end in one program,
 # `ergometer_tests`; `test_NAME` builds and holds one folder's alone.
+#
+# Several files are compiled at once (ERGOMETER_UNITY): most of the work on one file is reading its headers.
 function(ergometer_folder name)
   cmake_parse_arguments(FOLDER "" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
   add_library(ergometer_${name} STATIC ${FOLDER_SOURCES})
+  ergometer_unity(ergometer_${name})
   target_include_directories(ergometer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM FOLDER_LINKS PREPEND ergometer_)
   target_link_libraries(ergometer_${name} PUBLIC ${FOLDER_LINKS} tl::expected fmt::fmt PRIVATE ${FOLDER_LIBRARIES})
   if(ERGOMETER_TESTS AND FOLDER_TESTS)
     add_library(ergometer_${name}_tests OBJECT EXCLUDE_FROM_ALL ${FOLDER_TESTS})
+    ergometer_unity(ergometer_${name}_tests)
     target_link_libraries(ergometer_${name}_tests PUBLIC ergometer_${name} GTest::gtest ${FOLDER_LIBRARIES})
     target_compile_definitions(ergometer_${name}_tests PRIVATE
       ERGOMETER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -22,6 +26,10 @@ function(ergometer_folder name)
     target_link_libraries(test_${name} PRIVATE ergometer_${name}_tests GTest::gtest_main)
     set_property(GLOBAL APPEND PROPERTY ERGOMETER_TEST_FOLDERS ergometer_${name}_tests)
   endif()
+endfunction()
+
+function(ergometer_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ERGOMETER_UNITY} UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
 function(ergometer_unit_tests)

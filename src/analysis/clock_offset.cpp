@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "analysis/median.h"
+
 namespace ergometer::analysis {
 namespace {
 
@@ -28,12 +30,6 @@ int64_t plus(int64_t a, int64_t b) {
 int64_t whole(double value) {
   constexpr double kMost = 9e18;
   return std::llround(std::clamp(value, -kMost, kMost));
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// The one with the tightest bound in each of so many windows of equal time.

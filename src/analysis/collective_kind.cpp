@@ -10,7 +10,7 @@ namespace ergometer::analysis {
 namespace {
 
 /// Lower case without underscores, so that all spellings are one.
-std::string plain(std::string_view text) {
+std::string plain_collective(std::string_view text) {
   std::string out;
   for (const char c : text)
     if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -46,7 +46,7 @@ constexpr std::array kBytesOf = std::to_array<std::pair<std::string_view, int>>(
 });
 
 std::optional<int> bytes_of(std::string_view dtype) {
-  const std::string name = plain(dtype);
+  const std::string name = plain_collective(dtype);
   if (name.starts_with("float8")) return 1;
   for (const auto& [known, bytes] : kBytesOf)
     if (name == known) return bytes;
@@ -72,7 +72,7 @@ std::string_view to_word(CollectiveKind kind) {
 
 CollectiveKind collective_kind(std::string_view name) {
   // What stands in parentheses are a kernel's argument types.
-  const std::string text = plain(name.substr(0, name.find('(')));
+  const std::string text = plain_collective(name.substr(0, name.find('(')));
   for (const auto& [word, kind] : kWords)
     if (text.find(word) != std::string::npos) return kind;
   return CollectiveKind::kUnknown;

@@ -14,14 +14,14 @@ struct Side {
   size_t trace = 0;
   std::vector<size_t> events;
 };
-struct Key {
+struct CallKey {
   CollectiveKind kind;
   std::string group;
   bool message = false;
   bool sends = false;  ///< of messages: the direction
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const CallKey&) const = default;
 };
-using Sides = std::map<Key, std::vector<Side>>;
+using Sides = std::map<CallKey, std::vector<Side>>;
 
 class Matcher {
  public:
@@ -30,12 +30,12 @@ class Matcher {
 
  private:
   void add_calls(size_t trace);
-  void match(const Key& key, const std::vector<Side>& sides);
-  void match_messages(const Key& key, const std::vector<Side>& sends);
-  bool match_by_sequence(const Key& key, const std::vector<Side>& sides);
-  void match_by_order(const Key& key, const std::vector<Side>& sides);
+  void match(const CallKey& key, const std::vector<Side>& sides);
+  void match_messages(const CallKey& key, const std::vector<Side>& sends);
+  bool match_by_sequence(const CallKey& key, const std::vector<Side>& sides);
+  void match_by_order(const CallKey& key, const std::vector<Side>& sides);
   void leave(const std::vector<Side>& sides);
-  void add(const Key& key, std::vector<CollectiveCall> calls);
+  void add(const CallKey& key, std::vector<CollectiveCall> calls);
   const run::Collective& known(size_t trace, size_t event) const {
     return collective_of(ranks_[trace], ranks_[trace].events[event]);
   }
@@ -55,7 +55,7 @@ bool is_message(const run::Collective& known, CollectiveKind kind) {
 
 void Matcher::add_calls(size_t trace) {
   const run::RankTrace& rank = ranks_[trace];
-  std::map<Key, std::vector<size_t>> of_rank;
+  std::map<CallKey, std::vector<size_t>> of_rank;
   for (size_t i = 0; i < rank.events.size(); ++i) {
     const run::GpuEvent& event = rank.events[i];
     if (event.kind != run::GpuClass::kCommunication) continue;
@@ -77,14 +77,14 @@ void Matcher::leave(const std::vector<Side>& sides) {
   for (const Side& side : sides) found_.unmatched += static_cast<int64_t>(side.events.size());
 }
 
-void Matcher::add(const Key& key, std::vector<CollectiveCall> calls) {
+void Matcher::add(const CallKey& key, std::vector<CollectiveCall> calls) {
   std::sort(calls.begin(), calls.end(),
             [](const auto& a, const auto& b) { return a.trace < b.trace; });
   found_.instances.push_back({key.kind, key.group, key.message, std::move(calls)});
 }
 
 /// False, and nothing done, when a call has no number.
-bool Matcher::match_by_sequence(const Key& key, const std::vector<Side>& sides) {
+bool Matcher::match_by_sequence(const CallKey& key, const std::vector<Side>& sides) {
   std::map<int64_t, std::vector<CollectiveCall>> by_number;
   for (const Side& side : sides) {
     for (const size_t event : side.events) {
@@ -105,7 +105,7 @@ bool Matcher::match_by_sequence(const Key& key, const std::vector<Side>& sides) 
   return true;
 }
 
-void Matcher::match_by_order(const Key& key, const std::vector<Side>& sides) {
+void Matcher::match_by_order(const CallKey& key, const std::vector<Side>& sides) {
   const size_t count = sides.front().events.size();
   if (std::any_of(sides.begin(), sides.end(),
                   [&](const Side& side) { return side.events.size() != count; }))
@@ -117,8 +117,8 @@ void Matcher::match_by_order(const Key& key, const std::vector<Side>& sides) {
   }
 }
 
-void Matcher::match_messages(const Key& key, const std::vector<Side>& sends) {
-  Key other = key;
+void Matcher::match_messages(const CallKey& key, const std::vector<Side>& sends) {
+  CallKey other = key;
   other.sends = false;
   const auto found = sides_.find(other);
   std::vector<Side> receives = found == sides_.end() ? std::vector<Side>() : found->second;
@@ -137,9 +137,9 @@ void Matcher::match_messages(const Key& key, const std::vector<Side>& sends) {
   leave(receives);
 }
 
-void Matcher::match(const Key& key, const std::vector<Side>& sides) {
+void Matcher::match(const CallKey& key, const std::vector<Side>& sides) {
   if (key.message) {
-    Key sending = key;
+    CallKey sending = key;
     sending.sends = true;
     if (key.sends) return match_messages(key, sides);
     if (sides_.find(sending) == sides_.end()) leave(sides);

@@ -11,9 +11,9 @@ constexpr const char* kCpu = "cpu";
 constexpr const char* kQueued = "queued";
 constexpr const char* kUnknown = "unknown";
 
-class Walk {
+class PathWalk {
  public:
-  Walk(const std::vector<run::RankTrace>& ranks, const EventGraph& graph)
+  PathWalk(const std::vector<run::RankTrace>& ranks, const EventGraph& graph)
       : ranks_(ranks), graph_(graph), begin_(graph.nodes.front().start_ns) {}
   CriticalPath take();
 
@@ -31,7 +31,7 @@ class Walk {
   CriticalPath path_;  ///< segments from the last to the first
 };
 
-void Walk::cover(size_t rank, const std::string& kind, int64_t start_ns) {
+void PathWalk::cover(size_t rank, const std::string& kind, int64_t start_ns) {
   const int64_t start = std::max(start_ns, begin_);
   if (start >= at_) return;
   std::vector<PathSegment>& segments = path_.segments;
@@ -44,7 +44,7 @@ void Walk::cover(size_t rank, const std::string& kind, int64_t start_ns) {
   at_ = start;
 }
 
-size_t Walk::through(size_t index) {
+size_t PathWalk::through(size_t index) {
   const EventNode& node = graph_.nodes[index];
   const std::string& kind = graph_.kinds[node.kind];
   if (node.meeting != EventNode::kNone) {
@@ -58,7 +58,7 @@ size_t Walk::through(size_t index) {
   return index;
 }
 
-bool Walk::step_back(size_t& index) {
+bool PathWalk::step_back(size_t& index) {
   const EventNode& node = graph_.nodes[index];
   size_t next = EventNode::kNone;
   int64_t since = INT64_MIN;
@@ -88,7 +88,7 @@ bool Walk::step_back(size_t& index) {
   return next != EventNode::kNone && at_ > begin_;
 }
 
-CriticalPath Walk::take() {
+CriticalPath PathWalk::take() {
   size_t index = 0;
   for (size_t i = 0; i < graph_.nodes.size(); ++i)
     if (graph_.nodes[i].end_ns > graph_.nodes[index].end_ns) index = i;
@@ -134,7 +134,7 @@ void add_counterfactuals(const EventGraph& graph, CriticalPath& path) {
 
 CriticalPath critical_path(const std::vector<run::RankTrace>& ranks, const EventGraph& graph) {
   if (graph.nodes.empty()) return {};
-  CriticalPath path = Walk(ranks, graph).take();
+  CriticalPath path = PathWalk(ranks, graph).take();
   if (path.segments.empty()) return path;
   for (const auto& [kind, ns] : totals(path.segments, [](const auto& s) { return s.kind; }))
     path.kinds.push_back({kind, ns});

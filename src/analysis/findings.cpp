@@ -5,12 +5,8 @@
 #include "analysis/trace_summary.h"
 #include "base/text.h"
 
-// A finding is worth its sentence when it costs a hundredth of the span.
-
 namespace ergometer::analysis {
 namespace {
-
-constexpr double kWorthTelling = 0.01;
 
 /// A number of every rank as a mean over ranks, in seconds, and as a share of the span.
 template <class Nanoseconds>
@@ -28,14 +24,12 @@ Finding cost(const TraceSummary& summary, std::string name, Nanoseconds&& of_ran
   return finding;
 }
 
-std::string share(double fraction) { return base::format_percent(fraction); }
-
 Finding late_launch(const TraceSummary& summary) {
   Finding f = cost(summary, "late_launch", [](const auto& r) { return r.idle.launch_ns; });
   f.what = fmt::format(
       "The GPU idles {} of the span because the CPU had not yet launched the next kernel: the job "
       "is bound by launches there.",
-      share(f.fraction));
+      base::format_percent(f.fraction));
   f.try_next =
       "CUDA graphs or torch.compile(mode=\"reduce-overhead\"); fewer and larger kernels; no "
       ".item() "
@@ -49,7 +43,7 @@ Finding queued_idle(const TraceSummary& summary) {
   f.what = fmt::format(
       "The GPU idles {} of the span with the next kernel already launched: launch latency, or the "
       "kernel waited for an event or another stream.",
-      share(f.fraction));
+      base::format_percent(f.fraction));
   f.try_next = "look for stream waits (cuda_sync) around the gaps; CUDA graphs shorten latency.";
   f.check = "look at the gaps in ui.perfetto.dev";
   return f;
@@ -62,7 +56,7 @@ Finding exposed_communication(const TraceSummary& summary) {
   if (!summary.collectives.empty())
     most = fmt::format(", most of it {}", to_word(summary.collectives.front().kind));
   f.what = fmt::format("Communication without compute beside it takes {} of the span{}.",
-                       share(f.fraction), most);
+                       base::format_percent(f.fraction), most);
   f.try_next =
       "overlap it (gradient and parameter overlap, tensor-parallel overlap), larger buckets, or a "
       "layout that moves less over the slow links.";
@@ -75,7 +69,7 @@ Finding exposed_memory(const TraceSummary& summary) {
   Finding f =
       cost(summary, "exposed_memory", [](const auto& r) { return r.breakdown.exposed_memory_ns; });
   f.what = fmt::format("Copies and sets with nothing beside them take {} of the span.",
-                       share(f.fraction));
+                       base::format_percent(f.fraction));
   f.try_next = "pinned host memory with non_blocking copies on a stream of their own; prefetch.";
   f.check = "the kernel table's copies by direction (ergometer analyze --json, trace.kernels)";
   return f;
@@ -103,7 +97,7 @@ Finding arrival(const TraceSummary& summary) {
       "Ranks wait {} of the span in collectives for the last one to arrive: {} of {} matched "
       "collectives were joined last by rank {}, on average {} behind the first. From the last "
       "arrival on, a collective took {}.",
-      share(f.fraction), latest->last, table.matched, latest->rank,
+      base::format_percent(f.fraction), latest->last, table.matched, latest->rank,
       base::format_seconds(static_cast<double>(latest->lateness_ns) * 1e-9 / matched),
       base::format_seconds(static_cast<double>(table.transfer_ns) * 1e-9 / matched));
   f.try_next = fmt::format(
@@ -131,7 +125,7 @@ Finding device_communication(const TraceSummary& summary) {
   f.what = fmt::format(
       "Kernels that communicate by themselves (DeepEP, NVSHMEM, user buffers) take {} of the span; "
       "they count as compute here, as they do wherever NCCL's names decide.",
-      share(f.fraction));
+      base::format_percent(f.fraction));
   f.try_next = "read compute and overlap with that in mind.";
   f.check = "trace.kernels of class device_communication (ergometer analyze --json)";
   return f;

@@ -10,7 +10,7 @@
 namespace ergometer::analysis {
 namespace {
 
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 using run::WorkNode;
 
 void add_known(int64_t& sum, int64_t value) {
@@ -130,12 +130,12 @@ std::vector<uint64_t> find_cycle(const run::WorkGraph& graph, const Edges& edges
 }
 
 /// How nodes start, one after those it waits for, and the longest way to any.
-struct Walk {
+struct GraphWalk {
   int64_t roots = 0, stuck = 0, nodes = 0, time_ns = 0;
   std::vector<uint64_t> cycle;
 };
 
-Walk follow(const run::WorkGraph& graph, const Edges& edges, const Edges& users) {
+GraphWalk follow(const run::WorkGraph& graph, const Edges& edges, const Edges& users) {
   const size_t count = graph.nodes.size();
   std::vector<uint32_t> waiting(count), ready;
   std::vector<int64_t> length(count, 1), time_ns(count, 0);
@@ -144,7 +144,7 @@ Walk follow(const run::WorkGraph& graph, const Edges& edges, const Edges& users)
     time_ns[i] = std::max<int64_t>(graph.nodes[i].duration_ns, 0);
     if (waiting[i] == 0) ready.push_back(i);
   }
-  Walk walk{.roots = static_cast<int64_t>(ready.size()), .cycle = {}};
+  GraphWalk walk{.roots = static_cast<int64_t>(ready.size()), .cycle = {}};
   for (size_t done = 0; done < ready.size(); ++done) {
     const uint32_t node = ready[done];
     walk.nodes = std::max(walk.nodes, length[node]);
@@ -166,7 +166,7 @@ int64_t unused_gpu(const run::WorkGraph& graph, const Edges& users) {
   int64_t unused = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const WorkNode& node = graph.nodes[i];
-    if (!node.cpu && node.kind != Kind::kMetadata && users.of(i).empty()) ++unused;
+    if (!node.cpu && node.kind != NodeKind::kMetadata && users.of(i).empty()) ++unused;
   }
   return unused;
 }
@@ -176,7 +176,7 @@ void take_order(const run::WorkGraph& graph, const IdIndex& index, GraphSummary&
   const bool by_data = summary.data_dependencies > 0;
   const Which order{.control = !by_data, .data = by_data};
   const Edges edges = resolve(graph, index, order), users = turned(edges);
-  const Walk walk = follow(graph, edges, users);
+  const GraphWalk walk = follow(graph, edges, users);
   summary.roots = walk.roots;
   summary.in_cycles = walk.stuck;
   summary.cycle = walk.cycle;
@@ -200,7 +200,7 @@ std::vector<bool> callers(const run::WorkGraph& graph, const IdIndex& index) {
 
 std::vector<GraphKindRow> kind_rows(const run::WorkGraph& graph, const IdIndex& index) {
   const std::vector<bool> is_caller = callers(graph, index);
-  std::map<std::pair<Kind, bool>, GraphKindRow> rows;
+  std::map<std::pair<NodeKind, bool>, GraphKindRow> rows;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const WorkNode& node = graph.nodes[i];
     GraphKindRow& row = rows[{node.kind, node.cpu}];
@@ -245,7 +245,7 @@ std::vector<GraphCollectiveRow> collective_rows(const run::WorkGraph& graph) {
 std::vector<GraphNameRow> name_rows(const run::WorkGraph& graph) {
   std::vector<GraphNameRow> rows(graph.names.size());
   for (const WorkNode& node : graph.nodes) {
-    if (node.kind == Kind::kMetadata) continue;
+    if (node.kind == NodeKind::kMetadata) continue;
     GraphNameRow& row = rows[node.name];
     ++row.count;
     add_known(row.operations, node.operations);
@@ -261,16 +261,16 @@ std::vector<GraphNameRow> name_rows(const run::WorkGraph& graph) {
 
 }  // namespace
 
-std::string_view to_word(Kind kind) {
+std::string_view to_word(NodeKind kind) {
   switch (kind) {
-    case Kind::kUnknown: return "unknown";
-    case Kind::kMetadata: return "metadata";
-    case Kind::kMemoryLoad: return "memory_load";
-    case Kind::kMemoryStore: return "memory_store";
-    case Kind::kCompute: return "compute";
-    case Kind::kSend: return "send";
-    case Kind::kReceive: return "receive";
-    case Kind::kCollective: return "collective";
+    case NodeKind::kUnknown: return "unknown";
+    case NodeKind::kMetadata: return "metadata";
+    case NodeKind::kMemoryLoad: return "memory_load";
+    case NodeKind::kMemoryStore: return "memory_store";
+    case NodeKind::kCompute: return "compute";
+    case NodeKind::kSend: return "send";
+    case NodeKind::kReceive: return "receive";
+    case NodeKind::kCollective: return "collective";
   }
   return "";
 }

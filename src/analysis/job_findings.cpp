@@ -6,17 +6,12 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/sum.h"
 #include "base/text.h"
-
-// As of traces, a finding is worth its sentence when it costs a hundredth of the time.
 
 namespace ergometer::analysis {
 namespace {
 
-constexpr double kWorthTelling = 0.01;
-
-double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
-std::string share(double fraction) { return base::format_percent(fraction); }
 std::string time(double s) { return base::format_seconds(s); }
 
 /// What times are shares of: a rank's span, mean over ranks.
@@ -83,8 +78,8 @@ std::string condition_text(const GroupSkew& skew) {
   if (c.gpu_c && c.others_gpu_c)
     parts.push_back(fmt::format("{:.0f} C, the others {:.0f} C", *c.gpu_c, *c.others_gpu_c));
   if (c.throttled_fraction && *c.throttled_fraction > 0)
-    parts.push_back(
-        fmt::format("throttled {} of the time ({})", share(*c.throttled_fraction), c.reason));
+    parts.push_back(fmt::format("throttled {} of the time ({})",
+                                base::format_percent(*c.throttled_fraction), c.reason));
   return parts.empty() ? "" : fmt::format(" Its GPU: {}.", fmt::join(parts, "; "));
 }
 
@@ -115,8 +110,9 @@ Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s,
   f.what = fmt::format(
       "Rank {} holds up {}: the others wait {} in all for it, in {} of the {} collectives that "
       "ranks join apart, {}.",
-      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)), share(skew.last_share),
-      skew.skewed, skew.persistent ? "throughout" : "not throughout");
+      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)),
+      base::format_percent(skew.last_share), skew.skewed,
+      skew.persistent ? "throughout" : "not throughout");
   if (replayed)
     f.what += fmt::format(" If it computed as fast as they do, the span of {} would shrink by {}.",
                           time(seconds(report.path.span_ns)), time(f.cost_s));
@@ -201,7 +197,7 @@ Finding path_finding(const JobReport& report, size_t ranks) {
   f.what = fmt::format(
       "Of the critical path{}, {} is {}. If that took no time, the span of {} would shrink by {}.",
       ranks == 1 ? "" : " through all ranks",
-      share(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
+      base::format_percent(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
       best->kind == "cpu" ? "the CPU, late with launches" : best->kind,
       time(seconds(report.path.span_ns)), time(f.cost_s));
   f.try_next = best->kind == "cpu"
@@ -229,8 +225,8 @@ Finding throttling(const JobReport& report) {
       "that waits for it takes up to {} longer.",
       report.heat.size() == 1 ? "One GPU is" : fmt::format("{} GPUs are", report.heat.size()),
       worst.rank, worst.reason.empty() ? "" : " (" + worst.reason + ")",
-      share(worst.throttled_fraction), worst.throttled_clock_mhz, worst.free_clock_mhz,
-      share(lost / std::max(1e-9, 1 - lost)));
+      base::format_percent(worst.throttled_fraction), worst.throttled_clock_mhz,
+      worst.free_clock_mhz, base::format_percent(lost / std::max(1e-9, 1 - lost)));
   f.try_next = worst.reason == "sw_power_cap"
                    ? "a higher power limit, or accept it: work per joule is better below the cap."
                    : "inlet temperature, fans, dust and the GPU's place in the airflow; less work "
@@ -322,9 +318,9 @@ void add_over_time(const JobReport& report, double span_s, double steps,
     Finding f =
         priced("saturated_link", *link.saturated_fraction * report.recorded_s, report.recorded_s);
     f.fraction = *link.saturated_fraction;
-    f.what =
-        fmt::format("A {} link ({}) is above 90 % of its line rate {} of the time: {}, {}.",
-                    link.kind, link.direction, share(f.fraction), link.busiest_host, link.busiest);
+    f.what = fmt::format("A {} link ({}) is above 90 % of its line rate {} of the time: {}, {}.",
+                         link.kind, link.direction, base::format_percent(f.fraction),
+                         link.busiest_host, link.busiest);
     f.try_next = "less traffic over it: a layout that keeps the busiest group inside a node.";
     f.check = "ergometer simulate MODEL --cluster CLUSTER --explain links.nic.utilization";
     findings.push_back(f);
@@ -341,8 +337,8 @@ Finding bubble(const JobReport& report, double span_s) {
   f.what = fmt::format(
       "The {} stages of the pipeline are idle {} of a step ({}, {} micro batches); the schedule by "
       "itself makes {}.",
-      p.stages, share(p.bubble_fraction), to_word(p.schedule), p.micro_batches,
-      share(p.ideal_bubble_fraction));
+      p.stages, base::format_percent(p.bubble_fraction), to_word(p.schedule), p.micro_batches,
+      base::format_percent(p.ideal_bubble_fraction));
   f.try_next =
       "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
       "the rest.";

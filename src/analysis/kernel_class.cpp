@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
+
+#include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -127,13 +128,6 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"scatter", "copy"},
 });
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 /// The part that names the kernel: template arguments name other things, and so does the operator
 /// that a simulated Run puts behind it, " [fc1_dgrad]".
 std::string_view head(std::string_view name) {
@@ -151,18 +145,19 @@ std::string_view first_match(const std::string& text) {
 }  // namespace
 
 std::string_view kernel_class(std::string_view name, run::GpuClass kind) {
-  const std::string text = lower(name);
+  const std::string text = base::lower(name);
   if (kind == run::GpuClass::kCommunication) return "collective";
   if (kind == run::GpuClass::kMemory)
     return text.find("memset") != std::string::npos ? "set" : "copy";
-  if (const std::string_view found = first_match(lower(head(name))); !found.empty()) return found;
+  if (const std::string_view found = first_match(base::lower(head(name))); !found.empty())
+    return found;
   const std::string_view found = first_match(text);
   return found.empty() ? "other" : found;
 }
 
 std::string_view study_class(std::string_view name, run::GpuClass kind) {
   if (kind == run::GpuClass::kMemory) return {};
-  const std::string text = lower(name);
+  const std::string text = base::lower(name);
   const auto has = [&](auto... words) { return ((text.find(words) != std::string::npos) || ...); };
   constexpr std::string_view kMemory = "Memory/Elementwise", kMatMul = "Compute (MatMul)";
   if (has("nccl", "communication")) {

@@ -7,8 +7,10 @@
 #include <limits>
 
 #include "analysis/least_squares.h"
+#include "analysis/phases.h"
 #include "analysis/power_problem.h"
 #include "analysis/power_windows.h"
+#include "analysis/sum.h"
 #include "analysis/telemetry_updates.h"
 #include "analysis/traced_devices.h"
 #include "analysis/work_shares.h"
@@ -18,10 +20,6 @@ namespace ergometer::analysis {
 namespace {
 
 constexpr size_t kFewestSpare = 10;  ///< windows more than classes
-constexpr size_t kPhases = WorkShares::kIdlePhase;
-
-double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
-
 std::vector<PowerWindow> within(std::vector<PowerWindow> windows, int64_t start_ns,
                                 int64_t end_ns) {
   std::erase_if(windows, [&](const PowerWindow& window) {
@@ -70,7 +68,7 @@ std::string name_of(const std::vector<size_t>& group, const WorkShares& work) {
   return name;
 }
 
-void sort_rows(std::vector<EnergyRow>& rows) {
+void sort_energy_rows(std::vector<EnergyRow>& rows) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const EnergyRow& a, const EnergyRow& b) { return a.joules > b.joules; });
 }
@@ -92,7 +90,7 @@ std::vector<EnergyRow> by_phase(const Matrix& times, const std::vector<double>& 
     row.watts_error = row.joules_error / row.seconds;
     rows.push_back(std::move(row));
   }
-  sort_rows(rows);
+  sort_energy_rows(rows);
   return rows;
 }
 
@@ -116,7 +114,7 @@ void state_watts(const PowerProblem& problem, const WorkShares& work, int64_t st
     row.joules_error = row.watts_error * row.seconds;
     energy.classes.push_back(std::move(row));
   }
-  sort_rows(energy.classes);
+  sort_energy_rows(energy.classes);
   energy.phases = by_phase(times, watts, errors);
   energy.residual_j = energy.measured_j;
   for (const EnergyRow& row : energy.classes) energy.residual_j -= row.joules;

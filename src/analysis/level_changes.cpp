@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/median.h"
+
 namespace ergometer::analysis {
 namespace {
 
 constexpr double kPenalty = 6;  // chosen for the false-alarm rate that the header states
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 /// Spread of differences over `lag` intervals, as a standard deviation of them.
 double difference_spread(std::span<const double> values, size_t lag) {

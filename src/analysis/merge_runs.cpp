@@ -31,7 +31,7 @@ struct Clock {
 };
 
 /// What was seen of two clocks.
-struct Edge {
+struct ClockEdge {
   size_t from = 0, to = 0;
   ClockModel model;  ///< a time of `from` plus this is one of `to`
   const char* method = "";
@@ -96,7 +96,7 @@ class Merger {
   void find_edges();
   void find_trace_edges();
   void find_models();
-  std::optional<Edge> next_edge(const std::vector<bool>& settled) const;
+  std::optional<ClockEdge> next_edge(const std::vector<bool>& settled) const;
   void take_synchronized(size_t clock);
   void correct(RunPart& part);
   void correct(run::Device& device, const std::string& fallback) const;
@@ -110,7 +110,7 @@ class Merger {
   std::vector<Clock> clocks_;
   std::map<std::string, size_t, std::less<>> clock_numbers_;
   std::vector<size_t> trace_clocks_;  ///< of all parts' traces, one after the other
-  std::vector<Edge> edges_;
+  std::vector<ClockEdge> edges_;
   size_t origin_ = 0;
   MergedRun result_;
 };
@@ -289,12 +289,12 @@ void Merger::find_trace_edges() {
 }
 
 /// The edge that ties a further clock to the settled ones with the least uncertainty.
-std::optional<Edge> Merger::next_edge(const std::vector<bool>& settled) const {
-  std::optional<Edge> best;
+std::optional<ClockEdge> Merger::next_edge(const std::vector<bool>& settled) const {
+  std::optional<ClockEdge> best;
   double least_ns = std::numeric_limits<double>::infinity();
-  for (const Edge& edge : edges_) {
+  for (const ClockEdge& edge : edges_) {
     if (settled[edge.from] == settled[edge.to]) continue;
-    Edge towards = edge;
+    ClockEdge towards = edge;
     if (settled[edge.from]) {
       std::swap(towards.from, towards.to);
       towards.model = inverse(edge.model);

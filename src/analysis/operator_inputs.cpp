@@ -41,12 +41,6 @@ std::vector<std::string_view> list_at(const run::RankTrace& trace, uint32_t text
   return elements_of(trace.names[text]).value_or(std::vector<std::string_view>{});
 }
 
-double product(const std::vector<int64_t>& dims) {
-  double elements = 1;
-  for (const int64_t dim : dims) elements *= static_cast<double>(dim);
-  return elements;
-}
-
 /// A tensor's shape, or a list's that holds several of them.
 void read_dims(std::string_view text, OperatorInput& input) {
   const auto inner = elements_of(text);

@@ -9,6 +9,13 @@
 
 namespace ergometer::analysis {
 
+/// Elements of a tensor of such a shape.
+inline double product(const std::vector<int64_t>& dims) {
+  double elements = 1;
+  for (const int64_t dim : dims) elements *= static_cast<double>(dim);
+  return elements;
+}
+
 /// One argument of an operator, as far as the profiler recorded it.
 struct OperatorInput {
   std::vector<int64_t> dims;  ///< of a tensor; empty for scalars, and for lists of tensors

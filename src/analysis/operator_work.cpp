@@ -5,17 +5,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/text.h"
+
 namespace ergometer::analysis {
 namespace {
 
 using Inputs = std::vector<OperatorInput>;
 using Dims = std::vector<int64_t>;
-
-double product(const Dims& dims) {
-  double elements = 1;
-  for (const int64_t dim : dims) elements *= static_cast<double>(dim);
-  return elements;
-}
 
 double input_bytes(const Inputs& inputs) {
   double bytes = 0;
@@ -23,16 +19,12 @@ double input_bytes(const Inputs& inputs) {
   return bytes;
 }
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// The name without its library and the underscore of in-place forms: "aten::add_" is "add".
-std::string_view plain(std::string_view name) {
+std::string_view plain_operator(std::string_view name) {
   if (name.starts_with("aten::")) name.remove_prefix(6);
   while (name.ends_with('_')) name.remove_suffix(1);
   return name;
@@ -162,7 +154,8 @@ std::optional<OperatorWork> convolution_backward(const Inputs& inputs) {
   double outputs = 0;
   if (inputs.size() > kMask && inputs[kMask].value.starts_with('[')) {
     const std::string& mask = inputs[kMask].value;
-    const bool of_input = mask.starts_with("[True"), of_weight = has(mask.substr(5), ", True,");
+    const bool of_input = mask.starts_with("[True"),
+               of_weight = base::contains(mask.substr(5), ", True,");
     const double gradients = (of_input ? 1 : 0) + (of_weight ? 1 : 0);
     work.flops = {gradients * once, gradients * once};
     outputs = (of_input ? inputs[1].bytes() : 0) + (of_weight ? inputs[2].bytes() : 0);
@@ -369,7 +362,8 @@ std::optional<OperatorWork> matrix_work(std::string_view name, const Inputs& inp
   if (const auto at = convolution_arguments(name)) return convolution(inputs, *at);
   if (name == "convolution_backward") return convolution_backward(inputs);
   if (const auto at = attention_arguments(name)) return attention(inputs, *at);
-  if (has(name, "gemm") || name.starts_with("triton_mm") || name.starts_with("triton_tem"))
+  if (base::contains(name, "gemm") || name.starts_with("triton_mm") ||
+      name.starts_with("triton_tem"))
     return multiply_in_any_layout(inputs);
   return std::nullopt;
 }
@@ -377,7 +371,7 @@ std::optional<OperatorWork> matrix_work(std::string_view name, const Inputs& inp
 }  // namespace
 
 OperatorWork work_of(std::string_view operator_name, const std::vector<OperatorInput>& inputs) {
-  const std::string_view name = plain(operator_name);
+  const std::string_view name = plain_operator(operator_name);
   if (auto work = matrix_work(name, inputs)) return *std::move(work);
   return bytes_only(name, inputs).value_or(OperatorWork{});
 }

@@ -6,18 +6,10 @@
 
 #include "analysis/intervals.h"
 #include "analysis/sum.h"
+#include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
-
-constexpr size_t kPhases = static_cast<size_t>(Phase::kCount);
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
@@ -35,7 +27,7 @@ bool is_backward_node(std::string_view name) {
 
 /// A kernel's name where it can mean one phase only: a forward kernel may be recomputation.
 Phase phase_of_kernel(const std::string& name) {
-  const std::string text = lower(name.substr(0, name.find('(')));
+  const std::string text = base::lower(name.substr(0, name.find('(')));
   if (has_any(text, {"adam", "fusedsgd", "adagrad"})) return Phase::kOptimizer;
   if (has_any(text, {"_bwd", "bwd_", "bn_bw", "backward", "dgrad", "wgrad"}))
     return Phase::kBackward;
@@ -170,7 +162,7 @@ std::string_view to_word(Evidence evidence) {
 }
 
 Phase phase_of_range(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = base::lower(name);
   if (has_any(text, {"recompute", "recomputation"})) return Phase::kRecomputation;
   if (has_any(text, {"optimizer", "optim_step", "engine.step", "zero_grad", "clip_grad"}))
     return Phase::kOptimizer;

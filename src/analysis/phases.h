@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ enum class Phase : uint8_t {
   kUnknown,
   kCount
 };
+inline constexpr size_t kPhases = static_cast<size_t>(Phase::kCount);
 std::string_view to_word(Phase phase);
 
 /// What says so, the surest first.

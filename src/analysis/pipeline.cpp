@@ -13,15 +13,16 @@ namespace ergometer::analysis {
 namespace {
 
 using Task = run::PipelineTask;
-using Kind = Task::Kind;
+using TaskKind = Task::Kind;
 
 /// A step this much longer than the median one is not like the others: the first, mostly.
 constexpr double kLongStep = 1.5;
 
-bool is_backward(Kind kind) {
-  return kind == Kind::kBackward || kind == Kind::kBackwardInput || kind == Kind::kBackwardWeight;
+bool is_backward(TaskKind kind) {
+  return kind == TaskKind::kBackward || kind == TaskKind::kBackwardInput ||
+         kind == TaskKind::kBackwardWeight;
 }
-bool is_compute(Kind kind) { return kind == Kind::kForward || is_backward(kind); }
+bool is_compute(TaskKind kind) { return kind == TaskKind::kForward || is_backward(kind); }
 
 /// What one rank did in one step.
 struct RankStep {
@@ -86,12 +87,13 @@ int64_t idle_between(const Intervals& busy, int64_t start_ns, int64_t end_ns) {
 }
 
 PipelineTime time_of(const RankStep& step, const Interval& window) {
-  const Intervals forward = union_of(step, window, [](Kind k) { return k == Kind::kForward; });
+  const Intervals forward =
+      union_of(step, window, [](TaskKind k) { return k == TaskKind::kForward; });
   const Intervals backward = union_of(step, window, is_backward);
   const Intervals busy = unite(forward, backward);
   const Intervals waiting =
-      unite(busy, union_of(step, window, [](Kind k) { return k == Kind::kReceive; }));
-  const Intervals all = unite(waiting, union_of(step, window, [](Kind) { return true; }));
+      unite(busy, union_of(step, window, [](TaskKind k) { return k == TaskKind::kReceive; }));
+  const Intervals all = unite(waiting, union_of(step, window, [](TaskKind) { return true; }));
   const int64_t drain_at = backward.empty() ? window.end_ns : backward.front().start_ns;
   const int64_t steady_until =
       std::max(drain_at, forward.empty() ? drain_at : forward.back().end_ns);
@@ -157,7 +159,7 @@ void for_counted(const std::vector<PipelineRank>& ranks, const std::vector<Pipel
 }
 
 base::Mean mean_task_s(const std::vector<PipelineRank>& ranks,
-                       const std::vector<PipelineStep>& steps, Kind kind) {
+                       const std::vector<PipelineStep>& steps, TaskKind kind) {
   base::Mean mean;
   for_counted(ranks, steps, [&](const PipelineRank&, const RankStep& step, const PipelineStep&) {
     for (const Task* task : step.tasks)
@@ -187,12 +189,12 @@ void add(StageSums& sums, const RankStep& step, const PipelineStep& whole) {
     sums.fraction += static_cast<double>(t.bubble_ns()) / static_cast<double>(whole.span_ns);
   for (const Task* task : step.tasks) {
     const double seconds = static_cast<double>(task->duration_ns) * 1e-9;
-    if (task->kind == Kind::kForward) {
+    if (task->kind == TaskKind::kForward) {
       ++sums.forwards;
       sums.forward_s += seconds;
     } else if (is_backward(task->kind)) {
       // Of a backward in two parts, the part for the inputs stands for the micro batch.
-      if (task->kind != Kind::kBackwardWeight) ++sums.backwards;
+      if (task->kind != TaskKind::kBackwardWeight) ++sums.backwards;
       sums.backward_s += seconds;
     }
   }
@@ -295,13 +297,13 @@ Shape shape_of(const std::vector<PipelineRank>& ranks, const std::vector<Pipelin
   for_counted(ranks, steps, [&](const PipelineRank&, const RankStep& step, const PipelineStep&) {
     int64_t forwards = 0, first_backward = INT64_MAX, last_forward = INT64_MIN;
     for (const Task* task : step.tasks) {
-      if (task->kind == Kind::kForward) {
+      if (task->kind == TaskKind::kForward) {
         ++forwards;
         last_forward = std::max(last_forward, task->start_ns);
         if (task->chunk >= 0) chunks.insert(task->chunk);
       }
       if (is_backward(task->kind)) first_backward = std::min(first_backward, task->start_ns);
-      weights |= task->kind == Kind::kBackwardWeight;
+      weights |= task->kind == TaskKind::kBackwardWeight;
     }
     turns |= last_forward > first_backward;
     shape.forwards = std::max(shape.forwards, forwards);
@@ -368,9 +370,9 @@ std::optional<PipelineReport> pipeline_report(std::span<const run::RankTrace> tr
   report.rows = stage_rows(ranks, report.steps);
   report.ideal_bubble_fraction = ideal_bubble_fraction(
       shape.schedule, report.stages, shape.forwards,
-      mean_task_s(ranks, report.steps, Kind::kForward).get().value_or(0),
-      mean_task_s(ranks, report.steps, Kind::kBackwardInput).get().value_or(0),
-      mean_task_s(ranks, report.steps, Kind::kBackwardWeight).get().value_or(0));
+      mean_task_s(ranks, report.steps, TaskKind::kForward).get().value_or(0),
+      mean_task_s(ranks, report.steps, TaskKind::kBackwardInput).get().value_or(0),
+      mean_task_s(ranks, report.steps, TaskKind::kBackwardWeight).get().value_or(0));
   add_micro_batches(micro_batch_times(ranks, report.steps), report);
   report.micro_batches = report.micro_batch_rows.empty()
                              ? shape.forwards / shape.chunks

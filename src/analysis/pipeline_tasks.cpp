@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,21 +13,17 @@
 #include "analysis/collective_kind.h"
 #include "analysis/collectives.h"
 #include "analysis/kernel_class.h"
+#include "analysis/median.h"
+#include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
 
 using run::PipelineTask;
-using Kind = PipelineTask::Kind;
+using TaskKind = PipelineTask::Kind;
 using Tasks = std::vector<PipelineTask>;
 
 // --- by named ranges
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 /// "Forward 3" of torch.distributed.pipelining.
 bool is_word_and_number(std::string_view name, std::string_view word) {
@@ -36,10 +31,10 @@ bool is_word_and_number(std::string_view name, std::string_view word) {
          name.find_first_not_of("0123456789", word.size() + 1) == std::string_view::npos;
 }
 
-std::optional<Kind> kind_of_range(std::string_view range_name) {
-  const std::string name = lower(range_name);
+std::optional<TaskKind> kind_of_range(std::string_view range_name) {
+  const std::string name = base::lower(range_name);
   for (const auto& [word, kind] :
-       {std::pair("forward", Kind::kForward), {"backward", Kind::kBackward}}) {
+       {std::pair("forward", TaskKind::kForward), {"backward", TaskKind::kBackward}}) {
     if (is_word_and_number(name, word)) return kind;
     for (const char* ending : {"_step", "-step", "-compute", "_compute", "_pass"}) {
       const std::string wanted = word + std::string(ending);
@@ -75,7 +70,7 @@ class Launches {
   }
   /// From the first start to the last end of what was launched within a range of the CPU; nothing
   /// was: no duration.
-  PipelineTask of(const run::Range& range, Kind kind) const {
+  PipelineTask of(const run::Range& range, TaskKind kind) const {
     int64_t from = INT64_MAX, to = INT64_MIN;
     for (auto at = std::lower_bound(events_.begin(), events_.end(), range.start_ns,
                                     [](const auto& e, int64_t t) { return e.first < t; });
@@ -128,7 +123,7 @@ int64_t step_of(const run::RankTrace& trace, const run::GpuEvent& event) {
 }
 
 /// Compute kernels between messages, in order of time; the optimizer's are left out.
-struct Phase {
+struct WorkPhase {
   int64_t step = 0;
   std::vector<const run::GpuEvent*> kernels;
   int64_t start_ns() const { return kernels.front()->start_ns; }
@@ -146,7 +141,7 @@ bool is_message(const run::RankTrace& trace, const run::GpuEvent& event,
          label_of(labels, collective_of(trace, event)) == "pp";
 }
 
-std::vector<Phase> phases_of(const run::RankTrace& trace, const GroupLabels& labels) {
+std::vector<WorkPhase> work_phases_of(const run::RankTrace& trace, const GroupLabels& labels) {
   std::vector<bool> optimizer;
   for (const std::string& name : trace.names)
     optimizer.push_back(kernel_class(name, run::GpuClass::kCompute) == "optimizer");
@@ -157,7 +152,7 @@ std::vector<Phase> phases_of(const run::RankTrace& trace, const GroupLabels& lab
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
-  std::vector<Phase> phases;
+  std::vector<WorkPhase> phases;
   bool cut = true, any_message = false;
   for (const run::GpuEvent* event : events) {
     if (event->kind != run::GpuClass::kCompute) {
@@ -169,10 +164,10 @@ std::vector<Phase> phases_of(const run::RankTrace& trace, const GroupLabels& lab
     cut = false;
     phases.back().kernels.push_back(event);
   }
-  return any_message ? phases : std::vector<Phase>();
+  return any_message ? phases : std::vector<WorkPhase>();
 }
 
-PipelineTask task(Kind kind, int64_t start_ns, int64_t end_ns) {
+PipelineTask task(TaskKind kind, int64_t start_ns, int64_t end_ns) {
   return {kind, -1, -1, -1, start_ns, end_ns - start_ns};
 }
 
@@ -189,17 +184,17 @@ std::map<int64_t, bool> directions(const run::RankTrace& trace) {
 }
 
 /// Phases cut where operators turn from forward to backward.
-Tasks tasks_by_operators(const run::RankTrace& trace, const std::vector<Phase>& phases,
+Tasks tasks_by_operators(const run::RankTrace& trace, const std::vector<WorkPhase>& phases,
                          const std::map<int64_t, bool>& backward) {
   Tasks tasks;
-  for (const Phase& phase : phases) {
+  for (const WorkPhase& phase : phases) {
     bool first = true;
     for (const run::GpuEvent* kernel : phase.kernels) {
       const run::Launch* launch = run::launch_of(trace, *kernel);
       const auto known = launch == nullptr ? backward.end() : backward.find(launch->external_id);
       // What no operator launched goes with its neighbours.
       const bool tells = known != backward.end();
-      const Kind kind = tells && known->second ? Kind::kBackward : Kind::kForward;
+      const TaskKind kind = tells && known->second ? TaskKind::kBackward : TaskKind::kForward;
       if (first || (tells && tasks.back().kind != kind))
         tasks.push_back(task(kind, kernel->start_ns, kernel->start_ns));
       tasks.back().duration_ns =
@@ -238,7 +233,7 @@ std::vector<std::vector<bool>> phases_1f1b(int64_t stage, int64_t stages, int64_
 
 struct StagePhases {
   size_t trace = 0;
-  std::vector<Phase> phases;
+  std::vector<WorkPhase> phases;
 };
 
 /// One number of micro batches that explains the phases of all stages; 0: there is none.
@@ -254,13 +249,6 @@ int64_t micro_batches_of(const std::vector<StagePhases>& stages) {
   return 0;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 /// What forwards take of a forward and a backward together, by phases that hold one of them.
 double forward_share(const std::vector<StagePhases>& stages, int64_t micro_batches) {
   std::vector<double> forward, backward;
@@ -268,7 +256,7 @@ double forward_share(const std::vector<StagePhases>& stages, int64_t micro_batch
   for (int64_t s = 0; s < count; ++s) {
     const auto order = phases_1f1b(s, count, micro_batches);
     for (size_t i = 0; i < order.size(); ++i) {
-      const Phase& phase = stages[static_cast<size_t>(s)].phases[i];
+      const WorkPhase& phase = stages[static_cast<size_t>(s)].phases[i];
       if (order[i].size() == 1)
         (order[i][0] ? forward : backward)
             .push_back(static_cast<double>(phase.end_ns() - phase.start_ns()));
@@ -278,8 +266,8 @@ double forward_share(const std::vector<StagePhases>& stages, int64_t micro_batch
   return f > 0 && b > 0 ? f / (f + b) : 1.0 / 3;  // a backward is two matrix products to one
 }
 
-void add_phase(const Phase& phase, const std::vector<bool>& holds, double share, Tasks& tasks) {
-  const auto kind = [](bool forward) { return forward ? Kind::kForward : Kind::kBackward; };
+void add_phase(const WorkPhase& phase, const std::vector<bool>& holds, double share, Tasks& tasks) {
+  const auto kind = [](bool forward) { return forward ? TaskKind::kForward : TaskKind::kBackward; };
   const int64_t start = phase.start_ns(), end = phase.end_ns();
   if (holds.size() == 1) {
     tasks.push_back(task(kind(holds[0]), start, end));
@@ -295,7 +283,7 @@ void tasks_by_order(std::vector<run::RankTrace>& ranks, const std::vector<StageP
                     int64_t step) {
   std::vector<StagePhases> stages = all;
   for (StagePhases& stage : stages)
-    std::erase_if(stage.phases, [&](const Phase& phase) { return phase.step != step; });
+    std::erase_if(stage.phases, [&](const WorkPhase& phase) { return phase.step != step; });
   const int64_t micro_batches = micro_batches_of(stages);
   if (micro_batches == 0) return;
   const double share = forward_share(stages, micro_batches);
@@ -340,7 +328,7 @@ std::vector<std::vector<size_t>> pipelines(const std::vector<run::RankTrace>& ra
 void number_tasks(run::RankTrace& trace) {
   std::stable_sort(trace.tasks.begin(), trace.tasks.end(),
                    [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
-  std::map<std::pair<int64_t, Kind>, int64_t> counts;
+  std::map<std::pair<int64_t, TaskKind>, int64_t> counts;
   for (PipelineTask& t : trace.tasks) {
     if (t.step < 0) t.step = step_at(trace, t.start_ns);
     if (t.chunk < 0) t.chunk = 0;
@@ -358,13 +346,13 @@ void find_in_pipeline(std::vector<run::RankTrace>& ranks, const std::vector<size
     trace.stage = static_cast<int64_t>(s);
     trace.stages = static_cast<int64_t>(members.size());
     if (!trace.tasks.empty()) return;
-    stages.push_back({members[s], phases_of(trace, labels)});
+    stages.push_back({members[s], work_phases_of(trace, labels)});
     all_have_operators = all_have_operators && !directions(trace).empty();
     if (stages.back().phases.empty()) return;
   }
   if (!all_have_operators) {
     std::set<int64_t> steps;
-    for (const Phase& phase : stages.front().phases) steps.insert(phase.step);
+    for (const WorkPhase& phase : stages.front().phases) steps.insert(phase.step);
     for (const int64_t step : steps) tasks_by_order(ranks, stages, step);
     return;
   }

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "analysis/gpu_condition.h"
+#include "analysis/sum.h"
 #include "analysis/telemetry_updates.h"
 
 namespace ergometer::analysis {
@@ -21,8 +22,6 @@ const run::Series* power_of(const run::Device& device) {
   }
   return nullptr;
 }
-
-double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 void add_levels(const std::vector<run::Sample>& points, PowerSwings& swings) {
   double sum = 0, squares = 0, time = 0;

@@ -29,7 +29,7 @@ std::vector<run::Sample> updates_of(const std::vector<run::Sample>& samples, dou
   return updates;
 }
 
-constexpr size_t kFewest = 3;
+constexpr size_t kFewestSamples = 3;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ std::vector<PowerWindow> PowerWindows::windows(double length_s, double lag_s) co
 PowerWindows power_windows(const run::Device& device) {
   PowerWindows result;
   const run::Series* counter = device.find(run::Metric::kEnergy);
-  if (counter != nullptr && changes_of(counter->samples).size() > kFewest) {
+  if (counter != nullptr && changes_of(counter->samples).size() > kFewestSamples) {
     result.metric = run::metric_info(run::Metric::kEnergy).name;
     result.updates = changes_of(counter->samples);
     result.period_s =
@@ -65,7 +65,7 @@ PowerWindows power_windows(const run::Device& device) {
   for (const run::Metric metric :
        {run::Metric::kInstantPower, run::Metric::kPower, run::Metric::kAveragePower}) {
     const run::Series* series = device.find(metric);
-    if (series == nullptr || series->samples.size() <= kFewest) continue;
+    if (series == nullptr || series->samples.size() <= kFewestSamples) continue;
     const SensorUpdates found = find_updates(series->samples);
     result.metric = run::metric_info(metric).name;
     result.period_s = found.period_s > 0 ? found.period_s : found.reading_interval_s;

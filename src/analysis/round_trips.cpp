@@ -21,7 +21,7 @@ bool is_memory_bound(std::string_view kernel_class) {
 }
 
 /// An operator of given shapes, looked at once.
-struct Known {
+struct KnownOperator {
   std::vector<OperatorInput> inputs;
   OperatorWork work;
 };
@@ -30,7 +30,7 @@ class Operators {
  public:
   explicit Operators(const run::RankTrace& trace) : trace_(trace) {}
 
-  const Known& of(uint32_t index) {
+  const KnownOperator& of(uint32_t index) {
     const run::Operator& op = trace_.operators[index];
     const auto [found, is_new] = known_.try_emplace({op.name, op.shapes, op.dtypes, op.values});
     if (is_new) {
@@ -42,11 +42,11 @@ class Operators {
 
  private:
   const run::RankTrace& trace_;
-  std::map<std::array<uint32_t, 4>, Known> known_;
+  std::map<std::array<uint32_t, 4>, KnownOperator> known_;
 };
 
 /// Whether `later` can read what `earlier` wrote.
-bool hands_over(const Known& earlier, const Known& later) {
+bool hands_over(const KnownOperator& earlier, const KnownOperator& later) {
   if (!earlier.work.memory_bound || !later.work.memory_bound || earlier.work.output_bytes <= 0)
     return false;
   return std::any_of(later.inputs.begin(), later.inputs.end(), [&](const OperatorInput& input) {
@@ -85,7 +85,7 @@ RoundTrips round_trips(const run::RankTrace& trace, const Attribution& attributi
     const uint32_t op = attribution.operators[order[i]];
     if (bound[event.name]) add_time(result.memory_bound_ns, event.duration_ns);
     if (op == Attribution::kNone) continue;
-    const Known& later = operators.of(op);
+    const KnownOperator& later = operators.of(op);
     if (bound[event.name] && later.work.memory_bound) add_time(result.known_ns, event.duration_ns);
     if (i == 0) continue;
     const run::GpuEvent& before = trace.events[order[i - 1]];
@@ -93,7 +93,7 @@ RoundTrips round_trips(const run::RankTrace& trace, const Attribution& attributi
     if (before.stream != event.stream || before.device != event.device ||
         former == Attribution::kNone || former == op)
       continue;
-    const Known& earlier = operators.of(former);
+    const KnownOperator& earlier = operators.of(former);
     if (!hands_over(earlier, later)) continue;
     const double bytes = earlier.work.output_bytes;
     ++result.pairs;

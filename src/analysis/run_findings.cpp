@@ -10,9 +10,6 @@
 namespace ergometer::analysis {
 namespace {
 
-/// As of traces, a finding is worth its sentence when it costs a hundredth of the time.
-constexpr double kWorthTelling = 0.01;
-
 struct Cause {
   double run::Breakdown::* part;
   const char *name, *what, *advice, *check;

@@ -11,14 +11,14 @@ namespace ergometer::analysis {
 namespace {
 
 /// Names of one trace, by their numbers: name, shapes, types, values.
-using Key = std::array<uint32_t, 4>;
+using ShapeKey = std::array<uint32_t, 4>;
 struct Sum {
   int64_t calls = 0, kernels = 0, total_ns = 0;
 };
 
-std::map<Key, Sum> sums_of(const run::RankTrace& trace, const Attribution& attribution,
-                           ShapeTable& table) {
-  std::map<Key, Sum> sums;
+std::map<ShapeKey, Sum> sums_of(const run::RankTrace& trace, const Attribution& attribution,
+                                ShapeTable& table) {
+  std::map<ShapeKey, Sum> sums;
   std::vector<bool> called(trace.operators.size());
   for (size_t i = 0; i < trace.events.size(); ++i) {
     if (trace.events[i].kind == run::GpuClass::kCommunication) continue;

@@ -11,10 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace ergometer::analysis {
 namespace {
 
-using Kind = run::PipelineTask::Kind;
+using TaskKind = run::PipelineTask::Kind;
 
 /// "ncclDevKernel_SendRecv [recv_forward]": what the operator is called.
 std::string_view operator_of(std::string_view kernel_name) {
@@ -22,10 +24,6 @@ std::string_view operator_of(std::string_view kernel_name) {
   return from == std::string_view::npos || !kernel_name.ends_with(']')
              ? kernel_name
              : kernel_name.substr(from + 1, kernel_name.size() - from - 2);
-}
-
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
 }
 
 bool is_communication(const run::Kernel& kernel) {
@@ -53,7 +51,8 @@ Members members_of(const run::Kernel& kernel, const RankLayout& layout) {
   if (op.starts_with("ep_"))
     return members("ep", rank / std::max<int64_t>(layout.ep, 1), layout.ep);
   if (op.starts_with("etp_")) return members("etp", rank / tp, -1);
-  if (has(op, "expert")) return members("edp", in_stage + stage * layout.stage_ranks(), -1);
+  if (base::contains(op, "expert"))
+    return members("edp", in_stage + stage * layout.stage_ranks(), -1);
   if (op.starts_with("grad_norm")) return members("world", 0, layout.stage_ranks() * layout.pp);
   // Gradients and weights are shared by data and context parallel ranks.
   return members("dp", stage * tp + rank % tp, cp * layout.dp);
@@ -63,7 +62,7 @@ Members members_of(const run::Kernel& kernel, const RankLayout& layout) {
 /// and its gradient comes back the same way.
 Members pair_of(const run::Kernel& kernel, const RankLayout& layout) {
   const std::string_view op = operator_of(kernel.name);
-  const bool forward = has(op, "forward"), sends = has(op, "send");
+  const bool forward = base::contains(op, "forward"), sends = base::contains(op, "send");
   const int64_t ranks = layout.stage_ranks(), all = ranks * layout.pp;
   const int64_t step = forward == sends ? ranks : -ranks;
   const int64_t other = ((kernel.rank + step) % all + all) % all;
@@ -71,7 +70,7 @@ Members pair_of(const run::Kernel& kernel, const RankLayout& layout) {
   return {"pp", fmt::format("pp {}>{} {}", from, to, forward ? "forward" : "backward"), 2};
 }
 
-run::Collective collective_of(const run::Kernel& kernel, const RankLayout& layout) {
+run::Collective simulated_collective(const run::Kernel& kernel, const RankLayout& layout) {
   const std::string_view op = operator_of(kernel.name);
   const bool message = op.starts_with("send_") || op.starts_with("recv_");
   const Members members = message ? pair_of(kernel, layout) : members_of(kernel, layout);
@@ -88,12 +87,14 @@ run::Collective collective_of(const run::Kernel& kernel, const RankLayout& layou
 // --- pipeline tasks
 
 /// Whether a kernel belongs to a backward; nothing where its name fits both.
-std::optional<Kind> direction_of(const run::Kernel& kernel) {
+std::optional<TaskKind> direction_of(const run::Kernel& kernel) {
   const std::string_view op = operator_of(kernel.name);
-  if (has(op, "wgrad") || has(op, "weight_grad")) return Kind::kBackwardWeight;
-  if (has(op, "backward") || has(op, "dgrad") || has(op, "_grad")) return Kind::kBackward;
+  if (base::contains(op, "wgrad") || base::contains(op, "weight_grad"))
+    return TaskKind::kBackwardWeight;
+  if (base::contains(op, "backward") || base::contains(op, "dgrad") || base::contains(op, "_grad"))
+    return TaskKind::kBackward;
   if (is_communication(kernel)) return std::nullopt;
-  return Kind::kForward;
+  return TaskKind::kForward;
 }
 
 /// Cuts a rank's compute stream into tasks.
@@ -107,14 +108,14 @@ class TaskCutter {
     run::PipelineTask task;
     bool inputs = false, weights = false;  ///< which gradients it makes
   };
-  void begin(const run::Kernel& kernel, Kind kind);
+  void begin(const run::Kernel& kernel, TaskKind kind);
   bool repeats(const run::Kernel& kernel);
 
   std::vector<Task> tasks_;
   std::set<std::pair<std::string, int64_t>> seen_;  ///< of the current forward
 };
 
-void TaskCutter::begin(const run::Kernel& kernel, Kind kind) {
+void TaskCutter::begin(const run::Kernel& kernel, TaskKind kind) {
   Task next;
   next.task.kind = kind;
   next.task.step = 0;
@@ -132,43 +133,43 @@ bool TaskCutter::repeats(const run::Kernel& kernel) {
 }
 
 void TaskCutter::add(const run::Kernel& kernel) {
-  std::optional<Kind> kind = direction_of(kernel);
-  const bool weights = kind == Kind::kBackwardWeight;
-  if (weights) kind = Kind::kBackward;
+  std::optional<TaskKind> kind = direction_of(kernel);
+  const bool weights = kind == TaskKind::kBackwardWeight;
+  if (weights) kind = TaskKind::kBackward;
   const run::PipelineTask* last = tasks_.empty() ? nullptr : &tasks_.back().task;
   const bool same = last != nullptr && last->micro_batch == kernel.micro_batch &&
                     last->chunk == std::max<int64_t>(kernel.chunk, 0);
   if (!same) {
-    begin(kernel, kind.value_or(Kind::kForward));
+    begin(kernel, kind.value_or(TaskKind::kForward));
     repeats(kernel);
-  } else if (last->kind == Kind::kForward && (kind == Kind::kBackward || repeats(kernel))) {
-    begin(kernel, Kind::kBackward);
+  } else if (last->kind == TaskKind::kForward && (kind == TaskKind::kBackward || repeats(kernel))) {
+    begin(kernel, TaskKind::kBackward);
   }
   Task& task = tasks_.back();
   // A task that begins with a collective shows by its first kernel what it is.
-  if (kind == Kind::kBackward && task.task.kind == Kind::kForward) task.task.kind = *kind;
+  if (kind == TaskKind::kBackward && task.task.kind == TaskKind::kForward) task.task.kind = *kind;
   task.weights = task.weights || weights;
-  task.inputs = task.inputs || (kind == Kind::kBackward && !weights);
+  task.inputs = task.inputs || (kind == TaskKind::kBackward && !weights);
   task.task.duration_ns = kernel.start_ns + kernel.duration_ns - task.task.start_ns;
 }
 
 /// Where gradients of weights are tasks of their own, the others are of inputs alone.
 std::vector<run::PipelineTask> TaskCutter::take() {
   const auto weights_alone = [](const Task& t) {
-    return t.task.kind == Kind::kBackward && t.weights && !t.inputs;
+    return t.task.kind == TaskKind::kBackward && t.weights && !t.inputs;
   };
   const bool apart = std::any_of(tasks_.begin(), tasks_.end(), weights_alone);
   std::vector<run::PipelineTask> all;
   for (Task& task : tasks_) {
-    if (apart && weights_alone(task)) task.task.kind = Kind::kBackwardWeight;
-    if (apart && task.task.kind == Kind::kBackward && !task.weights)
-      task.task.kind = Kind::kBackwardInput;
+    if (apart && weights_alone(task)) task.task.kind = TaskKind::kBackwardWeight;
+    if (apart && task.task.kind == TaskKind::kBackward && !task.weights)
+      task.task.kind = TaskKind::kBackwardInput;
     all.push_back(task.task);
   }
   return all;
 }
 
-run::PipelineTask task_of(const run::Kernel& kernel, Kind kind) {
+run::PipelineTask task_of(const run::Kernel& kernel, TaskKind kind) {
   return {kind,
           0,
           kernel.micro_batch,
@@ -183,9 +184,9 @@ std::vector<run::PipelineTask> tasks_of(const std::vector<const run::Kernel*>& k
   std::vector<run::PipelineTask> others;
   for (const run::Kernel* kernel : kernels) {
     const std::string_view op = operator_of(kernel->name);
-    if (op.starts_with("send_")) others.push_back(task_of(*kernel, Kind::kSend));
-    if (op.starts_with("recv_")) others.push_back(task_of(*kernel, Kind::kReceive));
-    if (kernel->category == "optimizer") others.push_back(task_of(*kernel, Kind::kOptimizer));
+    if (op.starts_with("send_")) others.push_back(task_of(*kernel, TaskKind::kSend));
+    if (op.starts_with("recv_")) others.push_back(task_of(*kernel, TaskKind::kReceive));
+    if (kernel->category == "optimizer") others.push_back(task_of(*kernel, TaskKind::kOptimizer));
     if (kernel->micro_batch >= 0 && kernel->stream == kComputeStream &&
         kernel->category != "send_recv")
       cutter.add(*kernel);
@@ -250,7 +251,7 @@ run::RankTrace trace_of(int64_t rank, const std::vector<const run::Kernel*>& ker
     if (is_communication(*kernel)) {
       event.kind = run::GpuClass::kCommunication;
       event.collective = static_cast<uint32_t>(trace.collectives.size());
-      trace.collectives.push_back(collective_of(*kernel, layout));
+      trace.collectives.push_back(simulated_collective(*kernel, layout));
     }
     trace.events.push_back(event);
   }

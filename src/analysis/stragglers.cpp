@@ -13,7 +13,7 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr double kMost = 0.5;
+constexpr double kMostOfAll = 0.5;
 
 /// How much of any stretch of time is covered by intervals.
 class Coverage {
@@ -128,9 +128,9 @@ std::optional<GroupStudy::Latecomer> GroupStudy::main_latecomer(size_t from, siz
     sum += caused;
   }
   for (const auto& [trace, of_trace] : by_trace)
-    if (of_trace.second > kMost * all)
-      return Latecomer{trace,
-                       static_cast<double>(of_trace.first) > kMost * static_cast<double>(count)};
+    if (of_trace.second > kMostOfAll * all)
+      return Latecomer{
+          trace, static_cast<double>(of_trace.first) > kMostOfAll * static_cast<double>(count)};
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/sum.h"
 #include "base/mean.h"
 #include "run/event_reasons.h"
 
@@ -15,8 +16,6 @@ using run::Metric;
 using Samples = std::span<const run::Sample>;
 
 constexpr double kPercent = 100;
-
-double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 /// Calls `visit(value, seconds)` for every reading and the time it stands.
 template <class Visit>
@@ -125,14 +124,14 @@ constexpr std::array kWays = std::to_array<Way>({
     {"instant_power", Metric::kInstantPower},
 });
 
-struct Known {
+struct KnownWay {
   const Way* way;
   Samples samples;
   SensorUpdates updates;
 };
 
-std::vector<Known> known_ways(const run::Device& device) {
-  std::vector<Known> ways;
+std::vector<KnownWay> known_ways(const run::Device& device) {
+  std::vector<KnownWay> ways;
   for (const Way& way : kWays) {
     const run::Series* series = device.find(way.metric);
     if (series == nullptr || series->samples.empty()) continue;
@@ -154,10 +153,10 @@ void report_disagreement(DeviceReport& report) {
 }
 
 /// A sensor that is read more often than it updates may look at a part of each period only.
-void report_whole_beats(const std::vector<Known>& ways, int64_t from, int64_t to, double efficiency,
-                        DeviceReport& report) {
+void report_whole_beats(const std::vector<KnownWay>& ways, int64_t from, int64_t to,
+                        double efficiency, DeviceReport& report) {
   if (ways.empty() || ways.back().way->metric == Metric::kEnergy) return;
-  const Known& way = ways.back();
+  const KnownWay& way = ways.back();
   constexpr double kOften = 2;
   if (way.updates.period_s < kOften * way.updates.reading_interval_s) return;
   report.repeating = repeating_stretches(way.updates.points, way.updates.period_s);
@@ -169,14 +168,14 @@ void report_whole_beats(const std::vector<Known>& ways, int64_t from, int64_t to
 }
 
 /// All ways over the time that all of them cover.
-void report_energies(const std::vector<Known>& ways, double efficiency, DeviceReport& report) {
+void report_energies(const std::vector<KnownWay>& ways, double efficiency, DeviceReport& report) {
   int64_t from = INT64_MIN, to = INT64_MAX;
-  for (const Known& way : ways) {
+  for (const KnownWay& way : ways) {
     if (way.samples.size() < 2) continue;
     from = std::max(from, way.samples.front().time_ns);
     to = std::min(to, way.samples.back().time_ns);
   }
-  for (const Known& way : ways) {
+  for (const KnownWay& way : ways) {
     if (way.samples.size() < 2 || to <= from) continue;
     const double joules = way.way->metric == Metric::kEnergy
                               ? counted(way.updates.points, from, to)
@@ -220,11 +219,11 @@ void leave_out_beats(DeviceReport& report) {
 }
 
 void report_power(const run::Device& device, DeviceReport& report) {
-  std::vector<Known> ways = known_ways(device);
+  std::vector<KnownWay> ways = known_ways(device);
   report_energies(ways, device.conversion_efficiency, report);
   // Peaks are seen best by the reading that averages least.
-  Known* shown = nullptr;
-  for (Known& way : ways)
+  KnownWay* shown = nullptr;
+  for (KnownWay& way : ways)
     if (way.way->metric != Metric::kEnergy) shown = &way;
   if (shown == nullptr) return;
   report.has_power = true;

@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kSecond = 1e9;
 /// Correlating a stretch takes the square of its points.
-constexpr size_t kMost = 8000;
+constexpr size_t kMostPoints = 8000;
 
-double seconds(int64_t ns) { return static_cast<double>(ns) / kSecond; }
+double in_seconds(int64_t ns) { return static_cast<double>(ns) / kSecond; }
 
 /// How much `values` resemble themselves `lag` later: correlation over what overlaps.
 double resemblance(std::span<const double> values, size_t lag) {
@@ -82,13 +82,13 @@ std::vector<Stretch> busy_stretches(std::span<const run::Sample> points,
 /// Mean over whole beats, over all places in the stretch where they fit.
 double mean_over_beats(std::span<const run::Sample> points, double beat_s) {
   const int64_t from = points.front().time_ns, to = points.back().time_ns;
-  const double beats = std::floor(seconds(to - from) / beat_s);
+  const double beats = std::floor(in_seconds(to - from) / beat_s);
   const auto length = static_cast<int64_t>(beats * beat_s * kSecond);
   constexpr int64_t kPlaces = 16;
   double sum = 0;
   for (int64_t i = 0; i <= kPlaces; ++i) {
     const int64_t start = from + (to - from - length) / kPlaces * i;
-    sum += energy_j(points, start, start + length) / seconds(length);
+    sum += energy_j(points, start, start + length) / in_seconds(length);
   }
   return sum / static_cast<double>(kPlaces + 1);
 }
@@ -131,16 +131,16 @@ std::vector<RepeatingStretch> repeating_stretches(std::span<const run::Sample> p
   if (!(period_s > 0) || points.size() < kFewest) return result;
   for (const Stretch& stretch : busy_stretches(points, quiet_stretches(points, period_s))) {
     const auto within = points.subspan(stretch.first, stretch.behind - stretch.first);
-    if (within.size() < kFewest || within.size() > kMost) continue;
+    if (within.size() < kFewest || within.size() > kMostPoints) continue;
     std::vector<double> values;
     for (const run::Sample& point : within) values.push_back(point.value);
     const auto lag = beat(values);
     if (!lag) continue;
     RepeatingStretch found{stretch.from_ns, stretch.to_ns, 0, 0, 0};
-    found.beat_s = *lag * seconds(within.back().time_ns - within.front().time_ns) /
+    found.beat_s = *lag * in_seconds(within.back().time_ns - within.front().time_ns) /
                    static_cast<double>(within.size() - 1);
     found.mean_w = mean_over_beats(within, found.beat_s);
-    found.correction_j = found.mean_w * seconds(found.to_ns - found.from_ns) -
+    found.correction_j = found.mean_w * in_seconds(found.to_ns - found.from_ns) -
                          energy_j(points, found.from_ns, found.to_ns);
     result.push_back(found);
   }
@@ -151,7 +151,7 @@ double correction_j(std::span<const RepeatingStretch> stretches, int64_t from_ns
   double sum = 0;
   for (const RepeatingStretch& s : stretches) {
     const int64_t inside = std::min(to_ns, s.to_ns) - std::max(from_ns, s.from_ns);
-    if (inside > 0) sum += s.correction_j * seconds(inside) / seconds(s.to_ns - s.from_ns);
+    if (inside > 0) sum += s.correction_j * in_seconds(inside) / in_seconds(s.to_ns - s.from_ns);
   }
   return sum;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/sum.h"
 #include "analysis/telemetry_duty.h"
 #include "analysis/telemetry_updates.h"
 
@@ -11,24 +12,22 @@ namespace ergometer::analysis {
 namespace {
 
 using run::Metric;
-using Samples = std::vector<run::Sample>;
+using SampleList = std::vector<run::Sample>;
 
 constexpr int64_t kMs = 1'000'000, kQuarterHour = int64_t{900} * 1'000'000'000;
-
-double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 struct Span {
   int64_t from = 0, to = 0;
   int64_t length() const { return to - from; }
 };
 
-Span common(const Samples& a, const Samples& b, int64_t shift) {
+Span common(const SampleList& a, const SampleList& b, int64_t shift) {
   return {std::max(a.front().time_ns, b.front().time_ns + shift),
           std::min(a.back().time_ns, b.back().time_ns + shift)};
 }
 
 /// Whole quarters of an hour that make the two overlap most; the fewest of them.
-std::optional<int64_t> zone_shift(const Samples& sensor, const Samples& meter) {
+std::optional<int64_t> zone_shift(const SampleList& sensor, const SampleList& meter) {
   constexpr int64_t kMost = 56;
   int64_t best = 0, longest = 0;
   for (int64_t step = 0; step <= kMost; ++step) {
@@ -46,7 +45,7 @@ std::optional<int64_t> zone_shift(const Samples& sensor, const Samples& meter) {
 /// Means of a series over any span, fast.
 class Integral {
  public:
-  explicit Integral(const Samples& samples) : samples_(samples), sum_(samples.size(), 0) {
+  explicit Integral(const SampleList& samples) : samples_(samples), sum_(samples.size(), 0) {
     for (size_t i = 1; i < samples.size(); ++i)
       sum_[i] = sum_[i - 1] + 0.5 * (samples[i].value + samples[i - 1].value) *
                                   seconds(samples[i].time_ns - samples[i - 1].time_ns);
@@ -63,7 +62,7 @@ class Integral {
     const run::Sample& at = samples_[i];
     return sum_[i] + 0.5 * (at.value + value_at(samples_, time)) * seconds(time - at.time_ns);
   }
-  const Samples& samples_;
+  const SampleList& samples_;
   std::vector<double> sum_;
 };
 
@@ -125,7 +124,7 @@ double quiet_gain(const SensorUpdates& updates, const Integral& meter, Span with
 }
 
 MeterReport compare(const run::Device& device, const run::Device& meter_device,
-                    const Samples& sensor, const Samples& meter, int64_t zone) {
+                    const SampleList& sensor, const SampleList& meter, int64_t zone) {
   MeterReport report;
   report.meter = meter_device.file;
   report.gpu_file = device.file;

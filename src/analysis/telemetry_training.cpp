@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/sum.h"
 #include "analysis/telemetry.h"
 
 namespace ergometer::analysis {
@@ -9,8 +10,6 @@ namespace {
 using run::Metric;
 
 constexpr double kNanoseconds = 1e9;  ///< of a second
-
-double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 bool belongs(const run::Device& device, const run::DeviceLog& log,
              const run::TrainingLog& training) {

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/median.h"
+#include "analysis/sum.h"
+
 namespace ergometer::analysis {
 namespace {
 
 constexpr double kSecondsPerNs = 1e-9;
-
-double seconds(int64_t ns) { return static_cast<double>(ns) * kSecondsPerNs; }
-
-double median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// Mean of the intervals within 30 % of their median: reading jitters, and an interval may hold an
 /// update that changed nothing.

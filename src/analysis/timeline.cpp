@@ -8,20 +8,20 @@ namespace ergometer::analysis {
 namespace {
 
 /// An event's label comes or goes.
-struct Edge {
+struct LabelEdge {
   int64_t time_ns;
   uint32_t label;
   int change;
 };
 
-std::vector<Edge> edges_of(const std::vector<run::GpuEvent>& events,
-                           const std::vector<uint32_t>& labels) {
-  std::vector<Edge> edges;
+std::vector<LabelEdge> edges_of(const std::vector<run::GpuEvent>& events,
+                                const std::vector<uint32_t>& labels) {
+  std::vector<LabelEdge> edges;
   for (size_t i = 0; i < events.size(); ++i) {
     edges.push_back({events[i].start_ns, labels[i], 1});
     edges.push_back({events[i].end_ns(), labels[i], -1});
   }
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+  std::sort(edges.begin(), edges.end(), [](const LabelEdge& a, const LabelEdge& b) {
     return std::tie(a.time_ns, a.label, a.change) < std::tie(b.time_ns, b.label, b.change);
   });
   return edges;
@@ -34,9 +34,9 @@ Timeline label_time(const std::vector<run::GpuEvent>& events, const std::vector<
   timeline.sets.emplace_back();
   std::map<std::vector<uint32_t>, uint32_t> numbers = {{{}, 0}};
   std::map<uint32_t, int64_t> active;
-  const std::vector<Edge> edges = edges_of(events, labels);
+  const std::vector<LabelEdge> edges = edges_of(events, labels);
   for (size_t i = 0; i < edges.size(); ++i) {
-    const Edge& edge = edges[i];
+    const LabelEdge& edge = edges[i];
     if ((active[edge.label] += edge.change) == 0) active.erase(edge.label);
     if (i + 1 == edges.size() || edges[i + 1].time_ns == edge.time_ns) continue;
     std::vector<uint32_t> set;

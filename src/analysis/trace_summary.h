@@ -20,6 +20,9 @@
 
 namespace ergometer::analysis {
 
+/// A finding is worth its sentence when it costs so much of the time.
+inline constexpr double kWorthTelling = 0.01;
+
 /// What a trace shows that costs time: a sentence each for what it is, what to try and what would
 /// check it.
 struct Finding {

@@ -10,8 +10,7 @@
 namespace ergometer::analysis {
 namespace {
 
-std::string share(double fraction) { return base::format_percent(fraction); }
-std::string seconds(int64_t nanoseconds) {
+std::string seconds_text(int64_t nanoseconds) {
   return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
 }
 
@@ -32,7 +31,7 @@ Finding host_sync(const TraceSummary& summary) {
   f.what = fmt::format(
       "The GPU idles {} of the span because the CPU waited for it (a synchronising call or a copy "
       "that blocks) and launched on only afterwards; part of late launches.",
-      share(f.fraction));
+      base::format_percent(f.fraction));
   f.try_next =
       "no .item(), .cpu(), print or nonzero() of device values within the step; log them a step "
       "later; non_blocking copies from pinned memory.";
@@ -49,7 +48,8 @@ Finding round_trip(const TraceSummary& summary) {
   f.what = fmt::format(
       "{} times a memory-bound kernel reads back what the one before it has just written, {} in "
       "all: fused, they would save up to {} of the span.",
-      base::format_count(trips.pairs), base::format_bytes(trips.bytes), share(f.fraction));
+      base::format_count(trips.pairs), base::format_bytes(trips.bytes),
+      base::format_percent(f.fraction));
   f.try_next =
       "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
   f.check = "trace.operators lists the operators and their bytes (ergometer analyze --json)";
@@ -62,7 +62,7 @@ Finding recomputation(const TraceSummary& summary) {
     if (row.phase == Phase::kRecomputation) busy = row.busy_ns;
   Finding f = cost(summary, "recomputation", "measured", busy);
   f.what = fmt::format("Activation checkpointing repeats forward work for {} of the span.",
-                       share(f.fraction));
+                       base::format_percent(f.fraction));
   f.try_next =
       "recompute less (selective instead of full, fewer layers) as far as memory allows; a smaller "
       "micro batch or more tensor parallelism can pay for it.";
@@ -91,9 +91,9 @@ Finding slow_operator(const TraceSummary& summary) {
     f.what = fmt::format(
         "{} on {} reaches {} of the {}'s peak in FLOPs and {} in bandwidth; at {} of either its {} "
         "would save {} of the span.",
-        row.name, tensors(row.shapes), share(flops), summary.peak->gpu,
-        share(row.bytes_fraction(*summary.peak)), share(kFarBelow), seconds(row.total_ns),
-        share(f.fraction));
+        row.name, tensors(row.shapes), base::format_percent(flops), summary.peak->gpu,
+        base::format_percent(row.bytes_fraction(*summary.peak)), base::format_percent(kFarBelow),
+        seconds_text(row.total_ns), base::format_percent(f.fraction));
     f.try_next =
         "larger micro batches, dimensions that are multiples of 64, another kernel (flash "
         "attention, grouped GEMM), BF16 or FP8 instead of FP32.";
@@ -129,7 +129,7 @@ Finding unproductive_energy(const TraceSummary& summary) {
   f.what = fmt::format(
       "Idle GPUs and collectives with nothing beside them take {} of the time and {} of the energy "
       "({:.0f} of {:.0f} J).",
-      share(f.fraction), share(lost / joules), lost, joules);
+      base::format_percent(f.fraction), base::format_percent(lost / joules), lost, joules);
   f.try_next =
       "what shortens exposed communication and idle time saves this energy too; a lower power cap "
       "costs little while the GPU waits.";

@@ -4,14 +4,9 @@
 #include <string_view>
 
 #include "analysis/kernel_class.h"
+#include "analysis/phases.h"
 
 namespace ergometer::analysis {
-namespace {
-
-constexpr size_t kPhases = WorkShares::kIdlePhase;
-
-}  // namespace
-
 WorkShares::WorkShares(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& phases)
     : names_{"idle", "communication beside other work"} {
   std::map<std::string_view, size_t> numbers;

@@ -22,7 +22,7 @@ struct WorkShare {
 /// side by side on two streams share time equally.
 class WorkShares {
  public:
-  static constexpr size_t kIdlePhase = static_cast<size_t>(Phase::kCount);
+  static constexpr size_t kIdlePhase = kPhases;
 
   WorkShares(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& phases);
 

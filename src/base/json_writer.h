@@ -79,4 +79,6 @@ std::string json_quote(std::string_view text);
 /// The fewest digits that read back as `number`; whole numbers below 2^53 without an exponent.
 std::string shortest(double number);
 
+inline constexpr JsonWriter::Layout kOneLine = JsonWriter::Layout::kOneLine;
+
 }  // namespace ergometer::base

@@ -28,6 +28,10 @@ inline tl::unexpected<Error> input_error(std::string message) {
   return tl::unexpected<Error>(Error{ErrorKind::kInput, std::move(message)});
 }
 
+inline tl::unexpected<Error> missing_error(std::string message) {
+  return tl::unexpected<Error>(Error{ErrorKind::kMissing, std::move(message)});
+}
+
 }  // namespace ergometer::base
 
 #define ERGOMETER_CONCAT_INNER(a, b) a##b

@@ -39,6 +39,14 @@ Result<double> parse_measure(std::string_view text, std::string_view unit);
 Result<double> parse_number(std::string_view text);
 Result<int64_t> parse_integer(std::string_view text);
 
+/// ASCII letters in lower case.
+char lower(char c);
+std::string lower(std::string_view text);
+
+inline bool contains(std::string_view text, std::string_view word) {
+  return text.find(word) != text.npos;
+}
+
 /// The parts between separators; an empty text has none, "a," has "a" and an empty one.
 std::vector<std::string> split(std::string_view text, char separator);
 

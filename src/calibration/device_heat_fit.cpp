@@ -9,7 +9,7 @@ namespace {
 
 /// Temperatures are compared every so many samples; sensors give whole degrees, rounded down.
 constexpr size_t kEvery = 10;
-constexpr double kRounding = 0.5;
+constexpr double kHalfDegree = 0.5;
 
 struct Drive {
   double dt_s = 0, die_w = 0, memory_w = 0;
@@ -30,7 +30,7 @@ std::vector<Drive> drive_of(const DeviceRecord& record, const DeviceModel& model
   return drive;
 }
 
-spec::Node one_gpu() {
+spec::Node recorded_gpu() {
   spec::Node node;
   node.name = "device";
   node.gpus = 1;
@@ -44,7 +44,7 @@ struct Temperatures {
 
 /// From the state that the first sample's power settles at: a record begins at rest.
 Temperatures predict(const physics::CoolingParameters& cooling, const std::vector<Drive>& drive) {
-  physics::Heat heat(cooling, one_gpu(), 1, {});
+  physics::Heat heat(cooling, recorded_gpu(), 1, {});
   if (!drive.empty())
     heat.settle(std::span(&drive.front().die_w, 1), std::span(&drive.front().memory_w, 1));
   Temperatures result;
@@ -72,7 +72,7 @@ Seen seen_of(const DeviceRecord& record) {
       const RecordedSample& sample = record.samples[i];
       const double celsius = sample.seen.*field;
       seen.reported.push_back(celsius > 0);
-      seen.celsius.push_back(celsius + kRounding);
+      seen.celsius.push_back(celsius + kHalfDegree);
       seen.weights.push_back(celsius > 0 && !record.held(sample) ? 1 : 0);
     }
   };
@@ -109,7 +109,7 @@ void fit_heat(const DeviceRecord& record, DeviceFit& result) {
   const std::vector<Drive> drive = drive_of(record, prior);
   const Seen seen = seen_of(record);
   Problem problem;
-  problem.noise = kRounding;
+  problem.noise = kHalfDegree;
   problem.bounds = bounds_of(heat_knobs(), prior);
   problem.weights = seen.weights;
   problem.residuals = [&](std::span<const double> x) {

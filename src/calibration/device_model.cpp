@@ -10,8 +10,6 @@
 namespace ergometer::calibration {
 namespace {
 
-constexpr double kPico = 1e-12;
-
 #define ERGOMETER_KNOB(part) [](DeviceModel& model) -> double& { return model.part; }
 
 // Priors of half a unit of the logarithm say "within a factor of 1.6"; the voltage curve and the

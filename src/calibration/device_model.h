@@ -12,6 +12,8 @@
 
 namespace ergometer::calibration {
 
+inline constexpr double kPico = 1e-12;
+
 /// All that predicts a record: what the GPU draws and how it warms, its coolant at constant flow.
 struct DeviceModel {
   physics::GpuPower power;

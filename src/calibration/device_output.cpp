@@ -7,6 +7,7 @@
 
 #include "base/json_writer.h"
 #include "calibration/catalog_writer.h"
+#include "calibration/device_model.h"
 
 namespace ergometer::calibration {
 namespace {
@@ -22,7 +23,6 @@ struct Line {
 
 #define ERGOMETER_LINE(part) [](const DeviceModel& model) -> double { return model.part; }
 
-constexpr double kPico = 1e-12;
 constexpr std::array kPowerLines = std::to_array<Line>({
     {"power.constant", "W", 1, ERGOMETER_LINE(power.constant_w)},
     {"power.constant_memory", "W", 1, ERGOMETER_LINE(power.constant_memory_w)},

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/device_record.h"
+
 namespace ergometer::calibration {
 namespace {
 
 constexpr DeviceLoad kMatrix{DeviceWork::kMatrix, false};
-constexpr double kMega = 1e6;
 
 /// The plan on its way; phases are held back in turn where asked for.
 class Plan {

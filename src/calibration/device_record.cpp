@@ -10,8 +10,6 @@ namespace {
 
 using base::Result;
 
-constexpr double kMega = 1e6;
-
 /// Gives load, cap and clock back, whatever happens.
 class Restored {
  public:

@@ -10,6 +10,8 @@
 
 namespace ergometer::calibration {
 
+inline constexpr double kMega = 1e6;
+
 /// A sample and what was asked of the device at that time.
 struct RecordedSample {
   DeviceSample seen;

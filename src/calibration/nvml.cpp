@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "calibration/device_record.h"
 #include "calibration/device_work.h"
 
 namespace ergometer::calibration {
@@ -14,7 +15,7 @@ namespace {
 using base::Result;
 namespace nvml = record::nvml;
 
-constexpr double kMilli = 1e-3, kMega = 1e6;
+constexpr double kMilli = 1e-3;
 
 }  // namespace
 

@@ -19,7 +19,7 @@ using base::Result;
 constexpr double kStepS = 0.005;
 constexpr int kStepsPerDecision = 4;  // the governor's period, 20 ms (assumed)
 
-spec::Node one_gpu() {
+spec::Node node_of_one() {
   spec::Node node;
   node.name = "simulated";
   node.gpus = 1;
@@ -57,7 +57,7 @@ class SimulatedDevice : public Device {
  public:
   explicit SimulatedDevice(const SimulatedGpu& gpu)
       : gpu_(gpu),
-        heat_(gpu.cooling, one_gpu(), 1, std::span(&gpu.silicon.thermal_resistance, 1)),
+        heat_(gpu.cooling, node_of_one(), 1, std::span(&gpu.silicon.thermal_resistance, 1)),
         instant_(gpu.instant),
         average_(gpu.average) {
     const physics::GpuPower& power = gpu.power;

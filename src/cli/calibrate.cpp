@@ -51,7 +51,7 @@ base::Result<int64_t> number(const Arguments& arguments, const char* flag, int64
   return *value;
 }
 
-base::Result<calibration::Options> options_of(const Arguments& arguments) {
+base::Result<calibration::Options> calibration_options(const Arguments& arguments) {
   calibration::Options options;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const int64_t folds, number(arguments, "folds", 10, 2, 1000));
@@ -162,7 +162,7 @@ base::Result<int> run_calibrate(const Arguments& arguments, const Console& conso
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   ERGOMETER_ASSIGN(const std::vector<std::string> files, truth_files(arguments));
-  ERGOMETER_ASSIGN(const calibration::Options options, options_of(arguments));
+  ERGOMETER_ASSIGN(const calibration::Options options, calibration_options(arguments));
   ERGOMETER_ASSIGN(const ParameterList list,
                    calibration::read_parameter_list(arguments.value("parameters", kDefaultList)));
   ERGOMETER_TRY(check_folders(arguments));

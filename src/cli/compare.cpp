@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/job_settings.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
@@ -31,10 +32,6 @@ struct Side {
   std::optional<spec::Settings> job;
   double written_step_s = 0;  ///< of a Run file: what it says; 0: no Run file
 };
-
-bool is_job_file(const std::string& word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml");
-}
 
 base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Settings whole, spec::without_files(settings));

@@ -7,7 +7,7 @@
 namespace ergometer::cli {
 namespace {
 
-constexpr size_t kWidth = 80;
+constexpr size_t kHelpWidth = 80;
 constexpr size_t kFewFlags = 14;    ///< so many fit a screen with a line each
 constexpr size_t kShortValue = 16;  ///< a longer list of choices is left to the full help
 
@@ -28,7 +28,7 @@ std::string fill(const std::vector<std::string>& pieces, size_t column, size_t i
   std::string out;
   for (const std::string& piece : pieces) {
     const bool first = out.empty();
-    if (!first && column + gap.size() + piece.size() > kWidth) {
+    if (!first && column + gap.size() + piece.size() > kHelpWidth) {
       out += '\n' + std::string(indent, ' ');
       column = indent;
     } else if (!first) {

@@ -20,7 +20,6 @@ namespace {
 using base::input_error;
 using base::Result;
 using optimize::Knob;
-using optimize::Objective;
 
 constexpr int64_t kMostDraws = 256;
 
@@ -55,14 +54,15 @@ Result<double> percent(const Arguments& arguments, const char* name, double fall
   return *number;
 }
 
-Result<optimize::Options> options_of(const Arguments& arguments, const Console& console) {
+Result<optimize::Options> optimize_options(const Arguments& arguments, const Console& console) {
   optimize::Options options;
   if (arguments.has("knobs")) {
     ERGOMETER_ASSIGN(options.knobs, knobs_of(arguments.value("knobs")));
   }
   const std::string objective = arguments.value("objective", "time");
-  for (const Objective one :
-       {Objective::kTime, Objective::kEnergy, Objective::kPeakPower, Objective::kTemperature})
+  for (const optimize::Objective one :
+       {optimize::Objective::kTime, optimize::Objective::kEnergy, optimize::Objective::kPeakPower,
+        optimize::Objective::kTemperature})
     if (objective == to_word(one)) options.objective = one;
   ERGOMETER_ASSIGN(options.noise_floor_pct,
                    percent(arguments, "noise-floor", options.noise_floor_pct));
@@ -123,7 +123,7 @@ base::Result<int> run_optimize(const Arguments& arguments, const Console& consol
   if (!names_job(arguments))
     return input_error(
         "optimize: JOB is missing; usage: ergometer optimize MODEL|JOB.yaml --cluster CLUSTER");
-  ERGOMETER_ASSIGN(const optimize::Options options, options_of(arguments, console));
+  ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   const std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');

@@ -12,7 +12,7 @@
 namespace ergometer::cli {
 namespace {
 
-constexpr size_t kWidth = 30;
+constexpr size_t kBarWidth = 30;
 
 }  // namespace
 
@@ -40,9 +40,9 @@ void Progress::advance() {
 }
 
 void Progress::draw() {
-  const size_t full = kWidth * done_ / total_;
-  std::string line =
-      fmt::format("{} [{:#<{}}{:.<{}}] {} / {}", what_, "", full, "", kWidth - full, done_, total_);
+  const size_t full = kBarWidth * done_ / total_;
+  std::string line = fmt::format("{} [{:#<{}}{:.<{}}] {} / {}", what_, "", full, "",
+                                 kBarWidth - full, done_, total_);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   if (done_ > 0 && seconds > 0) {

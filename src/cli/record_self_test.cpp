@@ -35,7 +35,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-struct Result {
+struct SelfTestResult {
   Session session;
   int64_t process_cpu_ns = 0, resident_bytes = 0, peak_resident_bytes = 0;
   std::vector<double> without_s, with_s;
@@ -68,7 +68,7 @@ class ScratchFile {
 
 base::Result<void> record_once(const RecordOptions& options, const std::string& file,
                                const record::Signals& signals, const Console& console,
-                               Result& result) {
+                               SelfTestResult& result) {
   const int64_t before = record::process_cpu_ns();
   ERGOMETER_ASSIGN(result.session, record_session(options, file, signals, console));
   result.process_cpu_ns = record::process_cpu_ns() - before;
@@ -83,7 +83,7 @@ bool failed(const record::ExitStatus& status) { return status.code != 0 || statu
 /// drifts meanwhile (a warm cache, a clock) falls on both. The command's first failure ends it.
 base::Result<record::ExitStatus> compare(const RecordOptions& options, const std::string& file,
                                          const record::Signals& signals, const Console& console,
-                                         Result& result) {
+                                         SelfTestResult& result) {
   for (int64_t i = 0; i < 2 * options.repeats; ++i) {
     const bool recorded = (i % 4 == 1) || (i % 4 == 2);
     record::ExitStatus status;
@@ -107,7 +107,7 @@ base::Result<record::ExitStatus> compare(const RecordOptions& options, const std
 
 /// How the command ended, or as if it had ended well where there is none.
 base::Result<record::ExitStatus> measure(RecordOptions options, const record::Signals& signals,
-                                         const Console& console, Result& result) {
+                                         const Console& console, SelfTestResult& result) {
   const ScratchFile file(options);
   if (!options.command.empty()) return compare(options, file.path(), signals, console, result);
   if (!options.duration_s && !options.attach) options.duration_s = kDefault_s;
@@ -131,7 +131,7 @@ std::string calls_text(const std::vector<record::SourceCosts>& all) {
   return out;
 }
 
-std::string to_text(const Result& r) {
+std::string to_text(const SelfTestResult& r) {
   const record::RecorderReport& report = r.session.report;
   std::string out = fmt::format(
       "Recorded {} of {}\n"
@@ -158,7 +158,7 @@ std::string to_text(const Result& r) {
                    change.high_percent);
 }
 
-std::string to_json(const Result& r) {
+std::string to_json(const SelfTestResult& r) {
   base::JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   write_session(json, r.session);
@@ -203,7 +203,7 @@ Change change_of(const std::vector<double>& without_s, const std::vector<double>
 
 base::Result<int> run_self_test(const RecordOptions& options, const record::Signals& signals,
                                 const Console& console) {
-  Result result;
+  SelfTestResult result;
   ERGOMETER_ASSIGN(const record::ExitStatus status, measure(options, signals, console, result));
   if (failed(status)) {
     console.note("the command failed: nothing to compare");

@@ -22,10 +22,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-tl::unexpected<base::Error> missing_error(std::string message) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(message)});
-}
-
 std::string why_missing(const record::Sources& sources, const std::string& name) {
   for (const record::Sources::Missing& missing : sources.missing)
     if (missing.name == name) return missing.why;
@@ -39,7 +35,7 @@ base::Result<record::Sources> open_wanted(const RecordOptions& options) {
     const bool open = std::any_of(sources.open.begin(), sources.open.end(),
                                   [&](const auto& source) { return source->name() == name; });
     if (!open)
-      return missing_error(fmt::format("--source {}: {}", name, why_missing(sources, name)));
+      return base::missing_error(fmt::format("--source {}: {}", name, why_missing(sources, name)));
   }
   const auto unwanted = [&](std::string_view name) {
     return !options.wanted.empty() &&
@@ -51,7 +47,7 @@ base::Result<record::Sources> open_wanted(const RecordOptions& options) {
   std::string why;
   for (const record::Sources::Missing& missing : sources.missing)
     why += fmt::format("; {}: {}", missing.name, missing.why);
-  return missing_error("record: no sensor can be read" + why);
+  return base::missing_error("record: no sensor can be read" + why);
 }
 
 std::vector<run::Recording::Fact> facts_of(const RecordOptions& options,

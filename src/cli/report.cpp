@@ -16,7 +16,7 @@ namespace {
 /// Ranks that no Run can have are told of by the report.
 constexpr int64_t kMostRanks = 1'000'000;
 
-base::Result<page::DocumentOptions> options_of(const Arguments& arguments) {
+base::Result<page::DocumentOptions> document_options(const Arguments& arguments) {
   page::DocumentOptions options;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   options.title = arguments.value("title");
@@ -66,7 +66,7 @@ base::Result<int> run_report(const Arguments& arguments, const Console& console)
   if (out.empty() && !arguments.has("json"))
     return base::input_error(
         "report: -o FILE.html is missing; usage: ergometer report RUN... -o FILE.html");
-  ERGOMETER_ASSIGN(page::DocumentOptions options, options_of(arguments));
+  ERGOMETER_ASSIGN(page::DocumentOptions options, document_options(arguments));
   std::optional<Progress> progress;
   options.progress = [&](int64_t done, int64_t total) {
     if (done == 1) progress.emplace(console, "simulate", static_cast<size_t>(total));

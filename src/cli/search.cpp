@@ -17,17 +17,16 @@ namespace {
 
 using base::input_error;
 using base::Result;
-using search::Objective;
 
-constexpr std::array<std::pair<std::string_view, Objective>, 6> kObjectives = {
-    {{"time", Objective::kTime},
-     {"energy", Objective::kEnergy},
-     {"energy-delay", Objective::kEnergyDelay},
-     {"cost", Objective::kCost},
-     {"tokens-per-joule", Objective::kTokensPerJoule},
-     {"memory", Objective::kMemory}}};
+constexpr std::array<std::pair<std::string_view, search::Objective>, 6> kObjectives = {
+    {{"time", search::Objective::kTime},
+     {"energy", search::Objective::kEnergy},
+     {"energy-delay", search::Objective::kEnergyDelay},
+     {"cost", search::Objective::kCost},
+     {"tokens-per-joule", search::Objective::kTokensPerJoule},
+     {"memory", search::Objective::kMemory}}};
 
-Result<Objective> objective_of(std::string_view flag, const std::string& word) {
+Result<search::Objective> objective_of(std::string_view flag, const std::string& word) {
   std::vector<std::string_view> words;
   for (const auto& [name, objective] : kObjectives) {
     if (name == word) return objective;
@@ -78,7 +77,7 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
   ERGOMETER_ASSIGN(options.objective,
                    objective_of("objective", arguments.value("objective", "time")));
   for (const std::string& word : base::split(arguments.value("pareto"), ',')) {
-    ERGOMETER_ASSIGN(const Objective objective, objective_of("pareto", word));
+    ERGOMETER_ASSIGN(const search::Objective objective, objective_of("pareto", word));
     options.pareto.push_back(objective);
   }
   const auto top = base::parse_integer(arguments.value("top", "10"));

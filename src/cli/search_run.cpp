@@ -23,8 +23,6 @@
 namespace ergometer::cli {
 namespace {
 
-constexpr int kInterrupted = 130;  // what a shell says of Ctrl-C
-
 using base::input_error;
 using base::Result;
 using search::Estimates;

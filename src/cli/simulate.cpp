@@ -51,7 +51,8 @@ void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOp
   }
 }
 
-base::Result<engine::SimulateOptions> options_of(const Arguments& arguments, const spec::Job& job) {
+base::Result<engine::SimulateOptions> simulate_options(const Arguments& arguments,
+                                                       const spec::Job& job) {
   engine::SimulateOptions options;
   options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
                                                         : engine::EngineKind::kSweep;
@@ -162,7 +163,7 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
     console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,
                              fmt::join(job.model.unknown_keys, ", ")));
   for (const std::string& reason : spec::adjustments(job)) console.note(reason);
-  ERGOMETER_ASSIGN(const engine::SimulateOptions options, options_of(arguments, job));
+  ERGOMETER_ASSIGN(const engine::SimulateOptions options, simulate_options(arguments, job));
   ERGOMETER_ASSIGN(run::Run run, engine::simulate(job, options));
   run.job_json = report::job_json(job);
   if (arguments.has("run")) {

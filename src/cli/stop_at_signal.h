@@ -4,6 +4,8 @@
 
 namespace ergometer::cli {
 
+inline constexpr int kInterrupted = 130;  ///< what a shell says of Ctrl-C
+
 /// While it lives, Ctrl-C and a polite kill are a wish to stop that the command asks for, and not
 /// the end of the process. One at a time.
 class StopAtSignal {

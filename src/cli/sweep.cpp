@@ -13,10 +13,8 @@
 namespace ergometer::cli {
 namespace {
 
-constexpr int kInterrupted = 130;
-
-base::Result<study::SessionOptions> options_of(const Arguments& arguments,
-                                               const spread::Crew& crew) {
+base::Result<study::SessionOptions> session_options(const Arguments& arguments,
+                                                    const spread::Crew& crew) {
   study::SessionOptions options;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments, crew.processes_here()));
   ERGOMETER_ASSIGN(options.shard, shard_of(arguments));
@@ -58,7 +56,7 @@ base::Result<study::SessionResult> run_session(const study::Definition& definiti
 }
 
 base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Console& console) {
-  ERGOMETER_ASSIGN(const study::SessionOptions options, options_of(arguments, crew));
+  ERGOMETER_ASSIGN(const study::SessionOptions options, session_options(arguments, crew));
   ERGOMETER_ASSIGN(const study::Definition definition,
                    study::read_definition(arguments.words.front()));
   ERGOMETER_ASSIGN(const study::Expansion expansion, study::expand(definition));

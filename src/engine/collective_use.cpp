@@ -30,13 +30,9 @@ double bus_factor(CollectiveKind kind, double members) {
   return kind == CollectiveKind::kSendRecv ? 1 : others;
 }
 
-struct Use {
+struct GroupUse {
   double calls = 0, bytes = 0, bus_bytes = 0, total_s = 0, transfer_s = 0, exposed_s = 0;
 };
-
-bool is_wait(const plan::Instruction& it) {
-  return it.kind == InstructionKind::kJoin || it.kind == InstructionKind::kWait;
-}
 
 /// How long it takes once everybody is there.
 double duration_s(const EngineInput& input, size_t role, const Span& span, int32_t op) {
@@ -49,7 +45,7 @@ double duration_s(const EngineInput& input, size_t role, const Span& span, int32
 }
 
 void add(const EngineInput& input, const Span& span, size_t role, const plan::Instruction& it,
-         Use& use) {
+         GroupUse& use) {
   const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
   const double length_s = span.end_s - span.start_s;
   // Waiting for other stages counts as idle time.
@@ -71,7 +67,7 @@ void add(const EngineInput& input, const Span& span, size_t role, const plan::In
 std::vector<run::CollectiveUse> collective_use(const EngineInput& input,
                                                const std::vector<Span>& spans,
                                                const Timeline& timeline) {
-  std::map<std::pair<workload::GroupKind, CollectiveKind>, Use> uses;
+  std::map<std::pair<workload::GroupKind, CollectiveKind>, GroupUse> uses;
   std::set<int64_t> ranks;
   for (const Span& span : spans) {
     const auto role = static_cast<size_t>(span.rank / input.plan.ranks_per_role);

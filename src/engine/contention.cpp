@@ -33,8 +33,8 @@ using plan::InstructionKind;
 using workload::Operator;
 
 constexpr int kRounds = 8;
-constexpr int kUndampedRounds = 3;  ///< then the mean of old and new, lest two states alternate
-constexpr double kSettled = 1e-3;   ///< largest relative change of a stretch that counts as none
+constexpr int kUndampedStretches = 3;  ///< then the mean of old and new, lest two states alternate
+constexpr double kSettled = 1e-3;      ///< largest relative change of a stretch that counts as none
 /// The same of the step: what single instructions meet may go on changing places without an end.
 constexpr double kSettledStep = 2e-4;
 enum Link : size_t { kIntraOut, kIntraIn, kNicOut, kNicIn, kLinks };
@@ -94,7 +94,7 @@ class Contention {
       const double before_s = std::exchange(step_s, end_s());
       if (round > 1 && std::abs(step_s - before_s) <= kSettledStep * step_s) break;
       look_at(found);
-      const double change = move_to(found, round < kUndampedRounds ? 1.0 : 0.5, stretch);
+      const double change = move_to(found, round < kUndampedStretches ? 1.0 : 0.5, stretch);
       if (change < kSettled) break;
     }
     return stretch;

@@ -123,10 +123,6 @@ std::string_view pass_word(workload::Pass pass) {
   return "";
 }
 
-bool is_wait(const plan::Instruction& it) {
-  return it.kind == plan::InstructionKind::kJoin || it.kind == plan::InstructionKind::kWait;
-}
-
 /// `names`: by operator, made once.
 run::Kernel kernel(const EngineInput& input, const Span& span, const plan::Instruction& it,
                    const std::vector<std::string>& names) {

@@ -6,7 +6,7 @@ namespace ergometer::engine {
 namespace {
 
 /// Bytes of one rank of each role added up over the roles, and the highest rate of one rank.
-struct Use {
+struct LinkLoad {
   double bytes = 0, peak_bytes_per_s = 0;
   void add(double bytes_sent, double times, double seconds) {
     bytes += bytes_sent * times;
@@ -38,7 +38,7 @@ const char* name_of(spec::IntraKind kind) {
 }
 
 /// `ranks_per_link`: how many ranks send through one link.
-run::Link link(const char* kind, const Use& use, double ranks_per_role, double links,
+run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, double links,
                double ranks_per_link, double line_bytes_per_s, double step_s) {
   constexpr double kGiga = 1e9;
   run::Link row;
@@ -54,7 +54,7 @@ run::Link link(const char* kind, const Use& use, double ranks_per_role, double l
 }  // namespace
 
 std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
-  Use intra, nic;
+  LinkLoad intra, nic;
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const std::vector<double> times = executions(input.plan, input.plan.roles[role]);
     for (size_t op = 0; op < times.size(); ++op) {

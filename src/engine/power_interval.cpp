@@ -13,8 +13,8 @@ namespace ergometer::engine {
 namespace {
 
 constexpr int kDraws = 64;
-constexpr int kMostRounds = 24;  ///< clocks against heat, as a rule 8
-constexpr double kSettledK = 0.1;
+constexpr int kMostDrawRounds = 24;  ///< clocks against heat, as a rule 8
+constexpr double kSettledDrawK = 0.1;
 constexpr int kMostSlices = 8;  ///< of a step: enough for where the power cap bites
 constexpr double kInletDeviationK = 2;
 constexpr double kLargestDraw = 2.5;  ///< standard deviations
@@ -151,10 +151,10 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
     FleetHeat heat(varied, job.cluster.node);
     FleetStep step;
     stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMostDrawRounds; ++round) {
       governed.at_pace(reference_hz, 1, heat.surroundings(), step);
       heat.settle(step);
-      if (heat.moved_k() < kSettledK) break;
+      if (heat.moved_k() < kSettledDrawK) break;
     }
     double ranks = 0, sum_w = 0, largest_w = 0, hottest_c = -1e9;
     for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {

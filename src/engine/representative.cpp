@@ -15,7 +15,7 @@ using plan::InstructionKind;
 
 constexpr double kNotSent = -1;
 
-struct Meeting {
+struct RoleMeeting {
   size_t arrived = 0;
   double latest_s = 0;
 };
@@ -102,9 +102,9 @@ class Representatives {
   bool meet(Runner& runner, const Instruction& it, double& begin_s) {
     const bool world = runner.operators.of(it).group == workload::GroupKind::kWorld;
     const size_t kind = world ? 0 : 1;
-    std::vector<Meeting>& meetings = meetings_[kind];
+    std::vector<RoleMeeting>& meetings = meetings_[kind];
     if (meetings.size() <= runner.meetings[kind]) meetings.resize(runner.meetings[kind] + 1);
-    Meeting& here = meetings[runner.meetings[kind]];
+    RoleMeeting& here = meetings[runner.meetings[kind]];
     if (!runner.arrived) {
       ++here.arrived;
       here.latest_s = std::max(here.latest_s, begin_s);
@@ -120,7 +120,7 @@ class Representatives {
 
   std::vector<Runner> runners_;
   std::vector<double> sent_s_;
-  std::array<std::vector<Meeting>, 2> meetings_;
+  std::array<std::vector<RoleMeeting>, 2> meetings_;
 };
 
 }  // namespace

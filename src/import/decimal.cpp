@@ -16,8 +16,6 @@ struct Digits {
   bool negative = false;
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 void add(Digits& number, char c) {
   if (number.count == 0 && c == '0') return;
   if (number.count < Digits::kMost) {
@@ -92,7 +90,7 @@ std::optional<int64_t> shifted(const Digits& number, int64_t shift) {
 }
 
 /// What nearly every trace holds: up to 16 digits, a point, up to three more.
-std::optional<int64_t> plain(std::string_view text) {
+std::optional<int64_t> plain_number(std::string_view text) {
   constexpr size_t kMostDigits = 16;
   uint64_t value = 0;
   size_t at = 0;
@@ -114,7 +112,7 @@ std::optional<int64_t> plain(std::string_view text) {
 }  // namespace
 
 std::optional<int64_t> nanoseconds(std::string_view microseconds) {
-  if (const auto value = plain(microseconds)) return value;
+  if (const auto value = plain_number(microseconds)) return value;
   Digits number;
   if (!read_digits(microseconds, number)) return std::nullopt;
   return shifted(number, 3);

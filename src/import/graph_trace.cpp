@@ -8,16 +8,16 @@
 namespace ergometer::importer {
 namespace {
 
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 
-bool is_communication(Kind kind, std::string_view name) {
-  return kind == Kind::kCollective || kind == Kind::kSend || kind == Kind::kReceive ||
+bool is_communication(NodeKind kind, std::string_view name) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kReceive ||
          name.find("nccl") != std::string_view::npos || name.find("rccl") != std::string_view::npos;
 }
 
-run::GpuClass class_of(Kind kind, std::string_view name) {
+run::GpuClass class_of(NodeKind kind, std::string_view name) {
   if (is_communication(kind, name)) return run::GpuClass::kCommunication;
-  const bool copies = kind == Kind::kMemoryLoad || kind == Kind::kMemoryStore ||
+  const bool copies = kind == NodeKind::kMemoryLoad || kind == NodeKind::kMemoryStore ||
                       name.starts_with("Memcpy") || name.starts_with("Memset");
   return copies ? run::GpuClass::kMemory : run::GpuClass::kCompute;
 }
@@ -49,7 +49,7 @@ std::optional<run::RankTrace> trace_of(const run::WorkGraph& graph) {
                                  .thread = node.thread,
                                  .start_ns = node.start_ns,
                                  .duration_ns = node.duration_ns});
-    } else if (node.kind != Kind::kMetadata) {
+    } else if (node.kind != NodeKind::kMetadata) {
       const bool stream_fits = node.thread <= INT32_MAX;
       trace.events.push_back({.start_ns = node.start_ns,
                               .duration_ns = node.duration_ns,

@@ -38,9 +38,7 @@ struct Input {
   bool named = true;
 };
 
-/// Zstd in tar in gzip is read; what is packed deeper than this is no trace.
-constexpr int kMostLayers = 4;
-constexpr size_t kHeadBytes = 512;
+constexpr size_t kFormatBytes = 512;
 
 bool is_sqlite(std::string_view head) { return head.starts_with("SQLite format 3"); }
 
@@ -108,7 +106,7 @@ std::string foreign_kind(std::string_view head) {
 
 base::Result<void> FileReader::read(ByteSource& source, const std::string& name, int layer) {
   PeekSource peeked(source);
-  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kFormatBytes));
   if (head.empty()) {
     return base::input_error(fmt::format(
         "{}: {}", name, source.cut_off() ? "the packed data ends at once" : "is empty"));
@@ -268,7 +266,7 @@ base::Result<std::vector<Input>> list_inputs(const std::vector<std::string>& pat
 base::Result<bool> starts_like_sqlite(const std::string& path) {
   ERGOMETER_ASSIGN(const auto file, open_file(path));
   PeekSource peeked(*file);
-  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kFormatBytes));
   return is_sqlite(head);
 }
 

@@ -8,15 +8,6 @@
 #include "import/kineto/json_text.h"
 
 namespace ergometer::importer {
-namespace {
-
-std::string shown(char c) {
-  return c >= ' ' && c <= '~' ? fmt::format("'{}'", c)
-                              : fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c));
-}
-
-}  // namespace
-
 /// The first character that is neither space nor `also`; 0 at the end, which is then noted.
 base::Result<char> JsonCursor::next_char(char also) {
   for (;;) {

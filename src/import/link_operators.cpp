@@ -14,7 +14,7 @@
 namespace ergometer::importer {
 namespace {
 
-constexpr uint32_t kNone = run::GpuEvent::kNone;
+constexpr uint32_t kUnlinked = run::GpuEvent::kNone;
 
 /// Operators by name and number; nothing stands for several of one name and number.
 using Index = std::map<std::pair<std::string_view, int64_t>, std::optional<uint32_t>>;
@@ -31,18 +31,18 @@ Index index_of(const std::vector<run::Operator>& operators, const std::vector<st
   return index;
 }
 
-/// The operator of the graph for every one of the trace; kNone where there is none.
+/// The operator of the graph for every one of the trace; kUnlinked where there is none.
 using Match = std::vector<uint32_t>;
 
 Match match_ids(const run::RankTrace& trace, const run::WorkGraph& graph) {
-  Match found(trace.operators.size(), kNone);
+  Match found(trace.operators.size(), kUnlinked);
   for (const auto number : {&run::Operator::record_function_id, &run::Operator::sequence}) {
     const Index ours = index_of(trace.operators, trace.names, number);
     const Index theirs = index_of(graph.operators, graph.names, number);
     for (const auto& [key, position] : ours) {
       const auto same = theirs.find(key);
       if (!position || same == theirs.end() || !same->second) continue;
-      if (found[*position] == kNone) found[*position] = *same->second;
+      if (found[*position] == kUnlinked) found[*position] = *same->second;
     }
   }
   return found;
@@ -63,7 +63,7 @@ std::map<std::string_view, std::vector<uint32_t>> by_name(
 }
 
 Match match_order(const run::RankTrace& trace, const run::WorkGraph& graph) {
-  Match found(trace.operators.size(), kNone);
+  Match found(trace.operators.size(), kUnlinked);
   const auto theirs = by_name(graph.operators, graph.names);
   for (const auto& [name, ours] : by_name(trace.operators, trace.names)) {
     const auto same = theirs.find(name);
@@ -75,8 +75,8 @@ Match match_order(const run::RankTrace& trace, const run::WorkGraph& graph) {
 
 Match match(const run::RankTrace& trace, const run::WorkGraph& graph) {
   Match found = match_ids(trace, graph);
-  const bool any =
-      std::any_of(found.begin(), found.end(), [](uint32_t position) { return position != kNone; });
+  const bool any = std::any_of(found.begin(), found.end(),
+                               [](uint32_t position) { return position != kUnlinked; });
   return any ? found : match_order(trace, graph);
 }
 
@@ -84,11 +84,11 @@ int64_t link(run::RankTrace& trace, const run::WorkGraph& graph) {
   const Match found = match(trace, graph);
   NameIndex names(trace.names);
   const auto take = [&](uint32_t& ours, uint32_t theirs) {
-    if (ours == kNone && theirs != kNone) ours = names.add(graph.names[theirs]);
+    if (ours == kUnlinked && theirs != kUnlinked) ours = names.add(graph.names[theirs]);
   };
   int64_t linked = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] == kNone) continue;
+    if (found[i] == kUnlinked) continue;
     const run::Operator& same = graph.operators[found[i]];
     take(trace.operators[i].shapes, same.shapes);
     take(trace.operators[i].dtypes, same.dtypes);

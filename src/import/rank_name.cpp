@@ -8,8 +8,6 @@
 namespace ergometer::importer {
 namespace {
 
-constexpr size_t kMostDigits = 8;
-
 /// The number behind `word`, with at most one of "-_=[( ." between them.
 std::optional<int64_t> number_behind(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -19,7 +17,7 @@ std::optional<int64_t> number_behind(std::string_view text, std::string_view wor
       ++first;
     size_t last = first;
     while (last < text.size() && text[last] >= '0' && text[last] <= '9') ++last;
-    if (last == first || last - first > kMostDigits) continue;
+    if (last == first || last - first > kMostRankDigits) continue;
     int64_t number = 0;
     std::from_chars(text.data() + first, text.data() + last, number);
     return number;

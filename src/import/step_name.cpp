@@ -10,19 +10,19 @@
 namespace ergometer::importer {
 namespace {
 
-constexpr std::array kWords = std::to_array<std::string_view>(
+constexpr std::array kStepWords = std::to_array<std::string_view>(
     {"profilerstep", "iteration", "iter", "step", "globalstep", "trainstep", "trainingstep"});
 constexpr std::string_view kBetween = " #_:=-";
-constexpr size_t kMostDigits = 12, kLongestName = 40;
+constexpr size_t kMostStepDigits = 12, kLongestStepName = 40;
 
 }  // namespace
 
 std::optional<int64_t> step_in_name(std::string_view name) {
-  if (name.size() > kLongestName) return std::nullopt;
+  if (name.size() > kLongestStepName) return std::nullopt;
   const size_t last = name.find_last_not_of("0123456789");
   if (last == std::string_view::npos) return std::nullopt;
   const std::string_view digits = name.substr(last + 1);
-  if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+  if (digits.empty() || digits.size() > kMostStepDigits) return std::nullopt;
   // "global_step" and "Global step" are one word.
   std::string word;
   size_t between = 0;
@@ -31,7 +31,7 @@ std::optional<int64_t> step_in_name(std::string_view name) {
     between = is_between ? between + 1 : 0;
     if (!is_between) word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  if (between > 2 || std::find(kWords.begin(), kWords.end(), word) == kWords.end())
+  if (between > 2 || std::find(kStepWords.begin(), kStepWords.end(), word) == kStepWords.end())
     return std::nullopt;
   int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);

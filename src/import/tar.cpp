@@ -10,7 +10,7 @@ namespace ergometer::importer {
 namespace {
 
 constexpr size_t kBlock = 512;
-constexpr uint64_t kLongestName = uint64_t{1} << 16;
+constexpr uint64_t kLongestMemberName = uint64_t{1} << 16;
 constexpr uint64_t kLargestFile = uint64_t{1} << 50;
 
 // Fields of a header: offset and length.
@@ -23,9 +23,9 @@ std::string_view field(std::string_view header, size_t at, size_t bytes) {
   return text.substr(0, std::min(text.find('\0'), text.size()));
 }
 
-/// Octal digits between spaces; GNU writes what does not fit as a binary number with the top bit
-/// set.
-std::optional<uint64_t> number(std::string_view text) {
+/// Octal digits between spaces; GNU writes what does not fit as a binary number with the top
+/// bit set.
+std::optional<uint64_t> header_number(std::string_view text) {
   if (!text.empty() && (static_cast<unsigned char>(text[0]) & 0x80) != 0) {
     uint64_t value = 0;
     for (size_t i = text.size() - 8; i < text.size(); ++i)
@@ -46,7 +46,7 @@ bool checksum_holds(std::string_view header) {
     const bool own = i >= kChecksumAt && i < kChecksumAt + kChecksumBytes;
     sum += own ? ' ' : static_cast<unsigned char>(header[i]);
   }
-  return number(header.substr(kChecksumAt, kChecksumBytes)) == sum;
+  return header_number(header.substr(kChecksumAt, kChecksumBytes)) == sum;
 }
 
 std::string path_of(std::string_view header) {
@@ -131,19 +131,19 @@ base::Result<std::optional<std::string>> TarReader::next() {
     const std::string_view header(block.data(), kBlock);
     if (!more || std::all_of(header.begin(), header.end(), [](char c) { return c == 0; }))
       return std::nullopt;
-    const auto size = number(header.substr(kSizeAt, kSizeBytes));
+    const auto size = header_number(header.substr(kSizeAt, kSizeBytes));
     if (!checksum_holds(header) || !size || *size > kLargestFile)
       return base::input_error(fmt::format("{}: the tar archive is damaged", name_));
     content_.left_ = *size;
     content_.padding_ = (kBlock - *size % kBlock) % kBlock;
     switch (header[kTypeAt]) {
       case 'L': {  // GNU: the next file's name
-        ERGOMETER_ASSIGN(long_name, read_all(kLongestName));
+        ERGOMETER_ASSIGN(long_name, read_all(kLongestMemberName));
         long_name = long_name.substr(0, std::min(long_name.find('\0'), long_name.size()));
         break;
       }
       case 'x': {  // pax: more about the next file
-        ERGOMETER_ASSIGN(const std::string records, read_all(kLongestName));
+        ERGOMETER_ASSIGN(const std::string records, read_all(kLongestMemberName));
         long_name = pax_path(records);
         break;
       }

@@ -31,6 +31,11 @@ struct Span {
 std::optional<Span> read_span(std::optional<int64_t> start, std::optional<int64_t> end,
                               std::string_view what, DropCounts& dropped);
 
+/// A device's or a stream's number; -1 where it is missing or no such number.
+inline int32_t small(std::optional<int64_t> number) {
+  return number && *number >= 0 && *number <= INT32_MAX ? static_cast<int32_t>(*number) : -1;
+}
+
 /// By the definitions of docs/guide/read-a-trace.md, of kernels.
 run::GpuClass class_of_kernel(std::string_view name);
 

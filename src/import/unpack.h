@@ -8,6 +8,9 @@
 
 namespace ergometer::importer {
 
+/// Zstd in tar in gzip is read; what is packed deeper than this is nothing of ours.
+inline constexpr int kMostLayers = 4;
+
 /// Whether a source that begins so is packed, by gzip or by zstd.
 bool is_packed(std::string_view head);
 

@@ -10,7 +10,7 @@
 namespace ergometer::launch {
 namespace {
 
-constexpr std::string_view kNodeStart = R"sh(number=$1 nodes=$2 head=$3
+constexpr std::string_view kPodNodeStart = R"sh(number=$1 nodes=$2 head=$3
 attempt=k8s-$ERGOMETER_ATTEMPT rank=$JOB_COMPLETION_INDEX host=$NODE_NAME
 if [[ -e $folder/runs/$number/finished ]]; then
   echo "run $number is finished ($(< "$folder/runs/$number/finished"))"
@@ -47,7 +47,7 @@ elif ((rank == 0)); then
 fi
 )sh";
 
-constexpr std::string_view kDrive = R"sh(job=@NAME@-$number
+constexpr std::string_view kJobDrive = R"sh(job=@NAME@-$number
 identity=@IDENTITY@  # of this folder: a Job of that name may be another's
 state() {
   local said
@@ -178,14 +178,14 @@ std::string manifest_text(const Plan& plan, const PlannedRun& run, const std::st
 SchedulerPart kubernetes_part(const Plan& plan) {
   const Site& site = plan.options.site;
   SchedulerPart part;
-  part.node_start = kNodeStart;
+  part.node_start = kPodNodeStart;
   part.node_end = kNodeEnd;
   const std::string folder = identity(plan);
   part.drive = filled(
-      kDrive, {{"@NAME@", site.name},
-               {"@IDENTITY@", folder},
-               {"@NAMESPACE@",
-                site.namespace_name.empty() ? "" : "--namespace " + site.namespace_name + " "}});
+      kJobDrive, {{"@NAME@", site.name},
+                  {"@IDENTITY@", folder},
+                  {"@NAMESPACE@",
+                   site.namespace_name.empty() ? "" : "--namespace " + site.namespace_name + " "}});
   for (const PlannedRun& run : plan.runs)
     part.files.push_back({fmt::format("runs/{}/kubernetes.yaml", run_name(run.number)),
                           manifest_text(plan, run, folder)});

@@ -16,25 +16,27 @@ using spec::Job;
 tl::unexpected<base::Error> refuses(std::string_view what) {
   return input_error(fmt::format("Megatron-LM would refuse this job: {}", what));
 }
-tl::unexpected<base::Error> cannot(std::string_view what) {
+tl::unexpected<base::Error> megatron_cannot(std::string_view what) {
   return input_error(fmt::format("Megatron-LM's pretrain_gpt.py has no argument for {}", what));
 }
 
 Result<void> check_pipeline(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  if (p.schedule == spec::Schedule::kGpipe) return cannot("the GPipe schedule; take 1f1b");
-  if (p.schedule == spec::Schedule::kZbH1) return cannot("the zero-bubble schedule; take 1f1b");
+  if (p.schedule == spec::Schedule::kGpipe) return megatron_cannot("the GPipe schedule; take 1f1b");
+  if (p.schedule == spec::Schedule::kZbH1)
+    return megatron_cannot("the zero-bubble schedule; take 1f1b");
   if (p.vpp > 1 && p.pp == 2 && !job.training.overlap_p2p)
     return refuses("interleaving two stages needs --overlap-p2p");
   if (!job.training.recompute_stage_layers.empty())
-    return cannot("a number of recomputed layers by stage");
+    return megatron_cannot("a number of recomputed layers by stage");
   return {};
 }
 
 Result<void> check_recomputation(const spec::Training& t) {
   const auto& modules = t.recompute_modules;
   if (std::find(modules.begin(), modules.end(), "op") != modules.end())
-    return cannot("recomputation by operator; take modules of Megatron-Core, or torchtitan");
+    return megatron_cannot(
+        "recomputation by operator; take modules of Megatron-Core, or torchtitan");
   return {};
 }
 
@@ -60,9 +62,9 @@ Result<void> check_tensor(const Job& job) {
 Result<void> check_sharding(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const spec::Training& t = job.training;
-  if (p.fsdp_shard_size > 0 && p.fsdp_shard_size != p.dp) return cannot("hybrid sharding");
+  if (p.fsdp_shard_size > 0 && p.fsdp_shard_size != p.dp) return megatron_cannot("hybrid sharding");
   if (!p.fsdp && p.zero_stage >= 2)
-    return cannot(
+    return megatron_cannot(
         "ZeRO 2 or 3 that is the same in all versions (Megatron-FSDP); take --zero 1 or --fsdp");
   if (p.fsdp && p.ep > 1) return refuses("--use-torch-fsdp2 takes no expert parallelism");
   if (p.fsdp && job.model.tied_embeddings)
@@ -71,7 +73,7 @@ Result<void> check_sharding(const Job& job) {
     return refuses("--use-torch-fsdp2 takes no FP16");
   if (t.optimizer_offload && (p.fsdp || p.zero_stage == 0))
     return refuses("--optimizer-cpu-offload needs --zero 1");
-  if (t.offloaded_layers > 0) return cannot("activations on the host");
+  if (t.offloaded_layers > 0) return megatron_cannot("activations on the host");
   if (t.overlap_param_gather && !p.fsdp && p.zero_stage == 0)
     return refuses("--overlap-param-gather needs --zero 1");
   if (t.overlap_param_gather && !p.fsdp && !t.overlap_grad_reduce)
@@ -82,7 +84,8 @@ Result<void> check_sharding(const Job& job) {
 }  // namespace
 
 Result<void> megatron_check(const Job& job) {
-  if (job.training.mode != spec::Mode::kPretrain) return cannot("anything but pre-training");
+  if (job.training.mode != spec::Mode::kPretrain)
+    return megatron_cannot("anything but pre-training");
   ERGOMETER_TRY(check_pipeline(job));
   ERGOMETER_TRY(check_recomputation(job.training));
   ERGOMETER_TRY(check_precision(job.training));

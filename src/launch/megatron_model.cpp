@@ -10,39 +10,39 @@ namespace {
 using base::Result;
 using spec::Model;
 
-tl::unexpected<base::Error> cannot(const Model& model, std::string_view what) {
-  return base::input_error(
-      fmt::format("{}: Megatron-LM's arguments cannot say a model with {}", model.name, what));
+tl::unexpected<base::Error> megatron_cannot(const Model& model, std::string_view what) {
+  return base::input_error(fmt::format(
+      "{}: Megatron-LM's arguments cannot say a model with {}", model.name, what));
 }
 
 bool any_layer(const Model& model, bool (*is)(const spec::Layer&)) {
   return std::any_of(model.layers.begin(), model.layers.end(), is);
 }
 
-Result<void> check(const Model& model) {
+Result<void> check_megatron_model(const Model& model) {
   if (model.state_space.heads > 0 ||
       any_layer(model, [](const spec::Layer& l) { return l.mixer != spec::Mixer::kAttention; }))
-    return cannot(model, "state-space layers (pretrain_mamba.py takes another set)");
+    return megatron_cannot(model, "state-space layers (pretrain_mamba.py takes another set)");
   if (any_layer(model, [](const spec::Layer& l) { return !l.feed_forward; }))
-    return cannot(model, "layers without a feed-forward part");
+    return megatron_cannot(model, "layers without a feed-forward part");
   if (any_layer(model, [](const spec::Layer& l) { return l.window > 0 || l.chunk > 0; }))
-    return cannot(model, "sliding or chunked attention");
-  if (model.parallel_branches) return cannot(model, "attention and MLP side by side");
-  if (model.norms_per_layer != 2) return cannot(model, "more than two norms a layer");
-  if (model.embedding_norm) return cannot(model, "a norm behind the embedding");
+    return megatron_cannot(model, "sliding or chunked attention");
+  if (model.parallel_branches) return megatron_cannot(model, "attention and MLP side by side");
+  if (model.norms_per_layer != 2) return megatron_cannot(model, "more than two norms a layer");
+  if (model.embedding_norm) return megatron_cannot(model, "a norm behind the embedding");
   if (model.norm == spec::NormKind::kLayerNorm && !model.norm_bias)
-    return cannot(model, "LayerNorm without a bias");
-  if (model.attention_gate) return cannot(model, "gated attention");
-  if (model.attention_sinks) return cannot(model, "attention sinks");
-  if (model.embedding_dim != model.hidden) return cannot(model, "a projected embedding");
-  if (model.experts.latent > 0) return cannot(model, "latent experts");
-  if (model.positions == spec::PositionKind::kAlibi) return cannot(model, "ALiBi");
+    return megatron_cannot(model, "LayerNorm without a bias");
+  if (model.attention_gate) return megatron_cannot(model, "gated attention");
+  if (model.attention_sinks) return megatron_cannot(model, "attention sinks");
+  if (model.embedding_dim != model.hidden) return megatron_cannot(model, "a projected embedding");
+  if (model.experts.latent > 0) return megatron_cannot(model, "latent experts");
+  if (model.positions == spec::PositionKind::kAlibi) return megatron_cannot(model, "ALiBi");
   const bool biases = model.out_bias || model.mlp_bias;
   if (model.out_bias != model.mlp_bias || (biases && !model.qkv_bias) || model.head_bias)
-    return cannot(model, "biases in some of its linear layers");
+    return megatron_cannot(model, "biases in some of its linear layers");
   if (model.gated != (model.activation == spec::Activation::kSilu) &&
       model.activation != spec::Activation::kSquaredRelu)
-    return cannot(model, "this activation");
+    return megatron_cannot(model, "this activation");
   return {};
 }
 
@@ -97,7 +97,7 @@ void add_experts(const Model& model, Arguments& to) {
 }  // namespace
 
 Result<Arguments> megatron_model(const Model& model) {
-  ERGOMETER_TRY(check(model));
+  ERGOMETER_TRY(check_megatron_model(model));
   Arguments to;
   to.add("num-layers", model.layer_count());
   to.add("hidden-size", model.hidden);

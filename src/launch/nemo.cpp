@@ -12,30 +12,30 @@ using base::Result;
 using spec::Job;
 using spec::Training;
 
-tl::unexpected<base::Error> cannot(std::string_view what) {
+tl::unexpected<base::Error> nemo_cannot(std::string_view what) {
   return base::input_error(fmt::format("NeMo's configuration cannot say {}", what));
 }
 
 Result<void> check_model(const spec::Model& m) {
   const auto any = [&](auto is) { return std::any_of(m.layers.begin(), m.layers.end(), is); };
-  if (m.attention != spec::AttentionKind::kHeads) return cannot("multi-head latent attention");
+  if (m.attention != spec::AttentionKind::kHeads) return nemo_cannot("multi-head latent attention");
   if (m.state_space.heads > 0 || any([](const spec::Layer& l) {
         return l.mixer != spec::Mixer::kAttention || !l.feed_forward;
       }))
-    return cannot("layers that are not attention with a feed-forward part");
+    return nemo_cannot("layers that are not attention with a feed-forward part");
   if (any([](const spec::Layer& l) { return l.window > 0 || l.chunk > 0; }))
-    return cannot("sliding or chunked attention");
+    return nemo_cannot("sliding or chunked attention");
   const bool mixed = any([](const spec::Layer& l) { return l.moe; }) &&
                      any([](const spec::Layer& l) { return !l.moe; });
   if (mixed || m.experts.groups > 1 || m.experts.latent > 0 || m.experts.shared_gate)
-    return cannot("dense layers among expert layers, groups of experts or latent experts");
+    return nemo_cannot("dense layers among expert layers, groups of experts or latent experts");
   if (m.parallel_branches || m.norms_per_layer != 2 || m.embedding_norm || m.attention_gate ||
       m.attention_sinks || m.qk_norm || m.embedding_dim != m.hidden || m.mtp_layers > 0)
-    return cannot("this model's layers");
+    return nemo_cannot("this model's layers");
   if (m.norm == spec::NormKind::kLayerNorm && !m.norm_bias)
-    return cannot("LayerNorm without a bias");
+    return nemo_cannot("LayerNorm without a bias");
   if (m.out_bias != m.mlp_bias || m.qkv_bias != m.out_bias || m.head_bias)
-    return cannot("biases in some of a model's linear layers");
+    return nemo_cannot("biases in some of a model's linear layers");
   return {};
 }
 
@@ -43,22 +43,22 @@ Result<void> check_job(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const Training& t = job.training;
   if (t.mode == spec::Mode::kPrefill || t.mode == spec::Mode::kDecode)
-    return cannot("inference without a checkpoint; launch trains");
-  if (p.zero_stage >= 2 && !p.fsdp) return cannot("ZeRO 2 or 3 without FSDP");
-  if (!p.stage_layers.empty()) return cannot("stages of any number of layers");
+    return nemo_cannot("inference without a checkpoint; launch trains");
+  if (p.zero_stage >= 2 && !p.fsdp) return nemo_cannot("ZeRO 2 or 3 without FSDP");
+  if (!p.stage_layers.empty()) return nemo_cannot("stages of any number of layers");
   if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)
-    return cannot("this pipeline schedule");
-  if (t.linear_cross_entropy) return cannot("a loss fused with the head's product");
-  if (t.optimizer_offload) return cannot("an optimizer on the host");
-  if (t.offloaded_layers > 0) return cannot("activations on the host");
-  if (t.fp8_parameters) return cannot("weights kept in FP8");
+    return nemo_cannot("this pipeline schedule");
+  if (t.linear_cross_entropy) return nemo_cannot("a loss fused with the head's product");
+  if (t.optimizer_offload) return nemo_cannot("an optimizer on the host");
+  if (t.offloaded_layers > 0) return nemo_cannot("activations on the host");
+  if (t.fp8_parameters) return nemo_cannot("weights kept in FP8");
   if (std::find(t.recompute_modules.begin(), t.recompute_modules.end(), "op") !=
       t.recompute_modules.end())
-    return cannot("recomputation by operator");
-  if (t.precision == spec::Precision::kNvfp4) return cannot("NVFP4");
+    return nemo_cannot("recomputation by operator");
+  if (t.precision == spec::Precision::kNvfp4) return nemo_cannot("NVFP4");
   if (t.moe_dispatcher != spec::MoeDispatcher::kAllToAll &&
       t.moe_dispatcher != spec::MoeDispatcher::kAllGather)
-    return cannot("this dispatcher of tokens");
+    return nemo_cannot("this dispatcher of tokens");
   return check_model(job.model);
 }
 

@@ -8,11 +8,11 @@
 namespace ergometer::launch {
 namespace {
 
-constexpr std::string_view kNodeStart = R"sh(number=$1 attempt=$2 nodes=$3 head=$4
+constexpr std::string_view kSlurmNodeStart = R"sh(number=$1 attempt=$2 nodes=$3 head=$4
 rank=$SLURM_NODEID host=$SLURMD_NODENAME
 )sh";
 
-constexpr std::string_view kAlive = R"sh(  # The same job comes back after its node failed.
+constexpr std::string_view kSlurmAlive = R"sh(  # The same job comes back after its node failed.
   if [[ $1 == "$SLURM_JOB_ID" ]]; then return 1; fi
   local said id state
   # Where Slurm cannot be asked the job may well run.
@@ -28,7 +28,7 @@ constexpr std::string_view kAlive = R"sh(  # The same job comes back after its n
   return 1
 )sh";
 
-constexpr std::string_view kStart =
+constexpr std::string_view kSlurmStart =
     R"sh(head=${MASTER_ADDR:-$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)}
 # One task a node, which has all of the node's processors.
 srun --nodes "$nodes" --ntasks "$nodes" --ntasks-per-node 1 --cpu-bind=none --kill-on-bad-exit=1 @CONTAINER@\
@@ -144,10 +144,10 @@ std::vector<Batch> batches_of(const Plan& plan) {
 
 SchedulerPart slurm_part(const Plan& plan) {
   SchedulerPart part;
-  part.node_start = kNodeStart;
+  part.node_start = kSlurmNodeStart;
   part.drive = "attempt=slurm-$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}\n" +
-               lock_text("$SLURM_JOB_ID", kAlive) +
-               filled(kStart, {{"@CONTAINER@", container_words(plan.options.site)}}) +
+               lock_text("$SLURM_JOB_ID", kSlurmAlive) +
+               filled(kSlurmStart, {{"@CONTAINER@", container_words(plan.options.site)}}) +
                finish_text();
   const std::vector<Batch> batches = batches_of(plan);
   for (const Batch& batch : batches) part.files.push_back(batch_file(plan, batch));

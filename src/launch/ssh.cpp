@@ -4,17 +4,18 @@
 namespace ergometer::launch {
 namespace {
 
-constexpr std::string_view kNodeStart = R"sh(number=$1 attempt=$2 nodes=$3 head=$4 rank=$5 host=$6
+constexpr std::string_view kSshNodeStart =
+    R"sh(number=$1 attempt=$2 nodes=$3 head=$4 rank=$5 host=$6
 # Secrets come through the connection: in no file and on no command line.
 while IFS= read -r -d '' pair; do export "${pair?}"; done
 )sh";
 
-constexpr std::string_view kAlive = R"sh(  local host pid
+constexpr std::string_view kSshAlive = R"sh(  local host pid
   read -r host pid <<< "$1"
   [[ $host != "$(hostname)" ]] || kill -0 "$pid" 2> /dev/null
 )sh";
 
-constexpr std::string_view kStart =
+constexpr std::string_view kSshStart =
     R"sh(mapfile -t hosts < <(grep -v '^[[:space:]]*\(#\|$\)' "$folder/hosts.txt")
 if ((${#hosts[@]} < nodes)); then
   echo "run $number needs $nodes hosts; hosts.txt lists ${#hosts[@]}" >&2
@@ -81,14 +82,15 @@ signal_group -KILL || true
 
 SchedulerPart ssh_part(const Plan& plan) {
   SchedulerPart part;
-  part.node_start = kNodeStart;
+  part.node_start = kSshNodeStart;
   std::string secrets,
       hosts = "# One host a line, [USER@]HOST; a run of N nodes takes the first N.\n";
   for (const Secret& secret : plan.options.site.secrets)
     secrets += (secrets.empty() ? "" : " ") + secret.variable;
   for (const std::string& host : plan.options.site.hosts) hosts += host + '\n';
-  part.drive = "attempt=ssh-$(date +%Y%m%dT%H%M%S)-$$\n" + lock_text("\"$(hostname) $$\"", kAlive) +
-               filled(kStart, {{"@SECRETS@", secrets}}) + finish_text();
+  part.drive = "attempt=ssh-$(date +%Y%m%dT%H%M%S)-$$\n" +
+               lock_text("\"$(hostname) $$\"", kSshAlive) +
+               filled(kSshStart, {{"@SECRETS@", secrets}}) + finish_text();
   part.files = {{"hosts.txt", hosts}, {"stop.sh", std::string(kStop)}, run_all_file(plan)};
   return part;
 }

@@ -34,7 +34,7 @@ constexpr std::array kFlavors = std::to_array<Flavor>({
     {"qwen3-32b", "qwen3", "32B"},
 });
 
-tl::unexpected<base::Error> cannot(std::string_view what) {
+tl::unexpected<base::Error> torchtitan_cannot(std::string_view what) {
   return base::input_error(fmt::format("torchtitan cannot be told {}", what));
 }
 
@@ -48,21 +48,21 @@ Result<Flavor> flavor_of(const spec::Model& model) {
       fmt::format("torchtitan has no flavor of the model {}; allowed: {}", model.name, known));
 }
 
-Result<void> check(const Job& job) {
+Result<void> check_torchtitan(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const Training& t = job.training;
-  if (t.mode != spec::Mode::kPretrain) return cannot("anything but pre-training");
+  if (t.mode != spec::Mode::kPretrain) return torchtitan_cannot("anything but pre-training");
   if (p.dp > 1 && !p.fsdp && p.zero_stage > 0)
-    return cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
-  if (!p.stage_layers.empty()) return cannot("stages of any number of layers");
+    return torchtitan_cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
+  if (!p.stage_layers.empty()) return torchtitan_cannot("stages of any number of layers");
   if (p.first_stage_layers > 0 || p.last_stage_layers > 0)
-    return cannot("how many layers the first and last stage have");
-  if (t.linear_cross_entropy) return cannot("a loss fused with the head's product");
-  if (t.optimizer_offload) return cannot("an optimizer on the host");
-  if (t.offloaded_layers > 0) return cannot("activations on the host");
-  if (t.fp8_parameters) return cannot("weights kept in FP8");
-  if (t.precision == spec::Precision::kFp16) return cannot("FP16");
-  if (t.precision == spec::Precision::kNvfp4) return cannot("NVFP4");
+    return torchtitan_cannot("how many layers the first and last stage have");
+  if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
+  if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
+  if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");
+  if (t.fp8_parameters) return torchtitan_cannot("weights kept in FP8");
+  if (t.precision == spec::Precision::kFp16) return torchtitan_cannot("FP16");
+  if (t.precision == spec::Precision::kNvfp4) return torchtitan_cannot("NVFP4");
   return {};
 }
 
@@ -142,7 +142,7 @@ std::string recomputation_section(const Training& t, std::vector<std::string>& n
 
 Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
                                     std::vector<std::string>& notes) {
-  ERGOMETER_TRY(check(job));
+  ERGOMETER_TRY(check_torchtitan(job));
   ERGOMETER_ASSIGN(const Flavor flavor, flavor_of(job.model));
   std::string text = fmt::format(
       "[model]\nname = \"{}\"\nflavor = \"{}\"\n"

@@ -168,7 +168,7 @@ Result<std::vector<TextFile>> torchtitan_files(const Job& job, const TrainingRun
 }
 
 /// What no framework's script brings about.
-Result<void> check(const Job& job) {
+Result<void> check_launchable(const Job& job) {
   using base::input_error;
   if (job.training.mode != spec::Mode::kPretrain)
     return input_error(
@@ -200,7 +200,7 @@ void note_conditions(const Job& job, std::vector<std::string>& notes) {
 Result<std::vector<TextFile>> training_files(Framework framework, const Job& job,
                                              const TrainingRun& training,
                                              std::vector<std::string>& notes) {
-  ERGOMETER_TRY(check(job));
+  ERGOMETER_TRY(check_launchable(job));
   note_conditions(job, notes);
   switch (framework) {
     case Framework::kMegatron: return megatron_files(job, training, notes);

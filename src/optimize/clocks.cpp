@@ -12,8 +12,6 @@
 namespace ergometer::optimize {
 namespace {
 
-constexpr double kMegahertz = 1e6;
-
 /// Time-weighted means of what the passes of a stage run at.
 struct MeanClock {
   double cycles = 0, seconds = 0;

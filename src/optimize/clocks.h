@@ -7,6 +7,8 @@
 
 namespace ergometer::optimize {
 
+inline constexpr double kMegahertz = 1e6;
+
 /// A point of the frontier as it is shown and played.
 struct ClockPoint {
   FrontierPoint point;

@@ -8,13 +8,12 @@
 #include <filesystem>
 #include <map>
 
+#include "optimize/clocks.h"
 #include "plan/stages.h"
 #include "spec/rank_map.h"
 
 namespace ergometer::optimize {
 namespace {
-
-constexpr double kMegahertz = 1e6;
 
 std::string list_text(const std::vector<int64_t>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ","));

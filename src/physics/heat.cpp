@@ -7,22 +7,19 @@
 #include "physics/heat_layout.h"
 
 namespace ergometer::physics {
-namespace {
-
-/// A sum that keeps what each addition rounds away (Neumaier).
-struct Sum {
-  double total = 0, rest = 0;
-  void add(double value) {
-    const double next = total + value;
-    rest += std::abs(total) >= std::abs(value) ? (total - next) + value : (value - next) + total;
-    total = next;
-  }
-  double value() const { return total + rest; }
-};
-
-}  // namespace
 
 struct Heat::State {
+  /// A sum that keeps what each addition rounds away (Neumaier).
+  struct Sum {
+    double total = 0, rest = 0;
+    void add(double value) {
+      const double next = total + value;
+      rest += std::abs(total) >= std::abs(value) ? (total - next) + value : (value - next) + total;
+      total = next;
+    }
+    double value() const { return total + rest; }
+  };
+
   State(const CoolingParameters& parameters, const spec::Node& node, int64_t nodes,
         std::span<const double> die_resistance);
 

@@ -8,10 +8,8 @@
 namespace ergometer::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr double kMadePerLayer = 10;
 constexpr double kCommunicatorBytes = 2 * kGib;
-constexpr double kElementBytes = 2;  // activations of 16 bits
 
 double rate_of(const spec::Job& job) {
   const bool whole = job.parallelism.tp > 1 && job.parallelism.sequence_parallel;

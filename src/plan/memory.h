@@ -11,6 +11,8 @@
 
 namespace ergometer::plan {
 
+inline constexpr double kGib = 1024.0 * 1024 * 1024;
+
 /// Peak memory of the ranks of one stage, bytes.
 struct StageMemory {
   int64_t stage = 0;

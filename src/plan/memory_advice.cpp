@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "plan/memory.h"
 #include "plan/memory_parts.h"
 
 namespace ergometer::plan {
 namespace {
-
-constexpr double kGib = 1024.0 * 1024 * 1024;
 
 struct Part {
   const char* name;
@@ -24,10 +23,6 @@ Part largest_part(const StageMemory& stage) {
                         {"buffers", stage.other}};
   return *std::max_element(std::begin(parts), std::end(parts),
                            [](const Part& a, const Part& b) { return a.bytes < b.bytes; });
-}
-
-bool trains(const spec::Job& job) {
-  return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
 }
 
 /// A step of tensor parallelism takes two replicas for one, or two more GPUs; heads must divide,
@@ -55,11 +50,11 @@ bool can_double_ep(const spec::Job& job) {
 void suggest_for_states(const spec::Job& job, std::vector<std::string>& tries) {
   const spec::Parallelism& p = job.parallelism;
   const bool replicated = p.dp * p.cp > 1;
-  if (trains(job) && replicated && p.zero_stage == 0 && !p.fsdp) tries.push_back("--zero 1");
+  if (job.trains() && replicated && p.zero_stage == 0 && !p.fsdp) tries.push_back("--zero 1");
   if (can_double_ep(job)) tries.push_back(fmt::format("--ep {}", 2 * p.ep));
   if (can_double_tp(job)) tries.push_back(fmt::format("--tp {}", 2 * p.tp));
   if (can_double_pp(job)) tries.push_back(fmt::format("--pp {}", 2 * p.pp));
-  if (trains(job) && replicated && p.pp == 1 && !p.fsdp && p.zero_stage >= 1 && p.zero_stage < 3)
+  if (job.trains() && replicated && p.pp == 1 && !p.fsdp && p.zero_stage >= 1 && p.zero_stage < 3)
     tries.push_back("--fsdp");
 }
 
@@ -69,19 +64,19 @@ void suggest_for_activations(const spec::Job& job, std::vector<std::string>& tri
   const bool partial = training.recompute == spec::Recompute::kFull &&
                        training.recompute_method == spec::RecomputeMethod::kBlock &&
                        training.recompute_layers > 0;
-  if (trains(job) && training.recompute != spec::Recompute::kFull)
+  if (job.trains() && training.recompute != spec::Recompute::kFull)
     tries.push_back("--recompute full");
   const std::vector<int64_t> layers = layers_per_chunk(job);
   const int64_t most = *std::max_element(layers.begin(), layers.end());
-  if (trains(job) && partial && training.recompute_layers < most)
+  if (job.trains() && partial && training.recompute_layers < most)
     tries.push_back(fmt::format("--recompute-num-layers {}", most));
   if (training.micro_batch > 1)
     tries.push_back(fmt::format("--micro-batch-size {}", training.micro_batch / 2));
-  if (p.tp > 1 && !p.sequence_parallel && trains(job)) tries.push_back("--sequence-parallel");
-  if (trains(job) && training.attention == spec::AttentionBackend::kUnfused)
+  if (p.tp > 1 && !p.sequence_parallel && job.trains()) tries.push_back("--sequence-parallel");
+  if (job.trains() && training.attention == spec::AttentionBackend::kUnfused)
     tries.push_back("fused attention");
   if (can_double_tp(job)) tries.push_back(fmt::format("--tp {}", 2 * p.tp));
-  if (trains(job) && training.seq_length % (4 * p.cp) == 0 && p.tp * 2 * p.cp * p.pp <= job.gpus)
+  if (job.trains() && training.seq_length % (4 * p.cp) == 0 && p.tp * 2 * p.cp * p.pp <= job.gpus)
     tries.push_back(fmt::format("--cp {}", 2 * p.cp));
 }
 

@@ -8,7 +8,6 @@ namespace ergometer::plan {
 namespace {
 
 constexpr double kHeldPerLayer = 3.25, kMostHeld = 65;
-constexpr double kElementBytes = 2;  // activations of 16 bits
 
 double layers_of(const Stage& stage) {
   double layers = 0;

@@ -5,6 +5,8 @@
 
 namespace ergometer::plan {
 
+inline constexpr double kElementBytes = 2;  ///< activations of 16 bits
+
 /// Whole-sequence tensors that asynchronous tensor-parallel collectives hold while the host runs
 /// ahead of the GPU, bytes on one rank of the stage:
 ///

@@ -47,10 +47,6 @@ double element_bytes(const spec::Job& job) {
   return job.training.precision == spec::Precision::kFp32 ? 4 : 2;
 }
 
-bool trains(const spec::Job& job) {
-  return job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
-}
-
 bool nanotron(const spec::Job& job) { return job.training.framework == spec::Framework::kNanotron; }
 
 bool torch_fsdp(const spec::Job& job) {
@@ -165,7 +161,7 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
 /// Key-value cache of every sequence a replica serves, over the layers of the stage.
 double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload,
                       const Stage& stage) {
-  if (trains(job)) return 0;
+  if (job.trains()) return 0;
   double layers = 0;
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks)
@@ -237,11 +233,11 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   const Shards optimizer = shards_from(job, zero >= 1);
   const bool torch = torch_fsdp(job);
   StateMemory state;
-  const bool on_host = job.training.optimizer_offload && trains(job);
+  const bool on_host = job.training.optimizer_offload && job.trains();
   const double weight = torch && !on_host ? 4 : element_bytes(job);
   state.weights = weight * all(share, shards_from(job, zero >= 3));
   add_fp8(job, workload, stage, state);
-  if (!trains(job)) return state;
+  if (!job.trains()) return state;
   // Sharded gradients go to the host as they are reduced.
   if (on_host && zero >= 2) return state;
   const bool wide = job.training.gradients_fp32 || torch || nanotron(job) ||
@@ -260,7 +256,7 @@ BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workl
   BufferMemory buffers;
   buffers.workspace = job.software.parameters.value_or(
       "memory.workspace", nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes);
-  buffers.dummy_gradients = trains(job) ? distinct_shape_bytes(job, workload, stage) : 0;
+  buffers.dummy_gradients = job.trains() ? distinct_shape_bytes(job, workload, stage) : 0;
   buffers.gathered = gathered_bytes(job, workload, stage);
   buffers.tensor = tensor_buffer_bytes(job, workload);
   buffers.kv_cache = kv_cache_bytes(job, workload, stage);

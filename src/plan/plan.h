@@ -39,6 +39,10 @@ struct Instruction {
   int32_t layer = -1;
 };
 
+inline bool is_wait(const Instruction& it) {
+  return it.kind == InstructionKind::kJoin || it.kind == InstructionKind::kWait;
+}
+
 /// A pipeline stage: its ranks run one program.
 struct Role {
   int64_t stage = 0;

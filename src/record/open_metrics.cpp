@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "record/files/kept_file.h"
 #include "record/metric_names.h"
+#include "record/usage.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::record {
@@ -220,14 +221,6 @@ void Readings::write(Exposition& to) const {
   }
 }
 
-double resident_bytes() {
-  const std::string pages = read_line("/proc/self/statm").value_or("");
-  const size_t second = pages.find(' ');
-  if (second == std::string::npos) return 0;
-  return leading_number(pages.substr(second)).value_or(0) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
 double cpu_seconds() {
   rusage used = {};
   ::getrusage(RUSAGE_SELF, &used);
@@ -273,7 +266,7 @@ void write_health(const RecorderHealth& health, Exposition& to) {
   to.family("process_cpu_seconds", true, "seconds", "Processor time that the recorder used.");
   to.sample("", cpu_seconds());
   to.family("process_resident_memory_bytes", false, "bytes", "Memory that the recorder holds.");
-  to.sample("", resident_bytes());
+  to.sample("", static_cast<double>(resident_bytes()));
   to.family("ergometer_build_info", false, "", "The version as a label.");
   to.sample(Labels().add("version", base::version()).take(), 1);
 }

@@ -7,7 +7,7 @@ namespace ergometer::report {
 namespace {
 
 using base::JsonWriter;
-constexpr auto kOneLine = JsonWriter::Layout::kOneLine;
+using base::kOneLine;
 
 void write_quantities(JsonWriter& json, const char* name,
                       const std::vector<compare::Quantity>& quantities) {
@@ -19,8 +19,8 @@ void write_quantities(JsonWriter& json, const char* name,
   json.end_array();
 }
 
-void write_numbers(JsonWriter& json, const char* name,
-                   const std::map<std::string, double>& numbers) {
+void write_named_numbers(JsonWriter& json, const char* name,
+                         const std::map<std::string, double>& numbers) {
   json.key(name).begin_object(kOneLine);
   for (const auto& [key, value] : numbers) json.member(key, value);
   json.end_object();
@@ -40,8 +40,8 @@ void write_differences(JsonWriter& json, const std::vector<compare::Difference>&
 void write_cause(JsonWriter& json, const compare::Cause& cause) {
   json.begin_object();
   json.member("id", cause.id).member("title", cause.title).member("detail", cause.detail);
-  write_numbers(json, "amount", cause.amount);
-  if (!cause.parts.empty()) write_numbers(json, "parts", cause.parts);
+  write_named_numbers(json, "amount", cause.amount);
+  if (!cause.parts.empty()) write_named_numbers(json, "parts", cause.parts);
   write_differences(json, cause.differences);
   json.end_object();
 }
@@ -59,8 +59,8 @@ void write_comparison(JsonWriter& json, const compare::Comparison& comparison) {
   json.key("causes").begin_array();
   for (const compare::Cause& cause : comparison.causes) write_cause(json, cause);
   json.end_array();
-  write_numbers(json, "residual", comparison.residual);
-  write_numbers(json, "parts_residual", comparison.parts_residual);
+  write_named_numbers(json, "residual", comparison.residual);
+  write_named_numbers(json, "parts_residual", comparison.parts_residual);
   write_differences(json, comparison.differences);
   json.key("notes").begin_array();
   for (const std::string& note : comparison.notes) json.value(note);

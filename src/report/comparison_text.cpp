@@ -15,7 +15,7 @@ using compare::Cause;
 using compare::Comparison;
 using compare::Quantity;
 
-constexpr size_t kWidth = 100;
+constexpr size_t kComparisonWidth = 100;
 constexpr size_t kTitleWidth = 38;
 constexpr size_t kMostInMatrix = 8;
 
@@ -101,7 +101,8 @@ std::string causes(const Comparison& comparison) {
     out += cause_line(cause.title, value_of(cause.amount, step->name), whole,
                       value_of(cause.amount, joules), power);
     const std::string whole_title = cause.title.size() > kTitleWidth ? cause.title + ": " : "";
-    if (!cause.detail.empty()) out += "    " + wrap(whole_title + cause.detail, kWidth, 4) + '\n';
+    if (!cause.detail.empty())
+      out += "    " + wrap(whole_title + cause.detail, kComparisonWidth, 4) + '\n';
   }
   out += cause_line("residual", value_of(comparison.residual, step->name), whole,
                     value_of(comparison.residual, joules), power);
@@ -149,10 +150,11 @@ std::string comparison_text(const Comparison& comparison, const TextStyle& style
   if (by_part && !comparison.parts.empty())
     out += '\n' + heading(style, "By part of the step, exposed communication by kind") + '\n' +
            matrix(comparison);
-  out += '\n' + wrap(comparison.verdict, kWidth, 0) + '\n';
+  out += '\n' + wrap(comparison.verdict, kComparisonWidth, 0) + '\n';
   if (comparison.method == compare::Method::kCounterfactual)
     out += fmt::format("{} jobs were simulated.\n", comparison.simulations);
-  for (const std::string& note : comparison.notes) out += "note: " + wrap(note, kWidth, 6) + '\n';
+  for (const std::string& note : comparison.notes)
+    out += "note: " + wrap(note, kComparisonWidth, 6) + '\n';
   return out;
 }
 

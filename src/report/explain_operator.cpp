@@ -20,10 +20,6 @@ namespace {
 
 using workload::Operator;
 
-Explanation number(std::string name, double value, std::string_view unit) {
-  return {std::move(name), format_quantity(value, unit), value, {}, {}, {}};
-}
-
 std::string pass_word(workload::Pass pass) {
   switch (pass) {
     case workload::Pass::kForward: return "forward";
@@ -83,7 +79,7 @@ base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) 
   if (totals.size() > kShown) totals.resize(kShown);
   std::vector<Explanation> nodes;
   for (const Total& total : totals) {
-    nodes.push_back(number(total.name, total.seconds, "s"));
+    nodes.push_back(number_node(total.name, total.seconds, "s"));
     nodes.back().formula =
         fmt::format("{} x {} each", total.count,
                     base::format_seconds(total.seconds / static_cast<double>(total.count)));

@@ -54,8 +54,8 @@ constexpr std::array kMeanings = std::to_array<Meaning>({
      "mean power burnt to hold floor and downward ramp of power smoothing"},
 });
 
-Explanation number(std::string_view name, double value, std::string_view unit,
-                   std::string_view text) {
+Explanation power_node(std::string_view name, double value, std::string_view unit,
+                       std::string_view text) {
   Explanation node =
       number_node(std::string(name.substr(name.find('.') + 1)), value, unit, std::string(text));
   // Degrees and megahertz take no further prefix.
@@ -75,7 +75,7 @@ std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
   const auto other = [&](std::string_view name) {
     for (const Meaning& meaning : kMeanings)
       if (meaning.field == name)
-        return number(name, run::find_summary_field(name)->get(run), meaning.unit, "");
+        return power_node(name, run::find_summary_field(name)->get(run), meaning.unit, "");
     return Explanation{};
   };
   const Explanation step = number_node("step_time_s", run.performance.step_time_s, "s");
@@ -115,7 +115,7 @@ base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& jo
   for (const Meaning& meaning : kMeanings) {
     if (meaning.field != field) continue;
     Explanation node =
-        number(field, run::find_summary_field(field)->get(run), meaning.unit, meaning.text);
+        power_node(field, run::find_summary_field(field)->get(run), meaning.unit, meaning.text);
     node.inputs = inputs_of(run, job, field);
     if (field.starts_with("thermal.") && field.find("clock") != std::string_view::npos &&
         !run.thermal.limit.empty())

@@ -24,7 +24,8 @@ using workload::OperatorKind;
 
 constexpr std::string_view kShape = "this rank's share of the shape";
 
-Explanation number(std::string name, double value, std::string_view unit, std::string source = {}) {
+Explanation sourced(std::string name, double value, std::string_view unit,
+                    std::string source = {}) {
   return {std::move(name), format_quantity(value, unit), value, {}, std::move(source), {}};
 }
 
@@ -51,7 +52,7 @@ class PriceNode {
         with_parameters_(with_parameters) {
     const cost::Price price = model.price(op, where);
     price_ = price;
-    node_ = number({}, price.seconds(), "s", limit_word(price.limit));
+    node_ = sourced({}, price.seconds(), "s", limit_word(price.limit));
   }
 
   Explanation take() {
@@ -72,9 +73,10 @@ class PriceNode {
     const bool send = op_.group == workload::GroupKind::kPipeline && where_.size > 1;
     if (terms_.software_factor != 1) {
       node_.formula = fmt::format("software x ({})", node_.formula);
-      node_.inputs.push_back(number("software", terms_.software_factor, "",
-                                    job_.software.name + ": relative to the catalog's kernels, and "
-                                                         "stragglers among the nodes"));
+      node_.inputs.push_back(sourced("software", terms_.software_factor, "",
+                                     job_.software.name +
+                                         ": relative to the catalog's kernels, and "
+                                         "stragglers among the nodes"));
       const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
       for (const char* name :
            {gemm ? "kernels.gemm_factor" : "kernels.memory_factor",
@@ -83,8 +85,8 @@ class PriceNode {
     }
     if (send) {
       node_.formula += " + p2p.fixed";
-      node_.inputs.push_back(number("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0),
-                                    "s", job_.software.name));
+      node_.inputs.push_back(sourced("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0),
+                                     "s", job_.software.name));
     }
     if (op_.host_wait_s <= 0) return;
     // Every other wait is the step's own.
@@ -111,7 +113,7 @@ class PriceNode {
         {name, std::to_string(value), static_cast<double>(value), {}, std::string(source), {}});
   }
   void bytes() {
-    node_.inputs.push_back(number("bytes", op_.bytes, "B", "HBM traffic, read and written"));
+    node_.inputs.push_back(sourced("bytes", op_.bytes, "B", "HBM traffic, read and written"));
   }
   void launches() { count("kernels", op_.kernels, "launches of this operator"); }
   void multiprocessors() { count("SMs", gpu_.sms, gpu_.name); }
@@ -120,8 +122,8 @@ class PriceNode {
     const base::Parameter* found = set.find(name);
     if (!with_parameters_ || found == nullptr) return;
     node_.inputs.push_back(
-        number(std::string(name), found->value, found->unit,
-               fmt::format("{}{}; {}", where, to_string(found->grade), found->source)));
+        sourced(std::string(name), found->value, found->unit,
+                fmt::format("{}{}; {}", where, to_string(found->grade), found->source)));
   }
   void gpu_parameters(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) parameter(gpu_.parameters, name, "");
@@ -182,11 +184,11 @@ class PriceNode {
         weights ? " x gemm.wgrad" : "", odd ? " x gemm.odd" : "");
     matrix_shape();
     node_.inputs.push_back(
-        number("tiles", terms_.tile_share, "",
-               fmt::format("share of {} SMs' multiply-adds that land in the result, with the best "
-                           "of the tiles from gemm.tile_m x gemm.tile_n down, each halving "
-                           "gemm.tile_step slower; its exponent to the nearest 1/1024",
-                           gpu_.sms)));
+        sourced("tiles", terms_.tile_share, "",
+                fmt::format("share of {} SMs' multiply-adds that land in the result, with the best "
+                            "of the tiles from gemm.tile_m x gemm.tile_n down, each halving "
+                            "gemm.tile_step slower; its exponent to the nearest 1/1024",
+                            gpu_.sms)));
     device_parameters(op_.precision);
     if (fp8) parameter(gpu_.parameters, peak(Precision::kBf16), gpu_.name + ": ");
     gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", efficiency(op_.precision),
@@ -227,7 +229,7 @@ class PriceNode {
     count("qk_dim", shape.qk_dim);
     if (shape.v_dim != shape.qk_dim) count("v_dim", shape.v_dim);
     launches();
-    node_.inputs.push_back(number("FLOP", op_.flops, "FLOP"));
+    node_.inputs.push_back(sourced("FLOP", op_.flops, "FLOP"));
     bytes();
     if (terms_.decodes) return decoding();
     if (!shape.fused) return unfused();
@@ -245,9 +247,9 @@ class PriceNode {
     node_.formula =
         "kernels x (gemm.fixed + kernel.latency) + max(products, bytes / (gemm.memory_efficiency x "
         "memory_bandwidth))";
-    node_.inputs.push_back(number("products", price_.clocked_s, "s",
-                                  "the batched products at a GEMM's rate for their shape; 0 where "
-                                  "the bytes take longer"));
+    node_.inputs.push_back(sourced("products", price_.clocked_s, "s",
+                                   "the batched products at a GEMM's rate for their shape; 0 where "
+                                   "the bytes take longer"));
     device_parameters(op_.precision);
     gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", "gemm.efficiency", "gemm.quantization",
                     "gemm.k_ramp", "gemm.tile_m", "gemm.tile_n", "gemm.tile_step"});
@@ -261,9 +263,9 @@ class PriceNode {
         clocked_peak(Precision::kBf16), backward ? "attention.backward" : "attention.forward",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
     node_.inputs.push_back(
-        number("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
+        sourced("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
     const bool latent = op_.attention.qk_dim != op_.attention.v_dim;
-    node_.inputs.push_back(number(
+    node_.inputs.push_back(sourced(
         "width", terms_.head_factor, "",
         latent ? fmt::format("attention.latent_{}", backward ? "backward" : "forward")
                : "1 from heads of 128 up, attention.small_head at 64 and below, a line between"));
@@ -288,7 +290,7 @@ class PriceNode {
   }
 
   void collective() {
-    node_.inputs.push_back(number("buffer", op_.comm_bytes, "B"));
+    node_.inputs.push_back(sourced("buffer", op_.comm_bytes, "B"));
     count("ranks", where_.size,
           fmt::format("on {} {}", where_.nodes, where_.nodes == 1 ? "node" : "nodes"));
     if (where_.size <= 1) {
@@ -297,12 +299,12 @@ class PriceNode {
     }
     count("nodes", where_.nodes, "scale-up domains that the group spans");
     if (where_.nic_bytes_per_s > 0)
-      node_.inputs.push_back(number("nic", where_.nic_bytes_per_s, "B/s",
-                                    "line rate of the network cards for one group on a node"));
+      node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
+                                     "line rate of the network cards for one group on a node"));
     node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
                                 terms_.low_latency ? "low-latency" : "high-bandwidth");
-    Explanation latency = number("latency", terms_.latency_s, "s");
-    Explanation transfer = number("transfer", terms_.transfer_s, "s");
+    Explanation latency = sourced("latency", terms_.latency_s, "s");
+    Explanation transfer = sourced("transfer", terms_.transfer_s, "s");
     CollectiveFormulas formulas = collective_formulas(job_, op_, where_, terms_.low_latency);
     latency.formula = std::move(formulas.latency);
     transfer.formula = std::move(formulas.transfer);
@@ -310,7 +312,7 @@ class PriceNode {
     node_.inputs.push_back(std::move(transfer));
     if (op_.bytes > 0) {
       node_.formula += " + copies / (memory.permute x memory_bandwidth) x kernels.memory_factor";
-      node_.inputs.push_back(number("copies", op_.bytes, "B", "HBM traffic of reordering tokens"));
+      node_.inputs.push_back(sourced("copies", op_.bytes, "B", "HBM traffic of reordering tokens"));
       gpu_parameters({"memory.permute"});
     }
     bandwidth();
@@ -329,12 +331,12 @@ class PriceNode {
     const std::string_view inside =
         "the ring's for that many ranks, or the switch's where it reduces and is quicker";
     node_.inputs.push_back(
-        number("bandwidth", bytes / terms_.transfer_s, "B/s",
-               terms_.low_latency  ? "collective.low_latency_bandwidth"
-               : where_.nodes <= 1 ? std::string(inside)
-                                   : fmt::format("the lesser of the ring's for {} ranks in a node "
-                                                 "and nic x collective.line_efficiency",
-                                                 where_.size / where_.nodes)));
+        sourced("bandwidth", bytes / terms_.transfer_s, "B/s",
+                terms_.low_latency  ? "collective.low_latency_bandwidth"
+                : where_.nodes <= 1 ? std::string(inside)
+                                    : fmt::format("the lesser of the ring's for {} ranks in a node "
+                                                  "and nic x collective.line_efficiency",
+                                                  where_.size / where_.nodes)));
   }
 
   void collective_parameters() {

@@ -7,11 +7,10 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
-
-constexpr size_t kWidth = 80;
 
 /// `told`: what has been explained further up and is not explained again.
 void append(std::string& out, const Explanation& node, size_t depth, const TextStyle& style,

@@ -4,11 +4,10 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
-
-constexpr std::string_view kBold = "1";
 
 std::string costs(const analysis::Finding& finding) {
   std::string text = base::format_seconds(*finding.step_s);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
@@ -14,11 +15,8 @@ namespace {
 using analysis::GraphSummary;
 using base::JsonWriter;
 
-constexpr size_t kGraphsShown = 32, kNamesShown = 10, kCollectivesShown = 12, kNameWidth = 36;
-
-std::string more_line(size_t all, size_t shown) {
-  return all > shown ? fmt::format("  ... and {} more (all of them: --json)\n", all - shown) : "";
-}
+constexpr size_t kGraphsShown = 32, kNamesShown = 10, kGraphCollectivesShown = 12,
+                 kGraphNameWidth = 36;
 
 std::string flops(int64_t operations) {
   return operations > 0 ? base::format_si(static_cast<double>(operations), "FLOP") : "-";
@@ -30,13 +28,6 @@ std::string bytes(int64_t count) {
 
 std::string time(int64_t nanoseconds, int64_t timed) {
   return timed > 0 ? base::format_seconds(static_cast<double>(nanoseconds) * 1e-9) : "-";
-}
-
-/// One line's worth of a name: no control characters, and its start.
-std::string shortened(std::string_view name) {
-  std::string line;
-  for (const char c : name) line += c >= ' ' && c <= '~' ? c : '?';
-  return line.size() <= kNameWidth ? line : line.substr(0, kNameWidth - 3) + "...";
 }
 
 bool is_timed(const GraphSummary& graph) {
@@ -55,7 +46,7 @@ std::string graphs_table(const std::vector<GraphSummary>& graphs, const TextStyl
                        base::format_count(g.nodes), base::format_count(g.control_dependencies),
                        base::format_count(g.data_dependencies),
                        base::format_count(g.critical_path_nodes), time(g.critical_path_ns, timed),
-                       shortened(g.format), g.truncated ? ", cut off" : "");
+                       shortened(g.format, kGraphNameWidth), g.truncated ? ", cut off" : "");
   }
   return out + more_line(graphs.size(), kGraphsShown) +
          (graphs.front().calls ? "  longest: nodes in the longest chain of calls\n"
@@ -116,13 +107,14 @@ std::string collectives_table(const GraphSummary& graph, const TextStyle& style)
   if (graph.collectives.empty()) return "";
   std::string out = heading(style, fmt::format("{:<38}{:>9}{:>12}{:>11}", "Collectives (group)",
                                                "count", "time", "bytes"));
-  for (size_t i = 0; i < std::min(graph.collectives.size(), kCollectivesShown); ++i) {
+  for (size_t i = 0; i < std::min(graph.collectives.size(), kGraphCollectivesShown); ++i) {
     const analysis::GraphCollectiveRow& row = graph.collectives[i];
     const std::string group = row.group.empty() ? "" : fmt::format(" ({})", row.group);
-    out += fmt::format("  {:<36}{:>9}{:>12}{:>11}\n", shortened(row.name + group), row.count,
-                       time(row.duration_ns, row.timed), row.known > 0 ? bytes(row.bytes) : "-");
+    out += fmt::format("  {:<36}{:>9}{:>12}{:>11}\n", shortened(row.name + group, kGraphNameWidth),
+                       row.count, time(row.duration_ns, row.timed),
+                       row.known > 0 ? bytes(row.bytes) : "-");
   }
-  return out + more_line(graph.collectives.size(), kCollectivesShown);
+  return out + more_line(graph.collectives.size(), kGraphCollectivesShown);
 }
 
 std::string names_table(const GraphSummary& graph, const TextStyle& style) {
@@ -131,8 +123,8 @@ std::string names_table(const GraphSummary& graph, const TextStyle& style) {
       heading(style, fmt::format("{:<38}{:>9}{:>23}{:>10}", "by name", "count", "FLOP", "tensors"));
   for (size_t i = 0; i < std::min(graph.names.size(), kNamesShown); ++i) {
     const analysis::GraphNameRow& row = graph.names[i];
-    out += fmt::format("  {:<36}{:>9}{:>23}{:>10}\n", shortened(row.name), row.count,
-                       flops(row.operations), bytes(row.tensor_bytes));
+    out += fmt::format("  {:<36}{:>9}{:>23}{:>10}\n", shortened(row.name, kGraphNameWidth),
+                       row.count, flops(row.operations), bytes(row.tensor_bytes));
   }
   return out + more_line(graph.names.size(), kNamesShown);
 }

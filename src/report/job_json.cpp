@@ -24,12 +24,6 @@ void write_texts(JsonWriter& json, const char* name, const std::vector<std::stri
   json.end_array();
 }
 
-void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
-  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
-  for (const int64_t number : numbers) json.value(number);
-  json.end_array();
-}
-
 void write_experts(JsonWriter& json, const spec::Model& model) {
   const spec::Experts& e = model.experts;
   json.key("experts").begin_object();
@@ -208,6 +202,12 @@ void write_conditions(JsonWriter& json, const spec::Conditions& c) {
 }
 
 }  // namespace
+
+void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
+  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+  for (const int64_t number : numbers) json.value(number);
+  json.end_array();
+}
 
 std::string job_json(const spec::Job& job) {
   JsonWriter json;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/json_writer.h"
 #include "spec/job.h"
 
 namespace ergometer::report {
@@ -11,6 +14,9 @@ namespace ergometer::report {
 /// It is stored in the Run, so that whoever reads a Run later needs nothing else to know what was
 /// run.
 std::string job_json(const spec::Job& job);
+
+/// A member that is a list, on one line.
+void write_numbers(base::JsonWriter& json, const char* name, const std::vector<int64_t>& numbers);
 
 // The words of the settings' choices, as users write them.
 std::string_view to_word(spec::Schedule schedule);

@@ -5,7 +5,7 @@ namespace ergometer::report {
 namespace {
 
 using base::JsonWriter;
-constexpr JsonWriter::Layout kOneLine = JsonWriter::Layout::kOneLine;
+using base::kOneLine;
 
 void write_clocks(JsonWriter& json, const analysis::ClockTable& table) {
   if (table.ranks.size() < 2) return;

@@ -8,26 +8,17 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/pipeline_output.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kDim = "2";
-constexpr size_t kMostRows = 8;
-
-std::string note(const TextStyle& style, std::string_view text) {
-  return paint(style, kDim, "  " + wrap(text, 80, 2)) + '\n';
-}
-
-std::string more(size_t all, std::string_view what) {
-  if (all <= kMostRows) return "";
-  return fmt::format("  ... and {} more {} (all of them: --json)\n", all - kMostRows, what);
-}
+constexpr size_t kJobRowsShown = 8;
 
 std::string time(int64_t ns) { return format_time(ns); }
 std::string time(double seconds) { return base::format_seconds(seconds); }
 
-std::string share(int64_t part, int64_t whole) {
+std::string share_text(int64_t part, int64_t whole) {
   return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }
 
@@ -37,7 +28,7 @@ std::string clocks(const analysis::JobReport& report, const TextStyle& style) {
   std::string rows;
   size_t count = 0;
   for (const analysis::RankClock& clock : report.clocks.ranks) {
-    if (!clock.applied || ++count > kMostRows) continue;
+    if (!clock.applied || ++count > kJobRowsShown) continue;
     rows += fmt::format("  {:>5}{:>14}{:>14}{:>14}\n", clock.rank,
                         fmt::format("{:+.3f} ms", clock.model.offset_ns * 1e-6),
                         fmt::format("{:+.2f} ppm", clock.model.drift_ppm),
@@ -47,7 +38,8 @@ std::string clocks(const analysis::JobReport& report, const TextStyle& style) {
   return heading(style, fmt::format("Clocks beside rank {}'s, by the ends of collectives",
                                     report.clocks.reference)) +
          fmt::format("  {:>5}{:>14}{:>14}{:>14}\n", "rank", "offset", "drift", "within") + rows +
-         more(count, "ranks") + note(style, "all times below are brought together by these");
+         more_line(count, kJobRowsShown, "ranks") +
+         note(style, "all times below are brought together by these");
 }
 
 // --- the critical path
@@ -58,18 +50,18 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
       heading(style, fmt::format("{:<34}{:>12}{:>9}{:>19}",
                                  fmt::format("Critical path of {}", time(path.span_ns)), "time",
                                  "share", "shorter if free"));
-  for (size_t i = 0; i < std::min(path.kinds.size(), kMostRows); ++i) {
+  for (size_t i = 0; i < std::min(path.kinds.size(), kJobRowsShown); ++i) {
     const analysis::PathShare& kind = path.kinds[i];
     out += fmt::format("  {:<32}{:>12}{:>9}{:>19}\n", kind.kind, time(kind.on_path_ns),
-                       share(kind.on_path_ns, path.span_ns),
+                       share_text(kind.on_path_ns, path.span_ns),
                        kind.saved_if_free_ns < 0 ? "-" : time(kind.saved_if_free_ns));
   }
-  out += more(path.kinds.size(), "kinds");
+  out += more_line(path.kinds.size(), kJobRowsShown, "kinds");
   if (path.ranks.size() < 2) return out;
   std::string ranks = "on ranks";
-  for (size_t i = 0; i < std::min(path.ranks.size(), kMostRows); ++i)
+  for (size_t i = 0; i < std::min(path.ranks.size(), kJobRowsShown); ++i)
     ranks += fmt::format("{} {} ({})", i == 0 ? "" : ",", path.ranks[i].rank,
-                         share(path.ranks[i].on_path_ns, path.span_ns));
+                         share_text(path.ranks[i].on_path_ns, path.span_ns));
   return out + "  " + wrap(ranks, 80, 2) + '\n';
 }
 
@@ -126,7 +118,7 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
   std::string out =
       heading(style, fmt::format("{:<20}{:>7}{:>10}{:>10}{:>8}  {}", "Who waits for whom", "count",
                                  "waiting", "transfer", "GB/s", "why"));
-  for (size_t i = 0; i < std::min(skews.size(), kMostRows); ++i) {
+  for (size_t i = 0; i < std::min(skews.size(), kJobRowsShown); ++i) {
     const analysis::GroupSkew& skew = skews[i];
     const std::string why = verdict(skew);
     out += fmt::format(
@@ -135,7 +127,7 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
         skew.mean_bus_gb_per_s > 0 ? fmt::format("{:.1f}", skew.mean_bus_gb_per_s) : "-",
         why.empty() ? "" : "  ", why);
   }
-  return out + more(skews.size(), "groups") +
+  return out + more_line(skews.size(), kJobRowsShown, "groups") +
          note(style, "waiting: sum over ranks; transfer: from the last arrival to the first end");
 }
 
@@ -164,7 +156,7 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
     const bool moves = std::any_of(s.swings.begin(), s.swings.end(), [&](const auto& swing) {
       return std::max(swing.rise_w, swing.fall_w) > kTold * s.mean_w;
     });
-    if (!moves || ++count > kMostRows) continue;
+    if (!moves || ++count > kJobRowsShown) continue;
     std::string row = fmt::format(
         "  {:<10}{:>10}", s.kind == run::DeviceKind::kGpu ? fmt::format("{}", s.rank) : s.name,
         s.mean_w > 0 ? fmt::format("{:.0f} %", 100 * s.deviation_w / s.mean_w) : "-");
@@ -175,7 +167,7 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
   }
   if (rows.empty()) return "";
   return heading(style, fmt::format("{:<12}{:>10}  {}", "Power swings", "deviation", "largest")) +
-         rows + more(count, "devices");
+         rows + more_line(count, kJobRowsShown, "devices");
 }
 
 std::string step_energy(const std::vector<analysis::StepEnergy>& all, const TextStyle& style) {
@@ -207,11 +199,11 @@ std::string shift_line(const analysis::LevelShift& shift) {
 
 std::string changes(const analysis::Anomalies& anomalies, const TextStyle& style) {
   std::string rows;
-  for (size_t i = 0; i < std::min(anomalies.shifts.size(), kMostRows); ++i)
+  for (size_t i = 0; i < std::min(anomalies.shifts.size(), kJobRowsShown); ++i)
     rows += shift_line(anomalies.shifts[i]);
   if (rows.empty()) return "";
   return heading(style, fmt::format("Changes of level ({} series looked at)", anomalies.series)) +
-         rows + more(anomalies.shifts.size(), "changes");
+         rows + more_line(anomalies.shifts.size(), kJobRowsShown, "changes");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/json_writer.h"
 #include "plan/stages.h"
+#include "report/job_json.h"
 #include "report/optimize_output.h"
 #include "run/run.h"
 
@@ -11,12 +12,6 @@ namespace {
 using base::JsonWriter;
 using optimize::Outcome;
 using optimize::Result;
-
-void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
-  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
-  for (const int64_t number : numbers) json.value(number);
-  json.end_array();
-}
 
 void write_clocks(JsonWriter& json, const char* name, const std::vector<double>& clocks_hz) {
   json.key(name).begin_array(JsonWriter::Layout::kOneLine);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/optimize_output.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
@@ -16,8 +17,7 @@ using optimize::Outcome;
 using optimize::Result;
 using optimize::Row;
 
-constexpr size_t kWidth = 80;
-constexpr size_t kMostRows = 16;
+constexpr size_t kProposalsShown = 16;
 
 std::string_view less_of(Objective objective) {
   switch (objective) {
@@ -106,7 +106,7 @@ std::vector<const Row*> rows_to_show(const Result& result) {
                    [](const Row* a, const Row* b) { return a->gain_pct > b->gain_pct; });
   const auto fixed = std::count_if(result.rows.begin(), result.rows.end(),
                                    [](const Row& row) { return row.taken || row.known; });
-  const size_t room = kMostRows - std::min(kMostRows, static_cast<size_t>(fixed));
+  const size_t room = kProposalsShown - std::min(kProposalsShown, static_cast<size_t>(fixed));
   rest.resize(std::min(rest.size(), room));
   for (const Row& row : result.rows)
     if (row.taken || row.known || std::find(rest.begin(), rest.end(), &row) != rest.end())

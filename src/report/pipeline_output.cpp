@@ -6,11 +6,10 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
-
-constexpr std::string_view kBold = "1", kDim = "2";
 
 using base::JsonWriter;
 
@@ -69,7 +68,7 @@ std::string waiting_line(const analysis::PipelineReport& p) {
 }  // namespace
 
 std::string pipeline_text(const analysis::PipelineReport& p, const TextStyle& style) {
-  constexpr size_t kStagesShown = 64, kWidth = 80;
+  constexpr size_t kStagesShown = 64;
   std::string out = paint(style, kBold, wrap(head(p), kWidth, 10)) + '\n';
   for (const std::string& line : {bubble_line(p), imbalance_line(p), waiting_line(p)})
     if (!line.empty()) out += "  " + wrap(line, kWidth, 2) + '\n';

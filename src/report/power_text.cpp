@@ -7,32 +7,34 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/job_view.h"
+#include "report/summary_text.h"
 
 namespace ergometer::report {
 namespace {
 
-std::string watts(double value) { return base::format_si(value, "W"); }
+std::string power_quantity(double value) { return base::format_si(value, "W"); }
 
 std::string megahertz(double value) { return base::format_count(std::llround(value)) + " MHz"; }
 
 std::string gpu_line(const run::Power& power) {
-  std::string line =
-      fmt::format("{} mean, {} at the 95th percentile, {} peak", watts(power.mean_w_per_gpu),
-                  watts(power.p95_w_per_gpu), watts(power.peak_w_per_gpu));
+  std::string line = fmt::format(
+      "{} mean, {} at the 95th percentile, {} peak", power_quantity(power.mean_w_per_gpu),
+      power_quantity(power.p95_w_per_gpu), power_quantity(power.peak_w_per_gpu));
   if (power.mean_interval_w.high > power.mean_interval_w.low)
-    line += fmt::format("; mean {} to {} (90 %)", watts(power.mean_interval_w.low),
-                        watts(power.mean_interval_w.high));
+    line += fmt::format("; mean {} to {} (90 %)", power_quantity(power.mean_interval_w.low),
+                        power_quantity(power.mean_interval_w.high));
   return line;
 }
 
 std::string cluster_line(const run::Power& power, int64_t nodes) {
   std::string line;
   if (nodes > 0)
-    line = fmt::format("{} a node, ", watts(power.cluster_mean_w / static_cast<double>(nodes)));
-  line += fmt::format("{} the cluster, {} at its peak", watts(power.cluster_mean_w),
-                      watts(power.cluster_peak_w));
+    line = fmt::format("{} a node, ",
+                       power_quantity(power.cluster_mean_w / static_cast<double>(nodes)));
+  line += fmt::format("{} the cluster, {} at its peak", power_quantity(power.cluster_mean_w),
+                      power_quantity(power.cluster_peak_w));
   if (power.facility_mean_w > power.cluster_mean_w * 1.0001)
-    line += fmt::format(", {} with the building", watts(power.facility_mean_w));
+    line += fmt::format(", {} with the building", power_quantity(power.facility_mean_w));
   return line;
 }
 
@@ -71,7 +73,7 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
   if (!run.has_power) return {};
   std::string out = paint(style, "1", "Power and heat") + '\n';
   const auto line = [&](std::string_view name, const std::string& text) {
-    constexpr size_t kWidth = 80, kIndent = 15;
+    constexpr size_t kIndent = 15;
     out += fmt::format("  {:<13}{}\n", name, wrap(text, kWidth, kIndent));
   };
   line("GPU", gpu_line(run.power));

@@ -16,7 +16,7 @@
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kBold = "1", kDim = "2", kRed = "1;31", kYellow = "33";
+constexpr std::string_view kRed = "1;31", kYellow = "33";
 constexpr int kBarWidth = 34;
 constexpr int kMemoryBarWidth = 44;
 
@@ -140,12 +140,12 @@ std::string headline(const run::Run& run, const JobView& job, const TextStyle& s
 
 // --- where the step goes
 
-struct Row {
+struct BreakdownRow {
   std::string_view name, sgr;
   double seconds;
 };
 
-std::array<Row, 8> breakdown_rows(const run::Breakdown& b) {
+std::array<BreakdownRow, 8> breakdown_rows(const run::Breakdown& b) {
   return {{{"compute", "32", b.compute},
            {"all-reduce", "33", b.exposed_all_reduce},
            {"all-gather", "33", b.exposed_all_gather},
@@ -167,7 +167,7 @@ std::string breakdown(const run::Run& run, const TextStyle& style) {
   const double step = run.performance.step_time_s;
   std::string out =
       heading(style, "Where the step goes (mean over ranks; communication: the exposed part)");
-  for (const Row& row : breakdown_rows(run.performance.breakdown_s)) {
+  for (const BreakdownRow& row : breakdown_rows(run.performance.breakdown_s)) {
     const double share = step > 0 ? row.seconds / step : 0;
     if (share < 0.0005) continue;  // would read 0.0 %
     out += fmt::format("  {:<16}{}{:>12}{:>9}\n", row.name, bar(style, row.sgr, share, kBarWidth),
@@ -279,6 +279,22 @@ std::string paint(const TextStyle& style, std::string_view sgr, std::string_view
 
 std::string heading(const TextStyle& style, std::string_view text) {
   return paint(style, kBold, text) + '\n';
+}
+
+std::string note(const TextStyle& style, std::string_view text) {
+  return paint(style, kDim, "  " + wrap(text, kWidth, 2)) + '\n';
+}
+
+std::string more_line(size_t all, size_t shown, std::string_view what) {
+  if (all <= shown) return "";
+  return fmt::format("  ... and {} more{}{} (all of them: --json)\n", all - shown,
+                     what.empty() ? "" : " ", what);
+}
+
+std::string shortened(std::string_view name, size_t width) {
+  std::string line;
+  for (const char c : name) line += c >= ' ' && c <= '~' ? c : '?';
+  return line.size() <= width ? line : line.substr(0, width - 3) + "...";
 }
 
 std::string summary_text(const run::Run& run, const TextStyle& style) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,16 @@ struct TextStyle {
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
 /// A line in bold, above a table or a list.
 std::string heading(const TextStyle& style, std::string_view text);
+/// A remark below a table, dim and indented.
+std::string note(const TextStyle& style, std::string_view text);
+/// "... and 3 more ranks" below a list of which some are shown; nothing where all are.
+std::string more_line(size_t all, size_t shown, std::string_view what = "");
+/// One line's worth of a name: no control characters, and its start, which tells one name from the
+/// next better than its end.
+std::string shortened(std::string_view name, size_t width);
+
+inline constexpr size_t kWidth = 80;                        ///< of a report, in columns
+inline constexpr std::string_view kBold = "1", kDim = "2";  ///< ANSI SGR parameters
 
 /// The summary a person reads in ten seconds, 80 columns wide: what ran, how fast, where the step
 /// goes, what fills the memory, what it draws and how hot it gets, what crosses the links, and the

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/summary_text.h"
 #include "report/telemetry_json.h"
 
 namespace ergometer::report {
@@ -11,13 +12,7 @@ namespace {
 
 using analysis::DeviceReport;
 
-constexpr std::string_view kDim = "2";
-constexpr size_t kMostRows = 64, kMostLines = 12;
-
-std::string more(size_t all, size_t shown) {
-  if (all <= shown) return "";
-  return fmt::format("  ... and {} more (all of them: --json)\n", all - shown);
-}
+constexpr size_t kDevicesShown = 64, kMostLines = 12;
 
 std::string watts(double value) { return fmt::format("{:.1f} W", value); }
 
@@ -40,7 +35,7 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
   std::string out = heading(
       style, fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}", title, "mean",
                          "p95", "peak", "energy", "mean", "max", "clock", "idle", "throttled"));
-  for (size_t i = 0; i < std::min(devices.size(), kMostRows); ++i) {
+  for (size_t i = 0; i < std::min(devices.size(), kDevicesShown); ++i) {
     const DeviceReport& d = *devices[i];
     const bool series = d.has_power && d.updates.readings > 0;
     out +=
@@ -52,7 +47,7 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
                     d.idle_fraction ? format_share(*d.idle_fraction) : "-",
                     d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
   }
-  return out + more(devices.size(), kMostRows);
+  return out + more_line(devices.size(), kDevicesShown);
 }
 
 /// What is known of hosts beside their power: processors, memory, ports.
@@ -76,7 +71,7 @@ std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle
         out += fmt::format(" {} {};", traffic.metric, format_quantity(traffic.bytes, "B"));
     out.back() = '\n';
   }
-  return out.empty() ? "" : heading(style, "Hosts") + out + more(all, shown);
+  return out.empty() ? "" : heading(style, "Hosts") + out + more_line(all, shown);
 }
 
 std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
@@ -171,12 +166,12 @@ std::string gauges_text(const std::vector<analysis::GaugeReport>& gauges, const 
   if (gauges.empty()) return "";
   std::string out = heading(style, fmt::format("{:<58}{:>6}{:>12}{:>12}{:>12}{:>6}", "Metric",
                                                "count", "lowest", "mean", "highest", "rank"));
-  for (size_t i = 0; i < std::min(gauges.size(), kMostRows); ++i) {
+  for (size_t i = 0; i < std::min(gauges.size(), kDevicesShown); ++i) {
     const analysis::GaugeReport& g = gauges[i];
     out += fmt::format("{:<58}{:>6}{:>12.5g}{:>12.5g}{:>12.5g}{:>6}\n", g.name.substr(0, 57),
                        g.count, g.lowest, g.mean, g.highest, g.highest_rank);
   }
-  return out + more(gauges.size(), kMostRows);
+  return out + more_line(gauges.size(), kDevicesShown);
 }
 
 std::string limits_text(const run::DeviceLog& log) {
@@ -194,14 +189,14 @@ std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
   std::string out;
   for (size_t i = 0; i < std::min(log.notes.size(), kMostLines); ++i)
     out += paint(style, kDim, wrap("Note: " + log.notes[i], 98, 2)) + '\n';
-  out += more(log.notes.size(), kMostLines);
+  out += more_line(log.notes.size(), kMostLines);
   if (log.dropped.empty()) return out;
   out += heading(style, "Left out");
   for (size_t i = 0; i < std::min(log.dropped.size(), kMostLines); ++i) {
     const run::Dropped& d = log.dropped[i];
     out += fmt::format("  {:>9}  {}: {}\n", base::format_count(d.count), d.file, d.reason);
   }
-  return out + more(log.dropped.size(), kMostLines);
+  return out + more_line(log.dropped.size(), kMostLines);
 }
 
 }  // namespace

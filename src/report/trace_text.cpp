@@ -12,18 +12,14 @@
 #include "report/findings.h"
 #include "report/format.h"
 #include "report/graph_output.h"
+#include "report/summary_text.h"
 #include "report/work_report.h"
 
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kBold = "1", kDim = "2";
-constexpr size_t kRanksShown = 64, kKernelsShown = 10, kCollectivesShown = 12, kNameWidth = 47;
-
-std::string more_line(size_t all, size_t shown, std::string_view what) {
-  if (all <= shown) return "";
-  return fmt::format("  ... and {} more {} (all of them: --json)\n", all - shown, what);
-}
+constexpr size_t kRanksShown = 64, kKernelsShown = 10, kCollectivesShown = 12,
+                 kKernelNameWidth = 47;
 
 std::string header(const analysis::TraceSummary& summary, const TextStyle& style) {
   std::set<std::string> gpus;
@@ -88,12 +84,9 @@ std::string step_text(const analysis::TraceSummary& summary, const TextStyle& st
   return out;
 }
 
-/// The start of a name, which tells a kernel from the next better than its end.
-std::string shortened(std::string_view name) {
+std::string short_kernel_name(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
-  std::string line;
-  for (const char c : name) line += c >= ' ' && c <= '~' ? c : '?';
-  return line.size() <= kNameWidth ? line : line.substr(0, kNameWidth - 3) + "...";
+  return shortened(name, kKernelNameWidth);
 }
 
 int64_t total_of(const std::vector<analysis::KernelRow>& rows) {
@@ -106,11 +99,11 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
   if (summary.kernels.empty()) return "";
   const int64_t total = total_of(summary.kernels);
   const auto line = [&](const analysis::KernelRow& row, std::string_view name) {
-    return fmt::format("  {:<{}}{:>9}{:>12}{:>9}\n", name, kNameWidth, row.count,
+    return fmt::format("  {:<{}}{:>9}{:>12}{:>9}\n", name, kKernelNameWidth, row.count,
                        format_time(row.total_ns), format_share(row.total_ns, total));
   };
   const auto head = [&](std::string_view what) {
-    return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kNameWidth + 2, "count",
+    return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kKernelNameWidth + 2, "count",
                                       "time", "share"));
   };
   std::string out =
@@ -118,7 +111,7 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
   for (const analysis::KernelRow& row : summary.classes) out += line(row, row.name);
   out += '\n' + head("by name");
   for (size_t i = 0; i < std::min(summary.kernels.size(), kKernelsShown); ++i)
-    out += line(summary.kernels[i], shortened(summary.kernels[i].name));
+    out += line(summary.kernels[i], short_kernel_name(summary.kernels[i].name));
   return out + more_line(summary.kernels.size(), kKernelsShown, "names");
 }
 
@@ -139,8 +132,8 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
     std::string group = analysis::parallelism_of(row.description);
     if (group.empty()) group = row.description.empty() ? row.group : row.description;
     if (!group.empty()) name += fmt::format(" ({})", group);
-    constexpr size_t kWidth = 24;
-    out += fmt::format("  {:<{}}{:>5}{:>7}{:>11}{}\n", name.substr(0, kWidth), kWidth,
+    constexpr size_t kGroupWidth = 24;
+    out += fmt::format("  {:<{}}{:>5}{:>7}{:>11}{}\n", name.substr(0, kGroupWidth), kGroupWidth,
                        row.group_size > 0 ? fmt::format("{}", row.group_size) : "-", row.count,
                        format_time(row.total_ns), bandwidth(row));
   }

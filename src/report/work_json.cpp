@@ -4,9 +4,9 @@ namespace ergometer::report {
 namespace {
 
 using base::JsonWriter;
-constexpr auto kOneLine = JsonWriter::Layout::kOneLine;
+using base::kOneLine;
 
-double share(int64_t part, int64_t whole) {
+double fraction(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
@@ -62,8 +62,8 @@ void write_row(JsonWriter& json, const analysis::ShapeRow& row, const analysis::
 void write_operators(JsonWriter& json, const analysis::TraceSummary& summary) {
   const analysis::ShapeTable& table = summary.shapes;
   json.key("operators").begin_object();
-  json.member("operator_fraction", share(table.operator_ns, table.total_ns));
-  json.member("flops_fraction_of_time", share(table.flops_ns, table.total_ns));
+  json.member("operator_fraction", fraction(table.operator_ns, table.total_ns));
+  json.member("flops_fraction_of_time", fraction(table.flops_ns, table.total_ns));
   if (summary.peak) {
     const analysis::DevicePeak& peak = *summary.peak;
     json.key("peak").begin_object(kOneLine).member("gpu", peak.gpu);
@@ -147,7 +147,7 @@ void write_launches(JsonWriter& json, const analysis::RankSummary& rank) {
   json.member("median_delay_ns", launches.median_delay_ns);
   json.member("p95_delay_ns", launches.p95_delay_ns);
   json.member("late_events", rank.idle.late_events);
-  json.member("late_fraction", share(rank.idle.late_events, rank.breakdown.gpu_events));
+  json.member("late_fraction", fraction(rank.idle.late_events, rank.breakdown.gpu_events));
   json.member("late_after_sync_ns", rank.idle.synchronized_ns);
   json.member("short_kernels", launches.short_kernels).member("short_ns", launches.short_ns);
   json.member("graph_calls", launches.graph_calls).member("graph_call_ns", launches.graph_call_ns);

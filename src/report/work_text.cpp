@@ -5,23 +5,13 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/summary_text.h"
 #include "report/work_report.h"
 
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kDim = "2";
-constexpr size_t kOperatorsShown = 10, kRanksShown = 4, kShapesShown = 5, kLabelWidth = 42;
-
-std::string note(const TextStyle& style, std::string_view text) {
-  return paint(style, kDim, "  " + wrap(std::string(text), 80, 2)) + '\n';
-}
-
-std::string shortened(std::string_view text, size_t width) {
-  std::string line;
-  for (const char c : text) line += c >= ' ' && c <= '~' ? c : '?';
-  return line.size() <= width ? line : line.substr(0, width - 3) + "...";
-}
+constexpr size_t kOperatorsShown = 10, kEnergyRanksShown = 4, kShapesShown = 5, kLabelWidth = 42;
 
 /// "[[16, 559], [], [559]]" as "16x559 559".
 std::string short_shapes(std::string_view shapes) {
@@ -245,12 +235,12 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
 
 std::string energy_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   std::string out;
-  for (size_t i = 0; i < std::min(summary.energy.size(), kRanksShown); ++i)
+  for (size_t i = 0; i < std::min(summary.energy.size(), kEnergyRanksShown); ++i)
     out += (i > 0 ? "\n" : "") + rank_energy(summary.energy[i], style) +
            shape_power(summary.energy[i], style);
-  if (summary.energy.size() > kRanksShown)
+  if (summary.energy.size() > kEnergyRanksShown)
     out += fmt::format("  ... and {} more ranks (all of them: --json)\n",
-                       summary.energy.size() - kRanksShown);
+                       summary.energy.size() - kEnergyRanksShown);
   return out;
 }
 

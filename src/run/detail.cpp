@@ -7,9 +7,9 @@ namespace ergometer::run {
 namespace {
 
 /// In the order of PipelineTask::Kind.
-constexpr std::array<std::string_view, 8> kKinds = {"forward",         "backward", "backward_input",
-                                                    "backward_weight", "send",     "receive",
-                                                    "optimizer",       "other"};
+constexpr std::array<std::string_view, 8> kTaskKinds = {
+    "forward", "backward", "backward_input", "backward_weight",
+    "send",    "receive",  "optimizer",      "other"};
 
 /// Sums of two such times stay within 64 bits.
 constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;
@@ -17,13 +17,13 @@ constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;
 }  // namespace
 
 std::string_view task_kind_name(PipelineTask::Kind kind) {
-  return kKinds[static_cast<size_t>(kind)];
+  return kTaskKinds[static_cast<size_t>(kind)];
 }
 
 std::optional<PipelineTask::Kind> task_kind(std::string_view name) {
-  const auto found = std::find(kKinds.begin(), kKinds.end(), name);
-  if (found == kKinds.end()) return std::nullopt;
-  return static_cast<PipelineTask::Kind>(found - kKinds.begin());
+  const auto found = std::find(kTaskKinds.begin(), kTaskKinds.end(), name);
+  if (found == kTaskKinds.end()) return std::nullopt;
+  return static_cast<PipelineTask::Kind>(found - kTaskKinds.begin());
 }
 
 bool is_possible(const PipelineTask& task) {

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "run/table_rows.h"
+
 namespace ergometer::run {
 namespace {
 
@@ -28,12 +30,6 @@ CREATE TABLE assumptions (
   position INTEGER PRIMARY KEY, scope TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
   source TEXT NOT NULL, grade TEXT);
 )sql";
-
-Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
-
-int64_t known(const Statement& row, int column) {
-  return row.is_null(column) ? -1 : row.integer(column);
-}
 
 void insert_rank_tasks(Database& db, const std::vector<RankTasks>& ranks) {
   if (ranks.empty()) return;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "run/table_rows.h"
+
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kGraphSchema = R"sql(
 CREATE TABLE graphs (
   graph INTEGER PRIMARY KEY, rank INTEGER NOT NULL, name TEXT NOT NULL, format TEXT NOT NULL, calls INTEGER NOT NULL,
   storages INTEGER, storage_bytes INTEGER, linked INTEGER, truncated INTEGER NOT NULL);
@@ -25,16 +27,9 @@ CREATE TABLE graph_operators (
 )sql";
 
 /// In the order of WorkNode::Kind.
-constexpr std::array<std::string_view, 8> kKinds = {"unknown",      "metadata",  "memory_load",
-                                                    "memory_store", "compute",   "send",
-                                                    "receive",      "collective"};
-
-Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
-Nullable name_or_null(uint32_t name) { return name == WorkNode::kNone ? Nullable{} : name; }
-
-int64_t known(const Statement& row, int column) {
-  return row.is_null(column) ? -1 : row.integer(column);
-}
+constexpr std::array<std::string_view, 8> kNodeKinds = {"unknown",      "metadata",  "memory_load",
+                                                        "memory_store", "compute",   "send",
+                                                        "receive",      "collective"};
 
 void insert_nodes(Database& db, int64_t graph, const WorkGraph& from) {
   Statement node(db, "INSERT INTO graph_nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -42,7 +37,7 @@ void insert_nodes(Database& db, int64_t graph, const WorkGraph& from) {
   int64_t position = 0;
   for (const WorkNode& n : from.nodes) {
     node.run(graph, position, static_cast<int64_t>(n.id), int64_t{n.name},
-             kKinds[static_cast<size_t>(n.kind)], int64_t{n.cpu}, known(n.thread),
+             kNodeKinds[static_cast<size_t>(n.kind)], int64_t{n.cpu}, known(n.thread),
              known(n.start_ns), known(n.duration_ns), known(n.operations), known(n.tensor_bytes),
              name_or_null(n.collective), name_or_null(n.group), known(n.communication_bytes));
     for (uint32_t i = 0; i < n.control_dependencies + n.data_dependencies; ++i)
@@ -76,7 +71,7 @@ bool take_name(const Statement& row, int column, const WorkGraph& graph, uint32_
   return true;
 }
 
-void select_files(Database& db, Run& run) {
+void select_graph_files(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graphs ORDER BY graph");
   while (select.step()) {
     WorkGraph graph;
@@ -106,11 +101,11 @@ bool select_nodes(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graph_nodes ORDER BY graph, position");
   while (select.step()) {
     WorkGraph* graph = graph_of(select, run);
-    const auto kind = std::find(kKinds.begin(), kKinds.end(), select.text(4));
-    if (graph == nullptr || kind == kKinds.end() || select.is_null(3)) return false;
+    const auto kind = std::find(kNodeKinds.begin(), kNodeKinds.end(), select.text(4));
+    if (graph == nullptr || kind == kNodeKinds.end() || select.is_null(3)) return false;
     WorkNode node;
     node.id = static_cast<uint64_t>(select.integer(2));
-    node.kind = static_cast<WorkNode::Kind>(kind - kKinds.begin());
+    node.kind = static_cast<WorkNode::Kind>(kind - kNodeKinds.begin());
     node.cpu = select.integer(5) != 0;
     node.thread = known(select, 6);
     node.start_ns = known(select, 7);
@@ -143,7 +138,7 @@ bool select_dependencies(Database& db, Run& run) {
   return true;
 }
 
-bool select_operators(Database& db, Run& run) {
+bool select_graph_operators(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graph_operators ORDER BY graph, node");
   while (select.step()) {
     WorkGraph* graph = graph_of(select, run);
@@ -165,7 +160,7 @@ bool select_operators(Database& db, Run& run) {
 
 }  // namespace
 
-void create_graph_tables(Database& db) { db.execute(kSchema); }
+void create_graph_tables(Database& db) { db.execute(kGraphSchema); }
 
 void insert_graphs(Database& db, const Run& run) {
   Statement file(db, "INSERT INTO graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -186,9 +181,9 @@ bool select_graphs(Database& db, Run& run) {
   if (!db.has_table("graphs")) return true;
   for (const char* table : {"graph_names", "graph_nodes", "graph_dependencies", "graph_operators"})
     if (!db.has_table(table)) return false;
-  select_files(db, run);
+  select_graph_files(db, run);
   return select_names(db, run) && select_nodes(db, run) && select_dependencies(db, run) &&
-         select_operators(db, run);
+         select_graph_operators(db, run);
 }
 
 }  // namespace ergometer::run

@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "run/reading_rows.h"
+#include "run/table_rows.h"
 
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kLogSchema = R"sql(
 CREATE TABLE devices (
   device INTEGER PRIMARY KEY, kind TEXT NOT NULL, rank INTEGER, device_index INTEGER, host TEXT NOT NULL,
   uuid TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, job TEXT NOT NULL,
@@ -37,12 +38,7 @@ CREATE TABLE clock_probes (
   peer_sent_ns INTEGER NOT NULL, received_ns INTEGER NOT NULL);
 )sql";
 
-constexpr int kKinds = static_cast<int>(DeviceKind::kPort) + 1;
-
-Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
-int64_t known(const Statement& row, int column) {
-  return row.is_null(column) ? -1 : row.integer(column);
-}
+constexpr int kDeviceKinds = static_cast<int>(DeviceKind::kPort) + 1;
 
 /// The device's readings by time: those of one time share a row, as far as each is another metric.
 std::vector<ReadingCell> cells_of(size_t number, const Device& device) {
@@ -118,8 +114,9 @@ bool select_devices(Database& db, std::vector<Device>& devices) {
   while (select.step()) {
     if (select.integer(0) != static_cast<int64_t>(devices.size())) return false;
     int kind = 0;
-    while (kind < kKinds && select.text(1) != kind_name(static_cast<DeviceKind>(kind))) ++kind;
-    if (kind == kKinds || !(select.real(9) > 0)) return false;
+    while (kind < kDeviceKinds && select.text(1) != kind_name(static_cast<DeviceKind>(kind)))
+      ++kind;
+    if (kind == kDeviceKinds || !(select.real(9) > 0)) return false;
     Device device;
     device.kind = static_cast<DeviceKind>(kind);
     device.rank = known(select, 2);
@@ -243,7 +240,7 @@ bool finite(const DeviceLog& log) {
 }  // namespace
 
 void create_log_tables(Database& db) {
-  db.execute(kSchema);
+  db.execute(kLogSchema);
   create_readings(db);
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "run/table_rows.h"
+
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kOperatorSchema = R"sql(
 CREATE TABLE trace_texts (
   file INTEGER NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (file, number)) WITHOUT ROWID;
 CREATE TABLE trace_operators (
@@ -20,15 +22,9 @@ CREATE TABLE trace_calls (
   duration_ns INTEGER NOT NULL);
 )sql";
 
-constexpr uint32_t kNone = GpuEvent::kNone;
+constexpr uint32_t kNoText = GpuEvent::kNone;
 
-Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
-Nullable known(uint32_t name) { return name == kNone ? Nullable{} : Nullable{name}; }
-int64_t known(const Statement& row, int column) {
-  return row.is_null(column) ? -1 : row.integer(column);
-}
-
-/// Runs `use` on the number of every text in a trace, `kNone` among them.
+/// Runs `use` on the number of every text in a trace, `kNoText` among them.
 template <class Trace, class Use>
 void for_each_text(Trace& trace, Use&& use) {
   for (auto& op : trace.operators)
@@ -41,7 +37,7 @@ void for_each_text(Trace& trace, Use&& use) {
 void insert_texts(Database& db, int64_t file, const RankTrace& trace) {
   std::vector<bool> used(trace.names.size());
   for_each_text(trace, [&](uint32_t text) {
-    if (text != kNone) used[text] = true;
+    if (text != kNoText) used[text] = true;
   });
   Statement insert(db, "INSERT INTO trace_texts VALUES (?, ?, ?)");
   for (size_t number = 0; number < used.size(); ++number)
@@ -52,40 +48,33 @@ void insert_calls(Database& db, int64_t file, const RankTrace& trace) {
   Statement insert(db, "INSERT INTO trace_calls VALUES (?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
   for (const Launch& l : trace.launches)
-    insert.run(file, Nullable{position++}, known(l.name), known(l.thread), l.start_ns,
+    insert.run(file, Nullable{position++}, name_or_null(l.name), known(l.thread), l.start_ns,
                l.duration_ns);
   for (const Launch& w : trace.waits)
-    insert.run(file, Nullable{}, known(w.name), known(w.thread), w.start_ns, w.duration_ns);
+    insert.run(file, Nullable{}, name_or_null(w.name), known(w.thread), w.start_ns, w.duration_ns);
 }
 
 void insert_trace(Database& db, int64_t file, const RankTrace& trace) {
   insert_texts(db, file, trace);
   Statement op(db, "INSERT INTO trace_operators VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const Operator& o : trace.operators)
-    op.run(file, known(o.name), known(o.shapes), known(o.dtypes), known(o.values),
-           known(o.external_id), known(o.record_function_id), known(o.sequence),
-           known(o.forward_thread), known(o.thread), o.start_ns, o.duration_ns);
+    op.run(file, name_or_null(o.name), name_or_null(o.shapes), name_or_null(o.dtypes),
+           name_or_null(o.values), known(o.external_id), known(o.record_function_id),
+           known(o.sequence), known(o.forward_thread), known(o.thread), o.start_ns, o.duration_ns);
   Statement range(db, "INSERT INTO trace_ranges VALUES (?, ?, ?, ?, ?, ?)");
   for (const Range& r : trace.ranges)
-    range.run(file, known(r.name), int64_t{r.gpu}, known(r.thread), r.start_ns, r.duration_ns);
+    range.run(file, name_or_null(r.name), int64_t{r.gpu}, known(r.thread), r.start_ns,
+              r.duration_ns);
   insert_calls(db, file, trace);
-}
-
-/// The trace a row belongs to; null when there is none.
-RankTrace* trace_of(const Statement& row, Run& run) {
-  const int64_t file = row.integer(0);
-  return file >= 0 && file < static_cast<int64_t>(run.traces.size())
-             ? &run.traces[static_cast<size_t>(file)]
-             : nullptr;
 }
 
 /// A text's number as the file has it, until `resolve` puts the one of `names` in its place.
 uint32_t number_of(const Statement& row, int column) {
   const int64_t number = known(row, column);
-  return number < 0 || number >= kNone ? kNone : static_cast<uint32_t>(number);
+  return number < 0 || number >= kNoText ? kNoText : static_cast<uint32_t>(number);
 }
 
-bool select_rows(Database& db, Run& run) {
+bool select_operator_rows(Database& db, Run& run) {
   Statement op(db, "SELECT * FROM trace_operators ORDER BY file, rowid");
   while (op.step()) {
     RankTrace* trace = trace_of(op, run);
@@ -144,15 +133,15 @@ bool resolve(Database& db, Run& run) {
   bool complete = true;
   for (size_t file = 0; file < run.traces.size(); ++file)
     for_each_text(run.traces[file], [&](uint32_t& name) {
-      if (name == kNone) return;
+      if (name == kNoText) return;
       const auto found =
           std::lower_bound(places[file].begin(), places[file].end(), std::pair(name, uint32_t{0}));
       const bool exists = found != places[file].end() && found->first == name;
       complete = complete && exists;
-      name = exists ? found->second : kNone;
+      name = exists ? found->second : kNoText;
     });
   return complete && std::all_of(run.traces.begin(), run.traces.end(), [](const RankTrace& trace) {
-           const auto named = [](const auto& it) { return it.name != kNone; };
+           const auto named = [](const auto& it) { return it.name != kNoText; };
            return std::all_of(trace.operators.begin(), trace.operators.end(), named) &&
                   std::all_of(trace.ranges.begin(), trace.ranges.end(), named);
          });
@@ -160,7 +149,7 @@ bool resolve(Database& db, Run& run) {
 
 }  // namespace
 
-void create_operator_tables(Database& db) { db.execute(kSchema); }
+void create_operator_tables(Database& db) { db.execute(kOperatorSchema); }
 
 void insert_operators(Database& db, const Run& run) {
   for (size_t file = 0; file < run.traces.size(); ++file)
@@ -171,7 +160,7 @@ bool select_operators(Database& db, Run& run) {
   if (!db.has_table("trace_operators")) return true;
   for (const char* table : {"trace_texts", "trace_ranges", "trace_calls"})
     if (!db.has_table(table)) return false;
-  return select_rows(db, run) && select_calls(db, run) && resolve(db, run);
+  return select_operator_rows(db, run) && select_calls(db, run) && resolve(db, run);
 }
 
 }  // namespace ergometer::run

@@ -3,7 +3,7 @@
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kPowerSchema = R"sql(
 CREATE TABLE power_parts (
   scope TEXT NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, watts REAL NOT NULL,
   PRIMARY KEY (scope, position)) WITHOUT ROWID;
@@ -104,7 +104,7 @@ void select_telemetry(Database& db, std::vector<Telemetry>& telemetry) {
                          .event_reasons = select.integer(7)});
 }
 
-void create_power_tables(Database& db) { db.execute(kSchema); }
+void create_power_tables(Database& db) { db.execute(kPowerSchema); }
 
 void insert_power(Database& db, const Run& run) {
   insert_telemetry(db, run.telemetry);

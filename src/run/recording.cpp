@@ -29,27 +29,6 @@ constexpr size_t kMostOthers = 65536;
 /// So many cells a transaction: where space is short, some of a long backlog finds room.
 constexpr size_t kCellsAtOnce = 65536;
 
-struct Note {
-  int64_t time_ns = 0;
-  std::string text;
-};
-
-/// What the next commits write.
-struct Pending {
-  std::vector<Device> devices;
-  std::deque<ReadingCell> cells;
-  std::deque<ClockReading> clocks;
-  std::deque<ClockProbe> probes;
-  std::deque<Note> notes;
-  std::vector<Recording::Fact> facts;
-  std::map<std::string, int64_t> dropped;  ///< by reason, all since the start
-
-  bool empty() const {
-    return devices.empty() && cells.empty() && clocks.empty() && probes.empty() && notes.empty() &&
-           facts.empty();
-  }
-};
-
 /// False when the oldest had to go for it.
 template <class T>
 bool push(std::deque<T>& queue, size_t most, T value) {
@@ -59,23 +38,44 @@ bool push(std::deque<T>& queue, size_t most, T value) {
   return false;
 }
 
-/// Which file stands at a path: another one than before when it was removed or moved.
-struct FileIdentity {
-  dev_t device = 0;
-  ino_t number = 0;
-  bool exists = false;
-
-  static FileIdentity at(const std::string& path) {
-    struct stat found{};
-    if (stat(path.c_str(), &found) != 0) return {};
-    return {found.st_dev, found.st_ino, true};
-  }
-  bool operator==(const FileIdentity&) const = default;
-};
-
 }  // namespace
 
 struct Recording::State {
+  struct Note {
+    int64_t time_ns = 0;
+    std::string text;
+  };
+
+  /// What the next commits write.
+  struct Pending {
+    std::vector<Device> devices;
+    std::deque<ReadingCell> cells;
+    std::deque<ClockReading> clocks;
+    std::deque<ClockProbe> probes;
+    std::deque<Note> notes;
+    std::vector<Recording::Fact> facts;
+    std::map<std::string, int64_t> dropped;  ///< by reason, all since the start
+
+    bool empty() const {
+      return devices.empty() && cells.empty() && clocks.empty() && probes.empty() &&
+             notes.empty() && facts.empty();
+    }
+  };
+
+  /// Which file stands at a path: another one than before when it was removed or moved.
+  struct FileIdentity {
+    dev_t device = 0;
+    ino_t number = 0;
+    bool exists = false;
+
+    static FileIdentity at(const std::string& path) {
+      struct stat found{};
+      if (stat(path.c_str(), &found) != 0) return {};
+      return {found.st_dev, found.st_ino, true};
+    }
+    bool operator==(const FileIdentity&) const = default;
+  };
+
   std::string path, host;
   std::unique_ptr<Database> db;
   FileIdentity file;
@@ -203,7 +203,7 @@ size_t Recording::add_device(const Device& device) {
 }
 
 void Recording::add(size_t device, Metric metric, const Sample& sample) {
-  Pending& pending = state_->pending;
+  State::Pending& pending = state_->pending;
   const MetricInfo& info = metric_info(metric);
   if (!(sample.value >= info.lowest && sample.value <= info.highest)) {
     ++pending.dropped[fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name,
@@ -221,7 +221,7 @@ void Recording::add(const ClockReading& reading) {
 void Recording::add(const ClockProbe& probe) { push(state_->pending.probes, kMostOthers, probe); }
 
 void Recording::note(int64_t time_ns, const std::string& text) {
-  push(state_->pending.notes, kMostOthers, Note{time_ns, text});
+  push(state_->pending.notes, kMostOthers, State::Note{time_ns, text});
 }
 
 void Recording::set(const Fact& fact) { state_->pending.facts.push_back(fact); }
@@ -233,7 +233,7 @@ base::Result<void> Recording::commit() {
 
 base::Result<void> Recording::finish() {
   ERGOMETER_TRY(commit());
-  if (FileIdentity::at(state_->path) != state_->file) ERGOMETER_TRY(state_->restore());
+  if (State::FileIdentity::at(state_->path) != state_->file) ERGOMETER_TRY(state_->restore());
   state_->db.reset();
   return {};
 }

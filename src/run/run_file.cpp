@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 constexpr int kApplicationId = 0x4552474f;  // "ERGO" in ASCII, how `file` and we recognise a Run
 constexpr std::string_view kSqliteHeader("SQLite format 3\0", 16);
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kRunSchema = R"sql(
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE summary (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE stages (
@@ -138,7 +138,7 @@ void fill(Database& db, const Run& run) {
   db.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
   db.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
   db.execute("BEGIN");
-  db.execute(kSchema);
+  db.execute(kRunSchema);
   create_power_tables(db);
   const bool imported = !run.traces.empty() || !run.graphs.empty();
   if (imported) create_trace_tables(db);

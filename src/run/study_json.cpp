@@ -92,7 +92,7 @@ class Reader {
   bool ok_ = false;
 };
 
-constexpr int kStatuses = 3;
+constexpr int kStatusCount = 3;
 
 }  // namespace
 
@@ -193,7 +193,7 @@ std::optional<StudyPoint> study_point(const std::string& json) {
   reader.read("reason", point.reason);
   reader.read("notes", point.notes);
   reader.read("summary", point.summary_json);
-  if (!reader.ok() || status.size() != 1 || status[0] < '0' || status[0] >= '0' + kStatuses)
+  if (!reader.ok() || status.size() != 1 || status[0] < '0' || status[0] >= '0' + kStatusCount)
     return std::nullopt;
   point.status = static_cast<PointStatus>(status[0] - '0');
   point.values = study_values(point.summary_json);

@@ -9,7 +9,7 @@
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kStudySchema = R"sql(
 CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE study_axes (position INTEGER PRIMARY KEY, name TEXT NOT NULL, labels TEXT NOT NULL);
 CREATE TABLE study_points (
@@ -31,7 +31,8 @@ CREATE TABLE study_findings (
 
 // In the order of their enumerations.
 constexpr std::array<std::string_view, 3> kStatuses = {"ok", "does-not-fit", "refused"};
-constexpr std::array<std::string_view, 5> kKinds = {"line", "bar", "stack", "scatter", "heat-map"};
+constexpr std::array<std::string_view, 5> kFigureKinds = {"line", "bar", "stack", "scatter",
+                                                          "heat-map"};
 constexpr std::array<std::string_view, 3> kAgreements = {"yes", "in part", "no"};
 
 template <class Enum, size_t N>
@@ -68,7 +69,7 @@ void insert_figures(Database& db, const Study& study) {
   int64_t position = 0;
   for (const Figure& f : study.figures) {
     insert.run(position, f.id, f.label, f.title, f.caption, f.panel, f.reported,
-               word_of(kKinds, f.kind), to_json(f.x), to_json(f.y));
+               word_of(kFigureKinds, f.kind), to_json(f.x), to_json(f.y));
     int64_t number = 0;
     for (const FigureSeries& series : f.series)
       insert_series.run(position, number++, to_json(series));
@@ -154,8 +155,9 @@ bool select_figures(Database& db, Study& study) {
     f.caption = select.text(4);
     f.panel = select.text(5);
     f.reported = select.text(6);
-    if (!read_word(kKinds, select.text(7), f.kind) || !take(figure_axis(select.text(8)), f.x) ||
-        !take(figure_axis(select.text(9)), f.y) || !select_series(db, select.integer(0), study, f))
+    if (!read_word(kFigureKinds, select.text(7), f.kind) ||
+        !take(figure_axis(select.text(8)), f.x) || !take(figure_axis(select.text(9)), f.y) ||
+        !select_series(db, select.integer(0), study, f))
       return false;
     study.figures.push_back(std::move(f));
   }
@@ -185,7 +187,7 @@ bool select_findings(Database& db, Study& study) {
 
 }  // namespace
 
-void create_study_tables(Database& db) { db.execute(kSchema); }
+void create_study_tables(Database& db) { db.execute(kStudySchema); }
 
 void insert_study(Database& db, const Study& study) {
   Statement text(db, "INSERT INTO study VALUES (?, ?)");

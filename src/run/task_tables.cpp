@@ -1,9 +1,10 @@
 #include "run/task_tables.h"
+#include "run/table_rows.h"
 
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kTaskSchema = R"sql(
 CREATE TABLE trace_tasks (
   file INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER, micro_batch INTEGER, chunk INTEGER,
   start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
@@ -13,19 +14,7 @@ CREATE TABLE trace_stages (file INTEGER PRIMARY KEY, stage INTEGER, stages INTEG
 /// A stage is the number of a rank at most.
 constexpr int64_t kLargestStage = 100'000'000;
 
-Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
-
-int64_t known(const Statement& row, int column) {
-  return row.is_null(column) ? -1 : row.integer(column);
-}
-
-RankTrace* trace_of(const Statement& row, Run& run) {
-  const int64_t file = row.integer(0);
-  const bool exists = file >= 0 && file < static_cast<int64_t>(run.traces.size());
-  return exists ? &run.traces[static_cast<size_t>(file)] : nullptr;
-}
-
-bool select_rows(Database& db, Run& run) {
+bool select_task_rows(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_tasks ORDER BY file, rowid");
   while (select.step()) {
     RankTrace* trace = trace_of(select, run);
@@ -42,7 +31,7 @@ bool select_rows(Database& db, Run& run) {
   return true;
 }
 
-bool select_stages(Database& db, Run& run) {
+bool select_trace_stages(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_stages");
   while (select.step()) {
     RankTrace* trace = trace_of(select, run);
@@ -56,7 +45,7 @@ bool select_stages(Database& db, Run& run) {
 
 }  // namespace
 
-void create_task_tables(Database& db) { db.execute(kSchema); }
+void create_task_tables(Database& db) { db.execute(kTaskSchema); }
 
 void insert_tasks(Database& db, const Run& run) {
   Statement task(db, "INSERT INTO trace_tasks VALUES (?, ?, ?, ?, ?, ?, ?)");
@@ -74,7 +63,7 @@ void insert_tasks(Database& db, const Run& run) {
 
 bool select_tasks(Database& db, Run& run) {
   if (!db.has_table("trace_tasks")) return true;
-  return db.has_table("trace_stages") && select_rows(db, run) && select_stages(db, run);
+  return db.has_table("trace_stages") && select_task_rows(db, run) && select_trace_stages(db, run);
 }
 
 }  // namespace ergometer::run

@@ -4,11 +4,12 @@
 
 #include "base/check.h"
 #include "run/operator_tables.h"
+#include "run/table_rows.h"
 
 namespace ergometer::run {
 namespace {
 
-constexpr const char* kSchema = R"sql(
+constexpr const char* kTraceSchema = R"sql(
 CREATE TABLE trace_files (
   file INTEGER PRIMARY KEY, rank INTEGER NOT NULL, name TEXT NOT NULL, world_size INTEGER,
   base_time_ns INTEGER NOT NULL, gpu TEXT NOT NULL, truncated INTEGER NOT NULL);
@@ -28,12 +29,6 @@ CREATE TABLE trace_dropped (
   position INTEGER PRIMARY KEY, file TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL);
 )sql";
 
-Nullable known(int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; }
-
-int64_t known(const Statement& row, int column) {
-  return row.is_null(column) ? -1 : row.integer(column);
-}
-
 void insert_events(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO trace_events VALUES (?, ?, ?, ?, ?, ?)");
   int64_t kernel = 0;
@@ -49,7 +44,7 @@ void insert_events(Database& db, const Run& run) {
                   "an imported Run's kernels are its traces' events");
 }
 
-void insert_collectives(Database& db, const Run& run) {
+void insert_trace_collectives(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO trace_collectives VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (size_t file = 0; file < run.traces.size(); ++file) {
     int64_t position = 0;
@@ -75,7 +70,7 @@ void insert_steps(Database& db, const Run& run) {
       insert.run(static_cast<int64_t>(file), s.number, s.start_ns, s.end_ns);
 }
 
-void select_files(Database& db, Run& run) {
+void select_trace_files(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_files ORDER BY file");
   while (select.step()) {
     RankTrace trace;
@@ -89,15 +84,7 @@ void select_files(Database& db, Run& run) {
   }
 }
 
-/// The trace a row belongs to; null when there is none.
-RankTrace* trace_of(const Statement& row, Run& run) {
-  const int64_t file = row.integer(0);
-  return file >= 0 && file < static_cast<int64_t>(run.traces.size())
-             ? &run.traces[static_cast<size_t>(file)]
-             : nullptr;
-}
-
-bool select_collectives(Database& db, Run& run) {
+bool select_trace_collectives(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_collectives ORDER BY file, position");
   while (select.step()) {
     RankTrace* trace = trace_of(select, run);
@@ -122,7 +109,7 @@ bool select_launches(Database& db, Run& run) {
   return true;
 }
 
-bool select_steps(Database& db, Run& run) {
+bool select_trace_steps(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_steps ORDER BY file, rowid");
   while (select.step()) {
     RankTrace* trace = trace_of(select, run);
@@ -170,7 +157,7 @@ void select_dropped(Database& db, Run& run) {
 }  // namespace
 
 void create_trace_tables(Database& db) {
-  db.execute(kSchema);
+  db.execute(kTraceSchema);
   create_operator_tables(db);
 }
 
@@ -181,7 +168,7 @@ void insert_traces(Database& db, const Run& run) {
     file.run(position++, t.rank, t.file, known(t.world_size), t.base_time_ns, t.gpu,
              int64_t{t.truncated});
   insert_events(db, run);
-  insert_collectives(db, run);
+  insert_trace_collectives(db, run);
   insert_launches(db, run);
   insert_steps(db, run);
   insert_operators(db, run);
@@ -195,10 +182,10 @@ bool select_traces(Database& db, Run& run) {
   for (const char* table :
        {"trace_events", "trace_collectives", "trace_launches", "trace_steps", "trace_dropped"})
     if (!db.has_table(table)) return false;
-  select_files(db, run);
+  select_trace_files(db, run);
   select_dropped(db, run);
-  return select_collectives(db, run) && select_launches(db, run) && select_steps(db, run) &&
-         select_events(db, run) && select_operators(db, run);
+  return select_trace_collectives(db, run) && select_launches(db, run) &&
+         select_trace_steps(db, run) && select_events(db, run) && select_operators(db, run);
 }
 
 }  // namespace ergometer::run

@@ -3,17 +3,19 @@
 #include <array>
 #include <string_view>
 
+#include "spec/setting_names.h"
+
 // Names of the settings that a search decides, and of their values.
 namespace ergometer::search {
 
-inline constexpr std::string_view kTp = "tensor_model_parallel_size";
-inline constexpr std::string_view kPp = "pipeline_model_parallel_size";
-inline constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
-inline constexpr std::string_view kCp = "context_parallel_size";
-inline constexpr std::string_view kEp = "expert_model_parallel_size";
-inline constexpr std::string_view kEtp = "expert_tensor_parallel_size";
-inline constexpr std::string_view kDp = "data_parallel_size";
-inline constexpr std::string_view kSp = "sequence_parallel";
+using spec::kCp;
+using spec::kDp;
+using spec::kEp;
+using spec::kEtp;
+using spec::kPp;
+using spec::kSp;
+using spec::kTp;
+using spec::kVpp;
 inline constexpr std::string_view kSchedule = "schedule";
 inline constexpr std::string_view kMicroBatch = "micro_batch_size";
 inline constexpr std::string_view kZero = "zero";

@@ -15,7 +15,7 @@ constexpr int32_t kAnchors = 3, kHostAnchors = 5, kCrowdedAnchors = 2;
 constexpr double kBent = 0.005;
 /// Curves of an overlap's recomputations: by the number of layers, and by whatever makes backwards
 /// longer.
-constexpr int32_t kDepths = 0, kModules = 1;
+constexpr int32_t kDepthCurve = 0, kModulesCurve = 1;
 
 }  // namespace
 
@@ -70,9 +70,9 @@ void Estimator::find_curves(Family family) {
     const bool waits = waits_for_host(of_pass);
     point.anchors = waits ? kHostAnchors : crowded ? kCrowdedAnchors : kAnchors;
     if (slots_alike && !waits)
-      point.curve = 2 * curves + kModules;
+      point.curve = 2 * curves + kModulesCurve;
     else if (space_.recomputations()[choice].granularity != spec::Recompute::kSelective)
-      point.curve = 2 * curves + kDepths;
+      point.curve = 2 * curves + kDepthCurve;
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// Two sums of the same terms may differ in their last digits: so close to the limit the plan's own
 /// sum decides.
-constexpr double kRounding = 1e-9;
+constexpr double kSumRounding = 1e-9;
 
 }  // namespace
 
@@ -139,7 +139,7 @@ double LayoutMemory::stage_bytes(size_t kind, const Overlap& overlap,
 bool LayoutMemory::fits(const Overlap& overlap, const Recomputation& recomputation,
                         const DataOption& data) {
   const double needed = most(overlap, recomputation, data.sharding).needed;
-  if (std::abs(needed - capacity_) > kRounding * capacity_) return needed <= capacity_;
+  if (std::abs(needed - capacity_) > kSumRounding * capacity_) return needed <= capacity_;
   const spec::Job job = space_.job({layout_, recomputation, overlap, data});
   const workload::Workload workload = workload::lower(job);
   return plan::memory(job, workload, plan::divide(job, workload)).fits;

@@ -12,7 +12,7 @@ using Kind = PipelineScript::Kind;
 using Step = PipelineScript::Step;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-enum Stream : size_t { kCompute, kLaneForward, kLaneBackward, kGradients };
+enum PlayStream : size_t { kCompute, kLaneForward, kLaneBackward, kGradientStream };
 constexpr size_t kPrograms = 3;  ///< streams that go through the script
 constexpr size_t kStreams = 4;
 /// Each of `LinkDemand`'s links, out and in.
@@ -75,11 +75,11 @@ struct Room {
 };
 
 /// Stages take turns by the time of their next event, so that what is sent is known in time.
-class Player {
+class SharedPlayer {
  public:
-  Player(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
-         std::span<const TransferCost> next, const PipelineDemands& demands, size_t lane,
-         Room& room)
+  SharedPlayer(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
+               std::span<const TransferCost> next, const PipelineDemands& demands, size_t lane,
+               Room& room)
       : costs_(costs),
         links_(next),
         demands_(demands),
@@ -148,7 +148,7 @@ class Player {
   void finish(Stage& stage, size_t stream) {
     Work& work = stage.work[stream];
     work.active = false;
-    if (stream == kGradients) return;
+    if (stream == kGradientStream) return;
     if (stream == kCompute) {
       if (!stage.pieces.empty()) scatter(stage);
       if (!stage.pieces.empty()) {
@@ -165,7 +165,7 @@ class Player {
   void scatter(Stage& stage) {
     const double sent_s = stage.pieces.front().sent_s[lane_];
     stage.pieces = stage.pieces.subspan(1);
-    Work& work = stage.work[kGradients];
+    Work& work = stage.work[kGradientStream];
     work.left_s = (work.active ? work.left_s : 0) + sent_s;
     work.active = true;
   }
@@ -260,7 +260,7 @@ class Player {
   void set_paces(Stage& stage, size_t s) const {
     const bool forward = stage.work[kLaneForward].active;
     const bool backward = stage.work[kLaneBackward].active;
-    const bool gradients = stage.work[kGradients].active;
+    const bool gradients = stage.work[kGradientStream].active;
     const size_t transfers = (forward ? 1u : 0u) + (backward ? 1u : 0u);
     const bool computes = stage.work[kCompute].active;
     // Of a slot's time beside others: while it waits for its host neither loses anything.
@@ -277,9 +277,9 @@ class Player {
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       Work& work = stage.work[stream];
       if (!work.active) continue;
-      const double beside = !computes              ? 1
-                            : stream == kGradients ? of(stage.slot->slows_data)
-                                                   : of(stage.slot->slows_transfer);
+      const double beside = !computes                   ? 1
+                            : stream == kGradientStream ? of(stage.slot->slows_data)
+                                                        : of(stage.slot->slows_transfer);
       const double slower = 1 + std::min(1.0, busy) * (beside - 1);
       work.longer = shared ? slower / (*shares)[stream] : slower;
     }
@@ -292,7 +292,7 @@ class Player {
     };
     const size_t mix =
         (state(stage.work[kLaneForward]) * 5 + state(stage.work[kLaneBackward])) * 2 +
-        (stage.work[kGradients].active ? 1 : 0);
+        (stage.work[kGradientStream].active ? 1 : 0);
     std::array<double, kStreams>& found = stage.shares[mix];
     if ((stage.known_mixes >> mix & 1) != 0) return found;
     stage.known_mixes |= uint64_t{1} << mix;
@@ -300,7 +300,7 @@ class Player {
     for (size_t stream = kLaneForward; stream < kStreams; ++stream) {
       const Work& work = stage.work[stream];
       if (!work.active) continue;
-      const bool collective = stream == kGradients;
+      const bool collective = stream == kGradientStream;
       const LinkDemand& asks = collective
                                    ? demands_.gradients
                                    : demands_.transfers[link_of(s, work.sends, work.forward)];
@@ -349,7 +349,7 @@ void play_sharing(const PipelineScript& script, std::span<const ChunkCosts* cons
                   std::span<const TransferCost> next, const PipelineDemands& demands, size_t lane,
                   std::vector<double>& ends) {
   thread_local Room room;
-  Player(script, costs, next, demands, lane, room).run(ends);
+  SharedPlayer(script, costs, next, demands, lane, room).run(ends);
 }
 
 }  // namespace ergometer::search

@@ -10,7 +10,7 @@ namespace ergometer::search {
 namespace {
 
 /// A bound and an estimate add the same terms in different orders.
-constexpr double kRounding = 1e-9;
+constexpr double kBoundRounding = 1e-9;
 
 }  // namespace
 
@@ -68,8 +68,8 @@ void Worker::visit_pass(size_t pass, const Candidate& candidate, const Fitting& 
     if (options_.prune) {
       auto& bound = least[static_cast<size_t>(option.sharding)];
       if (!bound) bound = estimator_.least(pass, option.sharding);
-      found.estimate = {.step_s = bound->step_s * (1 - kRounding),
-                        .energy_j = bound->energy_j * (1 - kRounding),
+      found.estimate = {.step_s = bound->step_s * (1 - kBoundRounding),
+                        .energy_j = bound->energy_j * (1 - kBoundRounding),
                         .memory_bytes = estimator_.memory_bytes(pass, option)};
       if (kept.hopeless(found)) continue;
     }

@@ -6,17 +6,10 @@
 #include <utility>
 
 #include "spec/resolve.h"
+#include "spec/setting_names.h"
 
 namespace ergometer::spec {
 namespace {
-
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kCp = "context_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
-constexpr std::string_view kEp = "expert_model_parallel_size";
-constexpr std::string_view kEtp = "expert_tensor_parallel_size";
-constexpr std::string_view kRankMap = "rank_map";
 
 bool allows_reach(SettingReader& read) {
   return read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "spec/yaml_map.h"
 
 namespace ergometer::spec {
+
+inline constexpr double kSlowestLink = 1e6, kFastestLink = 1e15;  ///< bytes per second
+inline constexpr int64_t kMostNodes = 10'000'000, kMostDomainGpus = 1024;
 
 /// Reads `map["parameters"]` into `target`, each name with `prefix` in front. Names, units and
 /// ranges are those of the parameter table for the first of `owners` that has the name: a GPU's

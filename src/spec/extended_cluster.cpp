@@ -10,14 +10,11 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr int kDeepest = 8;
-constexpr size_t kLargestFile = 4 << 20;
-constexpr double kSlowestLink = 1e6, kFastestLink = 1e15;
-constexpr int64_t kMostNodes = 10'000'000, kMostDomainGpus = 1024;
+constexpr int kDeepestExtension = 8;
 
 /// A file may extend others, and be one of them: counted, not followed for ever.
 base::Result<Cluster> named(const std::string& name, int depth) {
-  const auto text = base::read_file(name, kLargestFile);
+  const auto text = base::read_file(name, kLargestWritten);
   const bool known = find_in_catalog(CatalogKind::kCluster, name) != nullptr ||
                      find_in_catalog(CatalogKind::kNode, name) != nullptr;
   if (known || !text) return read_cluster(name);
@@ -107,8 +104,8 @@ base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
   map.allow({"extends", "name", "aliases", "source", "nodes", "domain_gpus", "gpu", "parameters",
              "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "oversubscription", "fabric",
              "collectives"});
-  if (depth > kDeepest)
-    map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepest));
+  if (depth > kDeepestExtension)
+    map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepestExtension));
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(Cluster cluster, extended(map, depth));
   ERGOMETER_TRY(change_parts(map, cluster));

@@ -11,8 +11,6 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kLargestFile = 4 << 20;
-
 std::string catalog_hash() {
   Fingerprint hash;
   for (const CatalogEntry& entry : catalog())
@@ -37,7 +35,7 @@ void Fingerprint::add_setting(std::string_view name, const std::string& text) {
   const bool may_be_file = name == "model" || name == "cluster" || name == "software";
   if (!may_be_file || text.starts_with('{') || !std::filesystem::is_regular_file(text, ignored))
     return;
-  if (const auto content = base::read_file(text, kLargestFile)) add(*content);
+  if (const auto content = base::read_file(text, kLargestWritten)) add(*content);
 }
 
 void Fingerprint::add_program() {

@@ -196,6 +196,9 @@ struct Job {
     const int64_t multiple = training.vocab_multiple * parallelism.tp;
     return (model.vocab + multiple - 1) / multiple * multiple;
   }
+  bool trains() const { return training.mode == Mode::kPretrain || training.mode == Mode::kLora; }
+  /// Requests are answered instead.
+  bool is_inference() const { return !trains(); }
 };
 
 }  // namespace ergometer::spec

@@ -12,8 +12,6 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kLargestFile = 4 << 20;
-
 bool is_group(std::string_view key) {
   for (const SettingInfo& info : setting_table())
     if (info.group == key) return true;
@@ -106,7 +104,7 @@ Settings read_settings(YamlMap& map, const std::string& file,
 }
 
 base::Result<Settings> read_job_file(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
   return parse_job_file(text, path);
 }
 

@@ -18,7 +18,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr size_t kLargestFile = 64 << 20;
+constexpr size_t kLargestMatrix = 64 << 20;
 
 /// Columns that hold the value of one key of the row's NeMo file.
 struct Column {
@@ -250,7 +250,7 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
 Result<std::vector<MatrixRow>> read_matrix(const std::string& name_or_path) {
   if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kStudy, name_or_path))
     return parse_matrix(entry->text, std::string(entry->path));
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestMatrix));
   return parse_matrix(text, name_or_path);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/settings.h"
 #include "spec/shell_words.h"
@@ -18,8 +19,6 @@ namespace {
 
 using base::input_error;
 using base::Result;
-
-constexpr size_t kLargestFile = 4 << 20;
 
 struct Argument {
   std::string name;   ///< "num_layers"
@@ -362,7 +361,7 @@ class ArgumentReader {
 
 Result<Settings> read_megatron_arguments(const std::string& path,
                                          std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
   return parse_megatron_arguments(text, path, ignored);
 }
 

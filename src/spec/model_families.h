@@ -8,6 +8,8 @@
 
 namespace ergometer::spec {
 
+inline constexpr int64_t kMostLayers = 100'000;
+
 /// One supported `model_type` and how its config.json becomes a Model. The reader's defaults are
 /// those of the Hugging Face configuration class, which apply when a key is absent.
 struct ModelFamily {

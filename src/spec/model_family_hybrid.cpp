@@ -7,8 +7,6 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kMostLayers = 100'000;
-
 /// One letter a layer: M state space, * attention, - MLP, E experts. `|` marks pipeline borders in
 /// some files and counts nothing; what follows `/` describes multi-token prediction.
 void read_layer_letters(ConfigReader& config, std::string_view key, Model& model) {
@@ -96,7 +94,7 @@ void read_mamba2(ConfigReader& config, Model& model) {
   const int64_t hidden = config.required_size("hidden_size");
   const int64_t layers = config.required_size("num_hidden_layers");
   if (config.error()) return;
-  if (layers > static_cast<int64_t>(kMostLayers))
+  if (layers > kMostLayers)
     return config.refuse("num_hidden_layers",
                          fmt::format("found {}; allowed: 1 to {}", layers, kMostLayers));
   model.hidden = model.embedding_dim = model.ffn = hidden;

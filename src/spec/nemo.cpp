@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/tokenizers.h"
 
@@ -15,8 +16,6 @@ namespace ergometer::spec {
 namespace {
 
 using base::Result;
-
-constexpr size_t kLargestFile = 4 << 20;
 
 /// NeMo keys whose value is a setting's value as it stands.
 struct Direct {
@@ -342,7 +341,7 @@ Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& f
 }
 
 Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
   return parse_nemo(text, path, ignored);
 }
 

@@ -24,7 +24,7 @@ struct Word {
   bool of_node;        ///< not of a single GPU
   MeasureRange range;  ///< the job's GPU may allow less
 };
-constexpr std::array kWords = std::to_array<Word>({
+constexpr std::array kOverrideWords = std::to_array<Word>({
     {"power_cap", OverrideKind::kPowerCap, false, {"W", 10, 5000}},
     {"lock_clock", OverrideKind::kLockClock, false, {"MHz", 1e7, 1e10}},
     {"speed", OverrideKind::kSpeed, false, {"", 0.01, 1}},
@@ -40,7 +40,7 @@ constexpr std::array kWords = std::to_array<Word>({
 
 std::vector<std::string_view> known_words() {
   std::vector<std::string_view> words;
-  for (const Word& word : kWords) words.push_back(word.text);
+  for (const Word& word : kOverrideWords) words.push_back(word.text);
   return words;
 }
 
@@ -61,14 +61,14 @@ Result<double> read_brake(std::string_view value) {
 }
 
 Result<const Word*> find_word(std::string_view text) {
-  for (const Word& word : kWords)
+  for (const Word& word : kOverrideWords)
     if (word.text == text) return &word;
   const std::vector<std::string_view> words = known_words();
   // Whatever stands before the last dot was no node and no GPU.
   if (const size_t dot = text.rfind('.'); dot != std::string_view::npos)
     return input_error(
         fmt::format("{} is neither a node nor a GPU; the form is node3.gpu5.{} or node3.{}",
-                    text.substr(0, dot), kWords.front().text, "inlet"));
+                    text.substr(0, dot), kOverrideWords.front().text, "inlet"));
   const auto near = base::nearest(text, words);
   return input_error(fmt::format("{} is not known{}; it is one of {}", text,
                                  near ? fmt::format("; did you mean {}?", *near) : "",
@@ -122,7 +122,7 @@ Result<void> read_smoothing(std::string_view name, std::string_view value, Condi
 }  // namespace
 
 std::string_view to_word(OverrideKind kind) {
-  for (const Word& word : kWords)
+  for (const Word& word : kOverrideWords)
     if (word.kind == kind) return word.text;
   ERGOMETER_CHECK(false, "an override without a word");
   return {};

@@ -7,7 +7,7 @@ namespace {
 
 using enum ParameterOwner;
 
-constexpr std::array kTable = std::to_array<ParameterInfo>({
+constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     // Data sheet of a rank (a die of a two-die module counts by itself).
     {kGpu, "sm_count", "", 1, 2048, true, "streaming multiprocessors or compute units"},
     {kGpu, "memory", "B", 1e9, 1e13, true, "HBM capacity"},
@@ -280,10 +280,10 @@ constexpr std::array kTable = std::to_array<ParameterInfo>({
 
 }  // namespace
 
-std::span<const ParameterInfo> parameter_table() { return kTable; }
+std::span<const ParameterInfo> parameter_table() { return kParameterTable; }
 
 const ParameterInfo* find_parameter(ParameterOwner owner, std::string_view name) {
-  for (const ParameterInfo& info : kTable)
+  for (const ParameterInfo& info : kParameterTable)
     if (info.owner == owner && info.name == name) return &info;
   return nullptr;
 }

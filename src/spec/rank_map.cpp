@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "spec/settings.h"
 
 namespace ergometer::spec {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr int64_t kMostRanks = 1'048'576;
-constexpr size_t kLargestFile = 16u << 20;
+constexpr size_t kLargestMap = 16u << 20;
 constexpr size_t kShown = 40;
 
 bool separates(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -63,7 +63,7 @@ Result<std::vector<int64_t>> parse_rank_list(std::string_view text) {
 
 Result<std::vector<int64_t>> parse_rank_map(const std::string& text) {
   if (is_list(text)) return parse_rank_list(text);
-  auto content = base::read_file(text, kLargestFile);
+  auto content = base::read_file(text, kLargestMap);
   if (!content) return tl::unexpected(content.error());
   auto gpus = parse_rank_list(*content);
   if (!gpus) return input_error(fmt::format("{}: {}", text, gpus.error().message));

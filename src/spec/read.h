@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "spec/model.h"
 
 namespace ergometer::spec {
+
+/// A job, a cluster, a framework's configuration: what people write, far above the longest of them.
+inline constexpr size_t kLargestWritten = 4 << 20;
 
 /// A catalog name, a Hugging Face config.json, or a folder that holds one.
 base::Result<Model> read_model(const std::string& name_or_path);

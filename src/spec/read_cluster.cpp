@@ -14,10 +14,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr size_t kLargestFile = 4 << 20;
 constexpr int64_t kMostGpusInNode = 1024;
-constexpr int64_t kMostNodes = 10'000'000;
-constexpr double kFastestLink = 1e15;
 
 void read_slots(YamlMap& map, Node& node) {
   for (YamlMap& slot : map.maps("slots")) {
@@ -40,7 +37,7 @@ void read_nics(YamlMap& map, Node& node) {
     entry.allow({"bandwidth", "gpus", "source", "grade"});
     entry.require("bandwidth");
     entry.require("gpus");
-    base::Parameter bandwidth = entry.parameter("bandwidth", "B/s", 1e6, kFastestLink);
+    base::Parameter bandwidth = entry.parameter("bandwidth", "B/s", kSlowestLink, kFastestLink);
     if (entry.has("source")) bandwidth.source = entry.text("source");
     Nic nic;
     nic.bytes_per_s = bandwidth.value;
@@ -67,7 +64,8 @@ void read_intra(YamlMap& map, Node& node) {
   node.intra = static_cast<IntraKind>(
       intra->choice("kind", {"nvlink-switch", "nvlink-mesh", "xgmi-mesh", "pcie"}, 0));
   node.links_per_gpu = static_cast<int>(intra->integer("links_per_gpu", 1, 1, 1000));
-  const base::Parameter bandwidth = intra->parameter("bandwidth", "B/s", 1e6, kFastestLink);
+  const base::Parameter bandwidth =
+      intra->parameter("bandwidth", "B/s", kSlowestLink, kFastestLink);
   node.intra_bytes_per_s = bandwidth.value;
   node.parameters.set("intra.bandwidth", bandwidth);
 }
@@ -85,7 +83,7 @@ Result<Cluster> cluster_of_node(YamlMap& map) {
   Cluster cluster;
   cluster.name = node.name;
   cluster.source = map.text("source");
-  cluster.domain_gpus = map.integer("domain_gpus", node.gpus, 1, kMostGpusInNode);
+  cluster.domain_gpus = map.integer("domain_gpus", node.gpus, 1, kMostDomainGpus);
   cluster.fabric = plain_fabric();
   if (auto fabric = map.map("fabric")) {
     ERGOMETER_ASSIGN(cluster.fabric, read_fabric(*fabric));
@@ -127,7 +125,7 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
   cluster.name = map.text("name", cluster.name);
   cluster.source = map.text("source", cluster.source);
   cluster.nodes = map.integer("nodes", 0, 1, kMostNodes);
-  cluster.domain_gpus = map.integer("domain_gpus", cluster.domain_gpus, 1, kMostGpusInNode);
+  cluster.domain_gpus = map.integer("domain_gpus", cluster.domain_gpus, 1, kMostDomainGpus);
   if (auto fabric = map.map("fabric")) {
     ERGOMETER_ASSIGN(cluster.fabric, read_fabric(*fabric));
   }
@@ -202,7 +200,7 @@ Result<Cluster> read_cluster(const std::string& name_or_path) {
                     "list` shows all)",
                     name_or_path, near ? fmt::format("; did you mean {}?", *near) : ""));
   }
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestWritten));
   return parse_cluster(text, name_or_path);
 }
 

@@ -19,7 +19,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr size_t kLargestFile = 16 << 20;
+constexpr size_t kLargestConfig = 16 << 20;
 
 /// `file:line:column` of a byte, counted from one.
 std::string position(const std::string& file, std::string_view text, size_t byte) {
@@ -127,7 +127,6 @@ Result<const ModelFamily*> choose_family(ConfigReader& config, const nlohmann::j
 /// A bound against sizes that would overflow later on, ten thousand times above today's largest
 /// model.
 constexpr double kMostParameters = 1e16;
-constexpr int64_t kMostLayers = 100'000;
 constexpr int64_t kMostPredictors = 64;  ///< layers of multi-token prediction
 
 double rough_parameters(const Model& model) {
@@ -234,7 +233,7 @@ Result<Model> read_model(const std::string& name_or_path) {
     return model;
   }
   ERGOMETER_ASSIGN(const std::string path, find_model_file(name_or_path));
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestConfig));
   return parse_model(text, path);
 }
 

@@ -6,15 +6,11 @@
 
 #include "base/text.h"
 #include "spec/recipe.h"
+#include "spec/setting_names.h"
 
 namespace ergometer::spec {
 namespace {
 
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
-constexpr std::string_view kEp = "expert_model_parallel_size";
-constexpr std::string_view kEtp = "expert_tensor_parallel_size";
 constexpr std::string_view kModules = "recompute_modules";
 
 bool serves(const RecipeDraft& draft) {
@@ -135,7 +131,6 @@ void mend(RecipeDraft& draft) {
 
 /// The least context parallelism, a power of two, that leaves no replica without a sequence.
 void split_sequences(RecipeDraft& draft, const std::string& origin) {
-  constexpr std::string_view kCp = "context_parallel_size";
   constexpr int64_t kMost = 64;
   const int64_t batch = draft.number("global_batch_size", 0);
   const int64_t replicas = draft.replicas() * draft.number(kCp, 1);

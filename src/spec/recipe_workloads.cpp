@@ -10,11 +10,10 @@
 #include "base/text.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
+#include "spec/setting_names.h"
 
 namespace ergometer::spec {
 namespace {
-
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
 
 bool lists(std::string_view cell, std::string_view word) {
   for (const std::string& it : base::split(cell, '|'))
@@ -137,9 +136,8 @@ std::optional<Candidate> nearest(const base::CsvTable& table, const RecipeDraft&
 
 /// Who says one of these says the layout: the others are one.
 bool gives_layout(const RecipeDraft& draft) {
-  constexpr std::array kSizes = std::to_array<std::string_view>(
-      {"tensor_model_parallel_size", kPp, "context_parallel_size", "expert_model_parallel_size"});
-  return std::any_of(kSizes.begin(), kSizes.end(),
+  constexpr std::array kGivesLayout = std::to_array<std::string_view>({kTp, kPp, kCp, kEp});
+  return std::any_of(kGivesLayout.begin(), kGivesLayout.end(),
                      [&](std::string_view size) { return draft.said(size); });
 }
 

@@ -6,24 +6,12 @@
 #include "spec/pipeline_layout.h"
 #include "spec/rank_map.h"
 #include "spec/resolve.h"
+#include "spec/setting_names.h"
 
 namespace ergometer::spec {
 namespace {
 
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kCp = "context_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
-constexpr std::string_view kDp = "data_parallel_size";
-constexpr std::string_view kEtp = "expert_tensor_parallel_size";
-constexpr std::string_view kSp = "sequence_parallel";
 constexpr std::string_view kGpus = "gpus";
-constexpr std::string_view kRankMap = "rank_map";
-constexpr int64_t kMostGpus = 1'048'576;
-
-bool is_inference(const Job& job) {
-  return job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
-}
 
 void read_group_sizes(SettingReader& read, Parallelism& p) {
   p.tp = read.integer(kTp, 1, "not split");
@@ -38,9 +26,9 @@ void read_group_sizes(SettingReader& read, Parallelism& p) {
 /// split are not (`settle_expert_tensor`).
 int64_t gpu_unit(const SettingReader& read, const Parallelism& p) {
   const int64_t dense = p.tp * p.cp, experts = p.ep * (read.given(kEtp) ? p.etp : 1);
-  if (p.ep > kMostGpus / std::max<int64_t>(p.etp, 1)) return dense * p.pp;
+  if (p.ep > kMostRanks / std::max<int64_t>(p.etp, 1)) return dense * p.pp;
   const int64_t stage = std::lcm(dense, experts);
-  return stage > kMostGpus / p.pp ? dense * p.pp : stage * p.pp;
+  return stage > kMostRanks / p.pp ? dense * p.pp : stage * p.pp;
 }
 
 /// What a user who does not say it runs on: all of the cluster or of a node that the sizes divide,
@@ -64,10 +52,10 @@ void read_gpus(SettingReader& read, Job& job) {
   int64_t least = 1;
   for (const int64_t size : {p.tp, p.cp, p.pp, asked_dp}) {
     least *= size;
-    if (least > kMostGpus)
+    if (least > kMostRanks)
       return read.refuse(fmt::format(
           "tp x cp x pp{} = {} x {} x {}{} makes more than {} GPUs", read.given(kDp) ? " x dp" : "",
-          p.tp, p.cp, p.pp, read.given(kDp) ? fmt::format(" x {}", asked_dp) : "", kMostGpus));
+          p.tp, p.cp, p.pp, read.given(kDp) ? fmt::format(" x {}", asked_dp) : "", kMostRanks));
   }
   if (read.given(kDp))
     job.gpus = read.integer(kGpus, least, "tp x cp x pp x dp");
@@ -180,7 +168,7 @@ void read_schedule(SettingReader& read, Parallelism& p) {
 /// On where tensors are split, unless inference; Megatron-LM too switches it off on one rank.
 void read_sequence_parallel(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
-  const bool inference = is_inference(job);
+  const bool inference = job.is_inference();
   p.sequence_parallel = read.flag(
       kSp, p.tp > 1 && !inference,
       inference ? "off in inference" : "sequence parallelism goes with tensor parallelism");
@@ -250,7 +238,7 @@ void settle_sharding(SettingReader& read, Job& job) {
 
 void read_sharding(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
-  const bool inference = is_inference(job);
+  const bool inference = job.is_inference();
   p.fsdp = read.flag("fsdp", false, "not asked for");
   const int64_t zero = inference ? 0 : p.fsdp ? 3 : 1;
   p.zero_stage = static_cast<int>(read.integer("zero", zero,

@@ -7,10 +7,6 @@
 namespace ergometer::spec {
 namespace {
 
-bool is_inference(const Job& job) {
-  return job.training.mode == Mode::kPrefill || job.training.mode == Mode::kDecode;
-}
-
 /// One of `--precision`, `--bf16`, `--fp16`, `--fp8`, `--fp4`; the narrow ones go with either
 /// 16-bit format.
 void read_precision(SettingReader& read, Job& job) {
@@ -235,8 +231,8 @@ void read_kernels(SettingReader& read, Job& job) {
   t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
   t.cuda_graph_scope = read.list("cuda_graph_scope");
   // Engines that serve models replay graphs: without autograd and Python around every operator.
-  t.cuda_graphs = read.flag("cuda_graphs", is_inference(job) || !t.cuda_graph_scope.empty(),
-                            is_inference(job)            ? "inference replays graphs"
+  t.cuda_graphs = read.flag("cuda_graphs", job.is_inference() || !t.cuda_graph_scope.empty(),
+                            job.is_inference()           ? "inference replays graphs"
                             : t.cuda_graph_scope.empty() ? "eager launches"
                                                          : "a scope is given");
   const bool fsdp = job.parallelism.fsdp;
@@ -380,7 +376,7 @@ void check_overlap(SettingReader& read, const Job& job) {
 }
 
 void check_inference(SettingReader& read, const Job& job) {
-  if (!is_inference(job)) return;
+  if (!job.is_inference()) return;
   if (job.training.recompute != Recompute::kNone)
     read.refuse(fmt::format("{}: inference has no backward", read.said("recompute_granularity")));
   if (job.parallelism.zero_stage > 0)

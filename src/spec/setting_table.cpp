@@ -10,7 +10,6 @@ namespace {
 
 using enum SettingKind;
 
-constexpr double kMostRanks = 1'048'576;
 constexpr double kMostTokens = 134'217'728;
 constexpr double kMostSamples = 1e9;
 
@@ -25,7 +24,7 @@ constexpr std::string_view kKernel = "kernels";
 constexpr std::string_view kTask = "task";
 constexpr std::string_view kConditions = "conditions";
 
-constexpr std::array kTable = std::to_array<SettingInfo>({
+constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"model", "", kText, 0, 0, "", kJob, "catalog name, config.json, or a folder that holds one"},
     {"cluster", "", kText, 0, 0, "", kJob,
      "catalog name of a cluster or node kind, or a YAML file"},
@@ -241,16 +240,17 @@ constexpr std::array kSynonyms = std::to_array<Synonym>({
 
 }  // namespace
 
-std::span<const SettingInfo> setting_table() { return kTable; }
+std::span<const SettingInfo> setting_table() { return kSettingTable; }
 
 const SettingInfo* find_setting(std::string_view word) {
   std::string name = normal(word);
   for (const Synonym& synonym : kSynonyms)
     if (synonym.word == name) name = synonym.name;
-  const auto it = std::find_if(kTable.begin(), kTable.end(), [&](const SettingInfo& info) {
-    return info.name == name || (!info.short_name.empty() && info.short_name == name);
-  });
-  return it == kTable.end() ? nullptr : &*it;
+  const auto it =
+      std::find_if(kSettingTable.begin(), kSettingTable.end(), [&](const SettingInfo& info) {
+        return info.name == name || (!info.short_name.empty() && info.short_name == name);
+      });
+  return it == kSettingTable.end() ? nullptr : &*it;
 }
 
 }  // namespace ergometer::spec

@@ -15,6 +15,8 @@ namespace ergometer::spec {
 
 class YamlMap;
 
+inline constexpr int64_t kMostRanks = 1'048'576;
+
 enum class SettingKind {
   kInteger,
   kReal,

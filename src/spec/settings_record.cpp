@@ -16,8 +16,6 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr size_t kLargestFile = 4 << 20;
-
 bool in_catalog(std::string_view setting, const std::string& text) {
   const auto is = [&](CatalogKind kind) { return find_in_catalog(kind, text) != nullptr; };
   if (setting == "model") return is(CatalogKind::kModel);
@@ -31,7 +29,7 @@ Result<std::string> inline_text(std::string_view setting, const std::string& pat
   if (setting == "model") {
     ERGOMETER_ASSIGN(file, find_model_file(path));
   }
-  ERGOMETER_ASSIGN(std::string text, base::read_file(file, kLargestFile));
+  ERGOMETER_ASSIGN(std::string text, base::read_file(file, kLargestWritten));
   if (setting == "model") {
     const size_t brace = text.find('{');
     return brace == std::string::npos ? text : text.substr(brace);

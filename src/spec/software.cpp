@@ -16,7 +16,7 @@ namespace {
 
 using base::Result;
 
-constexpr size_t kLargestFile = 1 << 20;
+constexpr size_t kLargestSoftware = 1 << 20;
 
 /// What a profile may stand for: habits of the software, never the job's sizes.
 constexpr std::array kSettable = std::to_array<std::string_view>(
@@ -96,7 +96,7 @@ Result<SoftwareProfile> read_software(const std::string& name_or_path) {
   if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kSoftware, name_or_path))
     return parse_once(*entry, parse_software);
   if (is_file(name_or_path)) {
-    ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));
+    ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestSoftware));
     return parse_software(text, name_or_path);
   }
   const auto near = base::nearest(name_or_path, catalog_names(CatalogKind::kSoftware));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kEmbedding = "account_for_embedding_in_pipeline_split";
 constexpr std::string_view kLoss = "account_for_loss_in_pipeline_split";
-constexpr std::string_view kList = "stage_layers";
+constexpr std::string_view kStageLayers = "stage_layers";
 
 using Layers = std::vector<int64_t>;
 
@@ -87,7 +87,8 @@ void take_list(SettingReader& read, Job& job) {
   p.stage_layers = is_deepspeed(job) ? first_longer(layers, chunks)
                    : torch           ? torchtitan_layers(layers, chunks)
                                      : filled_up(layers, chunks);
-  read.adjust(kList, fmt::format("{}: {}", no_division(job), fmt::join(p.stage_layers, ",")));
+  read.adjust(kStageLayers,
+              fmt::format("{}: {}", no_division(job), fmt::join(p.stage_layers, ",")));
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ void divide_stages(SettingReader& read, Job& job) {
   const bool counts = p.embedding_counts_as_layer || p.loss_counts_as_layer;
   if (job.training.framework == Framework::kNanotron && p.vpp == 1 && !counts) {
     p.stage_layers = nanotron_stage_layers(job, false);
-    return read.derive(kList, "nanotron's division by cost");
+    return read.derive(kStageLayers, "nanotron's division by cost");
   }
   const int64_t counted = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
                           (p.loss_counts_as_layer ? 1 : 0);

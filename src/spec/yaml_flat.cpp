@@ -12,7 +12,7 @@ namespace ergometer::spec {
 namespace {
 
 constexpr size_t kMostValues = 100'000;
-constexpr int kDeepest = 32;
+constexpr int kDeepestYaml = 32;
 
 int line_of(const YAML::Node& node) { return node.Mark().is_null() ? 1 : node.Mark().line + 1; }
 
@@ -39,7 +39,7 @@ class Flattener {
 
  private:
   base::Result<void> add(const YAML::Node& node, const std::string& path, int line, int depth) {
-    if (depth > kDeepest || values.size() > kMostValues)
+    if (depth > kDeepestYaml || values.size() > kMostValues)
       return base::input_error(
           fmt::format("{}:{}: {}: too deep or too many values", file_, line, path));
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);
@@ -97,7 +97,7 @@ std::string referenced(const FlatYaml& values, const std::string& path,
 
 void replace_references(FlatYaml& values) {
   // Each pass replaces at least one reference; a chain or nest deeper than this is a circle.
-  for (int pass = 0; pass < kDeepest; ++pass) {
+  for (int pass = 0; pass < kDeepestYaml; ++pass) {
     bool changed = false;
     for (auto& [path, value] : values) {
       size_t begin = 0, end = 0;

@@ -63,7 +63,7 @@ void write_series(JsonWriter& json, const run::FigureSeries& series) {
   json.end_array().end_object();
 }
 
-std::string_view to_word(run::FigureKind kind) {
+std::string_view kind_word(run::FigureKind kind) {
   switch (kind) {
     case run::FigureKind::kLine: return "line";
     case run::FigureKind::kBar: return "bar";
@@ -74,7 +74,7 @@ std::string_view to_word(run::FigureKind kind) {
   return "";
 }
 
-std::string_view to_word(run::Agreement agreement) {
+std::string_view agreement_word(run::Agreement agreement) {
   switch (agreement) {
     case run::Agreement::kYes: return "yes";
     case run::Agreement::kInPart: return "in part";
@@ -92,7 +92,7 @@ void write_figures(JsonWriter& json, const run::Study& study) {
     json.member("caption", figure.caption);
     if (!figure.panel.empty()) json.member("panel", figure.panel);
     if (!figure.reported.empty()) json.member("reported", figure.reported);
-    json.member("kind", to_word(figure.kind));
+    json.member("kind", kind_word(figure.kind));
     write_axis(json, "x", figure.x);
     write_axis(json, "y", figure.y);
     json.key("series").begin_array();
@@ -108,7 +108,7 @@ void write_findings(JsonWriter& json, const run::Study& study) {
   for (const run::StudyFinding& finding : study.findings) {
     json.begin_object().member("id", finding.id).member("title", finding.title);
     json.member("reported", finding.reported).member("source", finding.source);
-    json.member("predicted", finding.predicted).member("agrees", to_word(finding.agrees));
+    json.member("predicted", finding.predicted).member("agrees", agreement_word(finding.agrees));
     json.member("why", finding.why).key("points").begin_array(Layout::kOneLine);
     for (const int64_t point : finding.points) json.value(point);
     json.end_array().end_object();

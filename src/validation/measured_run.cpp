@@ -7,7 +7,7 @@
 namespace ergometer::validation {
 namespace {
 
-constexpr size_t kLargestFile = 256 << 20;
+constexpr size_t kLargestTable = 256 << 20;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ base::Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
 }
 
 base::Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestTable));
   return parse_measured_runs(text, path);
 }
 

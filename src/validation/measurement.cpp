@@ -11,7 +11,6 @@ namespace ergometer::validation {
 namespace {
 
 constexpr double kTera = 1e12;
-constexpr double kGiga = 1e9;
 constexpr double kGibi = 1024.0 * 1024 * 1024;
 
 /// A rate or an amount; nothing if the cell is blank, 0 or no number.

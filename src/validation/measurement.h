@@ -9,6 +9,8 @@
 
 namespace ergometer::validation {
 
+inline constexpr double kGiga = 1e9;
+
 /// What was measured, in the units that predictions come in.
 struct Measurement {
   std::optional<double> step_time_s;

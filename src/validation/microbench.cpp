@@ -23,6 +23,7 @@
 #include "cost/parameters.h"
 #include "spec/read.h"
 #include "validation/microbench_row.h"
+#include "validation/score.h"
 
 namespace ergometer::validation {
 namespace {
@@ -32,9 +33,8 @@ using workload::CollectiveKind;
 using workload::Operator;
 using workload::OperatorKind;
 
-constexpr size_t kLargestFile = 64 << 20;
+constexpr size_t kLargestBenchmarks = 64 << 20;
 constexpr double kSmallestScoredMessage = 1e6;
-constexpr double kPercent = 100;
 
 std::string cell(const base::CsvTable& table, size_t row, std::string_view column) {
   return std::string(table.cell(row, column));
@@ -52,13 +52,13 @@ MicrobenchCells cells_of(const base::CsvTable& table, size_t row) {
   return cells;
 }
 
-struct Machine {
+struct PricedMachine {
   spec::Node node;
   CostModel::Parameters parameters;
 };
 
 /// The parameters of a job on the subject's machine, of no particular software: kernels alone.
-base::Result<Machine> machine_of(const MicrobenchSubject& subject) {
+base::Result<PricedMachine> machine_of(const MicrobenchSubject& subject) {
   spec::Job job;
   ERGOMETER_ASSIGN(job.cluster, spec::read_cluster(subject.cluster));
   job.gpus = subject.ranks > 1 ? std::max(subject.ranks, job.cluster.domain_gpus) : 1;
@@ -72,7 +72,7 @@ base::Result<Machine> machine_of(const MicrobenchSubject& subject) {
                                 {1, "", "the benchmark's", base::Grade::kMeasured});
   ERGOMETER_ASSIGN(CostModel::Parameters parameters, cost::read_parameters(job));
   if (subject.ranks > 1) parameters.device.kernel_latency_s = 0;  // the harness has its own
-  return Machine{std::move(job.cluster.node), std::move(parameters)};
+  return PricedMachine{std::move(job.cluster.node), std::move(parameters)};
 }
 
 double price_s(const CostModel::Parameters& p, const Operator& op,
@@ -142,7 +142,7 @@ base::Result<void> predict(MicrobenchRow& row, const MicrobenchCells& cells) {
   ERGOMETER_ASSIGN(const MicrobenchWork work, work_of(cells));
   row.kind = work.kind;
   ERGOMETER_ASSIGN(const Unit unit, unit_of(row.unit, work, subject));
-  ERGOMETER_ASSIGN(const Machine machine, machine_of(subject));
+  ERGOMETER_ASSIGN(const PricedMachine machine, machine_of(subject));
   const double seconds = subject.harness_s + copy_s(subject, machine.parameters, work.op) +
                          price_s(machine.parameters, work.op, placement_of(subject, machine.node));
   row.predicted = unit.value(seconds);
@@ -214,7 +214,7 @@ base::Result<MicrobenchReport> score_microbench_text(std::string_view csv,
 }
 
 base::Result<MicrobenchReport> score_microbench(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestBenchmarks));
   return score_microbench_text(text, path);
 }
 

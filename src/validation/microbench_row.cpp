@@ -7,6 +7,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace ergometer::validation {
 namespace {
 
@@ -14,13 +16,6 @@ using workload::CollectiveKind;
 using workload::GemmLayout;
 using workload::Operator;
 using workload::OperatorKind;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 std::optional<int64_t> whole(std::string_view text) {
   int64_t value = 0;
@@ -30,11 +25,11 @@ std::optional<int64_t> whole(std::string_view text) {
 }
 
 /// Catalog machine of a device: the first row whose words all stand in the device's name.
-struct Machine {
+struct KnownMachine {
   std::array<std::string_view, 2> words;
   std::string_view cluster;
 };
-constexpr auto kMachines = std::to_array<Machine>({
+constexpr auto kMachines = std::to_array<KnownMachine>({
     {{"gb300", ""}, "gb300-nvl72"},
     {{"gb200", ""}, "gb200-nvl72"},
     {{"gh200", ""}, "gh200"},
@@ -270,13 +265,13 @@ std::optional<int64_t> MicrobenchCells::number(std::string_view key) const {
 }
 
 bool MicrobenchCells::mentions(std::string_view text) const {
-  return lower(config).find(lower(text)) != std::string::npos;
+  return base::lower(config).find(base::lower(text)) != std::string::npos;
 }
 
 base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
-  const std::string device = lower(cells.device);
+  const std::string device = base::lower(cells.device);
   MicrobenchSubject subject;
-  for (const Machine& machine : kMachines) {
+  for (const KnownMachine& machine : kMachines) {
     const bool fits = std::all_of(machine.words.begin(), machine.words.end(), [&](auto word) {
       return device.find(word) != std::string::npos;
     });
@@ -287,7 +282,7 @@ base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
   if (subject.cluster.empty())
     return base::input_error(fmt::format("device \"{}\" is not in the catalog", cells.device));
   subject.nodes = cells.mentions("intra-node") ? 1 : nodes_in(cells.config);
-  const bool jean_zay = lower(cells.source).find("jean zay") != std::string::npos;
+  const bool jean_zay = base::lower(cells.source).find("jean zay") != std::string::npos;
   if (jean_zay && device.find("a100") != std::string::npos) subject.cluster = "jean-zay-a100";
   if (jean_zay && device.find("v100") != std::string::npos && subject.nodes > 1)
     return base::input_error(
@@ -297,7 +292,7 @@ base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
   if (cells.mentions("intra-node")) subject.ranks = std::min<int64_t>(subject.ranks, a_node);
   subject.short_run = cells.metric.find("max achievable") != cells.metric.npos;
   subject.in_switch = uses_switch(cells);
-  const std::string source = lower(cells.source);
+  const std::string source = base::lower(cells.source);
   const bool native = source.find("nvidia") != std::string::npos;
   subject.copies = source.find("nanotron") != std::string::npos;
   subject.harness_s = cells.kind != "collective" ? 0 : native ? 1.5e-6 : 25e-6;

@@ -4,18 +4,13 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace ergometer::validation {
 namespace {
 
 bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), lower);
-  return result;
-}
 
 void erase_all(std::string& text, std::string_view part) {
   for (size_t at = text.find(part); at != text.npos; at = text.find(part))
@@ -179,7 +174,7 @@ constexpr size_t kMostSpellings = 48;
 std::string squashed(std::string_view text) {
   std::string result;
   for (const char c : text)
-    if (is_alnum(c) || c == '.') result += lower(c);
+    if (is_alnum(c) || c == '.') result += base::lower(c);
   return result;
 }
 
@@ -187,15 +182,13 @@ std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result(1);
   for (const char c : text) {
     if (is_alnum(c) || c == '.')
-      result.back() += lower(c);
+      result.back() += base::lower(c);
     else if (!result.back().empty())
       result.emplace_back();
   }
   if (result.back().empty()) result.pop_back();
   return result;
 }
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 std::vector<std::string_view> alternatives(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -212,7 +205,7 @@ std::vector<std::string_view> alternatives(std::string_view text, char separator
 
 ModelName parse_model_name(std::string_view text) {
   ModelName result;
-  std::string name = lowered(text);
+  std::string name = base::lower(text);
   result.token_drop = contains(name, "tokendrop") || contains(name, "token drop");
   result.dropless = contains(name, "dropless");
   if (contains(name, "w/o mtp") || contains(name, "without mtp") || contains(name, "no mtp"))

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+
 namespace ergometer::validation {
 
 /// Lower case, letters, digits and dots only: "Llama 3.1 405b" and "LLAMA3.1_405B" are both
@@ -12,7 +14,7 @@ namespace ergometer::validation {
 std::string squashed(std::string_view text);
 /// The words of a text, lower case, cut at everything that is neither letter, digit nor dot.
 std::vector<std::string> words(std::string_view text);
-bool contains(std::string_view text, std::string_view part);
+using base::contains;
 /// The parts of "a|b|c", blanks around them cut off.
 std::vector<std::string_view> alternatives(std::string_view text, char separator = '|');
 

@@ -15,7 +15,7 @@ namespace {
 
 using base::Result;
 
-constexpr size_t kLargestFile = 64 << 20;
+constexpr size_t kLargestPowerTable = 64 << 20;
 
 /// What a row says of its run, in the words of training_runs.csv.
 struct Identity {
@@ -225,7 +225,7 @@ Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::
 }
 
 Result<std::vector<PowerRow>> read_power_rows(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestFile));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestPowerTable));
   return parse_power_rows(text, path);
 }
 

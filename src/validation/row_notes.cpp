@@ -5,14 +5,16 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "spec/setting_names.h"
 #include "validation/job_draft.h"
 
 namespace ergometer::validation {
 namespace {
 
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
+using spec::kPp;
+using spec::kTp;
+using spec::kVpp;
+
 constexpr std::string_view kNotes = "overlap_notes";
 
 /// A table of weak scaling that states neither micro batches nor virtual stages: a replica's whole

@@ -4,16 +4,17 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "spec/setting_names.h"
 #include "validation/job_draft.h"
 
 namespace ergometer::validation {
 namespace {
 
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kCp = "context_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kMbs = "micro_batch_size";
-constexpr std::string_view kGbs = "global_batch_size";
+using spec::kCp;
+using spec::kGbs;
+using spec::kMbs;
+using spec::kPp;
+using spec::kTp;
 
 /// Blank and 0 both mean that nothing is said.
 void take_positive(JobDraft& draft, std::string_view setting, std::string_view column) {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "spec/read.h"
 #include "validation/job_draft.h"
+#include "validation/measurement.h"
 
 namespace ergometer::validation {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 /// of order it is below both. Below what one NIC of 50 GB/s carries, on few nodes or one, NVLink
 /// seems to take no part.
 std::string_view nanotron_profile(const JobDraft& draft) {
-  constexpr double kGiga = 1e9, kTwoNodes = 195, kTimesGpus = 5000, kOneNic = 43, kFewGpus = 64;
+  constexpr double kTwoNodes = 195, kTimesGpus = 5000, kOneNic = 43, kFewGpus = 64;
   const double bus = measured_gather(draft) / kGiga, gpus = draft.number("gpus", 1);
   if (bus <= 0) return "nanotron";
   if (bus < kOneNic && gpus <= kFewGpus) return "nanotron-stalled";
@@ -83,7 +84,6 @@ std::string software_of(const JobDraft& draft) {
 }  // namespace
 
 double measured_gather(const JobDraft& draft) {
-  constexpr double kGiga = 1e9;
   double most = 0;
   for (const std::string_view name : {"AllGather ", "ReduceScatter "}) {
     const std::string_view notes = draft.cell("notes");

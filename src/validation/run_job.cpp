@@ -9,19 +9,21 @@
 #include "plan/memory.h"
 #include "spec/adjustments.h"
 #include "spec/read.h"
+#include "spec/setting_names.h"
 #include "spec/setting_values.h"
 #include "validation/job_draft.h"
 
 namespace ergometer::validation {
 namespace {
 
+using spec::kCp;
+using spec::kGbs;
+using spec::kPp;
+using spec::kTp;
+using spec::kVpp;
+
 using base::Result;
 
-constexpr std::string_view kTp = "tensor_model_parallel_size";
-constexpr std::string_view kCp = "context_parallel_size";
-constexpr std::string_view kPp = "pipeline_model_parallel_size";
-constexpr std::string_view kVpp = "virtual_pipeline_model_parallel_size";
-constexpr std::string_view kGbs = "global_batch_size";
 constexpr std::string_view kModules = "recompute_modules";
 
 /// Switches that another setting rules out: a recipe is written for more than one layout.

@@ -55,7 +55,6 @@ void compare(ScoredRow& row, std::optional<double> measured, double predicted, d
   row.low = low;
   row.high = high;
   if (!measured) return;
-  constexpr double kPercent = 100;
   row.error_pct = kPercent * (predicted / *measured - 1);
 }
 

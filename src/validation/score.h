@@ -10,6 +10,8 @@
 
 namespace ergometer::validation {
 
+inline constexpr double kPercent = 100;
+
 /// One measured quantity of one row beside its prediction; or a row that has none, and why.
 struct ScoredRow {
   std::string id, group;

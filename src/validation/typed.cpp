@@ -13,7 +13,7 @@ namespace ergometer::validation {
 namespace {
 
 /// For a POSIX shell: in single quotes where a word needs them.
-std::string quoted(std::string_view word) {
+std::string shell_quoted(std::string_view word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+";
   if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return std::string(word);
@@ -59,14 +59,14 @@ base::Result<std::string> typed_command(const MeasuredRun& row) {
   if (draft.number("pipeline_model_parallel_size", 1) == 1)
     draft.drop("virtual_pipeline_model_parallel_size");
   std::string text =
-      fmt::format("ergometer simulate {} --cluster {}", quoted(draft.text("model")), *node);
+      fmt::format("ergometer simulate {} --cluster {}", shell_quoted(draft.text("model")), *node);
   for (const auto& [setting, value] : draft.settings().all()) {
     // Adapters are the row's task; their rank is the one usual with the task.
     const bool said = !value.origin.key.empty() || setting == "lora";
     if (!said || setting == "model") continue;
     const std::string flag = flag_of(setting);
     if (spec::find_setting(setting)->kind != spec::SettingKind::kSwitch)
-      text += fmt::format(" --{} {}", flag, quoted(value.text));
+      text += fmt::format(" --{} {}", flag, shell_quoted(value.text));
     else
       text += fmt::format(" --{}{}", value.text == "true" ? "" : "no-", flag);
   }

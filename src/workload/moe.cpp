@@ -176,11 +176,11 @@ Linear latent_linear(const BlockWriter& writer, bool down) {
   return linear;
 }
 
-void latent_forward(BlockWriter& writer, bool down) {
+void expert_latent_forward(BlockWriter& writer, bool down) {
   if (writer.model().experts.latent > 0) linear_forward(writer, latent_linear(writer, down));
 }
 
-void latent_backward(BlockWriter& writer, bool down) {
+void expert_latent_backward(BlockWriter& writer, bool down) {
   if (writer.model().experts.latent > 0) linear_backward(writer, latent_linear(writer, down));
 }
 
@@ -382,13 +382,13 @@ void moe_forward(BlockWriter& writer) {
     shared_second_forward(writer);
   }
   route_forward(writer, rows);
-  latent_forward(writer, true);
+  expert_latent_forward(writer, true);
   dispatch_forward(writer, rows);
   linear_forward(writer, expert_fc1(writer, rows));
   expert_activation(writer, rows, writer.pass());
   linear_forward(writer, expert_fc2(writer, rows));
   combine_forward(writer, rows);
-  latent_forward(writer, false);
+  expert_latent_forward(writer, false);
   whole_tokens(writer, writer.pass());
   if (writer.model().experts.shared_ffn > 0)
     writer.memory({Module::kMoe, "shared_add", 3 * stream_bytes(writer, shard_rows(writer))});
@@ -400,11 +400,11 @@ void moe_backward(BlockWriter& writer) {
     BlockWriter again = writer.recomputing();
     moe_forward(again);
   }
-  latent_backward(writer, false);
+  expert_latent_backward(writer, false);
   combine_backward(writer, rows);
   experts_backward(writer, rows);
   dispatch_backward(writer, rows);
-  latent_backward(writer, true);
+  expert_latent_backward(writer, true);
   whole_tokens(writer, Pass::kBackward);
   route_backward(writer);
   if (writer.model().experts.shared_ffn == 0) return;

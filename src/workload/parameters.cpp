@@ -8,10 +8,6 @@ int64_t mlp_weights(const spec::Model& model, int64_t width) {
   return (model.gated ? 3 : 2) * model.hidden * width;
 }
 
-int64_t mlp_biases(const spec::Model& model, int64_t width) {
-  return (model.gated ? 2 : 1) * width + model.hidden;
-}
-
 int64_t latent_attention(const spec::Model& model) {
   const spec::LatentAttention& mla = model.latent;
   const int64_t queries = model.heads * (mla.qk_nope_dim + mla.qk_rope_dim);

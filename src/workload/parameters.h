@@ -15,6 +15,11 @@ struct ParameterCount {
   int64_t mtp = 0;        ///< the MTP modules' own, not in total
 };
 
+/// Biases of an MLP so wide.
+inline int64_t mlp_biases(const spec::Model& model, int64_t width) {
+  return (model.gated ? 2 : 1) * width + model.hidden;
+}
+
 ParameterCount count_parameters(const spec::Model& model);
 
 }  // namespace ergometer::workload

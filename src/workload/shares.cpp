@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "workload/parameters.h"
+
 namespace ergometer::workload {
 namespace {
 
@@ -54,10 +56,6 @@ double mixer_vectors(const spec::Model& model, const Shapes& shapes, const spec:
   return attention_vectors(model, shapes);
 }
 
-double mlp_biases(const spec::Model& model, int64_t ffn) {
-  return static_cast<double>((model.gated ? 2 : 1) * ffn + model.hidden);
-}
-
 /// A layer's parameters outside its matrices; the biases of experts go to `expert`.
 ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
                              const spec::Layer& layer) {
@@ -69,9 +67,9 @@ ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
                                        (experts.shared_gate ? model.hidden : 0));
     if (experts.expert_bias)
       share.expert = static_cast<double>(experts.count / shapes.ep) *
-                     mlp_biases(model, experts.ffn / shapes.etp);
+                     static_cast<double>(mlp_biases(model, experts.ffn / shapes.etp));
   } else if (layer.feed_forward && model.mlp_bias) {
-    share.dense += mlp_biases(model, model.ffn / shapes.tp);
+    share.dense += static_cast<double>(mlp_biases(model, model.ffn / shapes.tp));
   }
   return share;
 }

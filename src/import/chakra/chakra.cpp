@@ -35,9 +35,9 @@ constexpr uint64_t kMostMessage = uint64_t{1} << 26;
 constexpr size_t kMostDependencies = std::numeric_limits<uint32_t>::max();
 
 /// A source as protobuf reads one.
-class Input : public io::CopyingInputStream {
+class ProtobufInput : public io::CopyingInputStream {
  public:
-  explicit Input(ByteSource& source) : source_(source) {}
+  explicit ProtobufInput(ByteSource& source) : source_(source) {}
   int Read(void* buffer, int size) override {
     auto got = source_.read(static_cast<char*>(buffer), static_cast<size_t>(size));
     if (!got) {
@@ -275,7 +275,7 @@ class Messages {
   const std::optional<base::Error>& error() const { return input_.error(); }
 
  private:
-  Input input_;
+  ProtobufInput input_;
   io::CopyingInputStreamAdaptor stream_;
   int64_t at_ = 0;
 };

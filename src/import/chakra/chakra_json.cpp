@@ -15,7 +15,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-std::string plain(std::string_view key) {
+std::string plain_key(std::string_view key) {
   std::string out;
   for (const char c : key)
     if (c != '_') out += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -45,7 +45,7 @@ class ChakraJsonReader {
   int64_t without_id_ = 0;
 };
 
-std::optional<int64_t> number_of(ondemand::value value) {
+std::optional<int64_t> number_in(ondemand::value value) {
   return whole_number(unquoted(value.raw_json_token()));
 }
 
@@ -54,7 +54,7 @@ std::vector<uint64_t> ChakraJsonReader::ids(ondemand::value value) {
   ondemand::array list;
   if (value.get_array().get(list) != simdjson::SUCCESS) return found;
   for (auto entry : list)
-    if (const auto id = number_of(entry.value()); id && *id >= 0)
+    if (const auto id = number_in(entry.value()); id && *id >= 0)
       found.push_back(static_cast<uint64_t>(*id));
   return found;
 }
@@ -82,7 +82,7 @@ void ChakraJsonReader::read_attribute(std::string_view name, ondemand::value val
 
 void ChakraJsonReader::read_member(const std::string& key, ondemand::value value, ChakraNode& to) {
   if (key == "id") {
-    const auto id = number_of(value);
+    const auto id = number_in(value);
     has_id_ = id && *id >= 0;
     if (has_id_) to.node.id = static_cast<uint64_t>(*id);
   } else if (key == "name") {
@@ -96,7 +96,7 @@ void ChakraJsonReader::read_member(const std::string& key, ondemand::value value
   } else if (key == "datadeps") {
     to.data = ids(value);
   } else if (key == "starttimemicros" || key == "durationmicros") {
-    const auto time = number_of(value);
+    const auto time = number_in(value);
     if (time && *time >= 0)
       graph_.take_time(static_cast<uint64_t>(*time),
                        key[0] == 's' ? to.node.start_ns : to.node.duration_ns);
@@ -105,7 +105,7 @@ void ChakraJsonReader::read_member(const std::string& key, ondemand::value value
         "is_cpu_op", "comm_type",   "comm_size", "pg_name", "involved_dim",
         "num_ops",   "tensor_size", "tid",       "stream",  "runtime"};
     for (const std::string_view name : kNames)
-      if (key == plain(name)) read_attribute(name, value, to.node);
+      if (key == plain_key(name)) read_attribute(name, value, to.node);
   }
 }
 
@@ -116,7 +116,7 @@ void ChakraJsonReader::read_node(ondemand::value value) {
   if (value.get_object().get(object) == simdjson::SUCCESS)
     for (auto member : object) {
       const std::string_view key = member.unescaped_key();
-      read_member(plain(key), member.value(), node);
+      read_member(plain_key(key), member.value(), node);
     }
   if (has_id_)
     graph_.add(node);

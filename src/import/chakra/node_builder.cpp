@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "base/text.h"
 #include "import/decimal.h"
 #include "import/rank_name.h"
 
 namespace ergometer::importer {
 namespace {
 
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 
 // Numbers of NodeType and CollectiveCommType: et_def.proto of mlcommons/chakra.
 constexpr std::array<std::string_view, 8> kKinds = {
@@ -20,14 +20,8 @@ constexpr std::array<std::string_view, 10> kCollectives = {
     "all_reduce", "reduce",         "all_gather",           "gather", "scatter", "broadcast",
     "all_to_all", "reduce_scatter", "reduce_scatter_block", "barrier"};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 std::string collective_name(const ChakraAttribute& attribute) {
-  if (!attribute.text.empty()) return lower(attribute.text);
+  if (!attribute.text.empty()) return base::lower(attribute.text);
   const int64_t number = attribute.number.value_or(-1);
   if (number < 0 || number >= static_cast<int64_t>(kCollectives.size())) return "unknown";
   return std::string(kCollectives[static_cast<size_t>(number)]);
@@ -47,14 +41,14 @@ void set_if_known(const std::optional<int64_t>& number, int64_t& value) {
 
 }  // namespace
 
-Kind chakra_kind(int64_t number) {
-  return number > 0 && number < static_cast<int64_t>(kKinds.size()) ? static_cast<Kind>(number)
-                                                                    : Kind::kUnknown;
+NodeKind chakra_kind(int64_t number) {
+  return number > 0 && number < static_cast<int64_t>(kKinds.size()) ? static_cast<NodeKind>(number)
+                                                                    : NodeKind::kUnknown;
 }
 
-Kind chakra_kind(std::string_view word) {
+NodeKind chakra_kind(std::string_view word) {
   const auto found = std::find(kKinds.begin(), kKinds.end(), word);
-  return found == kKinds.end() ? Kind::kUnknown : chakra_kind(found - kKinds.begin());
+  return found == kKinds.end() ? NodeKind::kUnknown : chakra_kind(found - kKinds.begin());
 }
 
 void GraphBuilder::take(const ChakraAttribute& attribute, run::WorkNode& node) {

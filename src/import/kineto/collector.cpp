@@ -1,10 +1,10 @@
 #include "import/kineto/collector.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <tuple>
 
+#include "base/text.h"
 #include "import/decimal.h"
 #include "import/kineto/json_text.h"
 #include "run/operator_tree.h"
@@ -14,16 +14,14 @@ namespace {
 
 constexpr std::string_view kStepMark = "ProfilerStep#", kCommOp = "record_param_comms";
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+                    [](char x, char y) { return base::lower(x) == base::lower(y); });
 }
 
 bool contains_ignoring_case(std::string_view text, std::string_view word) {
   return std::search(text.begin(), text.end(), word.begin(), word.end(),
-                     [](char x, char y) { return lower(x) == y; }) != text.end();
+                     [](char x, char y) { return base::lower(x) == y; }) != text.end();
 }
 
 bool is_memory(std::string_view category) {

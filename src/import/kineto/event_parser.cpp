@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include "import/kineto/json_field.h"
 #include "import/kineto/json_scan.h"
 #include "import/kineto/json_text.h"
 
@@ -18,14 +19,6 @@ namespace ondemand = simdjson::ondemand;
 
 /// A view that is known to be a literal's length long is compared in one go.
 bool is_key(std::string_view key, std::string_view literal) { return key == literal; }
-
-std::string_view key_of(ondemand::field& field) {
-  // Keys with escapes are none of ours, so the first quote ends it.
-  const char* first = field.key().raw();
-  const char* last = first;
-  while (*last != '"' && last - first < 64) ++last;
-  return {first, static_cast<size_t>(last - first)};
-}
 
 std::string_view text_of(ondemand::field& field) {
   return unquoted(field.value().raw_json_token());

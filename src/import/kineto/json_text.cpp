@@ -1,5 +1,7 @@
 #include "import/kineto/json_text.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -102,6 +104,11 @@ std::string_view unescaped(std::string_view text, std::string& scratch) {
     }
   }
   return scratch;
+}
+
+std::string shown(char c) {
+  return c >= ' ' && c <= '~' ? fmt::format("'{}'", c)
+                              : fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c));
 }
 
 }  // namespace ergometer::importer

@@ -14,4 +14,7 @@ std::string_view unquoted(std::string_view token);
 /// lone surrogate becomes U+FFFD.
 std::string_view unescaped(std::string_view text, std::string& scratch);
 
+/// A character for a message, whatever it is: "'x'", "byte 0x07".
+std::string shown(char c);
+
 }  // namespace ergometer::importer

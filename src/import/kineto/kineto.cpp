@@ -14,12 +14,6 @@
 namespace ergometer::importer {
 namespace {
 
-/// A character for a message, whatever it is.
-std::string shown(char c) {
-  return c >= ' ' && c <= '~' ? fmt::format("'{}'", c)
-                              : fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c));
-}
-
 /// Goes through one file from its first byte to its last.
 class KinetoReader {
  public:

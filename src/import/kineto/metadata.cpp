@@ -4,6 +4,7 @@
 
 #include "import/decimal.h"
 #include "import/kineto/json_text.h"
+#include "import/rank_name.h"
 
 namespace ergometer::importer {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 void read_distributed(ondemand::object object, Metadata& metadata) {
-  constexpr int64_t kMostRanks = 100'000'000;
   for (auto result : object) {
     ondemand::field field;
     if (std::move(result).get(field)) return;

@@ -20,10 +20,6 @@ std::vector<NsysColumn> columns(std::initializer_list<NsysColumn> own) {
   return all;
 }
 
-int32_t small(std::optional<int64_t> number) {
-  return number && *number >= 0 && *number <= INT32_MAX ? static_cast<int32_t>(*number) : -1;
-}
-
 /// What CUPTI's numbers mean, in Kineto's words (CUpti_ActivityMemcpyKind, _MemoryKind).
 std::string copy_kind(int64_t kind) {
   constexpr std::array kNames = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",

@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kRanges = "WHERE eventType IN (59, 60, 70, 71) ORDER BY start";
 constexpr const char* kMarks = "WHERE eventType NOT IN (59, 60, 70, 71)";
 constexpr int64_t kDomainCreate = 75;
-constexpr size_t kStart = 0, kEnd = 1, kType = 2, kText = 3, kTextId = 4, kDomain = 5, kThread = 6,
-                 kJson = 7, kJsonId = 8;
+constexpr size_t kRangeStart = 0, kRangeEnd = 1, kType = 2, kText = 3, kTextId = 4, kDomain = 5,
+                 kThread = 6, kJsonText = 7, kJsonId = 8;
 
 class RangeReader {
  public:
@@ -119,7 +119,7 @@ void RangeReader::read_nccl(const NsysTable& rows, std::string_view text, int64_
   std::vector<TraceBuilder*>* const gpus = gpus_of(thread);
   if (gpus == nullptr) return;
   NcclPayload payload;
-  if (const auto json = rows.text(kJson)) payload = read_payload(*json);
+  if (const auto json = rows.text(kJsonText)) payload = read_payload(*json);
   if (const auto id = rows.integer(kJsonId)) payload = read_payload(from_.strings.text(*id));
   auto& ranks = ranks_of_communicator_[{nsys_process(thread), payload.communicator}];
   if (payload.ranks > 0 && !payload.communicator.empty()) ranks = payload.ranks;
@@ -134,9 +134,9 @@ void RangeReader::read_nccl(const NsysTable& rows, std::string_view text, int64_
 }
 
 void RangeReader::read_range(const NsysTable& rows) {
-  if (!rows.integer(kEnd)) return from_.dropped.add("NVTX range without an end");
+  if (!rows.integer(kRangeEnd)) return from_.dropped.add("NVTX range without an end");
   const auto span =
-      read_span(rows.integer(kStart), rows.integer(kEnd), "NVTX range", from_.dropped);
+      read_span(rows.integer(kRangeStart), rows.integer(kRangeEnd), "NVTX range", from_.dropped);
   if (!span) return;
   const int64_t thread = rows.integer(kThread).value_or(0);
   const int64_t number = rows.integer(kDomain).value_or(0);

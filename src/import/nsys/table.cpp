@@ -10,7 +10,7 @@
 namespace ergometer::importer {
 namespace {
 
-std::string quoted(const std::string& name) {
+std::string in_quotes(const std::string& name) {
   std::string text = "\"";
   for (const char c : name) text += c == '"' ? "\"\"" : std::string(1, c);
   return text + "\"";
@@ -34,13 +34,13 @@ NsysTable::NsysTable(run::Database& db, const std::string& file, const char* tab
     if (!found && column.required && problem_.empty())
       problem_ = fmt::format("{}: table {}: column '{}' is missing; found: {}", file_, table_,
                              column.name, fmt::join(there, ", "));
-    wanted.push_back(found ? quoted(column.name) : "NULL");
+    wanted.push_back(found ? in_quotes(column.name) : "NULL");
   }
   if (!problem_.empty()) return;
   left_ = most_rows(db);
   rows_.emplace(
-      db,
-      fmt::format("SELECT {} FROM {} {}", fmt::join(wanted, ", "), quoted(table_), where).c_str());
+      db, fmt::format("SELECT {} FROM {} {}", fmt::join(wanted, ", "), in_quotes(table_), where)
+              .c_str());
 }
 
 bool NsysTable::next() {
@@ -82,9 +82,9 @@ base::Result<int64_t> nsys_epoch(run::Database& db, const std::string& file) {
 }
 
 int64_t nsys_rows(run::Database& db, const std::string& table) {
-  return db.number(
-      fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})", quoted(table), most_rows(db))
-          .c_str());
+  return db.number(fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})", in_quotes(table),
+                               most_rows(db))
+                       .c_str());
 }
 
 }  // namespace ergometer::importer

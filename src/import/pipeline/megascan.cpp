@@ -8,19 +8,19 @@
 #include "import/decimal.h"
 #include "import/kineto/json_text.h"
 #include "import/pipeline/pipeline_files.h"
+#include "import/rank_name.h"
 #include "import/whole_text.h"
 
 namespace ergometer::importer {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-using Kind = run::PipelineTask::Kind;
+using TaskKind = run::PipelineTask::Kind;
 
-constexpr int64_t kMostRanks = 100'000'000;
 /// Events that are open at once; real ones nest a few deep.
 constexpr size_t kMostOpen = 256;
 
-struct Event {
+struct TimelineEvent {
   std::string name, phase;
   std::optional<int64_t> time_ns, duration_ns;
   int64_t process = -1, thread = -1;
@@ -28,37 +28,37 @@ struct Event {
 };
 
 /// Forward and backward are the names of tasks; what moves between stages says so in its own.
-Kind kind_of(std::string_view name) {
+TaskKind kind_of(std::string_view name) {
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  if (has("recv") || has("receive")) return Kind::kReceive;
-  if (has("send")) return Kind::kSend;
-  if (has("optimizer")) return Kind::kOptimizer;
-  if (name.starts_with("forward")) return Kind::kForward;
-  if (!name.starts_with("backward")) return Kind::kOther;
-  if (has("weight") || has("wgrad")) return Kind::kBackwardWeight;
-  return has("input") || has("dgrad") ? Kind::kBackwardInput : Kind::kBackward;
+  if (has("recv") || has("receive")) return TaskKind::kReceive;
+  if (has("send")) return TaskKind::kSend;
+  if (has("optimizer")) return TaskKind::kOptimizer;
+  if (name.starts_with("forward")) return TaskKind::kForward;
+  if (!name.starts_with("backward")) return TaskKind::kOther;
+  if (has("weight") || has("wgrad")) return TaskKind::kBackwardWeight;
+  return has("input") || has("dgrad") ? TaskKind::kBackwardInput : TaskKind::kBackward;
 }
 
 /// The events of one rank, on their way to tasks.
 class Timeline {
  public:
-  void add(const Event& event);
+  void add(const TimelineEvent& event);
   run::RankTrace finish(int64_t rank, const std::string& file);
   int64_t stage() const { return trace_.stage; }
   bool has_tasks() const { return !trace_.tasks.empty(); }
 
  private:
-  void end(const Event& event);
-  void add_task(const Event& from, int64_t start_ns, int64_t end_ns);
-  void mark(const Event& event);
+  void end(const TimelineEvent& event);
+  void add_task(const TimelineEvent& from, int64_t start_ns, int64_t end_ns);
+  void mark(const TimelineEvent& event);
 
   run::RankTrace trace_;
-  std::vector<Event> open_;
+  std::vector<TimelineEvent> open_;
   std::map<int64_t, run::StepMark> steps_;
   int64_t without_time_ = 0, without_start_ = 0, other_ = 0, bad_end_ = 0, without_end_ = 0;
 };
 
-void Timeline::add(const Event& event) {
+void Timeline::add(const TimelineEvent& event) {
   if (!event.time_ns) {
     ++without_time_;
   } else if (event.phase == "B") {
@@ -76,14 +76,14 @@ void Timeline::add(const Event& event) {
 }
 
 /// The end of the last of its name that is open: what lies within it may lack its end.
-void Timeline::end(const Event& event) {
+void Timeline::end(const TimelineEvent& event) {
   const auto begin = std::find_if(open_.rbegin(), open_.rend(),
-                                  [&](const Event& e) { return e.name == event.name; });
+                                  [&](const TimelineEvent& e) { return e.name == event.name; });
   if (begin == open_.rend()) {
     ++without_start_;
     return;
   }
-  Event task = *begin;
+  TimelineEvent task = *begin;
   open_.erase(std::next(begin).base());
   const auto fill = [](int64_t& value, int64_t more) { value = more >= 0 ? more : value; };
   fill(task.iteration, event.iteration);
@@ -93,7 +93,7 @@ void Timeline::end(const Event& event) {
   add_task(task, *task.time_ns, *event.time_ns);
 }
 
-void Timeline::add_task(const Event& from, int64_t start_ns, int64_t end_ns) {
+void Timeline::add_task(const TimelineEvent& from, int64_t start_ns, int64_t end_ns) {
   if (end_ns < start_ns || end_ns > kLargestTime) {
     ++bad_end_;
     return;
@@ -107,7 +107,7 @@ void Timeline::add_task(const Event& from, int64_t start_ns, int64_t end_ns) {
                           .duration_ns = end_ns - start_ns});
 }
 
-void Timeline::mark(const Event& event) {
+void Timeline::mark(const TimelineEvent& event) {
   const bool begins = event.name == "iteration begin", ends = event.name == "iteration end";
   if (event.iteration < 0 || (!begins && !ends)) {
     ++other_;
@@ -143,27 +143,27 @@ class MegascanReader {
 
  private:
   void read_events(ondemand::array events);
-  void read_arguments(ondemand::value value, Event& event);
+  void read_arguments(ondemand::value value, TimelineEvent& event);
 
   /// By process and thread: in order of rank.
   std::map<std::pair<int64_t, int64_t>, Timeline> timelines_;
   std::string scratch_;
 };
 
-int64_t number_of(ondemand::value value) {
+int64_t argument_number(ondemand::value value) {
   const int64_t number = whole_number(unquoted(value.raw_json_token())).value_or(-1);
   return number <= kMostRanks ? number : -1;
 }
 
-void MegascanReader::read_arguments(ondemand::value value, Event& event) {
+void MegascanReader::read_arguments(ondemand::value value, TimelineEvent& event) {
   ondemand::object arguments;
   if (value.get_object().get(arguments) != simdjson::SUCCESS) return;
   for (auto argument : arguments) {
     const std::string_view key = argument.unescaped_key();
-    if (key == "iteration") event.iteration = number_of(argument.value());
-    if (key == "microbatch") event.micro_batch = number_of(argument.value());
-    if (key == "model_chunk") event.chunk = number_of(argument.value());
-    if (key == "pp_rank") event.stage = number_of(argument.value());
+    if (key == "iteration") event.iteration = argument_number(argument.value());
+    if (key == "microbatch") event.micro_batch = argument_number(argument.value());
+    if (key == "model_chunk") event.chunk = argument_number(argument.value());
+    if (key == "pp_rank") event.stage = argument_number(argument.value());
   }
 }
 
@@ -171,7 +171,7 @@ void MegascanReader::read_events(ondemand::array events) {
   for (auto entry : events) {
     ondemand::object members;
     if (entry.get_object().get(members) != simdjson::SUCCESS) continue;
-    Event event;
+    TimelineEvent event;
     for (auto member : members) {
       const std::string_view key = member.unescaped_key();
       ondemand::value value = member.value();
@@ -179,8 +179,8 @@ void MegascanReader::read_events(ondemand::array events) {
       if (key == "ph") event.phase = unquoted(value.raw_json_token());
       if (key == "ts") event.time_ns = nanoseconds(unquoted(value.raw_json_token()));
       if (key == "dur") event.duration_ns = nanoseconds(unquoted(value.raw_json_token()));
-      if (key == "pid") event.process = number_of(value);
-      if (key == "tid") event.thread = number_of(value);
+      if (key == "pid") event.process = argument_number(value);
+      if (key == "tid") event.thread = argument_number(value);
       if (key == "args") read_arguments(value, event);
     }
     timelines_[{event.process, event.thread}].add(event);

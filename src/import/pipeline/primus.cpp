@@ -16,7 +16,7 @@ namespace ergometer::importer {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-using Kind = run::PipelineTask::Kind;
+using TaskKind = run::PipelineTask::Kind;
 
 /// Milliseconds as whole nanoseconds, from their digits.
 std::optional<int64_t> from_milliseconds(std::string_view token) {
@@ -32,15 +32,15 @@ std::optional<int64_t> from_milliseconds(std::string_view token) {
 /// Starts and ends of the tasks of one kind.
 struct Times {
   std::string_view name;
-  Kind kind;
+  TaskKind kind;
   std::vector<int64_t> starts, ends;
 };
 
 /// What one iteration holds.
 struct Iteration {
-  std::array<Times, 3> times{{{"fwd", Kind::kForward, {}, {}},
-                              {"bwd", Kind::kBackward, {}, {}},
-                              {"wgrad", Kind::kBackwardWeight, {}, {}}}};
+  std::array<Times, 3> times{{{"fwd", TaskKind::kForward, {}, {}},
+                              {"bwd", TaskKind::kBackward, {}, {}},
+                              {"wgrad", TaskKind::kBackwardWeight, {}, {}}}};
   int64_t total_ns = 0;
 };
 
@@ -60,7 +60,7 @@ class PrimusReader {
   base::Result<std::vector<int64_t>> read_times(const std::string& where, std::string_view key,
                                                 ondemand::value value);
   base::Result<void> add_tasks(const std::string& where, int64_t number, const Times& times,
-                               Kind kind);
+                               TaskKind kind);
 
   std::string file_;
   run::RankTrace trace_;
@@ -98,7 +98,7 @@ base::Result<void> PrimusReader::read_member(const std::string& where, std::stri
 }
 
 base::Result<void> PrimusReader::add_tasks(const std::string& where, int64_t number,
-                                           const Times& times, Kind kind) {
+                                           const Times& times, TaskKind kind) {
   if (times.starts.size() != times.ends.size())
     return base::input_error(fmt::format("{}{}_start has {} times and {}_end {}", where, times.name,
                                          times.starts.size(), times.name, times.ends.size()));
@@ -129,8 +129,8 @@ base::Result<void> PrimusReader::read_iteration(int64_t number, ondemand::value 
   const size_t first = trace_.tasks.size();
   const bool zero_bubble = !iteration.times[2].starts.empty();
   for (const Times& times : iteration.times) {
-    const Kind kind =
-        zero_bubble && times.kind == Kind::kBackward ? Kind::kBackwardInput : times.kind;
+    const TaskKind kind =
+        zero_bubble && times.kind == TaskKind::kBackward ? TaskKind::kBackwardInput : times.kind;
     ERGOMETER_TRY(add_tasks(where, number, times, kind));
   }
   int64_t end_ns = iteration.total_ns;

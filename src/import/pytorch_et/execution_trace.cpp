@@ -17,7 +17,7 @@ namespace ergometer::importer {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 
 /// Values, shapes and types of an operator's inputs or outputs.
 struct Arguments {
@@ -65,14 +65,13 @@ class ExecutionTraceReader {
 
 /// "dlrm_eg_3.json": without a rank in its name, a file's last number is the rank.
 int64_t ExecutionTraceReader::number_at_end(std::string_view file) {
-  constexpr size_t kMostDigits = 8;
   std::string_view name = file.substr(file.rfind('/') + 1);
   name = name.substr(0, name.find('.'));
   const size_t last = name.find_last_not_of("0123456789");
   const std::string_view digits = name.substr(last + 1);
   const bool behind_mark =
       last != std::string_view::npos && (name[last] == '_' || name[last] == '-');
-  if (!behind_mark || digits.size() > kMostDigits) return -1;
+  if (!behind_mark || digits.size() > kMostRankDigits) return -1;
   return whole_number(digits).value_or(-1);
 }
 
@@ -183,8 +182,8 @@ void ExecutionTraceReader::read_node(ondemand::value value) {
 /// The collective that `record_param_comms` was called for: a text among its inputs. It is called
 /// for waiting and grouping as well.
 void ExecutionTraceReader::add_collective(const TraceNode& from, run::WorkNode& node) {
-  constexpr std::array<std::string_view, 5> kNone = {"", "wait", "init", "startCoalescing",
-                                                     "endCoalescing"};
+  constexpr std::array<std::string_view, 5> kNotCalls = {"", "wait", "init", "startCoalescing",
+                                                         "endCoalescing"};
   std::string name = from.collective;
   if (name.empty()) {
     const auto text =
@@ -192,10 +191,10 @@ void ExecutionTraceReader::add_collective(const TraceNode& from, run::WorkNode& 
                      [](const TraceValue& v) { return v.kind == TraceValue::Kind::kText; });
     if (text != from.inputs.values.end()) name = text->text;
   }
-  if (std::find(kNone.begin(), kNone.end(), name) != kNone.end()) return;
-  node.kind = name == "send"                        ? Kind::kSend
-              : name == "recv" || name == "receive" ? Kind::kReceive
-                                                    : Kind::kCollective;
+  if (std::find(kNotCalls.begin(), kNotCalls.end(), name) != kNotCalls.end()) return;
+  node.kind = name == "send"                        ? NodeKind::kSend
+              : name == "recv" || name == "receive" ? NodeKind::kReceive
+                                                    : NodeKind::kCollective;
   node.collective = names_.add(name);
   node.communication_bytes = StorageSizes().add(from.inputs.values);
   if (!from.group.empty()) node.group = names_.add(from.group);
@@ -207,7 +206,7 @@ void ExecutionTraceReader::add(const TraceNode& from) {
   node.name = names_.add(from.name);
   node.thread = from.thread;
   node.cpu = true;
-  node.kind = from.name.starts_with("[pytorch|") ? Kind::kMetadata : Kind::kCompute;
+  node.kind = from.name.starts_with("[pytorch|") ? NodeKind::kMetadata : NodeKind::kCompute;
   node.operations = matrix_operations(from.name, from.inputs.shapes);
   node.tensor_bytes = storages_.add(from.inputs.values);
   node.tensor_bytes += std::min(storages_.add(from.outputs.values), INT64_MAX - node.tensor_bytes);

@@ -7,7 +7,7 @@
 namespace ergometer::importer {
 namespace {
 
-using Kind = TraceValue::Kind;
+using ValueKind = TraceValue::Kind;
 
 bool saturated_add(int64_t& sum, int64_t more) {
   if (!__builtin_add_overflow(sum, more, &sum)) return true;
@@ -17,16 +17,17 @@ bool saturated_add(int64_t& sum, int64_t more) {
 
 bool is_tensor(const TraceValue& value) {
   constexpr size_t kNumbers = 5;
-  return value.kind == Kind::kList && value.list.size() == kNumbers + 1 &&
-         value.list.back().kind == Kind::kText &&
-         std::all_of(value.list.begin(), value.list.end() - 1,
-                     [](const TraceValue& v) { return v.kind == Kind::kNumber && v.number >= 0; });
+  return value.kind == ValueKind::kList && value.list.size() == kNumbers + 1 &&
+         value.list.back().kind == ValueKind::kText &&
+         std::all_of(value.list.begin(), value.list.end() - 1, [](const TraceValue& v) {
+           return v.kind == ValueKind::kNumber && v.number >= 0;
+         });
 }
 
 /// The shape of one tensor: a list of whole numbers.
 bool is_shape(const TraceValue& value) {
-  return value.kind == Kind::kList && !value.list.empty() &&
-         value.list.front().kind == Kind::kNumber;
+  return value.kind == ValueKind::kList && !value.list.empty() &&
+         value.list.front().kind == ValueKind::kNumber;
 }
 
 bool holds_shape(const TraceValue& value) {
@@ -38,7 +39,7 @@ std::string shape_text(const TraceValue& value) {
   std::string text;
   for (const TraceValue& entry : value.list)
     text += (text.empty() ? "" : ", ") +
-            (entry.kind == Kind::kNumber ? std::to_string(entry.number) : shape_text(entry));
+            (entry.kind == ValueKind::kNumber ? std::to_string(entry.number) : shape_text(entry));
   return "[" + text + "]";
 }
 
@@ -76,7 +77,7 @@ int64_t StorageSizes::add(const std::vector<TraceValue>& values) {
   int64_t sum = 0;
   for (const TraceValue& value : values) {
     if (!is_tensor(value)) {
-      if (value.kind == Kind::kList) saturated_add(sum, add(value.list));
+      if (value.kind == ValueKind::kList) saturated_add(sum, add(value.list));
       continue;
     }
     const auto bytes = product({value.list[kElements].number, value.list[kBytesOfOne].number});

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
+#include "import/trace_builder.h"
+
 namespace ergometer::importer {
 namespace {
-
-int32_t small(const RocprofRecord::Number& number) {
-  return number && *number >= 0 && *number <= INT32_MAX ? static_cast<int32_t>(*number) : -1;
-}
 
 /// "MEMORY_COPY_HOST_TO_DEVICE" as other profilers call it.
 std::string copy_name(const std::string& operation) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "import/decimal.h"
+#include "import/kineto/json_field.h"
 #include "import/kineto/json_text.h"
 
 namespace ergometer::importer {
@@ -30,13 +31,6 @@ constexpr std::array kValues = std::to_array<KnownValue>({
     {"src_agent_id", "handle", &RocprofRecord::source_agent},
     {"dst_agent_id", "handle", &RocprofRecord::target_agent},
 });
-
-std::string_view key_of(ondemand::field& field) {
-  const char* const first = field.key().raw();
-  const char* last = first;
-  while (*last != '"' && last - first < 64) ++last;
-  return {first, static_cast<size_t>(last - first)};
-}
 
 /// A whole number, from its digits: doubles end at 2^53.
 RocprofRecord::Number number_of(std::string_view token) { return whole_number(unquoted(token)); }

@@ -4,13 +4,13 @@
 
 #include "import/decimal.h"
 #include "import/telemetry/readers.h"
+#include "import/telemetry/value.h"
 
 namespace ergometer::importer {
 namespace {
 
 using run::Metric;
 
-constexpr double kKi = 1024;
 /// PCIe 5.0 x16 in one direction, by its data rate; a link of NVLink 4 the same.
 constexpr double kPcieMost = 63e9, kNvlinkMost = 26.6e9;
 constexpr std::array kMetrics = std::to_array<CharllmMetric>({

@@ -18,7 +18,7 @@ struct Exported {
   Metric metric;
   double factor = 1;
 };
-constexpr double kMilli = 1e-3, kMicro = 1e-6, kNano = 1e-9, kMi = 1048576;
+constexpr double kMilli = 1e-3, kMicro = 1e-6, kNano = 1e-9;
 constexpr std::array kExported = std::to_array<Exported>({
     // DCGM, names before and since version 5
     {"DCGM_FI_DEV_POWER_USAGE", Metric::kPower},

@@ -13,7 +13,7 @@ namespace dom = simdjson::dom;
 constexpr std::string_view kMark = ":::MLLOG";
 
 /// One record of a log.
-struct Event {
+struct LoggedEvent {
   std::string_view key;
   int64_t time_ns = 0;
   dom::element value;
@@ -39,11 +39,11 @@ class MlLogReader {
   base::Result<void> read(std::string_view text);
 
  private:
-  bool parse(std::string_view json, Event& event);
-  base::Result<void> take(const Event& event, int64_t line);
-  void take_phase(const Event& event);
-  void take_job(const Event& event);
-  base::Result<void> take_power(const Event& event, int64_t line);
+  bool parse(std::string_view json, LoggedEvent& event);
+  base::Result<void> take(const LoggedEvent& event, int64_t line);
+  void take_phase(const LoggedEvent& event);
+  void take_job(const LoggedEvent& event);
+  base::Result<void> take_power(const LoggedEvent& event, int64_t line);
   size_t node();
   std::string text_of(const dom::element& from, std::string_view key) const;
 
@@ -56,7 +56,7 @@ class MlLogReader {
   bool any_readings_ = false;
 };
 
-bool MlLogReader::parse(std::string_view json, Event& event) {
+bool MlLogReader::parse(std::string_view json, LoggedEvent& event) {
   json_.assign(json);
   json_.append(simdjson::SIMDJSON_PADDING, ' ');
   dom::element all;
@@ -94,7 +94,7 @@ size_t MlLogReader::node() {
   return number;
 }
 
-base::Result<void> MlLogReader::take_power(const Event& event, int64_t line) {
+base::Result<void> MlLogReader::take_power(const LoggedEvent& event, int64_t line) {
   double watts = 0;
   const bool is_number = event.has_value && event.value.get(watts) == simdjson::SUCCESS;
   if (!is_number)
@@ -121,7 +121,7 @@ base::Result<void> MlLogReader::take_power(const Event& event, int64_t line) {
   return {};
 }
 
-void MlLogReader::take_phase(const Event& event) {
+void MlLogReader::take_phase(const LoggedEvent& event) {
   auto& phases = training_.phases;
   for (const PhaseKey& key : kPhases) {
     if (event.key == key.start) {
@@ -136,7 +136,7 @@ void MlLogReader::take_phase(const Event& event) {
   }
 }
 
-void MlLogReader::take_job(const Event& event) {
+void MlLogReader::take_job(const LoggedEvent& event) {
   if (!event.has_value) return;
   std::string_view text;
   double value = 0;
@@ -150,7 +150,7 @@ void MlLogReader::take_job(const Event& event) {
     training_.samples_per_s.push_back(value);
 }
 
-base::Result<void> MlLogReader::take(const Event& event, int64_t line) {
+base::Result<void> MlLogReader::take(const LoggedEvent& event, int64_t line) {
   if (event.key == "power_reading" || event.key == "interconnect_power_est" ||
       event.key == "conversion_eff")
     return take_power(event, line);
@@ -164,7 +164,7 @@ base::Result<void> MlLogReader::read(std::string_view text) {
     const size_t mark = lines.line().find(kMark);
     if (mark == std::string_view::npos) continue;
     const std::string_view json = trim(lines.line().substr(mark + kMark.size()));
-    Event event;
+    LoggedEvent event;
     if (parse(json, event)) {
       ERGOMETER_TRY(take(event, lines.number()));
     } else {

@@ -47,6 +47,7 @@ bool is_prometheus_json(std::string_view head);
 base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
 
 /// Recordings of an external meter in binary; the time of their start stands in a file beside them.
+inline constexpr size_t kShuntRecordBytes = 18;
 bool is_shunt_meter(std::string_view bytes);
 std::string shunt_meter_start_file(std::string_view path);
 /// Nanoseconds since 1970, from that file's text.

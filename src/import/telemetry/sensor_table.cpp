@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
 #include "import/decimal.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
@@ -91,13 +92,6 @@ struct Column {
   bool plain = false;
 };
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 /// "gpu3" and "3" are 3.
 int64_t gpu_number(std::string_view name) {
   if (name.starts_with("gpu")) name.remove_prefix(3);
@@ -123,7 +117,7 @@ int64_t reason_bit(std::string_view name) {
 Column read_column(std::string_view title) {
   Column column;
   column.title = title;
-  std::string name = lower(title);
+  std::string name = base::lower(title);
   const size_t open = name.find_first_of("[(");
   if (open != std::string::npos) {
     const size_t close = title.find_first_of("])", open);

@@ -15,7 +15,8 @@ namespace {
 // little-endian 16-bit words, a clock, then voltage and current of four inputs. The scales are the
 // maker's; the clock's rate was fitted to 152 edges of a load whose times the host noted
 // (tests/data/a100-square-wave).
-constexpr size_t kInputs = 4, kWords = 1 + 2 * kInputs, kRecordBytes = 2 * kWords;
+constexpr size_t kInputs = 4, kWords = 1 + 2 * kInputs;
+static_assert(kShuntRecordBytes == 2 * kWords);
 constexpr double kVolts = 0.007568 / 16, kAmperes = 0.0488 / 16;
 constexpr int64_t kTicks = 146663, kNsPerTicks = 50'000'000;  ///< 2.93326 MHz
 /// An input on which nothing hangs shows an offset below this.
@@ -28,7 +29,7 @@ struct Record {
 Record record_at(std::string_view bytes, size_t index) {
   Record record;
   for (size_t i = 0; i < kWords; ++i) {
-    const size_t at = index * kRecordBytes + 2 * i;
+    const size_t at = index * kShuntRecordBytes + 2 * i;
     const auto low = static_cast<uint8_t>(bytes[at]), high = static_cast<uint8_t>(bytes[at + 1]);
     const auto value = static_cast<uint16_t>(low | (high << 8));
     const bool current = i > 0 && i % 2 == 0;  // signed: an offset may lie below zero
@@ -55,9 +56,9 @@ std::array<bool, kInputs> used_inputs(std::string_view bytes, size_t records) {
 }  // namespace
 
 std::string shunt_meter_start_file(std::string_view path) {
-  constexpr std::string_view kEnd = "data.bin";
-  if (!path.ends_with(kEnd)) return std::string(path) + ".start_ts.txt";
-  return std::string(path.substr(0, path.size() - kEnd.size())) + "start_ts.txt";
+  constexpr std::string_view kDataName = "data.bin";
+  if (!path.ends_with(kDataName)) return std::string(path) + ".start_ts.txt";
+  return std::string(path.substr(0, path.size() - kDataName.size())) + "start_ts.txt";
 }
 
 base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string& file) {
@@ -70,7 +71,8 @@ base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string
 
 bool is_shunt_meter(std::string_view bytes) {
   constexpr size_t kFewest = 1000;
-  if (bytes.size() % kRecordBytes != 0 || bytes.size() < kFewest * kRecordBytes) return false;
+  if (bytes.size() % kShuntRecordBytes != 0 || bytes.size() < kFewest * kShuntRecordBytes)
+    return false;
   std::vector<int32_t> steps;
   constexpr int32_t kLowest = 15000, kHighest = 35000;  // 7 to 16.5 V
   for (size_t i = 0; i < kFewest; ++i) {
@@ -88,7 +90,7 @@ bool is_shunt_meter(std::string_view bytes) {
 }
 
 void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log) {
-  const size_t records = bytes.size() / kRecordBytes;
+  const size_t records = bytes.size() / kShuntRecordBytes;
   const std::array<bool, kInputs> used = used_inputs(bytes, records);
   const size_t meter =
       log.device_number(run::DeviceKind::kMeter, std::string(folder_of(log.file())), log.file());

@@ -32,7 +32,7 @@ struct StepLine {
 };
 
 /// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
-std::optional<double> number_behind(std::string_view line, std::string_view mark) {
+std::optional<double> value_behind(std::string_view line, std::string_view mark) {
   const size_t found = line.find(mark);
   if (found == std::string_view::npos) return std::nullopt;
   const size_t at = line.find_first_not_of(" :=", found + mark.size());
@@ -59,18 +59,18 @@ std::optional<int64_t> stamp_in(std::string_view line) {
 }
 
 std::optional<StepLine> with_duration(std::string_view line) {
-  auto seconds = number_behind(line, kTimes[0]);
+  auto seconds = value_behind(line, kTimes[0]);
   if (seconds) *seconds *= kMillisecond;
-  if (!seconds) seconds = number_behind(line, kTimes[1]);
+  if (!seconds) seconds = value_behind(line, kTimes[1]);
   if (!seconds || *seconds <= 0 || *seconds > kLongestStep) return std::nullopt;
-  auto number = number_behind(line, "iteration ");
-  if (!number) number = number_behind(line, "global_step");
+  auto number = value_behind(line, "iteration ");
+  if (!number) number = value_behind(line, "global_step");
   if (!number) return std::nullopt;
   return StepLine{static_cast<int64_t>(*number), seconds, stamp_in(line).value_or(0)};
 }
 
 /// Without the escapes that colour it: ESC [ ... m.
-std::string plain(std::string_view line) {
+std::string uncoloured(std::string_view line) {
   std::string text;
   for (size_t at = 0; at < line.size(); ++at) {
     if (line.substr(at, 2) == "\x1b[") {
@@ -85,8 +85,8 @@ std::string plain(std::string_view line) {
 std::optional<StepLine> with_stamp(std::string_view line) {
   if (line.find("step:") == std::string_view::npos || line.find("tps:") == std::string_view::npos)
     return std::nullopt;
-  const std::string text = plain(line);
-  const auto number = number_behind(text, "step:");
+  const std::string text = uncoloured(line);
+  const auto number = value_behind(text, "step:");
   const auto stamp = stamp_in(text);
   if (!number || !stamp || text.find("loss:") == std::string::npos) return std::nullopt;
   return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp};

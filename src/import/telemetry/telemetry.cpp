@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Kind : uint8_t {
+enum class LogKind : uint8_t {
   kOther,
   kJson,  ///< no telemetry, but may be a trace
   kSensorTable,
@@ -37,9 +37,8 @@ enum class Kind : uint8_t {
   kHeaderless
 };
 
-constexpr size_t kHeadBytes = size_t{1} << 16;
+constexpr size_t kLogHeadBytes = size_t{1} << 16;
 constexpr size_t kMostBytes = size_t{1} << 31;
-constexpr int kMostLayers = 4;
 
 std::string_view without_mark(std::string_view text) {
   return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
@@ -56,45 +55,45 @@ std::string narrow(std::string_view wide) {
 bool is_wide(std::string_view text) { return text.starts_with("\xff\xfe"); }
 
 /// What a text is; `whole`: it is all there, so that a mark far down is found.
-Kind kind_of(std::string_view text, bool whole) {
+LogKind kind_of(std::string_view text, bool whole) {
   text = without_mark(text);
   const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return Kind::kOther;
+  if (first == std::string_view::npos) return LogKind::kOther;
   if (may_be_json(text.substr(first))) {
-    return is_prometheus_json(text.substr(first)) ? Kind::kPrometheusJson : Kind::kJson;
+    return is_prometheus_json(text.substr(first)) ? LogKind::kPrometheusJson : LogKind::kJson;
   }
-  if (text.substr(0, kHeadBytes).find('\0') != std::string_view::npos) return Kind::kOther;
+  if (text.substr(0, kLogHeadBytes).find('\0') != std::string_view::npos) return LogKind::kOther;
   Lines lines(text);
   lines.next();
   const bool rows =
       !lines.cut_off() && trim(text).size() > trim(text.substr(0, text.find('\n', first))).size();
-  if (is_zeus_table(lines.line())) return Kind::kZeusTable;
-  if (is_sensor_table(lines.line(), rows)) return Kind::kSensorTable;
-  if (is_headerless_table(lines.line())) return Kind::kHeaderless;
-  if (is_pair_list(lines.line())) return Kind::kPairList;
-  const std::string_view searched = whole ? text : text.substr(0, kHeadBytes);
-  if (searched.find(":::MLLOG {") != std::string_view::npos) return Kind::kMlLog;
-  if (is_step_log(searched)) return Kind::kStepLog;
-  if (is_prometheus_text(text)) return Kind::kPrometheusText;
-  return Kind::kOther;
+  if (is_zeus_table(lines.line())) return LogKind::kZeusTable;
+  if (is_sensor_table(lines.line(), rows)) return LogKind::kSensorTable;
+  if (is_headerless_table(lines.line())) return LogKind::kHeaderless;
+  if (is_pair_list(lines.line())) return LogKind::kPairList;
+  const std::string_view searched = whole ? text : text.substr(0, kLogHeadBytes);
+  if (searched.find(":::MLLOG {") != std::string_view::npos) return LogKind::kMlLog;
+  if (is_step_log(searched)) return LogKind::kStepLog;
+  if (is_prometheus_text(text)) return LogKind::kPrometheusText;
+  return LogKind::kOther;
 }
 
-base::Result<void> read_text(std::string_view text, Kind kind, const TelemetryOptions& options,
+base::Result<void> read_text(std::string_view text, LogKind kind, const TelemetryOptions& options,
                              LogBuilder& log) {
   text = without_mark(text);
   switch (kind) {
-    case Kind::kSensorTable: return read_sensor_table(text, log);
-    case Kind::kZeusTable: return read_zeus_table(text, log);
-    case Kind::kPairList: return read_pair_list(text, options, log);
-    case Kind::kMlLog: return read_mllog(text, log);
-    case Kind::kStepLog: return read_step_log(text, log), base::Result<void>{};
-    case Kind::kPrometheusText: return read_prometheus_text(text, log);
-    case Kind::kHeaderless:
+    case LogKind::kSensorTable: return read_sensor_table(text, log);
+    case LogKind::kZeusTable: return read_zeus_table(text, log);
+    case LogKind::kPairList: return read_pair_list(text, options, log);
+    case LogKind::kMlLog: return read_mllog(text, log);
+    case LogKind::kStepLog: return read_step_log(text, log), base::Result<void>{};
+    case LogKind::kPrometheusText: return read_prometheus_text(text, log);
+    case LogKind::kHeaderless:
       return base::input_error(
           fmt::format("{}:1: found a row of readings, allowed: the header first (nvidia-smi writes "
                       "it unless told noheader)",
                       log.file()));
-    case Kind::kPrometheusJson: return read_prometheus_json(text, log);
+    case LogKind::kPrometheusJson: return read_prometheus_json(text, log);
     default: return {};
   }
 }
@@ -158,13 +157,12 @@ void Reader::note_twins(const std::string& name, const std::string& text) {
 
 /// The head without a record that it cuts in two.
 std::string_view whole_records(std::string_view head) {
-  constexpr size_t kRecordBytes = 18;
-  return head.substr(0, head.size() / kRecordBytes * kRecordBytes);
+  return head.substr(0, head.size() / kShuntRecordBytes * kShuntRecordBytes);
 }
 
 base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int layer) {
   PeekSource peeked(source);
-  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kLogHeadBytes));
   if (is_packed(head) && layer < kMostLayers) {
     const auto unpacked = unpack(head, peeked, name);
     return read(*unpacked, name, layer + 1);
@@ -177,26 +175,26 @@ base::Result<bool> Reader::read(ByteSource& source, const std::string& name, int
   }
   if (looks_like_tar(head) && layer < kMostLayers) return read_archive(peeked, name, layer + 1);
   const bool wide = is_wide(head);
-  Kind kind = wide ? Kind::kOther : kind_of(head, false);
-  if (kind == Kind::kJson) return true;
+  LogKind kind = wide ? LogKind::kOther : kind_of(head, false);
+  if (kind == LogKind::kJson) return true;
   const bool binary = !wide && head.find('\0') != std::string_view::npos;
   if (binary && !is_shunt_meter(whole_records(head))) return false;
   ERGOMETER_ASSIGN(std::string text, read_whole(peeked, name));
   if (wide) text = narrow(text);
-  if (binary && is_shunt_meter(text)) kind = Kind::kShuntMeter;
-  if (kind == Kind::kOther) kind = kind_of(text, true);
-  if (kind == Kind::kOther && meters_ != nullptr && name.ends_with("start_ts.txt"))
+  if (binary && is_shunt_meter(text)) kind = LogKind::kShuntMeter;
+  if (kind == LogKind::kOther) kind = kind_of(text, true);
+  if (kind == LogKind::kOther && meters_ != nullptr && name.ends_with("start_ts.txt"))
     meters_->starts.emplace(name, text);
-  if (kind == Kind::kOther) return false;
+  if (kind == LogKind::kOther) return false;
   begin_telemetry(name);
   if (source.cut_off()) log_.drop("the packed data is cut off");
-  if (kind == Kind::kMlLog) note_twins(name, text);
-  if (kind == Kind::kShuntMeter && meters_ != nullptr) {
+  if (kind == LogKind::kMlLog) note_twins(name, text);
+  if (kind == LogKind::kShuntMeter && meters_ != nullptr) {
     meters_->recordings.emplace(name, std::move(text));
     return false;
   }
   constexpr size_t kMostOfStart = 4096;
-  if (kind == Kind::kShuntMeter)
+  if (kind == LogKind::kShuntMeter)
     return read_meter(text, base::read_file(shunt_meter_start_file(name), kMostOfStart)).map([] {
       return false;
     });
@@ -342,8 +340,8 @@ base::Result<run::DeviceLog> parse_telemetry(std::string_view text, const std::s
                                              const TelemetryOptions& options) {
   LogBuilder log;
   log.begin_file(file);
-  const Kind kind = kind_of(text, true);
-  if (kind == Kind::kOther || kind == Kind::kJson)
+  const LogKind kind = kind_of(text, true);
+  if (kind == LogKind::kOther || kind == LogKind::kJson)
     return base::input_error(fmt::format("{}: is no telemetry of a kind that is known", file));
   ERGOMETER_TRY(read_text(text, kind, options, log));
   return log.finish();

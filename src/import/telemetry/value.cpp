@@ -12,8 +12,6 @@ namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// Days from 1970-01-01 in the Gregorian calendar.
 int64_t days_since_1970(int64_t year, int64_t month, int64_t day) {
   if (month <= 2) --year;
@@ -108,7 +106,6 @@ struct UnitName {
   std::string_view name, base;
   double factor;
 };
-constexpr double kKi = 1024, kMi = kKi * kKi, kGi = kMi * kKi;
 constexpr std::array kUnits = std::to_array<UnitName>({
     {"W", "W", 1},
     {"mW", "W", 1e-3},

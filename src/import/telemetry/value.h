@@ -6,6 +6,8 @@
 
 namespace ergometer::importer {
 
+inline constexpr double kKi = 1024, kMi = kKi * kKi, kGi = kMi * kKi;
+
 std::string_view trim(std::string_view text);
 
 /// A number and nothing else; NaN and infinity are numbers, hexadecimal with 0x too.

@@ -8,7 +8,7 @@
 namespace ergometer::importer {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kNoColumn = static_cast<size_t>(-1);
 
 /// A table with its header, row by row.
 class Table {
@@ -31,12 +31,12 @@ class Table {
   size_t find(std::string_view title) const {
     for (size_t i = 0; i < titles_.size(); ++i)
       if (titles_[i] == title) return i;
-    return kNone;
+    return kNoColumn;
   }
   size_t find_first_of(std::initializer_list<std::string_view> titles) const {
     for (const std::string_view title : titles)
-      if (const size_t at = find(title); at != kNone) return at;
-    return kNone;
+      if (const size_t at = find(title); at != kNoColumn) return at;
+    return kNoColumn;
   }
   const std::vector<std::string_view>& titles() const { return titles_; }
   std::string_view cell(size_t column) const { return cells_[column]; }
@@ -85,7 +85,7 @@ base::Result<void> read_windows(Table& table, LogBuilder& log) {
       run::Device& device = log.device(run::DeviceKind::kGpu, log.file(), fmt::format("{}", gpu));
       device.index = gpu;
       device.windows.push_back(
-          {name == kNone ? "" : std::string(table.cell(name)), *begin, *length, joules});
+          {name == kNoColumn ? "" : std::string(table.cell(name)), *begin, *length, joules});
     }
   }
 }
@@ -115,14 +115,14 @@ base::Result<void> read_limits(Table& table, LogBuilder& log) {
     run::PowerLimitRow row;
     ERGOMETER_ASSIGN(row.limit_w, highest_limit(table));
     ERGOMETER_ASSIGN(row.time_s, table.number_at(time));
-    if (power != kNone) {
+    if (power != kNoColumn) {
       ERGOMETER_ASSIGN(row.mean_w, table.number_at(power));
     }
-    if (energy != kNone) {
+    if (energy != kNoColumn) {
       ERGOMETER_ASSIGN(row.energy_j, table.number_at(energy));
     }
-    if (power == kNone && row.time_s > 0) row.mean_w = row.energy_j / row.time_s;
-    if (energy == kNone) row.energy_j = row.mean_w * row.time_s;
+    if (power == kNoColumn && row.time_s > 0) row.mean_w = row.energy_j / row.time_s;
+    if (energy == kNoColumn) row.energy_j = row.mean_w * row.time_s;
     for (size_t i = 0; i < table.titles().size(); ++i) {
       const std::string_view title = table.titles()[i];
       if (i == time || i == energy || i == power || is_limit(title) ||
@@ -135,7 +135,8 @@ base::Result<void> read_limits(Table& table, LogBuilder& log) {
 }
 
 bool has_windows(const Table& table) {
-  if (table.find("start_time") == kNone || table.find("elapsed_time") == kNone) return false;
+  if (table.find("start_time") == kNoColumn || table.find("elapsed_time") == kNoColumn)
+    return false;
   for (const std::string_view title : table.titles())
     if (energy_gpu(title) >= 0) return true;
   return false;
@@ -144,8 +145,8 @@ bool has_windows(const Table& table) {
 bool has_limits(const Table& table) {
   bool limit = false;
   for (const std::string_view title : table.titles()) limit = limit || is_limit(title);
-  return limit && table.find_first_of({"time_per_epoch", "time", "elapsed_time"}) != kNone &&
-         table.find_first_of({"energy", "energy_per_epoch", "average_power"}) != kNone;
+  return limit && table.find_first_of({"time_per_epoch", "time", "elapsed_time"}) != kNoColumn &&
+         table.find_first_of({"energy", "energy_per_epoch", "average_power"}) != kNoColumn;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "record/amd/smi_library.h"
+#include "record/factors.h"
 
 // Structures of AMD SMI grow and shift between releases: ROCm 6.3, 6.4, 7.0, 7.2 and 10.1 were held
 // side by side. So only functions and leading members are used that all of them have, into buffers
@@ -21,11 +22,10 @@ using run::Metric;
 
 using Handle = void*;
 // amdsmi.h: amdsmi_status_t, amdsmi_init_flags_t, amdsmi_temperature_type_t, amdsmi_clk_type_t
-constexpr int kSuccess = 0, kNoPermission = 10;
+constexpr int kAmdSuccess = 0, kAmdNoPermission = 10;
 constexpr uint64_t kInitGpus = 2;
-constexpr int kEdge = 0, kHotspot = 1, kVram = 2, kCurrent = 0;
-constexpr int kGfxClock = 0, kFabricClock = 1, kMemoryClock = 4, kVramMemory = 0;
-constexpr double kPercentOfByte = 100.0 / 255, kMicro = 1e-6;
+constexpr int kAmdEdge = 0, kHotspot = 1, kAmdVram = 2, kAmdCurrent = 0;
+constexpr int kGfxClock = 0, kAmdFabricClock = 1, kAmdMemoryClock = 4, kVramMemory = 0;
 
 /// Larger than any structure that a function below fills.
 using Buffer = std::array<unsigned char, 4096>;
@@ -40,7 +40,7 @@ double known(uint32_t value) {
   return value == UINT32_MAX || value == UINT16_MAX ? NAN : static_cast<double>(value);
 }
 
-struct Functions {
+struct AmdSmiFunctions {
   int (*init)(uint64_t);
   int (*shutdown)();
   int (*version)(void*);
@@ -61,14 +61,14 @@ struct Functions {
   int (*replays)(Handle, uint64_t*);
 };
 
-struct Library : SmiLibrary<Functions> {
-  using SmiLibrary<Functions>::SmiLibrary;
+struct AmdSmiLibrary : SmiLibrary<AmdSmiFunctions> {
+  using SmiLibrary<AmdSmiFunctions>::SmiLibrary;
   size_t power_at = 0;  ///< where amdsmi_power_info_t has current_socket_power
 };
 
-Result<void> find_functions(Library& it) {
+Result<void> find_amd_functions(AmdSmiLibrary& it) {
   const SharedLibrary& library = it.library;
-  Functions& call = it.call;
+  AmdSmiFunctions& call = it.call;
   ERGOMETER_TRY(library.find("amdsmi_init", call.init));
   ERGOMETER_TRY(library.find("amdsmi_shut_down", call.shutdown));
   ERGOMETER_TRY(library.find("amdsmi_get_lib_version", call.version));
@@ -90,34 +90,30 @@ Result<void> find_functions(Library& it) {
   return {};
 }
 
-tl::unexpected<base::Error> missing(std::string message) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(message)});
-}
-
 /// Until 25.x the version begins with the year: {24, 7, 1} is ROCm 6.3.0; 6.4.0 is {25, 25, 3} and
 /// put 8 bytes before the power; 7.0 is {26, 0, 0}.
-Result<size_t> power_offset(const Functions& call) {
+Result<size_t> power_offset(const AmdSmiFunctions& call) {
   Buffer buffer{};
-  if (const int status = call.version(buffer.data()); status != kSuccess)
-    return missing(fmt::format("AMD SMI: version: status {}", status));
+  if (const int status = call.version(buffer.data()); status != kAmdSuccess)
+    return base::missing_error(fmt::format("AMD SMI: version: status {}", status));
   const std::array version = {at<uint32_t>(buffer, 0), at<uint32_t>(buffer, 4),
                               at<uint32_t>(buffer, 8)};
   constexpr std::array<uint32_t, 3> kRocm63 = {24, 7, 1}, kRocm64 = {25, 25, 3};
   if (version < kRocm63)
-    return missing(
+    return base::missing_error(
         fmt::format("AMD SMI {}.{}.{} is older than ROCm 6.3", version[0], version[1], version[2]));
   return version < kRocm64 ? 0 : 8;
 }
 
 class SmiSensors : public Sensors {
  public:
-  SmiSensors(std::shared_ptr<Library> library, Handle gpu, CallCosts& costs)
+  SmiSensors(std::shared_ptr<AmdSmiLibrary> library, Handle gpu, CallCosts& costs)
       : library_(std::move(library)), call_(library_->call), gpu_(gpu), costs_(costs) {}
 
   Status read(Metric metric, Value& value) override {
     const int status = ask(metric, value);
-    if (status == kNoPermission) return Status::kRefused;
-    return status == kSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
+    if (status == kAmdNoPermission) return Status::kRefused;
+    return status == kAmdSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
   }
 
  private:
@@ -127,12 +123,12 @@ class SmiSensors : public Sensors {
       case Metric::kAveragePower: return power(library_->power_at + 4, value);
       case Metric::kPowerLimit: return power_limit(value);
       case Metric::kEnergy: return energy(value);
-      case Metric::kGpuTemperature: return temperature(kEdge, value);
+      case Metric::kGpuTemperature: return temperature(kAmdEdge, value);
       case Metric::kHotspotTemperature: return temperature(kHotspot, value);
-      case Metric::kMemoryTemperature: return temperature(kVram, value);
+      case Metric::kMemoryTemperature: return temperature(kAmdVram, value);
       case Metric::kSmClock: return clock(kGfxClock, value);
-      case Metric::kMemoryClock: return clock(kMemoryClock, value);
-      case Metric::kFabricClock: return clock(kFabricClock, value);
+      case Metric::kMemoryClock: return clock(kAmdMemoryClock, value);
+      case Metric::kFabricClock: return clock(kAmdFabricClock, value);
       case Metric::kGpuUtilization: return activity(0, value);
       case Metric::kMemoryUtilization: return activity(4, value);
       case Metric::kMemoryUsed:
@@ -191,7 +187,7 @@ class SmiSensors : public Sensors {
   int temperature(int sensor, Value& value) {
     int64_t celsius = 0;
     const int status = costs_.timed(costs_.slot("amdsmi_get_temp_metric"), [&] {
-      return call_.temperature(gpu_, sensor, kCurrent, &celsius);
+      return call_.temperature(gpu_, sensor, kAmdCurrent, &celsius);
     });
     constexpr int64_t kNone = UINT16_MAX;
     value.value = celsius >= kNone ? NAN : static_cast<double>(celsius);
@@ -224,24 +220,24 @@ class SmiSensors : public Sensors {
     return status;
   }
 
-  std::shared_ptr<Library> library_;
-  const Functions& call_;
+  std::shared_ptr<AmdSmiLibrary> library_;
+  const AmdSmiFunctions& call_;
   Handle gpu_;
   CallCosts& costs_;
   Buffer buffer_{};
 };
 
-Gpu describe(const std::shared_ptr<Library>& library, Handle handle, CallCosts& costs) {
-  const Functions& call = library->call;
+Gpu describe(const std::shared_ptr<AmdSmiLibrary>& library, Handle handle, CallCosts& costs) {
+  const AmdSmiFunctions& call = library->call;
   Gpu gpu;
   uint64_t bdf_id = 0;
-  if (call.bdf_id(handle, &bdf_id) == kSuccess) gpu.pci = pci_address(bdf_id);
+  if (call.bdf_id(handle, &bdf_id) == kAmdSuccess) gpu.pci = pci_address(bdf_id);
   std::array<char, 64> uuid{};
   unsigned length = uuid.size() - 1;
-  if (call.uuid(handle, &length, uuid.data()) == kSuccess) gpu.uuid = uuid.data();
+  if (call.uuid(handle, &length, uuid.data()) == kAmdSuccess) gpu.uuid = uuid.data();
   Buffer asic{};  // begins with the market name
   constexpr size_t kNameBytes = 256;
-  if (call.asic_info(handle, asic.data()) == kSuccess)
+  if (call.asic_info(handle, asic.data()) == kAmdSuccess)
     gpu.name.assign(reinterpret_cast<const char*>(asic.data()),
                     strnlen(reinterpret_cast<const char*>(asic.data()), kNameBytes));
   gpu.sensors = std::make_unique<SmiSensors>(library, handle, costs);
@@ -252,9 +248,9 @@ Gpu describe(const std::shared_ptr<Library>& library, Handle handle, CallCosts& 
 template <class List>
 std::vector<Handle> handles(List&& list) {
   uint32_t count = 0;
-  if (list(&count, nullptr) != kSuccess) return {};
+  if (list(&count, nullptr) != kAmdSuccess) return {};
   std::vector<Handle> found(count);
-  if (count == 0 || list(&count, found.data()) != kSuccess) return {};
+  if (count == 0 || list(&count, found.data()) != kAmdSuccess) return {};
   found.resize(std::min<size_t>(count, found.size()));
   return found;
 }
@@ -268,12 +264,12 @@ std::string pci_address(uint64_t bdf_id) {
 
 Result<std::vector<Gpu>> open_amd_smi(const std::vector<std::string>& names, CallCosts& costs) {
   ERGOMETER_ASSIGN(SharedLibrary opened, SharedLibrary::open(names, "AMD SMI"));
-  const auto library = std::make_shared<Library>(std::move(opened));
-  ERGOMETER_TRY(find_functions(*library));
-  const Functions& call = library->call;
+  const auto library = std::make_shared<AmdSmiLibrary>(std::move(opened));
+  ERGOMETER_TRY(find_amd_functions(*library));
+  const AmdSmiFunctions& call = library->call;
   ERGOMETER_ASSIGN(library->power_at, power_offset(call));
-  if (const int status = call.init(kInitGpus); status != kSuccess)
-    return missing(fmt::format("AMD SMI: start: status {}", status));
+  if (const int status = call.init(kInitGpus); status != kAmdSuccess)
+    return base::missing_error(fmt::format("AMD SMI: start: status {}", status));
   library->started = true;
   std::vector<Gpu> gpus;
   const auto sockets = [&](uint32_t* count, Handle* to) { return call.sockets(count, to); };
@@ -283,7 +279,7 @@ Result<std::vector<Gpu>> open_amd_smi(const std::vector<std::string>& names, Cal
     };
     for (const Handle gpu : handles(processors)) gpus.push_back(describe(library, gpu, costs));
   }
-  if (gpus.empty()) return missing("AMD SMI finds no GPU");
+  if (gpus.empty()) return base::missing_error("AMD SMI finds no GPU");
   return gpus;
 }
 

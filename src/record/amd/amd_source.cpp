@@ -14,6 +14,7 @@
 #include "record/amd/rocm_smi.h"
 #include "record/amd/sysfs_gpu.h"
 #include "record/every.h"
+#include "record/factors.h"
 
 namespace ergometer::record::amd {
 namespace {
@@ -21,7 +22,6 @@ namespace {
 using run::Metric;
 using Clock = Every::Clock;
 
-constexpr double kNano = 1e-9;
 constexpr int64_t kOtherClockNs = 5'000'000'000;
 
 /// What a library or a file may give, in this order; `slow`: once a second is enough.

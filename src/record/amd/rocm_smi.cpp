@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "record/amd/smi_library.h"
+#include "record/factors.h"
 
 // rocm_smi.h of ROCm 5.2 and 6.4: what both have. Not called: rsmi_dev_pci_throughput_get, which
 // takes a second.
@@ -18,12 +19,11 @@ using base::SharedLibrary;
 using run::Metric;
 
 // rsmi_status_t, rsmi_temperature_type_t, rsmi_clk_type_t, rsmi_gpu_block_t, RSMI_POWER_TYPE
-constexpr int kSuccess = 0, kNoPermission = 4;
-constexpr int kEdge = 0, kJunction = 1, kMemory = 2, kCurrent = 0;
-constexpr int kSystemClock = 0, kFabricClock = 1, kMemoryClock = 4, kVram = 0;
+constexpr int kRocmSuccess = 0, kRocmNoPermission = 4;
+constexpr int kRocmEdge = 0, kJunction = 1, kMemory = 2, kRocmCurrent = 0;
+constexpr int kSystemClock = 0, kRocmFabricClock = 1, kRocmMemoryClock = 4, kRocmVram = 0;
 constexpr uint64_t kMemoryBlock = 1;
 constexpr int kAverage = 0;
-constexpr double kMicro = 1e-6, kMilli = 1e-3, kPercentOfByte = 100.0 / 255;
 
 struct Errors {
   uint64_t corrected, uncorrected;
@@ -31,7 +31,7 @@ struct Errors {
 /// rsmi_frequencies_t has had 32 frequencies behind two numbers, and 33 behind a flag and two.
 using Frequencies = std::array<uint64_t, 64>;
 
-struct Functions {
+struct RocmSmiFunctions {
   int (*init)(uint64_t);
   int (*shutdown)();
   int (*count)(uint32_t*);
@@ -52,11 +52,11 @@ struct Functions {
   int (*replays)(uint32_t, uint64_t*);
 };
 
-using Library = SmiLibrary<Functions>;
+using RocmSmiLibrary = SmiLibrary<RocmSmiFunctions>;
 
-Result<void> find_functions(Library& it) {
+Result<void> find_rocm_functions(RocmSmiLibrary& it) {
   const SharedLibrary& library = it.library;
-  Functions& call = it.call;
+  RocmSmiFunctions& call = it.call;
   ERGOMETER_TRY(library.find("rsmi_init", call.init));
   ERGOMETER_TRY(library.find("rsmi_shut_down", call.shutdown));
   ERGOMETER_TRY(library.find("rsmi_num_monitor_devices", call.count));
@@ -93,13 +93,13 @@ double current_frequency(const Frequencies& raw) {
 
 class RsmiSensors : public Sensors {
  public:
-  RsmiSensors(std::shared_ptr<Library> library, uint32_t gpu, CallCosts& costs)
+  RsmiSensors(std::shared_ptr<RocmSmiLibrary> library, uint32_t gpu, CallCosts& costs)
       : library_(std::move(library)), call_(library_->call), gpu_(gpu), costs_(costs) {}
 
   Status read(Metric metric, Value& value) override {
     const int status = ask(metric, value);
-    if (status == kNoPermission) return Status::kRefused;
-    return status == kSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
+    if (status == kRocmNoPermission) return Status::kRefused;
+    return status == kRocmSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
   }
 
  private:
@@ -111,12 +111,12 @@ class RsmiSensors : public Sensors {
         return number<uint64_t>("rsmi_dev_power_cap_get", kMicro, value,
                                 [&](uint64_t* to) { return call_.power_cap(gpu_, 0, to); });
       case Metric::kEnergy: return energy(value);
-      case Metric::kGpuTemperature: return temperature(kEdge, value);
+      case Metric::kGpuTemperature: return temperature(kRocmEdge, value);
       case Metric::kHotspotTemperature: return temperature(kJunction, value);
       case Metric::kMemoryTemperature: return temperature(kMemory, value);
       case Metric::kSmClock: return clock(kSystemClock, value);
-      case Metric::kMemoryClock: return clock(kMemoryClock, value);
-      case Metric::kFabricClock: return clock(kFabricClock, value);
+      case Metric::kMemoryClock: return clock(kRocmMemoryClock, value);
+      case Metric::kFabricClock: return clock(kRocmFabricClock, value);
       case Metric::kGpuUtilization:
         return number<uint32_t>("rsmi_dev_busy_percent_get", 1, value,
                                 [&](uint32_t* to) { return call_.busy(gpu_, to); });
@@ -124,8 +124,9 @@ class RsmiSensors : public Sensors {
         return number<uint32_t>("rsmi_dev_memory_busy_percent_get", 1, value,
                                 [&](uint32_t* to) { return call_.memory_busy(gpu_, to); });
       case Metric::kMemoryUsed:
-        return number<uint64_t>("rsmi_dev_memory_usage_get", 1, value,
-                                [&](uint64_t* to) { return call_.memory_used(gpu_, kVram, to); });
+        return number<uint64_t>("rsmi_dev_memory_usage_get", 1, value, [&](uint64_t* to) {
+          return call_.memory_used(gpu_, kRocmVram, to);
+        });
       case Metric::kFan:
         return number<int64_t>("rsmi_dev_fan_speed_get", kPercentOfByte, value,
                                [&](int64_t* to) { return call_.fan(gpu_, 0, to); });
@@ -170,7 +171,7 @@ class RsmiSensors : public Sensors {
   }
   int temperature(uint32_t sensor, Value& value) {
     return number<int64_t>("rsmi_dev_temp_metric_get", kMilli, value, [&](int64_t* to) {
-      return call_.temperature(gpu_, sensor, kCurrent, to);
+      return call_.temperature(gpu_, sensor, kRocmCurrent, to);
     });
   }
   int clock(int kind, Value& value) {
@@ -189,36 +190,33 @@ class RsmiSensors : public Sensors {
     return status;
   }
 
-  std::shared_ptr<Library> library_;
-  const Functions& call_;
+  std::shared_ptr<RocmSmiLibrary> library_;
+  const RocmSmiFunctions& call_;
   uint32_t gpu_;
   CallCosts& costs_;
 };
-
-tl::unexpected<base::Error> missing(std::string message) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(message)});
-}
 
 }  // namespace
 
 Result<std::vector<Gpu>> open_rocm_smi(const std::vector<std::string>& names, CallCosts& costs) {
   ERGOMETER_ASSIGN(SharedLibrary opened, SharedLibrary::open(names, "ROCm SMI"));
-  const auto library = std::make_shared<Library>(std::move(opened));
-  ERGOMETER_TRY(find_functions(*library));
-  const Functions& call = library->call;
-  if (const int status = call.init(0); status != kSuccess)
-    return missing(fmt::format("ROCm SMI: start: status {}", status));
+  const auto library = std::make_shared<RocmSmiLibrary>(std::move(opened));
+  ERGOMETER_TRY(find_rocm_functions(*library));
+  const RocmSmiFunctions& call = library->call;
+  if (const int status = call.init(0); status != kRocmSuccess)
+    return base::missing_error(fmt::format("ROCm SMI: start: status {}", status));
   library->started = true;
   uint32_t count = 0;
-  if (call.count(&count) != kSuccess || count == 0) return missing("ROCm SMI finds no GPU");
+  if (call.count(&count) != kRocmSuccess || count == 0)
+    return base::missing_error("ROCm SMI finds no GPU");
   std::vector<Gpu> gpus;
   for (uint32_t index = 0; index < count; ++index) {
     Gpu gpu;
     uint64_t id = 0;
     std::array<char, 256> name{};
-    if (call.pci_id(index, &id) == kSuccess) gpu.pci = pci_address(id);
-    if (call.unique_id(index, &id) == kSuccess) gpu.uuid = fmt::format("{:016x}", id);
-    if (call.name(index, name.data(), name.size() - 1) == kSuccess) gpu.name = name.data();
+    if (call.pci_id(index, &id) == kRocmSuccess) gpu.pci = pci_address(id);
+    if (call.unique_id(index, &id) == kRocmSuccess) gpu.uuid = fmt::format("{:016x}", id);
+    if (call.name(index, name.data(), name.size() - 1) == kRocmSuccess) gpu.name = name.data();
     gpu.sensors = std::make_unique<RsmiSensors>(library, index, costs);
     gpus.push_back(std::move(gpu));
   }

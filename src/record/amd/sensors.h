@@ -15,6 +15,9 @@ enum class Status : uint8_t {
   kRefused,  ///< no permission
 };
 
+/// Fans turn at so many of 255.
+inline constexpr double kPercentOfByte = 100.0 / 255;
+
 /// A reading in the unit of its metric.
 struct Value {
   double value = 0;

@@ -12,13 +12,14 @@
 #include <span>
 #include <utility>
 
+#include "record/factors.h"
+
 namespace ergometer::record::amd {
 namespace {
 
 namespace fs = std::filesystem;
 using run::Metric;
 
-constexpr double kMicro = 1e-6, kMilli = 1e-3, kPercentOfByte = 100.0 / 255;
 constexpr size_t kMostTextBytes = 4096;
 
 /// How a file's text becomes a number.
@@ -173,7 +174,7 @@ DriverFile::~DriverFile() {
 Status DriverFile::read(std::string& to, size_t most, CallCosts& costs) {
   to.resize(most);
   const int failed = costs.timed(cost_, [&] {
-    if (file_ < 0) file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     const ssize_t got = file_ < 0 ? -1 : pread(file_, to.data(), most, 0);
     const int error = errno;
     to.resize(got < 0 ? 0 : static_cast<size_t>(got));

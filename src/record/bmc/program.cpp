@@ -23,10 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-tl::unexpected<base::Error> missing(std::string why) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
-}
-
 /// A pipe, both ends closed on exec.
 struct Pipe {
   int read = -1, write = -1;
@@ -67,7 +63,8 @@ base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe&
   const int failed = posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return missing(fmt::format("{}: {}", arguments[0], ::strerror(failed)));
+  if (failed != 0)
+    return base::missing_error(fmt::format("{}: {}", arguments[0], ::strerror(failed)));
   return process;
 }
 
@@ -116,7 +113,7 @@ void end_now(pid_t process) {
 base::Result<std::string> run_program(const std::vector<std::string>& arguments, double limit_s) {
   Pipe out, problems;
   if (out.read < 0 || problems.read < 0)
-    return missing(fmt::format("{}: {}", arguments[0], ::strerror(errno)));
+    return base::missing_error(fmt::format("{}: {}", arguments[0], ::strerror(errno)));
   const auto end = Clock::now() + std::chrono::milliseconds(std::llround(limit_s * 1000));
   ERGOMETER_ASSIGN(const pid_t process, start(arguments, out, problems));
   Pipe::close(out.write);
@@ -127,14 +124,14 @@ base::Result<std::string> run_program(const std::vector<std::string>& arguments,
   const std::string command = fmt::format("{}", fmt::join(arguments, " "));
   if (!status) {
     end_now(process);
-    return missing(fmt::format("{}: no answer within {} s", command, limit_s));
+    return base::missing_error(fmt::format("{}: no answer within {} s", command, limit_s));
   }
   if (*status == 0) return text;
   problem.resize(std::min(problem.size(), problem.find('\n')));
   if (problem.empty())
     problem = WIFEXITED(*status) ? fmt::format("ended with status {}", WEXITSTATUS(*status))
                                  : fmt::format("was ended by signal {}", WTERMSIG(*status));
-  return missing(fmt::format("{}: {}", command, problem));
+  return base::missing_error(fmt::format("{}: {}", command, problem));
 }
 
 }  // namespace ergometer::record

@@ -22,10 +22,6 @@ using run::Metric;
 
 constexpr size_t kMostDocuments = 32;  ///< a controller takes about a second for each
 
-tl::unexpected<base::Error> missing(std::string why) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
-}
-
 /// Where the readings stand.
 class Discovery {
  public:
@@ -102,7 +98,8 @@ void Discovery::add_sensors(const std::string& chassis) {
 base::Result<std::vector<std::string>> Discovery::documents() {
   ERGOMETER_ASSIGN(const std::string root, client_.get("/redfish/v1/"));
   const std::string chassis_list = redfish_link(root, "Chassis");
-  if (chassis_list.empty()) return missing("/redfish/v1/ is no Redfish service with chassis");
+  if (chassis_list.empty())
+    return base::missing_error("/redfish/v1/ is no Redfish service with chassis");
   ERGOMETER_ASSIGN(const std::string list, client_.get(chassis_list));
   for (const std::string& path : redfish_members(list)) {
     const std::string chassis = get(path);
@@ -147,7 +144,7 @@ base::Result<void> RedfishSource::ask(NodeReadings& readings) {
     if (document && read_redfish(*document, readings)) continue;
     timer.failed();
     if (!document) return tl::unexpected(document.error());
-    return missing(fmt::format("{}: the answer is no JSON object", path));
+    return base::missing_error(fmt::format("{}: the answer is no JSON object", path));
   }
   return {};
 }
@@ -159,10 +156,10 @@ base::Result<void> RedfishSource::find(const SourceOptions& options) {
   ERGOMETER_TRY(ask(readings));
   metrics_ = readings.metrics();
   if (metrics_.empty())
-    return missing(
+    return base::missing_error(
         fmt::format("{}: its chassis state no power, inlet, outlet or fan", options.redfish));
   std::erase_if(metrics_, [&](Metric metric) { return !options.wants(metric); });
-  if (metrics_.empty()) return missing("gives none of the metrics asked for");
+  if (metrics_.empty()) return base::missing_error("gives none of the metrics asked for");
   node_.uuid = discovery.chassis();
   return {};
 }

@@ -30,10 +30,6 @@ namespace {
 constexpr const char* kSessions = "/redfish/v1/SessionService/Sessions";
 constexpr int kUnauthorized = 401, kForbidden = 403;
 
-tl::unexpected<base::Error> missing(std::string why) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
-}
-
 /// This machine itself, or a tunnel that begins here.
 bool is_loopback(std::string_view host) {
   if (host.starts_with("[::1]")) return true;
@@ -140,9 +136,9 @@ base::Result<void> RedfishClient::State::log_in() {
   session.clear();
   const auto answer =
       http.Post(kSessions, httplib::Headers{}, login_body(user, password), "application/json");
-  if (!answer) return missing(fmt::format("{}: {}", url, why(answer.error())));
+  if (!answer) return base::missing_error(fmt::format("{}: {}", url, why(answer.error())));
   if (answer->status == kUnauthorized || answer->status == kForbidden)
-    return missing(fmt::format("{}: user '{}' is not let in", url, user));
+    return base::missing_error(fmt::format("{}: user '{}' is not let in", url, user));
   if (is_success(answer->status) && answer->has_header("X-Auth-Token")) {
     login = {{"X-Auth-Token", answer->get_header_value("X-Auth-Token")}};
     session = answer->get_header_value("Location");
@@ -162,16 +158,18 @@ base::Result<std::string> RedfishClient::get(const std::string& path) {
   for (bool again : {false, true}) {
     if (!state.user.empty() && !state.logged_in) ERGOMETER_TRY(state.log_in());
     const auto answer = state.http.Get(path, state.login);
-    if (!answer) return missing(fmt::format("{}{}: {}", state.url, path, why(answer.error())));
+    if (!answer)
+      return base::missing_error(fmt::format("{}{}: {}", state.url, path, why(answer.error())));
     if (is_success(answer->status)) return answer->body;
     if (answer->status == kUnauthorized && state.user.empty())
-      return missing(fmt::format("{}{}: wants a user and a password", state.url, path));
+      return base::missing_error(fmt::format("{}{}: wants a user and a password", state.url, path));
     // A session ends after some minutes without a request.
     if (answer->status != kUnauthorized || again)
-      return missing(fmt::format("{}{}: HTTP status {}", state.url, path, answer->status));
+      return base::missing_error(
+          fmt::format("{}{}: HTTP status {}", state.url, path, answer->status));
     state.logged_in = false;
   }
-  return missing(fmt::format("{}{}: not let in", state.url, path));
+  return base::missing_error(fmt::format("{}{}: not let in", state.url, path));
 }
 
 }  // namespace ergometer::record

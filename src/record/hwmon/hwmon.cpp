@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "record/factors.h"
 #include "record/files/file_source.h"
 #include "record/files/make_device.h"
 
@@ -22,8 +23,6 @@ namespace ergometer::record {
 namespace {
 
 using run::Metric;
-
-constexpr double kMilli = 1e-3, kMicro = 1e-6;
 
 /// Supplies' drivers (drivers/hwmon/pmbus). Other PMBus chips regulate a voltage on the board: what
 /// they take in is a part of what the supplies give.

@@ -13,7 +13,6 @@ namespace {
 using run::Metric;
 
 constexpr double kMegabit = 1e6 / 8;
-constexpr int64_t kSeldom = 1'000'000'000;
 
 void add_interface(const std::string& folder, const std::string& name, FoundSensors& found) {
   const size_t device = found.devices.size();

@@ -18,8 +18,6 @@ namespace {
 using run::Metric;
 
 constexpr double kWord = 4, kGigabit = 1e9 / 8;
-/// Each file makes the driver ask the card's firmware; these do not need it at every tick.
-constexpr int64_t kSeldom = 1'000'000'000;
 
 constexpr auto kErrors = {"symbol_error",
                           "link_error_recovery",

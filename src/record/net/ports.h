@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace ergometer::record {
+
+/// Each file makes the driver ask the card's firmware; some do not need it at every tick.
+inline constexpr int64_t kSeldom = 1'000'000'000;
 
 /// A port under class/infiniband that counts what crosses it.
 struct RdmaPort {

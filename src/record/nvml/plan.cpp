@@ -4,13 +4,15 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "record/factors.h"
+
 namespace ergometer::record::nvml {
 namespace {
 
 using run::Metric;
 using Values = std::array<double, 2>;
 
-constexpr double kMilli = 1e-3, kNano = 1e-9, kKibi = 1024;
+constexpr double kKibi = 1024;
 constexpr auto kNone = Metric::kCount;
 constexpr int64_t kTooSlowNs = 1'000'000;  // a call of 1 ms, eight GPUs: 8 % of a core at 10 Hz
 

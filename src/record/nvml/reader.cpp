@@ -4,20 +4,22 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "record/factors.h"
+
 namespace ergometer::record::nvml {
 namespace {
 
 using run::Metric;
 
-constexpr int64_t kMicro = 1000;
-constexpr double kMilli = 1e-3, kWrap = 4294967296.0;
+constexpr int64_t kNsPerUs = 1000;
+constexpr double kWrap = 4294967296.0;
 // A field's time further than this from the host's own is another clock's.
 constexpr int64_t kOtherClockUs = 5'000'000;
 // A buffer without news for so long has stopped: the getters stand in.
 constexpr int64_t kRingStopsNs = 2'000'000'000;
 
 bool of_this_clock(int64_t driver_us, int64_t host_ns) {
-  const int64_t host_us = host_ns / kMicro;
+  const int64_t host_us = host_ns / kNsPerUs;
   return driver_us > host_us - kOtherClockUs && driver_us < host_us + kOtherClockUs;
 }
 
@@ -32,7 +34,7 @@ Reader::Reader(const Library& nvml, Handle gpu, Plan plan, CallCosts& costs)
       ring_cost_(costs.slot("nvmlDeviceGetSamples")),
       samples_(plan_.ring_size) {
   for (const Ring& ring : plan_.rings)
-    last(ring.metric).ring_ns = static_cast<int64_t>(ring.last_seen_us) * kMicro;
+    last(ring.metric).ring_ns = static_cast<int64_t>(ring.last_seen_us) * kNsPerUs;
 }
 
 int Reader::read(size_t device, const Due& due, Batch& batch) {
@@ -82,7 +84,7 @@ void Reader::emit_field(const FieldBatch& fields, PlannedField& planned, int64_t
   const bool timed = of_this_clock(driver_us, host_ns);
   if (timed && driver_us == before.driver_us && value == before.value) return;
   foreign_clock_ |= driver_us != 0 && !timed;
-  int64_t time_ns = timed ? driver_us * kMicro : host_ns;
+  int64_t time_ns = timed ? driver_us * kNsPerUs : host_ns;
   // A time that stands still while the number moves is no time.
   if (time_ns <= before.time_ns) time_ns = host_ns;
   before.driver_us = driver_us;
@@ -122,10 +124,10 @@ int Reader::read_ring(Ring& ring) {
   std::sort(samples_.begin(), end,
             [](const Sample& a, const Sample& b) { return a.timestamp_us < b.timestamp_us; });
   for (auto sample = samples_.begin(); sample != end; ++sample) {
-    const auto host_us = static_cast<unsigned long long>(now_ns() / kMicro) + kOtherClockUs;
+    const auto host_us = static_cast<unsigned long long>(now_ns() / kNsPerUs) + kOtherClockUs;
     if (sample->timestamp_us <= ring.last_seen_us || sample->timestamp_us > host_us) continue;
     ring.last_seen_us = sample->timestamp_us;
-    const int64_t time_ns = static_cast<int64_t>(sample->timestamp_us) * kMicro;
+    const int64_t time_ns = static_cast<int64_t>(sample->timestamp_us) * kNsPerUs;
     last(ring.metric).ring_ns = time_ns;
     if (time_ns <= last(ring.metric).time_ns) continue;  // the getter stood in meanwhile
     emit(ring.metric, time_ns,

@@ -16,7 +16,7 @@ struct Part {
   const char* name;
   double run::Breakdown::* member;
 };
-constexpr std::array kParts = {
+constexpr std::array kBreakdownParts = {
     Part{"Compute", "compute", &run::Breakdown::compute},
     Part{"SendRecv", "exposed_send_recv", &run::Breakdown::exposed_send_recv},
     Part{"AllGather", "exposed_all_gather", &run::Breakdown::exposed_all_gather},
@@ -37,7 +37,7 @@ run::Figure stacks(run::Figure figure, const std::vector<Bar>& bars) {
   figure.x.title = "layout";
   figure.y = {.title = "step", .unit = "s", .logarithmic = false, .categories = {}};
   for (const Bar& bar : bars) figure.x.categories.push_back(bar.label);
-  for (const Part& part : kParts) {
+  for (const Part& part : kBreakdownParts) {
     run::FigureSeries series;
     series.label = part.label;
     for (size_t i = 0; i < bars.size(); ++i)
@@ -138,7 +138,7 @@ void by_stage(Figures& figures, const char* family, const std::string& row, cons
   figure.kind = run::FigureKind::kStack;
   figure.x.title = "pipeline stage";
   figure.y = {.title = "step", .unit = "s", .logarithmic = false, .categories = {}};
-  for (const Part& part : kParts) {
+  for (const Part& part : kBreakdownParts) {
     run::FigureSeries series;
     series.label = part.label;
     for (const run::Rank& rank : run->ranks)

@@ -11,6 +11,12 @@ namespace ergometer::study::charllm {
 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
+/// The values of both.
+inline Values with(Values values, const Values& more) {
+  values.insert(values.end(), more.begin(), more.end());
+  return values;
+}
+
 /// Jobs beside the matrix as they are put together, from rows of it or from nothing.
 class Jobs {
  public:

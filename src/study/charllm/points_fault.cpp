@@ -11,11 +11,6 @@ const std::string kH200 = "optimization-sweep-h200";
 /// Recomputation of every layer, however many a stage has: the study's "block" names a number.
 const Values kRecomputeAll = {{"recompute_method", "uniform"}, {"recompute_num_layers", "1"}};
 
-Values with(Values values, const Values& more) {
-  values.insert(values.end(), more.begin(), more.end());
-  return values;
-}
-
 /// "gpu4.speed=94%,gpu5.speed=94%": the hot half of each node, or the nodes of the odd stages.
 std::string slow(const std::vector<std::string>& which, int percent) {
   std::string text;

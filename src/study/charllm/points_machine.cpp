@@ -7,11 +7,6 @@
 namespace ergometer::study::charllm {
 namespace {
 
-Values with(Values values, const Values& more) {
-  values.insert(values.end(), more.begin(), more.end());
-  return values;
-}
-
 /// The study's models on its MI250 testbed, whose layouts and settings are not public.
 void mi250_jobs(Jobs& jobs) {
   const Values gpt = {{"model", "gpt3-30b"},
