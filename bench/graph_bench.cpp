@@ -8,6 +8,7 @@
 #include "analysis/graph_summary.h"
 #include "import/byte_source.h"
 #include "import/chakra/chakra.h"
+#include "text_source.h"
 
 namespace {
 
@@ -51,23 +52,10 @@ const std::string& graph_text() {
   return text;
 }
 
-class TextSource : public importer::ByteSource {
- public:
-  base::Result<size_t> read(char* to, size_t size) override {
-    const size_t count = std::min(size, graph_text().size() - at_);
-    std::memcpy(to, graph_text().data() + at_, count);
-    at_ += count;
-    return count;
-  }
-
- private:
-  size_t at_ = 0;
-};
-
 void BM_ReadChakra(benchmark::State& state) {
   graph_text();
   for (auto _ : state) {
-    TextSource source;
+    TextSource source(graph_text());
     const auto graph = importer::read_chakra(source, "graph.0.et");
     if (!graph || graph->nodes.size() != kNodes) state.SkipWithError("the graph was not read");
   }
@@ -77,7 +65,7 @@ void BM_ReadChakra(benchmark::State& state) {
 BENCHMARK(BM_ReadChakra)->Unit(benchmark::kMillisecond);
 
 void BM_SummarizeGraph(benchmark::State& state) {
-  TextSource source;
+  TextSource source(graph_text());
   const auto graph = importer::read_chakra(source, "graph.0.et");
   for (auto _ : state) benchmark::DoNotOptimize(analysis::summarize_graph(*graph).critical_path_ns);
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kNodes));

@@ -12,7 +12,7 @@ namespace {
 using ergometer::physics::CoolingParameters;
 using ergometer::physics::Heat;
 
-constexpr int64_t kNodes = 12'500;
+constexpr int64_t kHeatNodes = 12'500;
 
 /// An air-cooled node of eight GPUs in two rows.
 ergometer::spec::Node node() {
@@ -42,38 +42,39 @@ CoolingParameters cooling() {
 void heat_ten_minutes(benchmark::State& state) {
   const ergometer::base::Random random(1, 0, "resistance");
   std::vector<double> resistance, die, memory;
-  for (uint64_t gpu = 0; gpu < kNodes * 8; ++gpu) {
+  for (uint64_t gpu = 0; gpu < kHeatNodes * 8; ++gpu) {
     resistance.push_back(1 + 0.08 * std::clamp(random.normal(gpu), -3.0, 3.0));
     die.push_back(500 + 20 * random.normal(gpu));
     memory.push_back(60);
   }
   for (auto _ : state) {
-    Heat heat(cooling(), node(), kNodes, resistance);
+    Heat heat(cooling(), node(), kHeatNodes, resistance);
     for (int step = 0; step < 600; ++step) {
       if (state.range(0) == 1 && step % 5 == 0)
-        for (int64_t n = 0; n < kNodes; ++n)
-          heat.set_flow(n, 0.7 + 0.05 * random.uniform(static_cast<uint64_t>(n + step * kNodes)));
+        for (int64_t n = 0; n < kHeatNodes; ++n)
+          heat.set_flow(n,
+                        0.7 + 0.05 * random.uniform(static_cast<uint64_t>(n + step * kHeatNodes)));
       heat.advance(1, die, memory);
       die[static_cast<size_t>(step)] += 1;
     }
     benchmark::DoNotOptimize(heat.die_c().data());
   }
-  state.SetItemsProcessed(state.iterations() * 600 * kNodes * 8);
+  state.SetItemsProcessed(state.iterations() * 600 * kHeatNodes * 8);
 }
 BENCHMARK(heat_ten_minutes)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 /// The same cluster straight to where it ends, every node at a flow of its own.
 void heat_settled(benchmark::State& state) {
   const ergometer::base::Random random(1, 0, "flow");
-  const std::vector<double> die(kNodes * 8, 560), memory(kNodes * 8, 90);
-  Heat heat(cooling(), node(), kNodes, {});
-  for (int64_t n = 0; n < kNodes; ++n)
+  const std::vector<double> die(kHeatNodes * 8, 560), memory(kHeatNodes * 8, 90);
+  Heat heat(cooling(), node(), kHeatNodes, {});
+  for (int64_t n = 0; n < kHeatNodes; ++n)
     heat.set_flow(n, random.uniform(static_cast<uint64_t>(n), 0.5, 1));
   for (auto _ : state) {
     heat.settle(die, memory);
     benchmark::DoNotOptimize(heat.die_c().data());
   }
-  state.SetItemsProcessed(state.iterations() * kNodes * 8);
+  state.SetItemsProcessed(state.iterations() * kHeatNodes * 8);
 }
 BENCHMARK(heat_settled)->Unit(benchmark::kMillisecond);
 

@@ -14,8 +14,9 @@
 
 #include "analysis/breakdown.h"
 #include "import/byte_source.h"
-#include "import/unpack.h"
 #include "import/kineto/kineto.h"
+#include "import/unpack.h"
+#include "text_source.h"
 
 namespace {
 
@@ -90,21 +91,6 @@ const std::string& packed() {
   }();
   return bytes;
 }
-
-class TextSource : public importer::ByteSource {
- public:
-  explicit TextSource(const std::string& text) : text_(text) {}
-  base::Result<size_t> read(char* to, size_t bytes) override {
-    const size_t count = std::min(bytes, text_.size() - at_);
-    std::memcpy(to, text_.data() + at_, count);
-    at_ += count;
-    return count;
-  }
-
- private:
-  const std::string& text_;
-  size_t at_ = 0;
-};
 
 void count_bytes(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(trace().size()));

@@ -12,8 +12,6 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-
 /// Noise of mean 100 and deviation 1, each value correlated with the one before.
 std::vector<double> noise(uint64_t seed, size_t count, double correlation) {
   const base::Random random(seed, 0, "noise");

@@ -11,13 +11,10 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 constexpr int64_t kEpoch = 1'760'000'000'000'000'000;
 
 // The true clock of the peer: 300 ms ahead at the start, gaining 50 ppm.
-int64_t peer_time(int64_t own_ns) {
-  return own_ns + 300 * kMillisecond + (own_ns - kEpoch) / 20'000;
-}
+int64_t peer_time(int64_t own_ns) { return own_ns + 300 * kMs + (own_ns - kEpoch) / 20'000; }
 
 /// A probe a second for ten minutes. Ways of 50 us, each with a queue of its own: mostly short, at
 /// times milliseconds.
@@ -27,7 +24,7 @@ std::vector<run::ClockProbe> probes(uint64_t seed) {
   for (uint64_t i = 0; i < 600; ++i) {
     const auto way = [&](uint64_t n) {
       return 50'000 + static_cast<int64_t>(20'000 * -std::log(1 - random.uniform(n))) +
-             (random.uniform(n + 1) < 0.1 ? random.below(n + 2, 5 * kMillisecond) : 0);
+             (random.uniform(n + 1) < 0.1 ? random.below(n + 2, 5 * kMs) : 0);
     };
     run::ClockProbe probe;
     probe.sent_ns = kEpoch + static_cast<int64_t>(i) * kSecond;
@@ -46,7 +43,7 @@ TEST(ClockOffset, ProbesFindOffsetAndDriftWithinTheirUncertainty) {
     ASSERT_TRUE(model);
     EXPECT_NEAR(model->drift_ppm, 50, model->drift_uncertainty_ppm);
     EXPECT_LT(model->drift_uncertainty_ppm, 1);
-    EXPECT_LT(model->uncertainty_ns, kMillisecond);
+    EXPECT_LT(model->uncertainty_ns, kMs);
     for (const int64_t at : {kEpoch, kEpoch + 300 * kSecond, kEpoch + 599 * kSecond}) {
       const auto error = static_cast<double>(model->offset_at(at) - (peer_time(at) - at));
       EXPECT_LE(std::abs(error), model->uncertainty_ns) << seed;
@@ -59,17 +56,16 @@ TEST(ClockOffset, OfTwoProbesByHand) {
   const auto probe = [](int64_t at, int64_t offset) {
     run::ClockProbe p;
     p.sent_ns = at;
-    p.peer_received_ns = p.peer_sent_ns = at + kMillisecond + offset;
-    p.received_ns = at + 2 * kMillisecond;
+    p.peer_received_ns = p.peer_sent_ns = at + kMs + offset;
+    p.received_ns = at + 2 * kMs;
     return p;
   };
-  const std::vector<run::ClockProbe> two = {probe(0, 5 * kMillisecond),
-                                            probe(100 * kSecond, 10 * kMillisecond)};
+  const std::vector<run::ClockProbe> two = {probe(0, 5 * kMs), probe(100 * kSecond, 10 * kMs)};
   const auto model = clock_from_probes(two);
   ASSERT_TRUE(model);
   EXPECT_NEAR(model->drift_ppm, 50, 1e-9);
-  EXPECT_EQ(model->offset_at(kMillisecond), 5 * kMillisecond);
-  EXPECT_EQ(model->offset_at(100 * kSecond + kMillisecond), 10 * kMillisecond);
+  EXPECT_EQ(model->offset_at(kMs), 5 * kMs);
+  EXPECT_EQ(model->offset_at(100 * kSecond + kMs), 10 * kMs);
   EXPECT_NEAR(model->uncertainty_ns, 1e6, 1);
   EXPECT_NEAR(model->drift_uncertainty_ppm, 20, 1e-6);
 }
@@ -115,14 +111,13 @@ TEST(ClockOffset, StrangersAreLeftOut) {
 std::vector<run::RankTrace> two_nodes(uint64_t seed) {
   const base::Random random(seed, 0, "all-reduces");
   TestTrace a(0), b(1);
-  const auto clock_of_b = [](int64_t t) { return t - 300 * kMillisecond - t / 20'000; };
+  const auto clock_of_b = [](int64_t t) { return t - 300 * kMs - t / 20'000; };
   for (int64_t i = 0; i < 600; ++i) {
     const auto n = static_cast<uint64_t>(5 * i);
-    const int64_t begin = i * 100 * kMillisecond;
-    const int64_t start_a = begin + random.below(n, 5 * kMillisecond),
-                  start_b = begin + random.below(n + 1, 5 * kMillisecond);
-    const int64_t end =
-        std::max(start_a, start_b) + 100'000 + random.below(n + 2, 2 * kMillisecond);
+    const int64_t begin = i * 100 * kMs;
+    const int64_t start_a = begin + random.below(n, 5 * kMs),
+                  start_b = begin + random.below(n + 1, 5 * kMs);
+    const int64_t end = std::max(start_a, start_b) + 100'000 + random.below(n + 2, 2 * kMs);
     const int64_t end_b = end + random.below(n + 3, 40'000) - 20'000;
     a.collective(start_a, end, i);
     b.collective(clock_of_b(start_b), clock_of_b(end_b), i);
@@ -139,9 +134,9 @@ TEST(ClockOffset, CollectivesFindOffsetAndDriftWithinTheirUncertainty) {
     ASSERT_TRUE(clock.known);
     EXPECT_TRUE(clock.applied);
     EXPECT_NEAR(clock.model.drift_ppm, 50, clock.model.drift_uncertainty_ppm);
-    EXPECT_LT(clock.model.uncertainty_ns, kMillisecond);
+    EXPECT_LT(clock.model.uncertainty_ns, kMs);
     for (const int64_t t : {kSecond, 30 * kSecond, 59 * kSecond}) {
-      const int64_t own = t - 300 * kMillisecond - t / 20'000;
+      const int64_t own = t - 300 * kMs - t / 20'000;
       EXPECT_LE(std::abs(static_cast<double>(table.common_ns(1, own) - t)),
                 clock.model.uncertainty_ns);
     }
@@ -169,14 +164,14 @@ TEST(ClockOffset, RanksAreReachedOverOthers) {
   for (int64_t i = 0; i < 8; ++i) {
     const int64_t t = i * kSecond;
     a.collective(t, t + 1000, i);
-    b.collective(t - kMillisecond, t - kMillisecond + 1000, i);
-    b.collective(t + 5000 - kMillisecond, t + 6000 - kMillisecond, i, "allreduce", "h");
-    c.collective(t + 5000 - 3 * kMillisecond, t + 6000 - 3 * kMillisecond, i, "allreduce", "h");
+    b.collective(t - kMs, t - kMs + 1000, i);
+    b.collective(t + 5000 - kMs, t + 6000 - kMs, i, "allreduce", "h");
+    c.collective(t + 5000 - 3 * kMs, t + 6000 - 3 * kMs, i, "allreduce", "h");
   }
   const std::vector<run::RankTrace> ranks = {a.trace, b.trace, c.trace};
   const ClockTable table = align_clocks(ranks, match_collectives(ranks));
-  EXPECT_EQ(table.common_ns(1, 0), kMillisecond);
-  EXPECT_EQ(table.common_ns(2, 0), 3 * kMillisecond);
+  EXPECT_EQ(table.common_ns(1, 0), kMs);
+  EXPECT_EQ(table.common_ns(2, 0), 3 * kMs);
   EXPECT_NEAR(table.ranks[2].model.uncertainty_ns, 2 * table.ranks[1].model.uncertainty_ns, 1);
 }
 
@@ -195,15 +190,15 @@ TEST(ClockOffset, WhatNothingTiesIsNotKnown) {
 // Arrival is on the common clock: rank 1 comes last by 2 ms, though its clock is 300 ms behind.
 TEST(ClockOffset, ArrivalUsesIt) {
   TestTrace a(0), b(1);
-  const int64_t behind = 300 * kMillisecond;
+  const int64_t behind = 300 * kMs;
   for (int64_t i = 0; i < 10; ++i) {
     const int64_t t = i * kSecond;
-    a.collective(t, t + 3 * kMillisecond, i);
-    b.collective(t + 2 * kMillisecond - behind, t + 3 * kMillisecond - behind, i);
+    a.collective(t, t + 3 * kMs, i);
+    b.collective(t + 2 * kMs - behind, t + 3 * kMs - behind, i);
   }
   const ArrivalTable table = arrival_table({a.trace, b.trace});
   EXPECT_EQ(table.ranks[1].last, 10);
-  EXPECT_EQ(table.skew_ns, 20 * kMillisecond);
+  EXPECT_EQ(table.skew_ns, 20 * kMs);
 }
 
 }  // namespace

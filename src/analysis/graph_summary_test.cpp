@@ -5,12 +5,12 @@
 namespace ergometer::analysis {
 namespace {
 
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 
 /// A graph, node by node.
 struct Graph {
   run::WorkGraph graph;
-  Graph& add(uint64_t id, Kind kind, std::vector<uint64_t> data = {},
+  Graph& add(uint64_t id, NodeKind kind, std::vector<uint64_t> data = {},
              std::vector<uint64_t> control = {}) {
     run::WorkNode node{.id = id, .kind = kind};
     node.name = static_cast<uint32_t>(graph.names.size());
@@ -31,11 +31,11 @@ struct Graph {
 // The caller of 1 is 5, which is no order.
 TEST(GraphSummary, LongestChainInNodesAndInTime) {
   Graph g;
-  g.add(1, Kind::kCompute, {}, {5}).last().duration_ns = 5000;
-  g.add(2, Kind::kCompute, {1}).last().duration_ns = 1000;
-  g.add(3, Kind::kCompute, {2}).last().duration_ns = 1000;
-  g.add(4, Kind::kCompute, {1}, {6}).last().duration_ns = 9000;
-  g.add(5, Kind::kCollective, {3, 4});
+  g.add(1, NodeKind::kCompute, {}, {5}).last().duration_ns = 5000;
+  g.add(2, NodeKind::kCompute, {1}).last().duration_ns = 1000;
+  g.add(3, NodeKind::kCompute, {2}).last().duration_ns = 1000;
+  g.add(4, NodeKind::kCompute, {1}, {6}).last().duration_ns = 9000;
+  g.add(5, NodeKind::kCollective, {3, 4});
   const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.nodes, 5);
   EXPECT_EQ(s.control_dependencies, 2);
@@ -53,7 +53,9 @@ TEST(GraphSummary, LongestChainInNodesAndInTime) {
 
 TEST(GraphSummary, WithoutDataDependenciesControlIsTheOrder) {
   Graph g;
-  g.add(1, Kind::kCompute).add(2, Kind::kCompute, {}, {1}).add(3, Kind::kCompute, {}, {2, 9});
+  g.add(1, NodeKind::kCompute)
+      .add(2, NodeKind::kCompute, {}, {1})
+      .add(3, NodeKind::kCompute, {}, {2, 9});
   const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.critical_path_nodes, 3);
   EXPECT_EQ(s.missing, 1);
@@ -62,8 +64,8 @@ TEST(GraphSummary, WithoutDataDependenciesControlIsTheOrder) {
 
 TEST(GraphSummary, BytesOfCallersAreThoseOfWhatTheyCalled) {
   Graph g;
-  g.add(1, Kind::kCompute).last().tensor_bytes = 100;
-  g.add(2, Kind::kCompute, {}, {1}).last().tensor_bytes = 60;
+  g.add(1, NodeKind::kCompute).last().tensor_bytes = 100;
+  g.add(2, NodeKind::kCompute, {}, {1}).last().tensor_bytes = 60;
   EXPECT_EQ(summarize_graph(g.graph).kinds.at(0).tensor_bytes, 160);
   g.graph.calls = true;
   EXPECT_EQ(summarize_graph(g.graph).kinds.at(0).tensor_bytes, 60);
@@ -71,15 +73,15 @@ TEST(GraphSummary, BytesOfCallersAreThoseOfWhatTheyCalled) {
 
 TEST(GraphSummary, OrderOfTheFileDoesNotMatter) {
   Graph g;
-  g.add(9, Kind::kCompute, {3}).add(3, Kind::kCompute, {7}).add(7, Kind::kCompute);
+  g.add(9, NodeKind::kCompute, {3}).add(3, NodeKind::kCompute, {7}).add(7, NodeKind::kCompute);
   EXPECT_EQ(summarize_graph(g.graph).critical_path_nodes, 3);
 }
 
 // 1 -> 2 -> 3 -> 2: 2 and 3 never start, nor does 4 behind them.
 TEST(GraphSummary, FindsACycleAndWhatWaitsForIt) {
   Graph g;
-  g.add(1, Kind::kCompute).add(2, Kind::kCompute, {1, 3}).add(3, Kind::kCompute, {2});
-  g.add(4, Kind::kCompute, {3});
+  g.add(1, NodeKind::kCompute).add(2, NodeKind::kCompute, {1, 3}).add(3, NodeKind::kCompute, {2});
+  g.add(4, NodeKind::kCompute, {3});
   const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.in_cycles, 3);
   ASSERT_EQ(s.cycle.size(), 2u);
@@ -89,13 +91,13 @@ TEST(GraphSummary, FindsACycleAndWhatWaitsForIt) {
 
 TEST(GraphSummary, ANodeThatWaitsForItselfIsACycle) {
   Graph g;
-  g.add(6, Kind::kCompute, {6});
+  g.add(6, NodeKind::kCompute, {6});
   EXPECT_EQ(summarize_graph(g.graph).cycle, std::vector<uint64_t>{6});
 }
 
 TEST(GraphSummary, CountsWhatIsMissingAndTwiceThere) {
   Graph g;
-  g.add(1, Kind::kCompute, {77}).add(1, Kind::kCompute, {78, 1});
+  g.add(1, NodeKind::kCompute, {77}).add(1, NodeKind::kCompute, {78, 1});
   const GraphSummary s = summarize_graph(g.graph);
   EXPECT_EQ(s.duplicate_ids, 1);
   EXPECT_EQ(s.missing, 2);
@@ -107,13 +109,13 @@ TEST(GraphSummary, AddsUpByKindAndCollective) {
   Graph g;
   g.graph.names = {"all_reduce", "dp", "all_gather"};
   for (uint64_t id = 1; id <= 3; ++id) {
-    g.add(id, Kind::kCollective);
+    g.add(id, NodeKind::kCollective);
     g.last().collective = id == 3 ? 2 : 0;
     g.last().group = id == 3 ? run::WorkNode::kNone : 1;
     g.last().communication_bytes = id == 3 ? 1000 : 100;
   }
-  g.add(4, Kind::kCollective).last().cpu = true;
-  g.add(5, Kind::kCompute).last().operations = 40;
+  g.add(4, NodeKind::kCollective).last().cpu = true;
+  g.add(5, NodeKind::kCompute).last().operations = 40;
   const GraphSummary s = summarize_graph(g.graph);
   ASSERT_EQ(s.collectives.size(), 2u);
   EXPECT_EQ(s.collectives[0].name, "all_gather");
@@ -122,7 +124,7 @@ TEST(GraphSummary, AddsUpByKindAndCollective) {
   EXPECT_EQ(s.collectives[1].count, 2);
   EXPECT_EQ(s.collectives[1].bytes, 200);
   ASSERT_EQ(s.kinds.size(), 3u);
-  EXPECT_EQ(s.kinds[0].kind, Kind::kCompute);
+  EXPECT_EQ(s.kinds[0].kind, NodeKind::kCompute);
   EXPECT_EQ(s.kinds[1].count, 3);
   EXPECT_TRUE(s.kinds[2].cpu);
   EXPECT_EQ(s.operations, 40);

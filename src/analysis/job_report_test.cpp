@@ -10,8 +10,6 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr int64_t kMs = 1'000'000, kSecond = 1'000'000'000;
-
 run::Series series(run::Metric metric, const std::vector<double>& values, int64_t every_ns) {
   run::Series s;
   s.metric = metric;

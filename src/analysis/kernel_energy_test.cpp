@@ -7,12 +7,11 @@
 
 #include "analysis/example_trace.h"
 #include "analysis/power_windows.h"
+#include "analysis/test_traces.h"
 #include "base/random.h"
 
 namespace ergometer::analysis {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 run::DeviceLog log_of(run::Metric metric, std::vector<run::Sample> samples) {
   run::DeviceLog log;

@@ -4,10 +4,11 @@
 
 #include <cmath>
 
+#include "analysis/test_traces.h"
+
 namespace ergometer::analysis {
 namespace {
 
-constexpr int64_t kMilli = 1'000'000, kSecond = 1'000 * kMilli;
 constexpr int64_t kStart = 1'700'000'000 * kSecond;
 
 /// A clock that is `offset_ns` ahead of the true one at kStart and gains `ppm`.
@@ -57,7 +58,7 @@ const run::Device* device_of(const run::Run& run, const std::string& host) {
 }
 
 TEST(MergeRuns, ProbesBringAClockThatDriftsToTheReference) {
-  const Skew a{}, b{300 * kMilli, 40};
+  const Skew a{}, b{300 * kMs, 40};
   run::Run first = recorded("a", a), second = recorded("b", b);
   ask(second, b, "a.cluster.local", a);
   const auto merged = merge_runs({{"a.run", first}, {"b.run", second}}, "");
@@ -66,7 +67,7 @@ TEST(MergeRuns, ProbesBringAClockThatDriftsToTheReference) {
   EXPECT_EQ(merged->hosts[0].method, "reference");
   EXPECT_EQ(merged->hosts[1].method, "probes");
   EXPECT_EQ(merged->hosts[1].against, "a");
-  EXPECT_LE(merged->hosts[1].model.uncertainty_ns, kMilli);
+  EXPECT_LE(merged->hosts[1].model.uncertainty_ns, kMs);
   const run::Device* gpu = device_of(merged->run, "b");
   ASSERT_NE(gpu, nullptr);
   const auto& samples = gpu->series.front().samples;
@@ -81,7 +82,7 @@ TEST(MergeRuns, ProbesBringAClockThatDriftsToTheReference) {
 }
 
 TEST(MergeRuns, TheReferenceMayBeAnyHostAndAChainOfProbesReachesIt) {
-  const Skew a{}, b{-20 * kMilli, -15}, c{5 * kSecond, 10};
+  const Skew a{}, b{-20 * kMs, -15}, c{5 * kSecond, 10};
   run::Run first = recorded("a", a), second = recorded("b", b), third = recorded("c", c);
   ask(first, a, "b", b);
   ask(third, c, "b", b);
@@ -101,7 +102,7 @@ TEST(MergeRuns, WithoutProbesTheKernelsWordCountsAndWithoutItNothingIsClaimed) {
   const Skew none{};
   run::Run first = recorded("a", none), second = recorded("b", none);
   for (run::Run* run : {&first, &second})
-    for (run::ClockReading& reading : run->clocks.front().readings) reading.max_error_ns = kMilli;
+    for (run::ClockReading& reading : run->clocks.front().readings) reading.max_error_ns = kMs;
   const auto held = merge_runs({{"a.run", first}, {"b.run", second}}, "");
   ASSERT_TRUE(held);
   EXPECT_EQ(held->hosts[1].method, "synchronized");
@@ -135,7 +136,7 @@ TEST(MergeRuns, GpusWithoutRanksAreCountedAndNothingIsSaidOfIt) {
 }
 
 TEST(MergeRuns, ATraceMovesWithTheHostThatHasItsRank) {
-  const Skew a{}, b{300 * kMilli, 0};
+  const Skew a{}, b{300 * kMs, 0};
   run::Run first = recorded("a", a), second = recorded("b", b), traces;
   ask(second, b, "a", a);
   traces.source = "imported";

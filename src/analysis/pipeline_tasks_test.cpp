@@ -10,17 +10,17 @@
 namespace ergometer::analysis {
 namespace {
 
-using Kind = run::PipelineTask::Kind;
+using TaskKind = run::PipelineTask::Kind;
 
 /// "F0 F1 B0 B1" of the tasks in order; other kinds are left out.
 std::string order_of(const run::RankTrace& trace) {
   std::string text;
   for (const run::PipelineTask& task : trace.tasks) {
-    const char* letter = task.kind == Kind::kForward          ? "F"
-                         : task.kind == Kind::kBackward       ? "B"
-                         : task.kind == Kind::kBackwardInput  ? "I"
-                         : task.kind == Kind::kBackwardWeight ? "W"
-                                                              : "";
+    const char* letter = task.kind == TaskKind::kForward          ? "F"
+                         : task.kind == TaskKind::kBackward       ? "B"
+                         : task.kind == TaskKind::kBackwardInput  ? "I"
+                         : task.kind == TaskKind::kBackwardWeight ? "W"
+                                                                  : "";
     if (*letter != 0)
       text += (text.empty() ? "" : " ") + std::string(letter) + std::to_string(task.micro_batch);
   }
@@ -154,8 +154,9 @@ TEST(SimulatedTraces, HaveGroupsStepsAndTasks) {
   EXPECT_EQ(t.collectives[1].group, "tp 1");
   EXPECT_EQ(t.collectives[1].group_size, 2);
   EXPECT_EQ(order_of(t), "F0 B0");
-  const auto backward = std::find_if(t.tasks.begin(), t.tasks.end(),
-                                     [](const auto& task) { return task.kind == Kind::kBackward; });
+  const auto backward = std::find_if(t.tasks.begin(), t.tasks.end(), [](const auto& task) {
+    return task.kind == TaskKind::kBackward;
+  });
   EXPECT_EQ(backward->start_ns, 25);
   EXPECT_EQ(backward->duration_ns, 15);
 }

@@ -5,7 +5,7 @@
 namespace ergometer::analysis {
 namespace {
 
-using Kind = run::PipelineTask::Kind;
+using TaskKind = run::PipelineTask::Kind;
 
 /// A rank of a stage, tasks added in seconds.
 struct Rank {
@@ -14,8 +14,8 @@ struct Rank {
     trace.stage = stage;
     trace.stages = stages;
   }
-  Rank& add(Kind kind, int64_t start_s, int64_t end_s, int64_t micro_batch = -1, int64_t step = 0,
-            int64_t chunk = -1) {
+  Rank& add(TaskKind kind, int64_t start_s, int64_t end_s, int64_t micro_batch = -1,
+            int64_t step = 0, int64_t chunk = -1) {
     trace.tasks.push_back({.kind = kind,
                            .step = step,
                            .micro_batch = micro_batch,
@@ -32,14 +32,14 @@ struct Rank {
 //   stage 1     F0 B0 B0 F1 B1 B1
 std::vector<run::RankTrace> one_forward_one_backward(int64_t step = 0, int64_t at_s = 0) {
   Rank first(0, 2), last(1, 2);
-  first.add(Kind::kForward, at_s + 0, at_s + 1, 0, step)
-      .add(Kind::kForward, at_s + 1, at_s + 2, 1, step);
-  first.add(Kind::kBackward, at_s + 4, at_s + 6, 0, step)
-      .add(Kind::kBackward, at_s + 7, at_s + 9, 1, step);
-  last.add(Kind::kForward, at_s + 1, at_s + 2, 0, step)
-      .add(Kind::kBackward, at_s + 2, at_s + 4, 0, step);
-  last.add(Kind::kForward, at_s + 4, at_s + 5, 1, step)
-      .add(Kind::kBackward, at_s + 5, at_s + 7, 1, step);
+  first.add(TaskKind::kForward, at_s + 0, at_s + 1, 0, step)
+      .add(TaskKind::kForward, at_s + 1, at_s + 2, 1, step);
+  first.add(TaskKind::kBackward, at_s + 4, at_s + 6, 0, step)
+      .add(TaskKind::kBackward, at_s + 7, at_s + 9, 1, step);
+  last.add(TaskKind::kForward, at_s + 1, at_s + 2, 0, step)
+      .add(TaskKind::kBackward, at_s + 2, at_s + 4, 0, step);
+  last.add(TaskKind::kForward, at_s + 4, at_s + 5, 1, step)
+      .add(TaskKind::kBackward, at_s + 5, at_s + 7, 1, step);
   return {first.trace, last.trace};
 }
 
@@ -76,16 +76,16 @@ TEST(Pipeline, SplitsTheBubbleAtFirstBackwardAndLastForward) {
 
 TEST(Pipeline, WaitsInReceivesCountWhereNothingElseRuns) {
   auto ranks = one_forward_one_backward();
-  const auto add = [](run::RankTrace& rank, Kind kind, int64_t start_s, int64_t end_s) {
+  const auto add = [](run::RankTrace& rank, TaskKind kind, int64_t start_s, int64_t end_s) {
     rank.tasks.push_back({.kind = kind,
                           .step = 0,
                           .start_ns = start_s * 1'000'000'000,
                           .duration_ns = (end_s - start_s) * 1'000'000'000});
   };
-  add(ranks[0], Kind::kReceive, 1, 4);     // 1..2 lies under F1
-  add(ranks[0], Kind::kOptimizer, 9, 20);  // behind the step
-  add(ranks[0], Kind::kSend, 3, 5);        // under the receive and B0
-  add(ranks[0], Kind::kSend, 6, 7);
+  add(ranks[0], TaskKind::kReceive, 1, 4);     // 1..2 lies under F1
+  add(ranks[0], TaskKind::kOptimizer, 9, 20);  // behind the step
+  add(ranks[0], TaskKind::kSend, 3, 5);        // under the receive and B0
+  add(ranks[0], TaskKind::kSend, 6, 7);
   const auto report = pipeline_report(ranks);
   ASSERT_TRUE(report);
   EXPECT_DOUBLE_EQ(report->step_s, 9);
@@ -134,7 +134,7 @@ TEST(Pipeline, KnowsSchedulesByTheirTasks) {
   EXPECT_EQ(pipeline_report(interleaved)->schedule, PipelineSchedule::kInterleaved);
   EXPECT_EQ(pipeline_report(interleaved)->chunks, 2);
   auto zero = one_forward_one_backward();
-  zero[0].tasks[3].kind = Kind::kBackwardWeight;
+  zero[0].tasks[3].kind = TaskKind::kBackwardWeight;
   EXPECT_EQ(pipeline_report(zero)->schedule, PipelineSchedule::kZeroBubble);
 }
 
@@ -162,7 +162,8 @@ TEST(Pipeline, NeedsTwoStages) {
 
 TEST(Pipeline, StepsThatARankLacksAreNotCounted) {
   auto ranks = one_forward_one_backward();
-  ranks[0].tasks.push_back({.kind = Kind::kForward, .step = 1, .start_ns = 0, .duration_ns = 1});
+  ranks[0].tasks.push_back(
+      {.kind = TaskKind::kForward, .step = 1, .start_ns = 0, .duration_ns = 1});
   const auto report = pipeline_report(ranks);
   ASSERT_TRUE(report);
   ASSERT_EQ(report->steps.size(), 2u);

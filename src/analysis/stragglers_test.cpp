@@ -9,8 +9,6 @@
 namespace ergometer::analysis {
 namespace {
 
-constexpr int64_t kUs = 1000, kMs = 1'000'000;
-
 std::vector<GroupSkew> study(const std::vector<run::RankTrace>& ranks,
                              const run::DeviceLog& log = {}) {
   const MatchedCollectives collectives = match_collectives(ranks);
@@ -41,12 +39,12 @@ std::vector<run::RankTrace> four(Compute compute, Idle idle, int64_t transfer = 
   return traces;
 }
 
-const auto kNone = [](int64_t, int64_t) -> int64_t { return 0; };
+const auto kNoDelay = [](int64_t, int64_t) -> int64_t { return 0; };
 const auto kEqual = [](int64_t, int64_t) -> int64_t { return 10 * kMs; };
 
 TEST(Stragglers, OneThatComputesLonger) {
   const auto skews = study(four(
-      [](int64_t rank, int64_t) -> int64_t { return rank == 2 ? 13 * kMs : 10 * kMs; }, kNone));
+      [](int64_t rank, int64_t) -> int64_t { return rank == 2 ? 13 * kMs : 10 * kMs; }, kNoDelay));
   ASSERT_EQ(skews.size(), 1u);
   const GroupSkew& skew = skews[0];
   EXPECT_EQ(skew.verdict, GroupVerdict::kStraggler);
@@ -77,7 +75,7 @@ TEST(Stragglers, ThatMoveAreNotPinnedOnOne) {
   const auto skews =
       study(four([](int64_t rank,
                     int64_t round) -> int64_t { return rank == round % 4 ? 13 * kMs : 10 * kMs; },
-                 kNone));
+                 kNoDelay));
   ASSERT_EQ(skews.size(), 1u);
   EXPECT_EQ(skews[0].verdict, GroupVerdict::kMovingStraggler);
   EXPECT_EQ(skews[0].rank, -1);
@@ -87,14 +85,14 @@ TEST(Stragglers, ThatAppearLateAreNotPersistent) {
   const auto skews = study(
       four([](int64_t rank,
               int64_t round) -> int64_t { return rank == 1 && round >= 8 ? 13 * kMs : 10 * kMs; },
-           kNone));
+           kNoDelay));
   ASSERT_EQ(skews.size(), 1u);
   EXPECT_EQ(skews[0].rank, 1);
   EXPECT_TRUE(skews[0].persistent);  // of those that ranks join apart, in either half
   const auto never = study(
       four([](int64_t rank,
               int64_t round) -> int64_t { return rank == 1 && round >= 11 ? 13 * kMs : 10 * kMs; },
-           kNone));
+           kNoDelay));
   EXPECT_FALSE(never[0].persistent);
 }
 
@@ -129,7 +127,7 @@ TEST(Stragglers, ASlowTransferIsCongestion) {
 }
 
 TEST(Stragglers, BalancedRanksAreNone) {
-  const auto skews = study(four(kEqual, kNone));
+  const auto skews = study(four(kEqual, kNoDelay));
   ASSERT_EQ(skews.size(), 1u);
   EXPECT_EQ(skews[0].verdict, GroupVerdict::kBalanced);
   EXPECT_EQ(skews[0].skewed, 0);
@@ -175,9 +173,10 @@ TEST(Stragglers, AreShownWithTheirGpu) {
   run::DeviceLog log;
   for (int64_t rank = 0; rank < 4; ++rank)
     log.devices.push_back(gpu(rank, rank == 2 ? 1500 : 1980, rank == 2 ? 0x20 : 0));
-  const auto skews = study(
-      four([](int64_t rank, int64_t) -> int64_t { return rank == 2 ? 13 * kMs : 10 * kMs; }, kNone),
-      log);
+  const auto skews =
+      study(four([](int64_t rank, int64_t) -> int64_t { return rank == 2 ? 13 * kMs : 10 * kMs; },
+                 kNoDelay),
+            log);
   ASSERT_TRUE(skews[0].condition);
   EXPECT_DOUBLE_EQ(*skews[0].condition->sm_clock_mhz, 1500);
   EXPECT_DOUBLE_EQ(*skews[0].condition->others_clock_mhz, 1980);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/test_traces.h"
 #include "run/run.h"
 
 namespace ergometer::analysis {
@@ -13,8 +14,6 @@ namespace {
 
 using run::Metric;
 using Samples = std::vector<run::Sample>;
-
-constexpr int64_t kMs = 1'000'000, kSecond = 1'000'000'000;
 
 /// "0 5, 10 6": milliseconds and values.
 Samples samples(std::initializer_list<std::pair<int64_t, double>> ms_and_values) {

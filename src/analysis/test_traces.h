@@ -6,6 +6,8 @@
 
 namespace ergometer::analysis {
 
+inline constexpr int64_t kUs = 1000, kMs = 1000 * kUs, kSecond = 1000 * kMs;
+
 /// A trace of one rank for tests; every event has a name of its own.
 struct TestTrace {
   run::RankTrace trace;

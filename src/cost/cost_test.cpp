@@ -13,7 +13,7 @@ using workload::OperatorKind;
 
 /// Round parameters of one GPU and its node, by hand: 100 TFLOP/s at a boost clock of 2 GHz,
 /// sustained 1 GHz.
-spec::Job round_job() {
+spec::Job round_bench() {
   spec::Job job;
   job.gpus = 8;
   job.parallelism.dp = 8;
@@ -79,7 +79,7 @@ CostModel model_of(const spec::Job& job) {
 
 TEST(CostModel, RatesAreThoseOfTheSustainedClock) {
   // 200 TFLOP/s at 2 GHz are 100 at the reference of 1 GHz; all of it scales with the clock.
-  const Price price = model_of(round_job()).price(gemm_operator(2560, 1280, 1000), {});
+  const Price price = model_of(round_bench()).price(gemm_operator(2560, 1280, 1000), {});
   EXPECT_DOUBLE_EQ(price.clocked_s, 65.536e-6);
   EXPECT_EQ(price.fixed_s, 0);
 }
@@ -87,11 +87,11 @@ TEST(CostModel, RatesAreThoseOfTheSustainedClock) {
 TEST(CostModel, Fp32WithoutAMatrixModeRunsOnVectorUnits) {
   workload::Operator op = gemm_operator(2560, 1280, 1000);
   op.precision = spec::Precision::kFp32;
-  EXPECT_NEAR(model_of(round_job()).price(op, {}).clocked_s, 65.536e-6 * 20, 1e-12);
+  EXPECT_NEAR(model_of(round_bench()).price(op, {}).clocked_s, 65.536e-6 * 20, 1e-12);
 }
 
 TEST(CostModel, ACompilerFusesCasts) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   workload::Operator op;
   op.kind = OperatorKind::kMemory;
   op.bytes = 1e6;  // 1 us at 1 TB/s
@@ -104,7 +104,7 @@ TEST(CostModel, ACompilerFusesCasts) {
 }
 
 TEST(CostModel, GraphsCutTheLaunch) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   EXPECT_EQ(model_of(job).host().launch_s, 10e-6);
   job.training.cuda_graphs = true;
   EXPECT_EQ(model_of(job).host().launch_s, 1e-6);
@@ -112,7 +112,7 @@ TEST(CostModel, GraphsCutTheLaunch) {
 
 // On 8 nodes, three doublings of 1 %, every launch waits for the slowest host.
 TEST(CostModel, HostsStraggleToo) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.software.parameters.set("scale.jitter", {0.01, "", "", base::Grade::kAssumed});
   for (const char* name :
        {"line_efficiency", "all_to_all_line_efficiency", "low_latency_bandwidth", "latency", "ramp",
@@ -129,7 +129,7 @@ TEST(CostModel, HostsStraggleToo) {
 
 // 200 us for each of four ranks, three quarters of it as long as they share a domain.
 TEST(CostModel, TensorCollectivesCostTheHostLessInsideADomain) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.parallelism.tp = 4;
   job.gpus = 1;  // the fabric's prices do not matter here
   job.software.parameters.set("host.collective_rank", {200e-6, "s", "", base::Grade::kAssumed});
@@ -143,7 +143,7 @@ TEST(CostModel, TensorCollectivesCostTheHostLessInsideADomain) {
 
 // 10 us a forward kernel, a quarter of it backward, 30 us a collective; three kernels each.
 TEST(CostModel, HostTimeByPassAndKind) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.software.parameters.set("host.backward", {0.25, "", "", base::Grade::kAssumed});
   const CostTable table = price_plan(model_of(job), {}, job);
   workload::Operator op = gemm_operator(256, 128, 64);
@@ -178,7 +178,7 @@ TEST(CostModel, HostTimeOfInnerKernels) {
 
 // Without `host.kernel` every kernel costs as much as the first.
 TEST(CostModel, FurtherKernelsCostALaunchUnlessSaid) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   EXPECT_EQ(model_of(job).host().inner_launch_s, 10e-6);
   job.software.parameters.set("host.kernel", {2e-6, "", "", base::Grade::kAssumed});
   EXPECT_EQ(model_of(job).host().inner_launch_s, 2e-6);
@@ -201,7 +201,7 @@ TEST(CostModel, SoftwareChangesWhatKernelsTake) {
 
 // 1 GB at 0.5 of 1 TB/s, by kernels that take 1.5 times as long: 3 ms behind the transfer.
 TEST(CostModel, CopiesFollowAnExchange) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.cluster.node.gpu.parameters.set("memory.permute", {0.5, "", "", {}});
   job.software.parameters.set("kernels.memory_factor", {1.5, "", "", {}});
   const CostModel model = model_of(job);
@@ -212,7 +212,7 @@ TEST(CostModel, CopiesFollowAnExchange) {
 }
 
 TEST(CostModel, AMissingParameterIsNamed) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   base::ParameterSet without;
   for (const auto& [name, parameter] : job.cluster.node.gpu.parameters.all())
     if (name != "memory.permute") without.set(name, parameter);
@@ -226,7 +226,7 @@ TEST(CostModel, AMissingParameterIsNamed) {
 }
 
 TEST(CostModel, FabricParametersAreNeededBeyondOneDomain) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.gpus = 16;
   const auto model = CostModel::make(job);
   ASSERT_FALSE(model.has_value());
@@ -239,7 +239,7 @@ TEST(CostModel, FabricParametersAreNeededBeyondOneDomain) {
 }
 
 TEST(CostModel, AGpuRefusesPrecisionsItLacks) {
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.training.precision = spec::Precision::kFp8;
   ASSERT_FALSE(CostModel::make(job).has_value());
   EXPECT_EQ(CostModel::make(job).error().message,
@@ -264,11 +264,11 @@ TEST(CostModel, EveryNodeOfTheCatalogHasWhatItNeeds) {
 }
 
 TEST(Overlap, GemmsLoseWholeWavesOnly) {
-  const CostModel model = model_of(round_job());
+  const CostModel model = model_of(round_bench());
   const workload::Operator collective = collective_operator(CollectiveKind::kAllReduce, 1e9);
   // 80 tiles of 256 x 128 fit on the 80 SMs that are left; 100 tiles need a second wave there:
   // twice the time.
-  spec::Job job = round_job();
+  spec::Job job = round_bench();
   job.cluster.node.gpu.parameters.set("gemm.tile_step", {0.1, "", "", {}});
   const CostModel rigid = model_of(job);
   EXPECT_DOUBLE_EQ(rigid.compute_slowdown(gemm_operator(2048, 1280, 1000), collective), 1);
@@ -279,7 +279,7 @@ TEST(Overlap, GemmsLoseWholeWavesOnly) {
 }
 
 TEST(Overlap, OthersLoseTheirShare) {
-  const CostModel model = model_of(round_job());
+  const CostModel model = model_of(round_bench());
   workload::Operator collective = collective_operator(CollectiveKind::kAllReduce, 1e9);
   workload::Operator norm;
   norm.bytes = 1e9;
@@ -313,7 +313,7 @@ TEST(Overlap, ANetworkPacedCollectiveTakesLessBandwidth) {
 }
 
 TEST(CostTable, PricesEveryOperatorOfEveryRole) {
-  const spec::Job job = round_job();
+  const spec::Job job = round_bench();
   const CostModel model = model_of(job);
   plan::Plan plan;
   plan.operators = {gemm_operator(2560, 1280, 1000),

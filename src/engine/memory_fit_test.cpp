@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/memory.h"
 #include "plan/test_job.h"
 
 namespace ergometer::engine {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
-constexpr Uncertainty kTerms{
+using plan::kGib;
+
+constexpr Uncertainty kMemoryTerms{
     .memory_base = 0.05, .memory_activations = 0.15, .memory_software_unseen = 0.08};
 
 spec::Job seen_job() {
@@ -35,7 +37,7 @@ run::Memory example() {
 
 // sigma = hypot(0.05, 0.15 / 2) = 0.09014; ln(79.1 / 72) / sigma = 1.0436, below which 85.2 % lie.
 TEST(MemoryFit, IsTheShareOfANormalDistribution) {
-  const MemoryFit fit = memory_fit(seen_job(), example(), evidence(), kTerms);
+  const MemoryFit fit = memory_fit(seen_job(), example(), evidence(), kMemoryTerms);
   EXPECT_NEAR(fit.sigma, 0.090139, 1e-6);
   EXPECT_NEAR(fit.probability, 0.8517, 1e-4);
   EXPECT_TRUE(fit.software_seen);
@@ -43,7 +45,7 @@ TEST(MemoryFit, IsTheShareOfANormalDistribution) {
 
 // sigma = hypot(0.05, 0.075, 0.08) = 0.12052; 0.0940 / 0.12052 = 0.780: 78.2 %.
 TEST(MemoryFit, IsLessSureOfSoftwareNeverSeen) {
-  const MemoryFit fit = memory_fit(seen_job(), example(), {}, kTerms);
+  const MemoryFit fit = memory_fit(seen_job(), example(), {}, kMemoryTerms);
   EXPECT_FALSE(fit.software_seen);
   EXPECT_NEAR(fit.sigma, 0.120520, 1e-6);
   EXPECT_NEAR(fit.probability, 0.7824, 1e-3);
@@ -52,10 +54,10 @@ TEST(MemoryFit, IsLessSureOfSoftwareNeverSeen) {
 TEST(MemoryFit, IsOneHalfWhereTheNeedIsTheCapacity) {
   run::Memory memory = example();
   memory.capacity_bytes = 72 * kGib;
-  EXPECT_EQ(memory_fit(seen_job(), memory, evidence(), kTerms).probability, 0.5);
+  EXPECT_EQ(memory_fit(seen_job(), memory, evidence(), kMemoryTerms).probability, 0.5);
   memory.capacity_bytes = 0;
-  EXPECT_EQ(memory_fit(seen_job(), memory, evidence(), kTerms).probability, 0);
-  EXPECT_EQ(memory_fit(seen_job(), {}, evidence(), kTerms).probability, 1);
+  EXPECT_EQ(memory_fit(seen_job(), memory, evidence(), kMemoryTerms).probability, 0);
+  EXPECT_EQ(memory_fit(seen_job(), {}, evidence(), kMemoryTerms).probability, 1);
 }
 
 TEST(MemoryFit, StatesByProbability) {

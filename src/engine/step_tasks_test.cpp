@@ -31,7 +31,7 @@ spec::Job pipeline_job(const Values& more = {}) {
   return job_of(values);
 }
 
-run::Run simulated(const spec::Job& job, SimulateOptions options = {}) {
+run::Run simulated_run(const spec::Job& job, SimulateOptions options = {}) {
   options.task_ranks = {0, 4, 8, 12};
   auto run = simulate(job, options);
   EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
@@ -47,7 +47,7 @@ std::map<Kind, int> counts(const run::RankTasks& rank) {
 // Every micro batch goes forward and backward once on every stage; the ends of the pipeline have a
 // neighbour on one side only.
 TEST(StepTasks, EveryMicroBatchOnceOnEveryStage) {
-  const run::Run run = simulated(pipeline_job());
+  const run::Run run = simulated_run(pipeline_job());
   ASSERT_EQ(run.tasks.size(), 4u);
   for (const run::RankTasks& rank : run.tasks) {
     const bool end = rank.stage == 0 || rank.stage == 3;
@@ -64,7 +64,7 @@ TEST(StepTasks, EveryMicroBatchOnceOnEveryStage) {
 
 // Passes of one stream do not overlap, and what a stage does starts behind what it waits for.
 TEST(StepTasks, OrderOfThePipeline) {
-  const run::Run run = simulated(pipeline_job());
+  const run::Run run = simulated_run(pipeline_job());
   std::map<std::pair<int64_t, Kind>, int64_t> start;
   for (const run::RankTasks& rank : run.tasks) {
     int64_t end_ns = 0;
@@ -83,8 +83,8 @@ TEST(StepTasks, OrderOfThePipeline) {
 }
 
 TEST(StepTasks, RecomputationIsPartOfTheBackward) {
-  const run::Run plain = simulated(pipeline_job());
-  const run::Run again = simulated(pipeline_job({{"recompute_granularity", "full"}}));
+  const run::Run plain = simulated_run(pipeline_job());
+  const run::Run again = simulated_run(pipeline_job({{"recompute_granularity", "full"}}));
   const auto longest = [](const run::Run& run, Kind kind) {
     int64_t ns = 0;
     for (const run::PipelineTask& task : run.tasks[1].tasks)
@@ -98,7 +98,7 @@ TEST(StepTasks, RecomputationIsPartOfTheBackward) {
 }
 
 TEST(StepTasks, GradientsOfWeightsApart) {
-  const run::Run run = simulated(pipeline_job({{"schedule", "zb-h1"}}));
+  const run::Run run = simulated_run(pipeline_job({{"schedule", "zb-h1"}}));
   auto count = counts(run.tasks[1]);
   EXPECT_EQ(count[Kind::kBackward], 0);
   EXPECT_EQ(count[Kind::kBackwardInput], 8);
@@ -108,7 +108,7 @@ TEST(StepTasks, GradientsOfWeightsApart) {
 // At one clock all ranks of a stage are alike, so four ranks tell the mean of all: kind by kind the
 // exposed time is the breakdown's.
 TEST(CollectiveUse, ExposedTimeAddsUpToTheBreakdown) {
-  const run::Run run = simulated(pipeline_job({{"sequence_parallel", "true"}}));
+  const run::Run run = simulated_run(pipeline_job({{"sequence_parallel", "true"}}));
   std::map<std::string, double> exposed;
   for (const run::CollectiveUse& use : run.collectives) {
     exposed[use.kind] += use.exposed_s;
@@ -126,11 +126,11 @@ TEST(CollectiveUse, ExposedTimeAddsUpToTheBreakdown) {
 TEST(KernelWindow, HoldsTheMiddleMicroBatchAndNoMoreThanAllowed) {
   SimulateOptions options;
   options.sampled_ranks = {0, 4, 8, 12};
-  const run::Run whole = simulated(pipeline_job(), options);
+  const run::Run whole = simulated_run(pipeline_job(), options);
   options.most_kernels = whole.kernels.size();
-  EXPECT_EQ(simulated(pipeline_job(), options).kernels_to_ns, 0);
+  EXPECT_EQ(simulated_run(pipeline_job(), options).kernels_to_ns, 0);
   options.most_kernels = whole.kernels.size() / 2;
-  const run::Run part = simulated(pipeline_job(), options);
+  const run::Run part = simulated_run(pipeline_job(), options);
   EXPECT_GT(part.kernels.size(), 1000u);
   EXPECT_LE(part.kernels.size(), options.most_kernels);
   EXPECT_LT(part.kernels_from_ns, part.kernels_to_ns);
@@ -141,7 +141,7 @@ TEST(KernelWindow, HoldsTheMiddleMicroBatchAndNoMoreThanAllowed) {
   }
   for (const run::Kernel& kernel : part.kernels) EXPECT_GE(kernel.start_ns, part.kernels_from_ns);
   options.most_kernels = 100;
-  EXPECT_LE(simulated(pipeline_job(), options).kernels.size(), 100u);
+  EXPECT_LE(simulated_run(pipeline_job(), options).kernels.size(), 100u);
 }
 
 TEST(StepTasks, KernelsSayTheirPass) {
@@ -149,7 +149,7 @@ TEST(StepTasks, KernelsSayTheirPass) {
   options.sampled_ranks = {4};
   std::map<std::string, int> passes;
   for (const run::Kernel& kernel :
-       simulated(pipeline_job({{"recompute_granularity", "full"}}), options).kernels)
+       simulated_run(pipeline_job({{"recompute_granularity", "full"}}), options).kernels)
     if (kernel.category != "wait") ++passes[kernel.pass];
   EXPECT_EQ(passes[""], 0);
   EXPECT_GT(passes["forward"], 0);
@@ -165,7 +165,7 @@ TEST(StepTasks, DetailLeavesTheSummaryAlone) {
   SimulateOptions options;
   options.sampled_ranks = {0, 9};
   options.bands = true;
-  EXPECT_EQ(simulated(job, options).performance.step_time_s,
+  EXPECT_EQ(simulated_run(job, options).performance.step_time_s,
             simulate(job, {})->performance.step_time_s);
 }
 

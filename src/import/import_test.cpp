@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kData = std::string(ERGOMETER_SOURCE_DIR) + "/tests/data/kineto/";
+const std::string kKinetoData = std::string(ERGOMETER_SOURCE_DIR) + "/tests/data/kineto/";
 
 class Import : public testing::Test {
  protected:
@@ -108,11 +108,12 @@ TEST_F(Import, ReadsTheSameOnAnyNumberOfThreads) {
 }
 
 TEST_F(Import, ReadsEveryRankOfAnArchive) {
-  const auto traces = read_traces({kData + "dlrm_kineto.tar.gz"}, 1);
+  const auto traces = read_traces({kKinetoData + "dlrm_kineto.tar.gz"}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->ranks.size(), 8u);
-  EXPECT_EQ(traces->ranks[1].file,
-            kData + "dlrm_kineto.tar.gz/dlrm_kineto/worker1_step_12.1694128201556.pt.trace.json");
+  EXPECT_EQ(
+      traces->ranks[1].file,
+      kKinetoData + "dlrm_kineto.tar.gz/dlrm_kineto/worker1_step_12.1694128201556.pt.trace.json");
   EXPECT_EQ(traces->ranks[1].rank, 1);
   EXPECT_EQ(traces->ranks[1].world_size, 8);
   EXPECT_EQ(traces->ranks[1].events.size(), 326u);
@@ -120,7 +121,8 @@ TEST_F(Import, ReadsEveryRankOfAnArchive) {
 }
 
 TEST_F(Import, JoinsRcclKernelsToTheirCollectives) {
-  const auto traces = read_traces({kData + "mi300_resnet_act_checkpoint_rank0of8.json.gz"}, 1);
+  const auto traces =
+      read_traces({kKinetoData + "mi300_resnet_act_checkpoint_rank0of8.json.gz"}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
   const run::RankTrace& rank = traces->ranks[0];
   int64_t communication = 0, joined = 0;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "import/byte_source.h"
+#include "run/gpu_trace.h"
 
 namespace ergometer::importer {
 
@@ -23,6 +25,13 @@ class TestSource : public ByteSource {
   std::string text_;
   size_t at_ = 0;
 };
+
+/// How much of a trace's file was left out for a reason.
+inline int64_t dropped(const run::RankTrace& trace, std::string_view reason) {
+  for (const run::Dropped& d : trace.dropped)
+    if (d.reason == reason) return d.count;
+  return 0;
+}
 
 /// What `read` makes of a text, or its error.
 template <class Read>

@@ -7,7 +7,7 @@
 namespace ergometer::physics {
 namespace {
 
-GpuPower small_gpu() {
+GpuPower governed_gpu() {
   GpuPower gpu;
   gpu.clocks = {100e6, 1000e6, 10e6};
   gpu.voltage = {0.6, 400e6, 1000e6};
@@ -28,16 +28,16 @@ ClockDecision decide(const GpuPower& gpu, const ClockLimits& limits, const Load&
 }
 
 TEST(Governor, RunsAtTheTopWhenNothingLimits) {
-  const ClockDecision decision = decide(small_gpu(), {300}, {100, 30, 10, true});
+  const ClockDecision decision = decide(governed_gpu(), {300}, {100, 30, 10, true});
   EXPECT_DOUBLE_EQ(decision.clock_hz, 1000e6);
   EXPECT_EQ(decision.reasons, 0u);
 }
 
 TEST(Governor, ClockEqualsTheLock) {
-  const ClockDecision decision = decide(small_gpu(), {300, 755e6}, {100, 30, 10, true});
+  const ClockDecision decision = decide(governed_gpu(), {300, 755e6}, {100, 30, 10, true});
   EXPECT_DOUBLE_EQ(decision.clock_hz, 750e6);  // the lattice clock below
   EXPECT_EQ(decision.reasons, kApplicationsClocksSetting);
-  EXPECT_DOUBLE_EQ(decide(small_gpu(), {300, 5e9}, {}).clock_hz, 1000e6);
+  EXPECT_DOUBLE_EQ(decide(governed_gpu(), {300, 5e9}, {}).clock_hz, 1000e6);
 }
 
 // Work that follows the clock, found at 1000 MHz: power goes with v^2 f. At 700 MHz, v = 0.8:
@@ -45,20 +45,20 @@ TEST(Governor, ClockEqualsTheLock) {
 TEST(Governor, HoldsTheCapByHand) {
   const Load load{200, 0, 0, true};
   const Response clocked{1, 1000e6};
-  EXPECT_DOUBLE_EQ(decide(small_gpu(), {173.6}, load, clocked).clock_hz, 700e6);
-  EXPECT_DOUBLE_EQ(decide(small_gpu(), {176.9}, load, clocked).clock_hz, 700e6);
-  EXPECT_DOUBLE_EQ(decide(small_gpu(), {177.1}, load, clocked).clock_hz, 710e6);
-  EXPECT_EQ(decide(small_gpu(), {177.1}, load, clocked).reasons, kSwPowerCap);
+  EXPECT_DOUBLE_EQ(decide(governed_gpu(), {173.6}, load, clocked).clock_hz, 700e6);
+  EXPECT_DOUBLE_EQ(decide(governed_gpu(), {176.9}, load, clocked).clock_hz, 700e6);
+  EXPECT_DOUBLE_EQ(decide(governed_gpu(), {177.1}, load, clocked).clock_hz, 710e6);
+  EXPECT_EQ(decide(governed_gpu(), {177.1}, load, clocked).reasons, kSwPowerCap);
 }
 
 TEST(Governor, CapOutOfReachIsTheLowestClock) {
-  const ClockDecision decision = decide(small_gpu(), {40}, {200, 0, 0, true}, {1, 1000e6});
+  const ClockDecision decision = decide(governed_gpu(), {40}, {200, 0, 0, true}, {1, 1000e6});
   EXPECT_DOUBLE_EQ(decision.clock_hz, 100e6);
   EXPECT_EQ(decision.reasons, kSwPowerCap);
 }
 
 TEST(Governor, BrakeIsTheLowestClock) {
-  const ClockDecision decision = decide(small_gpu(), {300, 0, true}, {});
+  const ClockDecision decision = decide(governed_gpu(), {300, 0, true}, {});
   EXPECT_DOUBLE_EQ(decision.clock_hz, 100e6);
   EXPECT_EQ(decision.reasons, kHwSlowdown | kHwPowerBrake);
 }
@@ -66,10 +66,10 @@ TEST(Governor, BrakeIsTheLowestClock) {
 TEST(Governor, NamesWhatBinds) {
   const Load load{200, 0, 0, true};
   const Response clocked{1, 1000e6};
-  const ClockDecision thermal = decide(small_gpu(), {300, 900e6}, load, clocked, 805e6);
+  const ClockDecision thermal = decide(governed_gpu(), {300, 900e6}, load, clocked, 805e6);
   EXPECT_DOUBLE_EQ(thermal.clock_hz, 800e6);
   EXPECT_EQ(thermal.reasons, kSwThermalSlowdown);
-  const ClockDecision power = decide(small_gpu(), {177.1, 900e6}, load, clocked, 805e6);
+  const ClockDecision power = decide(governed_gpu(), {177.1, 900e6}, load, clocked, 805e6);
   EXPECT_DOUBLE_EQ(power.clock_hz, 710e6);
   EXPECT_EQ(power.reasons, kSwPowerCap);
 }
@@ -77,8 +77,8 @@ TEST(Governor, NamesWhatBinds) {
 // Same power at 1000 MHz; what waits for memory stretches less and so needs the lower clock.
 TEST(Governor, WorkThatIgnoresTheClockIsCutDeeper) {
   const Load load{200, 0, 0, true};
-  EXPECT_LT(decide(small_gpu(), {200}, load, {0, 1000e6}).clock_hz,
-            decide(small_gpu(), {200}, load, {1, 1000e6}).clock_hz);
+  EXPECT_LT(decide(governed_gpu(), {200}, load, {0, 1000e6}).clock_hz,
+            decide(governed_gpu(), {200}, load, {1, 1000e6}).clock_hz);
 }
 
 TEST(Governor, LoadStretchesWithTheClock) {
@@ -89,7 +89,7 @@ TEST(Governor, LoadStretchesWithTheClock) {
 
 // The decision against the definition: within the cap, and one lattice step more is not.
 TEST(Governor, IsTheHighestClockWithinTheCap) {
-  const GpuPower base_gpu = small_gpu();
+  const GpuPower base_gpu = governed_gpu();
   for (uint64_t i = 0; i < 20000; ++i) {
     const base::Random random(1, i, "governor");
     GpuPower gpu = base_gpu;
@@ -120,7 +120,7 @@ TEST(Governor, IsTheHighestClockWithinTheCap) {
 }
 
 TEST(Governor, ClockRisesWithTheCapAndFallsWithHeatAndLoad) {
-  GpuPower gpu = small_gpu();
+  GpuPower gpu = governed_gpu();
   gpu.leakage_per_k = 0.01;
   const Response response{0.8, 1000e6};
   double before = 0;
@@ -145,7 +145,7 @@ TEST(Governor, ClockRisesWithTheCapAndFallsWithHeatAndLoad) {
 }
 
 TEST(ThermalGovernor, StepsDownWhileHotAndUpWhileCool) {
-  const GpuPower gpu = small_gpu();
+  const GpuPower gpu = governed_gpu();
   ThermalGovernor governor;
   governor.advance(gpu, 0.1, 84, 60, 1000e6);
   EXPECT_EQ(governor.ceiling_hz, 0);  // not at its limit
@@ -165,30 +165,30 @@ TEST(ThermalGovernor, StepsDownWhileHotAndUpWhileCool) {
 
 TEST(ThermalGovernor, CountsPartsOfAPeriod) {
   ThermalGovernor governor;
-  for (int i = 0; i < 9; ++i) governor.advance(small_gpu(), 0.01, 85, 60, 1000e6);
+  for (int i = 0; i < 9; ++i) governor.advance(governed_gpu(), 0.01, 85, 60, 1000e6);
   EXPECT_EQ(governor.ceiling_hz, 0);
-  governor.advance(small_gpu(), 0.01, 85, 60, 1000e6);
+  governor.advance(governed_gpu(), 0.01, 85, 60, 1000e6);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 990e6);
 }
 
 TEST(ThermalGovernor, MemoryCountsAsMuchAsTheDie) {
   ThermalGovernor governor;
-  governor.advance(small_gpu(), 0.1, 60, 95, 800e6);
+  governor.advance(governed_gpu(), 0.1, 60, 95, 800e6);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 790e6);  // from the clock in force
-  governor.advance(small_gpu(), 0.1, 60, 94, 790e6);
+  governor.advance(governed_gpu(), 0.1, 60, 94, 790e6);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 790e6);
 }
 
 TEST(ThermalGovernor, HalvesUntilFiveDegreesBelow) {
   ThermalGovernor governor;
-  governor.advance(small_gpu(), 0.01, 90, 60, 1000e6);
+  governor.advance(governed_gpu(), 0.01, 90, 60, 1000e6);
   EXPECT_TRUE(governor.halved);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 500e6);
   EXPECT_EQ(governor.reasons(), kHwSlowdown | kHwThermalSlowdown);
-  governor.advance(small_gpu(), 1, 85, 60, 500e6);
+  governor.advance(governed_gpu(), 1, 85, 60, 500e6);
   EXPECT_TRUE(governor.halved);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 500e6);  // once, not again and again
-  governor.advance(small_gpu(), 0.1, 80, 60, 500e6);
+  governor.advance(governed_gpu(), 0.1, 80, 60, 500e6);
   EXPECT_FALSE(governor.halved);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 510e6);  // and then up step by step
   EXPECT_EQ(governor.reasons(), kSwThermalSlowdown);
@@ -196,15 +196,15 @@ TEST(ThermalGovernor, HalvesUntilFiveDegreesBelow) {
 
 TEST(ThermalGovernor, ShutsDownForGood) {
   ThermalGovernor governor;
-  governor.advance(small_gpu(), 0.01, 95, 60, 1000e6);
+  governor.advance(governed_gpu(), 0.01, 95, 60, 1000e6);
   EXPECT_TRUE(governor.shut_down);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 100e6);
-  governor.advance(small_gpu(), 100, 30, 30, 100e6);
+  governor.advance(governed_gpu(), 100, 30, 30, 100e6);
   EXPECT_TRUE(governor.shut_down);
 }
 
 TEST(ThermalGovernor, UnknownLimitsNeverBind) {
-  GpuPower gpu = small_gpu();
+  GpuPower gpu = governed_gpu();
   gpu.target_c = gpu.slowdown_c = gpu.shutdown_c = gpu.memory_limit_c = 0;
   ThermalGovernor governor;
   governor.advance(gpu, 10, 300, 300, 1000e6);

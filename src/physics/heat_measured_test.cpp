@@ -106,16 +106,16 @@ std::vector<double> predict(const Recording& recording, const Point& p) {
   return celsius;
 }
 
-struct Error {
+struct HeatError {
   double mean_c = 0;   ///< between the reading and what the sensor model makes of the prediction
   double bias_c = 0;   ///< the same with its sign
   double outside = 0;  ///< mean square distance of the prediction from the degree that was read
 };
 
 /// A reading of 40 says that the die is somewhere in 40 ... 41.
-Error error(const Recording& recording, const Point& p, double from_s, double to_s) {
+HeatError error(const Recording& recording, const Point& p, double from_s, double to_s) {
   const std::vector<double> predicted = predict(recording, p);
-  Error result;
+  HeatError result;
   double count = 0;
   for (const Recording::Said& said : recording.said) {
     if (said.time_s < from_s || said.time_s >= to_s) continue;
@@ -205,8 +205,8 @@ TEST(A100SquareWave, TemperatureFollowsFromTheMetersPower) {
            distance_from_prior(p) / 200;
   };
   const Point p = minimise(cost, kPrior, 400);
-  const Error fitted = error(recording, p, recording.start_s, recording.middle_s()),
-              scored = error(recording, p, recording.middle_s(), recording.end_s);
+  const HeatError fitted = error(recording, p, recording.start_s, recording.middle_s()),
+                  scored = error(recording, p, recording.middle_s(), recording.end_s);
   std::printf(
       "die %.4f K/W %.2f J/K, spreader %.4f K/W %.0f J/K, sink %.0f J/K %.4f K/W, start "
       "%.2f C; mean error %.2f C where fitted, %.2f C (bias %+.2f) on the other half\n",

@@ -133,11 +133,11 @@ class Model {
   Training training_;
 };
 
-struct Error {
+struct CapError {
   double cap_w, time, power;  // relative, signed
 };
 
-std::vector<Error> errors_with(const Model& model, const Job& job, double clocked_share) {
+std::vector<CapError> errors_with(const Model& model, const Job& job, double clocked_share) {
   double low = 0, high = 700;
   for (int i = 0; i < 24; ++i) {
     const double middle = (low + high) / 2;
@@ -145,7 +145,7 @@ std::vector<Error> errors_with(const Model& model, const Job& job, double clocke
     (power < job.uncapped().power_w ? low : high) = middle;
   }
   const double unit = job.uncapped().time_s / model.run(low, clocked_share, job.uncapped()).time;
-  std::vector<Error> errors;
+  std::vector<CapError> errors;
   for (const Row& row : job.rows) {
     const Outcome is = model.run(low, clocked_share, row);
     errors.push_back({row.cap_w, is.time * unit / row.time_s - 1, is.power_w() / row.power_w - 1});
@@ -154,8 +154,8 @@ std::vector<Error> errors_with(const Model& model, const Job& job, double clocke
 }
 
 /// The job's errors, the row that its activity comes from left out.
-std::vector<Error> errors_of(const Model& model, const Job& job) {
-  std::vector<Error> best;
+std::vector<CapError> errors_of(const Model& model, const Job& job) {
+  std::vector<CapError> best;
   if (job.uncapped().power_w < model.waiting_w(job.uncapped())) {  // mostly idle: no cap reaches it
     for (const Row& row : job.rows)
       best.push_back({row.cap_w, job.uncapped().time_s / row.time_s - 1,
@@ -163,9 +163,9 @@ std::vector<Error> errors_of(const Model& model, const Job& job) {
   } else {
     double best_score = 1e300;
     for (int percent = 0; percent <= 100; percent += 2) {
-      std::vector<Error> tried = errors_with(model, job, percent / 100.0);
+      std::vector<CapError> tried = errors_with(model, job, percent / 100.0);
       double score = 0;
-      for (const Error& e : tried)
+      for (const CapError& e : tried)
         score += std::pow(e.time / 0.03, 2) + std::pow(e.power / 0.05, 2);
       if (score >= best_score) continue;
       best_score = score;
@@ -180,9 +180,9 @@ struct Score {
   double time = 0, power = 0;  // mean absolute
 };
 
-Score score(const char* name, const std::vector<Error>& errors, double least_cap_w) {
+Score score(const char* name, const std::vector<CapError>& errors, double least_cap_w) {
   std::vector<double> time, power;
-  for (const Error& e : errors) {
+  for (const CapError& e : errors) {
     if (e.cap_w < least_cap_w) continue;
     time.push_back(std::abs(e.time));
     power.push_back(std::abs(e.power));
@@ -205,14 +205,14 @@ Score score(const char* name, const std::vector<Error>& errors, double least_cap
 }
 
 struct Tables {
-  std::vector<Error> fitted, held_back, all;
+  std::vector<CapError> fitted, held_back, all;
 };
 
 Tables predict(const Model& model, const std::string& gpu) {
   Tables tables;
   int responding = 0;
   for (const Job& job : read_jobs(gpu)) {
-    const std::vector<Error> errors = errors_of(model, job);
+    const std::vector<CapError> errors = errors_of(model, job);
     tables.all.insert(tables.all.end(), errors.begin(), errors.end());
     if (!job.responds()) continue;
     auto& half = responding++ % 2 == 0 ? tables.fitted : tables.held_back;
@@ -259,10 +259,10 @@ TEST(PowerCap, A40) {
 TEST(PowerCap, A100) {
   const Model model(*gpu_power(spec::read_cluster("a100-pcie")->node.gpu),
                     {0.427, 0.371, 0.007, 0.810, 0.965, 60, 0});
-  std::vector<Error> all;
+  std::vector<CapError> all;
   for (const Job& job : read_pipelines()) {
-    const std::vector<Error> errors = errors_of(model, job);
-    for (const Error& e : errors)
+    const std::vector<CapError> errors = errors_of(model, job);
+    for (const CapError& e : errors)
       fmt::print("{:20} {:.0f} W: time {:+.1f} %, power {:+.1f} %\n", job.name, e.cap_w,
                  100 * e.time, 100 * e.power);
     all.insert(all.end(), errors.begin(), errors.end());

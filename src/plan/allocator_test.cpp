@@ -8,8 +8,6 @@
 namespace ergometer::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
-
 // Two sequences of 128 tokens, 64 wide: w = 2 * 128 * 64 * 2 B = 32,768 B. Eight layers: the host
 // runs ahead by E = 3.25 * 8 w = 26 w, and three micro batches make 10 * 8 * 3 = 240 w.
 struct Waits {

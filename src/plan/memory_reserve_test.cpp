@@ -9,11 +9,6 @@
 namespace ergometer::plan {
 namespace {
 
-MemoryReport predict(const spec::Job& job) {
-  const workload::Workload workload = workload::lower(job);
-  return memory(job, workload, divide(job, workload));
-}
-
 Reserve reserve_of(const spec::Job& job) {
   const workload::Workload workload = workload::lower(job);
   return memory_reserve(job, divide(job, workload)[0]);
@@ -50,25 +45,26 @@ TEST(MemoryReserve, WhatTheStepNeedsLiesInTheHoles) {
   job.cluster.node.gpu.memory_bytes = 80e9;
   job.training.framework = spec::Framework::kNanotron;
   set(job, "memory.fragmentation", 0.5);
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   const double active = stage.activations + stage.other - 0.07 * 1024 * 1024 * 1024;
   EXPECT_NEAR(stage.reserved, 0.5 * active, 1);
   // The gathered parameters of 656,448 x 2 B x 5/4 are more than eight layers keep of two tokens.
   job.training.seq_length = 2;
-  EXPECT_EQ(predict(job).worst().reserved, 0);
+  EXPECT_EQ(test::memory_of(job).worst().reserved, 0);
 }
 
 TEST(MemoryReserve, DecidesWhetherAJobFits) {
   spec::Job job = test::make_job({});
   job.cluster.node.gpu.memory_bytes = 80e9;
-  const double total = predict(job).worst().total(), needed = predict(job).worst().needed();
+  const double total = test::memory_of(job).worst().total(),
+               needed = test::memory_of(job).worst().needed();
   EXPECT_GT(needed, total);
   job.cluster.node.gpu.memory_bytes = (total + needed) / 2;
-  const MemoryReport report = predict(job);
+  const MemoryReport report = test::memory_of(job);
   EXPECT_FALSE(report.fits);
   EXPECT_NE(report.advice.find("for fragmentation of"), std::string::npos) << report.advice;
   job.cluster.node.gpu.memory_bytes = needed;
-  EXPECT_TRUE(predict(job).fits);
+  EXPECT_TRUE(test::memory_of(job).fits);
 }
 
 }  // namespace

@@ -18,12 +18,6 @@ namespace ergometer::plan {
 namespace {
 
 constexpr double kLayer = 65'664, kTable = 65'536, kNorm = 64;
-constexpr double kGib = 1024.0 * 1024 * 1024;
-
-MemoryReport predict(const spec::Job& job) {
-  const workload::Workload workload = workload::lower(job);
-  return memory(job, workload, divide(job, workload));
-}
 
 spec::Job job_with(const test::Shape& shape) {
   spec::Job job = test::make_job(shape);
@@ -50,7 +44,7 @@ TEST(Memory, StatesOfEveryZeroStage) {
     spec::Job job = job_with({.dp = 4});
     job.parallelism.zero_stage = zero;
     job.training.gradients_fp32 = fp32;
-    const StageMemory stage = predict(job).worst();
+    const StageMemory stage = test::memory_of(job).worst();
     expect_parts_add_up(stage);
     return std::vector<double>{stage.weights / all, stage.gradients / all, stage.optimizer / all};
   };
@@ -64,9 +58,9 @@ TEST(Memory, StatesOfEveryZeroStage) {
 TEST(Memory, ShardedGradientsAreWholeWhileTheirLayerRuns) {
   spec::Job job = job_with({.dp = 4});
   job.parallelism.zero_stage = 2;
-  EXPECT_EQ(part(predict(job).worst(), "unsharded_layers"), 4 * kLayer);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "unsharded_layers"), 4 * kLayer);
   job.parallelism.zero_stage = 1;
-  EXPECT_EQ(part(predict(job).worst(), "unsharded_layers"), 0);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "unsharded_layers"), 0);
 }
 
 TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
@@ -75,7 +69,7 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   job.parallelism.zero_stage = 3;
   job.training.framework = spec::Framework::kTorchFsdp;
   job.training.grad_accumulation_fusion = false;
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   const double all = 8 * kLayer + 2 * kTable + kNorm;
   EXPECT_EQ(stage.weights, all);  // 4 / 4
   EXPECT_EQ(stage.gradients, all);
@@ -89,20 +83,20 @@ TEST(Memory, AnOptimizerOnTheHostLeavesSixteenBitShards) {
   const double all = 8 * kLayer + 2 * kTable + kNorm;
   spec::Job job = job_with({.dp = 4});
   job.training.optimizer_offload = true;
-  StageMemory stage = predict(job).worst();
+  StageMemory stage = test::memory_of(job).worst();
   EXPECT_DOUBLE_EQ(stage.weights, 2 * all);
   EXPECT_EQ(stage.optimizer, 0);
   EXPECT_GT(stage.gradients, 0);
   job.parallelism.fsdp = true;
   job.training.framework = spec::Framework::kTorchFsdp;
-  stage = predict(job).worst();
+  stage = test::memory_of(job).worst();
   EXPECT_DOUBLE_EQ(stage.weights, 2 * all / 4);
   EXPECT_EQ(stage.gradients, 0);
 }
 
 TEST(Memory, ExpertsShardOverTheirOwnReplicas) {
   // 8 experts of 3 * 64 * 128 over EP 4: 2 a rank, replicated on 8 / 4 = 2 ranks.
-  const MemoryReport report = predict(job_with({.dp = 8, .ep = 4}));
+  const MemoryReport report = test::memory_of(job_with({.dp = 8, .ep = 4}));
   const double expert = 8 * 2 * 3 * 64 * 128.0;
   const double dense = 8 * (4 * 64 * 64 + 64 * 8 + 2 * 64) + 2 * kTable + kNorm;
   EXPECT_EQ(report.worst().weights, 2 * (expert + dense));
@@ -114,7 +108,7 @@ TEST(Memory, ExpertsShardOverTheirOwnReplicas) {
 constexpr double kKept = 128 * 2592;
 
 TEST(Memory, EarlierStagesHoldMoreMicroBatches) {
-  const MemoryReport report = predict(job_with({.pp = 4, .micro_batches = 8}));
+  const MemoryReport report = test::memory_of(job_with({.pp = 4, .micro_batches = 8}));
   ASSERT_EQ(report.stages.size(), 4u);
   // Stage r holds 4 - r micro batches of two layers, and while one of them runs backward its
   // transient: the incoming gradient 2h and the gradients around the activation, 4f a token.
@@ -131,7 +125,7 @@ TEST(Memory, EarlierStagesHoldMoreMicroBatches) {
 TEST(Memory, GpipeHoldsEveryMicroBatchAndItsLogits) {
   spec::Job job = job_with({.pp = 2, .micro_batches = 6});
   job.parallelism.schedule = spec::Schedule::kGpipe;
-  const MemoryReport report = predict(job);
+  const MemoryReport report = test::memory_of(job);
   EXPECT_EQ(report.stages[1].activations, 6 * (4 * kKept + 128 * 4 * 64));
   EXPECT_EQ(part(report.stages[1], "loss"),
             (6 * 2 + 2) * 128 * 1024.0);  // 16-bit logits each, one gradient
@@ -140,7 +134,7 @@ TEST(Memory, GpipeHoldsEveryMicroBatchAndItsLogits) {
 TEST(Memory, FullRecomputationKeepsInputsAndRebuildsOneLayer) {
   spec::Job job = job_with({.pp = 4, .micro_batches = 8});
   job.training.recompute = spec::Recompute::kFull;
-  const MemoryReport one = predict(job);
+  const MemoryReport one = test::memory_of(job);
   const double checkpoint = 128 * 2 * 64, transient = 128 * (2 * 64 + 4 * 256.0);
   // Stage 1: three micro batches of two inputs; in backward the last layer is rebuilt, its input
   // among it.
@@ -148,12 +142,12 @@ TEST(Memory, FullRecomputationKeepsInputsAndRebuildsOneLayer) {
   EXPECT_EQ(part(one.stages[1], "checkpoints"), 3 * 2 * checkpoint);
   // One checkpoint for both layers: fewer inputs, but both are rebuilt at once.
   job.training.recompute_layers = 2;
-  EXPECT_EQ(predict(job).stages[1].activations,
+  EXPECT_EQ(test::memory_of(job).stages[1].activations,
             3 * checkpoint + (2 * kKept - checkpoint) + transient);
   // Block: the first layer is recomputed, the second kept.
   job.training.recompute_method = spec::RecomputeMethod::kBlock;
   job.training.recompute_layers = 1;
-  EXPECT_EQ(predict(job).stages[1].activations, 3 * (checkpoint + kKept) + transient);
+  EXPECT_EQ(test::memory_of(job).stages[1].activations, 3 * (checkpoint + kKept) + transient);
 }
 
 // Logits: 128 tokens x 1024. The FP32 softmax and, beside it, the 16-bit logits with their FP32
@@ -162,38 +156,39 @@ TEST(Memory, UnfusedLossAndWorkspaceOfTheSoftware) {
   spec::Job job = job_with({});
   job.training.fused_cross_entropy = false;
   const double logits = 128 * 1024.0;
-  const double copied = part(predict(job).worst(), "loss");
+  const double copied = part(test::memory_of(job).worst(), "loss");
   EXPECT_EQ(copied, (4 + 2 + 4) * logits);
   job.software.parameters.set("memory.loss_copies", {2, "", "", base::Grade::kAssumed});
   job.software.parameters.set("memory.workspace", {1e8, "", "", base::Grade::kAssumed});
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   EXPECT_EQ(part(stage, "loss"), (4 + 2) * logits);
   EXPECT_EQ(part(stage, "workspace"), 1e8);
 }
 
 TEST(Memory, BuffersOfTheEngineAndOfOverlap) {
   spec::Job job = job_with({.tp = 2});
-  const StageMemory plain = predict(job).worst();
+  const StageMemory plain = test::memory_of(job).worst();
   // Distinct matrices: QKV 64 x 96, proj 32 x 64, FC1 64 x 256, FC2 128 x 64, head 64 x 512, 2
   // bytes each.
   EXPECT_EQ(part(plain, "dummy_gradients"), 2.0 * 64 * (96 + 32 + 256 + 128 + 512));
   EXPECT_EQ(part(plain, "workspace"), 0.5 * kGib);
   EXPECT_EQ(part(plain, "tensor_parallel_buffers"), 0);
   job.training.overlap_tp = true;
-  EXPECT_EQ(part(predict(job).worst(), "tensor_parallel_buffers"), 3 * 2.0 * 128 * 64);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "tensor_parallel_buffers"), 3 * 2.0 * 128 * 64);
   job.software.parameters.set("memory.workspace", {3 * kGib, "B", {}, base::Grade::kAssumed});
-  EXPECT_EQ(part(predict(job).worst(), "workspace"), 3 * kGib);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "workspace"), 3 * kGib);
 }
 
 TEST(Memory, Fp8KeepsCopiesBesideOrInsteadOfWeights) {
   spec::Job job = job_with({});
   job.training.precision = spec::Precision::kFp8;
   const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0), all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_EQ(predict(job).worst().weights, 2 * all + 2 * linear);  // Hopper needs both orientations
+  EXPECT_EQ(test::memory_of(job).worst().weights,
+            2 * all + 2 * linear);  // Hopper needs both orientations
   job.training.fp8_parameters = true;
-  EXPECT_EQ(predict(job).worst().weights, 2 * all);
+  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all);
   job.cluster.node.gpu.architecture = "blackwell";
-  EXPECT_EQ(predict(job).worst().weights, 2 * all - linear);
+  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all - linear);
 }
 
 TEST(Memory, LoraTrainsOnlyAdapters) {
@@ -201,7 +196,7 @@ TEST(Memory, LoraTrainsOnlyAdapters) {
   job.training.mode = spec::Mode::kLora;
   job.training.lora_rank = 4;
   job.training.lora_targets = {"proj"};
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   const double adapters = 8 * 4 * (64 + 64.0);
   EXPECT_EQ(stage.weights, 2 * (8 * kLayer + 2 * kTable + kNorm + adapters));
   EXPECT_EQ(stage.gradients + stage.optimizer, 16 * adapters);
@@ -219,13 +214,14 @@ TEST(Memory, LoraKeepsWhatAdaptersAndNonlinearitiesRead) {
   job.training.lora_rank = 4;
   job.training.lora_targets = {"proj"};
   // The head keeps its norm's input alone.
-  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
+  EXPECT_EQ(test::memory_of(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
   // In FP8 nothing changes: nothing that is kept is multiplied in FP8. With attention in FP8 its
   // four tensors are, and the adapter's input is one of its own: 4 * 64 + 2 * 64 instead of 8 * 64.
   job.training.precision = spec::Precision::kFp8;
-  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
+  EXPECT_EQ(test::memory_of(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
   job.training.fp8_attention = true;
-  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * (1832 - 2 * 64) + 2 * 64));
+  EXPECT_EQ(test::memory_of(job).worst().activations,
+            kTokenIds + 128 * (8 * (1832 - 2 * 64) + 2 * 64));
 }
 
 TEST(Memory, LoraAdaptersReadTheGatheredStream) {
@@ -236,7 +232,7 @@ TEST(Memory, LoraAdaptersReadTheGatheredStream) {
   // Half of 4h of norms, 8h of attention, 32 of log-sum-exp and 4f + 2f of the MLP; all of QKV's
   // 2h and of both adapters' 8.
   const double layer = (12 * 64 + 32 + 6 * 256) / 2.0 + 2 * 64 + 2 * 8;
-  EXPECT_EQ(predict(job).worst().activations, kTokenIds + 128 * (8 * layer + 64));
+  EXPECT_EQ(test::memory_of(job).worst().activations, kTokenIds + 128 * (8 * layer + 64));
 }
 
 TEST(Memory, FrozenFp8WeightsAreKeptOnce) {
@@ -247,21 +243,22 @@ TEST(Memory, FrozenFp8WeightsAreKeptOnce) {
   job.training.precision = spec::Precision::kFp8;
   job.training.fp8_parameters = true;
   const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0), all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_EQ(predict(job).worst().weights, 2 * all - linear + 2 * 8 * 4 * (64 + 64.0));
+  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all - linear + 2 * 8 * 4 * (64 + 64.0));
 }
 
 // Three of eight layers wait on the host when the loss, the fullest moment, runs.
 TEST(Memory, OffloadedLayersAreNotThereAtThePeak) {
   spec::Job job = job_with({});
   job.training.offloaded_layers = 3;
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   EXPECT_EQ(stage.activations, kTokenIds + 5 * kKept + 128 * 4 * 64);
   expect_parts_add_up(stage);
   // With a small head the fullest moment is a layer's backward: the layer itself, whether it was
   // there or is back, and its transient; what ran behind it is gone.
   job.training.offloaded_layers = 7;
   job.model.vocab = 128;
-  EXPECT_EQ(predict(job).worst().activations, kTokenIds + kKept + 128 * (2 * 64 + 4 * 256.0));
+  EXPECT_EQ(test::memory_of(job).worst().activations,
+            kTokenIds + kKept + 128 * (2 * 64 + 4 * 256.0));
 }
 
 TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
@@ -269,7 +266,7 @@ TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
   job.parallelism.zero_stage = 0;
   job.training.mode = spec::Mode::kDecode;
   job.training.generate_tokens = 72;
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   // Four sequences a replica, 8 layers, 128 + 72 tokens, keys and values of 4 heads of 8, 2 bytes.
   EXPECT_EQ(part(stage, "kv_cache"), 4 * 8 * 200.0 * 2 * 4 * 8 * 2);
   EXPECT_EQ(stage.gradients + stage.optimizer, 0);
@@ -280,7 +277,7 @@ TEST(Memory, OptimizerStepCountsWhenItNeedsMoreThanActivations) {
   job.training.gradients_fp32 = false;
   job.training.seq_length =
       2;  // activations of two tokens are less than an FP32 copy of the gradients
-  const StageMemory stage = predict(job).worst();
+  const StageMemory stage = test::memory_of(job).worst();
   EXPECT_EQ(part(stage, "fp32_gradients"), 4 * (8 * kLayer + 2 * kTable + kNorm));
   EXPECT_EQ(stage.activations, 0);
 }
@@ -289,9 +286,9 @@ TEST(Memory, NanotronsScheme) {
   spec::Job job = job_with({.dp = 4});
   job.training.framework = spec::Framework::kNanotron;
   const double all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_NEAR(predict(job).allocated_after_step, (10 + 14.0 / 4) * all + 0.07 * kGib, 1);
+  EXPECT_NEAR(test::memory_of(job).allocated_after_step, (10 + 14.0 / 4) * all + 0.07 * kGib, 1);
   job.parallelism.zero_stage = 0;
-  EXPECT_NEAR(predict(job).allocated_after_step, 20 * all + 0.07 * kGib, 1);
+  EXPECT_NEAR(test::memory_of(job).allocated_after_step, 20 * all + 0.07 * kGib, 1);
 }
 
 // The flat tensors of the all-gather, 2 and 2 / 4 bytes a parameter, are gone when activations are
@@ -300,19 +297,19 @@ TEST(Memory, NanotronsGatherIsGoneWhenActivationsAreMost) {
   spec::Job job = job_with({.dp = 4});
   job.training.framework = spec::Framework::kNanotron;
   const double all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_EQ(part(predict(job).worst(), "gathered_parameters"), 0);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "gathered_parameters"), 0);
   job.training.seq_length = 2;
-  EXPECT_EQ(part(predict(job).worst(), "gathered_parameters"), 2.5 * all);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "gathered_parameters"), 2.5 * all);
 }
 
 // SiLU's output, 2f a token, is kept beside gate, up and their product.
 TEST(Memory, AnUnfusedGatedActivationKeepsOneTensorMore) {
   spec::Job job = job_with({});
-  const double fused = predict(job).worst().activations;
+  const double fused = test::memory_of(job).worst().activations;
   job.software.parameters.set("memory.gate_copies", {1, "", "", base::Grade::kAssumed});
-  EXPECT_EQ(predict(job).worst().activations - fused, 8 * 128 * 2 * 256.0);
+  EXPECT_EQ(test::memory_of(job).worst().activations - fused, 8 * 128 * 2 * 256.0);
   job.model.gated = false;
-  EXPECT_EQ(part(predict(job).worst(), "gate_output"), 0);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "gate_output"), 0);
 }
 
 TEST(NanotronStages, HeadCountsAsTheLayersItCosts) {
@@ -335,7 +332,7 @@ TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
   job.cluster.node.gpu.memory_bytes = 2e9;
   job.training.micro_batch = 2;
   job.training.global_batch = 16;
-  const MemoryReport report = predict(job);
+  const MemoryReport report = test::memory_of(job);
   EXPECT_FALSE(report.fits);
   EXPECT_EQ(report.worst_stage, 0);
   EXPECT_NE(report.advice.find(" of 1.9 GiB on stage 0; the largest part is activations ("),
@@ -346,7 +343,7 @@ TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
       << report.advice;
   job.training.recompute = spec::Recompute::kFull;
   job.training.micro_batch = 1;
-  const std::string less = predict(job).advice;
+  const std::string less = test::memory_of(job).advice;
   EXPECT_NE(less.find("try --"), std::string::npos) << less;
   EXPECT_EQ(less.find("--recompute"), std::string::npos) << less;
   EXPECT_EQ(less.find("--micro-batch-size"), std::string::npos) << less;
@@ -356,7 +353,7 @@ TEST(Memory, AdviceForStatesThatCannotFit) {
   spec::Job job = job_with({.dp = 8});
   job.parallelism.zero_stage = 0;
   job.cluster.node.gpu.memory_bytes = 4e6;
-  const std::string advice = predict(job).advice;
+  const std::string advice = test::memory_of(job).advice;
   EXPECT_NE(advice.find("--zero 1"), std::string::npos) << advice;
   EXPECT_EQ(advice.find("--recompute"), std::string::npos) << advice;
 }
@@ -366,7 +363,7 @@ TEST(Memory, CapacityLeavesTheReserveOut) {
   base::Parameter reserve;
   reserve.value = 2e9;
   job.cluster.node.parameters.set("memory_reserve", reserve);
-  const MemoryReport report = predict(job);
+  const MemoryReport report = test::memory_of(job);
   EXPECT_EQ(report.capacity, 78e9);
   EXPECT_TRUE(report.fits);
   EXPECT_EQ(report.advice, "");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "plan/memory.h"
 #include "spec/job.h"
 #include "workload/workload.h"
 
@@ -163,5 +164,10 @@ class FakeWorkload {
 };
 
 inline workload::Workload fake_workload(const spec::Job& job) { return FakeWorkload(job).take(); }
+
+inline MemoryReport memory_of(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  return memory(job, workload, divide(job, workload));
+}
 
 }  // namespace ergometer::plan::test

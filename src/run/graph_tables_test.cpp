@@ -57,7 +57,7 @@ class GraphTables : public testing::Test {
   }
 };
 
-Run imported_run() {
+Run run_with_graphs() {
   Run run;
   run.source = "imported";
   run.graphs = {WorkGraph{}, small_graph()};
@@ -77,7 +77,7 @@ Run imported_run() {
 }
 
 TEST_F(GraphTables, GiveBackGraphs) {
-  ASSERT_TRUE(write_run(imported_run(), path_));
+  ASSERT_TRUE(write_run(run_with_graphs(), path_));
   const auto back = read_run(path_);
   ASSERT_TRUE(back) << back.error().message;
   ASSERT_EQ(back->graphs.size(), 2u);
@@ -111,7 +111,7 @@ TEST_F(GraphTables, GiveBackGraphs) {
 }
 
 TEST_F(GraphTables, GiveBackTasksAndStages) {
-  ASSERT_TRUE(write_run(imported_run(), path_));
+  ASSERT_TRUE(write_run(run_with_graphs(), path_));
   const auto back = read_run(path_);
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_TRUE(back->traces[0].tasks.empty());
@@ -138,7 +138,7 @@ TEST_F(GraphTables, WhatRefersToNothingIsDamage) {
         "UPDATE trace_tasks SET kind = ''", "UPDATE trace_tasks SET duration_ns = -1",
         "UPDATE trace_tasks SET start_ns = 9223372036854775807",
         "UPDATE trace_stages SET stages = 9223372036854775807", "DROP TABLE graph_names"}) {
-    const auto back = changed(imported_run(), sql);
+    const auto back = changed(run_with_graphs(), sql);
     ASSERT_FALSE(back) << sql;
     EXPECT_NE(back.error().message.find("the Run is damaged"), std::string::npos) << sql;
   }

@@ -81,7 +81,7 @@ TEST(Search, EstimatesKnowTheKernelsOfEveryZeroStage) {
 
 /// A small space: any of several models on any of several clusters, with so much given that little
 /// is left open.
-std::optional<Space> small_space(Draws& draws) {
+std::optional<Space> drawn_space(Draws& draws) {
   constexpr std::array kModels = {"llama3-8b", "gpt3-6.7b", "deepseek-16b", "gpt3-13b"};
   constexpr std::array kClusters = {"hgx-h100", "hgx-b200", "mi300x", "selene"};
   SpaceOptions options;
@@ -157,7 +157,7 @@ TEST(Search, LeavingOutTheHopelessChangesNothing) {
   std::map<Objective, int64_t> left_out;
   int64_t left_out_of_fronts = 0;
   for (int spaces = 0; spaces < kSpaces;) {
-    const auto space = small_space(draws);
+    const auto space = drawn_space(draws);
     if (!space) continue;
     ++spaces;
     SearchOptions options = any_question(draws);
@@ -232,7 +232,7 @@ TEST(Search, BoundsAreBelowEveryEstimate) {
   int64_t compared = 0;
   double time_shares = 0, energy_shares = 0;
   for (int round = 0; round < 60; ++round) {
-    const auto space = small_space(draws);
+    const auto space = drawn_space(draws);
     if (!space) continue;
     LegalityCheck legal(*space);
     Estimator estimator(*space);
@@ -289,7 +289,7 @@ TEST(Search, TheFirstIsTheBestOfAllThatTheEngineCanPlay) {
   Draws draws(9);
   int spaces = 0;
   while (spaces < 24) {
-    const auto space = small_space(draws);
+    const auto space = drawn_space(draws);
     SearchOptions options = any_question(draws);
     if (!space || options.objective == Objective::kMemory) continue;
     options.play = true;

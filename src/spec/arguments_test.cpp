@@ -8,22 +8,10 @@
 #include "spec/pipeline_layout.h"
 #include "spec/settings.h"
 #include "spec/shell_words.h"
+#include "spec/test_file.h"
 
 namespace ergometer::spec {
 namespace {
-
-/// A file that lives as long as the test.
-class TestFile {
- public:
-  TestFile(const std::string& name, std::string_view text)
-      : path(testing::TempDir() + std::to_string(getpid()) + name) {
-    std::ofstream(path) << text;
-  }
-  ~TestFile() { std::remove(path.c_str()); }
-  TestFile(const TestFile&) = delete;
-  TestFile& operator=(const TestFile&) = delete;
-  const std::string path;
-};
 
 std::vector<std::string> words_of(std::string_view script) {
   std::vector<std::string> texts;

@@ -5,7 +5,7 @@
 namespace ergometer::spec {
 namespace {
 
-std::string error_of(std::string_view yaml) {
+std::string cluster_error(std::string_view yaml) {
   const auto cluster = parse_cluster(yaml, "c.yaml");
   return cluster ? "no error" : cluster.error().message;
 }
@@ -91,45 +91,47 @@ TEST(ReadCluster, AUsersNodeWithItsOwnNumbers) {
 
 TEST(ReadCluster, MessagesNameLineKeyFoundAndAllowed) {
   const std::string node(kNode);
-  EXPECT_EQ(error_of(node + "gpus: 4\n"),
+  EXPECT_EQ(cluster_error(node + "gpus: 4\n"),
             "c.yaml:8: gpus: stands here a second time; the first is on line 3");
-  EXPECT_NE(error_of(node + "cppu: x\n")
+  EXPECT_NE(cluster_error(node + "cppu: x\n")
                 .find("c.yaml:8: cppu: is not a known key; did you mean cpu?; allowed: name, "),
             std::string::npos);
-  EXPECT_EQ(error_of("node: {gpu: h100}\nnodes: 0\n"), "c.yaml:1: node.gpus: is missing");
-  EXPECT_EQ(error_of("node: hgx-h100\nnodes: 0\n"),
+  EXPECT_EQ(cluster_error("node: {gpu: h100}\nnodes: 0\n"), "c.yaml:1: node.gpus: is missing");
+  EXPECT_EQ(cluster_error("node: hgx-h100\nnodes: 0\n"),
             "c.yaml:2: nodes: found \"0\"; allowed: a whole number from 1 to 10000000");
-  EXPECT_EQ(error_of("node: hgx-h100\nnodes: .nan\n"),
+  EXPECT_EQ(cluster_error("node: hgx-h100\nnodes: .nan\n"),
             "c.yaml:2: nodes: found \".nan\"; allowed: a whole number from 1 to 10000000");
-  EXPECT_EQ(error_of("node: hgx-h10\n"),
+  EXPECT_EQ(cluster_error("node: hgx-h10\n"),
             "c.yaml:1: node: found \"hgx-h10\"; allowed: a node of the catalog (did you mean "
             "hgx-h100?), or a mapping in its form");
-  EXPECT_EQ(error_of("nodes: 4\n"), "c.yaml:1: node: is missing");
-  EXPECT_EQ(error_of(""), "c.yaml:1: found nothing; expected a YAML mapping (key: value)");
-  EXPECT_EQ(error_of("- a\n"), "c.yaml:1: found a list; expected a YAML mapping (key: value)");
-  EXPECT_TRUE(error_of("a: [1\n").starts_with("c.yaml:2:1: not valid YAML: "))
-      << error_of("a: [1\n");
+  EXPECT_EQ(cluster_error("nodes: 4\n"), "c.yaml:1: node: is missing");
+  EXPECT_EQ(cluster_error(""), "c.yaml:1: found nothing; expected a YAML mapping (key: value)");
+  EXPECT_EQ(cluster_error("- a\n"), "c.yaml:1: found a list; expected a YAML mapping (key: value)");
+  EXPECT_TRUE(cluster_error("a: [1\n").starts_with("c.yaml:2:1: not valid YAML: "))
+      << cluster_error("a: [1\n");
 }
 
 TEST(ReadCluster, NoGpuIsAnError) {
-  EXPECT_EQ(error_of("node:\n  gpus: 8\n  intra: {kind: pcie, bandwidth: 10 GB/s}\n  collectives: "
-                     "pcie-gen4\n"),
-            "c.yaml:2: node.gpu: is missing");
-  EXPECT_EQ(error_of("node:\n  gpu: h100-sxm5-80gb\n  gpus: 0\n"),
+  EXPECT_EQ(
+      cluster_error("node:\n  gpus: 8\n  intra: {kind: pcie, bandwidth: 10 GB/s}\n  collectives: "
+                    "pcie-gen4\n"),
+      "c.yaml:2: node.gpu: is missing");
+  EXPECT_EQ(cluster_error("node:\n  gpu: h100-sxm5-80gb\n  gpus: 0\n"),
             "c.yaml:3: node.gpus: found \"0\"; allowed: a whole number from 1 to 1024");
 }
 
 TEST(ReadCluster, UnitsAreChecked) {
   std::string node(kNode);
   node.replace(node.find("450 GB/s"), 8, "450 GHz ");
-  EXPECT_TRUE(error_of(node).starts_with("c.yaml:4: intra.bandwidth: ")) << error_of(node);
+  EXPECT_TRUE(cluster_error(node).starts_with("c.yaml:4: intra.bandwidth: "))
+      << cluster_error(node);
   node = kNode;
   node.replace(node.find("[0, 1]"), 6, "[0, 2]");
-  EXPECT_EQ(error_of(node),
+  EXPECT_EQ(cluster_error(node),
             "c.yaml:7: nics[0].gpus: found \"2\" in the list; allowed: whole numbers from 0 to 1");
   node = kNode;
   node.replace(node.find("[0, 1]"), 6, "[0]   ");
-  EXPECT_EQ(error_of(node), "c.yaml:6: nics: GPU 1 is served by none of them");
+  EXPECT_EQ(cluster_error(node), "c.yaml:6: nics: GPU 1 is served by none of them");
 }
 
 constexpr std::string_view kPlate = R"({parameters: {
@@ -154,29 +156,29 @@ TEST(ReadCluster, CoolingIsCheckedLikeKernels) {
   const std::string node(kNode);
   EXPECT_EQ(parse_cluster(node, "c.yaml")->node.cooling, Cooling::kAir);
   EXPECT_EQ(
-      error_of(node + "cooling: liqid\n"),
+      cluster_error(node + "cooling: liqid\n"),
       "c.yaml:8: cooling: found \"liqid\"; did you mean liquid?; allowed: air, liquid, immersion");
   EXPECT_EQ(
-      error_of(node + "coolings: air\n"),
+      cluster_error(node + "coolings: air\n"),
       "c.yaml:8: coolings: found a word; allowed: a mapping of air, liquid, immersion to names");
-  EXPECT_EQ(error_of(node + "coolings: {water: x}\n"),
+  EXPECT_EQ(cluster_error(node + "coolings: {water: x}\n"),
             "c.yaml:8: coolings.water: is not a known key; allowed: air, liquid, immersion");
-  EXPECT_EQ(error_of(node + "coolings: {liquid: {parameters: {}}}\n"),
+  EXPECT_EQ(cluster_error(node + "coolings: {liquid: {parameters: {}}}\n"),
             "c.yaml:8: coolings: lack air, which cools the node as built; name it here, or say "
             "cooling: liquid");
   EXPECT_EQ(
-      error_of(node + "coolings: {air: no-such-fan}\n"),
+      cluster_error(node + "coolings: {air: no-such-fan}\n"),
       "c.yaml:8: coolings.air: found \"no-such-fan\"; allowed: a set of cooling parameters of "
       "the catalog, or a mapping in its form");
-  EXPECT_EQ(error_of(node + "coolings: {air: {parameters: {die_capacty: 1 J/K}}}\n"),
+  EXPECT_EQ(cluster_error(node + "coolings: {air: {parameters: {die_capacty: 1 J/K}}}\n"),
             "c.yaml:8: coolings.air.parameters.die_capacty: is not a known parameter; did you mean "
             "die_capacity?");
   EXPECT_EQ(
-      error_of(node + "coolings: {air: {parameters: {die_capacity: 1 K/W}}}\n"),
+      cluster_error(node + "coolings: {air: {parameters: {die_capacity: 1 K/W}}}\n"),
       "c.yaml:8: coolings.air.parameters.die_capacity: \"1 K/W\" is in K/W; expected one in J/K, "
       "such as \"1.1 J/K\"");
   EXPECT_EQ(
-      error_of(node + "coolings: {air: {parameters: {die_capacity: 1 J/K}}}\n"),
+      cluster_error(node + "coolings: {air: {parameters: {die_capacity: 1 J/K}}}\n"),
       "c.yaml:8: coolings.air.parameters: the set of cooling parameters lacks spreader_capacity "
       "(of lid, interposer and interface, in J/K)");
 }
@@ -203,7 +205,7 @@ TEST(ReadCluster, AGpusPowerIsAFileOrAMappingAndTheGpuMayOverrideIt) {
   EXPECT_DOUBLE_EQ(gpu.parameters.at("power.link"), 50e-12);
   EXPECT_DOUBLE_EQ(gpu.parameters.at("clock_step"), 15e6);
   node.replace(node.find("power.active"), 12, "power.activ ");
-  EXPECT_EQ(error_of(node),
+  EXPECT_EQ(cluster_error(node),
             "c.yaml:4: gpu.power.parameters.power.activ: is not a known parameter; did you mean "
             "power.active?");
 }
@@ -213,7 +215,8 @@ TEST(ReadCluster, AnInlineGpuMustBeComplete) {
   node.replace(
       node.find("h100-sxm5-80gb"), 14,
       "{name: x, vendor: y, architecture: hopper, kernels: hopper, parameters: {sm_count: 100}}");
-  EXPECT_EQ(error_of(node), "c.yaml:2: gpu.parameters: the GPU lacks memory (HBM capacity, in B)");
+  EXPECT_EQ(cluster_error(node),
+            "c.yaml:2: gpu.parameters: the GPU lacks memory (HBM capacity, in B)");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace ergometer::spec {
 namespace {
 
 /// Two nodes of four GPUs: clocks 345 to 1980 MHz in steps of 15, caps 200 to 700 W, air or liquid.
-constexpr std::string_view kCluster =
+constexpr std::string_view kTwoNodes =
     R"({name: two, nodes: 2, fabric: {kind: single-switch, collectives: ib-400g}, node: {name: mine, gpus: 4,
   intra: {kind: nvlink-switch, bandwidth: 450 GB/s}, collectives: hopper-nvlink,
   nics: [{bandwidth: 400 Gb/s, gpus: [0, 1, 2, 3]}],
@@ -25,7 +25,7 @@ constexpr std::string_view kCooling =
   film_resistance: 0.02 K/W, preheat: 0.01 K/W, inlet: 25 C}})";
 
 std::string cluster_text() {
-  std::string text(kCluster);
+  std::string text(kTwoNodes);
   for (size_t at = text.find("COOLING"); at != text.npos; at = text.find("COOLING"))
     text.replace(at, 7, kCooling);
   return text;
@@ -51,7 +51,7 @@ Conditions conditions(Flags flags) {
   return job ? job->conditions : Conditions{};
 }
 
-std::string error_of(Flags flags) {
+std::string conditions_error(Flags flags) {
   const auto job = resolve(job_with(flags));
   return job ? "no error" : job.error().message;
 }
@@ -117,45 +117,48 @@ TEST(Conditions, ALockedClockIsRoundedDownToTheLatticeAndSaysSo) {
 }
 
 TEST(Conditions, LimitsAreTheGpus) {
-  EXPECT_EQ(error_of({{"power-cap", "150"}}), "--power-cap 150: X1 allows from 200 to 700 W");
-  EXPECT_EQ(error_of({{"power-cap", "9 kW"}}),
+  EXPECT_EQ(conditions_error({{"power-cap", "150"}}),
+            "--power-cap 150: X1 allows from 200 to 700 W");
+  EXPECT_EQ(conditions_error({{"power-cap", "9 kW"}}),
             "--power-cap: found \"9 kW\"; allowed: from 10 to 5000 W");
-  EXPECT_EQ(error_of({{"power-cap", "400 MHz"}}),
+  EXPECT_EQ(conditions_error({{"power-cap", "400 MHz"}}),
             "--power-cap: found \"400 MHz\"; allowed: from 10 to 5000 W");
-  EXPECT_EQ(error_of({{"lock-clock", "2 GHz"}}),
+  EXPECT_EQ(conditions_error({{"lock-clock", "2 GHz"}}),
             "--lock-clock 2 GHz: X1 allows from 345 to 1980 MHz");
-  EXPECT_EQ(error_of({{"inlet-c", "warm"}}),
+  EXPECT_EQ(conditions_error({{"inlet-c", "warm"}}),
             "--inlet-c: found \"warm\"; allowed: from -20 to 80 C");
-  EXPECT_EQ(error_of({{"fan", "0.1"}}), "--fan: found \"0.1\"; allowed: from 1 to 100 %, or auto");
-  EXPECT_EQ(error_of({{"duration", "forever"}}),
+  EXPECT_EQ(conditions_error({{"fan", "0.1"}}),
+            "--fan: found \"0.1\"; allowed: from 1 to 100 %, or auto");
+  EXPECT_EQ(conditions_error({{"duration", "forever"}}),
             "--duration: found \"forever\"; allowed: from 0.001 to 2.592e+06 s");
-  EXPECT_EQ(error_of({{"cooling", "immersion"}}),
+  EXPECT_EQ(conditions_error({{"cooling", "immersion"}}),
             "--cooling immersion: mine is cooled by air or liquid");
 }
 
 TEST(Conditions, Contradictions) {
-  EXPECT_EQ(error_of({{"steady", "true"}, {"duration", "10min"}}),
+  EXPECT_EQ(conditions_error({{"steady", "true"}, {"duration", "10min"}}),
             "--steady contradicts --duration 10min; leave one out");
-  EXPECT_EQ(error_of({{"steady", "false"}}), "--steady false needs --duration");
-  EXPECT_EQ(error_of({{"start-c", "30"}}),
+  EXPECT_EQ(conditions_error({{"steady", "false"}}), "--steady false needs --duration");
+  EXPECT_EQ(conditions_error({{"start-c", "30"}}),
             "--start-c 30 needs --duration: the steady state has no start");
-  EXPECT_EQ(error_of({{"clocks", "constant"}, {"power-cap", "400"}}),
+  EXPECT_EQ(conditions_error({{"clocks", "constant"}, {"power-cap", "400"}}),
             "--power-cap 400 contradicts --clocks constant; leave one out");
-  EXPECT_EQ(error_of({{"clocks", "constant"}, {"override", "node0.fan=50%"}}),
+  EXPECT_EQ(conditions_error({{"clocks", "constant"}, {"override", "node0.fan=50%"}}),
             "--override node0.fan=50% contradicts --clocks constant; leave one out");
-  EXPECT_EQ(error_of({{"clocks", "constant"}, {"override", "gpu0.speed=80%"}}), "no error");
+  EXPECT_EQ(conditions_error({{"clocks", "constant"}, {"override", "gpu0.speed=80%"}}), "no error");
 }
 
 TEST(Conditions, ASettingWithoutEffectIsRefused) {
-  EXPECT_EQ(error_of({{"cluster",
-                       "{gpus: 8, intra: {kind: pcie, bandwidth: 10 GB/s}, collectives: "
-                       "pcie-gen4, nics: [{bandwidth: 400 Gb/s, gpus: [0,1,2,3,4,5,6,7]}], "
-                       "gpu: {name: Old, vendor: y, architecture: volta, kernels: volta, "
-                       "parameters: {sm_count: 80, memory: 16 GB, memory_bandwidth: 900 GB/s, "
-                       "boost_clock: 1.5 GHz, sustained_clock: 1.3 GHz, peak_fp16: 125 TFLOP/s, "
-                       "tdp: 300 W}}}"},
-                      {"power-cap", "250"}}),
-            "--power-cap 250 has no effect: nothing is known of the power of Old");
+  EXPECT_EQ(
+      conditions_error({{"cluster",
+                         "{gpus: 8, intra: {kind: pcie, bandwidth: 10 GB/s}, collectives: "
+                         "pcie-gen4, nics: [{bandwidth: 400 Gb/s, gpus: [0,1,2,3,4,5,6,7]}], "
+                         "gpu: {name: Old, vendor: y, architecture: volta, kernels: volta, "
+                         "parameters: {sm_count: 80, memory: 16 GB, memory_bandwidth: 900 GB/s, "
+                         "boost_clock: 1.5 GHz, sustained_clock: 1.3 GHz, peak_fp16: 125 TFLOP/s, "
+                         "tdp: 300 W}}}"},
+                        {"power-cap", "250"}}),
+      "--power-cap 250 has no effect: nothing is known of the power of Old");
 }
 
 TEST(Override, NodeAndGpuAreOptional) {
@@ -221,15 +224,15 @@ TEST(Override, MessagesSayWhatIsWrong) {
 }
 
 TEST(Override, TheJobMustHaveTheNodeAndTheGpu) {
-  EXPECT_EQ(error_of({{"override", "node2.fan=50%"}}),
+  EXPECT_EQ(conditions_error({{"override", "node2.fan=50%"}}),
             "--override: \"node2.fan=50%\": the job has node0 to node1");
-  EXPECT_EQ(error_of({{"gpus", "2"}, {"override", "node0.gpu2.speed=50%"}}),
+  EXPECT_EQ(conditions_error({{"gpus", "2"}, {"override", "node0.gpu2.speed=50%"}}),
             "--override: \"node0.gpu2.speed=50%\": node0 has gpu0 to gpu1 in this job");
-  EXPECT_EQ(error_of({{"override", "gpu4.speed=50%"}}),
+  EXPECT_EQ(conditions_error({{"override", "gpu4.speed=50%"}}),
             "--override: \"gpu4.speed=50%\": a node has gpu0 to gpu3 in this job");
-  EXPECT_EQ(error_of({{"override", "gpu1.power_cap=900"}}),
+  EXPECT_EQ(conditions_error({{"override", "gpu1.power_cap=900"}}),
             "--override: \"gpu1.power_cap=900\": X1 allows from 200 to 700 W");
-  EXPECT_EQ(error_of({{"override", "gpu1.speed=50%,gpu1.speed=60%"}}),
+  EXPECT_EQ(conditions_error({{"override", "gpu1.speed=50%,gpu1.speed=60%"}}),
             "--override: \"gpu1.speed=60%\" contradicts \"gpu1.speed=50%\"; leave one out");
   EXPECT_EQ(conditions({{"override", "gpu1.speed=50%,node0.gpu1.lock_clock=1199"}})
                 .overrides.back()
@@ -245,14 +248,14 @@ TEST(PowerSmoothing, PartsInAnyOrder) {
   EXPECT_EQ(c.smoothing_down_w_per_s, 100);
   EXPECT_EQ(c.smoothing_hysteresis_s, 2);
   EXPECT_EQ(conditions({{"power-smoothing", "floor=80%"}}).smoothing_floor, 0.8);
-  EXPECT_EQ(error_of({{"power-smoothing", "up=50"}}),
+  EXPECT_EQ(conditions_error({{"power-smoothing", "up=50"}}),
             "--power-smoothing: lacks a floor, such as floor=0.8");
-  EXPECT_EQ(error_of({{"power-smoothing", "flor=0.8"}}),
+  EXPECT_EQ(conditions_error({{"power-smoothing", "flor=0.8"}}),
             "--power-smoothing: flor is not known; did you mean floor?; it is one of floor, up, "
             "down, hysteresis");
-  EXPECT_EQ(error_of({{"power-smoothing", "floor=0.8,up=fast"}}),
+  EXPECT_EQ(conditions_error({{"power-smoothing", "floor=0.8,up=fast"}}),
             "--power-smoothing: up: found \"fast\"; allowed: from 0.1 to 1e+06 W/s");
-  EXPECT_EQ(error_of({{"power-smoothing", "on"}}),
+  EXPECT_EQ(conditions_error({{"power-smoothing", "on"}}),
             "--power-smoothing: found \"on\"; the form is "
             "floor=0.8,up=50W/s,down=50W/s,hysteresis=2s");
 }

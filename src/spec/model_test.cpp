@@ -11,7 +11,7 @@ Model model_of(std::string_view json) {
   return model ? *model : Model{};
 }
 
-std::string error_of(std::string_view json) {
+std::string model_error(std::string_view json) {
   const auto model = parse_model(json, "config.json");
   return model ? "no error" : model.error().message;
 }
@@ -167,61 +167,63 @@ TEST(ReadModel, UnknownKeysAreListedHarmlessOnesAreNot) {
 
 TEST(ReadModel, MessagesNameLineKeyFoundAndAllowed) {
   EXPECT_EQ(
-      error_of("{\"model_type\": \"llama\",\n\"hidden_size\": \"big\"}"),
+      model_error("{\"model_type\": \"llama\",\n\"hidden_size\": \"big\"}"),
       "config.json:2: hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of("{\"model_type\": \"llama\",\n\"hidden_size\": 4096,\n\"num_hidden_layers\": -3}"),
+      model_error(
+          "{\"model_type\": \"llama\",\n\"hidden_size\": 4096,\n\"num_hidden_layers\": -3}"),
       "config.json:3: num_hidden_layers: found -3; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of(R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 1e30})"),
+      model_error(R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 1e30})"),
       "config.json:1: hidden_size: found 1e+30; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of(R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096.0})"),
+      model_error(R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096.0})"),
       "config.json:1: hidden_size: found 4096.0; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of(
+      model_error(
           R"({"model_type": "gpt2", "num_hidden_layers": 12, "n_embd": 99999999999999999999})"),
       "config.json:1: n_embd: found 1e+20; allowed: a whole number from 1 to 1000000000");
   EXPECT_EQ(
-      error_of(
+      model_error(
           R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "attention_bias": 1})"),
       "config.json:1: attention_bias: found 1; allowed: true or false");
   EXPECT_EQ(
-      error_of(
+      model_error(
           R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 33})"),
       "config.json:1: num_attention_heads: found 33; allowed: a divisor of hidden_size = "
       "4096, unless head_dim is given");
   EXPECT_EQ(
-      error_of(
+      model_error(
           R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_key_value_heads": 5})"),
       "config.json:1: num_key_value_heads: found 5; allowed: a divisor of the 32 attention heads");
   EXPECT_EQ(
-      error_of(
+      model_error(
           R"({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_experts_per_tok": 9})"),
       "config.json:1: num_experts_per_tok: found 9; allowed: 1 to the 8 experts");
   EXPECT_EQ(
-      error_of(
+      model_error(
           R"({"model_type": "gpt2", "num_hidden_layers": 12, "n_embd": 768, "hidden_size": 1024})"),
       "config.json:1: n_embd: found 768, but hidden_size is 1024; they mean the same and "
       "must agree");
-  EXPECT_EQ(error_of("{\"model_type\": \"gemma3\",\n\"text_config\": {\"hidden_size\": 2304, "
-                     "\"num_hidden_layers\": 26,\n\"head_dim\": []}}"),
+  EXPECT_EQ(model_error("{\"model_type\": \"gemma3\",\n\"text_config\": {\"hidden_size\": 2304, "
+                        "\"num_hidden_layers\": 26,\n\"head_dim\": []}}"),
             "config.json:3: text_config.head_dim: found a list; allowed: a whole number from 1 to "
             "1000000000");
 }
 
 TEST(ReadModel, WidthAndDepthHaveNoDefault) {
-  EXPECT_EQ(error_of(R"({"model_type": "llama", "num_hidden_layers": 32})"),
+  EXPECT_EQ(model_error(R"({"model_type": "llama", "num_hidden_layers": 32})"),
             "config.json:1: hidden_size: is missing (also known as n_embd, n_embed, d_model, "
             "emb_size, dim)");
   EXPECT_EQ(
-      error_of(R"({"model_type": "llama", "hidden_size": 4096})"),
+      model_error(R"({"model_type": "llama", "hidden_size": 4096})"),
       "config.json:1: num_hidden_layers: is missing (also known as n_layer, n_layers, num_layers)");
 }
 
 TEST(ReadModel, AKeyStandsOnce) {
-  EXPECT_EQ(error_of("{\"model_type\": \"llama\",\n\"hidden_size\": 4096,\n\"hidden_size\": 8192}"),
-            "config.json:3:1: hidden_size: stands twice in one object");
+  EXPECT_EQ(
+      model_error("{\"model_type\": \"llama\",\n\"hidden_size\": 4096,\n\"hidden_size\": 8192}"),
+      "config.json:3:1: hidden_size: stands twice in one object");
   // The same key in two objects is no repetition.
   EXPECT_TRUE(parse_model(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
       "hidden_size": 2304, "num_hidden_layers": 26}})",
@@ -229,30 +231,32 @@ TEST(ReadModel, AKeyStandsOnce) {
 }
 
 TEST(ReadModel, BrokenJsonGetsLineAndColumn) {
-  EXPECT_EQ(error_of("{\"model_type\": \"llama\",\n  \"hidden_size\": 40"),
+  EXPECT_EQ(model_error("{\"model_type\": \"llama\",\n  \"hidden_size\": 40"),
             "config.json:2:20: not valid JSON: unexpected end of input; expected '}'");
-  EXPECT_TRUE(error_of("").starts_with("config.json:1:1: not valid JSON: unexpected end of input"));
-  EXPECT_EQ(error_of("[1]"), "config.json:1: found a list; expected the object of a config.json");
-  EXPECT_TRUE(error_of(R"({"model_type": "llama", "hidden_size": NaN})")
+  EXPECT_TRUE(
+      model_error("").starts_with("config.json:1:1: not valid JSON: unexpected end of input"));
+  EXPECT_EQ(model_error("[1]"),
+            "config.json:1: found a list; expected the object of a config.json");
+  EXPECT_TRUE(model_error(R"({"model_type": "llama", "hidden_size": NaN})")
                   .starts_with("config.json:1:40: not valid JSON"));
 }
 
 TEST(ReadModel, UnknownArchitectureNamesTheNearest) {
-  EXPECT_NE(error_of(R"({"model_type": "llamma", "hidden_size": 1, "num_hidden_layers": 1})")
+  EXPECT_NE(model_error(R"({"model_type": "llamma", "hidden_size": 1, "num_hidden_layers": 1})")
                 .find("the nearest is \"llama\""),
             std::string::npos);
   EXPECT_NE(
-      error_of(
+      model_error(
           R"({"model_type": "jamba", "hidden_size": 1, "num_hidden_layers": 1, "num_experts": 16})")
           .find("the nearest is \"mixtral\""),
       std::string::npos);
-  EXPECT_NE(error_of(R"({"hidden_size": 4})").find("model_type: is missing; allowed: bloom, "),
+  EXPECT_NE(model_error(R"({"hidden_size": 4})").find("model_type: is missing; allowed: bloom, "),
             std::string::npos);
 }
 
 TEST(ReadModel, SizesThatWouldOverflowAreRefused) {
   EXPECT_NE(
-      error_of(
+      model_error(
           R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 1000000000, "num_attention_heads": 1000000000,
     "intermediate_size": 1000000000})")
           .find("these sizes make about"),
@@ -262,8 +266,8 @@ TEST(ReadModel, SizesThatWouldOverflowAreRefused) {
 TEST(ReadModel, DeepNestingIsOnlyAWrongValue) {
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   EXPECT_EQ(
-      error_of("{\"model_type\": \"gpt2\", \"n_embd\": " + deep + ", \"hidden_size\": " + deep +
-               "}"),
+      model_error("{\"model_type\": \"gpt2\", \"n_embd\": " + deep + ", \"hidden_size\": " + deep +
+                  "}"),
       "config.json:1: hidden_size: found a list; allowed: a whole number from 1 to 1000000000");
 }
 

@@ -26,7 +26,7 @@ TEST(RankMap, RefusesWhatIsNoList) {
   EXPECT_FALSE(parse_rank_list("# nothing\n").has_value());
 }
 
-Settings settings_with(const char* map) {
+Settings mapped_settings(const char* map) {
   Settings settings;
   for (const auto& [name, value] : {std::pair{"model", "llama3-8b"},
                                     {"cluster", "hgx-h100"},
@@ -40,11 +40,11 @@ Settings settings_with(const char* map) {
 }
 
 TEST(RankMap, IsAPermutationThatKeepsTensorGroupsTogether) {
-  const auto good = resolve(settings_with("4-7,0-3,8-15"));
+  const auto good = resolve(mapped_settings("4-7,0-3,8-15"));
   ASSERT_TRUE(good) << good.error().message;
   EXPECT_EQ(good->parallelism.gpu_of(0), 4);
   for (const char* map : {"0-7", "0-7,0-7", "0-7,16-23", "0-2,8,3,9-15,4-7"})
-    EXPECT_FALSE(resolve(settings_with(map)).has_value()) << map;
+    EXPECT_FALSE(resolve(mapped_settings(map)).has_value()) << map;
 }
 
 }  // namespace

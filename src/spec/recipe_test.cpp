@@ -7,7 +7,7 @@
 namespace ergometer::spec {
 namespace {
 
-Settings job(std::initializer_list<std::pair<const char*, const char*>> more) {
+Settings recipe_settings(std::initializer_list<std::pair<const char*, const char*>> more) {
   Settings settings;
   settings.set("model", "llama3-70b", {"--model", ""});
   settings.set("cluster", "hgx-h100", {"--cluster", ""});
@@ -62,7 +62,7 @@ TEST(Recipe, NumbersOfReleasesAreOrdered) {
 
 TEST(RecipeCondition, HoldsOfSettingsAndFacts) {
   const Settings said =
-      job({{"fsdp", "yes"}, {"tensor_model_parallel_size", "4"}, {"fp8", "true"}});
+      recipe_settings({{"fsdp", "yes"}, {"tensor_model_parallel_size", "4"}, {"fp8", "true"}});
   const auto parts = read_job_parts(said);
   ASSERT_TRUE(parts) << parts.error().message;
   RecipeDraft draft(said, *parts);
@@ -84,11 +84,11 @@ TEST(RecipeCondition, HoldsOfSettingsAndFacts) {
 }
 
 TEST(Recipe, FillsWhatIsLeftOpenAndSaysSo) {
-  const auto made = resolve(job({{"software", "nemo 25.07"},
-                                 {"tensor_model_parallel_size", "4"},
-                                 {"pipeline_model_parallel_size", "4"},
-                                 {"global_batch_size", "128"},
-                                 {"overlap_grad_reduce", "true"}}));
+  const auto made = resolve(recipe_settings({{"software", "nemo 25.07"},
+                                             {"tensor_model_parallel_size", "4"},
+                                             {"pipeline_model_parallel_size", "4"},
+                                             {"global_batch_size", "128"},
+                                             {"overlap_grad_reduce", "true"}}));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->recipe.name, "nemo 25.07");
   EXPECT_EQ(made->recipe.source, "given");
@@ -103,7 +103,8 @@ TEST(Recipe, FillsWhatIsLeftOpenAndSaysSo) {
 
 TEST(Recipe, TheReleaseChoosesTheProfile) {
   const auto profile = [](const char* software) {
-    const auto made = resolve(job({{"software", software}, {"tensor_model_parallel_size", "8"}}));
+    const auto made =
+        resolve(recipe_settings({{"software", software}, {"tensor_model_parallel_size", "8"}}));
     EXPECT_TRUE(made) << made.error().message;
     return made ? made->software.name : "";
   };
@@ -115,12 +116,12 @@ TEST(Recipe, TheReleaseChoosesTheProfile) {
 }
 
 TEST(Recipe, IsInferredWhereNobodyNamesOne) {
-  const auto plain = resolve(job({{"tensor_model_parallel_size", "8"}}));
+  const auto plain = resolve(recipe_settings({{"tensor_model_parallel_size", "8"}}));
   ASSERT_TRUE(plain) << plain.error().message;
   EXPECT_EQ(plain->recipe.source, "inferred");
   EXPECT_EQ(plain->recipe.name, "unnamed");
   EXPECT_EQ(plain->software.name, "megatron-unnamed");
-  const auto sharded = resolve(job({{"fsdp", "true"}}));
+  const auto sharded = resolve(recipe_settings({{"fsdp", "true"}}));
   ASSERT_TRUE(sharded) << sharded.error().message;
   EXPECT_EQ(sharded->recipe.name, "pytorch-fsdp");
 }
@@ -134,12 +135,12 @@ TEST(Recipe, NeverContradictsTheJob) {
       for (const char* pp : {"1", "2"})
         for (const char* precision : {"bf16", "fp8"})
           for (const char* model : {"llama3-70b", "mixtral-8x7b"}) {
-            const auto made = resolve(job({{"software", entry.name.c_str()},
-                                           {"model", model},
-                                           {"tensor_model_parallel_size", tp},
-                                           {"pipeline_model_parallel_size", pp},
-                                           {"precision", precision},
-                                           {"global_batch_size", "128"}}));
+            const auto made = resolve(recipe_settings({{"software", entry.name.c_str()},
+                                                       {"model", model},
+                                                       {"tensor_model_parallel_size", tp},
+                                                       {"pipeline_model_parallel_size", pp},
+                                                       {"precision", precision},
+                                                       {"global_batch_size", "128"}}));
             EXPECT_TRUE(made) << entry.name << " " << model << " tp " << tp << " pp " << pp << " "
                               << precision << ": " << made.error().message;
           }

@@ -5,20 +5,12 @@
 #include <cstdio>
 #include <fstream>
 
+#include "spec/test_file.h"
+
 namespace ergometer::spec {
 namespace {
 
-/// A file of this test alone, gone at its end.
-struct TestFile {
-  TestFile(const std::string& name, const std::string& text)
-      : path(testing::TempDir() + "settings_record_" + name) {
-    std::ofstream(path) << text;
-  }
-  ~TestFile() { std::remove(path.c_str()); }
-  std::string path;
-};
-
-constexpr const char* kCluster = R"(# two nodes of our own
+constexpr const char* kOwnCluster = R"(# two nodes of our own
 name: own
 node: hgx-h100
 nodes: 2
@@ -29,7 +21,7 @@ fabric:
     - {name: leaf, nodes_below: 0, oversubscription: 1.5}
 )";
 
-Settings settings_with(const std::string& cluster) {
+Settings settings_on(const std::string& cluster) {
   Settings settings;
   settings.set("model", "llama3-8b", {"job.yaml:1", "model"});
   settings.set("cluster", cluster, {"job.yaml:2", "cluster"});
@@ -38,7 +30,7 @@ Settings settings_with(const std::string& cluster) {
 }
 
 TEST(SettingsRecord, ReadsBackAsItWas) {
-  const Settings settings = settings_with("hgx-h100");
+  const Settings settings = settings_on("hgx-h100");
   const auto back = parse_settings_json(settings_json(settings), "a.run");
   ASSERT_TRUE(back.has_value()) << back.error().message;
   ASSERT_EQ(back->all().size(), 3u);
@@ -51,8 +43,8 @@ TEST(SettingsRecord, MeansTheSameWithoutItsFiles) {
   Settings whole, as_written;
   base::Result<Job> job = base::input_error("");
   {
-    const TestFile file("cluster.yaml", kCluster);
-    as_written = settings_with(file.path);
+    const TestFile file("cluster.yaml", kOwnCluster);
+    as_written = settings_on(file.path);
     job = resolve(as_written);
     ASSERT_TRUE(job.has_value()) << job.error().message;
     const auto found = without_files(as_written);

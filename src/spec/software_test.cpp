@@ -7,7 +7,7 @@
 namespace ergometer::spec {
 namespace {
 
-Settings job(std::initializer_list<std::pair<const char*, const char*>> more) {
+Settings software_settings(std::initializer_list<std::pair<const char*, const char*>> more) {
   Settings settings;
   settings.set("model", "llama3-8b", {"--model", ""});
   settings.set("cluster", "hgx-h100", {"--cluster", ""});
@@ -29,26 +29,28 @@ TEST(Software, EveryProfileOfTheCatalogReads) {
 }
 
 TEST(Software, FollowsTheFramework) {
-  EXPECT_EQ(resolve(job({}))->software.name, "megatron-unnamed");
-  EXPECT_EQ(resolve(job({{"fsdp", "true"}}))->software.name, "torchtitan");
-  EXPECT_EQ(resolve(job({{"framework", "nanotron"}}))->software.name, "nanotron");
+  EXPECT_EQ(resolve(software_settings({}))->software.name, "megatron-unnamed");
+  EXPECT_EQ(resolve(software_settings({{"fsdp", "true"}}))->software.name, "torchtitan");
+  EXPECT_EQ(resolve(software_settings({{"framework", "nanotron"}}))->software.name, "nanotron");
 }
 
 TEST(Software, SettingsLieBelowTheUsers) {
-  const auto quiet = resolve(job({{"software", "megatron-lm-2022"}}));
+  const auto quiet = resolve(software_settings({{"software", "megatron-lm-2022"}}));
   ASSERT_TRUE(quiet) << quiet.error().message;
   EXPECT_EQ(quiet->training.attention, AttentionBackend::kUnfused);
-  EXPECT_EQ(resolve(job({{"software", "vtrain"}, {"dropout", "0.1"}}))->model.dropout, 0.1);
+  EXPECT_EQ(resolve(software_settings({{"software", "vtrain"}, {"dropout", "0.1"}}))->model.dropout,
+            0.1);
   EXPECT_EQ(quiet->parallelism.zero_stage, 0);
   EXPECT_EQ(quiet->origins.at("attention_backend").text, "software profile megatron-lm-2022");
-  const auto said = resolve(job({{"software", "SC21"}, {"attention_backend", "fa2"}}));
+  const auto said =
+      resolve(software_settings({{"software", "SC21"}, {"attention_backend", "fa2"}}));
   ASSERT_TRUE(said) << said.error().message;
   EXPECT_EQ(said->training.attention, AttentionBackend::kFlash2);
   EXPECT_EQ(said->software.name, "megatron-lm-2021");
 }
 
 TEST(Software, UnknownProfilesNameTheNearest) {
-  const auto wrong = resolve(job({{"software", "torchtitann"}}));
+  const auto wrong = resolve(software_settings({{"software", "torchtitann"}}));
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().kind, base::ErrorKind::kInput);
   EXPECT_NE(wrong.error().message.find("did you mean torchtitan?"), std::string::npos)

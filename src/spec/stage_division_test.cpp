@@ -19,31 +19,31 @@ base::Result<Job> made(Flags values) {
   return resolve(settings);
 }
 
-Job job_of(Flags values) {
+Job divided_job(Flags values) {
   const auto job = made(values);
   EXPECT_TRUE(job) << job.error().message;
   return job ? *job : Job{};
 }
 
 Job large(const char* vpp, const char* software) {
-  return job_of({{"model", "llama3.1-405b"},
-                 {"cluster", "hgx-h100"},
-                 {"gpus", "1024"},
-                 {"tp", "8"},
-                 {"pp", "8"},
-                 {"vpp", vpp},
-                 {"software", software},
-                 {"gbs", "128"}});
+  return divided_job({{"model", "llama3.1-405b"},
+                      {"cluster", "hgx-h100"},
+                      {"gpus", "1024"},
+                      {"tp", "8"},
+                      {"pp", "8"},
+                      {"vpp", vpp},
+                      {"software", software},
+                      {"gbs", "128"}});
 }
 
 Job small(const char* layers, const char* pp, const char* software) {
-  return job_of({{"model", "llama3-8b"},
-                 {"cluster", "hgx-h100"},
-                 {"gpus", "32"},
-                 {"num_layers", layers},
-                 {"pp", pp},
-                 {"software", software},
-                 {"gbs", "512"}});
+  return divided_job({{"model", "llama3-8b"},
+                      {"cluster", "hgx-h100"},
+                      {"gpus", "32"},
+                      {"num_layers", layers},
+                      {"pp", pp},
+                      {"software", software},
+                      {"gbs", "512"}});
 }
 
 TEST(StageDivision, EmbeddingAndLossCountWhereThatDivides) {
@@ -83,7 +83,7 @@ TEST(StageDivision, WhatTheUserSaysStays) {
   const Flags list = {
       {"model", "llama3-8b"},   {"cluster", "hgx-h100"},  {"pp", "2"}, {"gpus", "8"}, {"gbs", "32"},
       {"software", "nanotron"}, {"stage_layers", "16,16"}};
-  EXPECT_EQ(job_of(list).parallelism.stage_layers, (Layers{16, 16}));
+  EXPECT_EQ(divided_job(list).parallelism.stage_layers, (Layers{16, 16}));
   const auto contradiction = made({{"model", "llama3-8b"},
                                    {"cluster", "hgx-h100"},
                                    {"pp", "4"},
@@ -100,11 +100,11 @@ TEST(StageDivision, WhatTheUserSaysStays) {
 }
 
 TEST(StageDivision, ChunksOfCountedLayers) {
-  const Job job = job_of({{"model", "llama3.1-405b"},
-                          {"cluster", "hgx-h100"},
-                          {"tp", "8"},
-                          {"pp", "8"},
-                          {"num_layers_per_virtual_pipeline_stage", "2"}});
+  const Job job = divided_job({{"model", "llama3.1-405b"},
+                               {"cluster", "hgx-h100"},
+                               {"tp", "8"},
+                               {"pp", "8"},
+                               {"num_layers_per_virtual_pipeline_stage", "2"}});
   EXPECT_EQ(job.parallelism.vpp, 8);
   EXPECT_TRUE(job.parallelism.embedding_counts_as_layer);
 }

@@ -7,7 +7,7 @@
 namespace ergometer::study {
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string definition_error(const std::string& text) {
   const auto definition = parse_definition(text, "s.yaml");
   return definition ? "" : definition.error().message;
 }
@@ -55,41 +55,51 @@ TEST(Definition, ReadsEverything) {
 
 TEST(Definition, ErrorsNameLineKeyAndWhatIsAllowed) {
   EXPECT_EQ(
-      error_of("axis: {tp: [1]}\n"),
+      definition_error("axis: {tp: [1]}\n"),
       "s.yaml:1: axis: is not a known key; did you mean axes?; allowed: name, aliases, title, "
       "question, base, axes, sets, constraints, repeats, rows, corrections, figures");
-  EXPECT_NE(error_of("axes:\n  tpx: [1, 2]\n").find("s.yaml:2: axes.tpx: found \"1\"; allowed: "),
-            std::string::npos);
-  EXPECT_NE(error_of("axes:\n  tp: [1, 1]\n").find("has the value \"1\" twice"), std::string::npos);
-  EXPECT_NE(error_of("axes:\n  tp: []\n").find("has no value"), std::string::npos);
-  EXPECT_NE(error_of("axes:\n  tp: {from: 1, to: 8}\n").find("step or factor"), std::string::npos);
-  EXPECT_NE(error_of("axes:\n  tp: {from: 0, to: 8, factor: 2}\n").find("not above 0"),
-            std::string::npos);
-  EXPECT_NE(error_of("axes:\n  cluster.nic_speed: [1]\n").find("is no number of a cluster"),
-            std::string::npos);
-  EXPECT_NE(error_of("base: {modle: x}\n").find("did you mean model?"), std::string::npos);
-  EXPECT_NE(error_of("constraints: tp * pq < 4\n").find("pq is neither an axis nor a setting"),
-            std::string::npos);
-  EXPECT_NE(error_of("constraints: tp *\n").find("s.yaml:1: constraints: \"tp *\": found the end"),
-            std::string::npos);
-  EXPECT_NE(error_of("repeats: {seeds: [1, 1]}\n").find("same seed twice"), std::string::npos);
   EXPECT_NE(
-      error_of("corrections: [{defect: x, note: y}]\naxes: {tp: [1]}\n").find("rows is missing"),
+      definition_error("axes:\n  tpx: [1, 2]\n").find("s.yaml:2: axes.tpx: found \"1\"; allowed: "),
       std::string::npos);
-  EXPECT_NE(error_of("sets: [{name: a}, {name: a}]\n").find("another set's"), std::string::npos);
+  EXPECT_NE(definition_error("axes:\n  tp: [1, 1]\n").find("has the value \"1\" twice"),
+            std::string::npos);
+  EXPECT_NE(definition_error("axes:\n  tp: []\n").find("has no value"), std::string::npos);
+  EXPECT_NE(definition_error("axes:\n  tp: {from: 1, to: 8}\n").find("step or factor"),
+            std::string::npos);
+  EXPECT_NE(definition_error("axes:\n  tp: {from: 0, to: 8, factor: 2}\n").find("not above 0"),
+            std::string::npos);
+  EXPECT_NE(definition_error("axes:\n  cluster.nic_speed: [1]\n").find("is no number of a cluster"),
+            std::string::npos);
+  EXPECT_NE(definition_error("base: {modle: x}\n").find("did you mean model?"), std::string::npos);
+  EXPECT_NE(
+      definition_error("constraints: tp * pq < 4\n").find("pq is neither an axis nor a setting"),
+      std::string::npos);
+  EXPECT_NE(definition_error("constraints: tp *\n")
+                .find("s.yaml:1: constraints: \"tp *\": found the end"),
+            std::string::npos);
+  EXPECT_NE(definition_error("repeats: {seeds: [1, 1]}\n").find("same seed twice"),
+            std::string::npos);
+  EXPECT_NE(definition_error("corrections: [{defect: x, note: y}]\naxes: {tp: [1]}\n")
+                .find("rows is missing"),
+            std::string::npos);
+  EXPECT_NE(definition_error("sets: [{name: a}, {name: a}]\n").find("another set's"),
+            std::string::npos);
 }
 
 TEST(Definition, FiguresUseWhatIsKnown) {
   const std::string head = "figures:\n  - {id: a, title: A, caption: C, kind: ";
-  EXPECT_NE(error_of(head + "line, x: tp, y: performance.step_time}\n")
+  EXPECT_NE(definition_error(head + "line, x: tp, y: performance.step_time}\n")
                 .find("did you mean performance.step_time_s?"),
             std::string::npos);
-  EXPECT_NE(error_of(head + "pie, x: tp, y: tp}\n").find("allowed: line, bar"), std::string::npos);
-  EXPECT_NE(error_of(head + "heat-map, x: tp, y: pp}\n").find("cell: is missing"),
+  EXPECT_NE(definition_error(head + "pie, x: tp, y: tp}\n").find("allowed: line, bar"),
             std::string::npos);
-  EXPECT_NE(error_of(head + "stack, x: tp}\n").find("parts: is missing"), std::string::npos);
-  EXPECT_NE(error_of(head + "line, x: tp, y: tp, series: kind}\n").find("an axis, a setting"),
+  EXPECT_NE(definition_error(head + "heat-map, x: tp, y: pp}\n").find("cell: is missing"),
             std::string::npos);
+  EXPECT_NE(definition_error(head + "stack, x: tp}\n").find("parts: is missing"),
+            std::string::npos);
+  EXPECT_NE(
+      definition_error(head + "line, x: tp, y: tp, series: kind}\n").find("an axis, a setting"),
+      std::string::npos);
 }
 
 TEST(Definition, EveryStudyOfTheCatalogIsWhole) {

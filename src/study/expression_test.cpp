@@ -20,7 +20,7 @@ std::optional<Value> value_of(const std::string& text) {
   });
 }
 double number_of(const std::string& text) { return std::get<double>(value_of(text).value()); }
-std::string error_of(const std::string& text) {
+std::string expression_error(const std::string& text) {
   const auto expression = Expression::parse(text);
   return expression ? "" : expression.error().message;
 }
@@ -63,18 +63,19 @@ TEST(Expression, HasNoValueWhereANameHasNone) {
 }
 
 TEST(Expression, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of("tp * (pp"), "\"tp * (pp\": found the end; expected )");
-  EXPECT_EQ(error_of("tp * "),
+  EXPECT_EQ(expression_error("tp * (pp"), "\"tp * (pp\": found the end; expected )");
+  EXPECT_EQ(expression_error("tp * "),
             "\"tp * \": found the end; expected a number, a name, a text in quotes or (");
-  EXPECT_EQ(error_of("tp pp"), "\"tp pp\": found 'pp'; expected an operator");
-  EXPECT_EQ(error_of("1 < tp < 3"), "\"1 < tp < 3\": compares three things; write a < b and b < c");
-  EXPECT_NE(error_of("mean(tp)").find("mean is not a function"), std::string::npos);
-  EXPECT_NE(error_of("abs(1, 2)").find("takes 1 value"), std::string::npos);
-  EXPECT_NE(error_of("'open").find("not closed"), std::string::npos);
-  EXPECT_NE(error_of("1.2.3").find("expected a number"), std::string::npos);
-  EXPECT_NE(error_of("").find("the end"), std::string::npos);
-  EXPECT_NE(error_of(std::string(200, '(')).find("deep"), std::string::npos);
-  EXPECT_NE(error_of(std::string(5000, '-') + "1").find("longer"), std::string::npos);
+  EXPECT_EQ(expression_error("tp pp"), "\"tp pp\": found 'pp'; expected an operator");
+  EXPECT_EQ(expression_error("1 < tp < 3"),
+            "\"1 < tp < 3\": compares three things; write a < b and b < c");
+  EXPECT_NE(expression_error("mean(tp)").find("mean is not a function"), std::string::npos);
+  EXPECT_NE(expression_error("abs(1, 2)").find("takes 1 value"), std::string::npos);
+  EXPECT_NE(expression_error("'open").find("not closed"), std::string::npos);
+  EXPECT_NE(expression_error("1.2.3").find("expected a number"), std::string::npos);
+  EXPECT_NE(expression_error("").find("the end"), std::string::npos);
+  EXPECT_NE(expression_error(std::string(200, '(')).find("deep"), std::string::npos);
+  EXPECT_NE(expression_error(std::string(5000, '-') + "1").find("longer"), std::string::npos);
 }
 
 }  // namespace

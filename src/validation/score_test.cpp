@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "validation/test_row.h"
+
 namespace ergometer::validation {
 namespace {
 
@@ -79,13 +81,8 @@ constexpr const char* kThree =
     "two,A,g1,H100,8,m,paper\n"
     "three,B,,X9,8,m,blog\n";
 
-struct Case {
-  std::vector<MeasuredRun> runs;
-  std::vector<Prediction> predictions;
-};
-
-Case three_rows() {
-  Case c{*parse_measured_runs(kThree, "runs.csv"), std::vector<Prediction>(3)};
+test::Case three_rows() {
+  test::Case c{*parse_measured_runs(kThree, "runs.csv"), std::vector<Prediction>(3)};
   c.predictions[0].measured.step_time_s = 2;
   c.predictions[0].measured.memory_bytes = 10e9;
   c.predictions[0].performance.step_time_s = 2.2;
@@ -98,7 +95,7 @@ Case three_rows() {
 }
 
 TEST(Score, GivesEveryRowALineForEachQuantityInTheFilesOrder) {
-  const Case c = three_rows();
+  const test::Case c = three_rows();
   const Score s = score(c.runs, c.predictions, {"gpu"});
   ASSERT_EQ(s.rows.size(), 4u);
   EXPECT_EQ(s.rows[0].id + ' ' + s.rows[0].quantity, "one step_time_s");
@@ -113,7 +110,7 @@ TEST(Score, GivesEveryRowALineForEachQuantityInTheFilesOrder) {
 }
 
 TEST(Score, TablesNameTheRowsThatWereSkipped) {
-  const Case c = three_rows();
+  const test::Case c = three_rows();
   const Score s = score(c.runs, c.predictions, {"gpu"});
   ASSERT_EQ(s.tables.size(), 2u);
   ASSERT_EQ(s.tables[0].lines.size(), 2u);

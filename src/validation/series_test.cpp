@@ -2,21 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include "validation/test_row.h"
+
 namespace ergometer::validation {
 namespace {
 
-struct Case {
-  std::vector<MeasuredRun> runs;
-  std::vector<Prediction> predictions;
-};
-
 /// Rows "tp,gbs", each with its measured and predicted seconds.
-Case rows(const std::vector<std::array<double, 4>>& all) {
+test::Case rows(const std::vector<std::array<double, 4>>& all) {
   std::string csv = "id,model,gpu,gpus,tp,gbs\n";
   for (size_t i = 0; i < all.size(); ++i)
     csv += "r" + std::to_string(i) + ",m,H100,8," + std::to_string(static_cast<int>(all[i][0])) +
            ',' + std::to_string(static_cast<int>(all[i][1])) + '\n';
-  Case c{*parse_measured_runs(csv, "runs.csv"), std::vector<Prediction>(all.size())};
+  test::Case c{*parse_measured_runs(csv, "runs.csv"), std::vector<Prediction>(all.size())};
   for (size_t i = 0; i < all.size(); ++i) {
     c.predictions[i].measured.step_time_s = all[i][2];
     c.predictions[i].performance.step_time_s = all[i][3];
@@ -29,7 +26,7 @@ Case rows(const std::vector<std::array<double, 4>>& all) {
 // 10 %, 10 % in the mean. Pairs by measured order 10 < 11 < 12: predicted 9, 10, 8: one pair agrees
 // and two do not, so the order is (1 - 2) / 3.
 TEST(Series, LossIsWhatTheChosenLayoutTakesLongerThanTheBest) {
-  const Case c = rows({{1, 8, 10, 9}, {2, 8, 12, 8}, {4, 8, 11, 10}});
+  const test::Case c = rows({{1, 8, 10, 9}, {2, 8, 12, 8}, {4, 8, 11, 10}});
   const SeriesReport report = find_series(c.runs, c.predictions);
   ASSERT_EQ(report.series.size(), 1u);
   const Series& series = report.series[0];
@@ -42,13 +39,13 @@ TEST(Series, LossIsWhatTheChosenLayoutTakesLongerThanTheBest) {
 }
 
 TEST(Series, AnotherBatchIsAnotherJobAndOneLayoutIsNoSeries) {
-  const Case c = rows({{1, 8, 10, 9}, {2, 16, 12, 8}, {1, 8, 11, 9}});
+  const test::Case c = rows({{1, 8, 10, 9}, {2, 16, 12, 8}, {1, 8, 11, 9}});
   EXPECT_TRUE(find_series(c.runs, c.predictions).series.empty());
 }
 
 // Predicted not to fit: a search would not choose it, though it is predicted fastest.
 TEST(Series, WhatDoesNotFitIsNotChosen) {
-  Case c = rows({{1, 8, 10, 9}, {2, 8, 12, 8}});
+  test::Case c = rows({{1, 8, 10, 9}, {2, 8, 12, 8}});
   c.predictions[1].memory.fits = false;
   const SeriesReport report = find_series(c.runs, c.predictions);
   EXPECT_EQ(report.series[0].loss_pct, 0);
@@ -57,7 +54,7 @@ TEST(Series, WhatDoesNotFitIsNotChosen) {
 
 // 10, 14 and 11 s of the same layout: 11 s.
 TEST(Series, RepeatsCountByTheirMedian) {
-  const Case c = rows({{1, 8, 10, 9}, {1, 8, 14, 9}, {1, 8, 11, 9}, {2, 8, 12, 13}});
+  const test::Case c = rows({{1, 8, 10, 9}, {1, 8, 14, 9}, {1, 8, 11, 9}, {2, 8, 12, 13}});
   const SeriesReport report = find_series(c.runs, c.predictions);
   EXPECT_EQ(report.series[0].layouts[0].measured_s, 11);
   EXPECT_EQ(report.series[0].layouts[0].runs.size(), 3u);

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "validation/measured_run.h"
+#include "validation/predict.h"
 
 namespace ergometer::validation::test {
 
@@ -14,5 +16,11 @@ inline MeasuredRun row(const std::string& columns, const std::string& cells) {
   EXPECT_TRUE(runs) << runs.error().message;
   return runs->front();
 }
+
+/// Rows and what was predicted for them.
+struct Case {
+  std::vector<MeasuredRun> runs;
+  std::vector<Prediction> predictions;
+};
 
 }  // namespace ergometer::validation::test

@@ -13,7 +13,7 @@ using namespace test;
 // GPT-3 175B, 2048 tokens, TP 8 without sequence parallelism, dropout. n = 2048 everywhere; h =
 // 12288, so the residual stream has 2048 * 12288 = 25,165,824 elements; a rank has 12 of 96 heads
 // of 128 (1536 wide) and 6144 of 49152 FFN columns.
-constexpr double kStream = 25'165'824;
+constexpr double kGptStream = 25'165'824;
 
 spec::Job gpt_job() {
   spec::Job job = job_of(gpt_model(96, 12288, 96, 50257), 2048, 8);
@@ -29,45 +29,45 @@ TEST(GptLayer, Forward) {
   EXPECT_EQ(core, 13'690'208'256);
   expect_lines(
       workload, layer_block(workload, 0).forward,
-      {memory("input_norm", 4 * kStream),
-       gemm("qkv", 2048, 4608, 12288, 2.0 * (kStream + 4608.0 * 12288 + 2048 * 4608)),
+      {memory("input_norm", 4 * kGptStream),
+       gemm("qkv", 2048, 4608, 12288, 2.0 * (kGptStream + 4608.0 * 12288 + 2048 * 4608)),
        // q, k, v, o of 2048 x 1536 and a log-sum-exp of 4 bytes a row and head
        attention("core_attention", core, 4 * 2.0 * 2048 * 1536 + 4 * 2048 * 12),
-       gemm("proj", 2048, 12288, 1536, 2.0 * (2048 * 1536 + 12288.0 * 1536 + kStream)),
-       memory("tp_all_reduce", 2 * kStream),
-       memory("attention_residual_add", 7 * kStream),  // two operands, the sum, a one-byte mask
-       memory("mlp_norm", 4 * kStream),
-       gemm("fc1", 2048, 6144, 12288, 2.0 * (kStream + 6144.0 * 12288 + 2048 * 6144)),
+       gemm("proj", 2048, 12288, 1536, 2.0 * (2048 * 1536 + 12288.0 * 1536 + kGptStream)),
+       memory("tp_all_reduce", 2 * kGptStream),
+       memory("attention_residual_add", 7 * kGptStream),  // two operands, the sum, a one-byte mask
+       memory("mlp_norm", 4 * kGptStream),
+       gemm("fc1", 2048, 6144, 12288, 2.0 * (kGptStream + 6144.0 * 12288 + 2048 * 6144)),
        memory("activation", 4.0 * 2048 * 6144),
-       gemm("fc2", 2048, 12288, 6144, 2.0 * (2048 * 6144 + 12288.0 * 6144 + kStream)),
-       memory("tp_all_reduce", 2 * kStream), memory("mlp_residual_add", 7 * kStream)});
+       gemm("fc2", 2048, 12288, 6144, 2.0 * (2048 * 6144 + 12288.0 * 6144 + kGptStream)),
+       memory("tp_all_reduce", 2 * kGptStream), memory("mlp_residual_add", 7 * kGptStream)});
 }
 
 TEST(GptLayer, Backward) {
   const Workload workload = lower(gpt_job());
   expect_lines(
       workload, layer_block(workload, 0).backward,
-      {memory("mlp_residual_add_backward", 5 * kStream),  // gradient, mask, result
-       gemm("fc2_dgrad", 2048, 6144, 12288, 2.0 * (kStream + 12288.0 * 6144 + 2048 * 6144)),
-       gemm("fc2_wgrad", 12288, 6144, 2048, 2.0 * (kStream + 2048 * 6144) + 8 * 12288.0 * 6144),
+      {memory("mlp_residual_add_backward", 5 * kGptStream),  // gradient, mask, result
+       gemm("fc2_dgrad", 2048, 6144, 12288, 2.0 * (kGptStream + 12288.0 * 6144 + 2048 * 6144)),
+       gemm("fc2_wgrad", 12288, 6144, 2048, 2.0 * (kGptStream + 2048 * 6144) + 8 * 12288.0 * 6144),
        memory("activation_backward", 6.0 * 2048 * 6144),
-       gemm("fc1_dgrad", 2048, 12288, 6144, 2.0 * (2048 * 6144 + 12288.0 * 6144 + kStream)),
-       join("tensor<compute"), memory("tp_all_reduce@tensor", 2 * kStream),
-       gemm("fc1_wgrad", 6144, 12288, 2048, 2.0 * (kStream + 2048 * 6144) + 8 * 12288.0 * 6144),
-       join("compute<tensor"), memory("mlp_norm_backward", 6 * kStream),
-       memory("residual_grad_add", 6 * kStream),
-       memory("attention_residual_add_backward", 5 * kStream),
-       gemm("proj_dgrad", 2048, 1536, 12288, 2.0 * (kStream + 12288.0 * 1536 + 2048 * 1536)),
-       gemm("proj_wgrad", 12288, 1536, 2048, 2.0 * (kStream + 2048 * 1536) + 8 * 12288.0 * 1536),
+       gemm("fc1_dgrad", 2048, 12288, 6144, 2.0 * (2048 * 6144 + 12288.0 * 6144 + kGptStream)),
+       join("tensor<compute"), memory("tp_all_reduce@tensor", 2 * kGptStream),
+       gemm("fc1_wgrad", 6144, 12288, 2048, 2.0 * (kGptStream + 2048 * 6144) + 8 * 12288.0 * 6144),
+       join("compute<tensor"), memory("mlp_norm_backward", 6 * kGptStream),
+       memory("residual_grad_add", 6 * kGptStream),
+       memory("attention_residual_add_backward", 5 * kGptStream),
+       gemm("proj_dgrad", 2048, 1536, 12288, 2.0 * (kGptStream + 12288.0 * 1536 + 2048 * 1536)),
+       gemm("proj_wgrad", 12288, 1536, 2048, 2.0 * (kGptStream + 2048 * 1536) + 8 * 12288.0 * 1536),
        // Five products against two. Reads q, k, v, twice o and do, LSE; writes dq, dk, dv; dq in
        // FP32 back and forth.
        attention("core_attention_backward", 2.5 * 13'690'208'256,
                  (2 * 3 + 2 + 2) * 2.0 * 2048 * 1536 + 4 * 2048 * 12 + 8.0 * 2048 * 1536),
-       gemm("qkv_dgrad", 2048, 12288, 4608, 2.0 * (2048 * 4608 + 12288.0 * 4608 + kStream)),
-       join("tensor<compute"), memory("tp_all_reduce@tensor", 2 * kStream),
-       gemm("qkv_wgrad", 4608, 12288, 2048, 2.0 * (kStream + 2048 * 4608) + 8 * 12288.0 * 4608),
-       join("compute<tensor"), memory("input_norm_backward", 6 * kStream),
-       memory("residual_grad_add", 6 * kStream)});
+       gemm("qkv_dgrad", 2048, 12288, 4608, 2.0 * (2048 * 4608 + 12288.0 * 4608 + kGptStream)),
+       join("tensor<compute"), memory("tp_all_reduce@tensor", 2 * kGptStream),
+       gemm("qkv_wgrad", 4608, 12288, 2048, 2.0 * (kGptStream + 2048 * 4608) + 8 * 12288.0 * 4608),
+       join("compute<tensor"), memory("input_norm_backward", 6 * kGptStream),
+       memory("residual_grad_add", 6 * kGptStream)});
 }
 
 TEST(GptLayer, KeepsFourWholeStreamsWithoutSequenceParallelism) {
@@ -75,8 +75,8 @@ TEST(GptLayer, KeepsFourWholeStreamsWithoutSequenceParallelism) {
   const ActivationShare& share = layer_block(workload, 0).activations;
   // 2 bytes of norm input and linear input twice, masks twice; q, k, v, o 1536 wide, LSE; FC1's
   // output and FC2's input 6144 wide.
-  EXPECT_EQ(share.kept, 8 * kStream + 2 * kStream + 2048 * (8.0 * 1536 + 4 * 12 + 4 * 6144));
-  EXPECT_EQ(share.checkpoint, 2 * kStream);
+  EXPECT_EQ(share.kept, 8 * kGptStream + 2 * kGptStream + 2048 * (8.0 * 1536 + 4 * 12 + 4 * 6144));
+  EXPECT_EQ(share.checkpoint, 2 * kGptStream);
 }
 
 // Llama 3 70B, 8192 tokens, TP 4 with sequence parallelism: n = 8192 in GEMMs, 2048 outside. h =

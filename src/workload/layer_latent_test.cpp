@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-constexpr double kStream = 4096.0 * 7168;  // elements of the residual stream, 29,360,128
+constexpr double kLatentStream = 4096.0 * 7168;  // elements of the residual stream, 29,360,128
 
 TEST(LatentLayer, Forward) {
   const Workload workload = lower(job_of(deepseek_v3(), 4096));
@@ -21,21 +21,21 @@ TEST(LatentLayer, Forward) {
   EXPECT_EQ(core, 708'669'603'840);
   expect_lines(
       workload, layer_block(workload, 0).forward,
-      {memory("input_norm", 4 * kStream),
-       gemm("q_down", 4096, 1536, 7168, 2 * (kStream + 1536.0 * 7168 + 4096 * 1536)),
+      {memory("input_norm", 4 * kLatentStream),
+       gemm("q_down", 4096, 1536, 7168, 2 * (kLatentStream + 1536.0 * 7168 + 4096 * 1536)),
        memory("q_norm", 4.0 * 4096 * 1536),
-       gemm("kv_down", 4096, 576, 7168, 2 * (kStream + 576.0 * 7168 + 4096 * 576)),
+       gemm("kv_down", 4096, 576, 7168, 2 * (kLatentStream + 576.0 * 7168 + 4096 * 576)),
        memory("kv_norm", 4.0 * 4096 * 512),
        gemm("q_up", 4096, 24576, 1536, 2.0 * (4096 * 1536 + 24576 * 1536 + 4096 * 24576)),
        gemm("kv_up", 4096, 32768, 512, 2.0 * (4096 * 512 + 32768 * 512 + 4096 * 32768)),
        memory("rope", 8.0 * 4096 * 24576),  // queries and keys, read and written
        attention("core_attention", core, 2.0 * 4096 * (2 * 24576 + 2 * 16384) + 4 * 4096 * 128),
-       gemm("proj", 4096, 7168, 16384, 2 * (4096.0 * 16384 + 7168.0 * 16384 + kStream)),
-       memory("attention_residual_add", 6 * kStream), memory("mlp_norm", 4 * kStream),
-       gemm("fc1", 4096, 36864, 7168, 2 * (kStream + 36864.0 * 7168 + 4096.0 * 36864)),
+       gemm("proj", 4096, 7168, 16384, 2 * (4096.0 * 16384 + 7168.0 * 16384 + kLatentStream)),
+       memory("attention_residual_add", 6 * kLatentStream), memory("mlp_norm", 4 * kLatentStream),
+       gemm("fc1", 4096, 36864, 7168, 2 * (kLatentStream + 36864.0 * 7168 + 4096.0 * 36864)),
        memory("activation", 6.0 * 4096 * 18432),
-       gemm("fc2", 4096, 7168, 18432, 2 * (4096.0 * 18432 + 7168.0 * 18432 + kStream)),
-       memory("mlp_residual_add", 6 * kStream)});
+       gemm("fc2", 4096, 7168, 18432, 2 * (4096.0 * 18432 + 7168.0 * 18432 + kLatentStream)),
+       memory("mlp_residual_add", 6 * kLatentStream)});
 }
 
 TEST(LatentLayer, Backward) {
@@ -46,8 +46,9 @@ TEST(LatentLayer, Backward) {
   const std::vector<Item> tail(backward.begin() + 7, backward.end());
   expect_lines(
       workload, tail,
-      {gemm("proj_dgrad", 4096, 16384, 7168, 2 * (kStream + 7168.0 * 16384 + 4096.0 * 16384)),
-       gemm("proj_wgrad", 7168, 16384, 4096, 2 * (kStream + 4096.0 * 16384) + 8 * 7168.0 * 16384),
+      {gemm("proj_dgrad", 4096, 16384, 7168, 2 * (kLatentStream + 7168.0 * 16384 + 4096.0 * 16384)),
+       gemm("proj_wgrad", 7168, 16384, 4096,
+            2 * (kLatentStream + 4096.0 * 16384) + 8 * 7168.0 * 16384),
        attention("core_attention_backward", 2.5 * 708'669'603'840,
                  2.0 * 4096 * (2 * (24576 + 24576 + 16384) + 4 * 16384) + 4 * 4096 * 128 +
                      8.0 * 4096 * 24576),
@@ -55,16 +56,19 @@ TEST(LatentLayer, Backward) {
        gemm("kv_up_dgrad", 4096, 512, 32768, 2.0 * (4096 * 32768 + 32768 * 512 + 4096 * 512)),
        gemm("kv_up_wgrad", 32768, 512, 4096, 2.0 * (4096 * 32768 + 4096 * 512) + 8.0 * 32768 * 512),
        memory("kv_norm_backward", 6.0 * 4096 * 512),
-       gemm("kv_down_dgrad", 4096, 7168, 576, 2 * (4096.0 * 576 + 7168.0 * 576 + kStream)),
-       gemm("kv_down_wgrad", 576, 7168, 4096, 2 * (4096.0 * 576 + kStream) + 8.0 * 7168 * 576),
+       gemm("kv_down_dgrad", 4096, 7168, 576, 2 * (4096.0 * 576 + 7168.0 * 576 + kLatentStream)),
+       gemm("kv_down_wgrad", 576, 7168, 4096,
+            2 * (4096.0 * 576 + kLatentStream) + 8.0 * 7168 * 576),
        gemm("q_up_dgrad", 4096, 1536, 24576, 2.0 * (4096 * 24576 + 24576 * 1536 + 4096 * 1536)),
        gemm("q_up_wgrad", 24576, 1536, 4096,
             2.0 * (4096 * 24576 + 4096 * 1536) + 8.0 * 24576 * 1536),
        memory("q_norm_backward", 6.0 * 4096 * 1536),
-       gemm("q_down_dgrad", 4096, 7168, 1536, 2 * (4096.0 * 1536 + 7168.0 * 1536 + kStream)),
-       gemm("q_down_wgrad", 1536, 7168, 4096, 2 * (4096.0 * 1536 + kStream) + 8.0 * 7168 * 1536),
-       memory("branch_grad_add", 6 * kStream), memory("input_norm_backward", 6 * kStream),
-       memory("residual_grad_add", 6 * kStream)});
+       gemm("q_down_dgrad", 4096, 7168, 1536, 2 * (4096.0 * 1536 + 7168.0 * 1536 + kLatentStream)),
+       gemm("q_down_wgrad", 1536, 7168, 4096,
+            2 * (4096.0 * 1536 + kLatentStream) + 8.0 * 7168 * 1536),
+       memory("branch_grad_add", 6 * kLatentStream),
+       memory("input_norm_backward", 6 * kLatentStream),
+       memory("residual_grad_add", 6 * kLatentStream)});
 }
 
 TEST(LatentLayer, GathersOnlyWhatIsCompressed) {

@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-constexpr double kStream = 16'777'216;
+constexpr double kMixtralStream = 16'777'216;
 
 spec::Job mixtral_job(int64_t tp, int64_t dp, int64_t ep, int64_t etp) {
   spec::Job job = job_of(mixtral_8x7b(), 4096, tp, dp);
@@ -39,20 +39,21 @@ TEST(MoeLayer, ForwardWithOneExpertARank) {
   const Workload workload = lower(mixtral_job(1, 8, 8, 1));
   expect_lines(
       workload, from(workload, layer_block(workload, 0).forward, "mlp_norm", "mlp_residual_add"),
-      {memory("mlp_norm", 4 * kStream),
-       gemm("router", 4096, 8, 4096, 2 * (kStream + 8 * 4096 + 4096 * 8)),
+      {memory("mlp_norm", 4 * kMixtralStream),
+       gemm("router", 4096, 8, 4096, 2 * (kMixtralStream + 8 * 4096 + 4096 * 8)),
        memory("router_topk", 9.0 * 4096 * 8),      // logits, probabilities, map: 4 + 4 + 1 bytes
        memory("ep_all_gather_counts", 4 * 8 * 8),  // 8 counts of 8 ranks
        memory("moe_counts_to_host", 4 * 8),
        memory("permute",
-              2 * kStream + 2 * 2 * kStream),  // reads every token, writes two rows of it
+              2 * kMixtralStream +
+                  2 * 2 * kMixtralStream),  // reads every token, writes two rows of it
        memory("ep_all_to_all_probs", 4 * 8192), memory("ep_all_to_all_dispatch", 2 * 8192.0 * 4096),
        gemm("expert_fc1", 8192, 28672, 4096, 2 * (8192.0 * 4096 + 28672.0 * 4096 + 8192.0 * 28672)),
        memory("expert_activation", 6.0 * 8192 * 14336 + 4 * 8192),
        gemm("expert_fc2", 8192, 4096, 14336, 2 * (8192.0 * 14336 + 14336.0 * 4096 + 8192.0 * 4096)),
        memory("ep_all_to_all_combine", 2 * 8192.0 * 4096),
-       memory("unpermute", 2 * 2 * kStream + 2 * kStream),
-       memory("mlp_residual_add", 6 * kStream)});
+       memory("unpermute", 2 * 2 * kMixtralStream + 2 * kMixtralStream),
+       memory("mlp_residual_add", 6 * kMixtralStream)});
   EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "router").model_flops, 0);
 }
 
@@ -68,7 +69,7 @@ TEST(MoeLayer, FlexSendsTokensOnce) {
             (std::vector<std::string>{"moe_counts_to_host", "ep_all_to_all_dispatch", "permute",
                                       "expert_fc1"}));
   const Operator& dispatch = op_of(workload, items[1]);
-  EXPECT_EQ(dispatch.comm_bytes, 2 * kStream);
+  EXPECT_EQ(dispatch.comm_bytes, 2 * kMixtralStream);
   EXPECT_EQ(dispatch.routing.choices, 2);
   EXPECT_NEAR(op_of(workload, items[2]).bytes, 2 * 2 * 8192.0 * 4096, 1);
 }
@@ -137,24 +138,26 @@ TEST(MoeLayer, BackwardWithOneExpertARank) {
   expect_lines(
       workload,
       from(workload, layer_block(workload, 0).backward, "unpermute_backward", "mlp_norm_backward"),
-      {memory("unpermute_backward", 6 * kStream), memory("ep_all_to_all_combine", 2 * rows),
+      {memory("unpermute_backward", 6 * kMixtralStream), memory("ep_all_to_all_combine", 2 * rows),
        gemm("expert_fc2_dgrad", 8192, 14336, 4096, 2 * (rows + fc2 + 8192.0 * 14336)),
        gemm("expert_fc2_wgrad", 4096, 14336, 8192, 2 * (rows + 8192.0 * 14336) + 8 * fc2),
        memory("expert_activation_backward", 10.0 * 8192 * 14336 + 8 * 8192),
        gemm("expert_fc1_dgrad", 8192, 4096, 28672, 2 * (8192.0 * 28672 + fc1 + rows)),
        gemm("expert_fc1_wgrad", 28672, 4096, 8192, 2 * (8192.0 * 28672 + rows) + 8 * fc1),
        memory("ep_all_to_all_probs", 4 * 8192), memory("ep_all_to_all_dispatch", 2 * rows),
-       memory("permute_backward", 6 * kStream), memory("router_topk_backward", 12.0 * 4096 * 8),
-       gemm("router_dgrad", 4096, 4096, 8, 2 * (4096 * 8 + 8 * 4096 + kStream)),
-       gemm("router_wgrad", 8, 4096, 4096, 2 * (4096 * 8 + kStream) + 8 * 8 * 4096),
-       memory("branch_grad_add", 6 * kStream), memory("mlp_norm_backward", 6 * kStream)});
+       memory("permute_backward", 6 * kMixtralStream),
+       memory("router_topk_backward", 12.0 * 4096 * 8),
+       gemm("router_dgrad", 4096, 4096, 8, 2 * (4096 * 8 + 8 * 4096 + kMixtralStream)),
+       gemm("router_wgrad", 8, 4096, 4096, 2 * (4096 * 8 + kMixtralStream) + 8 * 8 * 4096),
+       memory("branch_grad_add", 6 * kMixtralStream),
+       memory("mlp_norm_backward", 6 * kMixtralStream)});
 }
 
 // TP 4 with sequence parallelism, EP 4, ETP 2: a rank routes 1024 tokens, sends 2048 rows, and with
 // its ETP neighbour's computes 4096 rows in half of two experts: 2048 rows each.
 TEST(MoeLayer, ForwardWithExpertTensorParallelism) {
   const Workload workload = lower(mixtral_job(4, 4, 4, 2));
-  const double shard = kStream / 4, rows = 4096.0 * 4096;
+  const double shard = kMixtralStream / 4, rows = 4096.0 * 4096;
   expect_lines(
       workload, from(workload, layer_block(workload, 0).forward, "mlp_norm", "mlp_residual_add"),
       {memory("mlp_norm", 4 * shard),
@@ -233,13 +236,13 @@ TEST(MoeLayer, AllGatherDispatcherGathersTokens) {
   spec::Job job = mixtral_job(1, 8, 8, 1);
   job.training.moe_dispatcher = spec::MoeDispatcher::kAllGather;
   const Workload workload = lower(job);
-  expect_lines(workload,
-               from(workload, layer_block(workload, 0).forward, "ep_all_gather", "permute"),
-               {memory("ep_all_gather", 2 * 8 * kStream), memory("permute", 4 * 8192.0 * 4096)});
+  expect_lines(
+      workload, from(workload, layer_block(workload, 0).forward, "ep_all_gather", "permute"),
+      {memory("ep_all_gather", 2 * 8 * kMixtralStream), memory("permute", 4 * 8192.0 * 4096)});
   expect_lines(workload,
                from(workload, layer_block(workload, 0).forward, "unpermute", "ep_reduce_scatter"),
-               {memory("unpermute", 2 * (8192.0 * 4096 + 8 * kStream)),
-                memory("ep_reduce_scatter", 2 * 8 * kStream)});
+               {memory("unpermute", 2 * (8192.0 * 4096 + 8 * kMixtralStream)),
+                memory("ep_reduce_scatter", 2 * 8 * kMixtralStream)});
 }
 
 TEST(SharedExpert, RunsBeforeTheRouterOrBesideTheAllToAlls) {

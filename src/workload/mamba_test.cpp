@@ -26,7 +26,7 @@ spec::Model hybrid() {
   return model;
 }
 
-constexpr double kTokens = 4096, kStream = kTokens * 2048;
+constexpr double kTokens = 4096, kHybridStream = kTokens * 2048;
 // Per token: C B' 2*128*128*8, times the values 2*128*2048, states and outputs 4*128*2048.
 constexpr double kScan = kTokens * (262'144 + 524'288 + 1'048'576);
 // Values, gate and output 3 * 2048, B and C 2048, two bytes each; 32 steps of four bytes.
@@ -39,26 +39,28 @@ TEST(StateSpaceLayer, Forward) {
   const Line scan{"chunk_scan", 0, 0, 0, kScan, kScanTokens + 2.5 * kScanStates};
   expect_lines(
       workload, layer_block(workload, 0).forward,
-      {memory("input_norm", 4 * kStream),
-       gemm("in_proj", 4096, 6176, 2048, 2 * (kStream + 6176.0 * 2048 + kTokens * 6176)),
-       memory("causal_conv1d", 4 * kTokens * 4096), scan, memory("gated_norm", 6 * kStream),
-       gemm("out_proj", 4096, 2048, 2048, 2 * (2 * kStream + 2048.0 * 2048)),
-       memory("attention_residual_add", 6 * kStream)});
+      {memory("input_norm", 4 * kHybridStream),
+       gemm("in_proj", 4096, 6176, 2048, 2 * (kHybridStream + 6176.0 * 2048 + kTokens * 6176)),
+       memory("causal_conv1d", 4 * kTokens * 4096), scan, memory("gated_norm", 6 * kHybridStream),
+       gemm("out_proj", 4096, 2048, 2048, 2 * (2 * kHybridStream + 2048.0 * 2048)),
+       memory("attention_residual_add", 6 * kHybridStream)});
 }
 
 TEST(StateSpaceLayer, Backward) {
   const Workload workload = lower(job_of(hybrid(), 4096));
   const Line scan{"chunk_scan_backward", 0, 0, 0, 3 * kScan, 3 * kScanTokens + 6 * kScanStates};
-  expect_lines(
-      workload, layer_block(workload, 0).backward,
-      {gemm("out_proj_dgrad", 4096, 2048, 2048, 2 * (2 * kStream + 2048.0 * 2048)),
-       gemm("out_proj_wgrad", 2048, 2048, 4096, 2 * 2 * kStream + 8 * 2048.0 * 2048),
-       memory("gated_norm_backward", 10 * kStream),
-       memory("causal_conv1d", 4 * kTokens * 4096),  // computed again for the scan
-       scan, memory("causal_conv1d_backward", 6 * kTokens * 4096),
-       gemm("in_proj_dgrad", 4096, 2048, 6176, 2 * (kStream + 6176.0 * 2048 + kTokens * 6176)),
-       gemm("in_proj_wgrad", 6176, 2048, 4096, 2 * (kStream + kTokens * 6176) + 8 * 6176.0 * 2048),
-       memory("input_norm_backward", 6 * kStream), memory("residual_grad_add", 6 * kStream)});
+  expect_lines(workload, layer_block(workload, 0).backward,
+               {gemm("out_proj_dgrad", 4096, 2048, 2048, 2 * (2 * kHybridStream + 2048.0 * 2048)),
+                gemm("out_proj_wgrad", 2048, 2048, 4096, 2 * 2 * kHybridStream + 8 * 2048.0 * 2048),
+                memory("gated_norm_backward", 10 * kHybridStream),
+                memory("causal_conv1d", 4 * kTokens * 4096),  // computed again for the scan
+                scan, memory("causal_conv1d_backward", 6 * kTokens * 4096),
+                gemm("in_proj_dgrad", 4096, 2048, 6176,
+                     2 * (kHybridStream + 6176.0 * 2048 + kTokens * 6176)),
+                gemm("in_proj_wgrad", 6176, 2048, 4096,
+                     2 * (kHybridStream + kTokens * 6176) + 8 * 6176.0 * 2048),
+                memory("input_norm_backward", 6 * kHybridStream),
+                memory("residual_grad_add", 6 * kHybridStream)});
 }
 
 TEST(StateSpaceLayer, HoldsAndKeeps) {
@@ -71,7 +73,7 @@ TEST(StateSpaceLayer, HoldsAndKeeps) {
   // Norm input, linear input; the projection's output; the scan's output and the second linear's
   // input.
   EXPECT_EQ(block.activations.kept, kTokens * 2 * (2 * 2048 + 6176 + 2 * 2048));
-  EXPECT_EQ(block.activations.transient, 2 * kStream + 2 * kScanStates + 2 * kTokens * 6176);
+  EXPECT_EQ(block.activations.transient, 2 * kHybridStream + 2 * kScanStates + 2 * kTokens * 6176);
 }
 
 TEST(StateSpaceLayer, TensorParallelismDividesHeadsAndGroups) {

@@ -8,7 +8,7 @@
 namespace ergometer::importer {
 namespace {
 
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 constexpr uint32_t kNone = run::WorkNode::kNone;
 
 std::string varint(uint64_t value) {
@@ -29,12 +29,12 @@ std::string attribute(const std::string& name, const std::string& value) {
   return bytes(10, bytes(1, name) + value);
 }
 
-run::WorkGraph read(const std::string& text, const std::string& file = "job.3.et") {
+run::WorkGraph chakra_of(const std::string& text, const std::string& file = "job.3.et") {
   auto graph = read_text(read_chakra, text, file);
   EXPECT_TRUE(graph) << graph.error().message;
   return graph ? *std::move(graph) : run::WorkGraph{};
 }
-std::string error_of(const std::string& text) {
+std::string chakra_error(const std::string& text) {
   const auto graph = read_text(read_chakra, text, "g.et");
   return graph ? "" : graph.error().message;
 }
@@ -46,13 +46,13 @@ TEST(Chakra, ReadsNodesWithTimesDependenciesAndAttributes) {
                            attribute("comm_type", number(9, 0)) +
                            attribute("comm_size", number(13, 4096)) +
                            attribute("pg_name", bytes(29, "dp")) + attribute("tid", number(9, 20));
-  const run::WorkGraph graph = read(metadata() + message(node));
+  const run::WorkGraph graph = chakra_of(metadata() + message(node));
   EXPECT_EQ(graph.format, "Chakra 0.0.4");
   ASSERT_EQ(graph.nodes.size(), 1u);
   const run::WorkNode& n = graph.nodes[0];
   EXPECT_EQ(n.id, 12u);
   EXPECT_EQ(graph.names[n.name], "nccl:all_reduce");
-  EXPECT_EQ(n.kind, Kind::kCollective);
+  EXPECT_EQ(n.kind, NodeKind::kCollective);
   EXPECT_EQ(n.start_ns, 1'000'000);
   EXPECT_EQ(n.duration_ns, 25'000);
   EXPECT_EQ(graph.dependencies, (std::vector<uint64_t>{300, 5, 9, 10}));
@@ -70,9 +70,9 @@ TEST(Chakra, ReadsAttributesOfEveryNumericType) {
   const std::string zigzag = number(17, 10);  // sint64: 5
   const std::string fixed = varint(21 << 3 | 1) + std::string("\7\0\0\0\0\0\0\0", 8);
   const std::string real = varint(3 << 3 | 1) + std::string("\0\0\0\0\0\0\x20\x40", 8);  // 8.0
-  const run::WorkGraph graph =
-      read(metadata() + message(number(1, 1) + number(3, 4) + attribute("num_ops", zigzag) +
-                                attribute("tensor_size", fixed) + attribute("comm_size", real)));
+  const run::WorkGraph graph = chakra_of(
+      metadata() + message(number(1, 1) + number(3, 4) + attribute("num_ops", zigzag) +
+                           attribute("tensor_size", fixed) + attribute("comm_size", real)));
   ASSERT_EQ(graph.nodes.size(), 1u);
   EXPECT_EQ(graph.nodes[0].operations, 5);
   EXPECT_EQ(graph.nodes[0].tensor_bytes, 7);
@@ -82,7 +82,7 @@ TEST(Chakra, ReadsAttributesOfEveryNumericType) {
 TEST(Chakra, InvolvedDimensionsNameTheGroup) {
   const std::string mask = bytes(28, bytes(1, std::string("\1\0\1", 3)));
   const run::WorkGraph graph =
-      read(metadata() + message(number(1, 1) + attribute("involved_dim", mask)));
+      chakra_of(metadata() + message(number(1, 1) + attribute("involved_dim", mask)));
   ASSERT_NE(graph.nodes.at(0).group, kNone);
   EXPECT_EQ(graph.names[graph.nodes[0].group], "dimensions 0, 2");
 }
@@ -96,7 +96,7 @@ TEST(Chakra, ReadsTheEarlierSchema) {
                            old("comm_type", number(3, 7)) + old("comm_size", number(3, 1 << 20)) +
                            old("pg_name", bytes(4, "tp")) + old("num_ops", number(3, 0));
   ASSERT_TRUE(looks_like_chakra(message(node)));
-  const run::WorkGraph graph = read(message(node));
+  const run::WorkGraph graph = chakra_of(message(node));
   EXPECT_EQ(graph.format, "Chakra");
   const run::WorkNode& n = graph.nodes.at(0);
   EXPECT_EQ(graph.names[n.collective], "reduce_scatter");
@@ -108,8 +108,8 @@ TEST(Chakra, ReadsTheEarlierSchema) {
 TEST(Chakra, UnknownFieldsArePassedOver) {
   const std::string group = varint(15 << 3 | 3) + number(1, 4) + varint(15 << 3 | 4);
   const run::WorkGraph graph =
-      read(metadata() + message(number(1, 1) + group + number(99, 3) + bytes(98, "text") +
-                                bytes(8, bytes(1, "[[1, 2]]")) + bytes(2, "n")));
+      chakra_of(metadata() + message(number(1, 1) + group + number(99, 3) + bytes(98, "text") +
+                                     bytes(8, bytes(1, "[[1, 2]]")) + bytes(2, "n")));
   EXPECT_EQ(graph.names[graph.nodes.at(0).name], "n");
 }
 
@@ -117,27 +117,28 @@ TEST(Chakra, AFileCutOffGivesTheNodesBefore) {
   const std::string node = message(number(1, 1) + bytes(2, "a"));
   const std::string whole = metadata() + node + node;
   for (size_t cut = 1; cut < node.size(); ++cut) {
-    const run::WorkGraph graph = read(whole.substr(0, whole.size() - cut));
+    const run::WorkGraph graph = chakra_of(whole.substr(0, whole.size() - cut));
     EXPECT_TRUE(graph.truncated);
     EXPECT_EQ(graph.nodes.size(), 1u);
     ASSERT_EQ(graph.dropped.size(), 1u);
   }
-  EXPECT_FALSE(read(whole).truncated);
+  EXPECT_FALSE(chakra_of(whole).truncated);
 }
 
 TEST(Chakra, WhatIsNoNodeIsAnError) {
   const std::string good = metadata() + message(number(1, 1));
-  EXPECT_NE(error_of(good + message("\x0a\xff")).find("message 3, at byte 11, is no node"),
+  EXPECT_NE(chakra_error(good + message("\x0a\xff")).find("message 3, at byte 11, is no node"),
             std::string::npos)
-      << error_of(good + message("\x0a\xff"));
-  EXPECT_NE(error_of(good + varint(uint64_t{1} << 40)).find("longer than 64 MiB"),
+      << chakra_error(good + message("\x0a\xff"));
+  EXPECT_NE(chakra_error(good + varint(uint64_t{1} << 40)).find("longer than 64 MiB"),
             std::string::npos);
-  EXPECT_NE(error_of(good + std::string(11, '\xff')), "");
-  EXPECT_NE(error_of(metadata()).find("without nodes"), std::string::npos);
+  EXPECT_NE(chakra_error(good + std::string(11, '\xff')), "");
+  EXPECT_NE(chakra_error(metadata()).find("without nodes"), std::string::npos);
 }
 
 TEST(Chakra, TimesThatDoNotFitAreLeftOut) {
-  const run::WorkGraph graph = read(metadata() + message(number(1, 1) + number(7, ~uint64_t{0})));
+  const run::WorkGraph graph =
+      chakra_of(metadata() + message(number(1, 1) + number(7, ~uint64_t{0})));
   EXPECT_EQ(graph.nodes.at(0).duration_ns, -1);
   ASSERT_EQ(graph.dropped.size(), 1u);
   EXPECT_EQ(graph.dropped[0].count, 1);
@@ -164,8 +165,8 @@ TEST(Chakra, NodesWithTimesMakeATrace) {
       number(1, 4) + bytes(2, "ncclDevKernel") + number(3, 7) + number(6, 90) + number(7, 5) +
       attribute("comm_type", number(9, 2)) + attribute("comm_size", number(9, 64)));
   const auto trace =
-      trace_of(read(metadata() + node(1, "aten::mm", 50, true) + node(2, "gemm", 60, false) +
-                    node(3, "Memcpy DtoD", 70, false) + collective));
+      trace_of(chakra_of(metadata() + node(1, "aten::mm", 50, true) + node(2, "gemm", 60, false) +
+                         node(3, "Memcpy DtoD", 70, false) + collective));
   ASSERT_TRUE(trace);
   ASSERT_EQ(trace->events.size(), 3u);
   EXPECT_EQ(trace->events[0].kind, run::GpuClass::kCompute);
@@ -178,7 +179,7 @@ TEST(Chakra, NodesWithTimesMakeATrace) {
   ASSERT_EQ(trace->operators.size(), 1u);
   EXPECT_EQ(trace->names[trace->operators[0].name], "aten::mm");
   // Durations alone are no timeline.
-  EXPECT_FALSE(trace_of(read(metadata() + message(number(1, 1) + number(7, 10)))));
+  EXPECT_FALSE(trace_of(chakra_of(metadata() + message(number(1, 1) + number(7, 10)))));
 }
 
 TEST(ChakraJson, ReadsBothWaysOfWritingKeys) {
@@ -195,7 +196,7 @@ TEST(ChakraJson, ReadsBothWaysOfWritingKeys) {
   EXPECT_EQ(graph->nodes[0].duration_ns, 318'000);
   EXPECT_TRUE(graph->nodes[0].cpu);
   EXPECT_EQ(graph->nodes[1].id, 7u);
-  EXPECT_EQ(graph->nodes[1].kind, Kind::kCollective);
+  EXPECT_EQ(graph->nodes[1].kind, NodeKind::kCollective);
   EXPECT_EQ(graph->names[graph->nodes[1].collective], "all_gather");
   EXPECT_EQ(graph->names[graph->nodes[1].group], "dimensions 1");
   EXPECT_EQ(graph->nodes[1].communication_bytes, 64);

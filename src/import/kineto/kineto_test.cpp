@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "import/kineto/window.h"
+#include "import/test_source.h"
 
 namespace ergometer::importer {
 namespace {
@@ -27,27 +28,21 @@ class TextSource : public ByteSource {
   size_t piece_, at_ = 0;
 };
 
-run::RankTrace read(const std::string& text, size_t piece = 1 << 20) {
+run::RankTrace kineto_of(const std::string& text, size_t piece = 1 << 20) {
   TextSource source(text, piece);
   auto trace = read_kineto(source, "t.json");
   EXPECT_TRUE(trace) << trace.error().message;
   return trace ? *std::move(trace) : run::RankTrace{};
 }
 
-std::string error_of(const std::string& text) {
+std::string kineto_error(const std::string& text) {
   TextSource source(text);
   const auto trace = read_kineto(source, "t.json");
   return trace ? "" : trace.error().message;
 }
 
-int64_t dropped(const run::RankTrace& trace, const std::string& reason) {
-  for (const run::Dropped& d : trace.dropped)
-    if (d.reason == reason) return d.count;
-  return 0;
-}
-
 TEST(Kineto, ReadsAnEventWhateverTheOrderOfItsKeys) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       R"([{"ph":"X","cat":"kernel","name":"a","pid":2,"tid":7,"ts":1.5,"dur":2,"args":{"correlation":9}},
           {"args":{"correlation":8,"stream":3,"device":1},"dur":0.001,"cat":"gpu_memset","ts":"4","name":"b","ph":"X"},
           {"tid":"stream 12","name":"c","cat":"Memcpy","ph":"X","ts":5,"dur":1}])");
@@ -67,7 +62,7 @@ TEST(Kineto, ReadsAnEventWhateverTheOrderOfItsKeys) {
 }
 
 TEST(Kineto, TellsCommunicationByTheKernelsName) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       R"([{"ph":"X","cat":"kernel","name":"ncclDevKernel_X","ts":1,"dur":1},
           {"ph":"X","cat":"kernel","name":"rcclGenericKernel","ts":1,"dur":1},
           {"ph":"X","cat":"gpu_memcpy","name":"nccl copy","ts":1,"dur":1},
@@ -80,14 +75,14 @@ TEST(Kineto, TellsCommunicationByTheKernelsName) {
 }
 
 TEST(Kineto, ResolvesEscapesInNames) {
-  const run::RankTrace trace =
-      read(R"([{"ph":"X","cat":"kernel","name":"a\"\\\u00e9\ud83d\ude00\ud800z","ts":1,"dur":1}])");
+  const run::RankTrace trace = kineto_of(
+      R"([{"ph":"X","cat":"kernel","name":"a\"\\\u00e9\ud83d\ude00\ud800z","ts":1,"dur":1}])");
   ASSERT_EQ(trace.names.size(), 1u);
   EXPECT_EQ(trace.names[0], "a\"\\\u00e9\U0001F600\uFFFDz");
 }
 
 TEST(Kineto, ReadsWhatStandsBesideTheEvents) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       R"({"traceEvents":[],"deviceProperties":[{"id":0,"name":"H100"},{"id":1}],
           "baseTimeNanoseconds":1711964646000000000,
           "distributedInfo":{"backend":"nccl","rank":5,"world_size":8,"pg_config":[{"ranks":[0,1]}]}})");
@@ -100,9 +95,9 @@ TEST(Kineto, ReadsWhatStandsBesideTheEvents) {
 TEST(Kineto, BelievesTheFilesNameWhereThereIsNoProcessGroup) {
   TextSource source(R"({"distributedInfo":{"rank":0},"traceEvents":[]})");
   EXPECT_EQ(read_kineto(source, "rank-3.json")->rank, 3);
-  EXPECT_EQ(read(R"({"distributedInfo":{"rank":0},"traceEvents":[]})").rank, 0);
-  EXPECT_EQ(read(R"({"traceEvents":[],"traceName":"./traces/rank2_iter1.json"})").rank, 2);
-  EXPECT_EQ(read(R"({"traceEvents":[]})").rank, -1);
+  EXPECT_EQ(kineto_of(R"({"distributedInfo":{"rank":0},"traceEvents":[]})").rank, 0);
+  EXPECT_EQ(kineto_of(R"({"traceEvents":[],"traceName":"./traces/rank2_iter1.json"})").rank, 2);
+  EXPECT_EQ(kineto_of(R"({"traceEvents":[]})").rank, -1);
 }
 
 /// One kernel, launched by aten::mm within aten::linear, and an operator that launches nothing.
@@ -125,7 +120,7 @@ constexpr const char* kOperators = R"([
   {"ph":"X","cat":"gpu_user_annotation","name":"## forward ##","pid":0,"tid":7,"ts":5,"dur":6}])";
 
 TEST(Kineto, KeepsOperatorsThatLaunchedAndThoseAround) {
-  const run::RankTrace trace = read(kOperators);
+  const run::RankTrace trace = kineto_of(kOperators);
   ASSERT_EQ(trace.operators.size(), 2u);
   const run::Operator &linear = trace.operators[0], &mm = trace.operators[1];
   EXPECT_EQ(trace.names[linear.name], "aten::linear");
@@ -149,7 +144,7 @@ TEST(Kineto, KeepsOperatorsThatLaunchedAndThoseAround) {
 }
 
 TEST(Kineto, KeepsRangesAndWaits) {
-  const run::RankTrace trace = read(kOperators);
+  const run::RankTrace trace = kineto_of(kOperators);
   ASSERT_EQ(trace.ranges.size(), 2u);
   EXPECT_EQ(trace.names[trace.ranges[0].name], "## forward ##");
   EXPECT_FALSE(trace.ranges[0].gpu);
@@ -168,7 +163,7 @@ TEST(Kineto, KeepsRangesAndWaits) {
 
 // 2021: category Operator, "Input dims", and ranges among the operators.
 TEST(Kineto, KeepsOperatorsOfTheOldestSchema) {
-  const run::RankTrace trace = read(R"([
+  const run::RankTrace trace = kineto_of(R"([
     {"ph":"X","cat":"Operator","name":"aten::mm","pid":5,"tid":"6","ts":1,"dur":9,
      "args":{"Input dims":[[4, 8], [8, 16]],"Input type":[],"External id":47}},
     {"ph":"X","cat":"Operator","name":"Optimizer.step#SGD.step","pid":5,"tid":"6","ts":0,"dur":20,"args":{}},
@@ -184,7 +179,7 @@ TEST(Kineto, KeepsOperatorsOfTheOldestSchema) {
 }
 
 TEST(Kineto, ReadsOperatorsWhateverTheKeysOrder) {
-  const run::RankTrace trace = read(R"([
+  const run::RankTrace trace = kineto_of(R"([
     {"args":{"Concrete Inputs":["", "", "[2, 2]"],"Input Dims":[[1], [1], []],"External id":4},"dur":7,"ts":2,
      "tid":6,"name":"aten::conv2d","cat":"cpu_op","ph":"X"},
     {"args":{"External id":4,"correlation":7},"ph":"X","cat":"cuda_runtime","name":"l","tid":6,"ts":3,"dur":1},
@@ -195,7 +190,7 @@ TEST(Kineto, ReadsOperatorsWhateverTheKeysOrder) {
 }
 
 TEST(Kineto, FindsTheCollectiveBehindAKernelThroughItsLaunch) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       R"([{"ph":"X","cat":"kernel","name":"ncclDevKernel_Generic","ts":9,"dur":1,"args":{"correlation":7}},
           {"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","ts":2,"dur":1,"args":{"correlation":7,"External id":4}},
           {"ph":"X","cat":"cpu_op","name":"record_param_comms","ts":1,"dur":3,"args":{"External id":4,
@@ -214,7 +209,7 @@ TEST(Kineto, FindsTheCollectiveBehindAKernelThroughItsLaunch) {
 }
 
 TEST(Kineto, TakesStepMarksOfTheCpuOnly) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       R"([{"ph":"X","cat":"user_annotation","name":"ProfilerStep#5","ts":20,"dur":9},
           {"ph":"X","cat":"Operator","name":"ProfilerStep#4","ts":10,"dur":9},
           {"ph":"X","cat":"gpu_user_annotation","name":"ProfilerStep#4","ts":12,"dur":1}])");
@@ -242,7 +237,7 @@ TEST(Kineto, ReadsEveryEventOnceWhereverWindowsCut) {
   const std::string text = long_trace(kEvents);
   ASSERT_GT(text.size(), 16 * Window::kFirstBytes);
   for (const size_t piece : {size_t{1} << 20, size_t{4099}}) {
-    const run::RankTrace trace = read(text, piece);
+    const run::RankTrace trace = kineto_of(text, piece);
     ASSERT_EQ(trace.events.size(), kEvents / 3u);
     EXPECT_EQ(dropped(trace, "not a GPU event"), 2 * kEvents / 3);
     EXPECT_EQ(trace.dropped.size(), 1u);
@@ -256,8 +251,8 @@ TEST(Kineto, ReadsEveryEventOnceWhereverWindowsCut) {
 TEST(Kineto, ReadsAnEventLargerThanAWindow) {
   const std::string filler(3 * Window::kFirstBytes, 'x');
   const run::RankTrace trace =
-      read(R"([{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":1,"args":{"x":")" + filler +
-           R"("}},{"ph":"X","cat":"kernel","name":"b","ts":2,"dur":1}])");
+      kineto_of(R"([{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":1,"args":{"x":")" + filler +
+                R"("}},{"ph":"X","cat":"kernel","name":"b","ts":2,"dur":1}])");
   EXPECT_EQ(trace.events.size(), 2u);
   EXPECT_TRUE(trace.dropped.empty());
 }
@@ -265,14 +260,14 @@ TEST(Kineto, ReadsAnEventLargerThanAWindow) {
 TEST(Kineto, StepsOverAnEventThatIsTooLarge) {
   const std::string filler(Window::kMostBytes, 'x');
   const run::RankTrace trace =
-      read(R"([{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":1,"args":{"x":")" + filler +
-           R"("}},{"ph":"X","cat":"kernel","name":"b","ts":2,"dur":1}])");
+      kineto_of(R"([{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":1,"args":{"x":")" + filler +
+                R"("}},{"ph":"X","cat":"kernel","name":"b","ts":2,"dur":1}])");
   EXPECT_EQ(trace.events.size(), 1u);
   EXPECT_EQ(dropped(trace, "larger than 16 MiB"), 1);
 }
 
 TEST(Kineto, KeepsWhatIsWellFormedBesideWhatIsNot) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       R"([{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":1},
           {"ph":"X","cat":"kernel" "name":"missing comma","ts":1,"dur":1},
           {"ph":"X","cat":"kernel","name":"b","ts":NaN,"dur":1},
@@ -285,7 +280,7 @@ TEST(Kineto, KeepsWhatIsWellFormedBesideWhatIsNot) {
 }
 
 TEST(Kineto, ReadsNamesThatAreNotUtf8OrHoldControlCharacters) {
-  const run::RankTrace trace = read(
+  const run::RankTrace trace = kineto_of(
       "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"caf\xe9\",\"ts\":1,\"dur\":1},\n"
       "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\tb\",\"ts\":1,\"dur\":1}]");
   ASSERT_EQ(trace.names.size(), 2u);
@@ -297,25 +292,25 @@ TEST(Kineto, GivesWhatATruncatedFileHolds) {
   const std::string whole =
       R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"a","ts":1,"dur":1},{"ph":"X","cat":"kernel","name":"b","ts":2,"dur":1}]})";
   for (size_t bytes = 16; bytes < whole.size(); ++bytes) {
-    const run::RankTrace trace = read(whole.substr(0, bytes));
+    const run::RankTrace trace = kineto_of(whole.substr(0, bytes));
     EXPECT_TRUE(trace.truncated) << bytes;
     EXPECT_LE(trace.events.size(), 2u);
   }
-  EXPECT_FALSE(read(whole).truncated);
-  EXPECT_EQ(read(whole.substr(0, whole.size() - 10)).events.size(), 1u);
+  EXPECT_FALSE(kineto_of(whole).truncated);
+  EXPECT_EQ(kineto_of(whole.substr(0, whole.size() - 10)).events.size(), 1u);
 }
 
 TEST(Kineto, SaysWhatIsNoTrace) {
-  EXPECT_EQ(error_of("{}"), "t.json: is JSON, but not a trace: it has no list \"traceEvents\"");
-  EXPECT_EQ(error_of(R"({"traceEvents": 5})"),
+  EXPECT_EQ(kineto_error("{}"), "t.json: is JSON, but not a trace: it has no list \"traceEvents\"");
+  EXPECT_EQ(kineto_error(R"({"traceEvents": 5})"),
             "t.json: is JSON, but not a trace: it has no list \"traceEvents\"");
-  EXPECT_EQ(error_of(R"({"schema":"1.0.2","nodes":[]})"),
+  EXPECT_EQ(kineto_error(R"({"schema":"1.0.2","nodes":[]})"),
             "t.json: is a PyTorch execution trace, not a Kineto trace: it has no \"traceEvents\"");
-  EXPECT_EQ(error_of("[1, 2]"),
+  EXPECT_EQ(kineto_error("[1, 2]"),
             "t.json: is a list, but not of trace events: none of its entries has a \"ph\"");
-  EXPECT_EQ(error_of("  "), "t.json: is empty");
-  EXPECT_EQ(error_of("{\"a\""), "t.json: ends after 4 bytes, before any \"traceEvents\"");
-  EXPECT_EQ(error_of("[]"), "");
+  EXPECT_EQ(kineto_error("  "), "t.json: is empty");
+  EXPECT_EQ(kineto_error("{\"a\""), "t.json: ends after 4 bytes, before any \"traceEvents\"");
+  EXPECT_EQ(kineto_error("[]"), "");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using run::Database;
 using Access = Database::Access;
 
-const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/nsys/";
+const std::string kNsysData = ERGOMETER_SOURCE_DIR "/tests/data/nsys/";
 
 /// A database file that a script makes, and that goes with the test.
 class Export {
@@ -47,18 +47,18 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-base::Result<std::vector<run::RankTrace>> read(const Export& from) {
+base::Result<std::vector<run::RankTrace>> nsys_of(const Export& from) {
   Database db(from.path(), Access::kRead);
   return read_nsys(db, "job.sqlite");
 }
 
-std::string error_of(const std::string& sql) {
+std::string nsys_error(const std::string& sql) {
   const Export from(sql);
-  const auto traces = read(from);
+  const auto traces = nsys_of(from);
   return traces ? "" : traces.error().message;
 }
 
-int64_t dropped(const std::vector<run::RankTrace>& traces, std::string_view reason) {
+int64_t dropped_of_any(const std::vector<run::RankTrace>& traces, std::string_view reason) {
   for (const run::RankTrace& trace : traces)
     for (const run::Dropped& d : trace.dropped)
       if (d.reason == reason) return d.count;
@@ -103,7 +103,7 @@ void hold_to_sql(const std::string& path, const std::vector<run::RankTrace>& tra
 }
 
 TEST(Nsys, AgreesWithSqlOnTheOldSchema) {
-  const auto traces = read_traces({kData + "saxpy-mpi-cuda.sqlite.zst"}, 1);
+  const auto traces = read_traces({kNsysData + "saxpy-mpi-cuda.sqlite.zst"}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->ranks.size(), 1U);
   const run::RankTrace& trace = traces->ranks[0];
@@ -120,15 +120,15 @@ TEST(Nsys, AgreesWithSqlOnTheOldSchema) {
 }
 
 TEST(Nsys, AgreesWithSqlOnTheNewSchema) {
-  const Export from(text_of(kData + "new-schema.sql"));
-  const auto traces = read(from);
+  const Export from(text_of(kNsysData + "new-schema.sql"));
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   hold_to_sql(from.path(), *traces);
 }
 
 TEST(Nsys, AGpuOfAProcessIsATraceWithItsRank) {
-  const Export from(text_of(kData + "new-schema.sql"));
-  const auto traces = read(from);
+  const Export from(text_of(kNsysData + "new-schema.sql"));
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->size(), 2U);
   EXPECT_EQ(traces->at(0).rank, 1);
@@ -136,16 +136,16 @@ TEST(Nsys, AGpuOfAProcessIsATraceWithItsRank) {
   EXPECT_EQ(traces->at(0).file, "job.sqlite (process 4242, GPU 0)");
   EXPECT_EQ(traces->at(1).rank, 0);
   EXPECT_EQ(traces->at(1).gpu, "NVIDIA H200");  // its device 0 is the node's 1
-  EXPECT_EQ(dropped(*traces, "kernel that ends before it starts"), 1);
-  EXPECT_EQ(dropped(*traces, "kernel whose start is no whole number in range"), 2);
-  EXPECT_EQ(dropped(*traces, "NVTX range without an end"), 1);
-  EXPECT_EQ(dropped(*traces, "range of a process without GPU work"), 1);
-  EXPECT_EQ(dropped(*traces, "OSRT_API: not a GPU event"), 2);
+  EXPECT_EQ(dropped_of_any(*traces, "kernel that ends before it starts"), 1);
+  EXPECT_EQ(dropped_of_any(*traces, "kernel whose start is no whole number in range"), 2);
+  EXPECT_EQ(dropped_of_any(*traces, "NVTX range without an end"), 1);
+  EXPECT_EQ(dropped_of_any(*traces, "range of a process without GPU work"), 1);
+  EXPECT_EQ(dropped_of_any(*traces, "OSRT_API: not a GPU event"), 2);
 }
 
 TEST(Nsys, LaunchesAreTheProcesssOwn) {
-  const Export from(text_of(kData + "new-schema.sql"));
-  const auto traces = read(from);
+  const Export from(text_of(kNsysData + "new-schema.sql"));
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   for (const auto& [trace, start_ns] : {std::pair(0, 600), std::pair(1, 300)}) {
     for (const run::GpuEvent& event : traces->at(trace).events) {
@@ -156,8 +156,8 @@ TEST(Nsys, LaunchesAreTheProcesssOwn) {
 }
 
 TEST(Nsys, StepsAreRangesNamedSo) {
-  const Export from(text_of(kData + "new-schema.sql"));
-  const auto traces = read(from);
+  const Export from(text_of(kNsysData + "new-schema.sql"));
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->at(0).steps.size(), 2U);
   EXPECT_EQ(traces->at(0).steps[0].number, 1);
@@ -172,8 +172,8 @@ TEST(Nsys, StepsAreRangesNamedSo) {
 }
 
 TEST(Nsys, CollectivesAreNcclsCallsAroundTheLaunch) {
-  const Export from(text_of(kData + "new-schema.sql"));
-  const auto traces = read(from);
+  const Export from(text_of(kNsysData + "new-schema.sql"));
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   const run::RankTrace& trace = traces->at(0);
   ASSERT_EQ(trace.collectives.size(), 2U);
@@ -186,7 +186,7 @@ TEST(Nsys, CollectivesAreNcclsCallsAroundTheLaunch) {
 }
 
 TEST(Nsys, GpuMetricsAreTelemetry) {
-  const Export from(text_of(kData + "new-schema.sql"));
+  const Export from(text_of(kNsysData + "new-schema.sql"));
   const auto telemetry = read_telemetry({from.path()}, {});
   ASSERT_TRUE(telemetry) << telemetry.error().message;
   EXPECT_EQ(telemetry->rest, std::vector<std::string>{from.path()});
@@ -207,7 +207,7 @@ TEST(Nsys, OldExportsHaveNoProcess) {
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 5, 'gemm');"
       "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 281474976710657, 5)");
-  const auto traces = read(from);
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   EXPECT_EQ(traces->at(0).names, std::vector<std::string>{"gemm"});
   EXPECT_EQ(traces->at(0).launches.size(), 1U);
@@ -216,7 +216,7 @@ TEST(Nsys, OldExportsHaveNoProcess) {
 
 TEST(Nsys, TextInSixteenBits) {
   const Export from("PRAGMA encoding = 'UTF-16';" + kernels("(1, 2, 0, 7, 1, 0, 1)"));
-  const auto traces = read(from);
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   EXPECT_EQ(traces->at(0).names, std::vector<std::string>{"gemm"});
 }
@@ -226,7 +226,7 @@ TEST(Nsys, ARankOfSeveralGpusIsThatOfTheBusiest) {
                             "(5, 6, 1, 7, 3, 16777216, 1)") +
                     "CREATE TABLE MPI_RANKS (globalPid, rank);"
                     "INSERT INTO MPI_RANKS VALUES (16777216, 5)");
-  const auto traces = read(from);
+  const auto traces = nsys_of(from);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->size(), 2U);
   EXPECT_EQ(traces->at(0).rank, -1);
@@ -234,34 +234,35 @@ TEST(Nsys, ARankOfSeveralGpusIsThatOfTheBusiest) {
 }
 
 TEST(Nsys, SaysWhatIsMissing) {
-  EXPECT_EQ(error_of("CREATE TABLE t (a)"),
+  EXPECT_EQ(nsys_error("CREATE TABLE t (a)"),
             "job.sqlite: is an SQLite file, but neither a Run nor an export of Nsight Systems: it "
             "has none of the tables CUPTI_ACTIVITY_KIND_KERNEL, NVTX_EVENTS, StringIds, ...");
-  EXPECT_EQ(error_of("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, deviceId)"),
+  EXPECT_EQ(nsys_error("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, deviceId)"),
             "job.sqlite: table CUPTI_ACTIVITY_KIND_KERNEL: column 'end' is missing; found: start, "
             "deviceId");
-  EXPECT_EQ(error_of("CREATE TABLE NVTX_EVENTS (start, end)"),
+  EXPECT_EQ(nsys_error("CREATE TABLE NVTX_EVENTS (start, end)"),
             "job.sqlite: table NVTX_EVENTS: column 'eventType' is missing; found: start, end");
-  EXPECT_EQ(error_of("CREATE TABLE StringIds (id, text)"),
+  EXPECT_EQ(nsys_error("CREATE TABLE StringIds (id, text)"),
             "job.sqlite: table StringIds: column 'value' is missing; found: id, text");
 }
 
 TEST(Nsys, DamagedPagesAreAnError) {
-  const Export from(text_of(kData + "new-schema.sql"));
+  const Export from(text_of(kNsysData + "new-schema.sql"));
   std::string bytes = text_of(from.path());
   for (size_t at = 4096; at < bytes.size(); at += 7) bytes[at] = static_cast<char>(at);
   std::ofstream(from.path(), std::ios::binary) << bytes;
-  const auto traces = read(from);
+  const auto traces = nsys_of(from);
   ASSERT_FALSE(traces);
   EXPECT_NE(traces.error().message.find("cannot be read"), std::string::npos)
       << traces.error().message;
 }
 
 TEST(Nsys, AViewIsNoTable) {
-  EXPECT_NE(error_of("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE t(x) AS (SELECT 1 "
-                     "UNION ALL SELECT x FROM t) SELECT x AS start, x AS end, x AS deviceId FROM t")
-                .find("none of the tables"),
-            std::string::npos);
+  EXPECT_NE(
+      nsys_error("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE t(x) AS (SELECT 1 "
+                 "UNION ALL SELECT x FROM t) SELECT x AS start, x AS end, x AS deviceId FROM t")
+          .find("none of the tables"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace ergometer::importer {
 namespace {
 
-using Kind = run::PipelineTask::Kind;
+using TaskKind = run::PipelineTask::Kind;
 
 std::string event(const std::string& name, const std::string& phase, const std::string& time,
                   int process, const std::string& arguments, const std::string& more = "") {
@@ -36,19 +36,19 @@ TEST(Megascan, BeginningsAndEndsMakeTasks) {
                 event("iteration end", "i", "99", 1, R"("iteration":1)")});
   ASSERT_EQ(ranks.size(), 2u);
   EXPECT_EQ(ranks[0].rank, 0);
-  EXPECT_EQ(ranks[0].tasks.at(0).kind, Kind::kBackward);
+  EXPECT_EQ(ranks[0].tasks.at(0).kind, TaskKind::kBackward);
   EXPECT_EQ(ranks[0].tasks[0].duration_ns, 8001);
   const run::RankTrace& trace = ranks[1];
   EXPECT_EQ(trace.stage, 1);
   EXPECT_EQ(trace.stages, 2);
   ASSERT_EQ(trace.tasks.size(), 2u);
-  EXPECT_EQ(trace.tasks[0].kind, Kind::kForward);
+  EXPECT_EQ(trace.tasks[0].kind, TaskKind::kForward);
   EXPECT_EQ(trace.tasks[0].start_ns, 10062);  // half to even
   EXPECT_EQ(trace.tasks[0].duration_ns, 20000 - 10062);
   EXPECT_EQ(trace.tasks[0].step, 1);
   EXPECT_EQ(trace.tasks[0].micro_batch, 3);
   EXPECT_EQ(trace.tasks[0].chunk, 2);
-  EXPECT_EQ(trace.tasks[1].kind, Kind::kReceive);
+  EXPECT_EQ(trace.tasks[1].kind, TaskKind::kReceive);
   ASSERT_EQ(trace.steps.size(), 1u);
   EXPECT_EQ(trace.steps[0].start_ns, 1000);
   EXPECT_EQ(trace.steps[0].end_ns, 99000);
@@ -104,7 +104,7 @@ TEST(Primus, ReadsMillisecondsToTheNanosecond) {
   EXPECT_EQ(trace->tasks[0].start_ns, 43'000);
   EXPECT_EQ(trace->tasks[0].micro_batch, 1);
   EXPECT_EQ(trace->tasks[1].start_ns, 49'474);
-  EXPECT_EQ(trace->tasks[2].kind, Kind::kBackward);
+  EXPECT_EQ(trace->tasks[2].kind, TaskKind::kBackward);
   EXPECT_EQ(trace->tasks[2].duration_ns, 5'750'000);
   ASSERT_EQ(trace->steps.size(), 1u);
   EXPECT_EQ(trace->steps[0].number, 2);
@@ -115,8 +115,8 @@ TEST(Primus, ZeroBubbleHasBackwardsInTwoParts) {
   const auto trace = primus(R"({"1": {"fwd_start": [0], "fwd_end": [1], "bwd_start": [1],
     "bwd_end": [2], "wgrad_start": [2], "wgrad_end": [3]}})");
   ASSERT_TRUE(trace) << trace.error().message;
-  EXPECT_EQ(trace->tasks.at(1).kind, Kind::kBackwardInput);
-  EXPECT_EQ(trace->tasks.at(2).kind, Kind::kBackwardWeight);
+  EXPECT_EQ(trace->tasks.at(1).kind, TaskKind::kBackwardInput);
+  EXPECT_EQ(trace->tasks.at(2).kind, TaskKind::kBackwardWeight);
 }
 
 TEST(Primus, WrongTimesAreNamed) {

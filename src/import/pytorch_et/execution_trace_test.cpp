@@ -9,9 +9,10 @@
 namespace ergometer::importer {
 namespace {
 
-using Kind = run::WorkNode::Kind;
+using NodeKind = run::WorkNode::Kind;
 
-run::WorkGraph read(const std::string& nodes, const std::string& file = "et_rank_2.json") {
+run::WorkGraph execution_trace_of(const std::string& nodes,
+                                  const std::string& file = "et_rank_2.json") {
   auto graph = read_text(read_execution_trace,
                          R"({"schema": "1.0.1", "pid": 1, "nodes": [)" + nodes + "]}", file);
   EXPECT_TRUE(graph) << graph.error().message;
@@ -40,7 +41,7 @@ constexpr const char* kChakra = R"json({
 
 TEST(ExecutionTrace, ReadsBothFormsAlike) {
   for (const char* node : {kFlat, kChakra}) {
-    const run::WorkGraph graph = read(node);
+    const run::WorkGraph graph = execution_trace_of(node);
     EXPECT_EQ(graph.format, "PyTorch execution trace 1.0.1");
     EXPECT_EQ(graph.rank, 2);
     EXPECT_TRUE(graph.calls);
@@ -64,10 +65,10 @@ TEST(ExecutionTrace, ReadsBothFormsAlike) {
 }
 
 TEST(ExecutionTrace, TheRootCallsItselfAndWaitsForNothing) {
-  const run::WorkGraph graph =
-      read(R"({"id": 1, "name": "[pytorch|profiler|execution_trace|process]", "parent": 1})");
+  const run::WorkGraph graph = execution_trace_of(
+      R"({"id": 1, "name": "[pytorch|profiler|execution_trace|process]", "parent": 1})");
   EXPECT_TRUE(graph.dependencies.empty());
-  EXPECT_EQ(graph.nodes.at(0).kind, Kind::kMetadata);
+  EXPECT_EQ(graph.nodes.at(0).kind, NodeKind::kMetadata);
 }
 
 TEST(ExecutionTrace, CollectivesAreWhatTheirParametersSay) {
@@ -75,24 +76,24 @@ TEST(ExecutionTrace, CollectivesAreWhatTheirParametersSay) {
     return R"({"id": 5, "name": "record_param_comms", "inputs": [[[1,2,0,100,4,"cuda:0"]],151,9,0,")" +
            what + R"(",[],[]])" + more + "}";
   };
-  run::WorkGraph graph = read(call("allreduce", ""));
-  EXPECT_EQ(graph.nodes.at(0).kind, Kind::kCollective);
+  run::WorkGraph graph = execution_trace_of(call("allreduce", ""));
+  EXPECT_EQ(graph.nodes.at(0).kind, NodeKind::kCollective);
   EXPECT_EQ(graph.names[graph.nodes[0].collective], "allreduce");
   EXPECT_EQ(graph.nodes[0].communication_bytes, 400);
-  graph = read(call(
+  graph = execution_trace_of(call(
       "x",
       R"(,"attrs": [{"name":"collective_name","value":"send"},{"name":"pg_name","value":"7"}])"));
-  EXPECT_EQ(graph.nodes.at(0).kind, Kind::kSend);
+  EXPECT_EQ(graph.nodes.at(0).kind, NodeKind::kSend);
   EXPECT_EQ(graph.names[graph.nodes[0].group], "7");
-  EXPECT_EQ(read(call("wait", "")).nodes.at(0).kind, Kind::kCompute);
+  EXPECT_EQ(execution_trace_of(call("wait", "")).nodes.at(0).kind, NodeKind::kCompute);
 }
 
 TEST(ExecutionTrace, AFilesLastNumberIsTheRankWithoutAnother) {
   constexpr const char* kNode = R"({"id": 1, "name": "a"})";
-  EXPECT_EQ(read(kNode, "dlrm_eg_3.json").rank, 3);
-  EXPECT_EQ(read(kNode, "x/et-12.json.gz").rank, 12);
-  EXPECT_EQ(read(kNode, "pt2_et.json").rank, -1);
-  EXPECT_EQ(read(kNode, "v100.json").rank, -1);
+  EXPECT_EQ(execution_trace_of(kNode, "dlrm_eg_3.json").rank, 3);
+  EXPECT_EQ(execution_trace_of(kNode, "x/et-12.json.gz").rank, 12);
+  EXPECT_EQ(execution_trace_of(kNode, "pt2_et.json").rank, -1);
+  EXPECT_EQ(execution_trace_of(kNode, "v100.json").rank, -1);
 }
 
 TEST(ExecutionTrace, WrongFilesAreRefusedAndNodesWithoutIdCounted) {
@@ -107,7 +108,7 @@ TEST(ExecutionTrace, WrongFilesAreRefusedAndNodesWithoutIdCounted) {
                   std::string(100000, '[') + std::string(100000, ']') + "}]}")
                 .find("too deep"),
             std::string::npos);
-  const run::WorkGraph graph = read(R"({"name": "a"}, 7, {"id": "x"}, {"id": 1})");
+  const run::WorkGraph graph = execution_trace_of(R"({"name": "a"}, 7, {"id": "x"}, {"id": 1})");
   EXPECT_EQ(graph.nodes.size(), 1u);
   ASSERT_EQ(graph.dropped.size(), 1u);
   EXPECT_EQ(graph.dropped[0].count, 3);
@@ -144,7 +145,7 @@ run::RankTrace profiled() {
 
 TEST(LinkOperators, ByRecordFunctionAndName) {
   std::vector<run::RankTrace> ranks = {profiled()};
-  std::vector<run::WorkGraph> graphs = {read(kFlat)};
+  std::vector<run::WorkGraph> graphs = {execution_trace_of(kFlat)};
   link_operators(ranks, graphs);
   EXPECT_EQ(graphs[0].linked, 1);
   const run::RankTrace& trace = ranks[0];
@@ -159,7 +160,7 @@ TEST(LinkOperators, BySequenceWhereItIsUnique) {
   for (run::Operator& op : ranks[0].operators) op.record_function_id = -1;
   ranks[0].operators[0].sequence = 661;
   ranks[0].operators[2].sequence = 661;  // two of one name: neither is meant
-  std::vector<run::WorkGraph> graphs = {read(kFlat)};
+  std::vector<run::WorkGraph> graphs = {execution_trace_of(kFlat)};
   link_operators(ranks, graphs);
   EXPECT_EQ(graphs[0].linked, 0);
   ranks[0].operators[2].sequence = 662;
@@ -185,9 +186,9 @@ TEST(LinkOperators, ByOrderWhereNoIdIsTheSame) {
                      {.name = 2, .start_ns = 40}};
   std::vector<run::RankTrace> ranks = {trace};
   // In the file, callers stand behind what they call: `rf_id` tells the order.
-  std::vector<run::WorkGraph> graphs = {
-      read(node(4, "aten::mm", 40) + "," + node(1, "aten::mm", 10) + "," +
-           node(2, "aten::add", 20) + "," + node(5, "aten::t", 5) + "," + node(6, "aten::t", 6))};
+  std::vector<run::WorkGraph> graphs = {execution_trace_of(
+      node(4, "aten::mm", 40) + "," + node(1, "aten::mm", 10) + "," + node(2, "aten::add", 20) +
+      "," + node(5, "aten::t", 5) + "," + node(6, "aten::t", 6))};
   link_operators(ranks, graphs);
   EXPECT_EQ(graphs[0].linked, 3);
   const auto shapes = [&](size_t i) {
@@ -205,7 +206,7 @@ TEST(LinkOperators, KeepsWhatTheProfilerNotedAndOtherRanksApart) {
   ranks[1].rank = 3;
   ranks[0].names.push_back("[[9]]");
   ranks[0].operators[0].shapes = 2;
-  std::vector<run::WorkGraph> graphs = {read(kFlat)};
+  std::vector<run::WorkGraph> graphs = {execution_trace_of(kFlat)};
   link_operators(ranks, graphs);
   EXPECT_EQ(ranks[0].operators[0].shapes, 2u);
   EXPECT_NE(ranks[0].operators[0].dtypes, run::GpuEvent::kNone);

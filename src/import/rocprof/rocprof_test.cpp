@@ -10,20 +10,14 @@
 namespace ergometer::importer {
 namespace {
 
-const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/rocprofv3/";
+const std::string kRocprofData = ERGOMETER_SOURCE_DIR "/tests/data/rocprofv3/";
 
-std::vector<run::RankTrace> read(const std::string& text) {
+std::vector<run::RankTrace> rocprof_of(const std::string& text) {
   TestSource source(text);
   EXPECT_TRUE(is_rocprof(text.substr(0, 512)));
   auto traces = read_rocprof(source, "job.json");
   EXPECT_TRUE(traces) << (traces ? "" : traces.error().message);
   return traces ? *std::move(traces) : std::vector<run::RankTrace>{};
-}
-
-int64_t dropped(const run::RankTrace& trace, std::string_view reason) {
-  for (const run::Dropped& d : trace.dropped)
-    if (d.reason == reason) return d.count;
-  return 0;
 }
 
 std::string result(const std::string& processes) {
@@ -62,7 +56,7 @@ const std::string kNames =
       "marker_api": [{"key": 41, "value": "iteration 3"}]})";
 
 TEST(Rocprof, ReadsARealResult) {
-  const auto traces = read_traces({kData + "mi350x.json.gz"}, 1);
+  const auto traces = read_traces({kRocprofData + "mi350x.json.gz"}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->ranks.size(), 1U);
   const run::RankTrace& trace = traces->ranks[0];
@@ -81,7 +75,7 @@ TEST(Rocprof, NamesMayComeBehindTheRecords) {
   for (const bool behind : {false, true}) {
     const std::string records =
         R"("buffer_records": {"kernel_dispatch": [)" + dispatch(1000, 1500, 31) + "]}";
-    const auto traces = read(result(
+    const auto traces = rocprof_of(result(
         "{" +
         (behind ? records + "," + kAgents + "," + kNames : kAgents + "," + kNames + "," + records) +
         "}"));
@@ -94,18 +88,19 @@ TEST(Rocprof, NamesMayComeBehindTheRecords) {
 }
 
 TEST(Rocprof, LaunchesCollectivesAndSteps) {
-  const auto traces = read(result("{" + kAgents + "," + kNames + R"(, "buffer_records": {
+  const auto traces =
+      rocprof_of(result("{" + kAgents + "," + kNames + R"(, "buffer_records": {
     "hip_api": [)" + call(1, 0, 510, 520, 31) +
-                                  "," + call(1, 0, 600, 620, 32) + "," + call(1, 0, 700, 710, 33) +
-                                  R"(],
+                        "," + call(1, 0, 600, 620, 32) + "," + call(1, 0, 700, 710, 33) +
+                        R"(],
     "rccl_api": [)" + call(3, 0, 500, 530, 30) +
-                                  R"(],
+                        R"(],
     "marker_api": [)" + call(4, 1, 400, 900, 41) +
-                                  "," + call(4, 0, 450, 450, 42) + R"(],
+                        "," + call(4, 0, 450, 450, 42) + R"(],
     "hsa_api": [)" + call(0, 0, 1, 2, 3) +
-                                  R"(],
-    "kernel_dispatch": [)" + dispatch(1000, 1500, 31, 1, 5) +
-                                  "," + dispatch(1600, 1700, 32) + "]}}"));
+                        R"(],
+    "kernel_dispatch": [)" +
+                        dispatch(1000, 1500, 31, 1, 5) + "," + dispatch(1600, 1700, 32) + "]}}"));
   ASSERT_EQ(traces.size(), 1U);
   const run::RankTrace& trace = traces[0];
   EXPECT_EQ(trace.launches.size(), 2U);
@@ -125,8 +120,8 @@ TEST(Rocprof, CopiesBelongToTheirGpu) {
   const std::string copy =
       R"({"kind": 5, "operation": 1, "correlation_id": {"internal": 7}, "start_timestamp": 10,
         "end_timestamp": 30, "src_agent_id": {"handle": 1}, "dst_agent_id": {"handle": 9}})";
-  const auto traces = read(result("{" + kAgents + "," + kNames +
-                                  R"(, "buffer_records": {"memory_copy": [)" + copy + "]}}"));
+  const auto traces = rocprof_of(result("{" + kAgents + "," + kNames +
+                                        R"(, "buffer_records": {"memory_copy": [)" + copy + "]}}"));
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].events[0].device, 0);
   EXPECT_EQ(traces[0].events[0].kind, run::GpuClass::kMemory);
@@ -139,7 +134,7 @@ TEST(Rocprof, SeveralGpusAndProcesses) {
            R"(, "buffer_records": {"kernel_dispatch": [)" + dispatch(1, 2, 1, 1) + "," +
            dispatch(3, 5, 2, 2) + "]}}";
   };
-  const auto traces = read(result(process(7) + "," + process(8)));
+  const auto traces = rocprof_of(result(process(7) + "," + process(8)));
   ASSERT_EQ(traces.size(), 4U);
   EXPECT_EQ(traces[1].file, "job.json (process 7, GPU 1)");
   EXPECT_EQ(traces[2].file, "job.json (process 8, GPU 0)");
@@ -147,10 +142,10 @@ TEST(Rocprof, SeveralGpusAndProcesses) {
 
 TEST(Rocprof, RecordsThatLackWhatTheyNeedAreCounted) {
   const auto traces =
-      read(result(R"({"buffer_records": {"kernel_dispatch": [)" + dispatch(0, 0, 1) + "," +
-                  dispatch(20, 10, 2) + "," +
-                  R"({"start_timestamp": 1.5, "end_timestamp": 2}, {"a": 1 2}, 7,)" +
-                  R"({"start_timestamp": 1, "end_timestamp": 2}]}})"));
+      rocprof_of(result(R"({"buffer_records": {"kernel_dispatch": [)" + dispatch(0, 0, 1) + "," +
+                        dispatch(20, 10, 2) + "," +
+                        R"({"start_timestamp": 1.5, "end_timestamp": 2}, {"a": 1 2}, 7,)" +
+                        R"({"start_timestamp": 1, "end_timestamp": 2}]}})"));
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].events.size(), 0U);
   EXPECT_EQ(dropped(traces[0], "kernel whose start is not known (0)"), 1);
@@ -159,8 +154,9 @@ TEST(Rocprof, RecordsThatLackWhatTheyNeedAreCounted) {
 }
 
 TEST(Rocprof, ExactWhereDoublesAreNot) {
-  const auto traces = read(result(R"({"buffer_records": {"kernel_dispatch": [)" +
-                                  dispatch(1750000000000000001, 1750000000000000004, 1) + "]}}"));
+  const auto traces =
+      rocprof_of(result(R"({"buffer_records": {"kernel_dispatch": [)" +
+                        dispatch(1750000000000000001, 1750000000000000004, 1) + "]}}"));
   ASSERT_EQ(traces[0].events.size(), 1U);
   EXPECT_EQ(traces[0].events[0].start_ns, 1750000000000000001);
   EXPECT_EQ(traces[0].events[0].duration_ns, 3);
@@ -172,12 +168,12 @@ TEST(Rocprof, AFileCutOffGivesWhatItHolds) {
       result("{" + kAgents + "," + kNames + R"(, "buffer_records": {"kernel_dispatch": [)" +
              dispatch(1, 2, 1) + "," + dispatch(3, 4, 2) + "]}}");
   for (size_t size = 30; size < whole.size() - 2; ++size) {
-    const auto traces = read(whole.substr(0, size));
+    const auto traces = rocprof_of(whole.substr(0, size));
     ASSERT_GE(traces.size(), 1U);
     EXPECT_TRUE(traces[0].truncated) << size;
     EXPECT_LE(traces[0].events.size(), 2U);
   }
-  EXPECT_FALSE(read(whole)[0].truncated);
+  EXPECT_FALSE(rocprof_of(whole)[0].truncated);
 }
 
 TEST(Rocprof, WhatIsNoJsonIsAnError) {

@@ -13,7 +13,7 @@ namespace {
 
 using run::Metric;
 
-const std::string kData = ERGOMETER_SOURCE_DIR "/tests/data/telemetry/";
+const std::string kTelemetryData = ERGOMETER_SOURCE_DIR "/tests/data/telemetry/";
 
 run::DeviceLog parse(const std::string& text, const std::string& file = "t.csv",
                      bool repair = false) {
@@ -22,12 +22,12 @@ run::DeviceLog parse(const std::string& text, const std::string& file = "t.csv",
   return log ? *std::move(log) : run::DeviceLog{};
 }
 
-std::string error_of(const std::string& text, const std::string& file = "t.csv") {
+std::string telemetry_error(const std::string& text, const std::string& file = "t.csv") {
   const auto log = parse_telemetry(text, file, {});
   return log ? "" : log.error().message;
 }
 
-Telemetry read(const std::vector<std::string>& paths) {
+Telemetry telemetry_of(const std::vector<std::string>& paths) {
   auto telemetry = read_telemetry(paths, {});
   EXPECT_TRUE(telemetry) << (telemetry ? "" : telemetry.error().message);
   return telemetry ? *std::move(telemetry) : Telemetry{};
@@ -42,7 +42,7 @@ std::vector<double> values(const run::DeviceLog& log, size_t device, Metric metr
   return result;
 }
 
-int64_t dropped(const run::DeviceLog& log, std::string_view reason) {
+int64_t dropped_readings(const run::DeviceLog& log, std::string_view reason) {
   for (const run::Dropped& d : log.dropped)
     if (d.reason.find(reason) != std::string::npos) return d.count;
   return 0;
@@ -73,8 +73,8 @@ TEST(NvidiaSmi, MissingReadingsAreCounted) {
       "2023/07/14 10:12:47.483, 0, [Not Supported], [N/A], 40\n");
   EXPECT_EQ(values(log, 0, Metric::kPower), Values{69.32});
   EXPECT_EQ(values(log, 0, Metric::kMemoryTemperature), Values{40});
-  EXPECT_EQ(dropped(log, "fan.speed [%]: [N/A]"), 2);
-  EXPECT_EQ(dropped(log, "power.draw [W]: [Not Supported]"), 1);
+  EXPECT_EQ(dropped_readings(log, "fan.speed [%]: [N/A]"), 2);
+  EXPECT_EQ(dropped_readings(log, "power.draw [W]: [Not Supported]"), 1);
 }
 
 TEST(NvidiaSmi, GpusByIndexAndByUuid) {
@@ -113,16 +113,18 @@ TEST(NvidiaSmi, EventReasonsAsBitsAndAsColumns) {
 
 TEST(NvidiaSmi, WrongInputNamesLineColumnFoundAndAllowed) {
   const std::string header = "timestamp, power.draw [W]\n";
-  EXPECT_EQ(error_of(header + "2023/07/14 10:12:46.483, 1, 2\n2023/07/14 10:12:46.483, 1\n"),
+  EXPECT_EQ(telemetry_error(header + "2023/07/14 10:12:46.483, 1, 2\n2023/07/14 10:12:46.483, 1\n"),
             "t.csv:2: found 3 cells, allowed: 2, as in the header");
-  EXPECT_EQ(error_of(header + "2023/07/14 10:12:46.483, lots\n"),
+  EXPECT_EQ(telemetry_error(header + "2023/07/14 10:12:46.483, lots\n"),
             "t.csv:2: column 'power.draw [W]': found 'lots', allowed: a number in W, or [N/A]");
-  EXPECT_EQ(error_of(header + "2023/07/14 10:12:46.483, 5 MHz\n"),
+  EXPECT_EQ(telemetry_error(header + "2023/07/14 10:12:46.483, 5 MHz\n"),
             "t.csv:2: column 'power.draw [W]': found '5 MHz', allowed: a number in W, or [N/A]");
-  EXPECT_NE(error_of(header + "yesterday, 5\n").find("t.csv:2: column 'timestamp': found 'yester"),
+  EXPECT_NE(
+      telemetry_error(header + "yesterday, 5\n").find("t.csv:2: column 'timestamp': found 'yester"),
+      std::string::npos);
+  EXPECT_NE(telemetry_error(header).find("allowed: a header and rows"), std::string::npos);
+  EXPECT_NE(telemetry_error("index, power.draw [W]\n0, 5\n").find("no column of time"),
             std::string::npos);
-  EXPECT_NE(error_of(header).find("allowed: a header and rows"), std::string::npos);
-  EXPECT_NE(error_of("index, power.draw [W]\n0, 5\n").find("no column of time"), std::string::npos);
 }
 
 TEST(NvidiaSmi, WhatNoSensorReadsIsDropped) {
@@ -131,23 +133,23 @@ TEST(NvidiaSmi, WhatNoSensorReadsIsDropped) {
       "2023/07/14 10:12:48, -1\n2023/07/14 10:12:49, 50\ntimestamp, power.draw [W]\n"
       "Unable to determine the device handle for GPU 0\n2023/07/14 10:12:5");
   EXPECT_EQ(values(log, 0, Metric::kPower), Values{50});
-  EXPECT_EQ(dropped(log, "not a number"), 1);
-  EXPECT_EQ(dropped(log, "outside what a sensor reads"), 2);
-  EXPECT_EQ(dropped(log, "the header once more"), 1);
-  EXPECT_EQ(dropped(log, "a line of text"), 1);
-  EXPECT_EQ(dropped(log, "cut off"), 1);
+  EXPECT_EQ(dropped_readings(log, "not a number"), 1);
+  EXPECT_EQ(dropped_readings(log, "outside what a sensor reads"), 2);
+  EXPECT_EQ(dropped_readings(log, "the header once more"), 1);
+  EXPECT_EQ(dropped_readings(log, "a line of text"), 1);
+  EXPECT_EQ(dropped_readings(log, "cut off"), 1);
 }
 
 TEST(Zeus, MonitorWindowsAndLimits) {
-  const Telemetry monitor = read({kData + "zeus/zeus_monitor_sample.csv"});
+  const Telemetry monitor = telemetry_of({kTelemetryData + "zeus/zeus_monitor_sample.csv"});
   EXPECT_EQ(values(monitor.log, 0, Metric::kPower).size(), 19U);
   EXPECT_DOUBLE_EQ(values(monitor.log, 0, Metric::kPower).at(0), 32.402);
-  const Telemetry windows = read({kData + "zeus/windows.csv"});
+  const Telemetry windows = telemetry_of({kTelemetryData + "zeus/windows.csv"});
   ASSERT_EQ(windows.log.devices.size(), 4U);
   EXPECT_EQ(windows.log.devices[3].windows.size(), 9U);
   EXPECT_EQ(windows.log.devices[0].windows[0].start_ns, 13586410'284991832);
   EXPECT_EQ(windows.log.devices[0].windows[0].energy_j, 1067.512999996543);
-  const Telemetry limits = read({kData + "zeus/power_limits.csv"});
+  const Telemetry limits = telemetry_of({kTelemetryData + "zeus/power_limits.csv"});
   ASSERT_EQ(limits.log.power_limits.size(), 11U);
   EXPECT_EQ(limits.log.power_limits[0].limit_w, 300);
   EXPECT_EQ(limits.log.power_limits[0].energy_j, 6819.0174444439235);
@@ -155,7 +157,8 @@ TEST(Zeus, MonitorWindowsAndLimits) {
 }
 
 TEST(MlLog, NodesSwitchesPhases) {
-  const Telemetry telemetry = read({kData + "mlperf/power", kData + "mlperf/result_10.txt"});
+  const Telemetry telemetry =
+      telemetry_of({kTelemetryData + "mlperf/power", kTelemetryData + "mlperf/result_10.txt"});
   EXPECT_TRUE(telemetry.rest.empty());
   const run::DeviceLog& log = telemetry.log;
   ASSERT_EQ(log.devices.size(), 3U);
@@ -170,10 +173,12 @@ TEST(MlLog, NodesSwitchesPhases) {
 
 TEST(MlLog, WrongReadings) {
   const std::string start = ":::MLLOG {\"key\": \"power_reading\", \"time_ms\": 1715898650602, ";
-  EXPECT_EQ(error_of(start + "\"value\": \"much\"}\n", "n.txt"),
+  EXPECT_EQ(telemetry_error(start + "\"value\": \"much\"}\n", "n.txt"),
             "n.txt:1: power_reading: found '\"much\"', allowed: a number of watts");
-  EXPECT_EQ(dropped(parse(start + "\"value\": 5}\n" + start + "\n", "n.txt"), "no JSON object"), 1);
-  EXPECT_EQ(dropped(parse(start + "\"value\": 1e300}\n", "n.txt"), "outside"), 1);
+  EXPECT_EQ(
+      dropped_readings(parse(start + "\"value\": 5}\n" + start + "\n", "n.txt"), "no JSON object"),
+      1);
+  EXPECT_EQ(dropped_readings(parse(start + "\"value\": 1e300}\n", "n.txt"), "outside"), 1);
 }
 
 TEST(Prometheus, DcgmOldAndNewNames) {
@@ -194,8 +199,8 @@ TEST(Prometheus, DcgmOldAndNewNames) {
   EXPECT_EQ(values(log, 1, Metric::kPower), Values{70.5});
   EXPECT_EQ(log.devices[1].series[0].samples[0].time_ns, 1689329566483000000);
   EXPECT_EQ(log.devices[1].name, "H100");
-  EXPECT_EQ(dropped(log, "no data"), 1);
-  EXPECT_EQ(dropped(log, "DCGM_FI_DEV_ENC_UTIL is no telemetry"), 1);
+  EXPECT_EQ(dropped_readings(log, "no data"), 1);
+  EXPECT_EQ(dropped_readings(log, "DCGM_FI_DEV_ENC_UTIL is no telemetry"), 1);
 }
 
 TEST(Prometheus, OpenMetricsStatesSeconds) {
@@ -215,13 +220,13 @@ TEST(Prometheus, AnswersToQueries) {
     const run::DeviceLog log = parse(text, "q.json");
     EXPECT_EQ(values(log, 0, Metric::kPower), (Values{70.5, 71}));
     EXPECT_EQ(log.devices[0].series[0].samples[0].time_ns, 1689329566483000000);
-    EXPECT_EQ(dropped(log, "not a number"), 1);
-    EXPECT_NE(error_of(text.substr(0, text.size() - 9), "q.json"), "");
+    EXPECT_EQ(dropped_readings(log, "not a number"), 1);
+    EXPECT_NE(telemetry_error(text.substr(0, text.size() - 9), "q.json"), "");
   }
 }
 
 TEST(Prometheus, XpuTimer) {
-  const Telemetry telemetry = read({kData + "xputimer/normal_metric_0.prom"});
+  const Telemetry telemetry = telemetry_of({kTelemetryData + "xputimer/normal_metric_0.prom"});
   EXPECT_EQ(telemetry.log.gauges.size(), 170U);
   EXPECT_EQ(telemetry.log.gauges[0].rank, 2);
   EXPECT_EQ(telemetry.log.gauges[0].labels, "dtype=\"bf16\",level=\"7\",operation=\"Matmul\"");
@@ -232,14 +237,14 @@ TEST(CharLlm, MetricAndRankByName) {
       parse("1689329566.5,52.0\n1689329566.55,-1\n1689329566.6,54\n", "run/gpu_power_12.csv");
   EXPECT_EQ(log.devices.at(0).rank, 12);
   EXPECT_EQ(values(log, 0, Metric::kInstantPower), (Values{52, 54}));
-  EXPECT_EQ(dropped(log, "(-1)"), 1);
+  EXPECT_EQ(dropped_readings(log, "(-1)"), 1);
 }
 
 TEST(CharLlm, CountersOver32Bits) {
   const std::string text = "1689329566,4294967000\n1689329567,704\n1689329568,1704\n";
   const run::DeviceLog kept = parse(text, "pcie_tx_bytes_0.csv");
   EXPECT_EQ(values(kept, 0, Metric::kPcieSent), (Values{4294967000, 704, 1704}));
-  EXPECT_EQ(dropped(kept, "went over 32 bits"), 1);
+  EXPECT_EQ(dropped_readings(kept, "went over 32 bits"), 1);
   const run::DeviceLog repaired = parse(text, "pcie_tx_bytes_0.csv", true);
   EXPECT_EQ(values(repaired, 0, Metric::kPcieSent), (Values{4294967000, 4294968000, 4294969000}));
 }
@@ -298,7 +303,7 @@ TEST(CharLlm, WithoutRepairWhatIsWrongIsLeftOut) {
     if (device.kind == run::DeviceKind::kNode) {
       EXPECT_EQ(device.find(Metric::kMemoryUsed), nullptr);
     }
-  EXPECT_EQ(dropped(telemetry->log, "holds the memory there is"), 9);
+  EXPECT_EQ(dropped_readings(telemetry->log, "holds the memory there is"), 9);
 }
 
 TEST(CharLlm, LabelsAreSwappedInH200TrainingAlone) {
@@ -341,13 +346,14 @@ TEST(Telemetry, GzipFoldersAndWhatIsLeft) {
   wide << "\xff\xfe";
   for (const char c : text) wide << c << '\0';
   wide.close();
-  EXPECT_EQ(values(read({(folder / "wide.csv").string()}).log, 0, Metric::kPower), Values{5});
-  const Telemetry telemetry = read({folder.string(), (folder / "trace.json").string()});
+  EXPECT_EQ(values(telemetry_of({(folder / "wide.csv").string()}).log, 0, Metric::kPower),
+            Values{5});
+  const Telemetry telemetry = telemetry_of({folder.string(), (folder / "trace.json").string()});
   EXPECT_TRUE(telemetry.any);
   EXPECT_EQ(telemetry.files.at(0), (folder / "a" / "smi.csv.gz").string());
   EXPECT_EQ(values(telemetry.log, 0, Metric::kPower), Values{5});
   EXPECT_EQ(telemetry.rest.size(), 2U);  // the folder holds JSON, and the JSON itself
-  EXPECT_EQ(dropped(telemetry.log, "column 'timestamp': found 'x'"), 1);
+  EXPECT_EQ(dropped_readings(telemetry.log, "column 'timestamp': found 'x'"), 1);
   fs::remove_all(folder);
 }
 
