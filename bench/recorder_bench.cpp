@@ -16,19 +16,19 @@ namespace {
 
 using namespace ergometer;
 
-constexpr size_t kGpus = 8, kMetrics = 20;
+constexpr size_t kSourceGpus = 8, kSourceMetrics = 20;
 
 class ManyGpus : public record::Source {
  public:
-  ManyGpus() : devices_(kGpus) {}
+  ManyGpus() : devices_(kSourceGpus) {}
   std::string_view name() const override { return "many"; }
   std::span<const run::Device> devices() const override { return devices_; }
   std::span<const run::Metric> metrics() const override { return {}; }
   void read(record::Batch& batch) override {
     ++reads_;
-    for (size_t gpu = 0; gpu < kGpus; ++gpu) {
+    for (size_t gpu = 0; gpu < kSourceGpus; ++gpu) {
       const int64_t now = record::now_ns();
-      for (size_t m = 0; m < kMetrics; ++m)
+      for (size_t m = 0; m < kSourceMetrics; ++m)
         batch.add(gpu, static_cast<run::Metric>(m), now,
                   50 + 0.125 * static_cast<double>(reads_ % 97));
     }

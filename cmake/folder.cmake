@@ -3,7 +3,8 @@
 # The static library of one folder under src/, and its unit tests. All unit tests end in one program,
 # `ergometer_tests`; `test_NAME` builds and holds one folder's alone.
 #
-# Several files are compiled at once (ERGOMETER_UNITY): most of the work on one file is reading its headers.
+# Several files are compiled at once (ERGOMETER_UNITY): most of the work on one file is reading its headers. Names must
+# therefore differ within a folder, in unnamed namespaces too. More than ten at once gains little and leaves processors idle.
 function(ergometer_folder name)
   cmake_parse_arguments(FOLDER "" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
   add_library(ergometer_${name} STATIC ${FOLDER_SOURCES})

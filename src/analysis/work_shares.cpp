@@ -7,6 +7,7 @@
 #include "analysis/phases.h"
 
 namespace ergometer::analysis {
+
 WorkShares::WorkShares(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& phases)
     : names_{"idle", "communication beside other work"} {
   std::map<std::string_view, size_t> numbers;

@@ -15,7 +15,7 @@ namespace {
 using validation::MeasuredRun;
 
 /// Relative step of the differences: well above the thousandth to which contention settles.
-constexpr double kStep = 0.02;
+constexpr double kRelativeStep = 0.02;
 
 enum class Fate : uint8_t { kUsed, kTierC, kSource, kRefused, kWithoutTime };
 struct Candidate {
@@ -175,7 +175,8 @@ Linearised Objective::linearise(std::span<const double> x, std::span<const doubl
     std::vector<double> moved(x.begin(), x.end());
     for (const size_t j : sample.parameters) {
       if (held[j]) continue;
-      const double step = x[j] + kStep <= list_.parameters[j].upper ? kStep : -kStep;
+      const double step =
+          x[j] + kRelativeStep <= list_.parameters[j].upper ? kRelativeStep : -kRelativeStep;
       moved[j] = x[j] + step;
       const auto moved_s = moved_step_s(pricer, list_.parameters[j], moved);
       moved[j] = x[j];

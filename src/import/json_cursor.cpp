@@ -8,6 +8,7 @@
 #include "import/kineto/json_text.h"
 
 namespace ergometer::importer {
+
 /// The first character that is neither space nor `also`; 0 at the end, which is then noted.
 base::Result<char> JsonCursor::next_char(char also) {
   for (;;) {

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Result;
 
-constexpr size_t kMostBytes = size_t{1} << 31;
+constexpr size_t kLargestTextFile = size_t{1} << 31;
 /// The user may edit these.
 constexpr std::array<std::string_view, 2> kUsersFiles = {"hosts.txt", "settings.sh"};
 
@@ -86,8 +86,9 @@ Result<Written> same(const std::string& folder, const std::string& draft) {
   Written written;
   written.existed = true;
   for (const std::string& file : files_in(draft)) {
-    const auto there = base::read_file(folder + "/" + file, kMostBytes);
-    ERGOMETER_ASSIGN(const std::string wanted, base::read_file(draft + "/" + file, kMostBytes));
+    const auto there = base::read_file(folder + "/" + file, kLargestTextFile);
+    ERGOMETER_ASSIGN(const std::string wanted,
+                     base::read_file(draft + "/" + file, kLargestTextFile));
     if (there && *there == wanted) continue;
     if (there && std::find(kUsersFiles.begin(), kUsersFiles.end(), file) != kUsersFiles.end()) {
       written.edited.push_back(file);

@@ -10,9 +10,9 @@
 namespace ergometer::launch {
 namespace {
 
-using Written = std::map<std::string, std::string>;
+using SettingsText = std::map<std::string, std::string>;
 
-spec::Settings settings_of(const Written& written) {
+spec::Settings settings_of(const SettingsText& written) {
   spec::Settings settings;
   settings.set("model", "llama3-8b", {"test", ""});
   settings.set("cluster", "hgx-h100", {"test", ""});
@@ -30,7 +30,7 @@ std::vector<NamedJob> three_jobs() {
           {"tp=4", settings_of({{"tp", "4"}})}};
 }
 
-std::string error_of(const Written& written, Framework framework = Framework::kMegatron) {
+std::string error_of(const SettingsText& written, Framework framework = Framework::kMegatron) {
   PlanOptions options;
   options.framework = framework;
   const auto plan = make_plan({{"a", settings_of(written)}}, options);
@@ -89,7 +89,7 @@ TEST(Plan, TakesNoJobThatDoesNotFit) {
 
 /// What Megatron-LM's own checks refuse is never written.
 TEST(Plan, TakesNoJobThatMegatronRefuses) {
-  const auto says = [](const Written& written, const char* text) {
+  const auto says = [](const SettingsText& written, const char* text) {
     const std::string message = error_of(written);
     EXPECT_NE(message.find(text), std::string::npos) << message;
   };

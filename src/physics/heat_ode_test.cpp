@@ -16,7 +16,7 @@
 namespace ergometer::physics {
 namespace {
 
-enum { kDie, kSpreader, kSink, kMemory, kParts };
+enum { kDieState, kSpreaderState, kSinkState, kMemoryState, kStates };
 
 struct Problem {
   CoolingParameters cooling;
@@ -43,18 +43,19 @@ int heat_flows(realtype, N_Vector state, N_Vector rate, void* data) {
         if (other.lane == slot.lane && other.row < row)
           air += c.preheat_k_per_w / p.flow * out[static_cast<size_t>(j)];
       }
-      const double* x = y + kParts * i;
+      const double* x = y + kStates * i;
       const auto k = static_cast<size_t>(i);
-      out[k] = (x[kSink] - air) / film;
-      const double up = (x[kDie] - x[kSpreader]) / (c.die_k_per_w * p.resistance[k]);
-      const double side = (x[kMemory] - x[kSpreader]) / c.memory_k_per_w;
-      const double down = (x[kSpreader] - x[kSink]) / c.spreader_k_per_w;
+      out[k] = (x[kSinkState] - air) / film;
+      const double up = (x[kDieState] - x[kSpreaderState]) / (c.die_k_per_w * p.resistance[k]);
+      const double side = (x[kMemoryState] - x[kSpreaderState]) / c.memory_k_per_w;
+      const double down = (x[kSpreaderState] - x[kSinkState]) / c.spreader_k_per_w;
       const bool twins = p.node.gpu.dies_per_module == 2;
-      const double across = twins ? c.twin_w_per_k * (y[kParts * (i ^ 1) + kSink] - x[kSink]) : 0;
-      dy[kParts * i + kDie] = (p.die_w[k] - up) / c.die_j_per_k;
-      dy[kParts * i + kSpreader] = (up + side - down) / c.spreader_j_per_k;
-      dy[kParts * i + kSink] = (down + across - out[k]) / c.sink_j_per_k;
-      dy[kParts * i + kMemory] = (p.memory_w[k] - side) / c.memory_j_per_k;
+      const double across =
+          twins ? c.twin_w_per_k * (y[kStates * (i ^ 1) + kSinkState] - x[kSinkState]) : 0;
+      dy[kStates * i + kDieState] = (p.die_w[k] - up) / c.die_j_per_k;
+      dy[kStates * i + kSpreaderState] = (up + side - down) / c.spreader_j_per_k;
+      dy[kStates * i + kSinkState] = (down + across - out[k]) / c.sink_j_per_k;
+      dy[kStates * i + kMemoryState] = (p.memory_w[k] - side) / c.memory_j_per_k;
     }
   return 0;
 }
@@ -64,7 +65,7 @@ class Solver {
  public:
   explicit Solver(Problem& problem) : problem_(problem) {
     SUNContext_Create(nullptr, &context_);
-    const sunindextype size = kParts * problem.node.gpus;
+    const sunindextype size = kStates * problem.node.gpus;
     state_ = N_VNew_Serial(size, context_);
     N_VConst(problem.inlet_c, state_);
     cvode_ = CVodeCreate(CV_BDF, context_);
@@ -92,7 +93,7 @@ class Solver {
     CVodeSetStopTime(cvode_, dt_s);
     ASSERT_GE(CVode(cvode_, dt_s, state_, &reached, CV_NORMAL), 0);
   }
-  double at(int gpu, int part) const { return N_VGetArrayPointer(state_)[kParts * gpu + part]; }
+  double at(int gpu, int part) const { return N_VGetArrayPointer(state_)[kStates * gpu + part]; }
 
  private:
   Problem& problem_;
@@ -123,8 +124,8 @@ double worst_difference(Problem problem) {
     solver.advance(dt);
     for (int i = 0; i < problem.node.gpus; ++i) {
       const auto k = static_cast<size_t>(i);
-      worst = std::max(worst, std::abs(heat.die_c()[k] - solver.at(i, kDie)));
-      worst = std::max(worst, std::abs(heat.memory_c()[k] - solver.at(i, kMemory)));
+      worst = std::max(worst, std::abs(heat.die_c()[k] - solver.at(i, kDieState)));
+      worst = std::max(worst, std::abs(heat.memory_c()[k] - solver.at(i, kMemoryState)));
     }
   }
   std::printf("largest difference from CVODE: %.1e K\n", worst);

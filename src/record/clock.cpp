@@ -9,10 +9,9 @@ namespace ergometer::record {
 namespace {
 
 int64_t monotonic_ns() {
-  constexpr int64_t kSecond = 1000000000;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kSecond + now.tv_nsec;
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
 }  // namespace

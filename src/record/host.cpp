@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "record/clock.h"
+
 namespace ergometer::record {
 
 std::string host_name() {
@@ -47,8 +49,7 @@ std::vector<run::Recording::Fact> job_facts(const Environment& environment) {
 
 std::string default_file_name(const std::string& host, int64_t time_ns,
                               const Environment& environment) {
-  constexpr int64_t kSecond = 1000000000;
-  const time_t seconds = time_ns / kSecond;
+  const time_t seconds = time_ns / kNsPerSecond;
   tm local{};
   localtime_r(&seconds, &local);
   std::array<char, 32> time{};

@@ -12,7 +12,6 @@ namespace ergometer::record {
 namespace {
 
 constexpr double kSlowPeriod_s = 1, kCommitPeriod_s = 0.5;
-constexpr int64_t kSecond_ns = 1000000000;
 constexpr size_t kMetricCount = static_cast<size_t>(run::Metric::kCount);
 
 /// Adds the calling thread's processor time to a sum at its end.
@@ -69,7 +68,7 @@ void Recorder::read(Input& input) {
   input.source->read(input.batch);
   source_cpu_ns_ += thread_cpu_ns() - before;
   deliver(input);
-  if (now_ns() - input.costs_time_ns > kSecond_ns) look_at_costs(input);
+  if (now_ns() - input.costs_time_ns > kNsPerSecond) look_at_costs(input);
 }
 
 void Recorder::look_at_costs(Input& input) {
@@ -153,7 +152,7 @@ void Recorder::write(Deadlines deadlines) {
   int64_t clock_ns = 0;
   while (!stop_writing_.wait_until(deadlines.next())) {
     const run::ClockReading clock = read_clocks();
-    if (clock.monotonic_ns - clock_ns > kSecond_ns * 3 / 4) {
+    if (clock.monotonic_ns - clock_ns > kNsPerSecond * 3 / 4) {
       clock_ns = clock.monotonic_ns;
       recording_.add(clock);
     }

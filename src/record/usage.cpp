@@ -6,15 +6,15 @@
 
 #include <cstdio>
 
+#include "record/clock.h"
+
 namespace ergometer::record {
 namespace {
-
-constexpr int64_t kSecond = 1000000000;
 
 int64_t clock_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
-  return now.tv_sec * kSecond + now.tv_nsec;
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
 }  // namespace

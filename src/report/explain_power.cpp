@@ -14,7 +14,7 @@ namespace {
 struct Meaning {
   std::string_view field, unit, text;
 };
-constexpr std::array kMeanings = std::to_array<Meaning>({
+constexpr std::array kPowerMeanings = std::to_array<Meaning>({
     {"power.mean_w_per_gpu", "W", "mean over GPUs and time; the sum of its parts:"},
     {"power.mean_w_per_gpu_low", "W",
      "lower end of the 90 % interval, from the grades of the power parameters"},
@@ -73,7 +73,7 @@ std::vector<Explanation> parts_of(const std::vector<run::PowerPart>& parts) {
 std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
                                    std::string_view field) {
   const auto other = [&](std::string_view name) {
-    for (const Meaning& meaning : kMeanings)
+    for (const Meaning& meaning : kPowerMeanings)
       if (meaning.field == name)
         return power_node(name, run::find_summary_field(name)->get(run), meaning.unit, "");
     return Explanation{};
@@ -112,7 +112,7 @@ base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& jo
                         ? std::string("clocks are constant")
                         : fmt::format("the catalog lacks power or cooling of {} with {}",
                                       job.cluster.node.name, job.cluster.node.gpu.name)));
-  for (const Meaning& meaning : kMeanings) {
+  for (const Meaning& meaning : kPowerMeanings) {
     if (meaning.field != field) continue;
     Explanation node =
         power_node(field, run::find_summary_field(field)->get(run), meaning.unit, meaning.text);

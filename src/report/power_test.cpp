@@ -15,7 +15,7 @@
 namespace ergometer::report {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 run::Run powered_run() {
   run::Run run = example_run();
@@ -74,15 +74,15 @@ TEST(Power, ALineForEveryRank) {
 TEST(Power, WhereNothingIsKnownNothingIsSaid) {
   EXPECT_EQ(power_text(example_run(), {}), "");
   EXPECT_EQ(rank_power_text(example_run(), {}), "");
-  const json document = json::parse(summary_json(example_run(), true));
+  const Json document = Json::parse(summary_json(example_run(), true));
   for (const char* group : {"power", "thermal", "cluster_power"})
     EXPECT_FALSE(document.contains(group)) << group;
   EXPECT_FALSE(document.at("ranks").at(0).contains("mean_power_w"));
 }
 
 TEST(Power, JsonHasTheContractsNames) {
-  const json document = json::parse(summary_json(powered_run(), true));
-  const json& power = document.at("power");
+  const Json document = Json::parse(summary_json(powered_run(), true));
+  const Json& power = document.at("power");
   EXPECT_EQ(power.at("mean_w_per_gpu"), 612.5);
   EXPECT_EQ(power.at("p95_w_per_gpu"), 680);
   EXPECT_EQ(power.at("peak_w_per_gpu"), 698);
@@ -93,14 +93,14 @@ TEST(Power, JsonHasTheContractsNames) {
   EXPECT_EQ(power.at("mean_w_per_gpu_low"), 580);
   EXPECT_EQ(power.at("gpu_parts_w").at("tensor"), 300);
   EXPECT_EQ(power.at("node_parts_w").at("fans"), 175);
-  const json& thermal = document.at("thermal");
+  const Json& thermal = document.at("thermal");
   EXPECT_EQ(thermal.at("mean_gpu_c"), 65.25);
   EXPECT_EQ(thermal.at("max_gpu_c"), 79.5);
   EXPECT_EQ(thermal.at("spread_c"), 15.75);
   EXPECT_EQ(thermal.at("throttled_time_fraction"), 0.375);
   EXPECT_EQ(thermal.at("mean_clock_mhz"), 1740);
   EXPECT_EQ(thermal.at("event_shares").at("sw_thermal_slowdown"), 0.125);
-  const json& rank = document.at("ranks").at(1);
+  const Json& rank = document.at("ranks").at(1);
   for (const char* name : {"rank", "node", "slot", "stage", "mean_power_w", "peak_power_w",
                            "mean_gpu_c", "max_gpu_c", "mean_clock_mhz", "throttled_time_fraction"})
     EXPECT_TRUE(rank.contains(name)) << name;
@@ -109,14 +109,14 @@ TEST(Power, JsonHasTheContractsNames) {
 
 TEST(Power, JsonHasTheClustersPowerOverTime) {
   run::Run run = powered_run();
-  const json cluster = json::parse(summary_json(run, false)).at("cluster_power");
+  const Json cluster = Json::parse(summary_json(run, false)).at("cluster_power");
   EXPECT_EQ(cluster.at("peak_w"), 3600);
   EXPECT_EQ(cluster.at("interval_s"), 0.25);
   EXPECT_EQ(cluster.at("ramps").at(0).at("up_w_per_s"), 4000);
   EXPECT_EQ(cluster.at("bands").at(1).at("rms_w"), 120);
-  EXPECT_EQ(cluster.at("watts"), json::parse("[3600, 3600, 3000, 2600]"));
+  EXPECT_EQ(cluster.at("watts"), Json::parse("[3600, 3600, 3000, 2600]"));
   run.cluster_power.watts.assign(4097, 1.0);
-  const json longer = json::parse(summary_json(run, false)).at("cluster_power");
+  const Json longer = Json::parse(summary_json(run, false)).at("cluster_power");
   EXPECT_EQ(longer.at("samples"), 4097);
   EXPECT_FALSE(longer.contains("watts"));
 }
@@ -131,9 +131,9 @@ TEST(Telemetry, IsALineForEveryReading) {
 }
 
 /// Values of one counter in order of time.
-std::vector<double> counter(const json& trace, int pid, const std::string& name) {
+std::vector<double> counter(const Json& trace, int pid, const std::string& name) {
   std::vector<double> values;
-  for (const json& event : trace.at("traceEvents"))
+  for (const Json& event : trace.at("traceEvents"))
     if (event.at("ph") == "C" && event.at("pid") == pid && event.at("name") == name)
       values.push_back(event.at("args").begin()->get<double>());
   return values;
@@ -141,7 +141,7 @@ std::vector<double> counter(const json& trace, int pid, const std::string& name)
 
 // Readings that repeat are left out: 640 W stands once.
 TEST(Trace, TelemetryBecomesCounters) {
-  const json trace = json::parse(written(
+  const Json trace = Json::parse(written(
       "ergometer-counters-", [](const auto& path) { return write_trace(powered_run(), path); }));
   using Values = std::vector<double>;
   EXPECT_EQ(counter(trace, 0, "power"), (Values{600, 640}));

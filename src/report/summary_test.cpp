@@ -12,13 +12,13 @@
 namespace ergometer::report {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 /// The number under a dotted name; a boolean counts as 0 or 1.
-double at(const json& document, std::string_view dotted) {
+double at(const Json& document, std::string_view dotted) {
   std::string pointer = "/" + std::string(dotted);
   for (char& c : pointer) c = c == '.' ? '/' : c;
-  const json& found = document.at(json::json_pointer(pointer));
+  const Json& found = document.at(Json::json_pointer(pointer));
   return found.is_boolean() ? (found.get<bool>() ? 1.0 : 0.0) : found.get<double>();
 }
 
@@ -103,7 +103,7 @@ TEST(Summary, JsonAndRunFileCarryTheSameNumbersToTheLastBit) {
   std::filesystem::remove(path);
   ASSERT_TRUE(stored);
 
-  const json document = json::parse(summary_json(run, true));
+  const Json document = Json::parse(summary_json(run, true));
   for (const run::SummaryField& field : run::summary_fields()) {
     EXPECT_EQ(at(document, field.name), field.get(run)) << field.name;
     EXPECT_EQ(field.get(*stored), field.get(run)) << field.name;
@@ -123,7 +123,7 @@ TEST(Summary, SaysWhyTheIntervalIsWide) {
 }
 
 TEST(Summary, JsonHasTheContractsNames) {
-  const json document = json::parse(summary_json(example_run(), true));
+  const Json document = Json::parse(summary_json(example_run(), true));
   EXPECT_EQ(document.at("schema_version"), 1);
   EXPECT_EQ(document.at("source"), "simulated");
   for (const char* name :
@@ -145,7 +145,7 @@ TEST(Summary, JsonHasTheContractsNames) {
   EXPECT_TRUE(document.at("memory").at("fits").is_boolean());
   EXPECT_EQ(document.at("job").at("parallelism").at("tp"), 2);
   EXPECT_EQ(document.at("ranks").at(1).at("rank"), 3);
-  EXPECT_FALSE(json::parse(summary_json(example_run(), false)).contains("ranks"));
+  EXPECT_FALSE(Json::parse(summary_json(example_run(), false)).contains("ranks"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void write_rank(JsonWriter& json, const analysis::RankSummary& rank) {
   json.end_object();
 }
 
-std::string_view to_word(run::GpuClass kind) {
+std::string_view gpu_class_word(run::GpuClass kind) {
   switch (kind) {
     case run::GpuClass::kCompute: return "compute";
     case run::GpuClass::kCommunication: return "communication";
@@ -49,7 +49,7 @@ void write_kernels(JsonWriter& json, const std::vector<analysis::KernelRow>& row
   for (const analysis::KernelRow& row : rows) {
     json.begin_object(JsonWriter::Layout::kOneLine);
     json.member("name", row.name).member("class", row.kernel_class);
-    json.member("kind", to_word(row.kind)).member("count", row.count);
+    json.member("kind", gpu_class_word(row.kind)).member("count", row.count);
     json.member("total_ns", row.total_ns).member("shortest_ns", row.shortest_ns);
     json.member("longest_ns", row.longest_ns).end_object();
   }

@@ -12,7 +12,7 @@
 namespace ergometer::report {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 std::string trace_text(const run::Run& run) {
   const auto path =
@@ -26,9 +26,9 @@ std::string trace_text(const run::Run& run) {
   return text;
 }
 
-std::vector<json> events(const json& trace, const std::string& phase) {
-  std::vector<json> found;
-  for (const json& event : trace.at("traceEvents")) {
+std::vector<Json> events(const Json& trace, const std::string& phase) {
+  std::vector<Json> found;
+  for (const Json& event : trace.at("traceEvents")) {
     if (event.at("ph") == phase) found.push_back(event);
   }
   return found;
@@ -37,18 +37,18 @@ std::vector<json> events(const json& trace, const std::string& phase) {
 TEST(Trace, KernelsAreCompleteEventsInMicrosecondsWithTheirNanoseconds) {
   const std::string text = trace_text(example_run());
   EXPECT_NE(text.find(R"("ts":3.500,"dur":1.001)"), std::string::npos);
-  const auto kernels = events(json::parse(text), "X");
+  const auto kernels = events(Json::parse(text), "X");
   ASSERT_EQ(kernels.size(), 3u);
   EXPECT_EQ(kernels[0].at("name"), "qkv");
   EXPECT_EQ(kernels[0].at("pid"), 0);
   EXPECT_EQ(kernels[0].at("tid"), 0);
   EXPECT_EQ(kernels[0].at("args"),
-            json::parse(R"({"micro_batch":0,"chunk":0,"layer":3,"flops":1e12,"bytes":2e6})"));
+            Json::parse(R"({"micro_batch":0,"chunk":0,"layer":3,"flops":1e12,"bytes":2e6})"));
 }
 
 TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
   std::vector<std::string> names;
-  for (const json& event : events(json::parse(trace_text(example_run())), "M")) {
+  for (const Json& event : events(Json::parse(trace_text(example_run())), "M")) {
     if (event.at("args").contains("name")) names.push_back(event.at("args").at("name"));
   }
   EXPECT_EQ(names,
@@ -58,7 +58,7 @@ TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
 
 TEST(Trace, AnArrowLeadsFromASendToItsReceiveOnTheNextStage) {
   // tp 2: rank 0 of stage 0 sends to rank 2 of stage 1.
-  const json trace = json::parse(trace_text(example_run()));
+  const Json trace = Json::parse(trace_text(example_run()));
   const auto starts = events(trace, "s"), ends = events(trace, "f");
   ASSERT_EQ(starts.size(), 1u);
   ASSERT_EQ(ends.size(), 1u);
@@ -73,7 +73,7 @@ TEST(Trace, AnArrowToAReceivePostedEarlyDoesNotLeadBackInTime) {
   run::Run run = example_run();
   run.kernels[2].start_ns = 1000;  // ends with the send, at 4501
   run.kernels[2].duration_ns = 3501;
-  const json trace = json::parse(trace_text(run));
+  const Json trace = Json::parse(trace_text(run));
   EXPECT_EQ(events(trace, "s").at(0).at("ts"), 3.5);
   EXPECT_EQ(events(trace, "f").at(0).at("ts"), 4.5);
 }
@@ -81,7 +81,7 @@ TEST(Trace, AnArrowToAReceivePostedEarlyDoesNotLeadBackInTime) {
 TEST(Trace, AReceiveFromAnotherMicroBatchHasNoArrow) {
   run::Run run = example_run();
   run.kernels[2].micro_batch = 1;
-  EXPECT_TRUE(events(json::parse(trace_text(run)), "s").empty());
+  EXPECT_TRUE(events(Json::parse(trace_text(run)), "s").empty());
 }
 
 TEST(Trace, TheInterleavedRingWrapsToTheNextChunk) {
@@ -89,13 +89,13 @@ TEST(Trace, TheInterleavedRingWrapsToTheNextChunk) {
   run::Run run = example_run();
   run.kernels = {{2, 5, "send_forward", "send_recv", 100, 10, 0, 0, -1, 0, 0, 8e6},
                  {0, 5, "recv_forward", "send_recv", 200, 10, 0, 1, -1, 0, 0, 8e6}};
-  const json trace = json::parse(trace_text(run));
+  const Json trace = Json::parse(trace_text(run));
   ASSERT_EQ(events(trace, "s").size(), 1u);
   EXPECT_EQ(events(trace, "s")[0].at("pid"), 2);
 }
 
 TEST(Trace, AnEmptyRunIsAValidTrace) {
-  EXPECT_TRUE(json::parse(trace_text({})).at("traceEvents").empty());
+  EXPECT_TRUE(Json::parse(trace_text({})).at("traceEvents").empty());
 }
 
 }  // namespace

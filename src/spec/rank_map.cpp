@@ -16,7 +16,7 @@ using base::input_error;
 using base::Result;
 
 constexpr size_t kLargestMap = 16u << 20;
-constexpr size_t kShown = 40;
+constexpr size_t kItemShown = 40;
 
 bool separates(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -29,7 +29,7 @@ Result<void> add_item(std::string_view item, std::vector<int64_t>& gpus) {
     return input_error(
         fmt::format("found \"{}\"; allowed: GPUs and ranges of them, separated by commas, such as "
                     "0-3,8-11,4-7, or a file that holds them",
-                    item.substr(0, kShown)));
+                    item.substr(0, kItemShown)));
   if (std::ssize(gpus) + *last - *first >= kMostRanks)
     return input_error(fmt::format("holds more than {} GPUs", kMostRanks));
   for (int64_t gpu = *first; gpu <= *last; ++gpu) gpus.push_back(gpu);

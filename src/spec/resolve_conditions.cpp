@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kCap = "power_cap";
 constexpr std::string_view kLock = "lock_clock";
-constexpr std::array<std::string_view, 3> kWays = {"air", "liquid", "immersion"};
+constexpr std::array<std::string_view, 3> kCoolings = {"air", "liquid", "immersion"};
 
 /// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
 constexpr std::array<std::string_view, 10> kNeedPower = {
@@ -79,7 +79,7 @@ void read_fan(SettingReader& read, Conditions& c) {
 /// Ways to cool the node that its file knows.
 std::vector<std::string_view> known_ways(const Node& node) {
   std::vector<std::string_view> ways;
-  for (const std::string_view way : kWays)
+  for (const std::string_view way : kCoolings)
     if (node.parameters.has(fmt::format("cooling.{}.die_capacity", way))) ways.push_back(way);
   return ways;
 }
@@ -90,7 +90,7 @@ void read_cooling(SettingReader& read, Job& job) {
   c.cooling =
       static_cast<Cooling>(read.choice("cooling", static_cast<int>(node.cooling), "as built"));
   const std::vector<std::string_view> ways = known_ways(node);
-  const std::string_view asked = kWays.at(static_cast<size_t>(c.cooling));
+  const std::string_view asked = kCoolings.at(static_cast<size_t>(c.cooling));
   if (read.given("cooling") && !ways.empty() &&
       std::find(ways.begin(), ways.end(), asked) == ways.end())
     read.refuse(fmt::format("{}: {} is cooled by {}", read.said("cooling"), node.name,

@@ -11,7 +11,7 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kMostValues = 100'000;
+constexpr size_t kMostYamlValues = 100'000;
 constexpr int kDeepestYaml = 32;
 
 int line_of(const YAML::Node& node) { return node.Mark().is_null() ? 1 : node.Mark().line + 1; }
@@ -39,7 +39,7 @@ class Flattener {
 
  private:
   base::Result<void> add(const YAML::Node& node, const std::string& path, int line, int depth) {
-    if (depth > kDeepestYaml || values.size() > kMostValues)
+    if (depth > kDeepestYaml || values.size() > kMostYamlValues)
       return base::input_error(
           fmt::format("{}:{}: {}: too deep or too many values", file_, line, path));
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);

@@ -2,7 +2,6 @@
 
 #include <simdjson.h>
 
-#include "import/kineto/json_field.h"
 #include "import/kineto/json_scan.h"
 #include "import/kineto/json_text.h"
 

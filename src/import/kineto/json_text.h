@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,16 @@ std::string_view unquoted(std::string_view token);
 /// Escapes resolved, into `scratch` when there are any. What is no valid escape stays as it is, a
 /// lone surrogate becomes U+FFFD.
 std::string_view unescaped(std::string_view text, std::string& scratch);
+
+/// The key of simdjson's `field` as it stands in the file, up to 64 bytes: keys with escapes are
+/// none of ours, so the first quote ends it.
+template <class Field>
+std::string_view key_of(Field& field) {
+  const char* const first = field.key().raw();
+  const char* last = first;
+  while (*last != '"' && last - first < 64) ++last;
+  return {first, static_cast<size_t>(last - first)};
+}
 
 /// A character for a message, whatever it is: "'x'", "byte 0x07".
 std::string shown(char c);

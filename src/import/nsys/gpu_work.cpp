@@ -10,8 +10,8 @@ namespace ergometer::importer {
 namespace {
 
 // Columns that every table of GPU work has, in this order.
-constexpr size_t kStart = 0, kEnd = 1, kDevice = 2, kStream = 3, kCorrelation = 4, kProcess = 5,
-                 kOwn = 6;
+constexpr size_t kWorkStart = 0, kWorkEnd = 1, kDevice = 2, kStream = 3, kCorrelation = 4,
+                 kProcess = 5, kOwn = 6;
 
 std::vector<NsysColumn> columns(std::initializer_list<NsysColumn> own) {
   std::vector<NsysColumn> all = {{"start", true}, {"end", true},     {"deviceId", true},
@@ -47,7 +47,8 @@ base::Result<void> read_table(NsysExport& from, const char* table, const std::st
                               std::initializer_list<NsysColumn> own, const NameOf& name_of) {
   NsysTable rows(from.db, from.file, table, columns(own));
   while (rows.next()) {
-    const auto span = read_span(rows.integer(kStart), rows.integer(kEnd), what, from.dropped);
+    const auto span =
+        read_span(rows.integer(kWorkStart), rows.integer(kWorkEnd), what, from.dropped);
     if (!span) continue;
     const int64_t process = rows.integer(kProcess).value_or(0);
     const int64_t device = small(rows.integer(kDevice));

@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kRanges = "WHERE eventType IN (59, 60, 70, 71) ORDER BY start";
 constexpr const char* kMarks = "WHERE eventType NOT IN (59, 60, 70, 71)";
 constexpr int64_t kDomainCreate = 75;
-constexpr size_t kRangeStart = 0, kRangeEnd = 1, kType = 2, kText = 3, kTextId = 4, kDomain = 5,
-                 kThread = 6, kJsonText = 7, kJsonId = 8;
+constexpr size_t kRangeStart = 0, kRangeEnd = 1, kRangeType = 2, kRangeText = 3, kTextId = 4,
+                 kDomain = 5, kThread = 6, kJsonText = 7, kJsonId = 8;
 
 class RangeReader {
  public:
@@ -74,7 +74,7 @@ NsysTable RangeReader::nvtx(const char* where) {
 }
 
 std::string RangeReader::text_of(const NsysTable& rows) {
-  if (auto text = rows.text(kText)) return *std::move(text);
+  if (auto text = rows.text(kRangeText)) return *std::move(text);
   const auto id = rows.integer(kTextId);
   return id ? from_.strings.text(*id) : "";
 }
@@ -83,7 +83,7 @@ std::string RangeReader::text_of(const NsysTable& rows) {
 void RangeReader::read_mark(const NsysTable& rows) {
   const int64_t process = nsys_process(rows.integer(kThread).value_or(0));
   const std::string text = text_of(rows);
-  if (rows.integer(kType) == kDomainCreate) {
+  if (rows.integer(kRangeType) == kDomainCreate) {
     domains_.emplace(Domain{process, rows.integer(kDomain).value_or(0)}, text);
     return;
   }

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "import/decimal.h"
-#include "import/kineto/json_field.h"
 #include "import/kineto/json_text.h"
 
 namespace ergometer::importer {

@@ -27,7 +27,7 @@ std::string_view take_name(std::string_view& rest) {
   return name;
 }
 
-void skip_space(std::string_view& rest) {
+void skip_blanks(std::string_view& rest) {
   while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
 }
 
@@ -52,7 +52,7 @@ bool take_quoted(std::string_view& rest, std::string& text) {
 bool take_labels(std::string_view& rest, std::vector<Label>& labels) {
   rest.remove_prefix(1);
   for (;;) {
-    skip_space(rest);
+    skip_blanks(rest);
     if (rest.empty()) return false;
     if (rest.front() == '}') {
       rest.remove_prefix(1);
@@ -60,23 +60,23 @@ bool take_labels(std::string_view& rest, std::vector<Label>& labels) {
     }
     Label label;
     label.name = take_name(rest);
-    skip_space(rest);
+    skip_blanks(rest);
     if (label.name.empty() || rest.empty() || rest.front() != '=') return false;
     rest.remove_prefix(1);
-    skip_space(rest);
+    skip_blanks(rest);
     if (!take_quoted(rest, label.value)) return false;
     labels.push_back(std::move(label));
-    skip_space(rest);
+    skip_blanks(rest);
     if (!rest.empty() && rest.front() == ',') rest.remove_prefix(1);
   }
 }
 
 bool parse(std::string_view text, Line& line) {
   line.labels.clear();
-  skip_space(text);
+  skip_blanks(text);
   line.name = take_name(text);
   if (line.name.empty()) return false;
-  skip_space(text);
+  skip_blanks(text);
   if (!text.empty() && text.front() == '{' && !take_labels(text, line.labels)) return false;
   text = trim(text.substr(0, text.find(" # ")));  // an exemplar
   const size_t space = text.find_first_of(" \t");

@@ -38,7 +38,7 @@ enum class LogKind : uint8_t {
 };
 
 constexpr size_t kLogHeadBytes = size_t{1} << 16;
-constexpr size_t kMostBytes = size_t{1} << 31;
+constexpr size_t kLargestLog = size_t{1} << 31;
 
 std::string_view without_mark(std::string_view text) {
   return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
@@ -139,7 +139,7 @@ base::Result<std::string> read_whole(ByteSource& source, const std::string& name
     if (!result) return tl::unexpected(result.error());
     got = *result;
     text.resize(had + got);
-    if (text.size() > kMostBytes)
+    if (text.size() > kLargestLog)
       return base::input_error(
           fmt::format("{}: holds more than 2 GiB of text; cut it into pieces", name));
   }

@@ -189,8 +189,8 @@ class SmiSensors : public Sensors {
     const int status = costs_.timed(costs_.slot("amdsmi_get_temp_metric"), [&] {
       return call_.temperature(gpu_, sensor, kAmdCurrent, &celsius);
     });
-    constexpr int64_t kNone = UINT16_MAX;
-    value.value = celsius >= kNone ? NAN : static_cast<double>(celsius);
+    constexpr int64_t kNotAvailable = UINT16_MAX;
+    value.value = celsius >= kNotAvailable ? NAN : static_cast<double>(celsius);
     return status;
   }
   int clock(int kind, Value& value) {

@@ -25,13 +25,13 @@ struct Question {
   void (*read)(std::string_view, NodeReadings&);
 };
 enum : size_t { kPowerReading, kSensors };
-constexpr auto kQuestions =
+constexpr auto kIpmiQuestions =
     std::to_array<Question>({{"dcmi power reading", read_dcmi_power}, {"-c sdr", read_sdr}});
 
 class IpmiSource : public Source {
  public:
   explicit IpmiSource(const std::string& program) : program_(program) {
-    for (const Question& question : kQuestions)
+    for (const Question& question : kIpmiQuestions)
       costs_.push_back({.call = fmt::format("ipmitool {}", question.words)});
   }
   std::string_view name() const override { return "ipmi"; }
@@ -57,7 +57,7 @@ class IpmiSource : public Source {
 
 base::Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings& readings) {
   std::vector<std::string> words = {program_};
-  std::string_view rest = kQuestions[question].words;
+  std::string_view rest = kIpmiQuestions[question].words;
   while (!rest.empty()) {
     const size_t end = std::min(rest.size(), rest.find(' '));
     words.emplace_back(rest.substr(0, end));
@@ -69,7 +69,7 @@ base::Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings
     timer.failed();
     return tl::unexpected(text.error());
   }
-  kQuestions[question].read(*text, readings);
+  kIpmiQuestions[question].read(*text, readings);
   return {};
 }
 

@@ -13,7 +13,7 @@ using run::Metric;
 using Values = std::array<double, 2>;
 
 constexpr double kKibi = 1024;
-constexpr auto kNone = Metric::kCount;
+constexpr auto kNoMetric = Metric::kCount;
 constexpr int64_t kTooSlowNs = 1'000'000;  // a call of 1 ms, eight GPUs: 8 % of a core at 10 Hz
 
 enum class Scope : uint8_t {
@@ -156,34 +156,40 @@ int read_replays(const Functions& call, Handle gpu, const Limits&, Values& value
 
 /// Asked for what no field gives. kPower stands for what the architecture makes of it.
 constexpr Getter kGetters[] = {
-    {"nvmlDeviceGetMarginTemperature", false, {Metric::kTemperatureMargin, kNone}, read_margin},
+    {"nvmlDeviceGetMarginTemperature", false, {Metric::kTemperatureMargin, kNoMetric}, read_margin},
     {"nvmlDeviceGetTemperature",
      false,
      {Metric::kGpuTemperature, Metric::kTemperatureMargin},
      read_temperature},
-    {"nvmlDeviceGetClockInfo", false, {Metric::kSmClock, kNone}, read_sm_clock},
-    {"nvmlDeviceGetClockInfo", false, {Metric::kMemoryClock, kNone}, read_memory_clock},
-    {"nvmlDeviceGetCurrentClocksEventReasons", false, {Metric::kEventReasons, kNone}, read_reasons},
+    {"nvmlDeviceGetClockInfo", false, {Metric::kSmClock, kNoMetric}, read_sm_clock},
+    {"nvmlDeviceGetClockInfo", false, {Metric::kMemoryClock, kNoMetric}, read_memory_clock},
+    {"nvmlDeviceGetCurrentClocksEventReasons",
+     false,
+     {Metric::kEventReasons, kNoMetric},
+     read_reasons},
     {"nvmlDeviceGetUtilizationRates",
      false,
      {Metric::kGpuUtilization, Metric::kMemoryUtilization},
      read_utilization},
-    {"nvmlDeviceGetPowerUsage", false, {Metric::kPower, kNone}, read_power},
-    {"nvmlDeviceGetTotalEnergyConsumption", false, {Metric::kEnergy, kNone}, read_energy},
+    {"nvmlDeviceGetPowerUsage", false, {Metric::kPower, kNoMetric}, read_power},
+    {"nvmlDeviceGetTotalEnergyConsumption", false, {Metric::kEnergy, kNoMetric}, read_energy},
     {"nvmlDeviceGetViolationStatus",
      false,
-     {Metric::kSwPowerCapTime, kNone},
+     {Metric::kSwPowerCapTime, kNoMetric},
      read_violation<kPowerPolicy>},
     {"nvmlDeviceGetViolationStatus",
      false,
-     {Metric::kSyncBoostTime, kNone},
+     {Metric::kSyncBoostTime, kNoMetric},
      read_violation<kSyncBoostPolicy>},
-    {"nvmlDeviceGetEnforcedPowerLimit", true, {Metric::kPowerLimit, kNone}, read_power_limit},
-    {"nvmlDeviceGetMemoryInfo", true, {Metric::kMemoryUsed, kNone}, read_memory},
-    {"nvmlDeviceGetFanSpeed", true, {Metric::kFan, kNone}, read_fan},
-    {"nvmlDeviceGetTotalEccErrors", true, {Metric::kEccCorrected, kNone}, read_ecc<kCorrected>},
-    {"nvmlDeviceGetTotalEccErrors", true, {Metric::kEccUncorrected, kNone}, read_ecc<kUncorrected>},
-    {"nvmlDeviceGetPcieReplayCounter", true, {Metric::kPcieReplays, kNone}, read_replays},
+    {"nvmlDeviceGetEnforcedPowerLimit", true, {Metric::kPowerLimit, kNoMetric}, read_power_limit},
+    {"nvmlDeviceGetMemoryInfo", true, {Metric::kMemoryUsed, kNoMetric}, read_memory},
+    {"nvmlDeviceGetFanSpeed", true, {Metric::kFan, kNoMetric}, read_fan},
+    {"nvmlDeviceGetTotalEccErrors", true, {Metric::kEccCorrected, kNoMetric}, read_ecc<kCorrected>},
+    {"nvmlDeviceGetTotalEccErrors",
+     true,
+     {Metric::kEccUncorrected, kNoMetric},
+     read_ecc<kUncorrected>},
+    {"nvmlDeviceGetPcieReplayCounter", true, {Metric::kPcieReplays, kNoMetric}, read_replays},
 };
 
 /// What nvmlDeviceGetPowerUsage gives: a mean of one second on Ampere, except its GA100, and on
@@ -227,7 +233,7 @@ class Planner {
     if (!given(metric)) plan_.metrics.push_back(metric);
   }
   bool looked_for(Metric metric) const {
-    return metric != kNone && options_.wants(metric) && !given(metric);
+    return metric != kNoMetric && options_.wants(metric) && !given(metric);
   }
   void drop_what_is_given(std::vector<Metric>& metrics) const {
     std::erase_if(metrics, [&](Metric metric) { return given(metric); });
@@ -350,14 +356,14 @@ class Planner {
     PlannedGetter planned{&getter, costs_.slot(getter.call), getter.metrics};
     if (planned.metrics[0] == Metric::kPower) planned.metrics[0] = drawn;
     for (Metric& metric : planned.metrics)
-      if (!looked_for(metric)) metric = kNone;
-    if (planned.metrics[0] == kNone && planned.metrics[1] == kNone) return;
+      if (!looked_for(metric)) metric = kNoMetric;
+    if (planned.metrics[0] == kNoMetric && planned.metrics[1] == kNoMetric) return;
     Values values{NAN, NAN};
     int64_t cost_ns = 0;
     const int status =
         probe([&] { return getter.read(call_, gpu_, plan_.limits, values); }, cost_ns);
     for (size_t i = 0; i < 2; ++i) {
-      if (planned.metrics[i] == kNone) continue;
+      if (planned.metrics[i] == kNoMetric) continue;
       if (status != kSuccess) {
         note_failure(status, planned.metrics[i]);
       } else if (!std::isnan(values[i])) {
