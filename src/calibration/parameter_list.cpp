@@ -34,6 +34,7 @@ constexpr std::array kFolders = std::to_array<Folder>({
     {"kernels", ParameterOwner::kKernels, CatalogKind::kKernels},
     {"collectives", ParameterOwner::kCollectives, CatalogKind::kCollectives},
     {"software", ParameterOwner::kSoftware, CatalogKind::kSoftware},
+    {"nodes", ParameterOwner::kNode, CatalogKind::kNode},
 });
 
 const Folder* find_folder(std::string_view name) {
@@ -54,7 +55,8 @@ std::optional<Target> read_target(YamlMap& of, const std::string& key, const std
   const size_t slash = key.find('/');
   const Folder* folder = find_folder(std::string_view(key).substr(0, slash));
   if (folder == nullptr || slash == std::string::npos) {
-    of.refuse(key, "allowed: gpus/NAME, kernels/NAME, collectives/NAME or software/NAME");
+    of.refuse(key,
+              "allowed: gpus/NAME, kernels/NAME, collectives/NAME, software/NAME or nodes/NAME");
     return {};
   }
   const spec::CatalogEntry* entry = spec::find_in_catalog(folder->kind, key.substr(slash + 1));
@@ -180,6 +182,7 @@ base::ParameterSet* find_set(const ParameterList& list, const Target& target,
       return job.software.name == target.entry ? &job.software.parameters : nullptr;
     case ParameterOwner::kPower: return gpu.power == target.entry ? &gpu.parameters : nullptr;
     case ParameterOwner::kNode:
+      return job.cluster.node.name == target.entry ? &job.cluster.node.parameters : nullptr;
     case ParameterOwner::kCooling: return nullptr;
   }
   return nullptr;

@@ -2,13 +2,16 @@
 //
 // Fused (FlashAttention, cuDNN):
 //   t    = fixed + latency + max( flops / rate, bytes / (memory.efficiency * HBM) )    [s]
-//   rate = P * (forward or backward) * head * U / (U + tile_ramp * SMs)                [FLOP/s]
+//   rate = P * (forward or backward) * head * K / (K + length_ramp) * U / (U + tile_ramp * SMs)
+//   K    = flops / (products * batch * heads * q_length * (qk_dim + v_dim))            [keys]
 //   U    = batch * heads * ceil(q_length / 128)                                        [tiles]
-// flops: those executed, causal calls and windows already cut; P: 16-bit matrix peak at the
-// reference clock; head: latent_forward or latent_backward where queries and values differ in width
-// (192 and 128), small_head at 64 (its exponentials bind), straight line between 64 and 128.
-// Decoding (fewer than 16 queries a sequence) reads the cache and does next to nothing else: the
-// bytes alone count.
+// flops: those executed, causal calls and windows already cut; products: 2 forward, 5 backward; K:
+// keys that a query meets, on average: half a causal sequence, nearly a window. A tile of queries
+// loads and finishes once, whatever it meets, and works through masked halves of tiles: that costs
+// as much as length_ramp further keys. P: 16-bit matrix peak at the reference clock; head:
+// latent_forward or latent_backward where queries and values differ in width (192 and 128),
+// small_head at 64 (its exponentials bind), straight line between 64 and 128. Decoding (fewer than
+// 16 queries a sequence) reads the cache and does next to nothing else: the bytes alone count.
 //
 // Unfused: scores and values are batched GEMMs of their own, one forward and two backward each,
 // priced as in gemm.cpp over the whole square (nothing skips the masked half); softmax and dropout
@@ -18,15 +21,18 @@
 // a step. Four passes of 2048 sequences of 2048 make 0.39 PFLOP of these products a GPU, 41 s
 // apart: 10 TFLOP/s, half of the 19.5 of the FP32 units.
 //
-// Parameters: catalog/kernels "attention.*", fitted to SimuMax's A100 and B200 tables (head width
-// 128, MLA).
+// Parameters: catalog/kernels "attention.*": A100 and B200 fitted to SimuMax's tables (4096 tokens
+// and more, head width 128, MLA), H200 and GB200 to prefill kernels of serving frameworks (256 to
+// 16384 tokens, windows of 128, widths 64 and 128; forward alone; a sample of them stands in
+// tests/validation/truth/kernels.csv).
 //
 // Worked: A100 PCIe at 1275 MHz, P = 282.1 TFLOP/s, 1 x 32 heads, 4096 tokens, width 128, causal:
-// 137.4 GFLOP, U = 1024, 1024 / (1024 + 1.5 * 108) = 0.863; rate = 282.1 * 0.73 * 0.863 = 177.8
-// TFLOP/s: 773 us + 10 us + 2 us = 785 us (measured 176.6 TFLOP/s: 778 us).
+// 137.4 GFLOP, K = 2048, 2048 / (2048 + 160) = 0.928, U = 1024, 1024 / (1024 + 1.5 * 108) = 0.863;
+// rate = 282.1 * 0.787 * 0.928 * 0.863 = 177.8 TFLOP/s: 773 us + 10 us + 2 us = 785 us (measured
+// 176.6 TFLOP/s: 778 us).
 //
-// Range: 4096 to 131072 tokens, widths 128 and 192/128 measured; other widths and short sequences
-// extrapolate.
+// Range: what the parameters were fitted to; backward is known from 4096 tokens up and takes
+// forward's length_ramp.
 //
 // How far off, with the catalog fitted to whole training runs (ergometer validate --microbench;
 // median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 0.9 / 1.5 /
@@ -119,6 +125,13 @@ double head_factor(const AttentionParameters& attention, const AttentionShape& s
          (1 - attention.small_head) * (width - kSmallHead) / (kFullHead - kSmallHead);
 }
 
+double visited_keys(const Operator& op) {
+  const AttentionShape& shape = op.attention;
+  const double products = shape.backward ? 5 : 2;
+  return op.flops / (products * static_cast<double>(shape.batch * shape.heads * shape.q_length) *
+                     static_cast<double>(shape.qk_dim + shape.v_dim));
+}
+
 double work_tiles(const AttentionShape& shape) {
   return static_cast<double>(shape.batch * shape.heads *
                              ((shape.q_length + kTileRows - 1) / kTileRows));
@@ -134,10 +147,12 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   if (!shape.fused) return price_unfused(device, gemm, op);
   const double tiles = work_tiles(shape);
   const double ramp = shape.backward ? attention.backward_tile_ramp : attention.tile_ramp;
+  const double keys = visited_keys(op);
   const double rate = device.rate(spec::Precision::kBf16) *
                       (shape.backward ? attention.backward : attention.forward) *
                       (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) *
                       (shape.sinks ? attention.sinks : 1) * head_factor(attention, shape) *
+                      (keys / (keys + attention.length_ramp)) *
                       (tiles / (tiles + ramp * device.sms));
   return roofline(op.flops / rate, memory_s,
                   attention.fixed_s + device.kernel_latency_s * op.kernels);

@@ -65,6 +65,7 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
   terms.decodes = op.kind == OperatorKind::kAttention && decodes(op.attention);
   if (op.kind == OperatorKind::kAttention && op.attention.fused && !terms.decodes) {
     terms.work_tiles = work_tiles(op.attention);
+    terms.visited_keys = visited_keys(op);
     terms.head_factor = head_factor(p.attention, op.attention);
   }
   terms.software_factor = software_factor(p.software, op);

@@ -36,6 +36,7 @@ struct Terms {
   double tile_share = 0;          ///< GEMM: q of gemm.cpp
   bool decodes = false;           ///< attention: so few queries that only bytes count
   double work_tiles = 0;          ///< fused attention: U of attention.cpp
+  double visited_keys = 0;        ///< fused attention: keys that a query meets, on average
   double head_factor = 0;         ///< fused attention: what the heads' width does to the rate
   std::string_view memory_share;  ///< memory-bound kernel: the parameter that is its share of HBM
   bool low_latency = false;       ///< collective: which of its two protocols is the quicker

@@ -42,8 +42,9 @@ spec::Job round_bench() {
     set(gpu.parameters, name, 1);
   }
   for (const char* name :
-       {"gemm.k_ramp", "gemm.fixed", "grouped.m_ramp", "grouped.k_ramp", "attention.tile_ramp",
-        "attention.backward_tile_ramp", "attention.fixed", "memory.ramp", "kernel.latency"}) {
+       {"gemm.k_ramp", "gemm.fixed", "grouped.m_ramp", "grouped.k_ramp", "attention.length_ramp",
+        "attention.tile_ramp", "attention.backward_tile_ramp", "attention.fixed", "memory.ramp",
+        "kernel.latency"}) {
     set(gpu.parameters, name, 0);
   }
   set(gpu.parameters, "gemm.tile_m", 256);

@@ -74,6 +74,7 @@ AttentionParameters read_attention(Reader& r, spec::AttentionBackend backend) {
   AttentionParameters p;
   p.forward = r.need("attention.forward");
   p.backward = r.need("attention.backward");
+  p.length_ramp = r.need("attention.length_ramp");
   p.tile_ramp = r.need("attention.tile_ramp");
   p.backward_tile_ramp = r.need("attention.backward_tile_ramp");
   p.fixed_s = r.need("attention.fixed");
@@ -122,10 +123,11 @@ HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
   if (job.parallelism.tp <= job.cluster.domain_gpus)
     host.tensor_collective_s *= r.or_else("host.collective_near", 1);
-  // Every collective waits for the slowest host, too.
+  // Every collective waits for the slowest host, too; a slower CPU takes longer for all of it.
+  const double factor = straggling * job.cluster.node.parameters.value_or("host.factor", 1);
   for (double* seconds : {&host.launch_s, &host.inner_launch_s, &host.expert_cast_s,
                           &host.collective_launch_s, &host.tensor_collective_s})
-    *seconds *= straggling;
+    *seconds *= factor;
   return host;
 }
 

@@ -38,7 +38,8 @@ struct GroupedParameters {
 };
 
 struct AttentionParameters {
-  double forward = 0, backward = 0, tile_ramp = 0, backward_tile_ramp = 0, fixed_s = 0;
+  double forward = 0, backward = 0, length_ramp = 0;
+  double tile_ramp = 0, backward_tile_ramp = 0, fixed_s = 0;
   double latent_forward = 0, latent_backward = 0, small_head = 0, fp8 = 1;
   double sinks = 1;  ///< of the job's software: rate with learned sinks, relative
 };
@@ -140,6 +141,8 @@ std::string_view memory_share(const workload::Operator& op);
 double software_factor(const SoftwareParameters& software, const workload::Operator& op);
 bool decodes(const workload::AttentionShape& shape);
 double work_tiles(const workload::AttentionShape& shape);
+/// K of attention.cpp: the keys that a query of a fused attention call meets, on average.
+double visited_keys(const workload::Operator& op);
 double head_factor(const AttentionParameters& attention, const workload::AttentionShape& shape);
 
 /// Compute that scales with the clock against memory that does not: the larger decides. `fixed_s`

@@ -259,11 +259,15 @@ class PriceNode {
     const bool backward = op_.attention.backward;
     node_.formula = fmt::format(
         "attention.fixed + kernels x kernel.latency + max(FLOP / rate, bytes / (memory.efficiency "
-        "x memory_bandwidth)); rate = {} x {} x width x tiles / (tiles + {} x SMs)",
+        "x memory_bandwidth)); rate = {} x {} x width x keys / (keys + attention.length_ramp) x "
+        "tiles "
+        "/ (tiles + {} x SMs)",
         clocked_peak(Precision::kBf16), backward ? "attention.backward" : "attention.forward",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
     node_.inputs.push_back(
         sourced("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
+    node_.inputs.push_back(
+        sourced("keys", terms_.visited_keys, "", "that a query meets, on average"));
     const bool latent = op_.attention.qk_dim != op_.attention.v_dim;
     node_.inputs.push_back(sourced(
         "width", terms_.head_factor, "",
@@ -272,7 +276,8 @@ class PriceNode {
     multiprocessors();
     device_parameters(Precision::kBf16);
     gpu_parameters({"attention.fixed", "memory.efficiency", "attention.forward",
-                    "attention.backward", "attention.tile_ramp", "attention.backward_tile_ramp"});
+                    "attention.backward", "attention.length_ramp", "attention.tile_ramp",
+                    "attention.backward_tile_ramp"});
     if (latent)
       gpu_parameters({"attention.latent_forward", "attention.latent_backward"});
     else

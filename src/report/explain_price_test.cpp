@@ -109,7 +109,7 @@ TEST(ExplainPrice, Attention) {
     const Inputs in{node};
     const double rate =
         in.peak() * in(backward ? "attention.backward" : "attention.forward") * in("width") *
-        in("tiles") /
+        in("keys") / (in("keys") + in("attention.length_ramp")) * in("tiles") /
         (in("tiles") +
          in(backward ? "attention.backward_tile_ramp" : "attention.tile_ramp") * in("SMs"));
     EXPECT_EQ(in("tiles"), in("batch") * in("heads") * in("q_length") / 128);

@@ -97,6 +97,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "flash attention forward: share of peak on executed FLOPs"},
     {kKernels, "attention.backward", "", 0.05, 1, true,
      "flash attention backward: share of peak on executed FLOPs"},
+    {kKernels, "attention.length_ramp", "", 0, 1e4, true,
+     "keys a query meets at which half the rate is lost"},
     {kKernels, "attention.tile_ramp", "", 0, 100, true,
      "work tiles an SM at which half the forward rate is lost"},
     {kKernels, "attention.backward_tile_ramp", "", 0, 100, true, "the same, backward"},
@@ -193,6 +195,9 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "share of time lost to stragglers for every doubling of the nodes"},
     // Node hardware.
     {kNode, "memory_reserve", "B", 0, 1e11, false, "taken from every GPU by the driver's context"},
+    {kNode, "host.factor", "", 0.2, 5, false,
+     "time of the software's host costs on this node's CPU relative to what they were measured on; "
+     "without it, 1"},
     {kNode, "power.cpu", "W", 0, 1e5, false, "all CPUs of the node while it trains"},
     {kNode, "power.dram", "W", 0, 1e5, false, "all memory modules"},
     {kNode, "power.nic", "W", 0, 1e4, false, "one network card"},
