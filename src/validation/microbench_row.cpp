@@ -155,7 +155,8 @@ std::optional<MicrobenchWork> grouped_gemm(const MicrobenchCells& cells) {
   return work;
 }
 
-/// "sdp_fwd batch=1, seq_len=4096, ...": causal; the TFLOP/s count the whole square.
+/// "sdp_fwd batch=1, seq_len=4096, ...": causal, perhaps with "window=128"; the TFLOP/s count the
+/// whole square.
 std::optional<MicrobenchWork> attention(const MicrobenchCells& cells) {
   const auto batch = cells.number("batch"), tokens = cells.number("seq_len"),
              heads = cells.number("head_num"), kv_heads = cells.number("kv_head_num"),
@@ -175,11 +176,15 @@ std::optional<MicrobenchWork> attention(const MicrobenchCells& cells) {
   op.attention.qk_dim = *qk;
   op.attention.v_dim = *v;
   op.attention.backward = backward;
-  op.flops = (backward ? 2.5 : 1) * static_cast<double>(*batch * *heads * *tokens) *
-             static_cast<double>(*tokens * (*qk + *v));
+  const double square = (backward ? 5.0 : 2.0) * static_cast<double>(*batch * *heads * *tokens) *
+                        static_cast<double>(*tokens * (*qk + *v));
+  // Of the square a causal query meets half; of its last `window` keys all but its first queries.
+  const auto window = std::min(cells.number("window").value_or(*tokens), *tokens);
+  const double share = static_cast<double>(window) / static_cast<double>(*tokens);
+  op.flops = square * share * (1 - share / 2);
   op.bytes = 2.0 * static_cast<double>(*batch * *tokens * (*heads + *kv_heads) * (*qk + *v)) *
              (backward ? 2 : 1);
-  work.counted_flops = 2 * op.flops;
+  work.counted_flops = square;
   return work;
 }
 
@@ -293,7 +298,8 @@ base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
   subject.short_run = cells.metric.find("max achievable") != cells.metric.npos;
   subject.in_switch = uses_switch(cells);
   const std::string source = base::lower(cells.source);
-  const bool native = source.find("nvidia") != std::string::npos;
+  const bool native = source.find("nvidia") != std::string::npos ||
+                      source.find("aiconfigurator") != std::string::npos;
   subject.copies = source.find("nanotron") != std::string::npos;
   subject.harness_s = cells.kind != "collective" ? 0 : native ? 1.5e-6 : 25e-6;
   return subject;

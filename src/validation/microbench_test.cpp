@@ -3,6 +3,7 @@
 // fitted to (rounded up): they catch a regression, they are no promise for other rows.
 #include "validation/microbench.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -54,6 +55,24 @@ TEST(MicrobenchRow, ReadsShapes) {
   EXPECT_EQ(weights->op.m, 5120);
   EXPECT_EQ(weights->op.k, 616);
   EXPECT_FALSE(work_of(cells("gemm", "", "matmul m=4096, n=many")).has_value());
+}
+
+TEST(MicrobenchRow, ReadsAttentionWithAndWithoutAWindow) {
+  const std::string_view shape =
+      "batch=2, seq_len=1024, head_num=8, kv_head_num=2, qk_head_dim=64, v_head_dim=64";
+  const double square = 2.0 * 2 * 8 * 1024 * 1024 * (64 + 64);
+  const auto forward = work_of(cells("attention", "", fmt::format("sdp_fwd {}", shape)));
+  ASSERT_TRUE(forward.has_value());
+  EXPECT_DOUBLE_EQ(forward->counted_flops, square);
+  EXPECT_DOUBLE_EQ(forward->op.flops, square / 2);
+  const auto backward = work_of(cells("attention", "", fmt::format("sdp_bwd {}", shape)));
+  ASSERT_TRUE(backward.has_value());
+  EXPECT_DOUBLE_EQ(backward->op.flops, 2.5 * square / 2);
+  // Of 1024 queries the first 256 meet 128 keys on average, the others 256: 224 of 1024.
+  const auto window = work_of(cells("attention", "", fmt::format("sdp_fwd {}, window=256", shape)));
+  ASSERT_TRUE(window.has_value());
+  EXPECT_DOUBLE_EQ(window->op.flops, square * 224 / 1024);
+  EXPECT_DOUBLE_EQ(window->counted_flops, square);
 }
 
 TEST(MicrobenchRow, ReadsMessages) {

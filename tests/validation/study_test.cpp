@@ -77,7 +77,7 @@ const std::map<std::string, Agreement> kVerdicts = {
     {"sign.mi250-clock", Agreement::kNo},
     {"sign.recompute-fits", Agreement::kInPart},
     {"sign.recompute-costs", Agreement::kYes},
-    {"sign.overlap-gain", Agreement::kNo},
+    {"sign.overlap-gain", Agreement::kInPart},
     {"sign.lora-power", Agreement::kInPart},
     {"sign.lora-efficiency", Agreement::kYes},
     {"size.lora-efficiency", Agreement::kInPart},
