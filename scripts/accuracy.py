@@ -349,9 +349,10 @@ def typed_line(rows, typed):
     if not found:
         return ""
     refused = sum(bool(it["refused"]) for it in found)
-    without = sum(it["fits"].lower() in ("false", "no", "0") for it in found)
-    return (f"As typed, {len(found)} runs were tried; {refused} of them are refused, and {without} are said not to fit in "
-            f"memory, though all of them ran.\n\n")
+    odds = [float(it["fit_probability"]) for it in found if it["fit_probability"]]
+    without, doubted = sum(p < 0.1 for p in odds), sum(0.1 <= p < 0.5 for p in odds)
+    return (f"As typed, {len(found)} runs were tried; {refused} of them are refused, {without} are said not to fit in "
+            f"memory, and {doubted} to be at risk with less than even odds, though all of them ran.\n\n")
 
 
 def kind_of(source):

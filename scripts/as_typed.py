@@ -25,6 +25,7 @@ from collections import defaultdict
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRUTH = ROOT / "tests/validation/truth"
 FILES = ["training_runs.csv", "training_runs_more.csv"]
+CERTAIN_NO = 0.1  # below it `simulate` says "does not fit", from it up to 0.9 "at risk"
 
 
 def number(row, column):
@@ -90,7 +91,7 @@ def rows_of(path, ergometer, tiers):
 
 
 def score(results):
-    """Group mean, median and bias in %, shares inside the interval, refused and said not to fit."""
+    """Group mean, median and bias in %, shares inside the interval, refused and said not to fit (not: at risk)."""
     by_group, errors, inside, unfit = defaultdict(list), [], 0, 0
     scored = [r for r in results if r.get("measured")]
     for r in scored:
@@ -99,7 +100,7 @@ def score(results):
         by_group[r["group"]].append(error)
         inside += r["low"] <= r["measured"] <= r["high"]
     ran = [r for r in results if "fits" in r]
-    unfit = sum(not r["fits"] for r in ran)
+    unfit = sum(r["fit_probability"] < CERTAIN_NO for r in ran)
     groups = list(by_group.values())
     share = lambda part, of: 100 * part / of if of else math.nan
     return {"rows": len(scored), "groups": len(groups),
