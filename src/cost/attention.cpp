@@ -154,8 +154,8 @@ Price price_attention(const Device& device, const AttentionParameters& attention
                       (shape.sinks ? attention.sinks : 1) * head_factor(attention, shape) *
                       (keys / (keys + attention.length_ramp)) *
                       (tiles / (tiles + ramp * device.sms));
-  return roofline(op.flops / rate, memory_s,
-                  attention.fixed_s + device.kernel_latency_s * op.kernels);
+  const double compute_s = op.flops > 0 ? op.flops / rate : 0;  // no keys, no rate
+  return roofline(compute_s, memory_s, attention.fixed_s + device.kernel_latency_s * op.kernels);
 }
 
 }  // namespace ergometer::cost

@@ -55,6 +55,10 @@ TEST(Attention, TheKeysThatAQueryMeetsRampTheRate) {
   const workload::Operator back = attention_operator(2, 4096, 128, 128, true);
   EXPECT_NEAR(visited_keys(back), 2048, 1e-9);
   EXPECT_NEAR(clocked(back), 2 * back.flops / 25e12, 1e-15);
+  // Nothing to do takes no time.
+  workload::Operator nothing = op;
+  nothing.flops = 0;
+  EXPECT_EQ(clocked(nothing), 0);
   // Packed sequences: a quarter of the pairs, at 512 keys a fifth of the rate.
   workload::Operator packed = op;
   packed.flops /= 4;

@@ -260,8 +260,7 @@ class PriceNode {
     node_.formula = fmt::format(
         "attention.fixed + kernels x kernel.latency + max(FLOP / rate, bytes / (memory.efficiency "
         "x memory_bandwidth)); rate = {} x {} x width x keys / (keys + attention.length_ramp) x "
-        "tiles "
-        "/ (tiles + {} x SMs)",
+        "tiles / (tiles + {} x SMs)",
         clocked_peak(Precision::kBf16), backward ? "attention.backward" : "attention.forward",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
     node_.inputs.push_back(

@@ -145,5 +145,15 @@ TEST(Microbench, HoldsTheMeasuredTable) {
   }
 }
 
+// What a user's own table of kernels is held to: machines and kernels that no run was fitted to.
+TEST(Microbench, HoldsTheServingKernels) {
+  const auto report = score_microbench(ERGOMETER_SOURCE_DIR "/tests/validation/truth/kernels.csv");
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->predicted, 776);
+  for (const MicrobenchLine& line : report->lines)
+    EXPECT_LE(line.median_pct, line.kind == "gemm" ? 6 : 20)
+        << line.kind << " on " << line.platform;
+}
+
 }  // namespace
 }  // namespace ergometer::validation

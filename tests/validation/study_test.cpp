@@ -39,7 +39,7 @@ const std::map<std::string, Agreement> kVerdicts = {
     {"sign.rear-clocks", Agreement::kYes},
     {"size.hot-clocks", Agreement::kYes},
     {"sign.overlap-clocks", Agreement::kYes},
-    {"sign.overlap-heat", Agreement::kNo},
+    {"sign.overlap-heat", Agreement::kInPart},
     {"sign.recompute-gpt3", Agreement::kInPart},
     {"sign.recompute-llama3", Agreement::kInPart},
     {"size.clock-lock", Agreement::kYes},
