@@ -34,10 +34,12 @@
 // Range: what the parameters were fitted to; backward is known from 4096 tokens up and takes
 // forward's length_ramp.
 //
-// How far off, with the catalog fitted to whole training runs (ergometer validate --microbench;
-// median / mean / max): A100 PCIe forward, 10 rows, 1.5 / 2.3 / 6 %, backward, 7 rows, 0.9 / 1.5 /
-// 5 %; B200 forward, 17 rows, 6.8 / 11.9 / 28 % (worst with 4 and 8 heads), backward, 18 rows, 6.8
-// / 7.7 / 23 %.
+// How far off, with the catalog fitted to whole training runs (ergometer validate --microbench
+// of microbench.csv and kernels.csv in tests/validation/truth; median / mean / max): A100 PCIe
+// forward, 10 rows, 1.5 / 2.4 / 6 %, backward, 7 rows, 0.9 / 1.6 / 5 %; B200 forward, 17 rows, 17.9
+// / 19.5 / 42 % (calls of 0.1 to 0.3 ms end before the power limit bites, which the parameters are
+// at), backward, 18 rows, 7.8 / 7.9 / 28 %; 160 forward kernels each of H200 6.7 / 9.1 / 35 % and
+// of GB200 15.8 / 13.8 / 42 %.
 #include <algorithm>
 #include <vector>
 
@@ -128,8 +130,9 @@ double head_factor(const AttentionParameters& attention, const AttentionShape& s
 double visited_keys(const Operator& op) {
   const AttentionShape& shape = op.attention;
   const double products = shape.backward ? 5 : 2;
-  return op.flops / (products * static_cast<double>(shape.batch * shape.heads * shape.q_length) *
-                     static_cast<double>(shape.qk_dim + shape.v_dim));
+  return op.flops /
+         (products * static_cast<double>(shape.batch * shape.heads) *
+          static_cast<double>(shape.q_length) * static_cast<double>(shape.qk_dim + shape.v_dim));
 }
 
 double work_tiles(const AttentionShape& shape) {
