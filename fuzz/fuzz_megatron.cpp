@@ -6,11 +6,11 @@
 
 #include "check_settings.h"
 #include "file_input.h"
-#include "spec/settings.h"
+#include "intake/megatron_arguments.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FileInput input(data, size);
   std::vector<std::string> ignored;
-  check_settings(ergometer::spec::read_megatron_arguments(input.path(), ignored));
+  check_settings(ergometer::intake::read_megatron_arguments(input.path(), ignored));
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "intake/megatron_arguments.h"
 
 namespace ergometer::cli {
 namespace {
@@ -68,7 +69,7 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
   ignored.clear();
   if (const std::string path = arguments.value("megatron-args"); arguments.has("megatron-args"))
     ERGOMETER_TRY(
-        add_file(settings, spec::read_megatron_arguments(path, ignored), ignored, path, console));
+        add_file(settings, intake::read_megatron_arguments(path, ignored), ignored, path, console));
   if (!arguments.words.empty()) {
     const std::string& word = arguments.words.front();
     if (is_job_file(word)) {

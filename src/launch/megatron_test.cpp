@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "intake/megatron_arguments.h"
 #include "launch/test_job.h"
 #include "spec/read.h"
 #include "spec/settings.h"
@@ -17,7 +18,7 @@ namespace {
 base::Result<spec::Job> read_back(const Arguments& layout, const Arguments& model, int64_t gpus,
                                   const std::string& cluster, std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(spec::Settings settings,
-                   spec::parse_megatron_arguments(
+                   intake::parse_megatron_arguments(
                        "pretrain_gpt.py \\\n" + megatron_text(model) + megatron_text(layout),
                        "train.sh", ignored));
   settings.set("cluster", cluster, {"test", ""});
@@ -119,7 +120,7 @@ TEST(Megatron, SaysTheCatalogsModels) {
     ++said;
     std::vector<std::string> ignored;
     const auto settings =
-        spec::parse_megatron_arguments(megatron_text(*arguments), "train.sh", ignored);
+        intake::parse_megatron_arguments(megatron_text(*arguments), "train.sh", ignored);
     ASSERT_TRUE(settings) << settings.error().message;
     const auto back = spec::read_model(settings->find("model")->text);
     ASSERT_TRUE(back) << back.error().message;

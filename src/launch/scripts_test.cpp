@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "intake/megatron_arguments.h"
 #include "launch/test_job.h"
 #include "launch/training.h"
 #include "spec/yaml_map.h"
@@ -73,7 +74,7 @@ TEST(Training, MegatronsScriptReadsBackAsTheJob) {
     std::vector<std::string> notes, ignored;
     const auto files = training_files(Framework::kMegatron, job, {}, notes);
     ASSERT_TRUE(files) << files.error().message;
-    auto back = spec::parse_megatron_arguments(text_of(*files, "train.sh"), "train.sh", ignored);
+    auto back = intake::parse_megatron_arguments(text_of(*files, "train.sh"), "train.sh", ignored);
     ASSERT_TRUE(back) << back.error().message;
     back->set("cluster", "hgx-h100", {"test", ""});
     back->set("gpus", std::to_string(job.gpus), {"test", ""});

@@ -277,13 +277,5 @@ TEST(Conditions, AJobFileSaysTheSame) {
             "job.yaml:8: conditions.override: \"node9.gpu1.speed=50%\": the job has node0 alone");
 }
 
-TEST(Conditions, MegatronsSeedIsNotTheSilicons) {
-  std::vector<std::string> ignored;
-  const auto settings =
-      parse_megatron_arguments("--seed 1234 --seq-length 4096\n", "a.sh", ignored);
-  ASSERT_TRUE(settings) << settings.error().message;
-  EXPECT_EQ(settings->find("seed"), nullptr);
-}
-
 }  // namespace
 }  // namespace ergometer::spec

@@ -83,18 +83,11 @@ class Settings {
 /// A job file: YAML, keys as in the setting table, flat or under the table's groups; `model`,
 /// `cluster` and `gpus` among them. Relative paths in it are relative to the file.
 base::Result<Settings> read_job_file(const std::string& path);
-/// Megatron-LM arguments: a launch script, an argument file, or one of Megatron's own test YAMLs
-/// (MODEL_ARGS). Model dimensions given as arguments (`--num-layers`, ...) become an inline model.
-/// Arguments that mean nothing to a simulation are listed in `ignored`.
-base::Result<Settings> read_megatron_arguments(const std::string& path,
-                                               std::vector<std::string>& ignored);
 /// A NeMo 1 pre-training, fine-tuning or inference YAML.
 base::Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
 
 /// The same from text; `file` is what messages call it.
 base::Result<Settings> parse_job_file(const std::string& text, const std::string& file);
-base::Result<Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
-                                                std::vector<std::string>& ignored);
 base::Result<Settings> parse_nemo(const std::string& text, const std::string& file,
                                   std::vector<std::string>& ignored);
 

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-CHAIN = ["base", "spec", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "validation",
+CHAIN = ["base", "spec", "intake", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "validation",
          "calibration", "report", "study", "launch", "page", "cli"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.
 ALLOWED = {folder: set(CHAIN[:i]) for i, folder in enumerate(CHAIN)}
@@ -27,6 +27,9 @@ ALLOWED["calibration"].add("record")
 for user in ("compare", "report", "study", "launch", "page", "cli"):
     ALLOWED[user].add("analysis")
 ALLOWED["launch"].add("import")
+# Launch scripts and frameworks' files end as settings: only what meets users reads them.
+for folder in CHAIN[CHAIN.index("intake") + 1:CHAIN.index("launch")]:
+    ALLOWED[folder].discard("intake")
 ALLOWED["cli"] |= {"import", "record"}
 for user in CHAIN[CHAIN.index("engine"):]:
     ALLOWED[user].add("run")
@@ -34,7 +37,7 @@ for user in CHAIN[CHAIN.index("engine"):]:
 # Slow to compile: never in a header, and each only where it is wrapped (tests may read JSON anywhere).
 HEAVY = {
     "CLI/": {"cli"},
-    "nlohmann/": {"spec", "run", "record", "validation", "report", "launch", "page", "cli"},
+    "nlohmann/": {"spec", "intake", "run", "record", "validation", "report", "launch", "page", "cli"},
     "yaml-cpp/": {"spec"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},

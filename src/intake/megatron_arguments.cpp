@@ -1,3 +1,5 @@
+#include "intake/megatron_arguments.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,18 +9,23 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/shell_words.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/settings.h"
-#include "spec/shell_words.h"
 #include "spec/tokenizers.h"
 #include "spec/yaml_flat.h"
 
-namespace ergometer::spec {
+namespace ergometer::intake {
 namespace {
 
 using base::input_error;
 using base::Result;
+using spec::find_setting;
+using spec::Origin;
+using spec::SettingInfo;
+using spec::SettingKind;
+using spec::Settings;
 
 struct Argument {
   std::string name;   ///< "num_layers"
@@ -139,7 +146,7 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
   const size_t at = text.find("MODEL_ARGS:");
   if (at == text.npos || (at > 0 && text[at - 1] != '\n'))
     return std::optional<std::vector<Argument>>();
-  ERGOMETER_ASSIGN(const FlatYaml values, flatten_yaml(text, file));
+  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
   constexpr std::string_view kPrefix = "MODEL_ARGS.";
   std::vector<Argument> arguments;
   for (const auto& [path, value] : values) {
@@ -248,7 +255,7 @@ class ArgumentReader {
                     origin(argument));
     else if (argument.name == "tokenizer_type" && tokenizer_.empty())
       tokenizer_ = value;
-    else if (argument.name == "tokenizer_model" && tokenizer_vocabulary(value) > 0)
+    else if (argument.name == "tokenizer_model" && spec::tokenizer_vocabulary(value) > 0)
       tokenizer_ = value;
     else if (argument.name == "attention_backend")
       settings_.set("attention_backend",
@@ -336,7 +343,7 @@ class ArgumentReader {
         return input_error(fmt::format(
             "{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
     if (!model_.contains("vocab_size")) {
-      const int64_t vocabulary = tokenizer_vocabulary(tokenizer_);
+      const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
       if (vocabulary == 0)
         return input_error(
             fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known", file_,
@@ -361,7 +368,7 @@ class ArgumentReader {
 
 Result<Settings> read_megatron_arguments(const std::string& path,
                                          std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
   return parse_megatron_arguments(text, path, ignored);
 }
 
@@ -375,8 +382,8 @@ Result<Settings> parse_megatron_arguments(const std::string& text, const std::st
   ArgumentReader reader(file);
   for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument, ignored));
   ERGOMETER_ASSIGN(Settings settings, reader.finish());
-  set_framework(settings, "megatron-lm", file);
+  spec::set_framework(settings, "megatron-lm", file);
   return settings;
 }
 
-}  // namespace ergometer::spec
+}  // namespace ergometer::intake

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ergometer::spec {
+namespace ergometer::intake {
 
 struct ShellWord {
   std::string text;
@@ -18,4 +18,4 @@ struct ShellWord {
 /// fills MODEL_ARGS=( ... ).
 std::vector<ShellWord> shell_words(std::string_view script);
 
-}  // namespace ergometer::spec
+}  // namespace ergometer::intake

@@ -1,10 +1,10 @@
-#include "spec/shell_words.h"
+#include "intake/shell_words.h"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
 
-namespace ergometer::spec {
+namespace ergometer::intake {
 namespace {
 
 using Words = std::vector<ShellWord>;
@@ -218,4 +218,4 @@ class ShellReader {
 
 std::vector<ShellWord> shell_words(std::string_view script) { return ShellReader(script).read(); }
 
-}  // namespace ergometer::spec
+}  // namespace ergometer::intake

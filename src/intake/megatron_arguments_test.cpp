@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "intake/megatron_arguments.h"
+#include "intake/shell_words.h"
+#include "spec/test_file.h"
+
+namespace ergometer::intake {
+namespace {
+
+using spec::resolve;
+using spec::Settings;
+using spec::TestFile;
+
+std::vector<std::string> words_of(std::string_view script) {
+  std::vector<std::string> texts;
+  for (const ShellWord& word : shell_words(script)) texts.push_back(word.text);
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(ShellWords, QuotesCommentsAndContinuations) {
+  EXPECT_EQ(words_of("run --a 1 \\\n  --b 'x y' # c\n --d \"e\\\"f\"\n"),
+            (Texts{"run", "--a", "1", "--b", "x y", "--d", "e\"f"}));
+}
+
+TEST(ShellWords, VariablesAndArrays) {
+  EXPECT_EQ(words_of("TP=4\nARGS=(\n --tp $TP\n --pp ${PP:-2}\n)\nrun ${ARGS[@]} --x ${1}\n"),
+            (Texts{"run", "--tp", "4", "--pp", "2", "--x", "${1}"}));
+  EXPECT_EQ(words_of("A=\"--n 1 \\\n --m 2\"\nrun $A --o \"$TP\"\n"),
+            (Texts{"run", "--n", "1", "--m", "2", "--o", "$TP"}));
+  EXPECT_EQ(words_of("A=(--a 'b')\nA+=(--c)\nrun \"${A[@]}\"\n"),
+            (Texts{"run", "--a", "b", "--c"}));
+}
+
+TEST(ShellWords, AssignmentsAloneCountWhenNoCommandHasFlags) {
+  EXPECT_EQ(words_of("MODEL_ARGS=( --num-layers 2 )\n"), (Texts{"--num-layers", "2"}));
+}
+
+TEST(ShellWords, EndsOnAnything) {
+  for (const char* text :
+       {"A=(", "\"", "'", "$", "${", "\\", "A=(;", "(", "A=$A$A", "x\\\r\n", "$(a b", "A=( & | )"})
+    EXPECT_LT(shell_words(text).size(), 10u) << text;
+}
+
+constexpr std::string_view kScript = R"(#!/bin/bash
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+GPUS_PER_NODE=8
+DISTRIBUTED_ARGS=( --nproc_per_node $GPUS_PER_NODE --nnodes 2 )
+MODEL_ARGS=(
+  --num-layers 16
+  --hidden-size 2048
+  --num-attention-heads 16
+  --tokenizer-type GPT2BPETokenizer
+)
+torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py ${MODEL_ARGS[@]} \
+  --tensor-model-parallel-size 2 --pipeline-model-parallel-size=4 \
+  --sequence-parallel --use-distributed-optimizer --bf16 \
+  --micro-batch-size 2 --global-batch-size 64 --seq-length 1024 \
+  --recompute-activations --lr 0.0001 --save /nowhere
+)";
+
+TEST(MegatronArguments, ALaunchScript) {
+  const TestFile file("launch.sh", kScript);
+  std::vector<std::string> ignored;
+  auto settings = read_megatron_arguments(file.path, ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(ignored, (Texts{"--lr", "--save"}));
+  EXPECT_EQ(settings->find("gpus")->text, "16");
+  EXPECT_EQ(settings->find("tensor_model_parallel_size")->origin.text, file.path + ":12");
+  settings->set("cluster", "dgx-a100", Origin{"--cluster", ""});
+  const auto job = resolve(*settings);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->model.hidden, 2048);
+  EXPECT_EQ(job->model.vocab, 50257);
+  EXPECT_EQ(job->parallelism.dp, 2);  // 16 / (2 x 4)
+  EXPECT_EQ(job->parallelism.zero_stage, 1);
+  EXPECT_EQ(job->training.recompute, Recompute::kSelective);
+  EXPECT_EQ(job->training.precision, Precision::kBf16);
+}
+
+TEST(MegatronArguments, WhatIsNotGivenIsOff) {
+  const TestFile file("off.sh",
+                      "x --num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 100 "
+                      "--tensor-model-parallel-size 2\n");
+  std::vector<std::string> ignored;
+  auto settings = read_megatron_arguments(file.path, ignored);
+  ASSERT_TRUE(settings);
+  settings->set("cluster", "dgx-a100", Origin{"--cluster", ""});
+  const auto job = resolve(*settings);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->parallelism.zero_stage, 0);
+  EXPECT_FALSE(job->parallelism.sequence_parallel);
+  EXPECT_EQ(job->training.precision, Precision::kFp32);
+}
+
+TEST(MegatronArguments, ModelArgsYaml) {
+  const TestFile file(
+      "test.yaml",
+      "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n"
+      "  --num-attention-heads: 8\n  --vocab-size: 1000\n  --swiglu: true\n  --fp16: false\n"
+      "  --bf16: true\n  --pipeline-model-parallel-size: 4\n");
+  std::vector<std::string> ignored;
+  auto settings = read_megatron_arguments(file.path, ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->find("pipeline_model_parallel_size")->text, "4");
+  EXPECT_EQ(settings->find("fp16"), nullptr);
+  EXPECT_NE(settings->find("model")->text.find("\"swiglu\":true"), std::string::npos);
+}
+
+TEST(MegatronArguments, ListsAndOtherPeoplesFlags) {
+  const TestFile file("lists.sh",
+                      "docker run --gpus all image x --recompute-granularity selective \\\n"
+                      "  --recompute-modules core_attn layernorm --cp-comm-type p2p\n");
+  std::vector<std::string> ignored;
+  const auto settings = read_megatron_arguments(file.path, ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->find("recompute_modules")->text, "core_attn,layernorm");
+  EXPECT_EQ(settings->find("gpus"), nullptr);
+}
+
+TEST(MegatronArguments, NothingIsRecomputedWithoutAGranularity) {
+  const TestFile file("idle.sh", "x --recompute-method uniform --recompute-num-layers 1 --bf16\n");
+  std::vector<std::string> ignored;
+  const auto settings = read_megatron_arguments(file.path, ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->find("recompute_method"), nullptr);
+  EXPECT_EQ(settings->find("recompute_num_layers"), nullptr);
+}
+
+TEST(MegatronArguments, FsdpUnderItsThreeNames) {
+  std::vector<std::string> ignored;
+  const TestFile full(
+      "full.sh",
+      "x --use-megatron-fsdp --use-distributed-optimizer --data-parallel-sharding-strategy "
+      "optim_grads_params\n");
+  EXPECT_EQ(read_megatron_arguments(full.path, ignored)->find("zero")->text, "3");
+  const TestFile torch("torch.sh", "x --use-torch-fsdp2 --use-distributed-optimizer\n");
+  EXPECT_EQ(read_megatron_arguments(torch.path, ignored)->find("zero")->text, "3");
+  const TestFile less("less.sh", "x --use-megatron-fsdp --data-parallel-sharding-strategy optim\n");
+  const auto settings = read_megatron_arguments(less.path, ignored);
+  EXPECT_EQ(settings->find("zero")->text, "1");
+  EXPECT_EQ(settings->find("fsdp")->text, "false");
+}
+
+TEST(MegatronArguments, Messages) {
+  std::vector<std::string> ignored;
+  const TestFile bad("bad.sh", "x --bf16 \\\n --num-layers many --hidden-size 8\n");
+  EXPECT_EQ(
+      read_megatron_arguments(bad.path, ignored).error().message,
+      bad.path + ":2: --num-layers: found \"many\"; allowed: a whole number from 0 to 1000000000");
+  const TestFile partial("partial.sh", "x --num-layers 2 --hidden-size 8 --vocab-size 9\n");
+  EXPECT_EQ(
+      read_megatron_arguments(partial.path, ignored).error().message,
+      partial.path + ": --num-attention-heads is missing, but other sizes of the model are given");
+  const TestFile plain("plain.txt", "hello world\n");
+  EXPECT_EQ(read_megatron_arguments(plain.path, ignored).error().message,
+            plain.path + ": holds no arguments; expected a launch script or --name value pairs");
+}
+
+TEST(MegatronArguments, MegatronsSeedIsNotTheSilicons) {
+  std::vector<std::string> ignored;
+  const auto settings =
+      parse_megatron_arguments("--seed 1234 --seq-length 4096\n", "a.sh", ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->find("seed"), nullptr);
+}
+
+}  // namespace
+}  // namespace ergometer::intake

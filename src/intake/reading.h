@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/settings.h"
+
+/// What users have for running a job, launch scripts and configuration files of frameworks, read
+/// into settings.
+namespace ergometer::intake {
+
+/// Something in a user's file that did not become a setting.
+struct Leftover {
+  enum class Kind {
+    kUnknown,      ///< no option of this framework that is known here; perhaps misspelt
+    kNotModelled,  ///< changes time, memory or power, and is not part of the prediction
+    kNoEffect      ///< changes neither
+  };
+  Kind kind = Kind::kNoEffect;
+  std::string name;   ///< as written: "--save-interval", "model.flash_mode"
+  std::string where;  ///< "train.sh:12"
+  /// kUnknown: the name that was perhaps meant, or empty. kNotModelled: what it would change,
+  /// "memory: states of the optimizer are on the host".
+  std::string says;
+};
+
+/// What a file said.
+struct Reading {
+  spec::Settings settings;
+  std::string form;  ///< "a DeepSpeed configuration"
+  std::vector<Leftover> leftovers;
+  std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each
+};
+
+/// What the user says beside a script, so that it can be followed.
+struct ScriptContext {
+  std::map<std::string, std::string, std::less<>> environment;  ///< --env NAME=VALUE
+  std::vector<std::string> arguments;                           ///< --script-args: $1, $2, ...
+};
+
+}  // namespace ergometer::intake
