@@ -11,6 +11,9 @@
 namespace ergometer::intake {
 namespace {
 
+using spec::Origin;
+using spec::Precision;
+using spec::Recompute;
 using spec::resolve;
 using spec::Settings;
 using spec::TestFile;
