@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "analysis/trace_summary.h"
+#include "analysis/tell.h"
 #include "import/import.h"
 
 // What holds of every file that is read as a graph or a pipeline, whatever it is.
@@ -24,7 +24,7 @@ inline void check(const ergometer::analysis::PipelineReport& pipeline) {
 
 /// Refused with a message, or a summary that adds up.
 inline void check_file(const std::string& path) {
-  const auto traces = ergometer::importer::read_traces({path}, 1);
+  auto traces = ergometer::importer::read_traces({path}, 1);
   if (!traces) {
     if (traces.error().message.empty()) std::abort();
     return;
@@ -32,6 +32,6 @@ inline void check_file(const std::string& path) {
   for (const auto& dropped : traces->dropped)
     if (dropped.count <= 0 || dropped.reason.empty()) std::abort();
   for (const auto& graph : ergometer::analysis::summarize_graphs(traces->graphs)) check(graph);
-  const auto summary = ergometer::analysis::summarize(traces->ranks);
-  if (summary.pipeline) check(*summary.pipeline);
+  const auto told = ergometer::analysis::tell(traces->ranks, {});
+  if (told.job.pipeline) check(*told.job.pipeline);
 }
