@@ -6,7 +6,7 @@
 
 #include "check_settings.h"
 #include "file_input.h"
-#include "intake/megatron_arguments.h"
+#include "intake/launch_script.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FileInput input(data, size);

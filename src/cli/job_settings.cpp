@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "intake/megatron_arguments.h"
+#include "intake/launch_script.h"
 
 namespace ergometer::cli {
 namespace {

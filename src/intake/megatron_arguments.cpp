@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/file.h"
 #include "base/text.h"
-#include "intake/shell_words.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/settings.h"
@@ -26,13 +24,6 @@ using spec::Origin;
 using spec::SettingInfo;
 using spec::SettingKind;
 using spec::Settings;
-
-struct Argument {
-  std::string name;   ///< "num_layers"
-  std::string value;  ///< empty for a bare switch
-  std::string list;   ///< all values, joined by commas
-  int line = 0;
-};
 
 /// Model dimensions, under their own names in the inline model.
 enum class DimensionKind { kInteger, kReal, kSwitch, kText };
@@ -103,41 +94,19 @@ struct Renamed {
 constexpr std::array kRenamed = std::to_array<Renamed>({
     {"model_parallel_size", "tensor_model_parallel_size"},
     {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
-    {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
+    {"moe_expert_parallel_size", "expert_model_parallel_size"},
 });
+
+std::string dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
 
 std::string underscored(std::string_view word) {
   while (word.starts_with('-')) word.remove_prefix(1);
   std::string name(word);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-}
-
-/// Negative numbers are values, everything else that starts with dashes is the next argument.
-bool is_flag(std::string_view word) {
-  return word.size() > 2 && word.starts_with("--") &&
-         std::isalpha(static_cast<unsigned char>(word[2])) != 0;
-}
-
-std::vector<Argument> arguments_of(const std::vector<ShellWord>& words) {
-  std::vector<Argument> arguments;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!is_flag(words[i].text)) continue;
-    const std::string& word = words[i].text;
-    const size_t equals = word.find('=');
-    Argument argument{underscored(word.substr(0, equals)), "", "", words[i].line};
-    if (equals != word.npos)
-      argument.value = argument.list = word.substr(equals + 1);
-    else if (i + 1 < words.size() && !is_flag(words[i + 1].text))
-      argument.value = words[i + 1].text;
-    constexpr size_t kMostValues = 32;
-    for (size_t j = i + 1;
-         equals == word.npos && j < words.size() && j <= i + kMostValues && !is_flag(words[j].text);
-         ++j)
-      argument.list += (argument.list.empty() ? "" : ",") + words[j].text;
-    arguments.push_back(std::move(argument));
-  }
-  return arguments;
 }
 
 /// Megatron's own test files: MODEL_ARGS: {--num-layers: 12, --swiglu: true}.
@@ -153,18 +122,49 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
     if (!path.starts_with(kPrefix) || value.text == "false" || value.text == "False") continue;
     const bool on = value.text == "true" || value.text == "True";
     arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())),
-                         on ? "" : value.text, on ? "" : value.text, value.line});
+                         on ? "" : value.text, on ? "" : value.text,
+                         fmt::format("{}:{}", file, value.line), ""});
   }
   return std::optional(std::move(arguments));
+}
+
+/// The setting that an argument is, null when it is none.
+const SettingInfo* setting_of(std::string_view name) {
+  for (const Renamed& renamed : kRenamed)
+    if (renamed.argument == name) name = renamed.setting;
+  const SettingInfo* info = find_setting(name);
+  // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
+  // silicon.
+  if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "gpus" ||
+      info->name == "mode" || info->group == "conditions")
+    return nullptr;
+  return info;
+}
+
+/// Arguments whose value needs translation.
+constexpr std::array kSpecial = std::to_array<std::string_view>(
+    {"disable_bias_linear", "no_position_embedding", "use_rotary_position_embeddings", "fp8_format",
+     "cross_entropy_fusion_impl", "attention_head_type", "attention_backend",
+     "data_parallel_sharding_strategy", "tokenizer_type", "tokenizer_model", "vocab_file",
+     "merge_file"});
+
+/// Paths are read only for the names in them.
+bool counts(std::string_view name) {
+  return name != "tokenizer_model" && name != "vocab_file" && name != "merge_file";
 }
 
 class ArgumentReader {
  public:
   explicit ArgumentReader(const std::string& file) : file_(file) {}
 
-  Result<void> read(const Argument& argument, std::vector<std::string>& ignored) {
+  Result<void> read(const Argument& argument, std::vector<Leftover>& leftovers) {
+    if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
+      return input_error(fmt::format("{}: --{} depends on {}, which is not known here",
+                                     argument.where, dashed(argument.name), argument.unknown));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
-    if (!known) ignored.push_back(fmt::format("--{}", dashed(argument.name)));
+    if (!known)
+      leftovers.push_back({Leftover::Kind::kNoEffect, fmt::format("--{}", dashed(argument.name)),
+                           argument.where, ""});
     return {};
   }
 
@@ -180,8 +180,6 @@ class ArgumentReader {
     for (const char* name : {"bf16", "fp16", "fp8"})
       has_precision = has_precision || settings_.find(name) != nullptr;
     if (!has_precision) set_if_new("precision", "fp32", "without --bf16 or --fp16");
-    if (nodes_ > 0 && per_node_ > 0)
-      set_if_new("gpus", std::to_string(nodes_ * per_node_), "nnodes x nproc-per-node");
     return std::move(settings_);
   }
 
@@ -206,12 +204,8 @@ class ArgumentReader {
     else if (strategy.text != "3")
       settings_.set("fsdp", "false", strategy.origin);
   }
-  static std::string dashed(std::string name) {
-    std::replace(name.begin(), name.end(), '_', '-');
-    return name;
-  }
   Origin origin(const Argument& argument) const {
-    return {fmt::format("{}:{}", file_, argument.line), fmt::format("--{}", dashed(argument.name))};
+    return {argument.where, fmt::format("--{}", dashed(argument.name))};
   }
   void set_if_new(std::string_view name, std::string text, std::string_view reason) {
     if (settings_.find(name) == nullptr)
@@ -221,7 +215,7 @@ class ArgumentReader {
     const std::string found = argument.value.empty()
                                   ? "found nothing"
                                   : fmt::format("found \"{}\"", argument.value.substr(0, 60));
-    return input_error(fmt::format("{}:{}: --{}: {}; allowed: {}", file_, argument.line,
+    return input_error(fmt::format("{}: --{}: {}; allowed: {}", argument.where,
                                    dashed(argument.name), found, allowed));
   }
 
@@ -234,8 +228,6 @@ class ArgumentReader {
     for (const Dimension& dimension : kDimensions)
       if (dimension.name == argument.name) return read_dimension(dimension.kind, argument);
     if (read_special(argument)) return true;
-    ERGOMETER_ASSIGN(const bool launcher, read_launcher(argument));
-    if (launcher) return true;
     return read_setting(argument);
   }
 
@@ -253,10 +245,16 @@ class ArgumentReader {
     else if (argument.name == "cross_entropy_fusion_impl")
       settings_.set("linear_cross_entropy_fusion", value == "linear" ? "true" : "false",
                     origin(argument));
-    else if (argument.name == "tokenizer_type" && tokenizer_.empty())
+    else if (argument.name == "attention_head_type") {
+      if (value != "multiquery") return true;
+      model_["group_query_attention"] = true;
+      model_["num_query_groups"] = 1;
+    } else if (argument.name == "tokenizer_type" && tokenizer_.empty())
       tokenizer_ = value;
     else if (argument.name == "tokenizer_model" && spec::tokenizer_vocabulary(value) > 0)
       tokenizer_ = value;
+    else if (argument.name == "merge_file" && tokenizer_.empty())
+      tokenizer_ = "GPT2BPETokenizer";  // the only one that reads merges
     else if (argument.name == "attention_backend")
       settings_.set("attention_backend",
                     value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
@@ -268,38 +266,14 @@ class ArgumentReader {
                                                   : "0",
                     origin(argument));
     else
-      return argument.name == "tokenizer_type" || argument.name == "tokenizer_model";
-    return true;
-  }
-
-  static bool is_count(const std::string& text) {
-    const auto number = base::parse_integer(text);
-    return number && *number > 0 && *number <= 1'000'000;
-  }
-
-  /// The part of the command line that torchrun, srun or a container takes.
-  Result<bool> read_launcher(const Argument& argument) {
-    int64_t* target = argument.name == "nnodes" ? &nodes_
-                      : argument.name == "nproc_per_node" || argument.name == "gpus_per_node"
-                          ? &per_node_
-                          : nullptr;
-    if (argument.name == "gpus" && !is_count(argument.value)) return true;
-    if (target == nullptr) return false;
-    // A variable the caller sets, or a range, says nothing; then --gpus has to.
-    if (is_count(argument.value)) *target = *base::parse_integer(argument.value);
+      return argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
+             argument.name == "vocab_file" || argument.name == "merge_file";
     return true;
   }
 
   Result<bool> read_setting(const Argument& argument) {
-    std::string_view name = argument.name;
-    for (const Renamed& renamed : kRenamed)
-      if (renamed.argument == name) name = renamed.setting;
-    const SettingInfo* info = find_setting(name);
-    // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
-    // silicon.
-    if (info == nullptr || info->name == "model" || info->name == "cluster" ||
-        info->name == "mode" || info->group == "conditions")
-      return false;
+    const SettingInfo* info = setting_of(argument.name);
+    if (info == nullptr) return false;
     if (info->kind != SettingKind::kSwitch && argument.value.empty())
       return wrong(argument, "a value");
     const std::string& value = info->kind == SettingKind::kList ? argument.list : argument.value;
@@ -312,7 +286,7 @@ class ArgumentReader {
 
   Result<bool> read_dimension(DimensionKind kind, const Argument& argument) {
     const std::string name = argument.name;
-    if (first_line_ == 0) first_line_ = argument.line;
+    if (first_where_.empty()) first_where_ = argument.where;
     if (kind == DimensionKind::kSwitch) model_[name] = true;
     if (kind == DimensionKind::kText) {
       const auto number = base::parse_integer(argument.value);
@@ -352,7 +326,7 @@ class ArgumentReader {
     }
     model_["model_type"] = "megatron";
     const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    settings_.set("model", json, Origin{fmt::format("{}:{}", file_, first_line_), ""});
+    settings_.set("model", json, Origin{first_where_, ""});
     return {};
   }
 
@@ -360,30 +334,48 @@ class ArgumentReader {
   Settings settings_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_;
-  int first_line_ = 0;
-  int64_t nodes_ = 0, per_node_ = 0;
+  std::string first_where_;
 };
 
 }  // namespace
 
-Result<Settings> read_megatron_arguments(const std::string& path,
-                                         std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
-  return parse_megatron_arguments(text, path, ignored);
+bool megatron_reads(std::string_view name) {
+  const auto is = [&](const auto& entry) { return entry.argument == name; };
+  return std::any_of(kMeanings.begin(), kMeanings.end(), is) ||
+         std::any_of(kDimensions.begin(), kDimensions.end(),
+                     [&](const Dimension& dimension) { return dimension.name == name; }) ||
+         std::find(kSpecial.begin(), kSpecial.end(), name) != kSpecial.end() ||
+         setting_of(name) != nullptr;
 }
 
-Result<Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
-                                          std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const auto from_yaml, arguments_of_yaml(text, file));
-  const std::vector<Argument> arguments = from_yaml ? *from_yaml : arguments_of(shell_words(text));
-  if (arguments.empty())
-    return input_error(fmt::format(
-        "{}: holds no arguments; expected a launch script or --name value pairs", file));
+bool megatron_switch(std::string_view name) {
+  for (const Meaning& meaning : kMeanings)
+    if (meaning.argument == name) return true;
+  for (const Dimension& dimension : kDimensions)
+    if (dimension.name == name) return dimension.kind == DimensionKind::kSwitch;
+  const SettingInfo* info = setting_of(name);
+  return info != nullptr ? info->kind == SettingKind::kSwitch
+                         : name == "disable_bias_linear" || name == "no_position_embedding" ||
+                               name == "use_rotary_position_embeddings";
+}
+
+Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std::string& file) {
+  Reading reading;
+  reading.form = "Megatron-LM's arguments";
   ArgumentReader reader(file);
-  for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument, ignored));
-  ERGOMETER_ASSIGN(Settings settings, reader.finish());
-  spec::set_framework(settings, "megatron-lm", file);
-  return settings;
+  for (const Argument& argument : arguments)
+    ERGOMETER_TRY(reader.read(argument, reading.leftovers));
+  ERGOMETER_ASSIGN(reading.settings, reader.finish());
+  spec::set_framework(reading.settings, "megatron-lm", file);
+  return reading;
+}
+
+Result<std::optional<Reading>> read_megatron_yaml(const std::string& text,
+                                                  const std::string& file) {
+  ERGOMETER_ASSIGN(const auto arguments, arguments_of_yaml(text, file));
+  if (!arguments) return std::optional<Reading>();
+  ERGOMETER_ASSIGN(Reading reading, read_megatron(*arguments, file));
+  return std::optional(std::move(reading));
 }
 
 }  // namespace ergometer::intake

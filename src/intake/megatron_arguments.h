@@ -1,21 +1,27 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "spec/settings.h"
+#include "intake/argument.h"
+#include "intake/reading.h"
 
 namespace ergometer::intake {
 
-/// Megatron-LM arguments: a launch script, an argument file, or one of Megatron's own test YAMLs
-/// (MODEL_ARGS). Model dimensions given as arguments (`--num-layers`, ...) become an inline model.
-/// Arguments that mean nothing to a simulation are listed in `ignored`.
-base::Result<spec::Settings> read_megatron_arguments(const std::string& path,
-                                                     std::vector<std::string>& ignored);
-/// The same from text; `file` is what messages call it.
-base::Result<spec::Settings> parse_megatron_arguments(const std::string& text,
-                                                      const std::string& file,
-                                                      std::vector<std::string>& ignored);
+/// Megatron-LM's arguments, and those of its relatives (Megatron-DeepSpeed), as settings. Model
+/// dimensions (`--num-layers`, ...) become an inline model; what is not given is off, as it is
+/// there.
+base::Result<Reading> read_megatron(const std::vector<Argument>& arguments,
+                                    const std::string& file);
+
+/// One of Megatron-LM's own test files (MODEL_ARGS: {--num-layers: 12}); nothing when the text is
+/// none.
+base::Result<std::optional<Reading>> read_megatron_yaml(const std::string& text,
+                                                        const std::string& file);
+
+/// Whether an argument counts, by name with underscores, and whether it stands without a value.
+bool megatron_reads(std::string_view name);
+bool megatron_switch(std::string_view name);
 
 }  // namespace ergometer::intake

@@ -4,51 +4,19 @@
 #include <cstdio>
 #include <fstream>
 
-#include "intake/megatron_arguments.h"
-#include "intake/shell_words.h"
+#include "intake/launch_script.h"
 #include "spec/test_file.h"
 
 namespace ergometer::intake {
 namespace {
 
+using Texts = std::vector<std::string>;
 using spec::Origin;
 using spec::Precision;
 using spec::Recompute;
 using spec::resolve;
 using spec::Settings;
 using spec::TestFile;
-
-std::vector<std::string> words_of(std::string_view script) {
-  std::vector<std::string> texts;
-  for (const ShellWord& word : shell_words(script)) texts.push_back(word.text);
-  return texts;
-}
-
-using Texts = std::vector<std::string>;
-
-TEST(ShellWords, QuotesCommentsAndContinuations) {
-  EXPECT_EQ(words_of("run --a 1 \\\n  --b 'x y' # c\n --d \"e\\\"f\"\n"),
-            (Texts{"run", "--a", "1", "--b", "x y", "--d", "e\"f"}));
-}
-
-TEST(ShellWords, VariablesAndArrays) {
-  EXPECT_EQ(words_of("TP=4\nARGS=(\n --tp $TP\n --pp ${PP:-2}\n)\nrun ${ARGS[@]} --x ${1}\n"),
-            (Texts{"run", "--tp", "4", "--pp", "2", "--x", "${1}"}));
-  EXPECT_EQ(words_of("A=\"--n 1 \\\n --m 2\"\nrun $A --o \"$TP\"\n"),
-            (Texts{"run", "--n", "1", "--m", "2", "--o", "$TP"}));
-  EXPECT_EQ(words_of("A=(--a 'b')\nA+=(--c)\nrun \"${A[@]}\"\n"),
-            (Texts{"run", "--a", "b", "--c"}));
-}
-
-TEST(ShellWords, AssignmentsAloneCountWhenNoCommandHasFlags) {
-  EXPECT_EQ(words_of("MODEL_ARGS=( --num-layers 2 )\n"), (Texts{"--num-layers", "2"}));
-}
-
-TEST(ShellWords, EndsOnAnything) {
-  for (const char* text :
-       {"A=(", "\"", "'", "$", "${", "\\", "A=(;", "(", "A=$A$A", "x\\\r\n", "$(a b", "A=( & | )"})
-    EXPECT_LT(shell_words(text).size(), 10u) << text;
-}
 
 constexpr std::string_view kScript = R"(#!/bin/bash
 export CUDA_DEVICE_MAX_CONNECTIONS=1

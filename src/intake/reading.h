@@ -39,6 +39,7 @@ struct Reading {
 struct ScriptContext {
   std::map<std::string, std::string, std::less<>> environment;  ///< --env NAME=VALUE
   std::vector<std::string> arguments;                           ///< --script-args: $1, $2, ...
+  int line = 0;  ///< --script-line: of several jobs the one started there; 0: the only one
 };
 
 }  // namespace ergometer::intake

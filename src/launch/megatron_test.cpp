@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "intake/megatron_arguments.h"
+#include "intake/launch_script.h"
 #include "launch/test_job.h"
 #include "spec/read.h"
 #include "spec/settings.h"
@@ -19,8 +19,7 @@ base::Result<spec::Job> read_back(const Arguments& layout, const Arguments& mode
                                   const std::string& cluster, std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(spec::Settings settings,
                    intake::parse_megatron_arguments(
-                       "pretrain_gpt.py \\\n" + megatron_text(model) + megatron_text(layout),
-                       "train.sh", ignored));
+                       megatron_text(model) + megatron_text(layout), "train.sh", ignored));
   settings.set("cluster", cluster, {"test", ""});
   settings.set("gpus", std::to_string(gpus), {"test", ""});
   return spec::resolve(settings);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "intake/megatron_arguments.h"
+#include "intake/launch_script.h"
 #include "launch/test_job.h"
 #include "launch/training.h"
 #include "spec/yaml_map.h"
@@ -71,14 +71,17 @@ TEST(Training, MegatronsScriptReadsBackAsTheJob) {
             {"model", "llama3-70b"}, {"gpus", "32"}, {"tp", "4"}, {"pp", "4"}},
         {{"model", "mixtral-8x7b"}, {"gpus", "64"}, {"ep", "8"}}}) {
     const spec::Job job = test_job(settings);
-    std::vector<std::string> notes, ignored;
+    std::vector<std::string> notes;
     const auto files = training_files(Framework::kMegatron, job, {}, notes);
     ASSERT_TRUE(files) << files.error().message;
-    auto back = intake::parse_megatron_arguments(text_of(*files, "train.sh"), "train.sh", ignored);
-    ASSERT_TRUE(back) << back.error().message;
-    back->set("cluster", "hgx-h100", {"test", ""});
-    back->set("gpus", std::to_string(job.gpus), {"test", ""});
-    const auto again = spec::resolve(*back);
+    // What settings.sh says beside it.
+    const intake::ScriptContext site = {{{"DATA", ""}, {"FRAMEWORK", "/src"}}, {}, 0};
+    auto read = intake::parse_launch_script(text_of(*files, "train.sh"), "train.sh", site);
+    ASSERT_TRUE(read) << read.error().message;
+    spec::Settings back = read->settings;
+    back.set("cluster", "hgx-h100", {"test", ""});
+    back.set("gpus", std::to_string(job.gpus), {"test", ""});
+    const auto again = spec::resolve(back);
     ASSERT_TRUE(again) << again.error().message;
     expect_same(job, *again);
   }

@@ -1,0 +1,228 @@
+#include "intake/launch_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/megatron_arguments.h"
+#include "intake/shell_launch.h"
+#include "intake/shell_run.h"
+#include "spec/read.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+constexpr ArgumentKnowledge kMegatron = {megatron_reads, megatron_switch};
+
+bool is_flag_word(const ShellText& word) { return word.text.starts_with("--"); }
+
+/// Programs beside the training: data, checkpoints, evaluation.
+bool is_tool(std::string_view program) {
+  constexpr std::array kParts = std::to_array<std::string_view>(
+      {"preprocess", "convert", "checkpoint_util", "download", "tokeniz", "eval", "inference",
+       "server", "generat", "setup.py", "wandb", "monitor", "prepare", "check_", "report"});
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return base::contains(program, part); });
+}
+
+std::string joined(const std::vector<ShellText>& words) {
+  std::string text;
+  for (const ShellText& word : words) text += word.text + "\n";
+  return text;
+}
+
+size_t arguments_read(const Launch& launch) {
+  size_t count = 0;
+  for (const ShellText& word : launch.arguments) {
+    if (!is_flag_word(word)) continue;
+    std::string name = word.text.substr(2, word.text.find('=') - 2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    count += megatron_reads(name) ? 1 : 0;
+  }
+  return count;
+}
+
+/// The training that a script starts, the same one once.
+std::vector<Launch> launches_of(const ShellRun& run) {
+  std::vector<Launch> all;
+  for (const ShellCommand& command : run.commands)
+    if (auto launch = launch_of(command, run)) all.push_back(std::move(*launch));
+  const auto is_training = [](const Launch& launch) { return !is_tool(launch.program); };
+  if (std::any_of(all.begin(), all.end(), is_training))
+    std::erase_if(all, [&](const Launch& launch) { return !is_training(launch); });
+  const auto has_arguments = [](const Launch& launch) { return arguments_read(launch) > 1; };
+  if (std::any_of(all.begin(), all.end(), has_arguments))
+    std::erase_if(all, [&](const Launch& launch) { return !has_arguments(launch); });
+  std::vector<Launch> different;
+  std::set<std::string> seen;
+  for (Launch& launch : all)
+    if (seen.insert(fmt::format("{} {} {}", launch.program, launch.gpus, joined(launch.arguments)))
+            .second)
+      different.push_back(std::move(launch));
+  return different;
+}
+
+Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
+                           const ScriptContext& context) {
+  if (context.line > 0)
+    std::erase_if(launches,
+                  [&](const Launch& launch) { return launch.line % kLinesOfFile != context.line; });
+  if (launches.size() == 1) return std::move(launches.front());
+  if (launches.empty())
+    return input_error(
+        fmt::format("{}: no job is started at line {}", run.session.name, context.line));
+  std::string message =
+      fmt::format("{}: starts {} different jobs", run.session.name, launches.size());
+  constexpr size_t kMostNamed = 4;
+  for (size_t i = 0; i < std::min(kMostNamed, launches.size()); ++i)
+    message += fmt::format("{}{} ({})", i == 0 ? ": " : ", ", launches[i].program,
+                           run.session.where(launches[i].line));
+  if (!launches.back().depends_on.empty())
+    return input_error(
+        fmt::format("{}; which one depends on {}", message, launches.back().depends_on));
+  return input_error(message + "; --script-line N takes the one that is started there");
+}
+
+/// Scripts that start nothing: words behind dashes in commands, else in variables
+/// (MODEL_ARGS=(...)).
+std::vector<ShellText> loose_words(const ShellRun& run) {
+  std::vector<ShellText> words;
+  for (const ShellCommand& command : run.commands)
+    if (std::any_of(command.words.begin(), command.words.end(), is_flag_word))
+      words.insert(words.end(), command.words.begin(), command.words.end());
+  if (!words.empty()) return words;
+  for (const auto& [name, variable] : run.state.variables) {
+    std::vector<ShellText> items;
+    for (const ShellText& item : variable.items) {
+      if (variable.kind == ShellVariable::Kind::kList) {
+        items.push_back(item);
+        continue;
+      }
+      std::string text = item.text;
+      std::replace(text.begin(), text.end(), '\n', ' ');
+      for (const std::string& word : base::split(text, ' '))
+        if (!word.empty()) items.push_back({word, item.line});
+    }
+    if (std::any_of(items.begin(), items.end(), is_flag_word))
+      words.insert(words.end(), items.begin(), items.end());
+  }
+  return words;
+}
+
+/// The same argument twice with different values: which one holds cannot be told without a command.
+Result<void> check_once(const std::vector<Argument>& arguments) {
+  std::map<std::string, const Argument*> seen;
+  for (const Argument& argument : arguments) {
+    const auto [it, is_new] = seen.emplace(argument.name, &argument);
+    if (!is_new && it->second->list != argument.list && megatron_reads(argument.name))
+      return input_error(fmt::format(
+          "{}: --{} is given twice, {} and {} ({}), and no command says which one holds",
+          argument.where, argument.name, argument.value, it->second->value, it->second->where));
+  }
+  return {};
+}
+
+/// A line that begins with an argument belongs to the one before, whose backslash is missing.
+Result<void> check_no_loose_lines(const ShellRun& run) {
+  for (const ShellCommand& command : run.commands)
+    if (!command.words.empty() && is_flag_word(command.words.front()))
+      return input_error(fmt::format(
+          "{}: {} stands alone: does the line before it lack a backslash at its end?",
+          run.session.where(command.line), command.words.front().text));
+  return {};
+}
+
+void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
+  if (launch.gpus > 0)
+    reading.settings.set("gpus", std::to_string(launch.gpus),
+                         {run.session.where(launch.gpus_line), launch.gpus_from});
+  else if (!launch.gpus_from.empty())
+    reading.notes.push_back(fmt::format("the number of GPUs is not taken from {}: {}; give --gpus",
+                                        run.session.where(launch.gpus_line), launch.gpus_from));
+}
+
+/// nnodes and nproc_per_node in files that hold arguments alone.
+void add_loose_gpus(const std::vector<Argument>& arguments, Reading& reading) {
+  int64_t nodes = 0, each = 0;
+  std::string where;
+  for (const Argument& argument : arguments) {
+    const auto number = base::parse_integer(argument.value);
+    if (!number || *number < 1 || *number > 1'000'000) continue;
+    if (argument.name == "nnodes") nodes = *number;
+    if (argument.name == "nproc_per_node" || argument.name == "gpus_per_node") {
+      each = *number;
+      where = argument.where;
+    }
+  }
+  if (nodes > 0 && each > 0)
+    reading.settings.set("gpus", std::to_string(nodes * each), {where, "nnodes x nproc-per-node"});
+}
+
+void note_unset(const ShellRun& run, Reading& reading) {
+  if (run.session.unset.empty()) return;
+  std::string names;
+  constexpr int kMostNames = 8;
+  int count = 0;
+  for (const std::string& name : run.session.unset)
+    if (++count <= kMostNames) names += (names.empty() ? "" : ", ") + name;
+  if (count > kMostNames) names += fmt::format(" and {} more", count - kMostNames);
+  reading.notes.push_back(
+      fmt::format("not set by the script, taken as empty: {} (--env NAME=VALUE sets one)", names));
+}
+
+}  // namespace
+
+Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
+                                    const ScriptContext& context) {
+  ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
+  if (from_yaml) return std::move(*from_yaml);
+  ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
+  std::vector<Launch> launches = launches_of(run);
+  Reading reading;
+  if (launches.empty()) {
+    const std::vector<ShellText> words = loose_words(run);
+    if (words.empty())
+      return input_error(fmt::format(
+          "{}: holds no arguments; expected a launch script or --name value pairs", file));
+    ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
+    ERGOMETER_TRY(check_once(arguments));
+    ERGOMETER_ASSIGN(reading, read_megatron(arguments, file));
+    add_loose_gpus(arguments, reading);
+  } else {
+    ERGOMETER_TRY(check_no_loose_lines(run));
+    ERGOMETER_ASSIGN(const Launch launch, only_launch(std::move(launches), run, context));
+    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                     arguments_of(launch.arguments, run, kMegatron));
+    ERGOMETER_ASSIGN(reading, read_megatron(arguments, file));
+    reading.form = "a launch script";
+    reading.notes.push_back(
+        fmt::format("{} starts {}{}", run.session.where(launch.line), launch.program,
+                    launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
+    add_gpus(launch, run, reading);
+  }
+  note_unset(run, reading);
+  return reading;
+}
+
+Result<spec::Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
+                                                std::vector<std::string>& ignored) {
+  ERGOMETER_ASSIGN(Reading reading, parse_launch_script(text, file));
+  for (const Leftover& leftover : reading.leftovers) ignored.push_back(leftover.name);
+  return std::move(reading.settings);
+}
+
+Result<spec::Settings> read_megatron_arguments(const std::string& path,
+                                               std::vector<std::string>& ignored) {
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
+  return parse_megatron_arguments(text, path, ignored);
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,379 @@
+#include "intake/shell_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace ergometer::intake {
+namespace {
+
+using LaunchWords = std::vector<ShellText>;
+
+std::string_view file_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+bool is_shell(std::string_view word) {
+  const std::string_view name = file_name(word);
+  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
+}
+
+/// Programs that run the words behind their own options.
+bool is_wrapper(std::string_view word) {
+  constexpr std::array kWrappers = std::to_array<std::string_view>(
+      {"srun",   "sbatch",     "salloc",  "mpirun",    "mpiexec", "singularity", "apptainer",
+       "docker", "podman",     "enroot",  "sudo",      "timeout", "numactl",     "taskset",
+       "nsys",   "ncu",        "rocprof", "rocprofv3", "stdbuf",  "jsrun",       "aprun",
+       "flux",   "horovodrun", "time",    "kubectl",   "dlprof",  "shifter",     "prun",
+       "pdsh",   "nice",       "env",     "torchrun"});
+  const std::string_view name = file_name(word);
+  return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
+}
+
+bool is_script(std::string_view word) {
+  return !word.starts_with('-') && (word.ends_with(".sh") || word.ends_with(".sbatch") ||
+                                    word.ends_with(".slurm") || word.ends_with(".bash"));
+}
+
+/// ssh [options] host words ...
+std::optional<InnerShell> remote_shell(const LaunchWords& words) {
+  size_t at = 1;
+  while (at < words.size() && words[at].text.starts_with('-'))
+    at += words[at].text.size() == 2 &&
+                  std::string_view("opilFJ").find(words[at].text[1]) != std::string_view::npos
+              ? 2
+              : 1;
+  if (at + 1 >= words.size()) return std::nullopt;
+  InnerShell inner;
+  inner.is_text = true;
+  for (size_t i = at + 1; i < words.size(); ++i)
+    inner.text += (inner.text.empty() ? "" : " ") + words[i].text;
+  inner.arguments = words.size();
+  return inner;
+}
+
+/// The value of `--name value`, `--name=value` or `-n value`; `at` moves to the last word used.
+std::optional<std::string> option_value(const LaunchWords& words, size_t& at,
+                                        std::string_view name) {
+  const std::string& word = words[at].text;
+  const size_t equals = word.find('=');
+  std::string key = word.substr(0, equals);
+  const bool is_long = key.starts_with("--");
+  std::replace(key.begin(), key.end(), '_', '-');
+  if (key == name) {
+    if (equals != word.npos) return word.substr(equals + 1);
+    if (at + 1 >= words.size()) return std::nullopt;
+    return words[++at].text;
+  }
+  // -N4
+  if (!is_long && name.size() == 2 && word.size() > 2 && word.starts_with(name) &&
+      (word[2] == '=' || word[2] == '\x01' || (word[2] >= '0' && word[2] <= '9')))
+    return word.substr(word[2] == '=' ? 3 : 2);
+  return std::nullopt;
+}
+
+/// "gpu:8", "gpu:a100:8", "8", "a100:8"
+std::string gpu_count(const std::string& text) {
+  std::string rest = text.substr(0, text.find(','));
+  if (const size_t colon = rest.rfind(':'); colon != rest.npos) rest = rest.substr(colon + 1);
+  return rest == "gpu" ? "1" : rest.substr(0, rest.find('('));
+}
+
+/// Numbers that launchers were given; a text with a mark when one is not known.
+struct Counts {
+  std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus;
+};
+
+void read_slurm_option(const LaunchWords& words, size_t& at, Counts& counts) {
+  struct Option {
+    std::string_view name;
+    std::string Counts::* target;
+  };
+  static constexpr std::array kOptions = std::to_array<Option>({
+      {"--nodes", &Counts::nodes},
+      {"-N", &Counts::nodes},
+      {"--ntasks", &Counts::tasks},
+      {"-n", &Counts::tasks},
+      {"--ntasks-per-node", &Counts::tasks_per_node},
+      {"--gpus-per-node", &Counts::gpus_per_node},
+      {"--gres", &Counts::gpus_per_node},
+      {"--gpus", &Counts::gpus},
+      {"-G", &Counts::gpus},
+  });
+  for (const Option& option : kOptions) {
+    if (auto value = option_value(words, at, option.name)) {
+      if (option.name == "--gres" && !base::contains(*value, "gpu")) return;
+      const bool is_gpu = option.target == &Counts::gpus_per_node || option.target == &Counts::gpus;
+      counts.*option.target = is_gpu ? gpu_count(*value) : *value;
+      return;
+    }
+  }
+}
+
+int64_t number_of(const std::string& text) {
+  const auto number = base::parse_integer(text);
+  return number && *number > 0 && *number <= 10'000'000 ? *number : 0;
+}
+
+/// Words of "#SBATCH --nodes=4 -J x  # comment".
+void read_batch_lines(const std::string& script, ShellSession& session, Counts& counts) {
+  for (std::string& line : base::split(script, '\n')) {
+    if (!line.starts_with("#SBATCH")) continue;
+    session.is_batch = true;
+    LaunchWords words;
+    for (const std::string& part : base::split(line.substr(7), ' ')) {
+      if (part.starts_with('#')) break;
+      for (const std::string& word : base::split(part, '\t'))
+        if (!word.empty()) words.push_back({word, 0});
+    }
+    for (size_t at = 0; at < words.size(); ++at) read_slurm_option(words, at, counts);
+  }
+}
+
+class LaunchReader {
+ public:
+  LaunchReader(const ShellCommand& command, const ShellRun& run)
+      : words_(command.words), run_(run) {
+    launch_.line = command.line;
+    launch_.depends_on = command.depends_on;
+  }
+
+  std::optional<Launch> read() {
+    size_t at = 0;
+    for (; at < words_.size(); ++at) {
+      const std::string& word = words_[at].text;
+      const std::string_view name = file_name(word);
+      if (is_program(at)) break;
+      if (name == "srun" || name == "mpirun" || name == "mpiexec" || name == "torchrun" ||
+          name == "deepspeed" || name == "accelerate" || name == "accelerate-launch" ||
+          name == "horovodrun" || name == "sbatch") {
+        launcher_ = name == "mpiexec" || name == "horovodrun" ? "mpirun" : std::string(name);
+        if (name == "sbatch") launcher_ = "srun";
+        note(at, at);
+      } else if (name.starts_with("python") || name == "python3") {
+        after_python_ = true;
+      } else if (word == "-m" && after_python_ && at + 1 < words_.size()) {
+        // The launchers' own modules; any other module is the program.
+        const std::string& module = words_[++at].text;
+        launcher_ = module.starts_with("torch.distributed") ? "torchrun"
+                    : module.starts_with("deepspeed")       ? "deepspeed"
+                                                            : "accelerate";
+        note(at - 1, at);
+      } else {
+        read_option(at);
+      }
+    }
+    if (at >= words_.size()) return std::nullopt;
+    if (words_[at].text == "-m" || words_[at].text == "--module") ++at;
+    launch_.program = words_[at].text;
+    launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
+    count();
+    return std::move(launch_);
+  }
+
+ private:
+  bool is_program(size_t at) const {
+    const std::string& word = words_[at].text;
+    if (word.ends_with(".py") && !word.starts_with('-')) return at == 0 || !takes_value(at - 1);
+    const bool starts_module =
+        after_python_ || launcher_ == "torchrun" || launcher_ == "accelerate";
+    if ((word != "-m" && word != "--module") || !starts_module || at + 1 >= words_.size())
+      return false;
+    const std::string& module = words_[at + 1].text;
+    return !module.starts_with("torch.distributed") && !module.starts_with("deepspeed.launch") &&
+           !module.starts_with("accelerate.commands");
+  }
+  /// Options of launchers that may name a Python file.
+  bool takes_value(size_t at) const { return words_[at].text == "--hostfile"; }
+
+  void note(size_t begin, size_t end) {
+    for (size_t i = begin; i <= end && i < words_.size(); ++i) {
+      if (launch_.gpus_line == 0) launch_.gpus_line = words_[i].line;
+      shown_ += (shown_.empty() ? "" : " ") + words_[i].text;
+    }
+  }
+  void read_option(size_t& at) {
+    const size_t before = at;
+    const Counts kept_slurm = slurm_;
+    const auto take = [&](std::string_view name, std::string& target) {
+      if (at != before) return;
+      if (auto value = option_value(words_, at, name)) {
+        target = *value;
+        note(before, at);
+      }
+    };
+    if (launcher_ == "srun") {
+      read_slurm_option(words_, at, slurm_);
+      if (at != before || differs(slurm_, kept_slurm)) note(before, at);
+    } else if (launcher_ == "mpirun") {
+      for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
+      for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
+        take(name, mpi_.tasks_per_node);
+    } else if (launcher_ == "torchrun") {
+      take("--nnodes", own_.nodes);
+      take("--nproc-per-node", own_.tasks_per_node);
+    } else if (launcher_ == "deepspeed") {
+      take("--num-nodes", own_.nodes);
+      take("--num-gpus", own_.gpus_per_node);
+      take("--hostfile", hostfile_);
+      take("-H", hostfile_);
+    } else if (launcher_ == "accelerate") {
+      take("--num-processes", own_.tasks);
+      take("--num-machines", own_.nodes);
+      take("--config-file", launch_.accelerate_config);
+    }
+  }
+  static bool differs(const Counts& a, const Counts& b) {
+    return a.nodes != b.nodes || a.tasks != b.tasks || a.tasks_per_node != b.tasks_per_node ||
+           a.gpus_per_node != b.gpus_per_node || a.gpus != b.gpus;
+  }
+
+  /// A number, or 0 with the reason kept.
+  int64_t known(const std::string& text, std::string_view what) {
+    if (ShellUnknowns::in(text)) {
+      why_ = fmt::format("{} depends on {}", what, run_.session.unknowns.entry(text).reason);
+      return 0;
+    }
+    const int64_t number = number_of(text);
+    if (number == 0 && !text.empty()) why_ = fmt::format("{} is \"{}\"", what, text);
+    return number;
+  }
+  void count() {
+    const BatchRequest& batch = run_.session.batch;
+    const int64_t slurm_nodes = slurm_.nodes.empty() ? batch.nodes : known(slurm_.nodes, "--nodes");
+    const int64_t on_node = !slurm_.gpus_per_node.empty()
+                                ? known(slurm_.gpus_per_node, "--gpus-per-node")
+                                : batch.gpus_per_node;
+    int64_t gpus = 0;
+    if (launcher_ == "torchrun") {
+      const int64_t nodes = own_.nodes.empty() ? 1 : known(own_.nodes, "--nnodes");
+      const bool all = own_.tasks_per_node == "gpu" || own_.tasks_per_node == "auto";
+      const int64_t each = own_.tasks_per_node.empty() ? 1
+                           : all                       ? on_node
+                                 : known(own_.tasks_per_node, "--nproc-per-node");
+      if (all && on_node == 0) why_ = "--nproc-per-node takes what a node has";
+      gpus = nodes * each;
+    } else if (launcher_ == "deepspeed") {
+      if (!own_.gpus_per_node.empty())
+        gpus = (own_.nodes.empty() ? 1 : known(own_.nodes, "--num_nodes")) *
+               known(own_.gpus_per_node, "--num_gpus");
+      else
+        gpus = slots_of_hostfile();
+    } else if (launcher_ == "accelerate") {
+      gpus = known(own_.tasks, "--num_processes");
+    } else if (launcher_ == "mpirun") {
+      gpus = known(mpi_.tasks, "-np");
+      if (gpus == 0 && !mpi_.tasks_per_node.empty())
+        gpus = known(mpi_.tasks_per_node, "processes per node") * slurm_nodes;
+    } else if (launcher_ == "srun") {
+      gpus = slurm_.tasks.empty() ? 0 : known(slurm_.tasks, "--ntasks");
+      if (gpus == 0 && !slurm_.tasks_per_node.empty())
+        gpus = slurm_nodes * known(slurm_.tasks_per_node, "--ntasks-per-node");
+      if (gpus == 0) gpus = batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
+    }
+    launch_.gpus = gpus;
+    launch_.gpus_from = gpus > 0 ? shown_ : why_;
+    if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
+  }
+  /// "host slots=8", a line a node.
+  int64_t slots_of_hostfile() const {
+    const auto it = run_.state.files.find(hostfile_);
+    if (it == run_.state.files.end()) return 0;
+    int64_t slots = 0;
+    for (const std::string& line : base::split(it->second, '\n')) {
+      const size_t at = line.find("slots=");
+      if (at != line.npos) slots += number_of(line.substr(at + 6, line.find(' ', at) - at - 6));
+    }
+    return slots;
+  }
+
+  const LaunchWords& words_;
+  const ShellRun& run_;
+  Launch launch_;
+  std::string launcher_;
+  bool after_python_ = false;
+  Counts slurm_, mpi_, own_;
+  std::string hostfile_ = "/job/hostfile", why_, shown_;
+};
+
+}  // namespace
+
+std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
+  const std::string_view first = file_name(words.front().text);
+  if (first == "ssh") return remote_shell(words);
+  const bool wrapped = is_wrapper(first);
+  for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
+    const std::string& word = words[i].text;
+    if (word == "--wrap" && i + 1 < words.size())
+      return InnerShell{true, words[i + 1].text, i, words.size()};
+    if (word.starts_with("--wrap=")) return InnerShell{true, word.substr(7), i, words.size()};
+    if (is_script(word)) return InnerShell{false, word, i, i + 1};
+    if (!is_shell(word)) continue;
+    size_t at = i + 1;
+    for (; at < words.size() && words[at].text.starts_with('-') && words[at].text != "--"; ++at) {
+      const std::string& option = words[at].text;
+      if (option.starts_with("--") || !base::contains(option, "c")) continue;
+      if (at + 1 >= words.size()) return std::nullopt;
+      return InnerShell{true, words[at + 1].text, i, at + 3};
+    }
+    if (at >= words.size()) return InnerShell{false, "", i, at};
+    return InnerShell{false, words[at].text, i, at + 1};
+  }
+  return std::nullopt;
+}
+
+void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
+                         ShellSession& session, ShellState& state) {
+  Counts counts;
+  read_batch_lines(script, session, counts);
+  if (!words.empty() && file_name(words.front().text) == "sbatch") {
+    session.is_batch = true;
+    for (size_t at = 1; at < words.size() && !is_script(words[at].text); ++at)
+      read_slurm_option(words, at, counts);
+  }
+  if (!session.is_batch || (!words.empty() && file_name(words.front().text) != "sbatch")) return;
+  BatchRequest& batch = session.batch;
+  const auto given = [&](const char* name) -> int64_t {
+    const auto it = state.variables.find(std::string_view(name));
+    return it == state.variables.end() || it->second.items.empty()
+               ? 0
+               : number_of(it->second.items.front().text);
+  };
+  const auto take = [&](const std::string& text, std::initializer_list<const char*> names) {
+    int64_t value = 0;
+    for (const char* name : names)
+      if (value == 0) value = given(name);
+    if (value == 0) value = number_of(text);
+    if (value == 0) return value;
+    for (const char* name : names)
+      if (given(name) == 0) {
+        ShellVariable variable;
+        variable.items = {{std::to_string(value), 0}};
+        variable.exported = true;
+        state.variables[name] = std::move(variable);
+      }
+    return value;
+  };
+  batch.nodes = take(counts.nodes, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});
+  batch.tasks_per_node = take(counts.tasks_per_node, {"SLURM_NTASKS_PER_NODE"});
+  batch.gpus_per_node = take(counts.gpus_per_node, {"SLURM_GPUS_ON_NODE"});
+  batch.gpus = take(counts.gpus, {"SLURM_GPUS"});
+  const int64_t tasks = number_of(counts.tasks);
+  batch.tasks = take(tasks > 0 ? counts.tasks
+                     : batch.nodes > 0 && batch.tasks_per_node > 0
+                         ? std::to_string(batch.nodes * batch.tasks_per_node)
+                         : "",
+                     {"SLURM_NTASKS", "SLURM_NPROCS"});
+  if (batch.nodes > 0 && batch.gpus > 0 && batch.gpus_per_node == 0)
+    batch.gpus_per_node = batch.gpus / batch.nodes;
+}
+
+std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run) {
+  return LaunchReader(command, run).read();
+}
+
+}  // namespace ergometer::intake

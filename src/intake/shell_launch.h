@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "intake/shell_run.h"
+
+namespace ergometer::intake {
+
+/// A shell that a program's words start: `bash -c TEXT`, `srun ... bash train.sh`, `ssh host TEXT`.
+struct InnerShell {
+  bool is_text = false;  ///< `text` is the script itself, else its path; an empty path: the input
+  std::string text;
+  size_t begin = 0;      ///< words in front of it are launchers
+  size_t arguments = 0;  ///< where $1 is
+};
+std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words);
+
+/// Sets the variables that Slurm sets for a script with these #SBATCH lines, started by these words
+/// (`sbatch --nodes 4 ...`, or none); what --env gave stays.
+void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
+                         ShellSession& session, ShellState& state);
+
+/// A program of a training framework and how many GPUs its launchers give it.
+struct Launch {
+  std::string program;               ///< "pretrain_gpt.py", "torchtitan.train"
+  std::vector<ShellText> arguments;  ///< behind the program
+  int64_t gpus = 0;                  ///< 0: the launchers do not say
+  std::string gpus_from;             ///< "torchrun --nnodes 4 --nproc_per_node 8", or why not known
+  int gpus_line = 0;
+  std::string accelerate_config;  ///< --config_file of `accelerate launch`
+  int line = 0;
+  std::string depends_on;  ///< as of ShellCommand
+};
+/// Nothing when the words start no Python program.
+std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run);
+
+}  // namespace ergometer::intake

@@ -1,0 +1,299 @@
+#include "intake/shell_utilities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sstream>
+
+#include "base/text.h"
+#include "intake/shell_arithmetic.h"
+
+namespace ergometer::intake {
+namespace {
+
+using Words = std::vector<ShellText>;
+using Output = std::optional<UtilityResult>;
+
+std::string with_escapes(std::string_view text) {
+  std::string made;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 >= text.size()) {
+      made += text[i];
+      continue;
+    }
+    const char c = text[++i];
+    if (c == 'n')
+      made += '\n';
+    else if (c == 't')
+      made += '\t';
+    else if (c == '\\')
+      made += '\\';
+    else
+      made += std::string("\\") + c;
+  }
+  return made;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines = base::split(text, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+Output echo(const Words& words) {
+  size_t at = 1;
+  bool newline = true, escapes = false;
+  for (; at < words.size(); ++at) {
+    const std::string& word = words[at].text;
+    if (word != "-n" && word != "-e" && word != "-E" && word != "-ne" && word != "-en") break;
+    newline = newline && !base::contains(word, "n");
+    escapes = escapes || base::contains(word, "e");
+  }
+  std::string text;
+  for (size_t i = at; i < words.size(); ++i) text += (i == at ? "" : " ") + words[i].text;
+  return UtilityResult{(escapes ? with_escapes(text) : text) + (newline ? "\n" : ""), 0};
+}
+
+/// Whole numbers without brackets of other kinds: what bc and expr are used for in launch scripts.
+Output integers_of(std::string expression) {
+  expression.erase(std::remove(expression.begin(), expression.end(), '\n'), expression.end());
+  if (!ShellUnknowns::in(expression) &&
+      expression.find_first_not_of("0123456789+-*/%() \t") != expression.npos)
+    return std::nullopt;
+  const ArithmeticScope nothing = {[](std::string_view) { return std::string(); },
+                                   [](std::string_view, const std::string&) {}};
+  const auto value = shell_arithmetic(expression, nothing);
+  if (!value) return std::nullopt;
+  return UtilityResult{*value + "\n", *value == "0" ? 1 : 0};
+}
+
+Output expr(const Words& words) {
+  std::string expression;
+  for (size_t i = 1; i < words.size(); ++i) expression += words[i].text + " ";
+  return integers_of(expression);
+}
+
+Output bc(const Words& words, const std::string& input) {
+  if (words.size() > 2 || (words.size() == 2 && words[1].text != "-l" && words[1].text != "-q"))
+    return std::nullopt;
+  // With -l a division has decimals.
+  if (words.size() == 2 && words[1].text == "-l" && base::contains(input, "/")) return std::nullopt;
+  Output result = integers_of(input);
+  if (result) result->status = 0;
+  return result;
+}
+
+Output seq(const Words& words) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const auto number = base::parse_integer(words[i].text);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  if (numbers.empty() || numbers.size() > 3) return std::nullopt;
+  const int64_t first = numbers.size() == 1 ? 1 : numbers.front();
+  const int64_t step = numbers.size() == 3 ? numbers[1] : 1;
+  constexpr int64_t kMostNumbers = 10'000;
+  if (step == 0 || std::abs(first) > 1'000'000'000 || std::abs(numbers.back()) > 1'000'000'000 ||
+      std::abs(step) > 1'000'000'000)
+    return std::nullopt;
+  std::string text;
+  int64_t count = 0;
+  for (int64_t i = first; step > 0 ? i <= numbers.back() : i >= numbers.back(); i += step) {
+    if (++count > kMostNumbers) return std::nullopt;
+    text += std::to_string(i) + "\n";
+  }
+  return UtilityResult{text, 0};
+}
+
+Output name_of_path(const Words& words) {
+  if (words.size() < 2 || words.size() > 3) return std::nullopt;
+  std::string path = words[1].text;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const size_t slash = path.rfind('/');
+  if (words[0].text == "dirname") {
+    if (words.size() > 2) return std::nullopt;
+    return UtilityResult{(slash == path.npos ? "."
+                          : slash == 0       ? "/"
+                                             : path.substr(0, slash)) +
+                             "\n",
+                         0};
+  }
+  std::string name = slash == path.npos || path.size() == 1 ? path : path.substr(slash + 1);
+  if (words.size() == 3 && name != words[2].text && name.ends_with(words[2].text))
+    name.resize(name.size() - words[2].text.size());
+  return UtilityResult{name + "\n", 0};
+}
+
+Output real_path(const Words& words) {
+  const std::string& path = words.back().text;
+  if (words.size() < 2 || ShellUnknowns::in(path)) return std::nullopt;
+  std::error_code error;
+  const std::filesystem::path full = std::filesystem::weakly_canonical(path, error);
+  if (error) return std::nullopt;
+  return UtilityResult{full.string() + "\n", 0};
+}
+
+Output first_or_last(const Words& words, const std::string& input) {
+  int64_t count = 10;
+  for (size_t i = 1; i < words.size(); ++i) {
+    std::string word = words[i].text;
+    if (word == "-n" && i + 1 < words.size())
+      word = words[++i].text;
+    else if (word.starts_with("-n"))
+      word = word.substr(2);
+    else if (word.starts_with("-"))
+      word = word.substr(1);
+    const auto number = base::parse_integer(word);
+    if (!number || *number < 0) return std::nullopt;
+    count = *number;
+  }
+  std::vector<std::string> lines = lines_of(input);
+  // Of something unknown that is one mark, its first line is as unknown.
+  const size_t kept = std::min(lines.size(), static_cast<size_t>(count));
+  if (words[0].text == "head")
+    lines.resize(kept);
+  else
+    lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kept));
+  return UtilityResult{joined_lines(lines), 0};
+}
+
+Output translated(const Words& words, const std::string& input) {
+  const bool deletes = words.size() == 3 && words[1].text == "-d";
+  if (words.size() != 3) return std::nullopt;
+  const auto set = [](const std::string& text) -> std::string {
+    if (text == "[:upper:]" || text == "A-Z") return "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    if (text == "[:lower:]" || text == "a-z") return "abcdefghijklmnopqrstuvwxyz";
+    if (text == "[:space:]") return " \t\n";
+    return with_escapes(text);
+  };
+  const std::string from = set(deletes ? words[2].text : words[1].text);
+  const std::string to = deletes ? std::string() : set(words[2].text);
+  // Ranges and classes beside those above.
+  for (const std::string& text : {from, to})
+    if (text.size() > 2 && text.size() != 26 && text.find_first_of("-[") != text.npos)
+      return std::nullopt;
+  if (from.empty() || (!deletes && to.empty())) return std::nullopt;
+  std::string made;
+  bool in_mark = false;
+  for (const char c : input) {
+    in_mark = c == '\x01' || (in_mark && c != '\x02');
+    const size_t at = in_mark ? from.npos : from.find(c);
+    if (at == from.npos)
+      made += c;
+    else if (!deletes)
+      made += to[std::min(at, to.size() - 1)];
+  }
+  return UtilityResult{made, 0};
+}
+
+Output cut(const Words& words, const std::string& input) {
+  std::string delimiter = "\t", fields;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    std::string* target = word.starts_with("-d")   ? &delimiter
+                          : word.starts_with("-f") ? &fields
+                                                   : nullptr;
+    if (target == nullptr) return std::nullopt;
+    if (word.size() > 2)
+      *target = word.substr(2);
+    else if (i + 1 < words.size())
+      *target = words[++i].text;
+  }
+  const auto field = base::parse_integer(fields);
+  if (!field || *field < 1 || delimiter.size() != 1 || ShellUnknowns::in(input))
+    return std::nullopt;
+  std::vector<std::string> lines = lines_of(input);
+  for (std::string& line : lines) {
+    const std::vector<std::string> parts = base::split(line, delimiter[0]);
+    if (parts.size() > 1)
+      line =
+          static_cast<size_t>(*field) <= parts.size() ? parts[static_cast<size_t>(*field) - 1] : "";
+  }
+  return UtilityResult{joined_lines(lines), 0};
+}
+
+Output counted(const Words& words, const std::string& input) {
+  if (words.size() != 2 || ShellUnknowns::in(input)) return std::nullopt;
+  if (words[1].text == "-l")
+    return UtilityResult{fmt::format("{}\n", std::count(input.begin(), input.end(), '\n')), 0};
+  if (words[1].text != "-w") return std::nullopt;
+  std::istringstream stream(input);
+  int64_t count = 0;
+  for (std::string word; stream >> word;) ++count;
+  return UtilityResult{fmt::format("{}\n", count), 0};
+}
+
+}  // namespace
+
+std::string shell_printf(const std::vector<ShellText>& words, size_t format_at) {
+  if (format_at >= words.size()) return "";
+  const std::string format = with_escapes(words[format_at].text);
+  size_t next = format_at + 1;
+  std::string text;
+  constexpr size_t kLongestPrinted = 100'000;
+  do {
+    const size_t before = next;
+    for (size_t i = 0; i < format.size() && text.size() < kLongestPrinted; ++i) {
+      if (format[i] != '%' || i + 1 >= format.size()) {
+        text += format[i];
+        continue;
+      }
+      size_t end = i + 1;
+      while (end < format.size() &&
+             std::string_view("-0123456789.").find(format[end]) != std::string_view::npos)
+        ++end;
+      const std::string width = format.substr(i + 1, end - i - 1);
+      const char kind = end < format.size() ? format[end] : 's';
+      i = end;
+      if (kind == '%') {
+        text += '%';
+        continue;
+      }
+      std::string value = next < words.size() ? words[next].text : kind == 'd' ? "0" : "";
+      ++next;
+      if (const auto size = base::parse_integer(width.starts_with('-') ? width.substr(1) : width);
+          size && *size > 0 && *size < 1'000 && value.size() < static_cast<size_t>(*size)) {
+        const size_t missing = static_cast<size_t>(*size) - value.size();
+        if (width.starts_with('-'))
+          value += std::string(missing, ' ');
+        else
+          value.insert(0, std::string(missing, width.starts_with('0') ? '0' : ' '));
+      }
+      text += value;
+    }
+    if (next == before) break;
+  } while (next < words.size() && text.size() < kLongestPrinted);
+  return text;
+}
+
+std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
+                                           const std::string& input, ShellSession& session) {
+  const std::string& name = words.front().text;
+  if (name == "echo") return echo(words);
+  if (name == "printf") return UtilityResult{shell_printf(words, 1), 0};
+  if (name == "expr") return expr(words);
+  if (name == "bc") return bc(words, input);
+  if (name == "seq") return seq(words);
+  if (name == "basename" || name == "dirname") return name_of_path(words);
+  if (name == "realpath" || name == "readlink") return real_path(words);
+  if (name == "head" || name == "tail") return first_or_last(words, input);
+  if (name == "tr") return translated(words, input);
+  if (name == "cut") return cut(words, input);
+  if (name == "wc") return counted(words, input);
+  if (name == "date" || name == "hostname" || name == "whoami")
+    return UtilityResult{
+        session.unknowns.mark(fmt::format("$({}) of {}", name, session.where(session.line))) + "\n",
+        0};
+  return std::nullopt;
+}
+
+}  // namespace ergometer::intake
