@@ -134,9 +134,9 @@ Result<void> check_once(const std::vector<Argument>& arguments) {
 Result<void> check_no_loose_lines(const ShellRun& run) {
   for (const ShellCommand& command : run.commands)
     if (!command.words.empty() && is_flag_word(command.words.front()))
-      return input_error(fmt::format(
-          "{}: {} stands alone: does the line before it lack a backslash at its end?",
-          run.session.where(command.line), command.words.front().text));
+      return input_error(
+          fmt::format("{}: {} stands alone: does the line before it lack a backslash at its end?",
+                      run.session.where(command.line), command.words.front().text));
   return {};
 }
 
@@ -178,6 +178,35 @@ void note_unset(const ShellRun& run, Reading& reading) {
       fmt::format("not set by the script, taken as empty: {} (--env NAME=VALUE sets one)", names));
 }
 
+/// A file that holds arguments and starts nothing.
+Result<Reading> read_loose(const ShellRun& run, const std::string& file) {
+  const std::vector<ShellText> words = loose_words(run);
+  if (words.empty())
+    return input_error(fmt::format(
+        "{}: holds no arguments; expected a launch script or --name value pairs", file));
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
+  ERGOMETER_TRY(check_once(arguments));
+  ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, file));
+  add_loose_gpus(arguments, reading);
+  note_unset(run, reading);
+  return reading;
+}
+
+Result<Reading> read_launch(const ShellRun& run, const ScriptContext& context) {
+  ERGOMETER_TRY(check_no_loose_lines(run));
+  ERGOMETER_ASSIGN(const Launch launch, only_launch(launches_of(run), run, context));
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch.arguments, run, kMegatron));
+  ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run.session.name));
+  reading.form = "a launch script";
+  reading.notes.push_back(
+      fmt::format("{} starts {}{}", run.session.where(launch.line), launch.program,
+                  launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
+  add_gpus(launch, run, reading);
+  note_unset(run, reading);
+  return reading;
+}
+
 }  // namespace
 
 Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
@@ -185,31 +214,34 @@ Result<Reading> parse_launch_script(const std::string& text, const std::string& 
   ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
   if (from_yaml) return std::move(*from_yaml);
   ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
-  std::vector<Launch> launches = launches_of(run);
-  Reading reading;
-  if (launches.empty()) {
-    const std::vector<ShellText> words = loose_words(run);
-    if (words.empty())
-      return input_error(fmt::format(
-          "{}: holds no arguments; expected a launch script or --name value pairs", file));
-    ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
-    ERGOMETER_TRY(check_once(arguments));
-    ERGOMETER_ASSIGN(reading, read_megatron(arguments, file));
-    add_loose_gpus(arguments, reading);
-  } else {
-    ERGOMETER_TRY(check_no_loose_lines(run));
-    ERGOMETER_ASSIGN(const Launch launch, only_launch(std::move(launches), run, context));
-    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                     arguments_of(launch.arguments, run, kMegatron));
-    ERGOMETER_ASSIGN(reading, read_megatron(arguments, file));
-    reading.form = "a launch script";
-    reading.notes.push_back(
-        fmt::format("{} starts {}{}", run.session.where(launch.line), launch.program,
-                    launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
-    add_gpus(launch, run, reading);
+  if (launches_of(run).empty()) return read_loose(run, file);
+  return read_launch(run, context);
+}
+
+Result<Reading> read_started_programs(const std::vector<StartedProgram>& programs,
+                                      const std::string& name, const ScriptContext& context) {
+  ShellRun run;
+  run.session.name = name;
+  run.session.files = {name};
+  for (const StartedProgram& program : programs) {
+    run.state.variables.clear();
+    for (const auto& [variable, value] : program.environment)
+      export_variable(variable, value, run.state);
+    run_shell_program(program.words, run);
   }
-  note_unset(run, reading);
-  return reading;
+  if (run.session.failed()) return input_error(run.session.failure);
+  if (launches_of(run).empty())
+    return input_error(fmt::format("{}: none of the programs that it starts trains a model", name));
+  return read_launch(run, context);
+}
+
+Result<std::vector<std::string>> shell_words_of(const std::string& text) {
+  ERGOMETER_ASSIGN(const ShellRun run, run_shell("words " + text, "words", {}));
+  std::vector<std::string> words;
+  if (run.commands.size() == 1)
+    for (size_t i = 1; i < run.commands.front().words.size(); ++i)
+      words.push_back(run.commands.front().words[i].text);
+  return words;
 }
 
 Result<spec::Settings> parse_megatron_arguments(const std::string& text, const std::string& file,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,19 @@ namespace ergometer::intake {
 /// line: what cannot be told without the cluster and counts, several different jobs, none.
 base::Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
                                           const ScriptContext& context = {});
+
+/// A program as somebody started it.
+struct StartedProgram {
+  std::vector<std::string> words;
+  std::map<std::string, std::string, std::less<>> environment;
+};
+/// The job of programs that a script really started; inner shells (`srun bash -c ...`) are
+/// followed. `name` is what messages call the script.
+base::Result<Reading> read_started_programs(const std::vector<StartedProgram>& programs,
+                                            const std::string& name, const ScriptContext& context);
+
+/// A text parted into words as bash does, nothing expanded but quotes.
+base::Result<std::vector<std::string>> shell_words_of(const std::string& text);
 
 /// The same from text for Megatron-LM's arguments; leftovers by name.
 base::Result<spec::Settings> parse_megatron_arguments(const std::string& text,

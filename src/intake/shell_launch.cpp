@@ -350,12 +350,7 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
     if (value == 0) value = number_of(text);
     if (value == 0) return value;
     for (const char* name : names)
-      if (given(name) == 0) {
-        ShellVariable variable;
-        variable.items = {{std::to_string(value), 0}};
-        variable.exported = true;
-        state.variables[name] = std::move(variable);
-      }
+      if (given(name) == 0) export_variable(name, std::to_string(value), state);
     return value;
   };
   batch.nodes = take(counts.nodes, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});

@@ -50,6 +50,11 @@ class ScriptRunner {
     run_file(text, file, streams, flow);
   }
 
+  void run_started(const Words& words) {
+    std::string input, output;
+    run_program(words, {&input, &output});
+  }
+
  private:
   bool stopped() const { return session_.failed(); }
 
@@ -969,18 +974,19 @@ base::Result<ShellRun> run_shell(const std::string& script, const std::string& f
   std::replace(text.begin(), text.end(), '\x01', ' ');
   std::replace(text.begin(), text.end(), '\x02', ' ');
   std::replace(text.begin(), text.end(), '\0', ' ');
-  for (const auto& [name, value] : context.environment) {
-    ShellVariable variable;
-    variable.items = {{value, 0}};
-    variable.exported = true;
-    run.state.variables[name] = std::move(variable);
-  }
+  for (const auto& [name, value] : context.environment) export_variable(name, value, run.state);
   for (const std::string& argument : context.arguments)
     run.state.arguments.push_back({argument, 0});
   set_batch_variables(text, {}, run.session, run.state);
   ScriptRunner(run).run_text(text, file);
   if (run.session.failed()) return base::input_error(run.session.failure);
   return run;
+}
+
+void run_shell_program(const std::vector<std::string>& words, ShellRun& run) {
+  Words texts;
+  for (const std::string& word : words) texts.push_back({word, 0});
+  if (!texts.empty()) ScriptRunner(run).run_started(texts);
 }
 
 }  // namespace ergometer::intake

@@ -33,4 +33,8 @@ struct ShellRun {
 base::Result<ShellRun> run_shell(const std::string& script, const std::string& file,
                                  const ScriptContext& context);
 
+/// Follows one program further: the inner shell that it starts, or itself. Appends to `run`, whose
+/// variables are the program's environment.
+void run_shell_program(const std::vector<std::string>& words, ShellRun& run);
+
 }  // namespace ergometer::intake

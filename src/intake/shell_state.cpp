@@ -36,7 +36,15 @@ void ShellSession::fail(std::string_view what) {
   if (!failed()) failure = fmt::format("{}: {}", where(line), what);
 }
 
+void export_variable(const std::string& name, const std::string& value, ShellState& state) {
+  ShellVariable variable;
+  variable.items = {{value, 0}};
+  variable.exported = true;
+  state.variables[name] = std::move(variable);
+}
+
 std::string ShellSession::where(int at) const {
+  if (at % kLinesOfFile == 0) return name;  // a program that no line is known of
   const auto file = static_cast<size_t>(at / kLinesOfFile);
   return fmt::format("{}:{}", file < files.size() ? files[file] : name, at % kLinesOfFile);
 }

@@ -66,6 +66,8 @@ struct ShellState {
 };
 inline constexpr int kUnknownStatus = -1;
 
+void export_variable(const std::string& name, const std::string& value, ShellState& state);
+
 /// What a batch script asks Slurm for (#SBATCH, sbatch's options); 0: nothing.
 struct BatchRequest {
   int64_t nodes = 0, tasks = 0, tasks_per_node = 0, gpus_per_node = 0, gpus = 0;
