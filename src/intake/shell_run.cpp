@@ -874,10 +874,12 @@ class ScriptRunner {
       return Flow::kNext;
     }
     record(words);
-    *streams.output +=
-        session_.unknowns.mark_words(fmt::format("$({}) at {}", reason_of(words).substr(0, 60),
-                                                 session_.where(session_.line))) +
-        "\n";
+    // Of a pipeline the first program is the reason.
+    const std::string reason = ShellUnknowns::in(*streams.input)
+                                   ? session_.unknowns.entry(*streams.input).reason
+                                   : fmt::format("$({}) at {}", reason_of(words).substr(0, 60),
+                                                 session_.where(session_.line));
+    *streams.output += session_.unknowns.mark_words(reason) + "\n";
     state_.status = kUnknownStatus;
     reason_ = reason_of(words).substr(0, 60);
     return Flow::kNext;

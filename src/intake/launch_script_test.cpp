@@ -1,0 +1,111 @@
+#include "intake/launch_script.h"
+
+#include <gtest/gtest.h>
+
+#include "intake/shell_launch.h"
+
+namespace ergometer::intake {
+namespace {
+
+/// GPUs that a script's last Python program gets, 0 where that is not said.
+int64_t gpus_of(const std::string& script) {
+  const auto run = run_shell(script, "run.sh", {});
+  if (!run || run->commands.empty()) return -1;
+  const auto launch = launch_of(run->commands.back(), *run);
+  return launch ? launch->gpus : -1;
+}
+
+TEST(ShellLaunch, GpusOfLaunchers) {
+  EXPECT_EQ(gpus_of("torchrun --nnodes 4 --nproc_per_node=8 train.py --nnodes 9"), 32);
+  EXPECT_EQ(gpus_of("torchrun --nproc-per-node 8 -m pkg.train"), 8);
+  EXPECT_EQ(gpus_of("torchrun --nnodes $NNODES --nproc_per_node 8 train.py"), 0);
+  EXPECT_EQ(gpus_of("torchrun --nnodes 1:4 --nproc_per_node 8 train.py"), 0);
+  EXPECT_EQ(gpus_of("python -m torch.distributed.launch --nproc_per_node 4 --nnodes 2 train.py"),
+            8);
+  EXPECT_EQ(gpus_of("srun -N 4 --ntasks-per-node=8 python -u train.py"), 32);
+  EXPECT_EQ(gpus_of("srun -n16 python train.py"), 16);
+  EXPECT_EQ(gpus_of("#SBATCH --nodes=3 --ntasks-per-node=4\nsrun python train.py"), 12);
+  EXPECT_EQ(gpus_of("#SBATCH -N 2\n#SBATCH --gres=gpu:a100:8\n"
+                    "srun torchrun --nnodes $SLURM_NNODES --nproc-per-node gpu train.py"),
+            16);
+  EXPECT_EQ(gpus_of("mpirun -np 64 -N 8 -x PATH python train.py"), 64);
+  EXPECT_EQ(gpus_of("mpirun -npernode 8 python train.py"), 0);
+  EXPECT_EQ(gpus_of("deepspeed --num_nodes 2 --num_gpus 8 train.py --deepspeed"), 16);
+  EXPECT_EQ(
+      gpus_of("printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts train.py"),
+      16);
+  EXPECT_EQ(gpus_of("accelerate launch --num_processes 8 --config_file a.yaml train.py"), 8);
+  EXPECT_EQ(gpus_of("accelerate launch --multi_gpu -m pkg.train"), 0);
+  EXPECT_EQ(gpus_of("python train.py"), 0);
+  EXPECT_EQ(gpus_of("ls train"), -1);
+}
+
+std::string error_of(const std::string& script) {
+  const auto reading = parse_launch_script(script, "run.sh");
+  return reading ? "read" : reading.error().message;
+}
+
+constexpr std::string_view kModel =
+    " --num-layers 2 --hidden-size 64 --num-attention-heads 2 --vocab-size 512 ";
+
+TEST(LaunchScript, TheTrainingAmongSeveralPrograms) {
+  const std::string model(kModel);
+  const auto reading = parse_launch_script(
+      "python tools/preprocess_data.py --num-layers 9 --hidden-size 9\n"
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 4" +
+          model,
+      "run.sh");
+  ASSERT_TRUE(reading) << reading.error().message;
+  EXPECT_EQ(reading->settings.find("tensor_model_parallel_size")->text, "4");
+  EXPECT_EQ(reading->settings.find("gpus")->text, "8");
+  EXPECT_EQ(reading->notes.front(), "run.sh:2 starts pretrain_gpt.py");
+
+  const std::string two = "for t in 1 2; do torchrun pretrain_gpt.py --tp $t" + model + "; done\n";
+  EXPECT_EQ(
+      error_of(two),
+      "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:1), pretrain_gpt.py (run.sh:1); "
+      "--script-line N takes the one that is started there");
+  // The same job on every node is one job.
+  EXPECT_EQ(
+      error_of("for h in a b; do ssh $h torchrun pretrain_gpt.py --bf16" + model + "; done\n"),
+      "read");
+}
+
+TEST(LaunchScript, WhatCountsAndIsNotKnownIsRefused) {
+  const std::string model(kModel);
+  EXPECT_EQ(error_of("TP=$(nvidia-smi -L | wc -l)\ntorchrun pretrain_gpt.py" + model +
+                     "--tensor-model-parallel-size $TP\n"),
+            "run.sh:2: --tensor-model-parallel-size depends on $(nvidia-smi -L) at run.sh:1, which "
+            "is not "
+            "known here");
+  EXPECT_EQ(
+      error_of("[ -f /x/y ] && F=--recompute-activations\ntorchrun pretrain_gpt.py" + model + "$F"),
+      "run.sh:2: whether --recompute-activations stands here depends on what is true at "
+      "run.sh:1: [ -f /x/y ], which is not known here");
+  // What does not count may be anything.
+  EXPECT_EQ(error_of("[ -f /x/y ] && F='--load /x'\ntorchrun pretrain_gpt.py --save $(date)" +
+                     model + "$F"),
+            "read");
+  EXPECT_EQ(error_of("source site.sh\ntorchrun pretrain_gpt.py" + model + "$MORE"),
+            "run.sh:2: the words here are those of $MORE, which site.sh may set, and that is not "
+            "here, which is not known here");
+  EXPECT_EQ(error_of("torchrun pretrain_gpt.py --bf16\n  --num-layers 2\n"),
+            "run.sh:2: --num-layers stands alone: does the line before it lack a backslash at its "
+            "end?");
+}
+
+TEST(LaunchScript, ProgramsThatWereStarted) {
+  const auto reading =
+      read_started_programs({{{"srun", "-N", "2", "bash", "-c",
+                               "torchrun --nnodes 2 --nproc_per_node $G pretrain_gpt.py" +
+                                   std::string(kModel) + "--bf16"},
+                              {{"G", "4"}}}},
+                            "bash run.sh", {});
+  ASSERT_TRUE(reading) << reading.error().message;
+  EXPECT_EQ(reading->settings.find("gpus")->text, "8");
+  EXPECT_EQ(read_started_programs({{{"srun", "hostname"}, {}}}, "bash run.sh", {}).error().message,
+            "bash run.sh: none of the programs that it starts trains a model");
+}
+
+}  // namespace
+}  // namespace ergometer::intake
