@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/user_files.h"
 #include "intake/megatron_arguments.h"
 
 namespace ergometer::cli {
@@ -27,10 +28,10 @@ std::string value_name(const spec::SettingInfo& setting) {
   if (setting.kind == kMeasure) return std::string(setting.unit);
   if (setting.kind == kWords) return "TARGET=VALUE";
   if (setting.name == "fan") return "auto|%";
+  if (setting.name == "model") return "MODEL";
   return setting.name == "cluster" ? "CLUSTER" : "TEXT";
 }
 
-/// The settings that are options; the model is the command's word.
 Flag setting_flag(const spec::SettingInfo& setting) {
   Flag flag;
   flag.name = dashed(setting.name);
@@ -45,11 +46,11 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   return flag;
 }
 
-base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Settings> read,
-                            const std::vector<std::string>& ignored, const std::string& path,
-                            const Console& console) {
-  if (!read) return tl::unexpected(std::move(read).error());
-  settings.merge(*read);
+/// Megatron-LM's arguments, told apart no further than by whether they were used.
+base::Result<void> add_megatron(const std::string& path, UserFiles& files, const Console& console) {
+  std::vector<std::string> ignored;
+  ERGOMETER_ASSIGN(const spec::Settings read, intake::read_megatron_arguments(path, ignored));
+  files.add(read);
   if (!ignored.empty())
     console.note(fmt::format("{}: no effect on a simulation: {}", path, fmt::join(ignored, ", ")));
   return {};
@@ -57,41 +58,24 @@ base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Setting
 
 }  // namespace
 
-bool is_job_file(const std::string& word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml");
-}
-
 base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
-  spec::Settings settings;
-  std::vector<std::string> ignored;
-  if (const std::string path = arguments.value("nemo"); arguments.has("nemo"))
-    ERGOMETER_TRY(add_file(settings, spec::read_nemo(path, ignored), ignored, path, console));
-  ignored.clear();
-  if (const std::string path = arguments.value("megatron-args"); arguments.has("megatron-args"))
-    ERGOMETER_TRY(
-        add_file(settings, intake::read_megatron_arguments(path, ignored), ignored, path, console));
-  if (!arguments.words.empty()) {
-    const std::string& word = arguments.words.front();
-    if (is_job_file(word)) {
-      ERGOMETER_TRY(add_file(settings, spec::read_job_file(word), {}, word, console));
-    } else {
-      settings.set("model", word, {"the command line", "MODEL"});
-    }
-  }
-  spec::Settings options;
+  UserFiles files(console);
+  if (arguments.has("nemo")) ERGOMETER_TRY(files.add_nemo(arguments.value("nemo")));
+  if (arguments.has("megatron-args"))
+    ERGOMETER_TRY(add_megatron(arguments.value("megatron-args"), files, console));
+  ERGOMETER_ASSIGN(spec::Settings options, settings_of_words(arguments, files));
   for (const spec::SettingInfo& setting : spec::setting_table()) {
     const std::string name = dashed(setting.name);
-    if (setting.name != "model" && arguments.has(name))
+    if (arguments.has(name))
       options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
   }
-  settings.merge(options);
-  return settings;
+  return files.settings(options);
 }
 
 std::vector<Flag> setting_flags() {
   std::vector<Flag> flags;
   for (const spec::SettingInfo& setting : spec::setting_table())
-    if (setting.name != "model") flags.push_back(setting_flag(setting));
+    flags.push_back(setting_flag(setting));
   const auto add = [&](const char* name, const char* help) {
     flags.push_back({name, "", Flag::Takes::kValue, "FILE", "job", help, {}, false});
   };
@@ -101,7 +85,8 @@ std::vector<Flag> setting_flags() {
 }
 
 bool names_job(const Arguments& arguments) {
-  return !arguments.words.empty() || arguments.has("nemo") || arguments.has("megatron-args");
+  return !arguments.words.empty() || arguments.has("model") || arguments.has("nemo") ||
+         arguments.has("megatron-args");
 }
 
 }  // namespace ergometer::cli
