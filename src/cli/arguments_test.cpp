@@ -73,7 +73,7 @@ TEST(Arguments, AnUnknownFlagSuggestsTheNearest) {
 }
 
 TEST(Arguments, WhatHasNoPlaceIsRefused) {
-  EXPECT_NE(error("simulate", {"a", "b"}).find("unexpected argument 'b'"), std::string::npos);
+  EXPECT_NE(error("completion", {"a", "b"}).find("unexpected argument 'b'"), std::string::npos);
   EXPECT_NE(error("completion", {}).find("bash, zsh or fish is missing"), std::string::npos);
   EXPECT_EQ(error("simulate", {"m", "--tp"}), "simulate: --tp needs a value");
   EXPECT_EQ(error("simulate", {"m", "--tp", "--pp", "4"}), "simulate: --tp needs a value");

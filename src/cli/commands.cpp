@@ -25,25 +25,27 @@ namespace {
 
 constexpr std::array kCommands = std::to_array<Command>({
     {"simulate", "Predict one job: step time, memory, links",
-     "simulate MODEL|JOB.yaml --cluster CLUSTER [--gpus N] [options]",
+     "simulate MODEL|FILE... --cluster CLUSTER [--gpus N] [options]",
      "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
      "  ergometer simulate config.json --cluster my.yaml --gpus 16 --report step.html\n"
+     "  ergometer simulate ds_config.json --model Qwen/Qwen2.5-32B --cluster hgx-h100 --gpus 64\n"
      "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
-     "MODEL", 0, 1, simulate_flags, run_simulate},
+     "MODEL", 0, 16, simulate_flags, run_simulate},
     {"sweep", "Predict every job of a study: axes, constraints, figures",
-     "sweep STUDY|STUDY.yaml|FILE.csv [options]",
+     "sweep STUDY|STUDY.yaml|FILE.csv [FILE...] [options]",
      "  ergometer sweep charllm --out charllm.run\n"
      "  ergometer sweep my-study.yaml --list\n"
      "  ergometer sweep my-study.yaml --out my-study.run --shard 1/4\n"
+     "  ergometer sweep my-study.yaml ds_config.json  (what its base does not say)\n"
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
-     "STUDY", 1, 1, sweep_flags, run_sweep, false, true},
+     "STUDY", 1, 16, sweep_flags, run_sweep, false, true},
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
-     "search MODEL --cluster CLUSTER --gpus N --gbs B [options]",
+     "search MODEL|FILE... --cluster CLUSTER --gpus N --gbs B [options]",
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16\n"
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n"
      "  ergometer search job.yaml  (its layout searched anew and compared)\n",
-     "MODEL", 1, 1, search_flags, run_search, false, true},
+     "MODEL", 0, 16, search_flags, run_search, false, true},
     {"compare", "Say why one job is faster than another: every cause with what it is worth",
      "compare A B... [--with SETTING=VALUE] [options]",
      "  ergometer compare a.yaml b.yaml\n"
@@ -53,11 +55,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer compare recorded.run --predicted job.yaml\n",
      "A B", 1, 16, compare_flags, run_compare},
     {"optimize", "Place, divide, cap and clock a job better, or say that it is best as it is",
-     "optimize MODEL|JOB.yaml --cluster CLUSTER [options]",
+     "optimize MODEL|FILE... --cluster CLUSTER [options]",
      "  ergometer optimize job.yaml --out better\n"
      "  ergometer optimize job.yaml --objective energy --knobs clocks,caps\n"
      "  ergometer optimize job.yaml --knobs placement --override node3.inlet=40C\n",
-     "MODEL", 0, 1, optimize_flags, run_optimize},
+     "MODEL", 0, 16, optimize_flags, run_optimize},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"
@@ -73,11 +75,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer calibrate --device 0 --out measured\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
     {"launch", "Write the scripts that run jobs for real, recorded; collect what came back",
-     "launch JOB|STUDY --for NAME --scheduler NAME --out FOLDER",
+     "launch FILE...|STUDY --for NAME --scheduler NAME --out FOLDER",
      "  ergometer launch job.yaml --for megatron --scheduler slurm --out runs --submit\n"
      "  ergometer launch study.yaml --for nemo --scheduler ssh --out runs --repeats 3\n"
      "  ergometer launch --collect runs\n",
-     "JOB or STUDY", 0, 1, launch_flags, run_launch},
+     "JOB or STUDY", 0, 16, launch_flags, run_launch},
     {"record", "Record this machine's power, heat, clocks and traffic while a command runs",
      "record [options] [-- COMMAND...]",
      "  ergometer record -- torchrun --nproc-per-node 8 train.py\n"

@@ -8,14 +8,15 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "cli/job_settings.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
+#include "cli/user_files.h"
 #include "compare/counterfactual.h"
 #include "compare/measured.h"
 #include "import/import.h"
 #include "import/telemetry/telemetry.h"
+#include "intake/read_user_file.h"
 #include "report/comparison_json.h"
 #include "report/comparison_text.h"
 #include "run/run.h"
@@ -33,8 +34,21 @@ struct Side {
   double written_step_s = 0;  ///< of a Run file: what it says; 0: no Run file
 };
 
+/// A step's batch by micro batches of a replica means another batch on other GPUs: what it is here
+/// takes its place.
+base::Result<void> settle_batch(spec::Settings& settings) {
+  const spec::Settings::Value* steps = settings.find("gradient_accumulation_steps");
+  if (steps == nullptr) return {};
+  const spec::Origin origin = steps->origin;
+  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
+  settings.erase("gradient_accumulation_steps");
+  settings.set("global_batch_size", std::to_string(job.training.global_batch), origin);
+  return {};
+}
+
 base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Settings whole, spec::without_files(settings));
+  ERGOMETER_TRY(settle_batch(whole));
   return Side{std::move(name), std::move(whole), 0};
 }
 
@@ -50,10 +64,12 @@ base::Result<Side> run_side(const std::string& path, const run::Run& run) {
   return Side{path, std::move(job), run.performance.step_time_s};
 }
 
-base::Result<Side> side_of(const std::string& word) {
-  if (is_job_file(word)) {
-    ERGOMETER_ASSIGN(const spec::Settings settings, spec::read_job_file(word));
-    return job_side(word, settings);
+base::Result<Side> side_of(const std::string& word, const Console& console) {
+  const bool yaml = word.ends_with(".yaml") || word.ends_with(".yml");
+  if (yaml || (!run::is_run_file(word) && intake::is_user_file(word))) {
+    UserFiles files(console);
+    ERGOMETER_TRY(files.add(word));
+    return job_side(word, files.settings());
   }
   std::error_code error;
   if (!std::filesystem::exists(word, error))
@@ -110,10 +126,10 @@ base::Result<Side> changed(const Side& side, const std::string& with) {
   return job_side(fmt::format("{} with {}", side.name, with), settings);
 }
 
-base::Result<std::vector<Side>> sides_of(const Arguments& arguments) {
+base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& console) {
   std::vector<Side> sides;
   for (const std::string& word : arguments.words) {
-    ERGOMETER_ASSIGN(Side side, side_of(word));
+    ERGOMETER_ASSIGN(Side side, side_of(word, console));
     sides.push_back(std::move(side));
   }
   if (arguments.has("with")) {
@@ -122,7 +138,7 @@ base::Result<std::vector<Side>> sides_of(const Arguments& arguments) {
   }
   if (arguments.has("predicted")) {
     const std::string job = arguments.value("predicted");
-    ERGOMETER_ASSIGN(Side side, side_of(job));
+    ERGOMETER_ASSIGN(Side side, side_of(job, console));
     if (!side.job)
       return base::input_error(
           fmt::format("--predicted: {} was recorded; give a job file or a simulated Run", job));
@@ -236,7 +252,7 @@ std::vector<Flag> compare_flags() {
 
 base::Result<int> run_compare(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const int64_t most, most_simulations(arguments));
-  ERGOMETER_ASSIGN(const std::vector<Side> sides, sides_of(arguments));
+  ERGOMETER_ASSIGN(const std::vector<Side> sides, sides_of(arguments, console));
   std::vector<compare::Comparison> comparisons;
   for (size_t i = 1; i < sides.size(); ++i) {
     ERGOMETER_ASSIGN(compare::Comparison comparison,

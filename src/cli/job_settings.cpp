@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "intake/launch_script.h"
+#include "cli/script_run.h"
+#include "cli/user_files.h"
 
 namespace ergometer::cli {
 namespace {
@@ -27,10 +28,10 @@ std::string value_name(const spec::SettingInfo& setting) {
   if (setting.kind == kMeasure) return std::string(setting.unit);
   if (setting.kind == kWords) return "TARGET=VALUE";
   if (setting.name == "fan") return "auto|%";
+  if (setting.name == "model") return "MODEL";
   return setting.name == "cluster" ? "CLUSTER" : "TEXT";
 }
 
-/// The settings that are options; the model is the command's word.
 Flag setting_flag(const spec::SettingInfo& setting) {
   Flag flag;
   flag.name = dashed(setting.name);
@@ -45,63 +46,40 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   return flag;
 }
 
-base::Result<void> add_file(spec::Settings& settings, base::Result<spec::Settings> read,
-                            const std::vector<std::string>& ignored, const std::string& path,
-                            const Console& console) {
-  if (!read) return tl::unexpected(std::move(read).error());
-  settings.merge(*read);
-  if (!ignored.empty())
-    console.note(fmt::format("{}: no effect on a simulation: {}", path, fmt::join(ignored, ", ")));
-  return {};
-}
-
 }  // namespace
 
-bool is_job_file(const std::string& word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml");
-}
-
 base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
-  spec::Settings settings;
-  std::vector<std::string> ignored;
-  if (const std::string path = arguments.value("nemo"); arguments.has("nemo"))
-    ERGOMETER_TRY(add_file(settings, spec::read_nemo(path, ignored), ignored, path, console));
-  ignored.clear();
-  if (const std::string path = arguments.value("megatron-args"); arguments.has("megatron-args"))
-    ERGOMETER_TRY(
-        add_file(settings, intake::read_megatron_arguments(path, ignored), ignored, path, console));
-  if (!arguments.words.empty()) {
-    const std::string& word = arguments.words.front();
-    if (is_job_file(word)) {
-      ERGOMETER_TRY(add_file(settings, spec::read_job_file(word), {}, word, console));
-    } else {
-      settings.set("model", word, {"the command line", "MODEL"});
-    }
-  }
-  spec::Settings options;
+  ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+  UserFiles files(console, context);
+  if (arguments.has("nemo")) ERGOMETER_TRY(files.add_nemo(arguments.value("nemo")));
+  if (arguments.has("megatron-args"))
+    ERGOMETER_TRY(files.add_script(arguments.value("megatron-args")));
+  if (arguments.has("megatron-run")) ERGOMETER_TRY(files.add_run(arguments));
+  ERGOMETER_ASSIGN(spec::Settings options, settings_of_words(arguments, files));
   for (const spec::SettingInfo& setting : spec::setting_table()) {
     const std::string name = dashed(setting.name);
-    if (setting.name != "model" && arguments.has(name))
+    if (arguments.has(name))
       options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
   }
-  settings.merge(options);
-  return settings;
+  return files.settings(options);
 }
 
 std::vector<Flag> setting_flags() {
   std::vector<Flag> flags;
   for (const spec::SettingInfo& setting : spec::setting_table())
-    if (setting.name != "model") flags.push_back(setting_flag(setting));
+    flags.push_back(setting_flag(setting));
   const auto add = [&](const char* name, const char* help) {
     flags.push_back({name, "", Flag::Takes::kValue, "FILE", "job", help, {}, false});
   };
   add("megatron-args", "Megatron-LM's arguments: a launch script or an argument file");
   add("nemo", "a NeMo YAML file");
+  add_script_flags(flags);
   return flags;
 }
 
 bool names_job(const Arguments& arguments) {
-  return !arguments.words.empty() || arguments.has("nemo") || arguments.has("megatron-args");
+  return !arguments.words.empty() || arguments.has("model") || arguments.has("nemo") ||
+         arguments.has("megatron-args") || arguments.has("megatron-run");
 }
 
 }  // namespace ergometer::cli

@@ -14,10 +14,8 @@ std::vector<Flag> setting_flags();
 /// Whether the user named a job at all: a model, a job file, or a file of another tool.
 bool names_job(const Arguments& arguments);
 
-/// Whether a command's word is a job file rather than a model.
-bool is_job_file(const std::string& word);
-
-/// What the user said about the job; weakest first: files of other tools, the job file, options.
+/// What the user said about the job; weakest first: --nemo, --megatron-args, the files among the
+/// command's words in their order, options.
 base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -233,7 +233,7 @@ Result<std::vector<launch::NamedJob>> launch_jobs(const Arguments& arguments,
   } else {
     if (!names_job(arguments))
       return input_error(
-          "launch: JOB or STUDY is missing; usage: ergometer launch JOB.yaml|STUDY.yaml --for "
+          "launch: JOB or STUDY is missing; usage: ergometer launch FILE...|STUDY.yaml --for "
           "FRAMEWORK --scheduler SCHEDULER --out FOLDER");
     ERGOMETER_ASSIGN(spec::Settings settings, gather_settings(arguments, console));
     jobs.push_back({name_of(arguments), std::move(settings)});

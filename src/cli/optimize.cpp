@@ -122,7 +122,7 @@ std::vector<Flag> optimize_flags() {
 base::Result<int> run_optimize(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments))
     return input_error(
-        "optimize: JOB is missing; usage: ergometer optimize MODEL|JOB.yaml --cluster CLUSTER");
+        "optimize: JOB is missing; usage: ergometer optimize MODEL|FILE... --cluster CLUSTER");
   ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));

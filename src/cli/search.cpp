@@ -132,6 +132,7 @@ std::vector<Flag> search_flags() {
     flag.help = help;
     flags.push_back(std::move(flag));
   };
+  add("model", "", "MODEL", "job", "catalog name, config.json, or a folder that holds one");
   add("cluster", "", "CLUSTER", "job", "catalog name of a cluster or node kind, or a YAML file");
   add("gpus", "", "N,N,...", "job", "GPUs of the job; several numbers are all tried");
   add("global-batch-size", "gbs", "N", "job", "sequences of one step");
@@ -159,9 +160,9 @@ std::vector<Flag> search_flags() {
   return flags;
 }
 
-base::Result<SearchPlan> search_plan(const Arguments& arguments) {
+base::Result<SearchPlan> search_plan(const Arguments& arguments, const Console& console) {
   SearchPlan plan;
-  ERGOMETER_ASSIGN(plan.settings, search_settings(arguments));
+  ERGOMETER_ASSIGN(plan.settings, search_settings(arguments, console));
   ERGOMETER_ASSIGN(plan.space, space_options(arguments, plan.settings.given));
   ERGOMETER_ASSIGN(plan.options, search_options(arguments));
   const auto framework = launch::framework_of(arguments.value("settings", "megatron"));

@@ -21,6 +21,6 @@ struct SearchPlan {
 };
 
 std::vector<Flag> search_flags();
-base::Result<SearchPlan> search_plan(const Arguments& arguments);
+base::Result<SearchPlan> search_plan(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

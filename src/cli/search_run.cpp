@@ -162,7 +162,7 @@ void note_rate(const Estimates& estimates, std::chrono::steady_clock::time_point
 
 Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Console& console) {
   const auto start = std::chrono::steady_clock::now();
-  ERGOMETER_ASSIGN(SearchPlan plan, search_plan(arguments));
+  ERGOMETER_ASSIGN(SearchPlan plan, search_plan(arguments, console));
   ERGOMETER_ASSIGN(plan.options.threads, thread_count(arguments, crew.processes_here()));
   ERGOMETER_ASSIGN(const spread::Shard shard, shard_of(arguments));
   const Where where{shard, arguments.value("out")};
@@ -196,7 +196,9 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
 /// The plan that made a file.
 Result<SearchPlan> plan_of(const search::SearchFile& file, const std::string& path) {
   const auto arguments = parse_arguments(*find_command("search"), file.words);
-  auto plan = arguments ? search_plan(*arguments) : tl::unexpected(arguments.error());
+  Console quiet;
+  quiet.quiet = true;  // the search that made the file said it
+  auto plan = arguments ? search_plan(*arguments, quiet) : tl::unexpected(arguments.error());
   if (!plan)
     return input_error(
         fmt::format("{}: its search cannot be made again here: {}", path, plan.error().message));

@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "cli/job_settings.h"
+#include "cli/user_files.h"
 #include "search/space.h"
 
 namespace ergometer::cli {
@@ -80,17 +80,18 @@ void add_options(const Arguments& arguments, spec::Settings& settings) {
 
 }  // namespace
 
-Result<SearchSettings> search_settings(const Arguments& arguments) {
+Result<SearchSettings> search_settings(const Arguments& arguments, const Console& console) {
   SearchSettings search;
-  const std::string& model = arguments.words.front();
-  if (is_job_file(model)) {
-    ERGOMETER_ASSIGN(const spec::Settings file, spec::read_job_file(model));
-    for (const auto& [name, value] : file.all())
-      (search::is_of_layout(name) ? search.layout : search.given)
-          .set(name, value.text, value.origin);
-  } else {
-    search.given.set("model", model, {"the command line", "MODEL"});
-  }
+  UserFiles files(console);
+  ERGOMETER_ASSIGN(const spec::Settings named, settings_of_words(arguments, files));
+  if (arguments.words.empty() && named.find("model") == nullptr)
+    return input_error(
+        "search: MODEL is missing; usage: ergometer search MODEL|FILE... --cluster CLUSTER --gpus "
+        "N "
+        "--gbs B [options]");
+  const spec::Settings all = files.settings(named);
+  for (const auto& [name, value] : all.all())
+    (search::is_of_layout(name) ? search.layout : search.given).set(name, value.text, value.origin);
   add_options(arguments, search.given);
   if (arguments.has("fix")) ERGOMETER_TRY(add_fixed(arguments.value("fix"), search));
   if (search.given.find("global_batch_size") == nullptr)

@@ -120,13 +120,23 @@ base::Result<void> print_answer(const Arguments& arguments, const run::Run& run,
   return {};
 }
 
+/// "micro_batch_size = 4  (ds.json:3: train_micro_batch_size_per_gpu)", a line each.
+std::string settings_text(const spec::Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings.all()) {
+    const std::string& key = value.origin.key;
+    text += fmt::format("{} = {}  ({}{}{})\n", name, value.text, value.origin.text,
+                        key.empty() ? "" : ": ", key);
+  }
+  return text;
+}
+
 tl::unexpected<base::Error> model_is_missing(const Arguments& arguments) {
   std::string message = "simulate: MODEL is missing";
   // `--explain llama3-70b` reads the model as the name of a number.
   if (const std::string taken = arguments.value("explain"); !taken.empty())
     message += fmt::format(" (--explain took '{}'; put MODEL before it)", taken);
-  return base::input_error(message +
-                           "; usage: ergometer simulate MODEL|JOB.yaml --cluster CLUSTER");
+  return base::input_error(message + "; usage: ergometer simulate MODEL|FILE... --cluster CLUSTER");
 }
 
 }  // namespace
@@ -152,12 +162,18 @@ std::vector<Flag> simulate_flags() {
   add("ranks", Takes::kNothing, "", "output", "a line for every rank");
   add("explain", Takes::kOptionalValue, "NAME", "output",
       "where a number comes from: mfu, memory.peak_bytes, op:qkv, ...; without NAME every setting");
+  add("settings", Takes::kNothing, "", "output",
+      "what the files and options say, each with where it stands; nothing is simulated");
   return flags;
 }
 
 base::Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments)) return model_is_missing(arguments);
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
+  if (arguments.has("settings")) {
+    console.answer(settings_text(settings));
+    return 0;
+  }
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   if (!job.model.unknown_keys.empty())
     console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,

@@ -4,7 +4,7 @@
 
 namespace ergometer::cli {
 
-/// `ergometer simulate MODEL|JOB.yaml --cluster CLUSTER ...`: one job, from the settings to the
+/// `ergometer simulate MODEL|FILE... --cluster CLUSTER ...`: one job, from the settings to the
 /// summary.
 std::vector<Flag> simulate_flags();
 base::Result<int> run_simulate(const Arguments& arguments, const Console& console);

@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/stop_at_signal.h"
 #include "cli/threads.h"
+#include "cli/user_files.h"
 #include "study/output.h"
 
 namespace ergometer::cli {
@@ -55,10 +56,20 @@ base::Result<study::SessionResult> run_session(const study::Definition& definiti
   return study::run_study(definition, expansion, options, crew);
 }
 
+/// Files behind the study say what its own base does not.
+base::Result<void> add_base(const Arguments& arguments, const Console& console,
+                            study::Definition& definition) {
+  if (arguments.words.size() == 1) return {};
+  UserFiles files(console);
+  for (size_t i = 1; i < arguments.words.size(); ++i) ERGOMETER_TRY(files.add(arguments.words[i]));
+  definition.base.settings = files.settings(definition.base.settings);
+  return {};
+}
+
 base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Console& console) {
   ERGOMETER_ASSIGN(const study::SessionOptions options, session_options(arguments, crew));
-  ERGOMETER_ASSIGN(const study::Definition definition,
-                   study::read_definition(arguments.words.front()));
+  ERGOMETER_ASSIGN(study::Definition definition, study::read_definition(arguments.words.front()));
+  ERGOMETER_TRY(add_base(arguments, console, definition));
   ERGOMETER_ASSIGN(const study::Expansion expansion, study::expand(definition));
   const bool as_json = arguments.has("json");
   if (arguments.has("list")) {

@@ -121,14 +121,15 @@ bool of_node_power(char owner, std::string_view name) {
 
 std::vector<Factor> work_factors() {
   using enum FactorKind;
-  return {{"model",
-           "model",
-           kWork,
-           {"model", "num_layers", "mtp_num_layers", "dropout", "make_vocab_size_divisible_by"}},
-          {"sequence", "sequence length", kWork, {"seq_length", "packed_mean_length"}},
-          {"global_batch", "global batch", kWork, {"global_batch_size"}},
-          {"task", "task", kWork, {"mode", "lora", "lora_targets", "generate_tokens"}},
-          {"scale", "number of GPUs", kWork, {"gpus"}}};
+  return {
+      {"model",
+       "model",
+       kWork,
+       {"model", "num_layers", "mtp_num_layers", "dropout", "make_vocab_size_divisible_by"}},
+      {"sequence", "sequence length", kWork, {"seq_length", "packed_mean_length"}},
+      {"global_batch", "global batch", kWork, {"global_batch_size", "gradient_accumulation_steps"}},
+      {"task", "task", kWork, {"mode", "lora", "lora_targets", "generate_tokens"}},
+      {"scale", "number of GPUs", kWork, {"gpus"}}};
 }
 
 std::vector<Factor> machine_factors() {

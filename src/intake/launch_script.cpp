@@ -12,6 +12,7 @@
 #include "intake/megatron_arguments.h"
 #include "intake/shell_launch.h"
 #include "intake/shell_run.h"
+#include "intake/started_program.h"
 #include "spec/read.h"
 
 namespace ergometer::intake {
@@ -39,17 +40,6 @@ std::string joined(const std::vector<ShellText>& words) {
   return text;
 }
 
-size_t arguments_read(const Launch& launch) {
-  size_t count = 0;
-  for (const ShellText& word : launch.arguments) {
-    if (!is_flag_word(word)) continue;
-    std::string name = word.text.substr(2, word.text.find('=') - 2);
-    std::replace(name.begin(), name.end(), '-', '_');
-    count += megatron_reads(name) ? 1 : 0;
-  }
-  return count;
-}
-
 /// The training that a script starts, the same one once.
 std::vector<Launch> launches_of(const ShellRun& run) {
   std::vector<Launch> all;
@@ -58,9 +48,8 @@ std::vector<Launch> launches_of(const ShellRun& run) {
   const auto is_training = [](const Launch& launch) { return !is_tool(launch.program); };
   if (std::any_of(all.begin(), all.end(), is_training))
     std::erase_if(all, [&](const Launch& launch) { return !is_training(launch); });
-  const auto has_arguments = [](const Launch& launch) { return arguments_read(launch) > 1; };
-  if (std::any_of(all.begin(), all.end(), has_arguments))
-    std::erase_if(all, [&](const Launch& launch) { return !has_arguments(launch); });
+  if (std::any_of(all.begin(), all.end(), trains))
+    std::erase_if(all, [](const Launch& launch) { return !trains(launch); });
   std::vector<Launch> different;
   std::set<std::string> seen;
   for (Launch& launch : all)
@@ -195,11 +184,11 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file) {
 Result<Reading> read_launch(const ShellRun& run, const ScriptContext& context) {
   ERGOMETER_TRY(check_no_loose_lines(run));
   ERGOMETER_ASSIGN(const Launch launch, only_launch(launches_of(run), run, context));
-  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                   arguments_of(launch.arguments, run, kMegatron));
-  ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run.session.name));
+  ERGOMETER_ASSIGN(Reading reading, read_program(launch, run));
   reading.form = "a launch script";
-  reading.notes.push_back(
+  reading.notes.insert(
+      reading.notes.begin(),
+
       fmt::format("{} starts {}{}", run.session.where(launch.line), launch.program,
                   launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
   add_gpus(launch, run, reading);

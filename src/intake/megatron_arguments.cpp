@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "intake/framework_options.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/settings.h"
@@ -153,6 +154,21 @@ bool counts(std::string_view name) {
   return name != "tokenizer_model" && name != "vocab_file" && name != "merge_file";
 }
 
+/// What is understood, for suggestions.
+const std::vector<std::string>& known_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Meaning& meaning : kMeanings)
+      all.push_back("--" + dashed(std::string(meaning.argument)));
+    for (const Dimension& dimension : kDimensions)
+      all.push_back("--" + dashed(std::string(dimension.name)));
+    for (const SettingInfo& info : spec::setting_table())
+      if (setting_of(info.name) != nullptr) all.push_back("--" + dashed(std::string(info.name)));
+    return all;
+  }();
+  return names;
+}
+
 class ArgumentReader {
  public:
   explicit ArgumentReader(const std::string& file) : file_(file) {}
@@ -163,8 +179,8 @@ class ArgumentReader {
                                      argument.where, dashed(argument.name), argument.unknown));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
-      leftovers.push_back({Leftover::Kind::kNoEffect, fmt::format("--{}", dashed(argument.name)),
-                           argument.where, ""});
+      leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
+                                   argument.where, known_names()));
     return {};
   }
 

@@ -30,6 +30,8 @@ struct Leftover {
 /// What a file said.
 struct Reading {
   spec::Settings settings;
+  /// What the framework does where the file says nothing: weaker than what any other file says.
+  spec::Settings defaults;
   std::string form;  ///< "a DeepSpeed configuration"
   std::vector<Leftover> leftovers;
   std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each

@@ -145,10 +145,13 @@ Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
   ERGOMETER_TRY(check_torchtitan(job));
   ERGOMETER_ASSIGN(const Flavor flavor, flavor_of(job.model));
   std::string text = fmt::format(
-      "[model]\nname = \"{}\"\nflavor = \"{}\"\n"
+      "[model]\nname = \"{}\"\nflavor = \"{}\"\n{}"
       "\n[metrics]\nlog_freq = 1\n"
       "\n[optimizer]\nname = \"AdamW\"\nlr = 1e-4\n",
-      flavor.folder, flavor.flavor);
+      flavor.folder, flavor.flavor,
+      job.training.precision == spec::Precision::kFp8
+          ? "converters = [\"quantize.linear.float8\"]\n"
+          : "");
   text += training_section(job, steps) + parallelism_section(job);
   text += recomputation_section(job.training, notes);
   const bool compiles = job.software.name != "torchtitan-eager";

@@ -56,7 +56,8 @@ inline constexpr std::array kAxes = {kTp,
                                      kSharedOverlap};
 
 /// What else describes one layout and fits no other.
-inline constexpr std::array<std::string_view, 10> kOfOneLayout = {
+inline constexpr std::array<std::string_view, 11> kOfOneLayout = {
+    "gradient_accumulation_steps",
     "num_layers_per_virtual_pipeline_stage",
     "microbatch_group_size_per_virtual_pipeline_stage",
     "decoder_first_pipeline_num_layers",

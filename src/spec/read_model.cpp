@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "spec/model_families.h"
+#include "spec/model_names.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
@@ -203,8 +204,10 @@ Result<std::string> find_model_file(const std::string& path) {
     return input_error(fmt::format("{}: the folder holds no config.json", path));
   }
   if (std::filesystem::exists(path, ignored)) return path;
-  const std::vector<std::string_view> names = catalog_names(CatalogKind::kModel);
-  const auto near = base::nearest(path, names);
+  if (const std::vector<std::string_view> sizes = model_sizes(path); sizes.size() > 1)
+    return input_error(
+        fmt::format("{}: which size? The catalog has {}", path, fmt::join(sizes, ", ")));
+  const auto near = nearest_model(path);
   return input_error(fmt::format(
       "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)", path,
       near ? fmt::format("; did you mean {}?", *near) : ""));
@@ -232,6 +235,10 @@ Result<Model> read_model(const std::string& name_or_path) {
     model.name = entry->name;
     return model;
   }
+  std::error_code ignored;
+  if (const CatalogEntry* entry = find_hub_model(name_or_path);
+      entry != nullptr && !std::filesystem::exists(name_or_path, ignored))
+    return read_model(entry->name);
   ERGOMETER_ASSIGN(const std::string path, find_model_file(name_or_path));
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestConfig));
   return parse_model(text, path);

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "spec/resolve.h"
+#include "spec/setting_names.h"
 
 namespace ergometer::spec {
 namespace {
+
+constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
+constexpr double kMostSequences = 1e9;
 
 /// One of `--precision`, `--bf16`, `--fp16`, `--fp8`, `--fp4`; the narrow ones go with either
 /// 16-bit format.
@@ -104,15 +108,53 @@ void settle_micro_batch_group(SettingReader& read, Job& job) {
   read.derive(kGroup, "torchtitan's: all micro batches in rounds of equal size");
 }
 
-void read_batches(SettingReader& read, Job& job) {
+/// PyTorch's frameworks say a step's batch by micro batches of every replica: one of the step's
+/// sequences, these and the micro batch follows from the others.
+void read_accumulation(SettingReader& read, Job& job) {
+  Training& t = job.training;
+  const int64_t dp = job.parallelism.dp;
+  const int64_t steps = read.integer(kAccumulation, 1, "");
+  const bool whole = read.given(kGbs);
+  t.global_batch = whole ? read.integer(kGbs, 1, "") : 0;
+  const int64_t shares = whole ? t.global_batch / dp / steps : 0;
+  t.micro_batch = whole && !read.given(kMbs) && shares > 0 && shares * dp * steps == t.global_batch
+                      ? shares
+                      : read.integer(kMbs, 1, "1");
+  if (!read.given(kMbs) && whole)
+    read.derive(kMbs, "global_batch_size / (gradient_accumulation_steps x dp)");
+  if (read.error()) return;
+  const auto product =
+      static_cast<double>(t.micro_batch) * static_cast<double>(steps) * static_cast<double>(dp);
+  const std::string factors =
+      fmt::format("micro batch x accumulation x data parallel = {} x {} x {} = {:.0f}",
+                  t.micro_batch, steps, dp, product);
+  if (product > kMostSequences)
+    return read.refuse(fmt::format("{}: {} are more than {:.0f} sequences a step",
+                                   read.said(kAccumulation), factors, kMostSequences));
+  if (whole && product != static_cast<double>(t.global_batch))
+    return read.refuse(
+        fmt::format("{} contradicts {}; leave one out", read.said(kGbs, t.global_batch), factors));
+  t.global_batch = static_cast<int64_t>(product);
+  if (!whole) read.derive(kGbs, "micro_batch_size x gradient_accumulation_steps x dp");
+}
+
+void read_step_batch(SettingReader& read, Job& job) {
   Training& t = job.training;
   const Parallelism& p = job.parallelism;
-  t.micro_batch = read.integer("micro_batch_size", 1, "1");
+  if (read.given(kAccumulation)) return read_accumulation(read, job);
+  t.micro_batch = read.integer(kMbs, 1, "1");
   const int64_t group = p.schedule == Schedule::kInterleaved ? p.microbatch_group : p.pp;
   t.global_batch = read.integer(
-      "global_batch_size", t.micro_batch * p.dp * group,
+      kGbs, t.micro_batch * p.dp * group,
       group == p.pp ? "one micro batch for every pipeline stage: micro_batch_size x dp x pp"
                     : "one group of micro batches: micro_batch_size x dp x group");
+  read.derive(kAccumulation, "global_batch_size / (micro_batch_size x dp)");
+}
+
+void read_batches(SettingReader& read, Job& job) {
+  Training& t = job.training;
+  read_step_batch(read, job);
+  if (read.error()) return;
   t.packed_mean_length = read.integer("packed_mean_length", 0, "one document fills a sequence");
   t.seq_length =
       read.integer("seq_length", usual_length(job), "the model's positions, at most 4096");

@@ -82,6 +82,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"micro_batch_size", "mbs", kInteger, 1, 1'048'576, "", kTraining,
      "sequences a replica handles at a time"},
     {"global_batch_size", "gbs", kInteger, 1, kMostSamples, "", kTraining, "sequences of one step"},
+    {"gradient_accumulation_steps", "", kInteger, 1, kMostSamples, "", kTraining,
+     "micro batches of every replica in one step, instead of --gbs"},
     {"seq_length", "seq", kInteger, 1, kMostTokens, "", kTraining,
      "tokens of a sequence (inference: of the prompt)"},
     {"packed_mean_length", "", kInteger, 1, kMostTokens, "", kTraining,
@@ -241,6 +243,19 @@ constexpr std::array kSynonyms = std::to_array<Synonym>({
 }  // namespace
 
 std::span<const SettingInfo> setting_table() { return kSettingTable; }
+
+void Settings::merge(const Settings& over) {
+  constexpr std::array kPrecision = {"precision", "bf16", "fp16", "fp8", "fp4"};
+  constexpr std::array kBatch = {"global_batch_size", "gradient_accumulation_steps"};
+  const auto give_way = [&](const auto& group) {
+    for (const char* name : group)
+      if (over.find(name) != nullptr)
+        for (const char* same : group) erase(same);
+  };
+  give_way(kPrecision);
+  give_way(kBatch);
+  for (const auto& [name, value] : over.values_) values_[name] = value;
+}
 
 const SettingInfo* find_setting(std::string_view word) {
   std::string name = normal(word);

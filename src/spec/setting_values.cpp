@@ -75,6 +75,7 @@ constexpr std::array kRows = std::to_array<Row>({
     ERGOMETER_SETTING(fsdp_shard_size, parallelism.fsdp_shard_size),
     ERGOMETER_SETTING(micro_batch_size, training.micro_batch),
     ERGOMETER_SETTING(global_batch_size, training.global_batch),
+    ERGOMETER_SETTING(gradient_accumulation_steps, micro_batches()),
     ERGOMETER_SETTING(seq_length, training.seq_length),
     ERGOMETER_SETTING(packed_mean_length, training.packed_mean_length),
     ERGOMETER_SETTING(make_vocab_size_divisible_by, training.vocab_multiple),

@@ -67,14 +67,9 @@ class Settings {
   }
   const std::map<std::string, Value, std::less<>>& all() const { return values_; }
   /// Overrides what is set here with what `over` sets. `precision` and the switches bf16, fp16 and
-  /// fp8 say the same thing: whoever sets one of them overrides all.
-  void merge(const Settings& over) {
-    constexpr std::array kPrecision = {"precision", "bf16", "fp16", "fp8", "fp4"};
-    for (const char* name : kPrecision)
-      if (over.find(name) != nullptr)
-        for (const char* same : kPrecision) erase(same);
-    for (const auto& [name, value] : over.values_) values_[name] = value;
-  }
+  /// fp8 say the same thing: whoever sets one of them overrides all. So do a step's sequences and
+  /// its micro batches, of which one follows from the other.
+  void merge(const Settings& over);
 
  private:
   std::map<std::string, Value, std::less<>> values_;

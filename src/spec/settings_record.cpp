@@ -1,11 +1,13 @@
 #include "spec/settings_record.h"
 
 #include <fmt/format.h>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "spec/model_names.h"
 #include "spec/rank_map.h"
 #include "spec/read.h"
 #include "spec/yaml_map.h"
@@ -18,7 +20,10 @@ using base::Result;
 
 bool in_catalog(std::string_view setting, const std::string& text) {
   const auto is = [&](CatalogKind kind) { return find_in_catalog(kind, text) != nullptr; };
-  if (setting == "model") return is(CatalogKind::kModel);
+  std::error_code ignored;
+  if (setting == "model")
+    return is(CatalogKind::kModel) ||
+           (find_hub_model(text) != nullptr && !std::filesystem::exists(text, ignored));
   if (setting == "software") return is(CatalogKind::kSoftware);
   return is(CatalogKind::kCluster) || is(CatalogKind::kNode);
 }

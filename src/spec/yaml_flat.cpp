@@ -45,15 +45,22 @@ class Flattener {
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);
     if (node.IsScalar() && node.Scalar() != "null" && node.Scalar() != "~")
       values[path] = {node.Scalar(), line};
-    if (node.IsSequence()) add_list(node, path, line);
+    if (node.IsSequence()) return add_list(node, path, line, depth);
     return {};
   }
 
-  void add_list(const YAML::Node& list, const std::string& path, int line) {
+  /// Scalars are one value, mappings stand under their place: "callbacks.0.tp_comm_overlap".
+  base::Result<void> add_list(const YAML::Node& list, const std::string& path, int line,
+                              int depth) {
     std::string joined;
-    for (const auto& item : list)
+    size_t index = 0;
+    for (const auto& item : list) {
       if (item.IsScalar()) joined += (joined.empty() ? "" : ",") + item.Scalar();
+      if (item.IsMap()) ERGOMETER_TRY(add_map(item, fmt::format("{}.{}.", path, index), depth + 1));
+      ++index;
+    }
     values[path] = {joined, line};
+    return {};
   }
 
   const std::string& file_;

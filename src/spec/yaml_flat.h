@@ -15,8 +15,8 @@ struct FlatValue {
 };
 using FlatYaml = std::map<std::string, FlatValue, std::less<>>;
 
-/// All values of a nested YAML file by path ("model.optim.name"). Nulls are left out; duplicate
-/// keys are errors. OmegaConf's references `${a.b}`, `${.sibling}` and
+/// All values of a nested YAML file by path ("model.optim.name", "callbacks.0.name"). Nulls are
+/// left out; duplicate keys are errors. OmegaConf's references `${a.b}`, `${.sibling}` and
 /// `${multiply:4,${.hidden_size}}` are replaced by what they mean; others stay as they are.
 base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file);
 

@@ -39,6 +39,7 @@ HEAVY = {
     "CLI/": {"cli"},
     "nlohmann/": {"spec", "intake", "run", "record", "validation", "report", "launch", "page", "cli"},
     "yaml-cpp/": {"spec"},
+    "toml++/": {"intake"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},
     "simdjson": {"import"},

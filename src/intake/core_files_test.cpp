@@ -1,0 +1,136 @@
+// torchtitan, NeMo, Megatron-Bridge, Primus, and what a file is.
+#include <gtest/gtest.h>
+
+#include "intake/megatron_yaml.h"
+#include "intake/nemo_files.h"
+#include "intake/read_user_file.h"
+#include "intake/test_reading.h"
+#include "intake/torchtitan.h"
+
+namespace ergometer::intake {
+namespace {
+
+TEST(TorchtitanFile, ReadsDegreesOfBothReleases) {
+  for (const char* section : {"parallelism", "training"}) {
+    const auto r =
+        parse_torchtitan(std::string("[model]\nname = \"llama3\"\nflavor = \"70B\"\n") +
+                             "[training]\nbatch_size = 2\nseq_len = 4096\n" +
+                             (section == std::string("training") ? "" : "[parallelism]\n") +
+                             "tensor_parallel_degree = 8\n",
+                         "t.toml");
+    ASSERT_TRUE(r) << r.error().message;
+    EXPECT_EQ(said(*r, "model"), "llama3-70b");
+    EXPECT_EQ(said(*r, "tensor_model_parallel_size"), "8");
+    EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+    EXPECT_EQ(said(*r, "fsdp"), "true");
+    EXPECT_EQ(said(*r, "software"), "torchtitan-eager");
+  }
+}
+
+TEST(TorchtitanFile, ACommandLineOverrides) {
+  const auto r = parse_torchtitan("[training]\nseq_len = 4096\n", "t.toml",
+                                  {{"--training.seq_len", "8192"}, {"compile.enable", "true"}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "seq_length"), "8192");
+  EXPECT_EQ(said(*r, "software"), "torchtitan");
+}
+
+TEST(TorchtitanFile, StagesTakePiecesOfARanksBatch) {
+  const auto r = parse_torchtitan(
+      "[training]\nlocal_batch_size = 16\n[parallelism]\npipeline_parallel_degree = 4\n"
+      "pipeline_parallel_microbatch_size = 2\ndata_parallel_shard_degree = 2\n",
+      "t.toml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "8");
+  EXPECT_EQ(said(*r, "zero"), "2");
+  EXPECT_EQ(said(*r, "data_parallel_size"), "2");
+}
+
+TEST(TorchtitanFile, SaysWhereItIsWrong) {
+  const auto torn = parse_torchtitan("[model]\nname = \n", "t.toml");
+  ASSERT_FALSE(torn);
+  EXPECT_TRUE(torn.error().message.starts_with("t.toml:2:")) << torn.error().message;
+  const auto mode = parse_torchtitan("[activation_checkpoint]\nmode = \"some\"\n", "t.toml");
+  ASSERT_FALSE(mode);
+  EXPECT_EQ(mode.error().message,
+            "t.toml:2: activation_checkpoint.mode: found \"some\"; allowed: none, full, selective, "
+            "memory_budget");
+}
+
+constexpr const char* kNemo2 =
+    "data: {global_batch_size: 64, micro_batch_size: 1, seq_length: 4096}\n"
+    "model: {config: {_target_: nemo.Llama3Config8B}}\n"
+    "trainer:\n  devices: 8\n  num_nodes: 2\n  callbacks:\n  - {tp_comm_overlap: true}\n"
+    "  strategy: {tensor_model_parallel_size: 2}\n";
+
+TEST(NemoFiles, ASecondGenerationIsNotTheFirst) {
+  EXPECT_EQ(form_of(kNemo2, "n.yaml"), FileForm::kNemo2);
+  const auto r = parse_nemo_2(kNemo2, "n.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "llama3-8b");
+  EXPECT_EQ(said(*r, "gpus"), "16");
+  EXPECT_EQ(said(*r, "tensor_model_parallel_size"), "2");
+  EXPECT_EQ(said(*r, "tp_comm_overlap"), "true");
+}
+
+TEST(NemoFiles, ParallelismOutOfPlaceIsAnError) {
+  const auto r = parse_nemo_2("trainer: {context_parallel_size: 2}\n", "n.yaml");
+  ASSERT_FALSE(r);
+  EXPECT_TRUE(
+      r.error().message.starts_with("n.yaml:1: trainer.context_parallel_size: found \"2\""));
+  EXPECT_TRUE(parse_nemo_2("trainer: {context_parallel_size: 1}\n", "n.yaml"));
+}
+
+TEST(NemoFiles, BridgeReadsItsPrecision) {
+  const auto r = parse_megatron_bridge(
+      "model: {_target_: a.Llama31ModelProvider405B, tensor_model_parallel_size: 8}\n"
+      "train: {global_batch_size: 256, micro_batch_size: 1}\nmixed_precision: "
+      "bf16_with_mxfp8_mixed\n",
+      "b.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "llama3.1-405b");
+  EXPECT_EQ(said(*r, "precision"), "fp8");
+  EXPECT_EQ(said(*r, "fp8_recipe"), "mxfp8");
+}
+
+TEST(PrimusFile, KeepsItsOwnDefaults) {
+  const auto r = parse_primus(
+      "modules:\n  pre_trainer:\n    framework: megatron\n    model: llama3.1_8B.yaml\n"
+      "    overrides: {micro_batch_size: 2, seq_length: '${SEQ:8192}', overlap_grad_reduce: "
+      "true}\n",
+      "p.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "llama3.1-8b");
+  EXPECT_EQ(said(*r, "seq_length"), "8192");
+  EXPECT_EQ(said(*r, "software"), "primus");
+  EXPECT_EQ(said(*r, "zero"), "-");
+  EXPECT_EQ(r->settings.find("micro_batch_size")->origin.text, "p.yaml:5");
+}
+
+TEST(UserFile, IsWhatStandsInIt) {
+  const auto is = [](const char* text, const char* file) { return form_of(text, file); };
+  EXPECT_EQ(is("{\"zero_optimization\": {\"stage\": 2}}", "a"), FileForm::kDeepSpeed);
+  EXPECT_EQ(is("{\"model_type\": \"llama\"}", "a"), FileForm::kModelConfig);
+  EXPECT_EQ(is("{\"peft_type\": \"LORA\"}", "a"), FileForm::kPeft);
+  EXPECT_EQ(is("{\"traceEvents\": []}", "a.json"), FileForm::kNone);
+  EXPECT_EQ(is("model: llama3-8b\ngpus: 8\n", "a.yaml"), FileForm::kJobFile);
+  EXPECT_EQ(is("model: {num_layers: 2}\nparallelism: {tp: 2}\n", "a.yaml"), FileForm::kJobFile);
+  EXPECT_EQ(is("MODEL_ARGS:\n  --num-layers: 12\n", "a.yaml"), FileForm::kMegatronArguments);
+  EXPECT_EQ(is("torchrun x.py --num-layers 12\n", "a.sh"), FileForm::kMegatronArguments);
+  EXPECT_EQ(is("distributed_type: FSDP\n", "a.yaml"), FileForm::kAccelerate);
+  EXPECT_EQ(is("base_model: a\nsequence_len: 4\n", "a.yaml"), FileForm::kAxolotl);
+  EXPECT_EQ(is("stage: sft\nfinetuning_type: lora\n", "a.yaml"), FileForm::kTrainer);
+  EXPECT_EQ(is("[training]\nseq_len = 4\n", "a"), FileForm::kTorchtitan);
+  EXPECT_EQ(is("x = TrainingArguments(\n", "a.py"), FileForm::kTrainerPython);
+  EXPECT_EQ(is("trainer: {devices: 8}\nmodel: {num_layers: 2}\n", "a.yaml"), FileForm::kNemo1);
+  EXPECT_EQ(is("train: {micro_batch_size: 2}\nmodel: {num_layers: 2}\n", "a.yaml"),
+            FileForm::kMegatronBridge);
+  EXPECT_EQ(is("Buy milk.\n", "a.txt"), FileForm::kNone);
+  const auto r = parse_user_file("Buy milk.\n", "a.txt");
+  ASSERT_FALSE(r);
+  EXPECT_TRUE(r.error().message.starts_with("a.txt: is none of the files that can be read: "));
+}
+
+}  // namespace
+}  // namespace ergometer::intake

@@ -1,0 +1,204 @@
+// YAML files that hold Megatron-LM's arguments under their own names.
+#include "intake/megatron_yaml.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/text.h"
+#include "intake/flat_reader.h"
+#include "intake/framework_options.h"
+#include "intake/launch_script.h"
+#include "spec/model_names.h"
+#include "spec/recipe.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::Result;
+
+/// What a bool of a configuration is called on Megatron-LM's command line when it is false.
+struct Negation {
+  std::string_view name, argument;
+};
+constexpr std::array kNegations = std::to_array<Negation>({
+    {"add_bias_linear", "disable-bias-linear"},
+    {"gradient_accumulation_fusion", "no-gradient-accumulation-fusion"},
+    {"apply_rope_fusion", "no-rope-fusion"},
+    {"overlap_p2p_comm", "no-overlap-p2p-communication"},
+    {"add_position_embedding", "no-position-embedding"},
+});
+/// What it is called when it is true and has another name.
+constexpr std::array kOtherNames = std::to_array<Negation>({
+    {"recompute_activations", "recompute-activations"},
+    {"use_flash_attn", "use-flash-attn"},
+    {"num_moe_experts", "num-experts"},
+    {"rotary_percent", ""},
+});
+
+std::string with_dashes(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+/// A word that a shell leaves as it is; nothing else is an argument's value.
+std::string shell_quoted(std::string_view value) {
+  std::string text = "'";
+  for (const char c : value)
+    if (c != '\'' && c != '\n' && c != '\r') text += c;
+  return text + "'";
+}
+
+/// Arguments line by line, each on the line of the file that says it.
+class ArgumentLines {
+ public:
+  void add(const std::string& name, const spec::FlatValue& value) {
+    const std::string word = base::lower(value.text);
+    const bool yes = word == "true", no = word == "false";
+    const spec::SettingInfo* info = spec::find_setting(name);
+    const bool is_switch = info != nullptr && info->kind == spec::SettingKind::kSwitch;
+    for (const Negation& it : kNegations)
+      if (it.name == name) return no ? write(value.line, fmt::format("--{}", it.argument)) : void();
+    std::string argument = with_dashes(name);
+    for (const Negation& it : kOtherNames)
+      if (it.name == name) argument = it.argument;
+    if (argument.empty() || (no && !is_switch)) return;
+    if (name == "activation_func" || name == "swiglu") {
+      if (word == "swiglu" || (name == "swiglu" && yes)) write(value.line, "--swiglu");
+      if (word == "squaredrelu") write(value.line, "--squared-relu");
+      return;
+    }
+    if (is_switch && (yes || no)) return write(value.line, fmt::format("--{}={}", argument, word));
+    if (yes) return write(value.line, "--" + argument);
+    write(value.line, fmt::format("--{} {}", argument, shell_quoted(value.text)));
+  }
+  void write(int line, const std::string& argument) {
+    const auto index = static_cast<size_t>(std::clamp(line, 1, 1'000'000) - 1);
+    if (lines_.size() <= index) lines_.resize(index + 1);
+    lines_[index] += (lines_[index].empty() ? "" : " ") + argument;
+  }
+  bool has(std::string_view argument) const {
+    return std::any_of(lines_.begin(), lines_.end(),
+                       [&](const std::string& line) { return base::contains(line, argument); });
+  }
+  /// One command over all lines.
+  std::string text() const {
+    std::string text;
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (i > 0) text += " \\\n";
+      text += lines_[i];
+    }
+    return text + '\n';
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+Result<Reading> read_lines(const ArgumentLines& lines, const std::string& file,
+                           std::string_view framework, const spec::FlatYaml& values) {
+  std::vector<std::string> ignored;
+  Reading reading;
+  ERGOMETER_ASSIGN(reading.settings, parse_megatron_arguments(lines.text(), file, ignored));
+  for (const std::string& name : ignored) {
+    std::string key = name.substr(std::min<size_t>(2, name.size()));
+    std::replace(key.begin(), key.end(), '-', '_');
+    std::string where = file;
+    for (const auto& [path, value] : values)
+      if (path == key || path.ends_with('.' + key)) where = fmt::format("{}:{}", file, value.line);
+    reading.leftovers.push_back(classify(framework, key, where));
+  }
+  return reading;
+}
+
+/// "${PRIMUS_MODEL:llama3.1_8B}" is llama3.1_8B where nobody sets the variable.
+void replace_variables(spec::FlatYaml& values, std::vector<std::string>& notes) {
+  for (auto& [key, value] : values)
+    for (size_t at = value.text.find("${"); at != std::string::npos;
+         at = value.text.find("${", at)) {
+      const size_t end = value.text.find('}', at), colon = value.text.find(':', at);
+      if (end == std::string::npos || colon == std::string::npos || colon > end) break;
+      const std::string name = value.text.substr(at + 2, colon - at - 2);
+      const std::string fallback = value.text.substr(colon + 1, end - colon - 1);
+      if (key.find("overrides.") != key.npos || key.ends_with(".model"))
+        notes.push_back(
+            fmt::format("line {}: {} = {}, what the file says where the environment "
+                        "does not",
+                        value.line, name, fallback));
+      value.text.replace(at, end - at + 1, fallback);
+    }
+}
+
+/// What Primus sets for Megatron-LM is its own, not what Megatron-LM does without arguments.
+void drop_megatron_defaults(spec::Settings& settings, const std::string& file) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : settings.all())
+    if (value.origin.text.starts_with(file + ", without")) names.push_back(name);
+  for (const std::string& name : names) settings.erase(name);
+  settings.erase("software");
+}
+
+void set_primus_model(const spec::FlatYaml& values, const std::string& module,
+                      const std::string& file, Reading& reading) {
+  const auto it = values.find(module + "model");
+  if (it == values.end() || reading.settings.find("model") != nullptr) return;
+  std::string name = it->second.text;
+  for (const char* ending : {".yaml", ".yml"})
+    if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
+  name = name.substr(name.rfind('/') + 1);
+  if (const auto* entry = spec::find_hub_model(name)) name = entry->name;
+  reading.settings.set("model", name,
+                       {fmt::format("{}:{}", file, it->second.line), module + "model"});
+}
+
+}  // namespace
+
+Result<Reading> parse_primus(const std::string& text, const std::string& file) {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
+  std::vector<std::string> notes;
+  replace_variables(values, notes);
+  std::string module;
+  for (const auto& [key, value] : values)
+    if (key.starts_with("modules.") && key.ends_with(".framework") && module.empty())
+      module = key.substr(0, key.rfind('.') + 1);
+  if (module.empty())
+    return base::input_error(fmt::format("{}: modules: no module with a framework", file));
+  const spec::FlatValue& framework = values.find(module + "framework")->second;
+  if (framework.text != "megatron")
+    return base::input_error(fmt::format(
+        "{}:{}: {}framework: found \"{}\"; allowed: megatron (torchtitan's own TOML can be read)",
+        file, framework.line, module, framework.text));
+  const std::string overrides = module + "overrides.";
+  ArgumentLines lines;
+  for (const auto& [key, value] : values)
+    if (key.starts_with(overrides) && value.text != "null")
+      lines.add(key.substr(overrides.size()), value);
+  if (!lines.has("--fp16")) lines.write(1, "--bf16");
+  ERGOMETER_ASSIGN(Reading reading, read_lines(lines, file, "primus", values));
+  drop_megatron_defaults(reading.settings, file);
+  set_primus_model(values, module, file, reading);
+  for (const auto& [key, value] : values)
+    if (!key.starts_with(module))
+      reading.leftovers.push_back(classify("primus", key, fmt::format("{}:{}", file, value.line)));
+  spec::set_framework(reading.settings, "primus", file);
+  reading.form = "an experiment of Primus";
+  reading.notes = std::move(notes);
+  return reading;
+}
+
+Result<Reading> parse_megatron_yaml(const std::string& text, const std::string& file) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+  ArgumentLines lines;
+  for (const auto& [key, value] : values) {
+    if (value.text.empty()) continue;
+    lines.add(key.substr(key.rfind('.') + 1), value);
+  }
+  ERGOMETER_ASSIGN(Reading reading, read_lines(lines, file, "megatron-lm", values));
+  reading.form = "Megatron-LM's arguments in YAML";
+  return reading;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,243 @@
+#include "intake/read_user_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <initializer_list>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/accelerate.h"
+#include "intake/adapters.h"
+#include "intake/axolotl.h"
+#include "intake/deepspeed.h"
+#include "intake/flat_reader.h"
+#include "intake/launch_script.h"
+#include "intake/megatron_yaml.h"
+#include "intake/nemo_files.h"
+#include "intake/torchtitan.h"
+#include "intake/trainer_arguments.h"
+#include "spec/read.h"
+#include "spec/settings.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::Result;
+
+constexpr std::string_view kReadable =
+    "a job file, a model's config.json, DeepSpeed's JSON, arguments of the Hugging Face Trainer "
+    "(JSON, YAML, Python), LLaMA-Factory's and Axolotl's YAML, accelerate's YAML, PEFT's "
+    "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
+    "Megatron-LM, "
+    "launch scripts and lists of Megatron-LM's arguments";
+
+/// What is asked of a file's keys.
+class Keys {
+ public:
+  explicit Keys(const spec::FlatYaml& values) : values_(values) {}
+  bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
+  bool under(std::string_view section) const {
+    const std::string prefix = std::string(section) + '.';
+    const auto it = values_.lower_bound(prefix);
+    return it != values_.end() && it->first.starts_with(prefix);
+  }
+  bool any(std::initializer_list<std::string_view> keys) const {
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](std::string_view key) { return has(key) || under(key); });
+  }
+  /// Whether a key at the top is a setting or a heading of a job file.
+  bool names_setting() const {
+    return std::any_of(values_.begin(), values_.end(), [](const auto& item) {
+      const std::string top = item.first.substr(0, item.first.find('.'));
+      if (spec::find_setting(top) != nullptr) return true;
+      const auto table = spec::setting_table();
+      return std::any_of(table.begin(), table.end(),
+                         [&](const spec::SettingInfo& info) { return info.group == top; });
+    });
+  }
+
+ private:
+  const spec::FlatYaml& values_;
+};
+
+bool is_trainer(const Keys& keys) {
+  return keys.any({"per_device_train_batch_size", "gradient_checkpointing", "finetuning_type",
+                   "cutoff_len", "per_gpu_train_batch_size"}) ||
+         (keys.has("model_name_or_path") && !keys.has("model"));
+}
+
+FileForm form_of_json(const Keys& keys) {
+  if (keys.any({"peft_type", "lora_alpha"})) return FileForm::kPeft;
+  if (keys.any({"model_type", "architectures", "num_hidden_layers", "hidden_size", "n_embd"}))
+    return FileForm::kModelConfig;
+  if (keys.any({"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"}))
+    return FileForm::kDeepSpeed;
+  if (is_trainer(keys)) return FileForm::kTrainer;
+  if (keys.any({"bf16.enabled", "fp16.enabled", "optimizer.type", "activation_checkpointing"}))
+    return FileForm::kDeepSpeed;
+  if (keys.any({"output_dir", "learning_rate"})) return FileForm::kTrainer;
+  return keys.names_setting() ? FileForm::kJobFile : FileForm::kNone;
+}
+
+FileForm form_of_yaml(const Keys& keys) {
+  if (keys.under("MODEL_ARGS")) return FileForm::kMegatronArguments;
+  if (keys.any({"distributed_type", "compute_environment"})) return FileForm::kAccelerate;
+  if (keys.under("modules")) return FileForm::kPrimus;
+  if (keys.any({"trainer.strategy", "model.config", "data.micro_batch_size", "recipe.trainer"}))
+    return FileForm::kNemo2;
+  if (keys.under("trainer") && keys.under("model")) return FileForm::kNemo1;
+  if (keys.any({"train.micro_batch_size", "train.global_batch_size", "train.train_iters"}) ||
+      (keys.under("model") && keys.any({"ddp", "mixed_precision", "comm_overlap"})))
+    return FileForm::kMegatronBridge;
+  if (keys.any({"language_model", "model_parallel"})) return FileForm::kMegatronYaml;
+  if (keys.has("base_model") &&
+      keys.any({"sequence_len", "micro_batch_size", "adapter", "datasets", "flash_attention"}))
+    return FileForm::kAxolotl;
+  if (is_trainer(keys)) return FileForm::kTrainer;
+  if (keys.any({"zero_optimization", "train_micro_batch_size_per_gpu"}))
+    return FileForm::kDeepSpeed;
+  if (keys.under("model") && keys.any({"exp_manager", "model.encoder_seq_length"}))
+    return FileForm::kNemo1;
+  return keys.names_setting() ? FileForm::kJobFile : FileForm::kNone;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    lines.push_back(line);
+    at = end + 1;
+  }
+  return lines;
+}
+
+bool is_torchtitan(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kSections = {
+      "[model]",        "[training]", "[parallelism]", "[activation_checkpoint]",
+      "[experimental]", "[job]"};
+  int sections = 0;
+  for (const std::string_view line : lines_of(text))
+    sections += std::find(kSections.begin(), kSections.end(), line) != kSections.end() ? 1 : 0;
+  return sections > 0;
+}
+
+bool is_python(std::string_view text) {
+  for (const char* call : {"TrainingArguments(", "SFTConfig(", "DPOConfig(", "ORPOConfig(",
+                           "LoraConfig(", "RewardConfig(", "KTOConfig("})
+    if (base::contains(text, call)) return true;
+  return false;
+}
+
+/// Words that begin like an option: a launch script, or arguments alone.
+bool has_arguments(std::string_view text) {
+  for (size_t at = text.find("--"); at != text.npos; at = text.find("--", at + 2)) {
+    const bool first = at == 0 || std::string_view(" \t\n\r\"'(").find(text[at - 1]) != text.npos;
+    const bool letter = at + 2 < text.size() && ((text[at + 2] >= 'a' && text[at + 2] <= 'z') ||
+                                                 (text[at + 2] >= 'A' && text[at + 2] <= 'Z'));
+    if (first && letter) return true;
+  }
+  return false;
+}
+
+Result<Reading> read_config(const std::string& file) {
+  Reading reading;
+  reading.settings.set("model", file, {"the command line", "MODEL"});
+  reading.form = "a model's config.json";
+  return reading;
+}
+
+Result<Reading> read_own(const std::string& text, const std::string& file) {
+  Reading reading;
+  ERGOMETER_ASSIGN(reading.settings, spec::parse_job_file(text, file));
+  reading.form = "a job file";
+  return reading;
+}
+
+}  // namespace
+
+FileForm form_of(const std::string& text, const std::string& file) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos || text.find('\0') != text.npos) return FileForm::kNone;
+  if (text[first] == '{') {
+    const auto values = flatten_json(text, file);
+    return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
+  }
+  if (is_torchtitan(text)) return FileForm::kTorchtitan;
+  if (is_python(text)) return FileForm::kTrainerPython;
+  if (const auto values = spec::flatten_yaml(text, file)) {
+    const FileForm form = form_of_yaml(Keys(*values));
+    if (form != FileForm::kNone) return form;
+  }
+  const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+  if (!yaml && has_arguments(text)) return FileForm::kMegatronArguments;
+  return FileForm::kNone;
+}
+
+Result<Reading> parse_user_file(const std::string& text, const std::string& file,
+                                const ScriptContext& context) {
+  switch (form_of(text, file)) {
+    case FileForm::kModelConfig: return read_config(file);
+    case FileForm::kJobFile: return read_own(text, file);
+    case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
+    case FileForm::kTrainer: return parse_trainer_file(text, file);
+    case FileForm::kTrainerPython: return parse_trainer_python(text, file);
+    case FileForm::kAxolotl: return parse_axolotl(text, file);
+    case FileForm::kAccelerate: return parse_accelerate(text, file);
+    case FileForm::kPeft: return parse_peft(text, file);
+    case FileForm::kTorchtitan: return parse_torchtitan(text, file);
+    case FileForm::kNemo1: return parse_nemo_1(text, file);
+    case FileForm::kNemo2: return parse_nemo_2(text, file);
+    case FileForm::kMegatronBridge: return parse_megatron_bridge(text, file);
+    case FileForm::kPrimus: return parse_primus(text, file);
+    case FileForm::kMegatronYaml: return parse_megatron_yaml(text, file);
+    case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);
+    case FileForm::kNone: break;
+  }
+  // What is no YAML, or a list in place of a configuration, has a message of its own.
+  const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+  if (yaml && !spec::flatten_yaml(text, file)) return read_own(text, file);
+  if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
+      text.find_first_of('[') < text.find_first_of('{'))
+    return read_config(file);
+  return base::input_error(
+      fmt::format("{}: is none of the files that can be read: {}", file, kReadable));
+}
+
+Result<Reading> read_user_file(const std::string& path, const ScriptContext& context) {
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
+  ERGOMETER_ASSIGN(Reading reading, parse_user_file(text, path, context));
+  // A pipe is read once: a model that came through it goes on as its text.
+  std::error_code ignored;
+  if (form_of(text, path) == FileForm::kModelConfig &&
+      !std::filesystem::is_regular_file(path, ignored))
+    reading.settings.set("model", text.substr(text.find('{')), {path, "MODEL"});
+  return reading;
+}
+
+Result<Reading> read_nemo_file(const std::string& path) {
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
+  switch (form_of(text, path)) {
+    case FileForm::kNemo2: return parse_nemo_2(text, path);
+    case FileForm::kMegatronBridge: return parse_megatron_bridge(text, path);
+    default: return parse_nemo_1(text, path);
+  }
+}
+
+bool is_user_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  const auto text = base::read_file(path, spec::kLargestWritten);
+  if (!text) return false;
+  const FileForm form = form_of(*text, path);
+  // Options stand in logs as well.
+  if (form == FileForm::kMegatronArguments && !path.ends_with(".sh")) return false;
+  return form != FileForm::kNone && form != FileForm::kModelConfig;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "intake/reading.h"
+
+namespace ergometer::intake {
+
+/// What a file is, by what stands in it.
+enum class FileForm {
+  kNone,
+  kModelConfig,  ///< a model's config.json
+  kJobFile,
+  kDeepSpeed,
+  kTrainer,
+  kTrainerPython,
+  kAxolotl,
+  kAccelerate,
+  kPeft,
+  kTorchtitan,
+  kNemo1,
+  kNemo2,
+  kMegatronBridge,
+  kPrimus,
+  kMegatronYaml,
+  kMegatronArguments  ///< a shell script, a list of arguments, or MODEL_ARGS in YAML
+};
+FileForm form_of(const std::string& text, const std::string& file);
+
+/// Any file in which users say what they train and how. A file that is none of those that can be
+/// read is an error that names what can be. A reading's relative paths start from the file.
+base::Result<Reading> read_user_file(const std::string& path, const ScriptContext& context = {});
+/// The same from text; `file` is what messages call it, and other files are looked for beside it.
+base::Result<Reading> parse_user_file(const std::string& text, const std::string& file,
+                                      const ScriptContext& context = {});
+
+/// A NeMo file of any of its generations.
+base::Result<Reading> read_nemo_file(const std::string& path);
+
+/// Whether the path is surely a file that says how a job is run; false too for one that cannot be
+/// read, for a model alone, and for text of which a few words look like options.
+bool is_user_file(const std::string& path);
+
+}  // namespace ergometer::intake

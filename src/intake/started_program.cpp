@@ -1,0 +1,305 @@
+#include "intake/started_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/accelerate.h"
+#include "intake/deepspeed.h"
+#include "intake/megatron_arguments.h"
+#include "intake/nemo_files.h"
+#include "intake/read_user_file.h"
+#include "intake/torchtitan.h"
+#include "intake/trainer_arguments.h"
+#include "spec/read.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+/// Arguments of the Trainer that make another job; the reader knows more, which change less.
+constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_device_train_batch_size",
+                                                                      "per_gpu_train_batch_size",
+                                                                      "gradient_accumulation_steps",
+                                                                      "model_name_or_path",
+                                                                      "model_name",
+                                                                      "bf16",
+                                                                      "fp16",
+                                                                      "deepspeed",
+                                                                      "fsdp",
+                                                                      "fsdp_config",
+                                                                      "gradient_checkpointing",
+                                                                      "max_seq_length",
+                                                                      "max_length",
+                                                                      "block_size",
+                                                                      "cutoff_len",
+                                                                      "model_max_length",
+                                                                      "optim",
+                                                                      "use_peft",
+                                                                      "use_lora",
+                                                                      "lora_r",
+                                                                      "lora_rank",
+                                                                      "lora_target_modules",
+                                                                      "load_in_4bit",
+                                                                      "load_in_8bit",
+                                                                      "packing",
+                                                                      "torch_compile",
+                                                                      "attn_implementation",
+                                                                      "use_liger_kernel",
+                                                                      "finetuning_type"});
+
+bool trainer_reads(std::string_view name) {
+  return std::find(kTrainerNames.begin(), kTrainerNames.end(), name) != kTrainerNames.end();
+}
+bool trainer_switch(std::string_view name) {
+  return name == "bf16" || name == "fp16" || name == "gradient_checkpointing" ||
+         name == "packing" || name == "use_peft" || name == "load_in_4bit" ||
+         name == "load_in_8bit";
+}
+
+constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
+constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
+/// torchtitan's words are all settings of its file.
+constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
+                                         [](std::string_view) { return false; }};
+
+std::string flag_name(const std::string& word) {
+  if (!word.starts_with("--")) return "";
+  std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+bool is_override(const std::string& word) {
+  const size_t equals = word.find('='), dot = word.find('.');
+  return !word.starts_with('-') && equals != word.npos && dot < equals && word.find('/') > equals;
+}
+
+class ProgramReader {
+ public:
+  ProgramReader(const Launch& launch, const ShellRun& run) : launch_(launch), run_(run) {
+    for (const ShellText& word : launch.arguments) names_.push_back(flag_name(word.text));
+  }
+
+  Result<Reading> read() {
+    if (has("job.config_file") || base::contains(launch_.program, "torchtitan"))
+      return torchtitan();
+    const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
+                                   [](const ShellText& word) { return is_override(word.text); });
+    if (hydra || has("config_name")) return nemo();
+    if (has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"}))
+      return trainer();
+    if (auto file = configuration()) return std::move(*file);
+    return megatron();
+  }
+
+ private:
+  bool has(std::string_view name) const {
+    return std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+  bool has_any(std::initializer_list<std::string_view> names) const {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return has(name); });
+  }
+  /// A file that the script wrote, or one that is here. Refused when it holds what is not known.
+  Result<std::string> text_of(const std::string& path, int line, std::string_view what) const {
+    const std::string where = run_.session.where(line);
+    if (ShellUnknowns::in(path))
+      return input_error(fmt::format("{}: {} depends on {}, which is not known here", where, what,
+                                     run_.session.unknowns.entry(path).reason));
+    std::string text;
+    if (const auto written = run_.state.files.find(path); written != run_.state.files.end()) {
+      text = written->second;
+    } else {
+      const std::string found = file_beside(path, run_.session.files.front());
+      if (found.empty())
+        return input_error(
+            fmt::format("{}: {}: {} is not here; put it beside the script", where, what, path));
+      ERGOMETER_ASSIGN(text, base::read_file(found, spec::kLargestWritten));
+    }
+    if (ShellUnknowns::in(text))
+      return input_error(fmt::format("{}: {}: {} depends on {}, which is not known here", where,
+                                     what, path, run_.session.unknowns.entry(text).reason));
+    return text;
+  }
+  int line_of(std::string_view name) const {
+    for (size_t i = 0; i < names_.size(); ++i)
+      if (names_[i] == name) return launch_.arguments[i].line;
+    return launch_.line;
+  }
+  Result<void> check_known(const Argument& argument) const {
+    if (argument.unknown.empty()) return {};
+    return input_error(fmt::format("{}: --{} depends on {}, which is not known here",
+                                   argument.where, argument.name, argument.unknown));
+  }
+
+  Result<Reading> torchtitan() {
+    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                     arguments_of(launch_.arguments, run_, kAllCount));
+    std::string path;
+    std::vector<std::pair<std::string, std::string>> overrides;
+    for (const Argument& argument : arguments) {
+      if (argument.name == "job.config_file")
+        path = argument.value;
+      else {
+        const bool counts = argument.name.starts_with("training.") ||
+                            argument.name.starts_with("parallelism.") ||
+                            argument.name.starts_with("model.");
+        if (counts) ERGOMETER_TRY(check_known(argument));
+        if (argument.unknown.empty()) overrides.emplace_back(argument.name, argument.value);
+      }
+    }
+    if (path.empty())
+      return input_error(
+          fmt::format("{}: {} without --job.config_file: which file it takes is not "
+                      "known here",
+                      run_.session.where(launch_.line), launch_.program));
+    ERGOMETER_ASSIGN(const std::string text,
+                     text_of(path, line_of("job.config_file"), "--job.config_file"));
+    return parse_torchtitan(text, path, overrides);
+  }
+
+  /// Hydra: a file of --config-path and --config-name, and words like model.micro_batch_size=4.
+  Result<Reading> nemo() {
+    std::string folder, name;
+    int line = launch_.line;
+    spec::FlatYaml overrides;
+    for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+      const ShellText& word = launch_.arguments[i];
+      const size_t equals = word.text.find('=');
+      const bool joined = equals != word.text.npos;
+      const std::string next = joined                             ? word.text.substr(equals + 1)
+                               : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
+                                                                  : "";
+      if (names_[i] == "config_path") folder = next;
+      if (names_[i] == "config_name") {
+        name = next;
+        line = word.line;
+      }
+      if (!is_override(word.text)) continue;
+      const size_t begin = word.text.find_first_not_of('+');
+      overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
+    }
+    if (name.empty())
+      return input_error(fmt::format("{}: {} without --config-name: its own file is not known here",
+                                     run_.session.where(launch_.line), launch_.program));
+    if (!name.ends_with(".yaml")) name += ".yaml";
+    const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
+    Result<std::string> text = input_error("");
+    for (const std::filesystem::path& path :
+         {program / folder / name, std::filesystem::path(folder) / name,
+          std::filesystem::path(name)}) {
+      text = text_of(path.string(), line, "--config-name");
+      if (text) break;
+    }
+    if (!text) return tl::unexpected(text.error());
+    ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(*text, name));
+    for (auto& [key, value] : overrides) {
+      if (ShellUnknowns::in(value.text)) {
+        if (!key.starts_with("model.") && !key.starts_with("trainer.")) continue;
+        if (base::contains(key, "path") || base::contains(key, "data_prefix")) continue;
+        return input_error(fmt::format("{}: {} depends on {}, which is not known here",
+                                       run_.session.where(value.line), key,
+                                       run_.session.unknowns.entry(value.text).reason));
+      }
+      value.line %= kLinesOfFile;
+      values[key] = std::move(value);
+    }
+    return read_nemo_1(values, name);
+  }
+
+  Result<Reading> trainer() {
+    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                     arguments_of(launch_.arguments, run_, kTrainerArguments));
+    Reading files;
+    if (!launch_.accelerate_config.empty()) {
+      ERGOMETER_ASSIGN(const std::string text, text_of(launch_.accelerate_config, launch_.line,
+                                                       "accelerate's --config_file"));
+      ERGOMETER_ASSIGN(files, parse_accelerate(text, launch_.accelerate_config));
+    }
+    std::vector<TrainerArgument> list;
+    for (const Argument& argument : arguments) {
+      if (!argument.unknown.empty()) {
+        if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
+        continue;
+      }
+      if (argument.name == "deepspeed" && run_.state.files.contains(argument.value)) {
+        ERGOMETER_ASSIGN(const std::string text,
+                         text_of(argument.value, line_of("deepspeed"), "--deepspeed"));
+        ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
+        add_reading(files, std::move(deepspeed));
+        continue;
+      }
+      list.push_back({argument.name, argument.list, line_of(argument.name) % kLinesOfFile});
+    }
+    ERGOMETER_ASSIGN(Reading reading, read_trainer_arguments(list, run_.session.name));
+    add_reading(files, std::move(reading));
+    return files;
+  }
+
+  /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`.
+  std::optional<Result<Reading>> configuration() {
+    for (const ShellText& word : launch_.arguments) {
+      const bool file = word.text.ends_with(".yaml") || word.text.ends_with(".yml") ||
+                        word.text.ends_with(".toml");
+      if (!file || word.text.starts_with('-')) continue;
+      const auto text = text_of(word.text, word.line, launch_.program);
+      if (!text) return std::nullopt;
+      const FileForm form = form_of(*text, word.text);
+      if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
+      return parse_user_file(*text, word.text);
+    }
+    return std::nullopt;
+  }
+
+  Result<Reading> megatron() {
+    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                     arguments_of(launch_.arguments, run_, kMegatronArguments));
+    ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
+    for (const Argument& argument : arguments) {
+      if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
+      ERGOMETER_ASSIGN(const std::string text,
+                       text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config"));
+      ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
+      // The arguments say batches and model; how states are sharded stands in the file.
+      for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size"})
+        if (const auto* value = deepspeed.settings.find(name);
+            value != nullptr && !has("zero_stage"))
+          reading.settings.set(name, value->text, value->origin);
+      reading.leftovers.insert(reading.leftovers.end(), deepspeed.leftovers.begin(),
+                               deepspeed.leftovers.end());
+    }
+    return reading;
+  }
+
+  const Launch& launch_;
+  const ShellRun& run_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+bool trains(const Launch& launch) {
+  int count = 0;
+  for (const ShellText& word : launch.arguments) {
+    const std::string name = flag_name(word.text);
+    count += megatron_reads(name) || trainer_reads(name) || is_override(word.text) ? 1 : 0;
+    if (name == "job.config_file" || name == "config_name" || word.text.ends_with(".yaml") ||
+        word.text.ends_with(".yml"))
+      count += 2;
+  }
+  return count > 1;
+}
+
+Result<Reading> read_program(const Launch& launch, const ShellRun& run) {
+  return ProgramReader(launch, run).read();
+}
+
+}  // namespace ergometer::intake

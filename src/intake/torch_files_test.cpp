@@ -1,0 +1,186 @@
+// DeepSpeed, accelerate, the Trainer and PEFT.
+#include <gtest/gtest.h>
+
+#include "intake/accelerate.h"
+#include "intake/adapters.h"
+#include "intake/axolotl.h"
+#include "intake/deepspeed.h"
+#include "intake/test_reading.h"
+#include "intake/trainer_arguments.h"
+
+namespace ergometer::intake {
+namespace {
+
+using Kind = Leftover::Kind;
+
+std::string error_of(const base::Result<Reading>& reading) {
+  return reading ? "" : reading.error().message;
+}
+
+TEST(DeepSpeed, ReadsBatchesAndStage) {
+  const auto r = parse_deepspeed(
+      R"({"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8,
+          "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8}})",
+      "ds.json");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "4");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "8");
+  EXPECT_EQ(said(*r, "global_batch_size"), "-");
+  EXPECT_EQ(said(*r, "precision"), "bf16");
+  EXPECT_EQ(said(*r, "zero"), "3");
+  EXPECT_EQ(said(*r, "ddp_bucket_size"), "500000000");
+  EXPECT_EQ(said(*r, "overlap_param_gather"), "true");
+  EXPECT_EQ(r->settings.find("zero")->origin.text, "ds.json:2");
+}
+
+TEST(DeepSpeed, LeavesAutoOpen) {
+  const auto r =
+      parse_deepspeed(R"({"train_batch_size": "auto", "gradient_accumulation_steps": "auto",
+      "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"},
+      "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto"}})",
+                      "ds.json");
+  ASSERT_TRUE(r);
+  for (const char* name : {"global_batch_size", "micro_batch_size", "gradient_accumulation_steps",
+                           "precision", "ddp_bucket_size"})
+    EXPECT_EQ(said(*r, name), "-") << name;
+}
+
+TEST(DeepSpeed, AWholeBatchIsOnePass) {
+  const auto r = parse_deepspeed(R"({"train_batch_size": 16})", "ds.json");
+  ASSERT_TRUE(r);
+  EXPECT_EQ(said(*r, "global_batch_size"), "16");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "1");
+  EXPECT_EQ(said(*r, "precision"), "fp32");
+  EXPECT_EQ(said(*r, "zero"), "0");
+}
+
+TEST(DeepSpeed, TellsWhatItDoesNotModel) {
+  const auto r = parse_deepspeed(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8,
+      "zero_quantized_weights": false, "offload_param": {"device": "cpu"}}})",
+                                 "ds.json");
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(left(*r, Kind::kNotModelled, "zero_optimization.zero_hpz_partition_size"));
+  EXPECT_TRUE(left(*r, Kind::kNotModelled, "zero_optimization.offload_param.device"));
+  EXPECT_TRUE(left(*r, Kind::kNoEffect, "zero_optimization.zero_quantized_weights"));
+}
+
+TEST(DeepSpeed, RefusesWhatIsWrong) {
+  EXPECT_EQ(error_of(parse_deepspeed("{\"train_batch_size\": \"many\"}", "ds.json")),
+            "ds.json:1: train_batch_size: found \"many\"; allowed: a whole number of at least 1");
+  EXPECT_NE(error_of(parse_deepspeed("{\"a\": ", "ds.json")).find("not valid JSON"),
+            std::string::npos);
+  EXPECT_NE(error_of(parse_deepspeed("{\"tp_size\": 4}", "ds.json")).find("another job"),
+            std::string::npos);
+}
+
+TEST(Accelerate, ReadsFsdpOfBothVersions) {
+  const auto one = parse_accelerate(
+      "distributed_type: FSDP\nnum_processes: 16\nnum_machines: 2\nmixed_precision: bf16\n"
+      "fsdp_config: {fsdp_sharding_strategy: HYBRID_SHARD}\n",
+      "a.yaml");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(said(*one, "gpus"), "16");
+  EXPECT_EQ(said(*one, "fsdp"), "true");
+  EXPECT_EQ(said(*one, "fsdp_shard_size"), "8");
+  const auto two = parse_accelerate(
+      "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: false}\n",
+      "a.yaml");
+  ASSERT_TRUE(two);
+  EXPECT_EQ(said(*two, "zero"), "2");
+  EXPECT_EQ(said(*two, "fsdp"), "false");
+}
+
+TEST(Accelerate, KnowsItsKinds) {
+  const auto ddp = parse_accelerate("distributed_type: MULTI_GPU\nnum_processes: 8\n", "a.yaml");
+  ASSERT_TRUE(ddp);
+  EXPECT_EQ(said(*ddp, "zero"), "0");
+  EXPECT_NE(error_of(parse_accelerate("distributed_type: TPU\n", "a.yaml")).find("MULTI_GPU"),
+            std::string::npos);
+}
+
+TEST(Trainer, ReadsArgumentsOfACommand) {
+  const auto r = read_trainer_arguments({{"--model_name_or_path", "Qwen/Qwen2.5-7B", 1},
+                                         {"--per_device_train_batch_size", "2", 2},
+                                         {"--gradient-accumulation-steps", "8", 3},
+                                         {"--bf16", "True", 4},
+                                         {"--gradient_checkpointing", "", 5},
+                                         {"--fsdp", "full_shard auto_wrap", 6},
+                                         {"--learning_rate", "2e-5", 7}},
+                                        "run.sh");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "Qwen/Qwen2.5-7B");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "8");
+  EXPECT_EQ(said(*r, "precision"), "bf16");
+  EXPECT_EQ(said(*r, "recompute_granularity"), "full");
+  EXPECT_EQ(said(*r, "fsdp"), "true");
+  EXPECT_EQ(r->settings.find("fsdp")->origin.text, "run.sh:6");
+  EXPECT_TRUE(left(*r, Kind::kNoEffect, "learning_rate"));
+}
+
+TEST(Trainer, MissesADeepSpeedFile) {
+  const auto r = read_trainer_arguments({{"--deepspeed", "no/such.json", 3}}, "run.sh");
+  EXPECT_EQ(error_of(r),
+            "run.sh:3: names the DeepSpeed configuration \"no/such.json\", which is neither beside "
+            "run.sh nor here; without it the job would be another one");
+}
+
+TEST(Trainer, ReadsCallsInPython) {
+  const auto r = parse_trainer_python(
+      "# TrainingArguments(per_device_train_batch_size=64)\n"
+      "args = SFTConfig(\n    per_device_train_batch_size = 4,  # of a GPU\n    max_length=2_048,\n"
+      "    bf16=is_bfloat16_supported(), learning_rate=lr, packing=True)\n"
+      "peft = LoraConfig(r=16, target_modules=['q_proj', \"v_proj\"])\n",
+      "sft.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "4");
+  EXPECT_EQ(said(*r, "seq_length"), "2048");
+  EXPECT_EQ(said(*r, "lora"), "16");
+  EXPECT_EQ(said(*r, "lora_targets"), "qkv");
+  EXPECT_EQ(r->settings.find("micro_batch_size")->origin.text, "sft.py:3");
+}
+
+TEST(Trainer, RefusesWhatIsNoLiteral) {
+  EXPECT_EQ(
+      error_of(parse_trainer_python("TrainingArguments(bf16=True,\n  optim=cfg.optim)", "t.py")),
+      "t.py:2: optim: found cfg.optim, which is known only when the script runs; a literal can "
+      "be read");
+  EXPECT_NE(error_of(parse_trainer_python(
+                         "TrainingArguments(bf16=True)\nTrainingArguments(bf16=False)", "t.py"))
+                .find("which one is meant?"),
+            std::string::npos);
+  for (const char* torn :
+       {"TrainingArguments(", "TrainingArguments(bf16='", "LoraConfig([[[[", "((("})
+    (void)parse_trainer_python(torn, "t.py");
+}
+
+TEST(Trainer, AxolotlNeedsAnAdapter) {
+  const auto full =
+      parse_axolotl("base_model: Qwen/Qwen3-8B\nlora_r: 8\nmicro_batch_size: 2\n", "a.yml");
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(said(*full, "lora"), "-");
+  EXPECT_EQ(said(*full, "micro_batch_size"), "2");
+  const auto lora = parse_axolotl(
+      "base_model: Qwen/Qwen3-8B\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n", "a.yml");
+  ASSERT_TRUE(lora);
+  EXPECT_EQ(said(*lora, "lora"), "8");
+  EXPECT_EQ(said(*lora, "lora_targets"), "qkv,proj,fc1,fc2");
+}
+
+TEST(Peft, ReadsRankAndTargets) {
+  const auto r =
+      parse_peft(R"({"peft_type": "LORA", "r": 64, "target_modules": ["down_proj", "k_proj"],
+      "base_model_name_or_path": "meta-llama/Llama-3.1-8B"})",
+                 "adapter_config.json");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "lora"), "64");
+  EXPECT_EQ(said(*r, "lora_targets"), "qkv,fc2");
+  EXPECT_EQ(r->settings.find("model"), nullptr);
+  EXPECT_EQ(said(*r, "model"), "meta-llama/Llama-3.1-8B");
+  std::string unknown;
+  EXPECT_FALSE(lora_targets("q_proj,lm_head", unknown));
+  EXPECT_EQ(unknown, "lm_head");
+}
+
+}  // namespace
+}  // namespace ergometer::intake

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "intake/flat_reader.h"
+#include "intake/reading.h"
+
+namespace ergometer::intake {
+
+/// One argument of a training script built on Hugging Face's Trainer.
+struct TrainerArgument {
+  std::string name;   ///< "per_device_train_batch_size", with or without dashes in front
+  std::string value;  ///< empty: a switch that is on
+  int line = 0;
+};
+
+/// Arguments of a training script: `--per_device_train_batch_size 4 --bf16 True --deepspeed
+/// ds.json`. The last of a name counts. Paths are looked for beside `file` and where the command
+/// runs.
+base::Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
+                                             const std::string& file);
+/// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them.
+base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file);
+/// The literals of `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and
+/// `from_pretrained("...")` in a Python file. What is no literal and matters is refused.
+base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file);
+
+/// Which of the Trainer's front ends the values are of: it decides what holds by default.
+enum class TrainerKind { kPlain, kTrl, kLlamaFactory };
+base::Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
+                                   TrainerKind kind);
+
+/// PyTorch's "full_shard", "SHARD_GRAD_OP", ... as settings, from what stands at `key`. False if
+/// the word is none. `node_gpus`: GPUs of a node, which hold one copy of a hybrid shard; 0: not
+/// known.
+bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,
+                            int64_t node_gpus = 0);
+/// FSDP's backward_prefetch, of which the default is predicted.
+void read_backward_prefetch(FlatReader& read, std::string_view key);
+
+}  // namespace ergometer::intake
