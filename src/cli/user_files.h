@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "intake/reading.h"
 #include "spec/settings.h"
 
 namespace ergometer::cli {
@@ -25,7 +26,9 @@ class UserFiles {
 
  private:
   const Console& console_;
-  spec::Settings said_, defaults_;
+  base::Result<void> take(base::Result<intake::Reading> reading, const std::string& path);
+
+  spec::Settings said_, defaults_, fallbacks_;
 };
 
 /// Whether a command's word is a file with a job's settings rather than a model.

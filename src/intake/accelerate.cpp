@@ -62,9 +62,9 @@ class AccelerateReader {
 
   Result<void> read_kind() {
     const std::string kind = base::lower(read_.text("distributed_type", "no"));
-    read_.set_default("zero", "0", "PyTorch DDP's way");
-    read_.set_default("overlap_grad_reduce", "true", "PyTorch DDP's way");
-    spec::set_framework(read_.reading().defaults, "transformers", read_.file());
+    read_.set_fallback("zero", "0", "PyTorch DDP's way");
+    read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
+    spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
     if (kind == "deepspeed") return read_deepspeed_section();
     if (kind == "fsdp") read_fsdp();
     if (kind == "megatron_lm") read_megatron();

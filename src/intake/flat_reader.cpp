@@ -136,6 +136,12 @@ void FlatReader::set_default(std::string_view setting, std::string value, std::s
                         spec::Origin{fmt::format("{}, {}", file_, reason), ""});
 }
 
+void FlatReader::set_fallback(std::string_view setting, std::string value,
+                              std::string_view reason) {
+  reading_.fallbacks.set(setting, std::move(value),
+                         spec::Origin{fmt::format("{}, {}", file_, reason), ""});
+}
+
 void FlatReader::not_modelled(std::string_view key, std::string says) {
   reading_.leftovers.push_back(
       {Leftover::Kind::kNotModelled, std::string(key), origin(key).text, std::move(says)});

@@ -42,6 +42,8 @@ class FlatReader {
   void set(std::string_view setting, std::string value, std::string_view key);
   /// What holds because nothing is said: weaker than every file's word.
   void set_default(std::string_view setting, std::string value, std::string_view reason);
+  /// What holds where no other file names a framework that does otherwise.
+  void set_fallback(std::string_view setting, std::string value, std::string_view reason);
   void note(std::string text) { reading_.notes.push_back(std::move(text)); }
   /// Something that was read, and that the prediction knows not: "memory: ...".
   void not_modelled(std::string_view key, std::string says);
