@@ -149,7 +149,9 @@ void FlatReader::not_modelled(std::string_view key, std::string says) {
 
 spec::Origin FlatReader::origin(std::string_view key) const {
   const auto it = values_.find(key);
-  if (it == values_.end()) return {file_ + ", by default", std::string(key)};
+  if (it == values_.end() || it->second.line == 0)
+    return {file_ + ", by default", std::string(key)};
+  if (it->second.line < 0) return {"the command line", std::string(key)};
   return {fmt::format("{}:{}", file_, it->second.line), std::string(key)};
 }
 
@@ -191,9 +193,10 @@ void FlatReader::add_leftovers() {
     if (leftover.kind == Leftover::Kind::kNotModelled && off)
       leftover = {Leftover::Kind::kNoEffect, key, leftover.where, "off"};
     if (divides_job(key) && !off && value.text != "1")
-      return refuse(key,
-                    "nothing here: a size of parallelism in a place that is not read would "
-                    "make it another job");
+      return fail({base::ErrorKind::kInput,
+                   fmt::format("{}: {}: found \"{}\" where a size of parallelism is not read: the "
+                               "job would be another one",
+                               origin(key).text, key, value.text.substr(0, 60))});
     if (const std::string meant = perhaps_meant(key); !meant.empty())
       leftover = {Leftover::Kind::kUnknown, key, leftover.where, meant};
     reading_.leftovers.push_back(std::move(leftover));

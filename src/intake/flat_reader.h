@@ -17,7 +17,8 @@ namespace ergometer::intake {
 /// rest becomes leftovers; the first thing wrong is kept (`error`), later calls return nothing.
 class FlatReader {
  public:
-  /// `framework`: of catalog/tables/framework_options.csv.
+  /// `framework`: of catalog/tables/framework_options.csv. A value of line 0 is a default, one of
+  /// a negative line stands on a command line.
   FlatReader(const spec::FlatYaml& values, const std::string& file, std::string framework)
       : values_(values), file_(file), framework_(std::move(framework)) {}
 

@@ -303,7 +303,7 @@ Result<Reading> parse_torchtitan(
   for (const auto& [option, value] : overrides) {
     std::string key = option;
     while (key.starts_with('-')) key.erase(0, 1);
-    values[key] = {value, 0};
+    values[key] = {value, -1};
   }
   return TitanReader(values, file).read();
 }
