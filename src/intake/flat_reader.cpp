@@ -38,6 +38,9 @@ constexpr std::array<std::string_view, 22> kParallelismWords = {
     "data_parallel_replicate_degree",
 };
 
+/// Above every count that a configuration holds, so that products of two fit.
+constexpr int64_t kLargestNumber = 1'000'000'000'000;
+
 bool divides_job(std::string_view key) {
   const std::string_view last = key.substr(key.rfind('.') + 1);
   return std::find(kParallelismWords.begin(), kParallelismWords.end(), last) !=
@@ -96,10 +99,10 @@ std::optional<int64_t> FlatReader::integer(std::string_view key, int64_t least) 
   const spec::FlatValue* value = find(key);
   if (value == nullptr) return std::nullopt;
   const auto number = base::parse_integer(value->text);
-  if (number && *number >= least) return *number;
+  if (number && *number >= least && *number <= kLargestNumber) return *number;
   // JSON and Python write large counts as 5e8.
   const auto real = base::parse_number(value->text);
-  if (real && *real >= static_cast<double>(least) && *real < 9e15 &&
+  if (real && *real >= static_cast<double>(least) && *real <= static_cast<double>(kLargestNumber) &&
       static_cast<double>(static_cast<int64_t>(*real)) == *real)
     return static_cast<int64_t>(*real);
   refuse(key, fmt::format("a whole number of at least {}", least));
