@@ -64,12 +64,22 @@ base::Result<Side> run_side(const std::string& path, const run::Run& run) {
   return Side{path, std::move(job), run.performance.step_time_s};
 }
 
-base::Result<Side> side_of(const std::string& word, const Console& console) {
+/// What is the same for all jobs of files that do not say it.
+spec::Settings options_of(const Arguments& arguments) {
+  spec::Settings options;
+  for (const char* name : {"model", "cluster", "gpus"})
+    if (arguments.has(name))
+      options.set(name, arguments.value(name), {arguments.written.at(name), ""});
+  return options;
+}
+
+base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
+                           const Console& console) {
   const bool yaml = word.ends_with(".yaml") || word.ends_with(".yml");
   if (yaml || (!run::is_run_file(word) && intake::is_user_file(word))) {
     UserFiles files(console);
     ERGOMETER_TRY(files.add(word));
-    return job_side(word, files.settings());
+    return job_side(word, files.settings(options_of(arguments)));
   }
   std::error_code error;
   if (!std::filesystem::exists(word, error))
@@ -129,7 +139,7 @@ base::Result<Side> changed(const Side& side, const std::string& with) {
 base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& console) {
   std::vector<Side> sides;
   for (const std::string& word : arguments.words) {
-    ERGOMETER_ASSIGN(Side side, side_of(word, console));
+    ERGOMETER_ASSIGN(Side side, side_of(word, arguments, console));
     sides.push_back(std::move(side));
   }
   if (arguments.has("with")) {
@@ -138,7 +148,7 @@ base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Conso
   }
   if (arguments.has("predicted")) {
     const std::string job = arguments.value("predicted");
-    ERGOMETER_ASSIGN(Side side, side_of(job, console));
+    ERGOMETER_ASSIGN(Side side, side_of(job, arguments, console));
     if (!side.job)
       return base::input_error(
           fmt::format("--predicted: {} was recorded; give a job file or a simulated Run", job));
@@ -224,7 +234,13 @@ std::vector<Flag> compare_flags() {
       "with", "", Takes::kValue, "SETTING=VALUE", "input", "B is A with these settings: tp=8,pp=2",
       {}};
   with.repeats = true;
-  return {with,
+  const auto of_job = [](const char* name, const char* value, const char* help) {
+    return Flag{name, "", Takes::kValue, value, "input", help, {}};
+  };
+  return {of_job("model", "MODEL", "of every job given as a file"),
+          of_job("cluster", "CLUSTER", "of every job given as a file"),
+          of_job("gpus", "N", "of every job given as a file"),
+          with,
           {"predicted",
            "",
            Takes::kValue,

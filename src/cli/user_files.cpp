@@ -36,15 +36,6 @@ void tell_leftovers(const intake::Reading& reading, const std::string& path,
     console.note(fmt::format("{}: no effect on a simulation: {}", path, fmt::join(idle, ", ")));
 }
 
-base::Result<void> take(base::Result<intake::Reading> reading, const std::string& path,
-                        const Console& console, spec::Settings& said, spec::Settings& defaults) {
-  if (!reading) return tl::unexpected(std::move(reading).error());
-  tell_leftovers(*reading, path, console);
-  said.merge(reading->settings);
-  defaults.merge(reading->defaults);
-  return {};
-}
-
 bool has_ending(const std::string& word, std::initializer_list<const char*> endings) {
   for (const char* ending : endings)
     if (word.ends_with(ending)) return true;
@@ -53,27 +44,37 @@ bool has_ending(const std::string& word, std::initializer_list<const char*> endi
 
 }  // namespace
 
+base::Result<void> UserFiles::take(base::Result<intake::Reading> reading, const std::string& path) {
+  if (!reading) return tl::unexpected(std::move(reading).error());
+  tell_leftovers(*reading, path, console_);
+  said_.merge(reading->settings);
+  defaults_.merge(reading->defaults);
+  fallbacks_.merge(reading->fallbacks);
+  return {};
+}
+
 base::Result<void> UserFiles::add(const std::string& path) {
-  return take(intake::read_user_file(path, context_), path, console_, said_, defaults_);
+  return take(intake::read_user_file(path, context_), path);
 }
 
 base::Result<void> UserFiles::add_nemo(const std::string& path) {
-  return take(intake::read_nemo_file(path), path, console_, said_, defaults_);
+  return take(intake::read_nemo_file(path), path);
 }
 
 base::Result<void> UserFiles::add_script(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
-  return take(intake::parse_launch_script(text, path, context_), path, console_, said_, defaults_);
+  return take(intake::parse_launch_script(text, path, context_), path);
 }
 
 base::Result<void> UserFiles::add_run(const Arguments& arguments) {
-  return take(read_megatron_run(arguments), arguments.command.back(), console_, said_, defaults_);
+  return take(read_megatron_run(arguments), arguments.command.back());
 }
 
 spec::Settings UserFiles::settings(const spec::Settings& options) const {
   spec::Settings strong = said_;
   strong.merge(options);
-  spec::Settings all = defaults_;
+  spec::Settings all = fallbacks_;
+  all.merge(defaults_);
   // Sharded as somebody says, or as FSDP does: no framework's default may speak against it.
   const spec::Settings::Value* fsdp = strong.find("fsdp");
   if (fsdp != nullptr && spec::says_yes(fsdp->text))

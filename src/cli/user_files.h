@@ -31,9 +31,11 @@ class UserFiles {
   spec::Settings settings(const spec::Settings& options = {}) const;
 
  private:
+  base::Result<void> take(base::Result<intake::Reading> reading, const std::string& path);
+
   const Console& console_;
   intake::ScriptContext context_;
-  spec::Settings said_, defaults_;
+  spec::Settings said_, defaults_, fallbacks_;
 };
 
 /// Whether a command's word is a file with a job's settings rather than a model.

@@ -62,9 +62,9 @@ class AccelerateReader {
 
   Result<void> read_kind() {
     const std::string kind = base::lower(read_.text("distributed_type", "no"));
-    read_.set_default("zero", "0", "PyTorch DDP's way");
-    read_.set_default("overlap_grad_reduce", "true", "PyTorch DDP's way");
-    spec::set_framework(read_.reading().defaults, "transformers", read_.file());
+    read_.set_fallback("zero", "0", "PyTorch DDP's way");
+    read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
+    spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
     if (kind == "deepspeed") return read_deepspeed_section();
     if (kind == "fsdp") read_fsdp();
     if (kind == "megatron_lm") read_megatron();
@@ -81,7 +81,11 @@ class AccelerateReader {
     const auto stage = read_.integer(prefix + "zero_stage", 0);
     if (stage && *stage > 3) read_.refuse(prefix + "zero_stage", "0, 1, 2 or 3");
     if (stage) read_.set("zero", std::to_string(*stage), prefix + "zero_stage");
-    set_deepspeed_defaults(stage.value_or(0), read_.file(), read_.reading());
+    const std::string file = read_.text(prefix + "deepspeed_config_file");
+    constexpr int64_t kOwnStage = 2;  // accelerate's, where no file of DeepSpeed's says one
+    set_deepspeed_defaults(stage.value_or(is_off(file) ? kOwnStage : 0), read_.file(),
+                           read_.reading());
+    if (!stage && is_off(file)) read_.set_default("zero", "2", "accelerate's default");
     read_.copy_count(prefix + "gradient_accumulation_steps", "gradient_accumulation_steps");
     read_.copy_count(prefix + "train_micro_batch_size_per_gpu", "micro_batch_size");
     const std::string states = base::lower(read_.text(prefix + "offload_optimizer_device"));
@@ -95,7 +99,6 @@ class AccelerateReader {
       read_.not_modelled(prefix + "offload_param_device",
                          "memory and time: parameters wait on the host and travel for every layer; "
                          "they are predicted on the GPU");
-    const std::string file = read_.text(prefix + "deepspeed_config_file");
     if (is_off(file)) return {};
     ERGOMETER_ASSIGN(Reading other,
                      read_deepspeed_beside(file, read_.file(),

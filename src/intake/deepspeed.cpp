@@ -171,6 +171,7 @@ std::string file_beside(const std::string& path, const std::string& from) {
 void add_reading(Reading& to, Reading other) {
   to.settings.merge(other.settings);
   to.defaults.merge(other.defaults);
+  to.fallbacks.merge(other.fallbacks);
   to.leftovers.insert(to.leftovers.end(), other.leftovers.begin(), other.leftovers.end());
   to.notes.insert(to.notes.end(), other.notes.begin(), other.notes.end());
 }

@@ -38,6 +38,9 @@ constexpr std::array<std::string_view, 22> kParallelismWords = {
     "data_parallel_replicate_degree",
 };
 
+/// Above every count that a configuration holds, so that products of two fit.
+constexpr int64_t kLargestNumber = 1'000'000'000'000;
+
 bool divides_job(std::string_view key) {
   const std::string_view last = key.substr(key.rfind('.') + 1);
   return std::find(kParallelismWords.begin(), kParallelismWords.end(), last) !=
@@ -96,10 +99,10 @@ std::optional<int64_t> FlatReader::integer(std::string_view key, int64_t least) 
   const spec::FlatValue* value = find(key);
   if (value == nullptr) return std::nullopt;
   const auto number = base::parse_integer(value->text);
-  if (number && *number >= least) return *number;
+  if (number && *number >= least && *number <= kLargestNumber) return *number;
   // JSON and Python write large counts as 5e8.
   const auto real = base::parse_number(value->text);
-  if (real && *real >= static_cast<double>(least) && *real < 9e15 &&
+  if (real && *real >= static_cast<double>(least) && *real <= static_cast<double>(kLargestNumber) &&
       static_cast<double>(static_cast<int64_t>(*real)) == *real)
     return static_cast<int64_t>(*real);
   refuse(key, fmt::format("a whole number of at least {}", least));
@@ -136,6 +139,12 @@ void FlatReader::set_default(std::string_view setting, std::string value, std::s
                         spec::Origin{fmt::format("{}, {}", file_, reason), ""});
 }
 
+void FlatReader::set_fallback(std::string_view setting, std::string value,
+                              std::string_view reason) {
+  reading_.fallbacks.set(setting, std::move(value),
+                         spec::Origin{fmt::format("{}, {}", file_, reason), ""});
+}
+
 void FlatReader::not_modelled(std::string_view key, std::string says) {
   reading_.leftovers.push_back(
       {Leftover::Kind::kNotModelled, std::string(key), origin(key).text, std::move(says)});
@@ -143,7 +152,9 @@ void FlatReader::not_modelled(std::string_view key, std::string says) {
 
 spec::Origin FlatReader::origin(std::string_view key) const {
   const auto it = values_.find(key);
-  if (it == values_.end()) return {file_ + ", by default", std::string(key)};
+  if (it == values_.end() || it->second.line == 0)
+    return {file_ + ", by default", std::string(key)};
+  if (it->second.line < 0) return {"the command line", std::string(key)};
   return {fmt::format("{}:{}", file_, it->second.line), std::string(key)};
 }
 
@@ -185,9 +196,10 @@ void FlatReader::add_leftovers() {
     if (leftover.kind == Leftover::Kind::kNotModelled && off)
       leftover = {Leftover::Kind::kNoEffect, key, leftover.where, "off"};
     if (divides_job(key) && !off && value.text != "1")
-      return refuse(key,
-                    "nothing here: a size of parallelism in a place that is not read would "
-                    "make it another job");
+      return fail({base::ErrorKind::kInput,
+                   fmt::format("{}: {}: found \"{}\" where a size of parallelism is not read: the "
+                               "job would be another one",
+                               origin(key).text, key, value.text.substr(0, 60))});
     if (const std::string meant = perhaps_meant(key); !meant.empty())
       leftover = {Leftover::Kind::kUnknown, key, leftover.where, meant};
     reading_.leftovers.push_back(std::move(leftover));

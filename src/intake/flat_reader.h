@@ -17,7 +17,8 @@ namespace ergometer::intake {
 /// rest becomes leftovers; the first thing wrong is kept (`error`), later calls return nothing.
 class FlatReader {
  public:
-  /// `framework`: of catalog/tables/framework_options.csv.
+  /// `framework`: of catalog/tables/framework_options.csv. A value of line 0 is a default, one of
+  /// a negative line stands on a command line.
   FlatReader(const spec::FlatYaml& values, const std::string& file, std::string framework)
       : values_(values), file_(file), framework_(std::move(framework)) {}
 
@@ -42,6 +43,8 @@ class FlatReader {
   void set(std::string_view setting, std::string value, std::string_view key);
   /// What holds because nothing is said: weaker than every file's word.
   void set_default(std::string_view setting, std::string value, std::string_view reason);
+  /// What holds where no other file names a framework that does otherwise.
+  void set_fallback(std::string_view setting, std::string value, std::string_view reason);
   void note(std::string text) { reading_.notes.push_back(std::move(text)); }
   /// Something that was read, and that the prediction knows not: "memory: ...".
   void not_modelled(std::string_view key, std::string says);

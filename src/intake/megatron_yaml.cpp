@@ -58,6 +58,7 @@ class ArgumentLines {
   void add(const std::string& name, const spec::FlatValue& value) {
     const std::string word = base::lower(value.text);
     const bool yes = word == "true", no = word == "false";
+    if (word == "none" || word == "null" || word.empty()) return;
     const spec::SettingInfo* info = spec::find_setting(name);
     const bool is_switch = info != nullptr && info->kind == spec::SettingKind::kSwitch;
     for (const Negation& it : kNegations)
@@ -179,6 +180,10 @@ Result<Reading> parse_primus(const std::string& text, const std::string& file) {
   if (!lines.has("--fp16")) lines.write(1, "--bf16");
   ERGOMETER_ASSIGN(Reading reading, read_lines(lines, file, "primus", values));
   drop_megatron_defaults(reading.settings, file);
+  const auto shards = values.find(overrides + "use_distributed_optimizer");
+  if (shards != values.end() && base::lower(shards->second.text) == "false")
+    reading.settings.set("zero", "0",
+                         {fmt::format("{}:{}", file, shards->second.line), shards->first});
   set_primus_model(values, module, file, reading);
   for (const auto& [key, value] : values)
     if (!key.starts_with(module))

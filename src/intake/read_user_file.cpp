@@ -145,7 +145,9 @@ bool has_arguments(std::string_view text) {
   return false;
 }
 
-Result<Reading> read_config(const std::string& file) {
+Result<Reading> read_config(const std::string& text, const std::string& file) {
+  // Now, for the model may be named by something else as well.
+  ERGOMETER_TRY(spec::parse_model(text, file));
   Reading reading;
   reading.settings.set("model", file, {"the command line", "MODEL"});
   reading.form = "a model's config.json";
@@ -182,7 +184,7 @@ FileForm form_of(const std::string& text, const std::string& file) {
 Result<Reading> parse_user_file(const std::string& text, const std::string& file,
                                 const ScriptContext& context) {
   switch (form_of(text, file)) {
-    case FileForm::kModelConfig: return read_config(file);
+    case FileForm::kModelConfig: return read_config(text, file);
     case FileForm::kJobFile: return read_own(text, file);
     case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
     case FileForm::kTrainer: return parse_trainer_file(text, file);
@@ -204,7 +206,7 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
   if (yaml && !spec::flatten_yaml(text, file)) return read_own(text, file);
   if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
       text.find_first_of('[') < text.find_first_of('{'))
-    return read_config(file);
+    return read_config(text, file);
   return base::input_error(
       fmt::format("{}: is none of the files that can be read: {}", file, kReadable));
 }

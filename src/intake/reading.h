@@ -32,6 +32,8 @@ struct Reading {
   spec::Settings settings;
   /// What the framework does where the file says nothing: weaker than what any other file says.
   spec::Settings defaults;
+  /// What holds where no framework's default does either: weaker than every file's defaults.
+  spec::Settings fallbacks;
   std::string form;  ///< "a DeepSpeed configuration"
   std::vector<Leftover> leftovers;
   std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each

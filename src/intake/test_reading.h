@@ -8,9 +8,10 @@
 
 namespace ergometer::intake {
 
-/// What a reading says of a setting, its defaults among it; "-" for nothing.
+/// What a reading says of a setting, its defaults and fallbacks among it; "-" for nothing.
 inline std::string said(const Reading& reading, std::string_view name) {
-  spec::Settings all = reading.defaults;
+  spec::Settings all = reading.fallbacks;
+  all.merge(reading.defaults);
   all.merge(reading.settings);
   const auto* value = all.find(name);
   return value == nullptr ? "-" : value->text;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -186,7 +187,11 @@ class TitanReader {
     if (read_.has(old_key)) shards = read_.integer(old_key, -1).value_or(-1);
     const std::string old_kind = read_.text(place("data_parallel_type"), "fsdp");
     if (shards == 0) return read_.refuse(shards_key, "-1, or ranks that share the parameters");
-    if (shards > 0) read_.set("data_parallel_size", std::to_string(replicas * shards), shards_key);
+    if (shards > 0)
+      read_.set(
+          "data_parallel_size",
+          std::to_string(std::min(replicas, spec::kMostRanks) * std::min(shards, spec::kMostRanks)),
+          shards_key);
     const std::string reshard_key = place("fsdp_reshard_after_forward");
     const std::string reshard = read_.text(reshard_key, "default");
     if ((shards == 1 && replicas > 1) || old_kind == "ddp") {
@@ -303,7 +308,7 @@ Result<Reading> parse_torchtitan(
   for (const auto& [option, value] : overrides) {
     std::string key = option;
     while (key.starts_with('-')) key.erase(0, 1);
-    values[key] = {value, 0};
+    values[key] = {value, -1};
   }
   return TitanReader(values, file).read();
 }

@@ -196,9 +196,9 @@ class TrainerReader {
   }
 
   Result<void> read_sharding() {
-    read_.set_default("zero", "0", "neither FSDP nor DeepSpeed");
-    read_.set_default("overlap_grad_reduce", "true", "PyTorch DDP's way");
-    spec::set_framework(read_.reading().defaults, "transformers", read_.file());
+    read_.set_fallback("zero", "0", "neither FSDP nor DeepSpeed");
+    read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
+    spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
     const std::string fsdp = base::lower(read_.text("fsdp"));
     if (!is_off(fsdp)) read_fsdp(fsdp);
     const std::string deepspeed = read_.text("deepspeed");

@@ -485,5 +485,34 @@ TEST(Settings, DivisorsAroundTheOneAskedFor) {
   EXPECT_EQ(divisors_text(5040, 100), "70, 72, 80, 84, 90, 105, 112, 120, 126 or 140");
 }
 
+TEST(Resolve, ABatchByMicroBatchesOfAReplica) {
+  const Flags base = {{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"gpus", "16"}, {"tp", "2"}};
+  const auto job = resolve(over(base, {{"mbs", "4"}, {"gradient_accumulation_steps", "8"}}));
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->training.global_batch, 4 * 8 * 8);
+  EXPECT_EQ(job->micro_batches(), 8);
+  // The micro batch follows from the other two.
+  const auto whole = resolve(over(base, {{"gbs", "64"}, {"gradient_accumulation_steps", "4"}}));
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->training.micro_batch, 2);
+}
+
+TEST(Resolve, BatchesThatDoNotAgree) {
+  const Settings settings = flags({{"model", "llama3-8b"},
+                                   {"cluster", "hgx-h100"},
+                                   {"gpus", "16"},
+                                   {"mbs", "4"},
+                                   {"gbs", "256"},
+                                   {"gradient_accumulation_steps", "8"}});
+  EXPECT_EQ(error_of(settings),
+            "--gbs 256 contradicts micro batch x accumulation x data parallel = 4 x 8 x 16 = 512; "
+            "leave one out");
+  // Of two sources the later one's way of saying a batch holds.
+  const auto later = resolve(over(settings, {{"gbs", "128"}}));
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(later->training.global_batch, 128);
+  EXPECT_EQ(later->micro_batches(), 2);
+}
+
 }  // namespace
 }  // namespace ergometer::spec
