@@ -100,7 +100,7 @@ TEST(Estimates, DamagedTextIsRefused) {
   for (size_t size = 0; size < numbers; size += 1 + numbers / 97)
     EXPECT_FALSE(parse_estimates(space, layouts, text.substr(0, size))) << size;
   const auto one = [&](const char* found) {
-    return parse_estimates(space, layouts, std::string("8 9 9 0 0 1 ") + found).has_value();
+    return parse_estimates(space, layouts, std::string("8 9 9 0 0 1 ") + found + "0 ").has_value();
   };
   EXPECT_TRUE(one("0 0 0 0 0 0 0 1 0 0 1 1 1 1 1 "));
   EXPECT_FALSE(one("-1 0 0 0 0 0 0 1 0 0 1 1 1 1 1 "));
