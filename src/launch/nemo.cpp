@@ -292,6 +292,9 @@ Result<void> nemo_same(const Job& job) {
     return nemo_cannot("what to recompute but the attention core or whole layers");
   if (job.model.experts.count > 0 && (t.moe_shared_overlap || t.overlap_expert_parallel))
     return nemo_cannot("to overlap the experts' transfers");
+  if (t.overlap_tp && (job.parallelism.fsdp || !job.parallelism.sequence_parallel))
+    return nemo_cannot(
+        "to overlap tensor parallelism's transfers with FSDP or without sequence parallelism");
   const bool distributed = job.parallelism.zero_stage == 1;
   if (!distributed && !job.parallelism.fsdp && (t.overlap_grad_reduce || t.overlap_param_gather))
     return nemo_cannot("to overlap data parallelism's transfers without the distributed optimizer");
