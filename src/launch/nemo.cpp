@@ -90,6 +90,8 @@ class Writer {
     set("sequence_parallel", yes_no(p.sequence_parallel));
     if (p.first_stage_layers > 0) set("num_layers_in_first_pipeline_stage", p.first_stage_layers);
     if (p.last_stage_layers > 0) set("num_layers_in_last_pipeline_stage", p.last_stage_layers);
+    if (p.embedding_counts_as_layer) set("account_for_embedding_in_pipeline_split", yes_no(true));
+    if (p.loss_counts_as_layer) set("account_for_loss_in_pipeline_split", yes_no(true));
     set("fsdp", yes_no(p.fsdp));
     if (p.fsdp) set("fsdp_sharding_strategy", "full");
     set("megatron_amp_O2", yes_no(!p.fsdp));

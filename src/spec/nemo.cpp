@@ -33,6 +33,8 @@ constexpr std::array kDirect = std::to_array<Direct>({
     {"model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by"},
     {"model.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"},
     {"model.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"},
+    {"model.account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"},
+    {"model.account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"},
     {"model.batch_p2p_sync", "batch_p2p_sync"},
     {"model.activations_checkpoint_granularity", "recompute_granularity"},
     {"model.activations_checkpoint_method", "recompute_method"},
