@@ -326,8 +326,12 @@ void Space::keep_accepted(const Layout& layout, LegalityCheck& legal, Options& o
                       [&](const Recomputation& it) { return !accepted(it, overlap, data); });
         std::erase_if(options.overlaps,
                       [&](const Overlap& it) { return !accepted(recomputation, it, data); });
-        std::erase_if(options.data,
-                      [&](const DataOption& it) { return !accepted(recomputation, overlap, it); });
+        // A sharding that does not go with every overlap is left out: candidates are a product.
+        std::erase_if(options.data, [&](const DataOption& it) {
+          return std::any_of(
+              options.overlaps.begin(), options.overlaps.end(),
+              [&](const Overlap& beside) { return !accepted(recomputation, beside, it); });
+        });
         return;
       }
   options = {};

@@ -20,8 +20,8 @@ struct SpaceOptions {
   std::vector<std::string> precisions;  ///< empty: as the settings say
   std::vector<double> lock_clocks_mhz;  ///< empty: as the settings say
   /// Why a job is none of the space, whatever is legal; an empty text: it is one. Nothing: all are.
-  /// What it says of a layout's recomputation, overlap and sharding does not depend on the others
-  /// of these three.
+  /// What it says of a layout's recomputation does not depend on overlap and sharding; a sharding
+  /// that it refuses beside some overlap that it accepts is left out.
   std::function<std::string(const spec::Job&)> refuses;
 };
 
