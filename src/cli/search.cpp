@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/crew.h"
 #include "cli/threads.h"
+#include "launch/launchable.h"
 #include "spec/fingerprint.h"
 
 namespace ergometer::cli {
@@ -74,6 +75,7 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
 
 Result<search::SearchOptions> search_options(const Arguments& arguments) {
   search::SearchOptions options;
+  options.simplest = true;
   ERGOMETER_ASSIGN(options.objective,
                    objective_of("objective", arguments.value("objective", "time")));
   for (const std::string& word : base::split(arguments.value("pareto"), ',')) {
@@ -92,10 +94,21 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
   return options;
 }
 
+Result<std::optional<launch::Framework>> framework_flag(const Arguments& arguments,
+                                                        const char* flag) {
+  if (!arguments.has(flag)) return std::nullopt;
+  const auto framework = launch::framework_of(arguments.value(flag));
+  if (!framework)
+    return input_error(fmt::format("--{}: '{}' is not one of {}", flag, arguments.value(flag),
+                                   launch::kFrameworkWords));
+  return framework;
+}
+
 /// How it runs and how its answer looks: options that another run of the same search may have
 /// otherwise.
 bool says_how(std::string_view flag) {
-  constexpr std::array<std::string_view, 5> kHow = {"json", "out", "quiet", "shard", "threads"};
+  constexpr std::array<std::string_view, 6> kHow = {"json", "out",   "quiet",
+                                                    "save", "shard", "threads"};
   return std::find(kHow.begin(), kHow.end(), flag) != kHow.end();
 }
 
@@ -154,7 +167,11 @@ std::vector<Flag> search_flags() {
   flags.push_back(threads_flag());
   flags.back().help = "threads; by default one a processor";
   add("settings", "", "megatron|nemo|torchtitan", "answer",
-      "whose settings for the first are shown; megatron");
+      "whose settings for the first are shown; by default those of --launchable, else of "
+      "--software");
+  add("launchable", "", "megatron|nemo|torchtitan", "space",
+      "only what `launch` writes for this framework and it runs as predicted");
+  add("save", "", "FILE.yaml", "answer", "writes the first as a job file for simulate and launch");
   flags.push_back(shard_flag());
   add("out", "o", "FILE", "running", "keeps estimates here as they come; the same command goes on");
   return flags;
@@ -165,11 +182,14 @@ base::Result<SearchPlan> search_plan(const Arguments& arguments, const Console& 
   ERGOMETER_ASSIGN(plan.settings, search_settings(arguments, console));
   ERGOMETER_ASSIGN(plan.space, space_options(arguments, plan.settings.given));
   ERGOMETER_ASSIGN(plan.options, search_options(arguments));
-  const auto framework = launch::framework_of(arguments.value("settings", "megatron"));
-  if (!framework)
-    return input_error(fmt::format("--settings: '{}' is not one of {}", arguments.value("settings"),
-                                   launch::kFrameworkWords));
-  plan.framework = *framework;
+  ERGOMETER_ASSIGN(plan.framework, framework_flag(arguments, "settings"));
+  ERGOMETER_ASSIGN(plan.launchable, framework_flag(arguments, "launchable"));
+  if (plan.launchable)
+    plan.space.refuses = [framework = *plan.launchable](const spec::Job& job) {
+      const auto checked = launch::check_layout(framework, job);
+      return checked ? std::string() : checked.error().message;
+    };
+  plan.save = arguments.value("save");
   plan.identity = identity_of(arguments, plan.settings);
   plan.words = words_of(arguments);
   return plan;

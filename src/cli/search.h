@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,12 @@ namespace ergometer::cli {
 struct SearchPlan {
   SearchSettings settings;
   search::SpaceOptions space;
-  search::SearchOptions options;  ///< threads apart
-  launch::Framework framework = launch::Framework::kMegatron;
-  std::string identity;            ///< differs when the answer may
-  std::vector<std::string> words;  ///< the command's, those that say how it runs apart
+  search::SearchOptions options;                ///< threads apart
+  std::optional<launch::Framework> framework;   ///< whose settings are shown, if that is said
+  std::optional<launch::Framework> launchable;  ///< only what `launch` writes for it
+  std::string save;                             ///< the job file of the first; empty: none
+  std::string identity;                         ///< differs when the answer may
+  std::vector<std::string> words;               ///< the command's, those that say how it runs apart
 };
 
 std::vector<Flag> search_flags();

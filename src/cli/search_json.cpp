@@ -47,6 +47,7 @@ void write_best(base::JsonWriter& json, const Played& played, size_t rank) {
     json.member("tokens_per_j", run.power.tokens_per_j);
   }
   json.member("limiter", run.limiter);
+  json.member("alike", played.alike);
   json.key("breakdown_s").begin_object();
   for (const auto& [name, seconds] : parts_of(run.performance)) json.member(name, seconds);
   json.end_object();
@@ -101,6 +102,24 @@ void write_what_if(base::JsonWriter& json, const std::vector<search::WhatIf>& al
   json.end_array();
 }
 
+void write_none(base::JsonWriter& json, const SearchAnswer& answer) {
+  json.key("nothing_fits").begin_object().member("divisions", answer.none->divisions);
+  json.member("too_large", answer.none->legal);
+  json.key("ruled_out").begin_array();
+  for (const search::RuledOut& reason : answer.none->ruled_out) {
+    json.begin_object().member("divisions", reason.divisions);
+    json.member("why", reason.why).end_object();
+  }
+  json.end_array();
+  if (const auto& nearest = answer.result.nearest) {
+    json.key("nearest").begin_object().member("needed_bytes", nearest->needed);
+    json.member("capacity_bytes", nearest->capacity);
+    json.key("job").raw(report::job_json(answer.space.job(nearest->candidate)));
+    json.end_object();
+  }
+  json.end_object();
+}
+
 }  // namespace
 
 std::string search_json(const SearchAnswer& answer) {
@@ -109,6 +128,8 @@ std::string search_json(const SearchAnswer& answer) {
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("candidates", result.candidates).member("feasible", result.feasible);
   json.member("layouts", result.layouts).member("complete", result.complete);
+  json.member("tied", result.tied);
+  if (answer.none) write_none(json, answer);
   json.key("best").begin_array();
   for (size_t i = 0; i < result.best.size(); ++i) write_best(json, result.best[i], i + 1);
   json.end_array();

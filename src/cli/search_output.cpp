@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/search_words.h"
+#include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/torchtitan.h"
@@ -154,6 +155,16 @@ std::string knob_lines(const SearchAnswer& answer) {
   return text;
 }
 
+/// "the least of any layout is 92.1 GiB of 79.1 GiB: tp 8 ...".
+std::string nearest_text(const SearchAnswer& answer) {
+  if (!answer.result.nearest) return "no layout has options to try";
+  const search::NearestMiss& nearest = *answer.result.nearest;
+  return fmt::format("the least of any layout is {} of {}: {}",
+                     base::format_binary_bytes(nearest.needed),
+                     base::format_binary_bytes(nearest.capacity),
+                     whole_word(answer.space.job(nearest.candidate), named_in(answer)));
+}
+
 /// Which limits bind, and what each costs.
 std::string limit_lines(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
@@ -232,19 +243,70 @@ std::string front_table(const SearchAnswer& answer) {
   return table(rows, 4) + more;
 }
 
+/// What of these settings `launch` would not write, and what to do about it.
+std::string refusal_line(const spec::Job& job, launch::Framework framework) {
+  const auto checked = launch::check_layout(framework, job);
+  if (checked) return {};
+  return fmt::format("# {}: --launchable {} searches what it runs\n", checked.error().message,
+                     launch::to_word(framework));
+}
+
 std::string settings_text(const spec::Job& job, launch::Framework framework) {
   std::vector<std::string> notes;
   if (framework == launch::Framework::kMegatron)
     return "\nMegatron-LM's arguments for the first\n" +
-           launch::megatron_text(launch::megatron_layout(job));
+           launch::megatron_text(launch::megatron_layout(job)) + refusal_line(job, framework);
   const bool nemo = framework == launch::Framework::kNemo;
   const auto text = nemo ? launch::nemo_yaml(job, kTrialSteps, notes)
                          : launch::torchtitan_toml(job, kTrialSteps, notes);
   std::string answer =
       fmt::format("\n{} for the first\n{}", nemo ? "NeMo's YAML" : "torchtitan's TOML",
-                  text ? *text : text.error().message + '\n');
-  for (const std::string& note : notes) answer += fmt::format("# {}\n", note);
-  return answer;
+                  text ? *text : std::string());
+  if (text)
+    for (const std::string& note : notes) answer += fmt::format("# {}\n", note);
+  if (text && !notes.empty()) return answer;
+  const std::string refusal = refusal_line(job, framework);
+  return answer + (text || !refusal.empty() ? refusal : text.error().message + '\n');
+}
+
+/// "  45  12 do not divide ...": what rules out how many ways to divide the GPUs.
+std::string ruled_out_lines(const search::WhyNone& none) {
+  std::string text;
+  for (const search::RuledOut& reason : none.ruled_out)
+    text += fmt::format("{:>7}  {}\n", base::format_count(reason.divisions), reason.why);
+  return text;
+}
+
+std::string none_lines(const SearchAnswer& answer) {
+  if (!answer.none) return {};
+  const search::WhyNone& none = *answer.none;
+  std::string text =
+      fmt::format("\nWays to divide the GPUs (tp, cp, pp{}): {}, each counted once\n",
+                  answer.space.bases().front().megatron.model.experts.count > 0 ? ", ep, etp" : "",
+                  base::format_count(none.divisions));
+  if (none.legal > 0)
+    text +=
+        fmt::format("{:>7}  memory: {}\n", base::format_count(none.legal), nearest_text(answer));
+  return text + ruled_out_lines(none);
+}
+
+/// Why the first is not the best one by a little.
+std::string simplest_text(const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  if (result.tied < 2) return {};
+  return fmt::format(
+      "           simplest of {} that the prediction cannot tell apart: fewest switches on, memory "
+      "to spare\n",
+      base::format_count(result.tied));
+}
+
+/// Rows that stand for others.
+std::string alike_text(const SearchAnswer& answer) {
+  std::string text;
+  for (size_t i = 0; i < answer.result.best.size(); ++i)
+    if (const int64_t alike = answer.result.best[i].alike; alike > 0)
+      text += fmt::format("{}{} for {} more", text.empty() ? "" : ", ", i + 1, alike);
+  return text.empty() ? text : "Equal in time and memory, shown once  " + text + '\n';
 }
 
 std::string count_line(const SearchAnswer& answer) {
@@ -256,6 +318,13 @@ std::string count_line(const SearchAnswer& answer) {
 
 }  // namespace
 
+std::string no_layout_text(const search::WhyNone& none) {
+  std::string text = fmt::format("search: no layout is legal; ways to divide the GPUs: {}\n{}",
+                                 base::format_count(none.divisions), ruled_out_lines(none));
+  text.pop_back();
+  return text;
+}
+
 std::string search_text(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
   std::string text = count_line(answer);
@@ -265,10 +334,10 @@ std::string search_text(const SearchAnswer& answer) {
             : result.candidates == 0 ? "No candidate is legal: what is fixed rules out all.\n"
             : result.feasible == 0   ? "Nothing fits.\n"
                                      : "Nothing that fits is within the limits.\n") +
-           limit_lines(answer);
+           limit_lines(answer) + none_lines(answer);
   text += '\n' + best_table(answer);
   text += fmt::format("\nThe first  {}\n", result.best.front().run.limiter);
-  text += own_text(answer);
+  text += simplest_text(answer) + alike_text(answer) + own_text(answer);
   if (!result.limits.empty()) text += "\nLimits\n" + limit_lines(answer);
   if (result.best.size() > 1) text += "\nWhat the others lose\n";
   for (size_t i = 1; i < result.best.size(); ++i)

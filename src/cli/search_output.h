@@ -6,6 +6,7 @@
 
 #include "launch/framework.h"
 #include "search/what_if.h"
+#include "search/why_none.h"
 
 namespace ergometer::cli {
 
@@ -23,12 +24,15 @@ struct SearchAnswer {
   search::Knobs knobs;                  ///< around the best; empty: there is none
   std::vector<search::WhatIf> what_if;  ///< around the best
   std::optional<OwnLayout> own;
+  std::optional<search::WhyNone> none;                         ///< where nothing fits
   launch::Framework framework = launch::Framework::kMegatron;  ///< whose settings the text ends in
 };
 
 /// Steps that a configuration for trying a layout asks for.
 constexpr int64_t kTrialSteps = 50;
 
+/// Why a search has no layout to try.
+std::string no_layout_text(const search::WhyNone& none);
 std::string search_text(const SearchAnswer& answer);
 std::string search_json(const SearchAnswer& answer);
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/json_writer.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/crew.h"
 #include "cli/progress.h"
@@ -16,6 +17,8 @@
 #include "cli/stop_at_signal.h"
 #include "cli/threads.h"
 #include "engine/simulate.h"
+#include "launch/launchable.h"
+#include "optimize/files.h"
 #include "search/estimates.h"
 #include "search/search_file.h"
 #include "search/what_if.h"
@@ -52,15 +55,21 @@ struct Where {
   std::string out;
 };
 
+/// A file's folder that is not there is said before the work, not after it.
+Result<void> check_folder(const std::string& file) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
+  return input_error(fmt::format("{}: there is no folder {}", file, folder.string()));
+}
+
 /// The file that stands at `out` already, when it is this search's; nothing when there is none. An
 /// `out` that cannot be written is said before the work, not after it.
 Result<std::optional<search::SearchFile>> finished_file(const SearchPlan& plan,
                                                         const Where& where) {
   std::error_code ignored;
-  const std::filesystem::path path = where.out, folder = path.parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    return input_error(fmt::format("{}: there is no folder {}", where.out, folder.string()));
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  ERGOMETER_TRY(check_folder(where.out));
+  if (!std::filesystem::exists(where.out, ignored)) return std::nullopt;
   if (!search::is_search_file(where.out))
     return input_error(fmt::format(
         "{}: exists and is not a search's; remove it or choose another name", where.out));
@@ -133,17 +142,42 @@ Result<int> show_shard(const Where& where, const Estimates& estimates, bool as_j
   return estimates.left > 0 ? kInterrupted : 0;
 }
 
+/// The first of the answer, as `simulate` and `launch` read it.
+Result<void> save_first(const SearchPlan& plan, const search::Space& space,
+                        const search::SearchResult& result, const Console& console) {
+  if (plan.save.empty() || result.best.empty()) return {};
+  const spec::Settings settings = space.settings(result.best.front().found.candidate);
+  ERGOMETER_TRY(base::write_file_atomically(plan.save, optimize::job_file(settings)));
+  console.note(fmt::format("the first written to {}", plan.save));
+  return {};
+}
+
+/// Whose settings are shown: those asked for, or of the framework that the job is for.
+launch::Framework shown_framework(const SearchPlan& plan, const search::Space& space) {
+  if (plan.framework) return *plan.framework;
+  if (plan.launchable) return *plan.launchable;
+  const spec::Job& job = space.bases().front().megatron;
+  if (job.software.name.starts_with("nemo-1")) return launch::Framework::kNemo;
+  return job.training.framework == spec::Framework::kTorchFsdp ? launch::Framework::kTorchtitan
+                                                               : launch::Framework::kMegatron;
+}
+
 Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
                        const Estimates& estimates, bool as_json, const Console& console) {
   ERGOMETER_ASSIGN(const search::SearchResult result,
                    search::answer(space, plan.options, estimates));
-  SearchAnswer answer{space,         plan.options, result, {}, {}, own_layout(plan.settings),
-                      plan.framework};
+  SearchAnswer answer{space,  plan.options,
+                      result, {},
+                      {},     own_layout(plan.settings),
+                      {},     shown_framework(plan, space)};
+  if (result.best.empty() && result.complete && result.feasible == 0)
+    answer.none = search::why_none(space);
   if (!result.best.empty()) {
     answer.knobs = search::turn_knobs(space, result.best.front().found.candidate);
     answer.what_if = search::what_if(space, plan.options, result);
   }
   console.answer(as_json ? search_json(answer) : search_text(answer));
+  ERGOMETER_TRY(save_first(plan, space, result, console));
   if (!result.complete) return kInterrupted;
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
@@ -170,11 +204,14 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
     return input_error(
         "search: --shard makes a part that `ergometer merge` joins with the others; give it --out "
         "FILE");
+  if (shard.count > 1 && !plan.save.empty())
+    return input_error("search: --save writes the first of all; a shard has only its part's");
+  ERGOMETER_TRY(check_folder(plan.save));
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
   ERGOMETER_TRY(search::check_power(space, plan.options));
-  if (!space.has_layouts())
-    return input_error(
-        "search: no layout is legal: the batch, the sequence length or what is fixed rule out all");
+  if (plan.launchable)
+    ERGOMETER_TRY(launch::check_model(*plan.launchable, space.bases().front().megatron.model));
+  if (!space.has_layouts()) return input_error(no_layout_text(search::why_none(space)));
   std::optional<search::SearchFile> finished;
   if (crew.leads() && !where.out.empty()) {
     ERGOMETER_ASSIGN(finished, finished_file(plan, where));

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "plan/stages.h"
 #include "report/job_json.h"
 
 namespace ergometer::cli {
@@ -35,6 +37,23 @@ std::string overlap_word(const spec::Job& job) {
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, "+"));
 }
 
+/// " (7,8x14,7)": the layers of stages that do not all have as many.
+std::string stages_word(const spec::Job& job) {
+  const std::vector<int64_t> chunks = plan::layers_per_chunk(job);
+  const auto count = static_cast<size_t>(job.parallelism.pp);
+  std::vector<int64_t> stages(count);
+  for (size_t i = 0; i < chunks.size(); ++i) stages[i % count] += chunks[i];
+  if (std::adjacent_find(stages.begin(), stages.end(), std::not_equal_to<>()) == stages.end())
+    return {};
+  std::string text;
+  for (size_t i = 0, next = 0; i < count; i = next) {
+    while (next < count && stages[next] == stages[i]) ++next;
+    text += fmt::format("{}{}{}", i > 0 ? "," : "", stages[i],
+                        next - i > 1 ? fmt::format("x{}", next - i) : "");
+  }
+  return fmt::format(" ({})", text);
+}
+
 std::string layout_word(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   std::string text = fmt::format("tp {}", p.tp);
@@ -42,6 +61,7 @@ std::string layout_word(const spec::Job& job) {
   if (p.cp > 1) text += fmt::format(" cp {}", p.cp);
   if (p.pp > 1) text += fmt::format(" pp {}", p.pp);
   if (p.vpp > 1) text += fmt::format(" vpp {}", p.vpp);
+  text += stages_word(job);
   if (p.schedule == spec::Schedule::kGpipe) text += " gpipe";
   if (p.schedule == spec::Schedule::kZbH1) text += " zb-h1";
   if (job.model.experts.count > 0) {

@@ -18,4 +18,13 @@ inline std::optional<Framework> framework_of(std::string_view word) {
   return std::nullopt;
 }
 
+inline std::string_view to_word(Framework framework) {
+  switch (framework) {
+    case Framework::kMegatron: return "megatron";
+    case Framework::kNemo: return "nemo";
+    case Framework::kTorchtitan: return "torchtitan";
+  }
+  return "";
+}
+
 }  // namespace ergometer::launch

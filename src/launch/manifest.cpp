@@ -14,15 +14,6 @@ namespace {
 
 using base::JsonWriter;
 
-std::string_view to_word(Framework framework) {
-  switch (framework) {
-    case Framework::kMegatron: return "megatron";
-    case Framework::kNemo: return "nemo";
-    case Framework::kTorchtitan: return "torchtitan";
-  }
-  return "";
-}
-
 void write_run(JsonWriter& json, const Plan& plan, const PlannedRun& run) {
   const PlannedJob& job = plan.job_of(run);
   const std::string folder = "runs/" + run_name(run.number);

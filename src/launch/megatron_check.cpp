@@ -83,6 +83,13 @@ Result<void> check_sharding(const Job& job) {
 
 }  // namespace
 
+Result<void> megatron_same(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (p.pp > 1 && p.vpp == 1 && job.training.overlap_p2p)
+    return megatron_cannot("transfers beside compute in a pipeline that is not interleaved");
+  return {};
+}
+
 Result<void> megatron_check(const Job& job) {
   if (job.training.mode != spec::Mode::kPretrain)
     return megatron_cannot("anything but pre-training");

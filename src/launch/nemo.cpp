@@ -16,52 +16,6 @@ tl::unexpected<base::Error> nemo_cannot(std::string_view what) {
   return base::input_error(fmt::format("NeMo's configuration cannot say {}", what));
 }
 
-Result<void> check_model(const spec::Model& m) {
-  const auto any = [&](auto is) { return std::any_of(m.layers.begin(), m.layers.end(), is); };
-  if (m.attention != spec::AttentionKind::kHeads) return nemo_cannot("multi-head latent attention");
-  if (m.state_space.heads > 0 || any([](const spec::Layer& l) {
-        return l.mixer != spec::Mixer::kAttention || !l.feed_forward;
-      }))
-    return nemo_cannot("layers that are not attention with a feed-forward part");
-  if (any([](const spec::Layer& l) { return l.window > 0 || l.chunk > 0; }))
-    return nemo_cannot("sliding or chunked attention");
-  const bool mixed = any([](const spec::Layer& l) { return l.moe; }) &&
-                     any([](const spec::Layer& l) { return !l.moe; });
-  if (mixed || m.experts.groups > 1 || m.experts.latent > 0 || m.experts.shared_gate)
-    return nemo_cannot("dense layers among expert layers, groups of experts or latent experts");
-  if (m.parallel_branches || m.norms_per_layer != 2 || m.embedding_norm || m.attention_gate ||
-      m.attention_sinks || m.qk_norm || m.embedding_dim != m.hidden || m.mtp_layers > 0)
-    return nemo_cannot("this model's layers");
-  if (m.norm == spec::NormKind::kLayerNorm && !m.norm_bias)
-    return nemo_cannot("LayerNorm without a bias");
-  if (m.out_bias != m.mlp_bias || m.qkv_bias != m.out_bias || m.head_bias)
-    return nemo_cannot("biases in some of a model's linear layers");
-  return {};
-}
-
-Result<void> check_job(const Job& job) {
-  const spec::Parallelism& p = job.parallelism;
-  const Training& t = job.training;
-  if (t.mode == spec::Mode::kPrefill || t.mode == spec::Mode::kDecode)
-    return nemo_cannot("inference without a checkpoint; launch trains");
-  if (p.zero_stage >= 2 && !p.fsdp) return nemo_cannot("ZeRO 2 or 3 without FSDP");
-  if (!p.stage_layers.empty()) return nemo_cannot("stages of any number of layers");
-  if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)
-    return nemo_cannot("this pipeline schedule");
-  if (t.linear_cross_entropy) return nemo_cannot("a loss fused with the head's product");
-  if (t.optimizer_offload) return nemo_cannot("an optimizer on the host");
-  if (t.offloaded_layers > 0) return nemo_cannot("activations on the host");
-  if (t.fp8_parameters) return nemo_cannot("weights kept in FP8");
-  if (std::find(t.recompute_modules.begin(), t.recompute_modules.end(), "op") !=
-      t.recompute_modules.end())
-    return nemo_cannot("recomputation by operator");
-  if (t.precision == spec::Precision::kNvfp4) return nemo_cannot("NVFP4");
-  if (t.moe_dispatcher != spec::MoeDispatcher::kAllToAll &&
-      t.moe_dispatcher != spec::MoeDispatcher::kAllGather)
-    return nemo_cannot("this dispatcher of tokens");
-  return check_model(job.model);
-}
-
 std::string activation_word(const spec::Model& model) {
   switch (model.activation) {
     case spec::Activation::kSilu: return model.gated ? "fast-swiglu" : "silu";
@@ -136,11 +90,15 @@ class Writer {
     set("sequence_parallel", yes_no(p.sequence_parallel));
     if (p.first_stage_layers > 0) set("num_layers_in_first_pipeline_stage", p.first_stage_layers);
     if (p.last_stage_layers > 0) set("num_layers_in_last_pipeline_stage", p.last_stage_layers);
+    if (p.embedding_counts_as_layer) set("account_for_embedding_in_pipeline_split", yes_no(true));
+    if (p.loss_counts_as_layer) set("account_for_loss_in_pipeline_split", yes_no(true));
     set("fsdp", yes_no(p.fsdp));
     if (p.fsdp) set("fsdp_sharding_strategy", "full");
     set("megatron_amp_O2", yes_no(!p.fsdp));
     set("overlap_p2p_comm", yes_no(job.training.overlap_p2p));
     set("batch_p2p_comm", yes_no(!job.training.overlap_p2p));
+    if (p.pp > 1 && !job.training.overlap_p2p && !job.training.batch_p2p_sync)
+      set("batch_p2p_sync", yes_no(false));
   }
 
   void batches(const Job& job) {
@@ -283,8 +241,71 @@ class Writer {
 
 }  // namespace
 
+Result<void> nemo_check_model(const spec::Model& m) {
+  const auto any = [&](auto is) { return std::any_of(m.layers.begin(), m.layers.end(), is); };
+  if (m.attention != spec::AttentionKind::kHeads) return nemo_cannot("multi-head latent attention");
+  if (m.state_space.heads > 0 || any([](const spec::Layer& l) {
+        return l.mixer != spec::Mixer::kAttention || !l.feed_forward;
+      }))
+    return nemo_cannot("layers that are not attention with a feed-forward part");
+  if (any([](const spec::Layer& l) { return l.window > 0 || l.chunk > 0; }))
+    return nemo_cannot("sliding or chunked attention");
+  const bool mixed = any([](const spec::Layer& l) { return l.moe; }) &&
+                     any([](const spec::Layer& l) { return !l.moe; });
+  if (mixed || m.experts.groups > 1 || m.experts.latent > 0 || m.experts.shared_gate)
+    return nemo_cannot("dense layers among expert layers, groups of experts or latent experts");
+  if (m.parallel_branches || m.norms_per_layer != 2 || m.embedding_norm || m.attention_gate ||
+      m.attention_sinks || m.qk_norm || m.embedding_dim != m.hidden || m.mtp_layers > 0)
+    return nemo_cannot("this model's layers");
+  if (m.norm == spec::NormKind::kLayerNorm && !m.norm_bias)
+    return nemo_cannot("LayerNorm without a bias");
+  if (m.out_bias != m.mlp_bias || m.qkv_bias != m.out_bias || m.head_bias)
+    return nemo_cannot("biases in some of a model's linear layers");
+  return {};
+}
+
+Result<void> nemo_check(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const Training& t = job.training;
+  if (t.mode == spec::Mode::kPrefill || t.mode == spec::Mode::kDecode)
+    return nemo_cannot("inference without a checkpoint; launch trains");
+  if (p.zero_stage >= 2 && !p.fsdp) return nemo_cannot("ZeRO 2 or 3 without FSDP");
+  if (!p.stage_layers.empty()) return nemo_cannot("stages of any number of layers");
+  if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)
+    return nemo_cannot("this pipeline schedule");
+  if (t.linear_cross_entropy) return nemo_cannot("a loss fused with the head's product");
+  if (t.optimizer_offload) return nemo_cannot("an optimizer on the host");
+  if (t.offloaded_layers > 0) return nemo_cannot("activations on the host");
+  if (t.fp8_parameters) return nemo_cannot("weights kept in FP8");
+  if (std::find(t.recompute_modules.begin(), t.recompute_modules.end(), "op") !=
+      t.recompute_modules.end())
+    return nemo_cannot("recomputation by operator");
+  if (t.precision == spec::Precision::kNvfp4) return nemo_cannot("NVFP4");
+  if (t.moe_dispatcher != spec::MoeDispatcher::kAllToAll &&
+      t.moe_dispatcher != spec::MoeDispatcher::kAllGather)
+    return nemo_cannot("this dispatcher of tokens");
+  return {};
+}
+
+Result<void> nemo_same(const Job& job) {
+  const Training& t = job.training;
+  if (t.recompute == spec::Recompute::kSelective &&
+      t.recompute_modules != std::vector<std::string>{"core_attn"})
+    return nemo_cannot("what to recompute but the attention core or whole layers");
+  if (job.model.experts.count > 0 && (t.moe_shared_overlap || t.overlap_expert_parallel))
+    return nemo_cannot("to overlap the experts' transfers");
+  if (t.overlap_tp && (job.parallelism.fsdp || !job.parallelism.sequence_parallel))
+    return nemo_cannot(
+        "to overlap tensor parallelism's transfers with FSDP or without sequence parallelism");
+  const bool distributed = job.parallelism.zero_stage == 1;
+  if (!distributed && !job.parallelism.fsdp && (t.overlap_grad_reduce || t.overlap_param_gather))
+    return nemo_cannot("to overlap data parallelism's transfers without the distributed optimizer");
+  return {};
+}
+
 Result<std::string> nemo_yaml(const Job& job, int64_t steps, std::vector<std::string>& notes) {
-  ERGOMETER_TRY(check_job(job));
+  ERGOMETER_TRY(nemo_check(job));
+  ERGOMETER_TRY(nemo_check_model(job.model));
   return Writer(notes).write(job, steps);
 }
 

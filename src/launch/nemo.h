@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "spec/job.h"
@@ -12,5 +13,11 @@ namespace ergometer::launch {
 /// decides otherwise. An input error: NeMo's keys cannot say this job.
 base::Result<std::string> nemo_yaml(const spec::Job& job, int64_t steps,
                                     std::vector<std::string>& notes);
+
+/// That NeMo's keys can say a job, its model apart, and a model.
+base::Result<void> nemo_check(const spec::Job& job);
+base::Result<void> nemo_check_model(const spec::Model& model);
+/// That NeMo runs what it is told of a job as the job says, without a note.
+base::Result<void> nemo_same(const spec::Job& job);
 
 }  // namespace ergometer::launch

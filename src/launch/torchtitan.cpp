@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "spec/stage_division.h"
+
 namespace ergometer::launch {
 namespace {
 
@@ -48,24 +50,6 @@ Result<Flavor> flavor_of(const spec::Model& model) {
       fmt::format("torchtitan has no flavor of the model {}; allowed: {}", model.name, known));
 }
 
-Result<void> check_torchtitan(const Job& job) {
-  const spec::Parallelism& p = job.parallelism;
-  const Training& t = job.training;
-  if (t.mode != spec::Mode::kPretrain) return torchtitan_cannot("anything but pre-training");
-  if (p.dp > 1 && !p.fsdp && p.zero_stage > 0)
-    return torchtitan_cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
-  if (!p.stage_layers.empty()) return torchtitan_cannot("stages of any number of layers");
-  if (p.first_stage_layers > 0 || p.last_stage_layers > 0)
-    return torchtitan_cannot("how many layers the first and last stage have");
-  if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
-  if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
-  if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");
-  if (t.fp8_parameters) return torchtitan_cannot("weights kept in FP8");
-  if (t.precision == spec::Precision::kFp16) return torchtitan_cannot("FP16");
-  if (t.precision == spec::Precision::kNvfp4) return torchtitan_cannot("NVFP4");
-  return {};
-}
-
 std::string_view schedule_word(spec::Schedule schedule) {
   switch (schedule) {
     case spec::Schedule::kOneFOneB: return "1F1B";
@@ -96,9 +80,12 @@ std::string parallelism_section(const Job& job) {
         "pipeline_parallel_schedule = \"{}\"\n"
         "pipeline_parallel_microbatch_size = {}\n",
         schedule_word(p.schedule), job.training.micro_batch);
+    // Of its own division, the layers of its longest stages with the ends counted.
+    const int64_t layers = job.model.layer_count(), chunks = p.pp * p.vpp;
     if (p.vpp > 1)
-      text += fmt::format("pipeline_parallel_layers_per_stage = {}\n",
-                          job.model.layer_count() / (p.pp * p.vpp));
+      text +=
+          fmt::format("pipeline_parallel_layers_per_stage = {}\n",
+                      p.stage_layers.empty() ? layers / chunks : (layers + 1 + chunks) / chunks);
   }
   if (job.model.experts.count > 0) text += fmt::format("expert_parallel_degree = {}\n", p.ep);
   return text;
@@ -140,9 +127,46 @@ std::string recomputation_section(const Training& t, std::vector<std::string>& n
 
 }  // namespace
 
+Result<void> torchtitan_check(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const Training& t = job.training;
+  if (t.mode != spec::Mode::kPretrain) return torchtitan_cannot("anything but pre-training");
+  if (p.dp > 1 && !p.fsdp && p.zero_stage > 0)
+    return torchtitan_cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
+  // Its own division of layers needs no words.
+  if (!p.stage_layers.empty() && p.stage_layers != spec::own_stage_layers(job))
+    return torchtitan_cannot("stages of any number of layers");
+  if (p.embedding_counts_as_layer || p.loss_counts_as_layer)
+    return torchtitan_cannot("what counts as a layer of a stage");
+  if (p.first_stage_layers > 0 || p.last_stage_layers > 0)
+    return torchtitan_cannot("how many layers the first and last stage have");
+  if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
+  if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
+  if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");
+  if (t.fp8_parameters) return torchtitan_cannot("weights kept in FP8");
+  if (t.precision == spec::Precision::kFp16) return torchtitan_cannot("FP16");
+  if (t.precision == spec::Precision::kNvfp4) return torchtitan_cannot("NVFP4");
+  return {};
+}
+
+Result<void> torchtitan_check_model(const spec::Model& model) {
+  ERGOMETER_TRY(flavor_of(model));
+  return {};
+}
+
+Result<void> torchtitan_same(const Job& job) {
+  const Training& t = job.training;
+  if (t.recompute == spec::Recompute::kSelective &&
+      t.recompute_modules != std::vector<std::string>{"op"})
+    return torchtitan_cannot("what to recompute by module, only by operator or whole layers");
+  if (t.recompute == spec::Recompute::kFull && t.recompute_method == spec::RecomputeMethod::kBlock)
+    return torchtitan_cannot("to recompute some layers of a stage");
+  return {};
+}
+
 Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
                                     std::vector<std::string>& notes) {
-  ERGOMETER_TRY(check_torchtitan(job));
+  ERGOMETER_TRY(torchtitan_check(job));
   ERGOMETER_ASSIGN(const Flavor flavor, flavor_of(job.model));
   std::string text = fmt::format(
       "[model]\nname = \"{}\"\nflavor = \"{}\"\n{}"

@@ -14,4 +14,10 @@ namespace ergometer::launch {
 base::Result<std::string> torchtitan_toml(const spec::Job& job, int64_t steps,
                                           std::vector<std::string>& notes);
 
+/// That torchtitan can be told a job, its model apart, and a model.
+base::Result<void> torchtitan_check(const spec::Job& job);
+base::Result<void> torchtitan_check_model(const spec::Model& model);
+/// That torchtitan runs what it is told of a job as the job says, without a note.
+base::Result<void> torchtitan_same(const spec::Job& job);
+
 }  // namespace ergometer::launch

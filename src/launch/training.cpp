@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/scripts.h"
@@ -165,25 +166,6 @@ Result<std::vector<TextFile>> torchtitan_files(const Job& job, const TrainingRun
   text += torchrun_text(job) +
           "  --local-ranks-filter 0 --role rank --tee 3 -m torchtitan.train \"${arguments[@]}\"\n";
   return std::vector<TextFile>{{"torchtitan.toml", std::move(toml)}, {"train.sh", text}};
-}
-
-/// What no framework's script brings about.
-Result<void> check_launchable(const Job& job) {
-  using base::input_error;
-  if (job.training.mode != spec::Mode::kPretrain)
-    return input_error(
-        "launch starts pre-training alone: inference and LoRA need a checkpoint to start from");
-  if (!job.parallelism.rank_map.empty())
-    return input_error(
-        "the job says rank_map: the order of ranks is the scheduler's here; leave it out");
-  const bool limited = job.conditions.power_cap_w > 0 || job.conditions.lock_clock_hz > 0;
-  if (limited && job.cluster.node.gpu.vendor != "NVIDIA")
-    return input_error(
-        "the job says power_cap or lock_clock: launch sets them with nvidia-smi, and on other GPUs "
-        "not at all");
-  if (job.conditions.cluster_cap_w > 0)
-    return input_error("the job says cluster_cap: launch sets GPUs' caps alone (power_cap)");
-  return {};
 }
 
 void note_conditions(const Job& job, std::vector<std::string>& notes) {

@@ -69,6 +69,15 @@ inline constexpr std::array<std::string_view, 11> kOfOneLayout = {
     "recompute_stage_layers",
     "fsdp_shard_size"};
 
+/// Of these, what says how layers are divided.
+inline constexpr std::array<std::string_view, 6> kSaysSplit = {
+    "decoder_first_pipeline_num_layers",
+    "decoder_last_pipeline_num_layers",
+    "account_for_embedding_in_pipeline_split",
+    "account_for_loss_in_pipeline_split",
+    "stage_layers",
+    "pipeline_model_parallel_layout"};
+
 /// Of these, what a search sets itself for every layout, so that it cannot be fixed.
 inline constexpr std::array<std::string_view, 4> kSetByLayout = {
     "num_layers_per_virtual_pipeline_stage", "microbatch_group_size_per_virtual_pipeline_stage",

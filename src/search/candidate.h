@@ -10,10 +10,21 @@ namespace ergometer::search {
 enum class Sharding : uint8_t { kZero0, kZero1, kZero2, kZero3, kFsdp };
 constexpr size_t kShardings = 5;
 
+/// How layers are divided over the chunks of a pipeline.
+enum class Split : uint8_t {
+  kGiven,             ///< as the settings say; evenly where they say nothing
+  kEmbeddingAndLoss,  ///< Megatron-LM counts each as a layer
+  kLoss,              ///< or the loss alone
+  kShortLast,         ///< a last stage with fewer layers than the others
+  kShortEnds,         ///< so the first, too
+  kOwn                ///< `spec::own_stage_layers`
+};
+
 /// How ranks, batch and pipeline are divided: what the first loops of a search are over.
 struct Layout {
   int32_t base = 0;  ///< index into `Space::bases`: GPU count, precision, clock cap
   int64_t tp = 1, cp = 1, pp = 1, vpp = 1, dp = 1, ep = 1, etp = 1, micro_batch = 1;
+  Split split = Split::kGiven;
   bool sequence_parallel = false;
   spec::Schedule schedule = spec::Schedule::kOneFOneB;
   bool operator==(const Layout&) const = default;

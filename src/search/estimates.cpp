@@ -36,6 +36,8 @@ Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts, siz
   found.feasible = std::exchange(worker.feasible, 0);
   found.estimated = std::exchange(worker.estimated, 0);
   found.unpriced = std::exchange(worker.unpriced, {});
+  found.nearest = std::exchange(worker.nearest, {});
+  if (found.feasible > 0) found.nearest.reset();
   for (const Found& one : worker.kept.all())
     if (one.number >= static_cast<int64_t>(from) * kOptionsOfALayout) found.kept.push_back(one);
   std::erase_if(found.kept, [&](const Found& one) {
@@ -63,6 +65,8 @@ void Estimates::add(const Estimates& other) {
   estimated += other.estimated;
   estimate_s += other.estimate_s;
   left += other.left;
+  take_nearer(other.nearest, nearest);
+  if (feasible > 0) nearest.reset();
   // One of several, which does not depend on their order.
   if (unpriced.empty() || (!other.unpriced.empty() && other.unpriced < unpriced))
     unpriced = other.unpriced;
@@ -131,6 +135,7 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   result.estimated = whole.estimated;
   result.estimate_s = whole.estimate_s;
   result.complete = whole.left == 0;
+  result.nearest = whole.nearest;
   Kept kept(options);
   LegalityCheck legal(space);
   for (const Found& found : whole.kept) {

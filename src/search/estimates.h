@@ -24,8 +24,9 @@ struct Estimates {
   int64_t candidates = 0, feasible = 0, estimated = 0;  ///< as in SearchResult
   double estimate_s = 0;
   std::string unpriced;
-  std::vector<Found> kept;  ///< what may be played, or is of the front, by number
-  size_t left = 0;          ///< pieces that are not there: the search was stopped
+  std::optional<NearestMiss> nearest;  ///< kept where nothing fits
+  std::vector<Found> kept;             ///< what may be played, or is of the front, by number
+  size_t left = 0;                     ///< pieces that are not there: the search was stopped
   std::optional<spread::Journal> journal = {};  ///< to be removed when `kept` is written
 
   void add(const Estimates& other);

@@ -56,6 +56,27 @@ TEST(Estimates, AreTheSameWhoeverMakesThem) {
   }
 }
 
+TEST(Estimates, TheNearestMissIsTheSameWhoeverFindsIt) {
+  const Space space = test::space_of({{"model", "gpt3-175b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "8"},
+                                      {"seq_length", "2048"},
+                                      {"cp", "1"},
+                                      {"vpp", "1"}});
+  const SearchOptions options;
+  const Estimates whole = estimate_shard(space, options, {});
+  ASSERT_TRUE(whole.nearest);
+  EXPECT_EQ(whole.feasible, 0);
+  EXPECT_GT(whole.nearest->needed, whole.nearest->capacity);
+  Estimator estimator(space);
+  EXPECT_FALSE(estimator.estimate(whole.nearest->candidate)->memory_bytes <
+               whole.nearest->capacity);
+  std::vector<Estimates> parts;
+  for (const size_t number : {2, 1}) parts.push_back(estimate_shard(space, options, {number, 2}));
+  EXPECT_EQ(to_text(join(options, parts), true), to_text(whole, true));
+}
+
 TEST(Estimates, GoOnWhereTheyWereStopped) {
   const Space space = small_space();
   const std::string out =
@@ -100,7 +121,7 @@ TEST(Estimates, DamagedTextIsRefused) {
   for (size_t size = 0; size < numbers; size += 1 + numbers / 97)
     EXPECT_FALSE(parse_estimates(space, layouts, text.substr(0, size))) << size;
   const auto one = [&](const char* found) {
-    return parse_estimates(space, layouts, std::string("8 9 9 0 0 1 ") + found).has_value();
+    return parse_estimates(space, layouts, std::string("8 9 9 0 0 1 ") + found + "0 ").has_value();
   };
   EXPECT_TRUE(one("0 0 0 0 0 0 0 1 0 0 1 1 1 1 1 "));
   EXPECT_FALSE(one("-1 0 0 0 0 0 0 1 0 0 1 1 1 1 1 "));

@@ -6,7 +6,8 @@
 #include "search/estimates.h"
 #include "search/worker.h"
 
-// A line: six counts, the candidates kept with 15 numbers each, and why something was not priced.
+// A line: six counts, the candidates kept with 15 numbers each, the nearest miss, and why something
+// was not priced.
 // A candidate's layout follows from its number. Doubles are written so that they read back the
 // same.
 namespace ergometer::search {
@@ -54,24 +55,37 @@ class Numbers {
 
 // Structured bindings: a field that is added and not written here does not compile.
 
-void write(std::string& text, const Found& found) {
-  const auto& [candidate, estimate, gpus, number] = found;
+void write(std::string& text, const Candidate& candidate, int64_t number) {
   const auto& [layout, recomputation, overlap, data] = candidate;
   const auto& [choice, depth] = recomputation;
   const auto& [tensor, pipeline, expert, shared_expert] = overlap;
   const auto& [sharding, gradients, parameters] = data;
-  const auto& [step_s, energy_j, gpu_w, max_gpu_c, memory_bytes] = estimate;
-  static_cast<void>(gpus);
   static_cast<void>(layout);
-  text += fmt::format("{} {} {} {:d} {:d} {:d} {:d} {} {:d} {:d} {} {} {} {} {} ", number, choice,
-                      depth, tensor, pipeline, expert, shared_expert, static_cast<int>(sharding),
-                      gradients, parameters, step_s, energy_j, gpu_w, max_gpu_c, memory_bytes);
+  text += fmt::format("{} {} {} {:d} {:d} {:d} {:d} {} {:d} {:d} ", number, choice, depth, tensor,
+                      pipeline, expert, shared_expert, static_cast<int>(sharding), gradients,
+                      parameters);
 }
 
-Found read(const Space& space, const std::vector<Layout>& layouts, Numbers& numbers) {
-  Found found;
-  found.number = numbers.below(static_cast<int64_t>(layouts.size()) * kOptionsOfALayout);
-  auto& [layout, recomputation, overlap, data] = found.candidate;
+void write(std::string& text, const Found& found) {
+  const auto& [candidate, estimate, gpus, number] = found;
+  const auto& [step_s, energy_j, gpu_w, max_gpu_c, memory_bytes] = estimate;
+  static_cast<void>(gpus);
+  write(text, candidate, number);
+  text += fmt::format("{} {} {} {} {} ", step_s, energy_j, gpu_w, max_gpu_c, memory_bytes);
+}
+
+void write(std::string& text, const std::optional<NearestMiss>& nearest) {
+  text += nearest ? "1 " : "0 ";
+  if (!nearest) return;
+  const auto& [candidate, needed, capacity, number] = *nearest;
+  write(text, candidate, number);
+  text += fmt::format("{} {} ", needed, capacity);
+}
+
+int64_t read(const Space& space, const std::vector<Layout>& layouts, Numbers& numbers,
+             Candidate& candidate) {
+  const int64_t number = numbers.below(static_cast<int64_t>(layouts.size()) * kOptionsOfALayout);
+  auto& [layout, recomputation, overlap, data] = candidate;
   const auto choices = static_cast<int64_t>(space.recomputations().size());
   constexpr int64_t kDeepest = 1 << 20;
   recomputation.choice = static_cast<int32_t>(numbers.below(choices));
@@ -81,13 +95,28 @@ Found read(const Space& space, const std::vector<Layout>& layouts, Numbers& numb
   data.sharding = static_cast<Sharding>(numbers.below(static_cast<int64_t>(kShardings)));
   data.overlap_gradients = numbers.boolean();
   data.overlap_parameters = numbers.boolean();
+  if (numbers.ok()) layout = layouts[static_cast<size_t>(number / kOptionsOfALayout)];
+  return number;
+}
+
+Found read(const Space& space, const std::vector<Layout>& layouts, Numbers& numbers) {
+  Found found;
+  found.number = read(space, layouts, numbers, found.candidate);
   auto& [step_s, energy_j, gpu_w, max_gpu_c, memory_bytes] = found.estimate;
   for (double* one : {&step_s, &energy_j, &gpu_w, &max_gpu_c, &memory_bytes})
     *one = numbers.finite();
-  if (!numbers.ok()) return found;
-  layout = layouts[static_cast<size_t>(found.number / kOptionsOfALayout)];
-  found.gpus = space.base_of(layout).megatron.gpus;
+  if (numbers.ok()) found.gpus = space.base_of(found.candidate.layout).megatron.gpus;
   return found;
+}
+
+std::optional<NearestMiss> read_nearest(const Space& space, const std::vector<Layout>& layouts,
+                                        Numbers& numbers) {
+  if (!numbers.boolean()) return {};
+  NearestMiss nearest;
+  nearest.number = read(space, layouts, numbers, nearest.candidate);
+  nearest.needed = numbers.finite();
+  nearest.capacity = numbers.finite();
+  return nearest;
 }
 
 }  // namespace
@@ -97,6 +126,7 @@ std::string to_text(const Estimates& estimates, bool exact) {
                                  estimates.feasible, exact ? 0 : estimates.estimated,
                                  exact ? 0.0 : estimates.estimate_s, estimates.kept.size());
   for (const Found& found : estimates.kept) write(text, found);
+  write(text, estimates.nearest);
   for (const char c : estimates.unpriced) text += c == '\n' ? ' ' : c;
   return text;
 }
@@ -114,6 +144,7 @@ std::optional<Estimates> parse_estimates(const Space& space, const std::vector<L
   const int64_t kept = numbers.below(kMany);
   for (int64_t i = 0; i < kept && numbers.ok(); ++i)
     estimates.kept.push_back(read(space, layouts, numbers));
+  estimates.nearest = read_nearest(space, layouts, numbers);
   if (!numbers.ok()) return std::nullopt;
   estimates.unpriced = numbers.rest();
   return estimates;

@@ -56,8 +56,9 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   collective_slowdown_ = slowdown_of_collectives(ranks_->model);
   constexpr size_t kMostData = 512;
   if (saved_data_.size() > kMostData) saved_data_.clear();
-  data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp, layout.dp,
-                        layout.ep, layout.etp, layout.sequence_parallel}];
+  data_ = &saved_data_[{layout.base, layout.tp, layout.cp, layout.pp, layout.vpp,
+                        static_cast<int64_t>(layout.split), layout.dp, layout.ep, layout.etp,
+                        layout.sequence_parallel}];
   data_demand_ = data_demand();
   blocks_.assign(space_.recomputations().size(), {});
   variants_.clear();

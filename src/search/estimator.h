@@ -52,6 +52,12 @@ class Estimator {
   bool fits(const Overlap& overlap, const Recomputation& recomputation, const DataOption& data) {
     return memory_.fits(overlap, recomputation, data);
   }
+  /// Of the fullest stage with what the allocator reserves, and what a GPU has for both.
+  double needed_bytes(const Overlap& overlap, const Recomputation& recomputation,
+                      const DataOption& data) {
+    return memory_.needed(overlap, recomputation, data.sharding);
+  }
+  double capacity_bytes() const { return memory_.capacity(); }
   double memory_bytes(size_t pass, const DataOption& data) {
     return memory_.bytes(variants_[pass].overlap, variants_[pass].recomputation, data.sharding);
   }

@@ -7,7 +7,7 @@ namespace ergometer::search {
 namespace {
 
 /// Candidates that are kept at most, for each one asked for.
-constexpr size_t kPlayedForEach = 4, kPlayedAtLeast = 16;
+constexpr size_t kPlayedForEach = 4, kPlayedAtLeast = 32;
 /// Estimates of time, power and temperature are this far from the engine's at most, mostly much
 /// nearer: each share of a limit has its own best, so that those that miss it narrowly leave room
 /// for those that keep it narrowly.

@@ -7,6 +7,7 @@
 
 #include "search/axes.h"
 #include "search/search.h"
+#include "search/stage_split.h"
 
 namespace ergometer::search {
 namespace {
@@ -27,6 +28,7 @@ std::vector<Knob> knobs(const Space& space) {
       {"cp", number(&Layout::cp)},
       {"pp", number(&Layout::pp)},
       {"vpp", number(&Layout::vpp)},
+      {"stages", [](const Candidate& c) { return std::string(to_word(c.layout.split)); }},
       {"ep", number(&Layout::ep)},
       {"etp", number(&Layout::etp)},
       {"mbs", number(&Layout::micro_batch)},
@@ -64,11 +66,13 @@ std::vector<size_t> differences(const std::vector<Knob>& all, const Candidate& a
                                 const Candidate& b) {
   std::vector<size_t> found;
   const bool tp = a.layout.tp != b.layout.tp, chunks = a.layout.vpp != b.layout.vpp;
+  const bool stages = a.layout.pp != b.layout.pp;
   for (size_t k = 0; k < all.size(); ++k) {
     const std::string_view name = all[k].first;
     if (all[k].second(a) == all[k].second(b)) continue;
     if (tp && (name == "etp" || name == "sp" || name == "tp_comm_overlap")) continue;
     if (chunks && name == "schedule") continue;
+    if ((chunks || stages) && name == "stages") continue;
     found.push_back(k);
   }
   return found;

@@ -27,6 +27,11 @@ class LayoutMemory {
   void set_layout(const Layout& layout, const Division& division, bool scatters);
   /// Of the stage that needs most, on one rank.
   double bytes(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding);
+  /// The same with what the allocator reserves, and how much there is.
+  double needed(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding) {
+    return most(overlap, recomputation, sharding).needed;
+  }
+  double capacity() const { return capacity_; }
   /// Of one stage kind.
   double stage_bytes(size_t kind, const Overlap& overlap, const Recomputation& recomputation,
                      Sharding sharding);

@@ -137,14 +137,16 @@ const Division& Parts::division(const Candidate& candidate, const workload::Work
   const Layout& l = candidate.layout;
   const bool full = recomputes_layers(candidate);
   std::unique_ptr<Division>& found =
-      divisions_[{l.base, l.pp, l.vpp, full ? 1 : 0, full ? candidate.recomputation.depth : 0}];
+      divisions_[{l.base, l.pp, l.vpp, static_cast<int64_t>(l.split), full ? 1 : 0,
+                  full ? candidate.recomputation.depth : 0}];
   if (!found) found = std::make_unique<Division>(make_division(job_of(candidate), workload));
   return *found;
 }
 
 ContentsRow& Parts::contents_row(const Candidate& candidate, const spec::Job& job) {
   Key key = sizes_key(candidate, job);
-  key.insert(key.end(), {number(candidate.layout.pp), number(candidate.layout.vpp)});
+  const Layout& l = candidate.layout;
+  key.insert(key.end(), {number(l.pp), number(l.vpp), number(static_cast<int64_t>(l.split))});
   ContentsRow& found = contents_[key];
   found.resize(space_.recomputations().size());
   return found;

@@ -83,8 +83,8 @@ class Parts {
   std::map<Key, std::shared_ptr<const workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;
   std::map<Key, std::vector<double>> stretches_;  ///< of blocks' operators
-  /// By base, stages, chunks, and of what is recomputed in full: whether, and the depth.
-  std::map<std::array<int64_t, 5>, std::unique_ptr<Division>> divisions_;
+  /// By base, stages, chunks, split, and of what is recomputed in full: whether, and the depth.
+  std::map<std::array<int64_t, 6>, std::unique_ptr<Division>> divisions_;
   std::map<Key, ContentsRow> contents_;
 };
 

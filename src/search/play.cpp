@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
+#include "search/simplest.h"
 
 namespace ergometer::search {
 namespace {
@@ -14,8 +15,9 @@ class Player {
  public:
   Player(const Space& space, const SearchOptions& options) : space_(space), options_(options) {}
 
-  void play_best(const std::vector<Found>& found, std::vector<Played>& best) const;
-  void play_limited(const std::vector<Found>& found, std::vector<Played>& best) const;
+  /// Both return how many cannot be told from the best one.
+  int64_t play_best(std::vector<Found> found, std::vector<Played>& best) const;
+  int64_t play_limited(const std::vector<Found>& found, std::vector<Played>& best) const;
   std::vector<LimitAnswer> limits(const Kept& kept, const std::vector<Played>& best) const;
 
  private:
@@ -24,7 +26,7 @@ class Player {
   bool within_limits(const Played& played) const;
   bool keeps_all_but(size_t limit, const Played& played) const;
   void sort(std::vector<Played>& played) const;
-  void keep_top(std::vector<Played>& best) const;
+  int64_t keep_top(std::vector<Played>& best) const;
 
   const Space& space_;
   const SearchOptions& options_;
@@ -80,9 +82,11 @@ void Player::sort(std::vector<Played>& played) const {
   });
 }
 
-void Player::keep_top(std::vector<Played>& best) const {
+int64_t Player::keep_top(std::vector<Played>& best) const {
   sort(best);
+  const int64_t tied = options_.simplest ? put_simplest_first(space_, options_.objective, best) : 0;
   if (best.size() > options_.top) best.resize(options_.top);
+  return tied;
 }
 
 /// Whether clocks fall by what work draws alone: nothing else holds them down.
@@ -93,29 +97,47 @@ bool is_nominal(const spec::Conditions& conditions) {
 
 /// Without limits. Where power is not asked for, times of all candidates first, and physics for the
 /// best of them: at nominal conditions it moves all alike.
-void Player::play_best(const std::vector<Found>& found, std::vector<Played>& best) const {
+int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) const {
+  if (options_.simplest && !found.empty())
+    for (const Found& simpler : simpler_ones(space_, options_, found.front()))
+      if (std::none_of(found.begin(), found.end(),
+                       [&](const Found& it) { return it.number == simpler.number; }))
+        found.push_back(simpler);
   const bool physics =
       options_.needs_power() ||
       !std::all_of(space_.bases().begin(), space_.bases().end(),
                    [](const Space::Base& base) { return is_nominal(base.megatron.conditions); });
   best = play_all(found, physics);
-  keep_top(best);
-  if (physics) return;
-  std::vector<Found> first;
-  for (const Played& played : best) first.push_back(played.found);
-  best = play_all(first, true);
+  const int64_t tied = keep_top(best);
+  if (physics || best.empty()) return tied;
+  std::vector<Found> found_best;
+  std::vector<int64_t> alike;
+  for (const Played& played : best) {
+    found_best.push_back(played.found);
+    alike.push_back(played.alike);
+  }
+  best = play_all(found_best, true);
+  for (Played& played : best)
+    for (size_t i = 0; i < found_best.size(); ++i)
+      if (found_best[i].number == played.found.number) played.alike = alike[i];
   sort(best);
+  if (!options_.simplest) return tied;
+  const auto first = std::find_if(best.begin(), best.end(), [&](const Played& played) {
+    return played.found.number == found_best.front().number;
+  });
+  if (first != best.end()) std::rotate(best.begin(), first, first + 1);
+  return tied;
 }
 
 /// In the order of their estimates, until enough of those played are within the limits and what is
 /// left is estimated to be worse.
-void Player::play_limited(const std::vector<Found>& found, std::vector<Played>& best) const {
+int64_t Player::play_limited(const std::vector<Found>& found, std::vector<Played>& best) const {
   const size_t together = 2 * options_.top;
   for (size_t from = 0; from < found.size(); from += together) {
     if (best.size() >= options_.top) {
-      keep_top(best);
+      sort(best);
       double worst = 0;
-      for (const Played& played : best)
+      for (const Played& played : std::span(best).first(options_.top))
         worst = std::max(worst, value_of(options_.objective, played.found));
       if (value_of(options_.objective, found[from]) > worst * (1 + kMargin)) break;
     }
@@ -124,7 +146,7 @@ void Player::play_limited(const std::vector<Found>& found, std::vector<Played>& 
     for (Played& played : play_all(std::span(found).subspan(from, count), true))
       if (within_limits(played)) best.push_back(std::move(played));
   }
-  keep_top(best);
+  return keep_top(best);
 }
 
 std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Played>& best) const {
@@ -157,8 +179,11 @@ double played_value(Objective objective, const Played& played) {
 void play(const Space& space, const SearchOptions& options, const Kept& kept,
           SearchResult& result) {
   const Player player(space, options);
-  if (!options.limits.any()) return player.play_best(kept.to_play(), result.best);
-  player.play_limited(kept.to_play(), result.best);
+  if (!options.limits.any()) {
+    result.tied = player.play_best(kept.to_play(), result.best);
+    return;
+  }
+  result.tied = player.play_limited(kept.to_play(), result.best);
   result.limits = player.limits(kept, result.best);
 }
 

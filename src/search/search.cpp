@@ -32,6 +32,13 @@ std::array<double, kLimits> Limits::of(const run::Run& run) {
   return {run.performance.step_time_s, run.power.mean_w_per_gpu, run.thermal.max_gpu_c};
 }
 
+void take_nearer(const std::optional<NearestMiss>& other, std::optional<NearestMiss>& nearest) {
+  if (!other) return;
+  if (!nearest || other->needed < nearest->needed ||
+      (other->needed == nearest->needed && other->number < nearest->number))
+    nearest = other;
+}
+
 bool SearchOptions::needs_power() const {
   return limits.most[1] > 0 || limits.most[2] > 0 || is_of_power(objective);
 }

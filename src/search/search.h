@@ -34,8 +34,9 @@ struct SearchOptions {
   std::vector<Objective> pareto;  ///< empty: no front
   size_t threads = 1;
   double worst = std::numeric_limits<double>::infinity();  ///< estimated above it: of no interest
-  bool prune = true;  ///< leave out what cannot be among the best
-  bool play = true;   ///< the best ones on the engine; else estimates are the answer
+  bool prune = true;      ///< leave out what cannot be among the best
+  bool simplest = false;  ///< first is the simplest of those that cannot be told apart
+  bool play = true;       ///< the best ones on the engine; else estimates are the answer
   const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
 
   /// Whether the answer depends on watts, joules or degrees.
@@ -47,6 +48,7 @@ struct Played {
   Found found;
   spec::Job job;
   run::Run run;
+  int64_t alike = 0;  ///< others with the same time and memory, which it stands for
 };
 
 /// The objective by the engine.
@@ -58,6 +60,16 @@ struct LimitAnswer {
   std::optional<Played> without;  ///< the better one; none: this limit does not bind by itself
 };
 
+/// What would need least memory of all that does not fit; on one rank, with what the allocator
+/// reserves, in bytes.
+struct NearestMiss {
+  Candidate candidate;
+  double needed = 0, capacity = 0;
+  int64_t number = 0;
+};
+/// The nearer of two, of equals the first by number.
+void take_nearer(const std::optional<NearestMiss>& other, std::optional<NearestMiss>& nearest);
+
 struct SearchResult {
   int64_t layouts = 0;
   int64_t candidates = 0;  ///< legal ones
@@ -65,6 +77,9 @@ struct SearchResult {
   int64_t estimated = 0;   ///< of these, those whose time had to be estimated
   double estimate_s = 0;   ///< processor time that it took, on all threads together
   bool complete = true;
+  std::optional<NearestMiss> nearest;  ///< where nothing fits
+  /// Of those played, which cannot be told from the best one, itself among them.
+  int64_t tied = 0;
   std::vector<Played> best;  ///< by the engine's numbers, best first
   std::vector<Found> front;  ///< by the estimates
   std::vector<LimitAnswer> limits;

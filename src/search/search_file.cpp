@@ -14,7 +14,7 @@ namespace {
 
 using base::Result;
 
-constexpr std::string_view kHead = "ergometer search 1";
+constexpr std::string_view kHead = "ergometer search 2";
 constexpr size_t kLargestFile = size_t{256} << 20;
 
 /// A word may hold any byte but NUL; a line holds no line break.

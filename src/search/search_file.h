@@ -11,7 +11,7 @@ namespace ergometer::search {
 /// What `ergometer search --out` writes and `ergometer merge` joins: the estimates of a search or
 /// of one of its shards, before the best of them are played. A text file:
 ///
-///     ergometer search 1                   the format's version
+///     ergometer search 2                   the format's version
 ///     search 0123456789abcdef              which search it is
 ///     shard 1/3
 ///     word llama3-8b                       the command's words, a line each

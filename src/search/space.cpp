@@ -83,6 +83,8 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
       }
   const auto* scatters = settings.find("scatter_gather_tensors_in_pipeline");
   space.scatters_ = scatters != nullptr && spec::says_yes(scatters->text);
+  for (const std::string_view name : kSaysSplit)
+    space.splits_given_ |= settings.find(name) != nullptr;
   space.find_recomputations();
   return space;
 }
@@ -176,21 +178,33 @@ void Space::find_recomputations() {
 
 bool Space::for_each_layout(const Visit& visit) const {
   LegalityCheck legal(*this);
+  return visit_divisions(
+      [&](const Layout& division) { return for_each_layout_of(division, legal, visit); });
+}
+
+void Space::for_each_division(const std::function<void(const Layout&)>& visit) const {
+  visit_divisions([&](const Layout& division) {
+    visit(division);
+    return true;
+  });
+}
+
+bool Space::visit_divisions(const Visit& visit) const {
   for (size_t b = 0; b < bases_.size(); ++b) {
     const spec::Job& job = bases_[b].megatron;
     for (const int64_t tp : divisors(job.gpus)) {
-      if (!allows(kTp, tp) || job.model.heads % tp != 0) continue;
+      if (!allows(kTp, tp)) continue;
       for (const int64_t cp : divisors(job.gpus / tp)) {
         if (!allows(kCp, cp)) continue;
         for (const int64_t pp : divisors(job.gpus / tp / cp)) {
-          if (!allows(kPp, pp) || pp > job.model.layer_count()) continue;
+          if (!allows(kPp, pp)) continue;
           Layout layout;
           layout.base = static_cast<int32_t>(b);
           layout.tp = layout.etp = tp;
           layout.cp = cp;
           layout.pp = pp;
           layout.dp = job.gpus / tp / cp / pp;
-          if (allows(kDp, layout.dp) && !visit_experts(layout, legal, visit)) return false;
+          if (allows(kDp, layout.dp) && !visit_experts(layout, visit)) return false;
         }
       }
     }
@@ -198,9 +212,9 @@ bool Space::for_each_layout(const Visit& visit) const {
   return true;
 }
 
-bool Space::visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const {
+bool Space::visit_experts(Layout layout, const Visit& visit) const {
   const int64_t experts = base_of(layout).megatron.model.experts.count;
-  if (experts == 0) return visit_chunks(layout, legal, visit);
+  if (experts == 0) return visit(layout);
   const int64_t stage = layout.tp * layout.cp * layout.dp;
   for (const int64_t ep : divisors(std::gcd(experts, stage))) {
     if (!allows(kEp, ep)) continue;
@@ -208,15 +222,44 @@ bool Space::visit_experts(Layout layout, LegalityCheck& legal, const Visit& visi
       if (stage % (ep * etp) != 0 || !allows(kEtp, etp)) continue;
       layout.ep = ep;
       layout.etp = etp;
-      if (!visit_chunks(layout, legal, visit)) return false;
+      if (!visit(layout)) return false;
     }
   }
   return true;
 }
 
+bool Space::for_each_layout_of(const Layout& division, LegalityCheck& legal,
+                               const Visit& visit) const {
+  const spec::Job& job = base_of(division).megatron;
+  // Told without trying: most divisions of many GPUs.
+  if (job.model.heads % division.tp != 0 || division.pp > job.model.layer_count() + 2) return true;
+  return visit_chunks(division, legal, visit);
+}
+
+std::string Space::refusal(const Layout& division, LegalityCheck& legal) const {
+  Candidate plain;
+  Layout& layout = plain.layout;
+  layout = division;
+  layout.vpp = fixed_number(kVpp).value_or(1);
+  layout.micro_batch = fixed_number(kMicroBatch).value_or(1);
+  layout.sequence_parallel = layout.tp > 1 && fixed_switch(kSp).value_or(true);
+  layout.schedule = layout.vpp > 1 ? spec::Schedule::kInterleaved : spec::Schedule::kOneFOneB;
+  if (const auto fixed = fixed_.find(kSchedule); fixed != fixed_.end() && layout.pp > 1)
+    for (size_t i = 0; i < kSchedules.size(); ++i)
+      if (fixed->second == kSchedules[i]) layout.schedule = static_cast<spec::Schedule>(i);
+  plain.data.sharding = Sharding::kZero0;
+  if (recomputations_.empty()) return "what is fixed of the recomputation contradicts itself";
+  if (!legal.splits(layout).empty()) layout.split = legal.splits(layout).front();
+  if (std::string why = legal.illegal(plain); !why.empty()) return why;
+  if (choice_.refuses)
+    if (std::string why = legal.refused(plain); !why.empty()) return why;
+  return "what is fixed contradicts itself or this division of the GPUs";
+}
+
 bool Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const {
   const spec::Job& job = base_of(layout).megatron;
-  const int64_t most = layout.pp == 1 ? 1 : job.model.layer_count() / layout.pp;
+  // The embedding and the loss may stand on chunks of their own.
+  const int64_t most = layout.pp == 1 ? 1 : (job.model.layer_count() + 2) / layout.pp;
   const auto fixed = fixed_.find(kSchedule);
   for (int64_t vpp = 1; vpp <= most; ++vpp) {
     if (!allows(kVpp, vpp)) continue;
@@ -227,7 +270,10 @@ bool Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit
       // One stage has one order of work.
       if (layout.pp == 1 && layout.schedule != spec::Schedule::kOneFOneB) continue;
       if (fixed != fixed_.end() && fixed->second != kSchedules[i] && layout.pp > 1) continue;
-      if (!visit_batches(layout, legal, visit)) return false;
+      for (const Split split : legal.splits(layout)) {
+        layout.split = split;
+        if (!visit_batches(layout, legal, visit)) return false;
+      }
     }
   }
   return true;
@@ -245,7 +291,9 @@ bool Space::visit_batches(Layout layout, LegalityCheck& legal, const Visit& visi
       Candidate probe;
       probe.layout = layout;
       probe.data.sharding = Sharding::kZero0;
-      if (!recomputations_.empty() && legal(probe) && !visit(layout)) return false;
+      if (recomputations_.empty() || !legal(probe)) continue;
+      if (choice_.refuses && options(layout, legal).candidates() == 0) continue;
+      if (!visit(layout)) return false;
     }
   }
   return true;
@@ -256,11 +304,40 @@ Options Space::options(const Layout& layout, LegalityCheck& legal) const {
   add_recomputations(layout, legal, options);
   add_overlaps(layout, legal, options);
   add_data(layout, legal, options);
+  if (choice_.refuses) keep_accepted(layout, legal, options);
   return options;
 }
 
+/// What is refused of one list is so whatever is taken of the others: one candidate that is not
+/// refused tells what of each list is.
+void Space::keep_accepted(const Layout& layout, LegalityCheck& legal, Options& options) const {
+  const auto accepted = [&](const Recomputation& recomputation, const Overlap& overlap,
+                            const DataOption& data) {
+    return legal.refused({layout, recomputation, overlap, data}).empty();
+  };
+  for (const Overlap& o : options.overlaps)
+    for (const DataOption& d : options.data)
+      for (const Recomputation& r : options.recomputations) {
+        if (!accepted(r, o, d)) continue;
+        const Overlap overlap = o;
+        const DataOption data = d;
+        const Recomputation recomputation = r;
+        std::erase_if(options.recomputations,
+                      [&](const Recomputation& it) { return !accepted(it, overlap, data); });
+        std::erase_if(options.overlaps,
+                      [&](const Overlap& it) { return !accepted(recomputation, it, data); });
+        // A sharding that does not go with every overlap is left out: candidates are a product.
+        std::erase_if(options.data, [&](const DataOption& it) {
+          return std::any_of(
+              options.overlaps.begin(), options.overlaps.end(),
+              [&](const Overlap& beside) { return !accepted(recomputation, beside, it); });
+        });
+        return;
+      }
+  options = {};
+}
+
 void Space::add_recomputations(const Layout& layout, LegalityCheck& legal, Options& options) const {
-  const int64_t layers = base_of(layout).megatron.model.layer_count() / (layout.pp * layout.vpp);
   const auto depth = fixed_number(kDepth);
   for (size_t i = 0; i < recomputations_.size(); ++i) {
     const auto choice = static_cast<int32_t>(i);
@@ -274,7 +351,8 @@ void Space::add_recomputations(const Layout& layout, LegalityCheck& legal, Optio
       continue;
     }
     // All layers of a chunk are what "uniform" recomputes.
-    const int64_t first = depth.value_or(1), last = depth.value_or(layers - 1);
+    const int64_t first = depth.value_or(1);
+    const int64_t last = depth.value_or(legal.longest_chunk(layout) - 1);
     for (int64_t d = first; d <= last; ++d)
       options.recomputations.push_back({choice, static_cast<int32_t>(d)});
   }

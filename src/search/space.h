@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +19,10 @@ struct SpaceOptions {
   std::vector<int64_t> gpus;            ///< empty: as the settings say
   std::vector<std::string> precisions;  ///< empty: as the settings say
   std::vector<double> lock_clocks_mhz;  ///< empty: as the settings say
+  /// Why a job is none of the space, whatever is legal; an empty text: it is one. Nothing: all are.
+  /// What it says of a layout's recomputation does not depend on overlap and sharding; a sharding
+  /// that it refuses beside some overlap that it accepts is left out.
+  std::function<std::string(const spec::Job&)> refuses;
 };
 
 /// One recomputation that may be chosen; the block method stands for all its depths.
@@ -49,10 +54,21 @@ class LegalityCheck {
  public:
   explicit LegalityCheck(const Space& space) : space_(space) {}
   bool operator()(const Candidate& candidate);
+  /// The ways to divide the layers of these stages and chunks.
+  const std::vector<Split>& splits(const Layout& layout);
+  /// What `SpaceOptions::refuses` says.
+  std::string refused(const Candidate& candidate);
+  /// What `spec::check_job` says; nothing where it accepts.
+  std::string illegal(const Candidate& candidate);
+  /// Layers of the longest chunk.
+  int64_t longest_chunk(const Layout& layout);
 
  private:
+  const spec::Job& job_of(const Candidate& candidate);
+
   const Space& space_;
-  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
+  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;           ///< by base and whether FSDP
+  std::map<std::array<int64_t, 3>, std::vector<Split>> splits_;  ///< by base, stages and chunks
 };
 
 /// Every legal way to run one job: model, cluster, global batch and sequence length are given, and
@@ -79,6 +95,14 @@ class Space {
   bool for_each_layout(const Visit& visit) const;
   Options options(const Layout& layout, LegalityCheck& legal) const;
 
+  /// Every way to divide the GPUs that what is fixed allows, legal or not, as a layout of which
+  /// nothing else is said.
+  void for_each_division(const std::function<void(const Layout&)>& visit) const;
+  /// Legal layouts of a division.
+  bool for_each_layout_of(const Layout& division, LegalityCheck& legal, const Visit& visit) const;
+  /// What is wrong with the plainest layout of a division that has no legal one.
+  std::string refusal(const Layout& division, LegalityCheck& legal) const;
+
   /// What the user would write to run it.
   spec::Settings settings(const Candidate& candidate) const;
   /// The job of `settings(candidate)`, without reading anything anew.
@@ -92,6 +116,9 @@ class Space {
     spec::Job megatron, fsdp;
   };
   const std::vector<Base>& bases() const { return bases_; }
+  /// Whether the settings say how layers are divided, so that nothing else is tried.
+  bool splits_are_given() const { return splits_given_; }
+  const SpaceOptions& asked_options() const { return choice_; }
   const std::vector<RecomputeChoice>& recomputations() const { return recomputations_; }
   const Base& base_of(const Layout& layout) const {
     return bases_[static_cast<size_t>(layout.base)];
@@ -104,10 +131,12 @@ class Space {
   bool allows(std::string_view name, int64_t value) const;
   bool allows_switch(std::string_view name, bool value) const;
   void find_recomputations();
+  void keep_accepted(const Layout& layout, LegalityCheck& legal, Options& options) const;
   void add_recomputations(const Layout& layout, LegalityCheck& legal, Options& options) const;
   void add_overlaps(const Layout& layout, LegalityCheck& legal, Options& options) const;
   void add_data(const Layout& layout, LegalityCheck& legal, Options& options) const;
-  bool visit_experts(Layout layout, LegalityCheck& legal, const Visit& visit) const;
+  bool visit_divisions(const Visit& visit) const;
+  bool visit_experts(Layout layout, const Visit& visit) const;
   bool visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const;
   bool visit_batches(Layout layout, LegalityCheck& legal, const Visit& visit) const;
 
@@ -115,7 +144,8 @@ class Space {
   SpaceOptions choice_;
   std::vector<Base> bases_;
   std::vector<RecomputeChoice> recomputations_;
-  Fixed fixed_;            ///< axes that the settings fix
+  Fixed fixed_;  ///< axes that the settings fix
+  bool splits_given_ = false;
   bool scatters_ = false;  ///< scatter_gather_tensors_in_pipeline is asked for
 };
 

@@ -4,33 +4,72 @@
 
 #include <algorithm>
 
+#include "plan/stages.h"
 #include "search/axes.h"
 #include "search/space.h"
+#include "search/stage_split.h"
 
 namespace ergometer::search {
 namespace {
 
 std::string_view on_off(bool on) { return on ? "true" : "false"; }
 
-bool says_stages(const spec::Parallelism& p) {
-  return !p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0 ||
-         p.embedding_counts_as_layer || p.loss_counts_as_layer;
-}
-
-std::string even_layers(int64_t layers, int64_t stages) {
-  const std::vector<int64_t> list(static_cast<size_t>(stages), layers / stages);
-  return fmt::format("{}", fmt::join(list, ","));
+/// How layers are divided, where the settings leave it to the search.
+void set_split(const Space& space, const Candidate& candidate, spec::Settings& settings) {
+  if (candidate.layout.split == Split::kGiven) return;
+  const spec::Parallelism p = space.job(candidate).parallelism;
+  const auto set = [&](std::string_view name, std::string text) {
+    settings.set(name, std::move(text), {"the search", ""});
+  };
+  if (!p.stage_layers.empty())
+    set("stage_layers", fmt::format("{}", fmt::join(p.stage_layers, ",")));
+  if (p.first_stage_layers > 0)
+    set("decoder_first_pipeline_num_layers", std::to_string(p.first_stage_layers));
+  if (p.last_stage_layers > 0)
+    set("decoder_last_pipeline_num_layers", std::to_string(p.last_stage_layers));
+  if (p.embedding_counts_as_layer) set("account_for_embedding_in_pipeline_split", "true");
+  if (p.loss_counts_as_layer) set("account_for_loss_in_pipeline_split", "true");
 }
 
 }  // namespace
 
-bool LegalityCheck::operator()(const Candidate& candidate) {
+const spec::Job& LegalityCheck::job_of(const Candidate& candidate) {
   const Space::Base& base = space_.base_of(candidate.layout);
   const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
   const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
   if (is_new) found->second = fsdp ? base.fsdp : base.megatron;
   space_.apply(candidate, found->second);
-  return spec::check_job(base.settings, found->second).has_value();
+  return found->second;
+}
+
+bool LegalityCheck::operator()(const Candidate& candidate) {
+  const spec::Job& job = job_of(candidate);
+  return spec::check_job(space_.base_of(candidate.layout).settings, job).has_value();
+}
+
+std::string LegalityCheck::refused(const Candidate& candidate) {
+  return space_.asked_options().refuses(job_of(candidate));
+}
+
+std::string LegalityCheck::illegal(const Candidate& candidate) {
+  const spec::Job& job = job_of(candidate);
+  const auto checked = spec::check_job(space_.base_of(candidate.layout).settings, job);
+  return checked ? std::string() : checked.error().message;
+}
+
+const std::vector<Split>& LegalityCheck::splits(const Layout& layout) {
+  static const std::vector<Split> kGivenAlone = {Split::kGiven};
+  if (space_.splits_are_given()) return kGivenAlone;
+  const auto [found, is_new] = splits_.try_emplace({layout.base, layout.pp, layout.vpp});
+  if (is_new) found->second = splits_of(space_.base_of(layout).megatron, layout.pp, layout.vpp);
+  return found->second;
+}
+
+int64_t LegalityCheck::longest_chunk(const Layout& layout) {
+  Candidate candidate;
+  candidate.layout = layout;
+  const std::vector<int64_t> layers = plan::layers_per_chunk(job_of(candidate));
+  return *std::max_element(layers.begin(), layers.end());
 }
 
 void Space::apply(const Candidate& candidate, spec::Job& job) const {
@@ -41,6 +80,9 @@ void Space::apply(const Candidate& candidate, spec::Job& job) const {
   p.cp = layout.cp;
   p.pp = layout.pp;
   p.vpp = layout.vpp;
+  // What a recipe divides its own layout by says nothing of others.
+  const spec::Parallelism none;
+  apply_split(layout.split, splits_given_ ? base_of(layout).megatron.parallelism : none, job);
   p.dp = layout.dp;
   p.ep = layout.ep;
   p.etp = layout.etp;
@@ -89,11 +131,7 @@ spec::Settings Space::settings(const Candidate& candidate) const {
   number(kCp, layout.cp);
   number(kPp, layout.pp);
   number(kVpp, layout.vpp);
-  // A search divides layers evenly; nanotron by itself would not.
-  const spec::Job& job = base_of(layout).megatron;
-  if (job.training.framework == spec::Framework::kNanotron && layout.pp > 1 && layout.vpp == 1 &&
-      !says_stages(job.parallelism))
-    set("stage_layers", even_layers(job.model.layer_count(), layout.pp));
+  set_split(*this, candidate, settings);
   set(kSchedule, std::string(kSchedules[static_cast<size_t>(layout.schedule)]));
   if (base_of(layout).megatron.model.experts.count > 0) {
     number(kEp, layout.ep);

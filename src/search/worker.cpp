@@ -31,7 +31,7 @@ void Worker::visit(const Layout& layout, int64_t number) {
       int64_t next = number * kOptionsOfALayout;
       for (const Overlap& overlap : choices.overlaps) {
         if (overlap.expert == expert && overlap.pipeline == pipeline)
-          find_fitting(overlap, choices, next);
+          find_fitting(layout, overlap, choices, next);
         next += static_cast<int64_t>(choices.recomputations.size() * choices.data.size());
       }
       estimator_.set_passes(variants_);
@@ -42,12 +42,22 @@ void Worker::visit(const Layout& layout, int64_t number) {
 }
 
 /// What does not fit is told by its memory alone.
-void Worker::find_fitting(const Overlap& overlap, const Options& choices, int64_t number) {
+void Worker::find_fitting(const Layout& layout, const Overlap& overlap, const Options& choices,
+                          int64_t number) {
   ERGOMETER_CHECK(choices.data.size() <= 32, "a bit for each data option");
   for (const Recomputation& recomputation : choices.recomputations) {
     Fitting found{0, number};
     for (size_t d = 0; d < choices.data.size(); ++d)
       if (estimator_.fits(overlap, recomputation, choices.data[d])) found.data |= 1u << d;
+    if (found.data == 0 && feasible == 0)
+      for (size_t d = 0; d < choices.data.size(); ++d) {
+        const DataOption& data = choices.data[d];
+        take_nearer(NearestMiss{{layout, recomputation, overlap, data},
+                                estimator_.needed_bytes(overlap, recomputation, data),
+                                estimator_.capacity_bytes(),
+                                number + static_cast<int64_t>(d)},
+                    nearest);
+      }
     if (found.data != 0) {
       variants_.push_back({overlap, recomputation});
       fitting_.push_back(found);

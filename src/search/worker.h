@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ class Worker {
 
   Kept kept;
   int64_t candidates = 0, feasible = 0, estimated = 0;
-  std::string unpriced;  ///< why a layout could not be priced
+  std::string unpriced;                ///< why a layout could not be priced
+  std::optional<NearestMiss> nearest;  ///< while nothing fits
 
  private:
   /// What fits of a variant.
@@ -29,7 +31,8 @@ class Worker {
     uint32_t data = 0;   ///< a bit for each option that fits
     int64_t number = 0;  ///< of the first option
   };
-  void find_fitting(const Overlap& overlap, const Options& choices, int64_t number);
+  void find_fitting(const Layout& layout, const Overlap& overlap, const Options& choices,
+                    int64_t number);
   void visit_pass(size_t pass, const Candidate& candidate, const Fitting& fitting,
                   const std::vector<DataOption>& data);
 

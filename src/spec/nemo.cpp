@@ -33,6 +33,9 @@ constexpr std::array kDirect = std::to_array<Direct>({
     {"model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by"},
     {"model.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"},
     {"model.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"},
+    {"model.account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"},
+    {"model.account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"},
+    {"model.batch_p2p_sync", "batch_p2p_sync"},
     {"model.activations_checkpoint_granularity", "recompute_granularity"},
     {"model.activations_checkpoint_method", "recompute_method"},
     {"model.activations_checkpoint_num_layers", "recompute_num_layers"},
@@ -222,7 +225,7 @@ class NemoReader {
           "NeMo switches ub_tp_comm_overlap off without sequence parallelism and with FSDP");
     const bool overlaps = flag("model.overlap_p2p_comm", false);
     settings_.set("overlap_p2p", overlaps ? "true" : "false", origin("model.overlap_p2p_comm"));
-    if (!overlaps) set_default("batch_p2p_sync", "true");
+    if (!overlaps && find("model.batch_p2p_sync") == nullptr) set_default("batch_p2p_sync", "true");
     read_bucket();
   }
 

@@ -82,16 +82,22 @@ bool is_deepspeed(const Job& job) {
 
 void take_list(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
-  const int64_t layers = job.model.layer_count(), chunks = p.pp * p.vpp;
-  const bool torch = job.training.framework == Framework::kTorchFsdp && chunks <= layers;
-  p.stage_layers = is_deepspeed(job) ? first_longer(layers, chunks)
-                   : torch           ? torchtitan_layers(layers, chunks)
-                                     : filled_up(layers, chunks);
+  p.stage_layers = own_stage_layers(job);
   read.adjust(kStageLayers,
               fmt::format("{}: {}", no_division(job), fmt::join(p.stage_layers, ",")));
 }
 
 }  // namespace
+
+std::vector<int64_t> own_stage_layers(const Job& job) {
+  const int64_t layers = job.model.layer_count();
+  const int64_t chunks = job.parallelism.pp * job.parallelism.vpp;
+  if (job.training.framework == Framework::kNanotron && job.parallelism.vpp == 1)
+    return nanotron_stage_layers(job, false);
+  if (is_deepspeed(job)) return first_longer(layers, chunks);
+  const bool torch = job.training.framework == Framework::kTorchFsdp && chunks <= layers;
+  return torch ? torchtitan_layers(layers, chunks) : filled_up(layers, chunks);
+}
 
 void divide_stages(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
@@ -99,7 +105,7 @@ void divide_stages(SettingReader& read, Job& job) {
   if (p.pp == 1 || is_said(p)) return;
   const bool counts = p.embedding_counts_as_layer || p.loss_counts_as_layer;
   if (job.training.framework == Framework::kNanotron && p.vpp == 1 && !counts) {
-    p.stage_layers = nanotron_stage_layers(job, false);
+    p.stage_layers = own_stage_layers(job);
     return read.derive(kStageLayers, "nanotron's division by cost");
   }
   const int64_t counted = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +

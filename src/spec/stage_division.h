@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "spec/setting_reader.h"
 
 namespace ergometer::spec {
@@ -8,5 +11,10 @@ namespace ergometer::spec {
 /// framework does: nanotron always by cost; the others evenly, and where that does not go, with the
 /// embedding and the loss counted as layers, or by a list. The reason becomes the origin.
 void divide_stages(SettingReader& read, Job& job);
+
+/// Layers of every chunk, chunk-major, where the job's framework divides by itself what does not
+/// divide evenly: nanotron by cost, torchtitan and DeepSpeed by their own rules, Megatron-LM by a
+/// list that somebody writes.
+std::vector<int64_t> own_stage_layers(const Job& job);
 
 }  // namespace ergometer::spec

@@ -1,0 +1,60 @@
+#include "launch/launchable.h"
+
+#include <algorithm>
+
+#include "launch/megatron.h"
+#include "launch/nemo.h"
+#include "launch/torchtitan.h"
+
+namespace ergometer::launch {
+
+using base::input_error;
+using base::Result;
+using spec::Job;
+
+Result<void> check_launchable(const Job& job) {
+  if (job.training.mode != spec::Mode::kPretrain)
+    return input_error(
+        "launch starts pre-training alone: inference and LoRA need a checkpoint to start from");
+  if (!job.parallelism.rank_map.empty())
+    return input_error(
+        "the job says rank_map: the order of ranks is the scheduler's here; leave it out");
+  const bool limited = job.conditions.power_cap_w > 0 || job.conditions.lock_clock_hz > 0;
+  if (limited && job.cluster.node.gpu.vendor != "NVIDIA")
+    return input_error(
+        "the job says power_cap or lock_clock: launch sets them with nvidia-smi, and on other GPUs "
+        "not at all");
+  if (job.conditions.cluster_cap_w > 0)
+    return input_error("the job says cluster_cap: launch sets GPUs' caps alone (power_cap)");
+  return {};
+}
+
+Result<void> check_layout(Framework framework, const Job& job) {
+  ERGOMETER_TRY(check_launchable(job));
+  switch (framework) {
+    case Framework::kMegatron: {
+      ERGOMETER_TRY(megatron_check(job));
+      return megatron_same(job);
+    }
+    case Framework::kNemo: {
+      ERGOMETER_TRY(nemo_check(job));
+      return nemo_same(job);
+    }
+    case Framework::kTorchtitan: {
+      ERGOMETER_TRY(torchtitan_check(job));
+      return torchtitan_same(job);
+    }
+  }
+  return {};
+}
+
+Result<void> check_model(Framework framework, const spec::Model& model) {
+  switch (framework) {
+    case Framework::kMegatron: ERGOMETER_TRY(megatron_model(model)); return {};
+    case Framework::kNemo: return nemo_check_model(model);
+    case Framework::kTorchtitan: return torchtitan_check_model(model);
+  }
+  return {};
+}
+
+}  // namespace ergometer::launch

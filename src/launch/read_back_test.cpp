@@ -1,0 +1,112 @@
+// What `launch` writes for a framework, read back, is the same job: over random jobs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/prepared.h"
+#include "intake/megatron_arguments.h"
+#include "launch/launchable.h"
+#include "launch/megatron.h"
+#include "launch/nemo.h"
+#include "launch/test_job.h"
+#include "plan/stages.h"
+#include "search/random_candidates.h"
+#include "spec/setting_values.h"
+
+namespace ergometer::launch {
+namespace {
+
+using base::Result;
+using spec::Job;
+
+Result<spec::Settings> megatron_settings(const Job& job) {
+  ERGOMETER_ASSIGN(const Arguments model, megatron_model(job.model));
+  std::vector<std::string> ignored;
+  return intake::parse_megatron_arguments(
+      "pretrain_gpt.py \\\n" + megatron_text(model) + megatron_text(megatron_layout(job)),
+      "train.sh", ignored);
+}
+
+Result<spec::Settings> nemo_settings(const Job& job) {
+  std::vector<std::string> notes, ignored;
+  ERGOMETER_ASSIGN(const std::string yaml, nemo_yaml(job, 10, notes));
+  EXPECT_TRUE(notes.empty()) << notes.front();
+  return spec::parse_nemo(yaml, "nemo.yaml", ignored);
+}
+
+/// What a framework would run, as our reader of its files understands it.
+Result<Job> read_back(Framework framework, const char* software, const Job& job) {
+  ERGOMETER_ASSIGN(spec::Settings settings,
+                   framework == Framework::kMegatron ? megatron_settings(job) : nemo_settings(job));
+  settings.set("cluster", job.cluster.name, {"test", ""});
+  settings.set("gpus", std::to_string(job.gpus), {"test", ""});
+  settings.set("software", software, {"test", ""});
+  return spec::resolve(settings);
+}
+
+void expect_predicted_alike(Job a, Job b) {
+  // Which of the fused kernels runs is what is installed, not what is said.
+  if (spec::is_fused(a.training.attention) && spec::is_fused(b.training.attention))
+    b.training.attention = a.training.attention;
+  // A checkpoint a layer, as if nothing were said.
+  spec::Training& recomputed = a.training;
+  if (recomputed.recompute == spec::Recompute::kFull &&
+      recomputed.recompute_method == spec::RecomputeMethod::kUniform)
+    recomputed.recompute_layers = std::max<int64_t>(1, recomputed.recompute_layers);
+  expect_same(a, b);
+  EXPECT_EQ(plan::layers_per_chunk(a), plan::layers_per_chunk(b));
+  for (const spec::SettingInfo& setting : spec::setting_table()) {
+    SCOPED_TRACE(setting.name);
+    // One stage sends nothing to another.
+    if (setting.name == "batch_p2p_sync" && a.parallelism.pp == 1) continue;
+    EXPECT_EQ(spec::setting_value(setting.name, a), spec::setting_value(setting.name, b));
+  }
+  const auto x = engine::estimate(a), y = engine::estimate(b);
+  ASSERT_EQ(x.has_value(), y.has_value());
+  if (!x) return;
+  EXPECT_NEAR(x->performance.step_time_s / y->performance.step_time_s, 1, 1e-9);
+  EXPECT_NEAR(x->memory.peak_bytes / y->memory.peak_bytes, 1, 1e-9);
+}
+
+void read_back_random_jobs(Framework framework, const char* software, uint64_t seed) {
+  constexpr int kJobs = 500, kOfASpace = 20;
+  search::Draws draws(seed);
+  for (int jobs = 0; jobs < kJobs;) {
+    spec::Settings settings = search::random_settings(draws);
+    settings.set("software", software, {"random", ""});
+    const auto space = search::Space::make(settings, {});
+    if (!space || space->bases().front().megatron.gpus > 64) continue;
+    if (!check_model(framework, space->bases().front().megatron.model)) continue;
+    const std::vector<search::Layout> layouts = search::all_layouts(*space);
+    search::LegalityCheck legal(*space);
+    int of_space = 0;
+    for (int tries = 0; tries < 20 * kOfASpace && of_space < kOfASpace && jobs < kJobs; ++tries) {
+      const auto candidate = search::random_candidate(*space, layouts, legal, draws);
+      if (!candidate) continue;
+      const spec::Settings said = space->settings(*candidate);
+      const auto job = spec::resolve(said);
+      ASSERT_TRUE(job) << job.error().message;
+      if (!check_layout(framework, *job)) continue;
+      ++of_space;
+      ++jobs;
+      std::string text;
+      for (const auto& [name, value] : said.all()) text += name + "=" + value.text + " ";
+      SCOPED_TRACE(text);
+      const auto back = read_back(framework, software, *job);
+      ASSERT_TRUE(back) << back.error().message;
+      expect_predicted_alike(*job, *back);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(ReadBack, MegatronsArgumentsAreTheSameJob) {
+  read_back_random_jobs(Framework::kMegatron, "megatron-lm", 41);
+}
+
+TEST(ReadBack, NemosConfigurationIsTheSameJob) {
+  read_back_random_jobs(Framework::kNemo, "nemo-1", 42);
+}
+
+}  // namespace
+}  // namespace ergometer::launch

@@ -1,0 +1,145 @@
+#include "search/simplest.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+#include "search/kept.h"
+#include "search/worker.h"
+
+namespace ergometer::search {
+namespace {
+
+constexpr double kAlwaysAlike = 0.005, kNeverAlike = kMargin;
+/// Two sums of the same numbers in other orders.
+constexpr double kEqual = 1e-9;
+
+int64_t count(std::initializer_list<bool> switches) {
+  return std::count(switches.begin(), switches.end(), true);
+}
+
+bool near(double a, double b, double share) { return std::abs(a - b) <= share * std::abs(b); }
+
+bool is_of_time(Objective objective) {
+  return objective == Objective::kTime || objective == Objective::kCost;
+}
+
+bool same_numbers(Objective objective, const Played& a, const Played& b) {
+  return near(played_value(objective, a), played_value(objective, b), kEqual) &&
+         near(a.run.performance.step_time_s, b.run.performance.step_time_s, kEqual) &&
+         near(a.run.memory.peak_bytes, b.run.memory.peak_bytes, kEqual);
+}
+
+/// Neighbours of equal numbers become one.
+void merge_alike(const Space& space, Objective objective, std::vector<Played>& played) {
+  std::vector<Played> merged;
+  for (Played& next : played) {
+    if (merged.empty() || !same_numbers(objective, merged.back(), next)) {
+      merged.push_back(std::move(next));
+      continue;
+    }
+    const int64_t alike = merged.back().alike + 1;
+    const bool simpler =
+        features(space, next.found.candidate) < features(space, merged.back().found.candidate);
+    if (simpler) merged.back() = std::move(next);
+    merged.back().alike = alike;
+  }
+  played = std::move(merged);
+}
+
+bool is_tied(Objective objective, const Played& best, const Played& other) {
+  if (best.found.gpus == other.found.gpus && is_of_time(objective))
+    return cannot_tell(best.run.performance, other.run.performance);
+  return near(played_value(objective, other), played_value(objective, best), kAlwaysAlike);
+}
+
+}  // namespace
+
+int64_t features(const Space& space, const Candidate& candidate) {
+  const auto& [layout, recomputation, overlap, data] = candidate;
+  const RecomputeChoice& choice = space.recomputations()[static_cast<size_t>(recomputation.choice)];
+  int64_t recomputes = static_cast<int64_t>(choice.modules.size());
+  if (choice.granularity == spec::Recompute::kFull) recomputes = choice.block ? 2 : 1;
+  // Megatron-LM and NeMo shard more than the optimizer by a program of its own.
+  constexpr std::array<int64_t, kShardings> kSharded = {0, 0, 2, 4, 2};
+  return recomputes + kSharded[static_cast<size_t>(data.sharding)] +
+         count({layout.tp > 1, layout.cp > 1, layout.pp > 1, layout.vpp > 1, layout.ep > 1,
+                layout.split != Split::kGiven, layout.schedule == spec::Schedule::kGpipe,
+                layout.schedule == spec::Schedule::kZbH1, data.overlap_gradients,
+                data.overlap_parameters, overlap.tensor, overlap.pipeline, overlap.expert,
+                overlap.shared_expert});
+}
+
+bool cannot_tell(const run::Performance& a, const run::Performance& b) {
+  const run::Breakdown &x = a.breakdown_s, &y = b.breakdown_s;
+  double squares = 0;
+  for (const double part :
+       {x.compute - y.compute, x.exposed_all_reduce - y.exposed_all_reduce,
+        x.exposed_all_gather - y.exposed_all_gather,
+        x.exposed_reduce_scatter - y.exposed_reduce_scatter,
+        x.exposed_all_to_all - y.exposed_all_to_all, x.exposed_send_recv - y.exposed_send_recv,
+        x.optimizer - y.optimizer, x.idle - y.idle})
+    squares += part * part;
+  const double step_s = a.step_time_s;
+  const double half = (a.step_time_s_high - a.step_time_s_low) / (2 * step_s);
+  const double apart_s = std::abs(step_s - b.step_time_s);
+  return apart_s <=
+         std::clamp(half * std::sqrt(squares), kAlwaysAlike * step_s, kNeverAlike * step_s);
+}
+
+int64_t put_simplest_first(const Space& space, Objective objective, std::vector<Played>& played) {
+  if (played.empty()) return 0;
+  merge_alike(space, objective, played);
+  if (objective == Objective::kMemory) return 1;
+  // Smaller is simpler; of equals the better, which stands before.
+  const auto key = [&](const Played& it) {
+    const bool risk = run::fit_state(it.run.memory.fit_probability) != run::FitState::kFits;
+    return std::tuple(risk, features(space, it.found.candidate));
+  };
+  int64_t tied = 0;
+  size_t first = 0;
+  for (size_t i = 0; i < played.size(); ++i) {
+    if (!is_tied(objective, played.front(), played[i])) continue;
+    ++tied;
+    if (key(played[i]) < key(played[first])) first = i;
+  }
+  const auto at = played.begin() + static_cast<std::ptrdiff_t>(first);
+  std::rotate(played.begin(), at, at + 1);
+  return tied;
+}
+
+std::vector<Found> simpler_ones(const Space& space, const SearchOptions& options,
+                                const Found& best) {
+  constexpr size_t kMost = 16;
+  const Layout& layout = best.candidate.layout;
+  LegalityCheck legal(space);
+  Estimator estimator(space);
+  if (!estimator.set_layout(layout)) return {};
+  const Options choices = space.options(layout, legal);
+  const int64_t most = features(space, best.candidate);
+  const double worst = value_of(options.objective, best) * (1 + kNeverAlike);
+  int64_t number = best.number / kOptionsOfALayout * kOptionsOfALayout;
+  std::vector<Found> simpler;
+  for (const Overlap& overlap : choices.overlaps)
+    for (const Recomputation& recomputation : choices.recomputations) {
+      const PassVariant variant{overlap, recomputation};
+      bool passes = false;
+      for (const DataOption& data : choices.data) {
+        Found found{{layout, recomputation, overlap, data}, {}, best.gpus, number++};
+        if (features(space, found.candidate) >= most) continue;
+        if (!estimator.fits(overlap, recomputation, data)) continue;
+        if (!passes) estimator.set_passes(std::span(&variant, 1));
+        passes = true;
+        found.estimate = estimator.estimate(0, data);
+        if (value_of(options.objective, found) <= worst) simpler.push_back(found);
+      }
+    }
+  std::stable_sort(simpler.begin(), simpler.end(), [&](const Found& a, const Found& b) {
+    return features(space, a.candidate) < features(space, b.candidate);
+  });
+  if (simpler.size() > kMost) simpler.resize(kMost);
+  return simpler;
+}
+
+}  // namespace ergometer::search
