@@ -27,8 +27,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"simulate", "Predict one job: step time, memory, links",
      "simulate MODEL|FILE... --cluster CLUSTER [--gpus N] [options]",
      "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
-     "  ergometer simulate config.json --cluster my.yaml --gpus 16 --report step.html\n"
-     "  ergometer simulate ds_config.json --model Qwen/Qwen2.5-32B --cluster hgx-h100 --gpus 64\n"
+     "  ergometer simulate config.json ds.json --cluster hgx-h100 --report step.html\n"
      "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
      "MODEL", 0, 16, simulate_flags, run_simulate},
     {"sweep", "Predict every job of a study: axes, constraints, figures",
@@ -40,7 +39,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer sweep my-runs.csv --threads 8 --json > my-runs.json\n",
      "STUDY", 1, 16, sweep_flags, run_sweep, false, true},
     {"search", "Find the best way to run a job: every layout estimated, the best ones played",
-     "search MODEL|FILE... --cluster CLUSTER --gpus N --gbs B [options]",
+     "search MODEL|FILE... --cluster CLUSTER --gpus N --gbs B",
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16\n"
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n"

@@ -88,7 +88,7 @@ Result<SearchSettings> search_settings(const Arguments& arguments, const Console
     return input_error(
         "search: MODEL is missing; usage: ergometer search MODEL|FILE... --cluster CLUSTER --gpus "
         "N "
-        "--gbs B [options]");
+        "--gbs B");
   const spec::Settings all = files.settings(named);
   for (const auto& [name, value] : all.all())
     (search::is_of_layout(name) ? search.layout : search.given).set(name, value.text, value.origin);

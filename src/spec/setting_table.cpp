@@ -82,7 +82,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"micro_batch_size", "mbs", kInteger, 1, 1'048'576, "", kTraining,
      "sequences a replica handles at a time"},
     {"global_batch_size", "gbs", kInteger, 1, kMostSamples, "", kTraining, "sequences of one step"},
-    {"gradient_accumulation_steps", "", kInteger, 1, kMostSamples, "", kTraining,
+    {"gradient_accumulation_steps", "ga", kInteger, 1, kMostSamples, "", kTraining,
      "micro batches of every replica in one step, instead of --gbs"},
     {"seq_length", "seq", kInteger, 1, kMostTokens, "", kTraining,
      "tokens of a sequence (inference: of the prompt)"},
