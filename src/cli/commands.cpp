@@ -29,7 +29,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
      "  ergometer simulate config.json ds.json --cluster hgx-h100 --report step.html\n"
      "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
-     "MODEL", 0, 16, simulate_flags, run_simulate},
+     "MODEL", 0, 16, simulate_flags, run_simulate, true},
     {"sweep", "Predict every job of a study: axes, constraints, figures",
      "sweep STUDY|STUDY.yaml|FILE.csv [FILE...] [options]",
      "  ergometer sweep charllm --out charllm.run\n"
@@ -44,7 +44,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer search mixtral-8x7b --cluster hgx-h100 --gpus 64 --gbs 256 --top 3\n"
      "  ergometer search llama3-8b --cluster hgx-h100 --gpus 8 --gbs 16 --fix tp=4\n"
      "  ergometer search job.yaml  (its layout searched anew and compared)\n",
-     "MODEL", 0, 16, search_flags, run_search, false, true},
+     "MODEL", 0, 16, search_flags, run_search, true, true},
     {"compare", "Say why one job is faster than another: every cause with what it is worth",
      "compare A B... [--with SETTING=VALUE] [options]",
      "  ergometer compare a.yaml b.yaml\n"
@@ -58,7 +58,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer optimize job.yaml --out better\n"
      "  ergometer optimize job.yaml --objective energy --knobs clocks,caps\n"
      "  ergometer optimize job.yaml --knobs placement --override node3.inlet=40C\n",
-     "MODEL", 0, 16, optimize_flags, run_optimize},
+     "MODEL", 0, 16, optimize_flags, run_optimize, true},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"

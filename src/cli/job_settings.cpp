@@ -49,6 +49,9 @@ Flag setting_flag(const spec::SettingInfo& setting) {
 }  // namespace
 
 base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
+  if (!arguments.command.empty() && !arguments.has("megatron-run"))
+    return base::input_error(fmt::format("\"{}\" behind -- is a command, which --megatron-run runs",
+                                         arguments.command.front()));
   ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
   UserFiles files(console, context);
   if (arguments.has("nemo")) ERGOMETER_TRY(files.add_nemo(arguments.value("nemo")));
@@ -61,7 +64,12 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
     if (arguments.has(name))
       options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
   }
-  return files.settings(options);
+  spec::Settings settings = files.settings(options);
+  if (!files.gpus_unknown().empty() && settings.find("gpus") == nullptr) {
+    if (!arguments.has("settings")) return base::input_error(files.gpus_unknown());
+    console.note("the number of GPUs is open: " + files.gpus_unknown());
+  }
+  return settings;
 }
 
 std::vector<Flag> setting_flags() {

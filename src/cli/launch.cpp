@@ -116,9 +116,10 @@ Result<int> collect_folder(const Arguments& arguments, const Console& console) {
 
 std::vector<Flag> launch_flags() {
   std::vector<Flag> flags = launch_option_flags();
-  // Inference is not launched; of conditions launch sets two, a job file may say the others.
+  // Inference is not launched; of conditions launch sets two, a job file may say the others. A
+  // launch script that is read finds the variables set that its --env gives the run.
   for (Flag& flag : setting_flags())
-    if (flag.group != "task" &&
+    if (flag.name != "env" && flag.group != "task" &&
         (flag.group != "conditions" || flag.name == "power-cap" || flag.name == "lock-clock"))
       flags.push_back(std::move(flag));
   return flags;

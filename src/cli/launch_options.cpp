@@ -132,7 +132,7 @@ Result<std::vector<launch::NamedJob>> jobs_of_study(const Arguments& arguments,
                                                     const Console& console) {
   const std::string& word = arguments.words.front();
   for (const Flag& flag : setting_flags())
-    if (arguments.has(flag.name))
+    if (arguments.has(flag.name) && flag.name != "env")
       return input_error(
           fmt::format("{}: is a setting of one job; {} is a study, whose file says "
                       "it under `base`",

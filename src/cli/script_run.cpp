@@ -122,14 +122,16 @@ void add_script_flags(std::vector<Flag>& flags) {
     const bool there = std::any_of(flags.begin(), flags.end(),
                                    [&](const Flag& flag) { return flag.name == name; });
     if (there) return;  // `launch` gives the same variables to the run
-    Flag flag = {name, "", takes, value, "script", help, {}, false};
+    Flag flag = {name, "", takes, value, "job", help, {}, false};
     flag.repeats = repeats;
     flags.push_back(std::move(flag));
   };
   add("env", Flag::Takes::kValue, "NAME=VALUE",
       "a variable that the launch script finds set, as often as needed", true);
-  add("script-args", Flag::Takes::kValue, "WORDS", "the launch script's arguments: \"70b 8\"",
+  add("script-args", Flag::Takes::kValue, "TEXT", "the launch script's arguments: \"70b 8\"",
       false);
+  add("script-adds", Flag::Takes::kValue, "TEXT",
+      "words behind the arguments of the program that it starts: \"--vocab-size 50257\"", false);
   add("script-line", Flag::Takes::kValue, "N", "of several jobs the one that is started there",
       false);
   add("megatron-run", Flag::Takes::kNothing, "",
@@ -158,6 +160,11 @@ base::Result<intake::ScriptContext> script_context(const Arguments& arguments) {
     const auto words = intake::shell_words_of(arguments.value("script-args"));
     if (!words) return input_error("--script-args: " + words.error().message);
     context.arguments = *words;
+  }
+  if (arguments.has("script-adds")) {
+    const auto words = intake::shell_words_of(arguments.value("script-adds"));
+    if (!words) return input_error("--script-adds: " + words.error().message);
+    context.more = *words;
   }
   if (arguments.has("script-line")) {
     const auto line = base::parse_integer(arguments.value("script-line"));

@@ -174,6 +174,7 @@ std::vector<Flag> search_flags() {
   add("save", "", "FILE.yaml", "answer", "writes the first as a job file for simulate and launch");
   flags.push_back(shard_flag());
   add("out", "o", "FILE", "running", "keeps estimates here as they come; the same command goes on");
+  add_script_flags(flags);
   return flags;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/script_run.h"
 #include "cli/user_files.h"
 #include "search/space.h"
 
@@ -82,9 +83,11 @@ void add_options(const Arguments& arguments, spec::Settings& settings) {
 
 Result<SearchSettings> search_settings(const Arguments& arguments, const Console& console) {
   SearchSettings search;
-  UserFiles files(console);
+  ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+  UserFiles files(console, context);
+  if (arguments.has("megatron-run")) ERGOMETER_TRY(files.add_run(arguments));
   ERGOMETER_ASSIGN(const spec::Settings named, settings_of_words(arguments, files));
-  if (arguments.words.empty() && named.find("model") == nullptr)
+  if (arguments.words.empty() && named.find("model") == nullptr && !arguments.has("megatron-run"))
     return input_error(
         "search: MODEL is missing; usage: ergometer search MODEL|FILE... --cluster CLUSTER --gpus "
         "N "

@@ -50,6 +50,7 @@ base::Result<void> UserFiles::take(base::Result<intake::Reading> reading, const 
   said_.merge(reading->settings);
   defaults_.merge(reading->defaults);
   fallbacks_.merge(reading->fallbacks);
+  if (!reading->gpus_unknown.empty()) gpus_unknown_ = reading->gpus_unknown;
   return {};
 }
 

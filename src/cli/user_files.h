@@ -27,6 +27,8 @@ class UserFiles {
   /// Settings from elsewhere, as strong as a file's.
   void add(const spec::Settings& settings) { said_.merge(settings); }
 
+  /// Why the number of GPUs is not known although a script gives one; empty: nothing is open.
+  const std::string& gpus_unknown() const { return gpus_unknown_; }
   /// Everything, with `options` over it.
   spec::Settings settings(const spec::Settings& options = {}) const;
 
@@ -36,6 +38,7 @@ class UserFiles {
   const Console& console_;
   intake::ScriptContext context_;
   spec::Settings said_, defaults_, fallbacks_;
+  std::string gpus_unknown_;
 };
 
 /// Whether a command's word is a file with a job's settings rather than a model.

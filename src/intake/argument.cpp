@@ -45,8 +45,8 @@ class ArgumentList {
       if (is_flag(word)) {
         add(i);
       } else if (ShellUnknowns::in(word) && is_mark(word)) {
-        // Not any argument's value: nothing stands in front.
-        if (arguments_.empty()) look_inside(i);
+        // Not any argument's value: nothing stands in front, or one that has its own.
+        if (arguments_.empty() || has_own_value(i)) look_inside(i);
       }
       if (!error_.empty()) return base::input_error(error_);
     }
@@ -54,6 +54,10 @@ class ArgumentList {
   }
 
  private:
+  bool has_own_value(size_t i) const {
+    return i > 0 && is_flag(words_[i - 1].text) &&
+           words_[i - 1].text.find('=') != std::string::npos;
+  }
   static bool is_mark(std::string_view word) {
     return word.starts_with('\x01') && word.find('\x02') == word.size() - 1;
   }
@@ -62,8 +66,8 @@ class ArgumentList {
   }
   void refuse(size_t i, std::string_view what) {
     if (error_.empty())
-      error_ = fmt::format("{}: {} {}, which is not known here", run_.session.where(words_[i].line),
-                           what, entry(words_[i].text).reason);
+      error_ = fmt::format("{}: {} {}", run_.session.where(words_[i].line), what,
+                           run_.session.unknowns.reason(words_[i].text));
   }
 
   void add(size_t i) {
@@ -86,7 +90,8 @@ class ArgumentList {
         argument.list += (argument.list.empty() ? "" : ",") + words_[j].text;
       }
     }
-    if (ShellUnknowns::in(argument.list)) argument.unknown = entry(argument.list).reason;
+    if (ShellUnknowns::in(argument.list))
+      argument.unknown = run_.session.unknowns.reason(argument.list);
     arguments_.push_back(std::move(argument));
   }
 
@@ -101,8 +106,10 @@ class ArgumentList {
       return first && std::all_of(unknown.choices.begin(), unknown.choices.end(), is_one_word);
     }
     if (!unknown.any_words) return true;
-    if (names_something(argument.name)) return true;
-    return first && knows_.reads(argument.name) && !knows_.is_switch(argument.name);
+    if (!first || argument.name.starts_with("no_") || argument.name.starts_with("mock_"))
+      return false;
+    return names_something(argument.name) ||
+           (knows_.reads(argument.name) && !knows_.is_switch(argument.name));
   }
 
   /// Words that may or may not be there: fine as long as none of them counts.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/file.h"
@@ -53,10 +54,25 @@ std::vector<Launch> launches_of(const ShellRun& run) {
   std::vector<Launch> different;
   std::set<std::string> seen;
   for (Launch& launch : all)
-    if (seen.insert(fmt::format("{} {} {}", launch.program, launch.gpus, joined(launch.arguments)))
+    if (seen.insert(fmt::format("{} {} {}", launch.name, launch.gpus, joined(launch.arguments)))
             .second)
       different.push_back(std::move(launch));
   return different;
+}
+
+/// Whether all make the same settings: they differ in names, paths or learning rates.
+bool are_one_job(const std::vector<Launch>& launches, const ShellRun& run) {
+  std::optional<std::string> first;
+  for (const Launch& launch : launches) {
+    const auto reading = read_program(launch, run);
+    if (!reading) return false;
+    std::string text = std::to_string(launch.gpus);
+    for (const auto& [name, value] : reading->settings.all())
+      text += fmt::format("\n{}={}", name, value.text);
+    if (first && *first != text) return false;
+    first = text;
+  }
+  return true;
 }
 
 Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
@@ -64,6 +80,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
   if (context.line > 0)
     std::erase_if(launches,
                   [&](const Launch& launch) { return launch.line % kLinesOfFile != context.line; });
+  if (launches.size() > 1 && are_one_job(launches, run)) launches.resize(1);
   if (launches.size() == 1) return std::move(launches.front());
   if (launches.empty())
     return input_error(
@@ -72,7 +89,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
       fmt::format("{}: starts {} different jobs", run.session.name, launches.size());
   constexpr size_t kMostNamed = 4;
   for (size_t i = 0; i < std::min(kMostNamed, launches.size()); ++i)
-    message += fmt::format("{}{} ({})", i == 0 ? ": " : ", ", launches[i].program,
+    message += fmt::format("{}{} ({})", i == 0 ? ": " : ", ", launches[i].name,
                            run.session.where(launches[i].line));
   if (!launches.back().depends_on.empty())
     return input_error(
@@ -134,8 +151,8 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
     reading.settings.set("gpus", std::to_string(launch.gpus),
                          {run.session.where(launch.gpus_line), launch.gpus_from});
   else if (!launch.gpus_from.empty())
-    reading.notes.push_back(fmt::format("the number of GPUs is not taken from {}: {}; give --gpus",
-                                        run.session.where(launch.gpus_line), launch.gpus_from));
+    reading.gpus_unknown = fmt::format("{}: how many GPUs are used: {}; give --gpus",
+                                       run.session.where(launch.gpus_line), launch.gpus_from);
 }
 
 /// nnodes and nproc_per_node in files that hold arguments alone.
@@ -168,8 +185,10 @@ void note_unset(const ShellRun& run, Reading& reading) {
 }
 
 /// A file that holds arguments and starts nothing.
-Result<Reading> read_loose(const ShellRun& run, const std::string& file) {
-  const std::vector<ShellText> words = loose_words(run);
+Result<Reading> read_loose(const ShellRun& run, const std::string& file,
+                           const ScriptContext& context) {
+  std::vector<ShellText> words = loose_words(run);
+  for (const std::string& word : context.more) words.push_back({word, 0});
   if (words.empty())
     return input_error(fmt::format(
         "{}: holds no arguments; expected a launch script or --name value pairs", file));
@@ -183,13 +202,14 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file) {
 
 Result<Reading> read_launch(const ShellRun& run, const ScriptContext& context) {
   ERGOMETER_TRY(check_no_loose_lines(run));
-  ERGOMETER_ASSIGN(const Launch launch, only_launch(launches_of(run), run, context));
+  ERGOMETER_ASSIGN(Launch launch, only_launch(launches_of(run), run, context));
+  for (const std::string& word : context.more) launch.arguments.push_back({word, launch.line});
   ERGOMETER_ASSIGN(Reading reading, read_program(launch, run));
   reading.form = "a launch script";
   reading.notes.insert(
       reading.notes.begin(),
 
-      fmt::format("{} starts {}{}", run.session.where(launch.line), launch.program,
+      fmt::format("{} starts {}{}", run.session.where(launch.line), launch.name,
                   launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
   add_gpus(launch, run, reading);
   note_unset(run, reading);
@@ -203,7 +223,7 @@ Result<Reading> parse_launch_script(const std::string& text, const std::string& 
   ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
   if (from_yaml) return std::move(*from_yaml);
   ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
-  if (launches_of(run).empty()) return read_loose(run, file);
+  if (launches_of(run).empty()) return read_loose(run, file, context);
   return read_launch(run, context);
 }
 
@@ -219,6 +239,7 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
     run_shell_program(program.words, run);
   }
   if (run.session.failed()) return input_error(run.session.failure);
+  if (!programs.empty()) set_batch_of_environment(run);
   if (launches_of(run).empty())
     return input_error(fmt::format("{}: none of the programs that it starts trains a model", name));
   return read_launch(run, context);

@@ -88,7 +88,7 @@ TEST(LaunchScript, WhatCountsAndIsNotKnownIsRefused) {
             "read");
   EXPECT_EQ(error_of("source site.sh\ntorchrun pretrain_gpt.py" + model + "$MORE"),
             "run.sh:2: the words here are those of $MORE, which site.sh may set, and that is not "
-            "here, which is not known here");
+            "here");
   EXPECT_EQ(error_of("torchrun pretrain_gpt.py --bf16\n  --num-layers 2\n"),
             "run.sh:2: --num-layers stands alone: does the line before it lack a backslash at its "
             "end?");

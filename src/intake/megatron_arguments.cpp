@@ -66,6 +66,21 @@ constexpr std::array kDimensions = std::to_array<Dimension>({
     {"mtp_num_layers", DimensionKind::kInteger},
 });
 
+/// Model dimensions under the names that relatives and earlier releases have.
+struct DimensionName {
+  std::string_view argument, dimension;
+};
+constexpr std::array kDimensionNames = std::to_array<DimensionName>({
+    {"topk", "moe_router_topk"},
+    {"expert_interval", "moe_layer_freq"},
+    {"encoder_num_layers", "num_layers"},
+});
+std::string_view dimension_name(std::string_view argument) {
+  for (const DimensionName& name : kDimensionNames)
+    if (name.argument == argument) return name.dimension;
+  return argument;
+}
+
 /// Arguments that say the same as one setting with a fixed value.
 struct Meaning {
   std::string_view argument, setting, value;
@@ -74,6 +89,7 @@ constexpr std::array kMeanings = std::to_array<Meaning>({
     {"use_distributed_optimizer", "zero", "1"},
     {"recompute_activations", "recompute_granularity", "selective"},
     {"checkpoint_activations", "recompute_granularity", "full"},
+    {"activations_checkpoint_method", "recompute_granularity", "full"},
     {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
     {"no_rope_fusion", "apply_rope_fusion", "false"},
     {"no_overlap_p2p_communication", "overlap_p2p", "false"},
@@ -96,6 +112,9 @@ constexpr std::array kRenamed = std::to_array<Renamed>({
     {"model_parallel_size", "tensor_model_parallel_size"},
     {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
     {"moe_expert_parallel_size", "expert_model_parallel_size"},
+    {"activations_checkpoint_num_layers", "recompute_num_layers"},
+    {"checkpoint_num_layers", "recompute_num_layers"},
+    {"checkpoint_activations_granularity", "recompute_granularity"},
 });
 
 std::string dashed(std::string name) {
@@ -146,24 +165,24 @@ const SettingInfo* setting_of(std::string_view name) {
 constexpr std::array kSpecial = std::to_array<std::string_view>(
     {"disable_bias_linear", "no_position_embedding", "use_rotary_position_embeddings", "fp8_format",
      "cross_entropy_fusion_impl", "attention_head_type", "attention_backend",
-     "data_parallel_sharding_strategy", "tokenizer_type", "tokenizer_model", "vocab_file",
-     "merge_file"});
+     "data_parallel_sharding_strategy", "num_key_value_heads", "ds_sequence_parallel_size",
+     "pad_vocab_size_to", "padded_vocab_size", "deepspeed", "deepspeed_config", "tokenizer_type",
+     "tokenizer_model", "tokenizer_name_or_path", "vocab_file", "merge_file"});
 
 /// Paths are read only for the names in them.
 bool counts(std::string_view name) {
-  return name != "tokenizer_model" && name != "vocab_file" && name != "merge_file";
+  return name != "deepspeed_config" && name != "tokenizer_model" && name != "vocab_file" &&
+         name != "merge_file";
 }
 
 /// What is understood, for suggestions.
 const std::vector<std::string>& known_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const Meaning& meaning : kMeanings)
-      all.push_back("--" + dashed(std::string(meaning.argument)));
-    for (const Dimension& dimension : kDimensions)
-      all.push_back("--" + dashed(std::string(dimension.name)));
+    for (const Meaning& meaning : kMeanings) all.emplace_back(meaning.argument);
+    for (const Dimension& dimension : kDimensions) all.emplace_back(dimension.name);
     for (const SettingInfo& info : spec::setting_table())
-      if (setting_of(info.name) != nullptr) all.push_back("--" + dashed(std::string(info.name)));
+      if (setting_of(info.name) != nullptr) all.emplace_back(info.name);
     return all;
   }();
   return names;
@@ -175,8 +194,8 @@ class ArgumentReader {
 
   Result<void> read(const Argument& argument, std::vector<Leftover>& leftovers) {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
-      return input_error(fmt::format("{}: --{} depends on {}, which is not known here",
-                                     argument.where, dashed(argument.name), argument.unknown));
+      return input_error(fmt::format("{}: --{} depends on {}", argument.where,
+                                     dashed(argument.name), argument.unknown));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
       leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
@@ -241,9 +260,10 @@ class ArgumentReader {
         settings_.set(meaning.setting, std::string(meaning.value), origin(argument));
         return true;
       }
-    for (const Dimension& dimension : kDimensions)
-      if (dimension.name == argument.name) return read_dimension(dimension.kind, argument);
     if (read_special(argument)) return true;
+    for (const Dimension& dimension : kDimensions)
+      if (dimension.name == dimension_name(argument.name))
+        return read_dimension(dimension, argument);
     return read_setting(argument);
   }
 
@@ -253,9 +273,20 @@ class ArgumentReader {
     if (argument.name == "disable_bias_linear")
       model_["add_bias_linear"] = false;
     else if (argument.name == "no_position_embedding")
-      model_["position_embedding_type"] = "none";
-    else if (argument.name == "use_rotary_position_embeddings")
+      no_positions_ = true;
+    else if (argument.name == "use_rotary_position_embeddings" ||
+             (argument.name == "position_embedding_type" && value == "rotary"))
       model_["position_embedding_type"] = "rope";
+    else if (argument.name == "normalization" || argument.name == "position_embedding_type")
+      return read_word(argument);
+    else if (argument.name == "num_key_value_heads" && base::parse_integer(value)) {
+      model_["group_query_attention"] = true;
+      model_["num_query_groups"] = *base::parse_integer(value);
+    } else if (argument.name == "ds_sequence_parallel_size") {
+      settings_.set("context_parallel_size", value, origin(argument));
+      settings_.set("cp_comm_type", "a2a", origin(argument));  // Ulysses
+    } else if (argument.name == "pad_vocab_size_to" || argument.name == "padded_vocab_size")
+      padded_vocabulary_ = value;
     else if (argument.name == "fp8_format")
       settings_.set("fp8", "true", origin(argument));
     else if (argument.name == "cross_entropy_fusion_impl")
@@ -267,7 +298,8 @@ class ArgumentReader {
       model_["num_query_groups"] = 1;
     } else if (argument.name == "tokenizer_type" && tokenizer_.empty())
       tokenizer_ = value;
-    else if (argument.name == "tokenizer_model" && spec::tokenizer_vocabulary(value) > 0)
+    else if ((argument.name == "tokenizer_model" || argument.name == "tokenizer_name_or_path") &&
+             spec::tokenizer_vocabulary(value) > 0)
       tokenizer_ = value;
     else if (argument.name == "merge_file" && tokenizer_.empty())
       tokenizer_ = "GPT2BPETokenizer";  // the only one that reads merges
@@ -282,9 +314,21 @@ class ArgumentReader {
                                                   : "0",
                     origin(argument));
     else
-      return argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
-             argument.name == "vocab_file" || argument.name == "merge_file";
+      return argument.name == "deepspeed" || argument.name == "deepspeed_config" ||
+             argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
+             argument.name == "tokenizer_name_or_path" || argument.name == "vocab_file" ||
+             argument.name == "merge_file";
     return true;
+  }
+
+  /// Forks write "rmsnorm" and "layernorm".
+  bool read_word(const Argument& argument) {
+    const std::string word = base::lower(argument.value);
+    if (argument.name == "normalization" && (word == "rmsnorm" || word == "layernorm")) {
+      model_["normalization"] = word == "rmsnorm" ? "RMSNorm" : "LayerNorm";
+      return true;
+    }
+    return false;
   }
 
   Result<bool> read_setting(const Argument& argument) {
@@ -300,8 +344,9 @@ class ArgumentReader {
     return true;
   }
 
-  Result<bool> read_dimension(DimensionKind kind, const Argument& argument) {
-    const std::string name = argument.name;
+  Result<bool> read_dimension(const Dimension& dimension, const Argument& argument) {
+    const std::string name(dimension.name);
+    const DimensionKind kind = dimension.kind;
     if (first_where_.empty()) first_where_ = argument.where;
     if (kind == DimensionKind::kSwitch) model_[name] = true;
     if (kind == DimensionKind::kText) {
@@ -328,6 +373,13 @@ class ArgumentReader {
 
   Result<void> finish_model() {
     if (!model_.contains("num_layers") && !model_.contains("hidden_size")) return {};
+    // It takes away the learned table alone.
+    if (no_positions_ && !model_.contains("position_embedding_type"))
+      model_["position_embedding_type"] = "none";
+    if (const auto padded = base::parse_integer(padded_vocabulary_); padded && *padded > 0) {
+      model_["vocab_size"] = *padded;
+      settings_.set("make_vocab_size_divisible_by", "1", Origin{first_where_, ""});
+    }
     for (const char* name : {"num_layers", "hidden_size", "num_attention_heads"})
       if (!model_.contains(name))
         return input_error(fmt::format(
@@ -349,7 +401,8 @@ class ArgumentReader {
   const std::string& file_;
   Settings settings_;
   nlohmann::json model_ = nlohmann::json::object();
-  std::string tokenizer_;
+  std::string tokenizer_, padded_vocabulary_;
+  bool no_positions_ = false;
   std::string first_where_;
 };
 
@@ -358,8 +411,9 @@ class ArgumentReader {
 bool megatron_reads(std::string_view name) {
   const auto is = [&](const auto& entry) { return entry.argument == name; };
   return std::any_of(kMeanings.begin(), kMeanings.end(), is) ||
-         std::any_of(kDimensions.begin(), kDimensions.end(),
-                     [&](const Dimension& dimension) { return dimension.name == name; }) ||
+         std::any_of(
+             kDimensions.begin(), kDimensions.end(),
+             [&](const Dimension& dimension) { return dimension.name == dimension_name(name); }) ||
          std::find(kSpecial.begin(), kSpecial.end(), name) != kSpecial.end() ||
          setting_of(name) != nullptr;
 }
@@ -368,7 +422,7 @@ bool megatron_switch(std::string_view name) {
   for (const Meaning& meaning : kMeanings)
     if (meaning.argument == name) return true;
   for (const Dimension& dimension : kDimensions)
-    if (dimension.name == name) return dimension.kind == DimensionKind::kSwitch;
+    if (dimension.name == dimension_name(name)) return dimension.kind == DimensionKind::kSwitch;
   const SettingInfo* info = setting_of(name);
   return info != nullptr ? info->kind == SettingKind::kSwitch
                          : name == "disable_bias_linear" || name == "no_position_embedding" ||

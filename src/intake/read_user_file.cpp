@@ -104,6 +104,14 @@ FileForm form_of_yaml(const Keys& keys) {
   return keys.names_setting() ? FileForm::kJobFile : FileForm::kNone;
 }
 
+/// GPT-NeoX writes Megatron-LM's arguments and DeepSpeed's keys into one YAML; read as either, it
+/// would be another job.
+bool is_neox(const std::string& text, const std::string& file) {
+  const auto values = spec::flatten_yaml(text, file);
+  return values && Keys(*values).any({"pipe_parallel_size", "pipe-parallel-size",
+                                      "model-parallel-size", "attention-config"});
+}
+
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   for (size_t at = 0; at < text.size();) {
@@ -172,6 +180,7 @@ FileForm form_of(const std::string& text, const std::string& file) {
   }
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
   if (is_python(text)) return FileForm::kTrainerPython;
+  if (is_neox(text, file)) return FileForm::kNone;
   if (const auto values = spec::flatten_yaml(text, file)) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
@@ -204,6 +213,11 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
   // What is no YAML, or a list in place of a configuration, has a message of its own.
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
   if (yaml && !spec::flatten_yaml(text, file)) return read_own(text, file);
+  if (is_neox(text, file))
+    return base::input_error(fmt::format(
+        "{}: is a configuration of GPT-NeoX, which is not read; give its sizes as options or as "
+        "Megatron-LM's arguments",
+        file));
   if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
       text.find_first_of('[') < text.find_first_of('{'))
     return read_config(text, file);

@@ -36,6 +36,8 @@ struct Reading {
   spec::Settings fallbacks;
   std::string form;  ///< "a DeepSpeed configuration"
   std::vector<Leftover> leftovers;
+  /// Why the number of GPUs is not known although the file has one; it is to be given then.
+  std::string gpus_unknown;
   std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each
 };
 
@@ -43,6 +45,7 @@ struct Reading {
 struct ScriptContext {
   std::map<std::string, std::string, std::less<>> environment;  ///< --env NAME=VALUE
   std::vector<std::string> arguments;                           ///< --script-args: $1, $2, ...
+  std::vector<std::string> more;  ///< --script-adds: behind the program's own arguments
   int line = 0;  ///< --script-line: of several jobs the one started there; 0: the only one
 };
 

@@ -106,15 +106,20 @@ std::string ShellExpander::Value::text() const {
   return joined;
 }
 
+std::string ShellExpander::separators() const {
+  const auto ifs = state_.variables.find("IFS");
+  return ifs == state_.variables.end() || ifs->second.items.empty()
+             ? " \t\n"
+             : ifs->second.items.front().text;
+}
+std::string ShellExpander::first_separator() const { return separators().substr(0, 1); }
+
 std::vector<ShellText> ShellExpander::fields(const std::vector<RawWord>& words) {
-  std::string separators = " \t\n";
-  if (const auto ifs = state_.variables.find("IFS");
-      ifs != state_.variables.end() && !ifs->second.items.empty())
-    separators = ifs->second.items.front().text;
+  const std::string between = separators();
   std::vector<ShellText> all;
   for (const RawWord& word : words) {
     for (const std::string& raw : expand_shell_braces(word.text)) {
-      Fields out(word.line, true, false, separators);
+      Fields out(word.line, true, false, between);
       expand(raw, word.line, Quoting::kNone, out);
       for (ShellText& field : out.take()) all.push_back(std::move(field));
       if (session_.failed() || all.size() > kMostFields) return all;
@@ -162,7 +167,7 @@ std::string ShellExpander::arithmetic(std::string_view expression) {
         // Not set: bash counts it as 0, but whoever starts the script most likely sets it.
         if (!value.set && !session_.failed())
           return session_.unknowns.mark(
-              fmt::format("{} is not set; give --env {}=VALUE", name, name));
+              fmt::format("{}, which is not set (give --env {}=VALUE)", name, name));
         return value.items.empty() ? std::string() : value.items.front().text;
       },
       [&](std::string_view name, std::string value) {
@@ -204,7 +209,8 @@ void ShellExpander::assign(std::string_view name, const ShellText& value, bool a
     ShellVariable& again = state_.variables[std::string(name.substr(0, bracket))];
     again.kind = ShellVariable::Kind::kList;
     index = static_cast<size_t>(*parsed);
-    if (again.items.size() <= index) again.items.resize(index + 1);
+    if (again.items.size() <= index) again.items.resize(index + 1, {std::string(kUnsetItem), 0});
+    if (again.items[index].text == kUnsetItem) again.items[index].text.clear();
     put_in(again.items[index]);
     return;
   }
@@ -227,7 +233,9 @@ void ShellExpander::put_list(const std::vector<ShellText>& items, bool one_text,
                              Fields& out) {
   for (size_t i = 0; i < items.size() && !session_.failed(); ++i) {
     if (i > 0) {
-      if (one_text || !out.splits)
+      if (one_text && quoting == Quoting::kDouble)
+        out.add(first_separator(), 0, true);  // "$*"
+      else if (!out.splits)
         out.add(" ", 0, quoting != Quoting::kNone);
       else
         out.end_field();
@@ -349,6 +357,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
   std::string name(rest.substr(0, end));
   rest.remove_prefix(end);
   std::string_view index;
+  std::string indirect_index;
   bool has_index = false;
   if (rest.starts_with('[')) {
     const size_t close = rest.find(']');
@@ -370,8 +379,11 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
   if (indirect) {
     const std::string target = value_of(name, index, has_index).text();
     if (ShellUnknowns::in(target)) return put(target, line, quoting, out);
-    name = target;
-    has_index = false;
+    name = target.substr(0, target.find('['));
+    has_index = target.ends_with(']') && name.size() < target.size();
+    indirect_index =
+        has_index ? target.substr(name.size() + 1, target.size() - name.size() - 2) : "";
+    index = indirect_index;
   }
   Value value = value_of(name, index, has_index);
   if (counts) return put(size_text(value), line, quoting, out);
@@ -434,6 +446,7 @@ ShellExpander::Value ShellExpander::value_of(std::string_view name, std::string_
   Value value;
   if (has_index && (index == "@" || index == "*")) {
     value = {true, variable.items, true, index == "*"};
+    std::erase_if(value.items, [](const ShellText& item) { return item.text == kUnsetItem; });
     for (const auto& [key, entry] : variable.entries) value.items.push_back(entry);
     value.set = !value.items.empty();
     return value;
@@ -455,7 +468,7 @@ ShellExpander::Value ShellExpander::value_of(std::string_view name, std::string_
   if (again == state_.variables.end()) return {};
   const auto count = static_cast<int64_t>(again->second.items.size());
   if (at < 0) at += count;
-  if (at >= 0 && at < count)
+  if (at >= 0 && at < count && again->second.items[static_cast<size_t>(at)].text != kUnsetItem)
     value = {true, {again->second.items[static_cast<size_t>(at)]}, false, false};
   return value;
 }
@@ -488,7 +501,7 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
   };
   if (is_of_machine(name)) return unknown(fmt::format("${}, which differs by machine", name));
   if (name.starts_with("SLURM_") && session_.is_batch)
-    return unknown(fmt::format("${}, which Slurm sets; give --env {}=VALUE", name, name));
+    return unknown(fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name));
   if (!state_.missing_source.empty())
     return Value{true,
                  {{session_.unknowns.mark_words(fmt::format(

@@ -55,6 +55,8 @@ class ShellExpander {
   Value value_of(std::string_view name, std::string_view index, bool has_index);
   Value special(std::string_view name);
   Value from_outside(std::string_view name);
+  std::string separators() const;  ///< IFS
+  std::string first_separator() const;
   std::string size_text(const Value& value) const;
   Value changed(Value value, std::string_view operation, int line);
   std::string changed_text(const std::string& text, std::string_view operation, int line);

@@ -25,11 +25,11 @@ bool is_shell(std::string_view word) {
 /// Programs that run the words behind their own options.
 bool is_wrapper(std::string_view word) {
   constexpr std::array kWrappers = std::to_array<std::string_view>(
-      {"srun",   "sbatch",     "salloc",  "mpirun",    "mpiexec", "singularity", "apptainer",
-       "docker", "podman",     "enroot",  "sudo",      "timeout", "numactl",     "taskset",
-       "nsys",   "ncu",        "rocprof", "rocprofv3", "stdbuf",  "jsrun",       "aprun",
-       "flux",   "horovodrun", "time",    "kubectl",   "dlprof",  "shifter",     "prun",
-       "pdsh",   "nice",       "env",     "torchrun"});
+      {"srun",   "sbatch",     "salloc",  "mpirun",    "mpiexec",   "singularity", "apptainer",
+       "docker", "podman",     "enroot",  "sudo",      "timeout",   "numactl",     "taskset",
+       "nsys",   "ncu",        "rocprof", "rocprofv3", "stdbuf",    "jsrun",       "aprun",
+       "flux",   "horovodrun", "time",    "kubectl",   "dlprof",    "shifter",     "prun",
+       "pdsh",   "nice",       "env",     "torchrun",  "deepspeed", "accelerate"});
   const std::string_view name = file_name(word);
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
 }
@@ -122,6 +122,8 @@ int64_t number_of(const std::string& text) {
 /// Words of "#SBATCH --nodes=4 -J x  # comment".
 void read_batch_lines(const std::string& script, ShellSession& session, Counts& counts) {
   for (std::string& line : base::split(script, '\n')) {
+    // Slurm reads up to the first command.
+    if (line.find_first_not_of(" \t") != line.npos && !line.starts_with('#')) break;
     if (!line.starts_with("#SBATCH")) continue;
     session.is_batch = true;
     LaunchWords words;
@@ -170,6 +172,7 @@ class LaunchReader {
     if (at >= words_.size()) return std::nullopt;
     if (words_[at].text == "-m" || words_[at].text == "--module") ++at;
     launch_.program = words_[at].text;
+    launch_.name = file_name(launch_.program);
     launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
     count();
     return std::move(launch_);
@@ -311,6 +314,7 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
     if (word == "--wrap" && i + 1 < words.size())
       return InnerShell{true, words[i + 1].text, i, words.size()};
     if (word.starts_with("--wrap=")) return InnerShell{true, word.substr(7), i, words.size()};
+    if (word.ends_with(".py")) break;  // what follows is the program's
     if (is_script(word)) return InnerShell{false, word, i, i + 1};
     if (!is_shell(word)) continue;
     size_t at = i + 1;
@@ -323,6 +327,8 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
     if (at >= words.size()) return InnerShell{false, "", i, at};
     return InnerShell{false, words[at].text, i, at + 1};
   }
+  // The batch script is what sbatch reads.
+  if (first == "sbatch") return InnerShell{false, "", words.size(), words.size()};
   return std::nullopt;
 }
 
@@ -339,7 +345,7 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
   BatchRequest& batch = session.batch;
   const auto given = [&](const char* name) -> int64_t {
     const auto it = state.variables.find(std::string_view(name));
-    return it == state.variables.end() || it->second.items.empty()
+    return !session.given.contains(name) || it == state.variables.end() || it->second.items.empty()
                ? 0
                : number_of(it->second.items.front().text);
   };
@@ -355,7 +361,7 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
   };
   batch.nodes = take(counts.nodes, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});
   batch.tasks_per_node = take(counts.tasks_per_node, {"SLURM_NTASKS_PER_NODE"});
-  batch.gpus_per_node = take(counts.gpus_per_node, {"SLURM_GPUS_ON_NODE"});
+  batch.gpus_per_node = take(counts.gpus_per_node, {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
   batch.gpus = take(counts.gpus, {"SLURM_GPUS"});
   const int64_t tasks = number_of(counts.tasks);
   batch.tasks = take(tasks > 0 ? counts.tasks
@@ -365,6 +371,29 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
                      {"SLURM_NTASKS", "SLURM_NPROCS"});
   if (batch.nodes > 0 && batch.gpus > 0 && batch.gpus_per_node == 0)
     batch.gpus_per_node = batch.gpus / batch.nodes;
+}
+
+void set_batch_of_environment(ShellRun& run) {
+  const auto value = [&](const char* name) -> int64_t {
+    const auto it = run.state.variables.find(std::string_view(name));
+    return it == run.state.variables.end() || it->second.items.empty()
+               ? 0
+               : number_of(it->second.items.front().text);
+  };
+  BatchRequest& batch = run.session.batch;
+  if (batch.nodes == 0) batch.nodes = std::max(value("SLURM_JOB_NUM_NODES"), value("SLURM_NNODES"));
+  if (batch.tasks == 0) batch.tasks = std::max(value("SLURM_NTASKS"), value("SLURM_NPROCS"));
+  if (batch.gpus_per_node == 0) batch.gpus_per_node = value("SLURM_GPUS_ON_NODE");
+}
+
+void set_exported(const std::vector<ShellText>& words, ShellState& state) {
+  for (const ShellText& word : words) {
+    if (is_shell(word.text) || is_script(word.text)) return;
+    if (!word.text.starts_with("--export=")) continue;
+    for (const std::string& part : base::split(word.text.substr(9), ','))
+      if (const size_t equals = part.find('='); equals != part.npos)
+        export_variable(part.substr(0, equals), part.substr(equals + 1), state);
+  }
 }
 
 std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run) {

@@ -22,9 +22,15 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words);
 void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
                          ShellSession& session, ShellState& state);
 
+/// What the variables say that Slurm has set, where no #SBATCH line is seen.
+void set_batch_of_environment(ShellRun& run);
+/// Variables that `sbatch --export=ALL,NAME=VALUE` or `env NAME=VALUE` give an inner script.
+void set_exported(const std::vector<ShellText>& words, ShellState& state);
+
 /// A program of a training framework and how many GPUs its launchers give it.
 struct Launch {
-  std::string program;               ///< "pretrain_gpt.py", "torchtitan.train"
+  std::string program;               ///< as it is started: "megatron/pretrain_gpt.py"
+  std::string name;                  ///< without folders: "pretrain_gpt.py", "torchtitan.train"
   std::vector<ShellText> arguments;  ///< behind the program
   int64_t gpus = 0;                  ///< 0: the launchers do not say
   std::string gpus_from;             ///< "torchrun --nnodes 4 --nproc_per_node 8", or why not known

@@ -513,6 +513,8 @@ class ScriptRunner {
       }
       const size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);
+      if (ShellUnknowns::in(name) && state_.missing_source.empty())
+        state_.missing_source = session_.unknowns.entry(name).reason;
       if (name.empty() || ShellUnknowns::in(name)) continue;
       if (local) keep_local(name);
       if (equals != word.npos) {
@@ -625,6 +627,7 @@ class ScriptRunner {
     }
     if (name == "shift") {
       const auto count = static_cast<size_t>(std::max<int64_t>(0, count_of(words, 1)));
+      if (count > state_.arguments.size()) return done(1);
       state_.arguments.erase(state_.arguments.begin(),
                              state_.arguments.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                             count, state_.arguments.size())));
@@ -633,8 +636,7 @@ class ScriptRunner {
     if (name == "set") return run_set(words), done();
     if (name == "unset") {
       for (const ShellText& word : behind(words, 1)) {
-        state_.variables.erase(word.text);
-        state_.functions.erase(word.text);
+        unset(word.text);
       }
       return done();
     }
@@ -644,10 +646,33 @@ class ScriptRunner {
       return done(value == "0" ? 1 : 0);
     }
     if (name == "printf" && words.size() > 3 && words[1].text == "-v") {
-      expander_.assign(words[2].text, {shell_printf(words, 3), session_.line});
+      expander_.assign(words[2].text,
+                       {shell_printf(words, words[3].text == "--" ? 4 : 3), session_.line});
       return done();
     }
     return std::nullopt;
+  }
+  /// A variable, a function, or one item: `unset 'ARGS[2]'`. Items behind it keep their place only
+  /// for who counts them.
+  void unset(const std::string& name) {
+    const size_t bracket = name.find('[');
+    if (bracket == name.npos) {
+      state_.variables.erase(name);
+      state_.functions.erase(name);
+      return;
+    }
+    const auto it = state_.variables.find(name.substr(0, bracket));
+    if (it == state_.variables.end() || !name.ends_with(']')) return;
+    const std::string index = name.substr(bracket + 1, name.size() - bracket - 2);
+    if (it->second.kind == ShellVariable::Kind::kMap) {
+      it->second.entries.erase(index);
+      return;
+    }
+    const auto at = base::parse_integer(expander_.arithmetic(index));
+    if (!at || *at < 0)
+      session_.fail(fmt::format("unset {}: the index is not known", name));
+    else if (static_cast<size_t>(*at) < it->second.items.size())
+      it->second.items[static_cast<size_t>(*at)] = {std::string(kUnsetItem), 0};
   }
   void run_set(const Words& words) {
     for (size_t i = 1; i < words.size(); ++i) {
@@ -698,13 +723,23 @@ class ScriptRunner {
       return Flow::kNext;
     }
     if (name == "cat" || name == "tee") return run_cat(words, streams);
+    if (name == "grep" || name == "sed") {
+      if (auto result = shell_filter(words, *streams.input, [this](const std::string& path) {
+            return text_of_file(path);
+          })) {
+        *streams.output += result->output;
+        state_.status = result->status;
+        return Flow::kNext;
+      }
+    }
     if (name == "xargs") {
       Words all = behind(words, 1);
       for (const std::string& word : base::split(*streams.input, '\n'))
         for (const std::string& part : base::split(word, ' '))
           if (!part.empty()) all.push_back({part, session_.line});
       streams.input->clear();
-      if (all.empty()) return Flow::kNext;
+      if (words.size() > 1) return run_words(all, streams);
+      all.insert(all.begin(), {"echo", session_.line});  // what it does without a command
       return run_words(all, streams);
     }
     if (name == "getopts") return run_getopts(words);
@@ -740,9 +775,10 @@ class ScriptRunner {
   /// A line of the input into variables.
   Flow run_read(const Words& words, Streams streams) {
     std::vector<std::string> names;
-    bool list = false;
+    bool list = false, whole = false;
     for (size_t i = 1; i < words.size(); ++i) {
       const std::string& word = words[i].text;
+      if (word == "-d" && i + 1 < words.size() && words[i + 1].text.empty()) whole = true;
       if (word == "-d" || word == "-p" || word == "-n" || word == "-t" || word == "-u")
         ++i;
       else if (word.starts_with('-'))
@@ -754,8 +790,10 @@ class ScriptRunner {
       state_.status = 1;
       return Flow::kNext;
     }
-    const size_t end = std::min(streams.input->find('\n'), streams.input->size());
-    const std::string line = streams.input->substr(0, end);
+    const size_t end =
+        whole ? streams.input->size() : std::min(streams.input->find('\n'), streams.input->size());
+    std::string line = streams.input->substr(0, end);
+    while (whole && line.ends_with('\n')) line.pop_back();
     streams.input->erase(0, end + 1);
     std::string separators = " \t";
     if (const auto ifs = state_.variables.find("IFS");
@@ -779,7 +817,7 @@ class ScriptRunner {
       for (size_t i = 0; i < names.size(); ++i)
         expander_.assign(names[i], i < parts.size() ? parts[i] : ShellText{"", session_.line});
     }
-    state_.status = 0;
+    state_.status = whole ? 1 : 0;  // the end it looks for is not there
     return Flow::kNext;
   }
   Flow run_mapfile(const Words& words, Streams streams) {
@@ -827,19 +865,24 @@ class ScriptRunner {
     if (at > state_.arguments.size()) return Flow::kNext;
     const std::string word = state_.arguments[at - 1].text;
     if (word.size() < 2 || word[0] != '-' || word == "--") return Flow::kNext;
-    const size_t found = words[1].text.find(word[1]);
+    // -rsp 2: one letter after the other.
+    const size_t letter = std::min(std::max<size_t>(option_letter_, 1), word.size() - 1);
+    const size_t found = words[1].text.find(word[letter]);
     const bool takes = found != std::string::npos && words[1].text.substr(found + 1, 1) == ":";
-    size_t next = at + 1;
+    const bool last = takes || letter + 1 >= word.size();
+    option_letter_ = last ? 1 : letter + 1;
+    size_t next = last ? at + 1 : at;
     if (takes) {
-      const bool joined = word.size() > 2;
-      const std::string value = joined                         ? word.substr(2)
+      const bool joined = word.size() > letter + 1;
+      const std::string value = joined                         ? word.substr(letter + 1)
                                 : at < state_.arguments.size() ? state_.arguments[at].text
                                                                : "";
       expander_.assign("OPTARG", {value, session_.line});
       if (!joined) ++next;
     }
-    expander_.assign(words[2].text,
-                     {found == std::string::npos ? "?" : std::string(1, word[1]), session_.line});
+    expander_.assign(
+        words[2].text,
+        {found == std::string::npos ? "?" : std::string(1, word[letter]), session_.line});
     expander_.assign("OPTIND", {std::to_string(next), session_.line});
     state_.status = 0;
     return Flow::kNext;
@@ -879,10 +922,20 @@ class ScriptRunner {
                                    ? session_.unknowns.entry(*streams.input).reason
                                    : fmt::format("$({}) at {}", reason_of(words).substr(0, 60),
                                                  session_.where(session_.line));
-    *streams.output += session_.unknowns.mark_words(reason) + "\n";
+    *streams.output +=
+        (prints_one_word(words.front().text) ? session_.unknowns.mark_lines(reason)
+                                             : session_.unknowns.mark_words(reason)) +
+        "\n";
     state_.status = kUnknownStatus;
     reason_ = reason_of(words).substr(0, 60);
     return Flow::kNext;
+  }
+  static bool prints_one_word(std::string_view program) {
+    constexpr std::array kPrograms = std::to_array<std::string_view>(
+        {"bc",       "awk",  "python", "python3",  "wc",    "nproc", "expr", "nvidia-smi",
+         "rocm-smi", "head", "tail",   "hostname", "uname", "id",    "git",  "stat",
+         "du",       "sort", "srun",   "ip",       "shuf",  "cut"});
+    return std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end();
   }
   std::string host_names() {
     const auto it = state_.variables.find("SLURM_JOB_NUM_NODES");
@@ -908,7 +961,10 @@ class ScriptRunner {
   }
 
   Flow run_inner_shell(const Words& words, const InnerShell& inner, Streams streams) {
-    const std::optional<std::string> text = inner.is_text        ? std::optional(inner.text)
+    // A job that queues its own successor is one job.
+    const bool again = !inner.is_text && inner.text == session_.name;
+    const std::optional<std::string> text = again                ? std::nullopt
+                                            : inner.is_text      ? std::optional(inner.text)
                                             : inner.text.empty() ? std::optional(*streams.input)
                                                                  : script_of(inner.text);
     if (!text) {
@@ -917,6 +973,9 @@ class ScriptRunner {
       reason_ = reason_of(words).substr(0, 60);
       return Flow::kNext;
     }
+    if (ShellUnknowns::in(*text) && text->find('\n') + 1 >= text->size())
+      session_.fail(
+          fmt::format("the script {} depends on {}", inner.text, session_.unknowns.reason(*text)));
     if (!inner.is_text && inner.text.empty()) streams.input->clear();
     contexts_.push_back(
         Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
@@ -925,6 +984,7 @@ class ScriptRunner {
         it = it->second.exported ? std::next(it) : state_.variables.erase(it);
       state_.functions.clear();
       state_.arguments = behind(words, inner.arguments);
+      set_exported(words, state_);
       set_batch_variables(*text, words, session_, state_);
       const std::string name = session_.name;
       if (!inner.is_text && !inner.text.empty()) session_.name = inner.text;
@@ -956,8 +1016,9 @@ class ScriptRunner {
   std::vector<std::map<std::string, std::optional<ShellVariable>>> locals_;
   std::vector<Words> contexts_;
   std::vector<std::string> conditions_;
-  std::string reason_;  ///< why the last status is not known
-  int64_t levels_ = 0;  ///< loops that the last break or continue leaves
+  std::string reason_;        ///< why the last status is not known
+  size_t option_letter_ = 1;  ///< of getopts, in a word of several
+  int64_t levels_ = 0;        ///< loops that the last break or continue leaves
   bool flow_was_break_ = false;
   int calls_ = 0;
   int64_t copied_ = 0;
@@ -979,6 +1040,7 @@ base::Result<ShellRun> run_shell(const std::string& script, const std::string& f
   for (const auto& [name, value] : context.environment) export_variable(name, value, run.state);
   for (const std::string& argument : context.arguments)
     run.state.arguments.push_back({argument, 0});
+  for (const auto& [name, value] : context.environment) run.session.given.insert(name);
   set_batch_variables(text, {}, run.session, run.state);
   ScriptRunner(run).run_text(text, file);
   if (run.session.failed()) return base::input_error(run.session.failure);

@@ -78,7 +78,7 @@ TEST(ShellRun, OneBranchIsTaken) {
             "run|2");
   EXPECT_EQ(
       started("while [[ $# -gt 0 ]]; do case $1 in --tp) TP=$2; shift 2;; esac; done; run $TP",
-              {{}, {"--tp", "8"}, 0}),
+              {{}, {"--tp", "8"}, {}, 0}),
       "run|8");
 }
 

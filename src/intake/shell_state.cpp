@@ -6,8 +6,14 @@
 namespace ergometer::intake {
 
 std::string ShellUnknowns::mark(std::string reason, std::vector<std::string> choices) {
-  entries_.push_back({std::move(reason), std::move(choices), false});
+  entries_.push_back({std::move(reason), std::move(choices), false, false});
   return fmt::format("\x01{}\x02", entries_.size() - 1);
+}
+
+std::string ShellUnknowns::mark_lines(std::string reason) {
+  std::string text = mark(std::move(reason));
+  entries_.back().machine = true;
+  return text;
 }
 
 std::string ShellUnknowns::mark_words(std::string reason) {
@@ -23,13 +29,19 @@ std::string ShellUnknowns::first(std::string_view text) {
 }
 
 const ShellUnknowns::Entry& ShellUnknowns::entry(std::string_view text) const {
-  static const Entry kNone = {"a value that is not known", {}, false};
+  static const Entry kNone = {"a value that is not known", {}, false, false};
   size_t index = 0;
   for (size_t at = text.find('\x01') + 1; at < text.size() && text[at] != '\x02'; ++at) {
     if (text[at] < '0' || text[at] > '9' || index > entries_.size()) return kNone;
     index = index * 10 + static_cast<size_t>(text[at] - '0');
   }
   return index < entries_.size() ? entries_[index] : kNone;
+}
+
+std::string ShellUnknowns::reason(std::string_view text) const {
+  const std::string& why = entry(text).reason;
+  const bool tells = why.find("give --env") != why.npos || why.find("not here") != why.npos;
+  return tells ? why : why + ", which is not known here";
 }
 
 void ShellSession::fail(std::string_view what) {

@@ -18,6 +18,9 @@ struct ShellText {
   int line = 0;
 };
 
+/// Stands in a list where `unset 'LIST[2]'` took an item away, or none was ever put.
+inline constexpr std::string_view kUnsetItem = "\x03";
+
 struct ShellVariable {
   enum class Kind { kText, kList, kMap };
   Kind kind = Kind::kText;
@@ -34,16 +37,21 @@ class ShellUnknowns {
     std::string reason;                ///< "$(hostname), line 12"
     std::vector<std::string> choices;  ///< what it may be, where two branches end differently
     bool any_words = false;            ///< it may be several words, or none
+    bool machine = false;              ///< it may be several lines
   };
   std::string mark(std::string reason, std::vector<std::string> choices = {});
   /// Stands for any number of words: what a program prints, what a missing file would set.
   std::string mark_words(std::string reason);
+  /// One word as a value; printed, it may be several lines: the output of nvidia-smi.
+  std::string mark_lines(std::string reason);
   static bool in(std::string_view text) { return text.find('\x01') != text.npos; }
   /// The first mark in a text that has one, itself a text.
   static std::string first(std::string_view text);
   /// What the first mark of a text stands for.
   const Entry& entry(std::string_view text) const;
   /// A mark may stand for anything but nothing, unless branches made it.
+  /// "$(hostname) at run.sh:3, which is not known here"
+  std::string reason(std::string_view text) const;
   bool may_be_empty(std::string_view text) const {
     return text.starts_with('\x01') && text.ends_with('\x02') && !entry(text).choices.empty();
   }
@@ -79,6 +87,7 @@ struct ShellSession {
   std::string name;                ///< $0
   ShellUnknowns unknowns;
   std::set<std::string, std::less<>> unset;  ///< variables that were read and nobody set
+  std::set<std::string, std::less<>> given;  ///< variables of --env: stronger than Slurm's
   bool is_batch = false;                     ///< has #SBATCH lines: the SLURM_ variables are there
   BatchRequest batch;
   int line = 0;  ///< of the command being run

@@ -53,17 +53,21 @@ size_t skip_dollar(std::string_view text, size_t at) {
   if (next == '{') return skip_nested(text, at + 1, '{', '}');
   if (next == '\'') return skip_escaped_quotes(text, at);
   size_t end = at + 1;
-  if (!is_name_char(next) || std::isdigit(static_cast<unsigned char>(next)) != 0) return at + 2;
+  const bool digit = std::isdigit(static_cast<unsigned char>(next)) != 0;
+  if (digit || std::string_view("@*#?$!-").find(next) != std::string_view::npos) return at + 2;
   while (end < text.size() && is_name_char(text[end])) ++end;
   return end;
 }
 
-/// Quotes inside hide brackets, comments are taken as text: a script whose substitution holds an
-/// odd bracket in a comment is refused.
+/// Quotes and comments inside hide brackets.
 size_t skip_nested(std::string_view text, size_t at, char open, char close) {
   std::vector<char> closing = {close};
   for (size_t i = at + 1; i < text.size();) {
     const char c = text[i];
+    if (c == '#' && open == '(' && (text[i - 1] == ' ' || text[i - 1] == '\n')) {
+      i = std::min(text.find('\n', i), text.size());  // a comment may hold anything
+      continue;
+    }
     if (c == closing.back()) {
       closing.pop_back();
       ++i;

@@ -1,6 +1,7 @@
 #include "intake/shell_utilities.h"
 
 #include <fmt/format.h>
+#include <regex.h>
 
 #include <algorithm>
 #include <array>
@@ -221,8 +222,14 @@ Output cut(const Words& words, const std::string& input) {
   return UtilityResult{joined_lines(lines), 0};
 }
 
-Output counted(const Words& words, const std::string& input) {
-  if (words.size() != 2 || ShellUnknowns::in(input)) return std::nullopt;
+Output counted(const Words& words, const std::string& input, const ShellUnknowns& unknowns) {
+  if (words.size() != 2) return std::nullopt;
+  for (const std::string& line : base::split(input, '\n')) {
+    if (!ShellUnknowns::in(line)) continue;
+    const ShellUnknowns::Entry& entry = unknowns.entry(line);
+    if (words[1].text != "-l" || entry.any_words || entry.machine || !entry.choices.empty())
+      return std::nullopt;
+  }
   if (words[1].text == "-l")
     return UtilityResult{fmt::format("{}\n", std::count(input.begin(), input.end(), '\n')), 0};
   if (words[1].text != "-w") return std::nullopt;
@@ -232,7 +239,107 @@ Output counted(const Words& words, const std::string& input) {
   return UtilityResult{fmt::format("{}\n", count), 0};
 }
 
+/// Patterns that take no more than a line's length times their own.
+bool is_plain_pattern(const std::string& pattern) {
+  return pattern.size() < 200 && pattern.find('{') == pattern.npos;
+}
+
+Output grep(const Words& words, const std::string& input,
+            const std::function<std::string(const std::string&)>& text_of_file) {
+  bool inverts = false, quiet = false, extended = false, counts = false, any_case = false;
+  std::vector<std::string> plain;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (word.size() < 2 || word[0] != '-') {
+      plain.push_back(word);
+      continue;
+    }
+    for (const char c : word.substr(1)) {
+      if (std::string_view("vqEicse").find(c) == std::string_view::npos) return std::nullopt;
+      inverts = inverts || c == 'v';
+      quiet = quiet || c == 'q';
+      extended = extended || c == 'E';
+      counts = counts || c == 'c';
+      any_case = any_case || c == 'i';
+    }
+  }
+  if (plain.empty() || !is_plain_pattern(plain.front())) return std::nullopt;
+  std::string text = plain.size() == 1 ? input : "";
+  for (size_t i = 1; i < plain.size(); ++i) text += text_of_file(plain[i]);
+  if (plain.size() > 2 || ShellUnknowns::in(text) || ShellUnknowns::in(plain.front()))
+    return std::nullopt;
+  regex_t pattern;
+  if (regcomp(&pattern, plain.front().c_str(),
+              REG_NOSUB | (extended ? REG_EXTENDED : 0) | (any_case ? REG_ICASE : 0)) != 0)
+    return std::nullopt;
+  std::vector<std::string> found;
+  bool too_long = false;
+  for (const std::string& line : lines_of(text)) {
+    too_long = too_long || line.size() > 4'000;
+    if (!too_long && (regexec(&pattern, line.c_str(), 0, nullptr, 0) == 0) != inverts)
+      found.push_back(line);
+  }
+  regfree(&pattern);
+  if (too_long) return std::nullopt;
+  return UtilityResult{quiet    ? ""
+                       : counts ? fmt::format("{}\n", found.size())
+                                : joined_lines(found),
+                       found.empty() ? 1 : 0};
+}
+
+/// One s/from/to/g whose `from` is no pattern.
+struct Substitution {
+  std::string from, to;
+  bool everywhere = false;
+};
+std::optional<Substitution> substitution_of(const std::string& text) {
+  if (text.size() < 4 || text[0] != 's') return std::nullopt;
+  const std::vector<std::string> parts = base::split(text.substr(2), text[1]);
+  if (parts.size() != 3 || parts[0].empty() || (parts[2] != "" && parts[2] != "g"))
+    return std::nullopt;
+  if (parts[0].find_first_of("\\.*[]^$+?(){}|") != std::string::npos ||
+      parts[1].find_first_of("\\&") != std::string::npos)
+    return std::nullopt;
+  return Substitution{parts[0], parts[1], parts[2] == "g"};
+}
+
+Output sed(const Words& words, const std::string& input,
+           const std::function<std::string(const std::string&)>& text_of_file) {
+  std::vector<Substitution> substitutions;
+  std::vector<std::string> files;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    const bool named = word == "-e" && i + 1 < words.size();
+    if (!named && word.starts_with('-')) return std::nullopt;
+    if (named || substitutions.empty()) {
+      const auto substitution = substitution_of(named ? words[++i].text : word);
+      if (!substitution) return std::nullopt;
+      substitutions.push_back(*substitution);
+    } else {
+      files.push_back(word);
+    }
+  }
+  std::string text = files.empty() ? input : "";
+  for (const std::string& file : files) text += text_of_file(file);
+  if (text.starts_with('\x01') || substitutions.empty()) return std::nullopt;
+  std::vector<std::string> lines = lines_of(text);
+  constexpr size_t kLongestLine = 100'000;
+  for (std::string& line : lines)
+    for (const Substitution& one : substitutions)
+      for (size_t at = line.find(one.from); at != line.npos && line.size() < kLongestLine;
+           at = one.everywhere ? line.find(one.from, at + one.to.size()) : line.npos)
+        line.replace(at, one.from.size(), one.to);
+  return UtilityResult{joined_lines(lines), 0};
+}
+
 }  // namespace
+
+std::optional<UtilityResult> shell_filter(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file) {
+  return words.front().text == "grep" ? grep(words, input, text_of_file)
+                                      : sed(words, input, text_of_file);
+}
 
 std::string shell_printf(const std::vector<ShellText>& words, size_t format_at) {
   if (format_at >= words.size()) return "";
@@ -279,7 +386,10 @@ std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
                                            const std::string& input, ShellSession& session) {
   const std::string& name = words.front().text;
   if (name == "echo") return echo(words);
-  if (name == "printf") return UtilityResult{shell_printf(words, 1), 0};
+  if (name == "printf") {
+    const bool dashes = words.size() > 2 && words[1].text == "--";
+    return UtilityResult{shell_printf(words, dashes ? 2 : 1), 0};
+  }
   if (name == "expr") return expr(words);
   if (name == "bc") return bc(words, input);
   if (name == "seq") return seq(words);
@@ -288,7 +398,7 @@ std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
   if (name == "head" || name == "tail") return first_or_last(words, input);
   if (name == "tr") return translated(words, input);
   if (name == "cut") return cut(words, input);
-  if (name == "wc") return counted(words, input);
+  if (name == "wc") return counted(words, input, session.unknowns);
   if (name == "date" || name == "hostname" || name == "whoami")
     return UtilityResult{
         session.unknowns.mark(fmt::format("$({}) of {}", name, session.where(session.line))) + "\n",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,12 @@ struct UtilityResult {
 /// has to be counted or cut).
 std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
                                            const std::string& input, ShellSession& session);
+
+/// grep (-v, -q, -E, -i, -c) and sed (s/text/text/, plain texts) of files and input that
+/// are known; nothing for anything else.
+std::optional<UtilityResult> shell_filter(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file);
 
 /// printf's format with its arguments.
 std::string shell_printf(const std::vector<ShellText>& words, size_t format_at);

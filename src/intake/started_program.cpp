@@ -70,6 +70,8 @@ constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
 constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
                                          [](std::string_view) { return false; }};
 
+constexpr std::string_view kUnknownNumber = "8765432109876";
+
 std::string flag_name(const std::string& word) {
   if (!word.starts_with("--")) return "";
   std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
@@ -97,7 +99,19 @@ class ProgramReader {
     if (has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"}))
       return trainer();
     if (auto file = configuration()) return std::move(*file);
+    if (base::contains(launch_.program, "deepy.py"))
+      return input_error(
+          fmt::format("{}: {} reads configurations of GPT-NeoX, which are not read here",
+                      run_.session.where(launch_.line), launch_.name));
     return megatron();
+  }
+
+  static Result<void> check_read(const Reading& reading) {
+    for (const auto& [name, value] : reading.settings.all())
+      if (base::contains(value.text, kUnknownNumber))
+        return input_error(fmt::format("{}: {}: what the script writes there is not known here",
+                                       value.origin.text, value.origin.key));
+    return {};
   }
 
  private:
@@ -108,26 +122,34 @@ class ProgramReader {
     return std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return has(name); });
   }
-  /// A file that the script wrote, or one that is here. Refused when it holds what is not known.
+  /// A file that the script wrote, or one that is here. What is not known in it is a number that
+  /// nobody writes, which `check_read` looks for in what counts.
   Result<std::string> text_of(const std::string& path, int line, std::string_view what) const {
     const std::string where = run_.session.where(line);
-    if (ShellUnknowns::in(path))
-      return input_error(fmt::format("{}: {} depends on {}, which is not known here", where, what,
-                                     run_.session.unknowns.entry(path).reason));
-    std::string text;
     if (const auto written = run_.state.files.find(path); written != run_.state.files.end()) {
-      text = written->second;
-    } else {
-      const std::string found = file_beside(path, run_.session.files.front());
-      if (found.empty())
-        return input_error(
-            fmt::format("{}: {}: {} is not here; put it beside the script", where, what, path));
-      ERGOMETER_ASSIGN(text, base::read_file(found, spec::kLargestWritten));
+      if (written->second.starts_with('\x01') &&
+          written->second.find('\x02') + 2 >= written->second.size())
+        return input_error(fmt::format("{}: {}: {} depends on {}", where, what, path,
+                                       run_.session.unknowns.reason(written->second)));
+      std::string text;
+      for (size_t at = 0; at < written->second.size(); ++at) {
+        if (written->second[at] == '\x01') {
+          text += kUnknownNumber;
+          at = std::min(written->second.find('\x02', at), written->second.size());
+        } else {
+          text += written->second[at];
+        }
+      }
+      return text;
     }
-    if (ShellUnknowns::in(text))
-      return input_error(fmt::format("{}: {}: {} depends on {}, which is not known here", where,
-                                     what, path, run_.session.unknowns.entry(text).reason));
-    return text;
+    if (ShellUnknowns::in(path))
+      return input_error(
+          fmt::format("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path)));
+    const std::string found = file_beside(path, run_.session.files.front());
+    if (found.empty())
+      return input_error(
+          fmt::format("{}: {}: {} is not here; put it beside the script", where, what, path));
+    return base::read_file(found, spec::kLargestWritten);
   }
   int line_of(std::string_view name) const {
     for (size_t i = 0; i < names_.size(); ++i)
@@ -136,8 +158,8 @@ class ProgramReader {
   }
   Result<void> check_known(const Argument& argument) const {
     if (argument.unknown.empty()) return {};
-    return input_error(fmt::format("{}: --{} depends on {}, which is not known here",
-                                   argument.where, argument.name, argument.unknown));
+    return input_error(
+        fmt::format("{}: --{} depends on {}", argument.where, argument.name, argument.unknown));
   }
 
   Result<Reading> torchtitan() {
@@ -160,7 +182,7 @@ class ProgramReader {
       return input_error(
           fmt::format("{}: {} without --job.config_file: which file it takes is not "
                       "known here",
-                      run_.session.where(launch_.line), launch_.program));
+                      run_.session.where(launch_.line), launch_.name));
     ERGOMETER_ASSIGN(const std::string text,
                      text_of(path, line_of("job.config_file"), "--job.config_file"));
     return parse_torchtitan(text, path, overrides);
@@ -189,7 +211,7 @@ class ProgramReader {
     }
     if (name.empty())
       return input_error(fmt::format("{}: {} without --config-name: its own file is not known here",
-                                     run_.session.where(launch_.line), launch_.program));
+                                     run_.session.where(launch_.line), launch_.name));
     if (!name.ends_with(".yaml")) name += ".yaml";
     const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
     Result<std::string> text = input_error("");
@@ -205,9 +227,8 @@ class ProgramReader {
       if (ShellUnknowns::in(value.text)) {
         if (!key.starts_with("model.") && !key.starts_with("trainer.")) continue;
         if (base::contains(key, "path") || base::contains(key, "data_prefix")) continue;
-        return input_error(fmt::format("{}: {} depends on {}, which is not known here",
-                                       run_.session.where(value.line), key,
-                                       run_.session.unknowns.entry(value.text).reason));
+        return input_error(fmt::format("{}: {} depends on {}", run_.session.where(value.line), key,
+                                       run_.session.unknowns.reason(value.text)));
       }
       value.line %= kLinesOfFile;
       values[key] = std::move(value);
@@ -260,6 +281,11 @@ class ProgramReader {
   }
 
   Result<Reading> megatron() {
+    for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
+      if (base::contains(launch_.program, other))
+        return input_error(
+            fmt::format("{}: {} trains no decoder of text alone, which is all that is modelled",
+                        run_.session.where(launch_.line), launch_.name));
     ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                      arguments_of(launch_.arguments, run_, kMegatronArguments));
     ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
@@ -299,7 +325,9 @@ bool trains(const Launch& launch) {
 }
 
 Result<Reading> read_program(const Launch& launch, const ShellRun& run) {
-  return ProgramReader(launch, run).read();
+  ERGOMETER_ASSIGN(Reading reading, ProgramReader(launch, run).read());
+  ERGOMETER_TRY(ProgramReader::check_read(reading));
+  return reading;
 }
 
 }  // namespace ergometer::intake

@@ -18,8 +18,8 @@ namespace {
 base::Result<spec::Job> read_back(const Arguments& layout, const Arguments& model, int64_t gpus,
                                   const std::string& cluster, std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(spec::Settings settings,
-                   intake::parse_megatron_arguments(
-                       megatron_text(model) + megatron_text(layout), "train.sh", ignored));
+                   intake::parse_megatron_arguments(megatron_text(model) + megatron_text(layout),
+                                                    "train.sh", ignored));
   settings.set("cluster", cluster, {"test", ""});
   settings.set("gpus", std::to_string(gpus), {"test", ""});
   return spec::resolve(settings);

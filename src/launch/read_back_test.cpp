@@ -23,8 +23,7 @@ Result<spec::Settings> megatron_settings(const Job& job) {
   ERGOMETER_ASSIGN(const Arguments model, megatron_model(job.model));
   std::vector<std::string> ignored;
   return intake::parse_megatron_arguments(
-      "pretrain_gpt.py \\\n" + megatron_text(model) + megatron_text(megatron_layout(job)),
-      "train.sh", ignored);
+      megatron_text(model) + megatron_text(megatron_layout(job)), "train.sh", ignored);
 }
 
 Result<spec::Settings> nemo_settings(const Job& job) {

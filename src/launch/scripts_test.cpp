@@ -75,7 +75,7 @@ TEST(Training, MegatronsScriptReadsBackAsTheJob) {
     const auto files = training_files(Framework::kMegatron, job, {}, notes);
     ASSERT_TRUE(files) << files.error().message;
     // What settings.sh says beside it.
-    const intake::ScriptContext site = {{{"DATA", ""}, {"FRAMEWORK", "/src"}}, {}, 0};
+    const intake::ScriptContext site = {{{"DATA", ""}, {"FRAMEWORK", "/src"}}, {}, {}, 0};
     auto read = intake::parse_launch_script(text_of(*files, "train.sh"), "train.sh", site);
     ASSERT_TRUE(read) << read.error().message;
     spec::Settings back = read->settings;
