@@ -94,6 +94,57 @@ TEST(LaunchScript, WhatCountsAndIsNotKnownIsRefused) {
             "end?");
 }
 
+TEST(LaunchScript, WordsOfUnknownNumber) {
+  const std::string start = "torchrun pretrain_gpt.py" + std::string(kModel);
+  for (const char* words :
+       {"--save ckpt $(cat a.args)", "--mock-data $(cat a.args)", "--save=x $(cat a.args)"})
+    EXPECT_EQ(error_of(start + words),
+              "run.sh:1: the words here are those of the file a.args, which is not here")
+        << words;
+  // One that prints a word is a value.
+  EXPECT_EQ(error_of(start + "--lr $(echo 'scale=6; 4.5/3' | bc -l) --bf16"), "read");
+  // Jobs that differ in names alone are one.
+  EXPECT_EQ(error_of("for lr in 1 2; do " + start + "--lr $lr --save $lr; done"), "read");
+}
+
+TEST(LaunchScript, WhatIsNotRead) {
+  const auto open = parse_launch_script(
+      "torchrun --nnodes $N --nproc_per_node 8 pretrain_gpt.py --bf16" + std::string(kModel),
+      "run.sh");
+  ASSERT_TRUE(open) << open.error().message;
+  EXPECT_EQ(open->settings.find("gpus"), nullptr);
+  EXPECT_EQ(
+      error_of("torchrun pretrain_bert.py --bf16" + std::string(kModel)),
+      "run.sh:1: pretrain_bert.py trains no decoder of text alone, which is all that is modelled");
+  EXPECT_EQ(error_of("torchrun -m torchtitan.train --x.y 1"),
+            "run.sh:1: torchtitan.train without --job.config_file: which file it takes is not "
+            "known here");
+}
+
+TEST(LaunchScript, RelativesOfMegatron) {
+  const auto reading = parse_launch_script(
+      "cat > ds.json <<E\n{\"zero_optimization\": {\"stage\": 2}, \"optimizer\": {\"params\": "
+      "{\"lr\": "
+      "$(python lr.py)}}}\nE\n"
+      "deepspeed --num_gpus 8 pretrain_gpt.py --num-key-value-heads 1 --normalization rmsnorm "
+      "--use-rotary-position-embeddings --no-position-embedding --ds-sequence-parallel-size 4 "
+      "--activations-checkpoint-method uniform --deepspeed --deepspeed_config ds.json" +
+          std::string(kModel),
+      "run.sh");
+  ASSERT_TRUE(reading) << reading.error().message;
+  const auto value = [&](const char* name) {
+    const auto* found = reading->settings.find(name);
+    return found == nullptr ? std::string("-") : found->text;
+  };
+  EXPECT_EQ(value("zero"), "2");
+  EXPECT_EQ(value("context_parallel_size"), "4");
+  EXPECT_EQ(value("cp_comm_type"), "a2a");
+  EXPECT_EQ(value("recompute_granularity"), "full");
+  for (const char* part : {"\"num_query_groups\":1", "\"normalization\":\"RMSNorm\"",
+                           "\"position_embedding_type\":\"rope\""})
+    EXPECT_NE(value("model").find(part), std::string::npos) << value("model");
+}
+
 TEST(LaunchScript, ProgramsThatWereStarted) {
   const auto reading =
       read_started_programs({{{"srun", "-N", "2", "bash", "-c",

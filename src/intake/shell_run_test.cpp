@@ -143,5 +143,44 @@ TEST(ShellRun, RefusesWhatBashRefusesAndWhatDoesNotEnd) {
     started(text);
 }
 
+TEST(ShellRun, DollarsThatAreNoParameters) {
+  EXPECT_EQ(started("grep \"loss$\" a; TP=4; grep \"time$\" b; run ${TP:-2} a$ $% \"$\""),
+            "grep|loss$|a\ngrep|time$|b\nrun|4|a$|$%|$");
+  EXPECT_EQ(started("x=yes; [[ $x =~ ^(1|yes)$ ]] && run ${BASH_REMATCH[1]}"), "run|yes");
+  EXPECT_EQ(started("run $(# don't (mind\n echo 1)"), "run|1");
+}
+
+TEST(ShellRun, VariablesFromFilesOfSettings) {
+  EXPECT_EQ(started("printf 'TP=4\n# no\nPP=2\n' > .env\n"
+                    "export $(grep -v '^#' .env | xargs)\nrun ${TP:-1} ${PP:-1}"),
+            "run|4|2");
+  // Whatever an unknown file may set is not known from there on.
+  EXPECT_EQ(started("export $(cat not-here.env | xargs)\nrun a$TP"), "run|a<?>");
+  EXPECT_EQ(started("read -r -d '' A <<X\n--a 1\n --b 2\nX\nrun $A"), "run|--a|1|--b|2");
+  EXPECT_EQ(started("while read -r k v; do run $k $v; done <<< $'a 1\\nb 2'"), "run|a|1\nrun|b|2");
+  EXPECT_EQ(started("printf -- '--tp %s' 4 > f; run $(< f) $(sed -e 's/tp/pp/' f)"),
+            "run|--tp|4|--pp|4");
+}
+
+TEST(ShellRun, ListsAndOptions) {
+  EXPECT_EQ(started("A=(a b c); unset 'A[1]'; run \"${A[@]}\" ${#A[@]}"), "run|a|c|2");
+  EXPECT_EQ(started("A_7b=(x y); v='A_7b[@]'; run \"${!v}\""), "run|x|y");
+  EXPECT_EQ(started("A=(a b); S=$(IFS=,; echo \"${A[*]}\"); run $S"), "run|a,b");
+  EXPECT_EQ(started("while getopts 'rsp:' o; do run $o $OPTARG; done", {{}, {"-rsp", "2"}, {}, 0}),
+            "run|r\nrun|s\nrun|p|2");
+  EXPECT_EQ(started("set -- a b; shift 3; run $#"), "run|2");
+}
+
+TEST(ShellRun, JobsThatQueueOthers) {
+  EXPECT_EQ(started("cat > j.sbatch <<'X'\n#SBATCH --nodes=4\nrun $SLURM_NNODES $TP\nX\n"
+                    "run ${SLURM_NNODES:-1}\nsbatch --export=ALL,TP=2 j.sbatch"),
+            "run|1\nsbatch|--export=ALL,TP=2|run|4|2");
+  EXPECT_EQ(started("#!/bin/bash\nset -e\n#SBATCH -N 8\nrun ${SLURM_NNODES:-1}"), "run|1");
+  EXPECT_EQ(started("sbatch <<'X'\n#!/bin/bash\n#SBATCH -N 2\nrun $SLURM_NNODES\nX"),
+            "sbatch|run|2");
+  EXPECT_EQ(started("sbatch \"$0\"; run"), "sbatch|run.sh\nrun");
+  EXPECT_EQ(started("deepspeed --no_python bash -c 'run 1'"), "deepspeed|--no_python|run|1");
+}
+
 }  // namespace
 }  // namespace ergometer::intake

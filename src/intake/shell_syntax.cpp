@@ -64,7 +64,7 @@ size_t skip_nested(std::string_view text, size_t at, char open, char close) {
   std::vector<char> closing = {close};
   for (size_t i = at + 1; i < text.size();) {
     const char c = text[i];
-    if (c == '#' && open == '(' && (text[i - 1] == ' ' || text[i - 1] == '\n')) {
+    if (c == '#' && open == '(' && std::string_view(" \n(").find(text[i - 1]) != text.npos) {
       i = std::min(text.find('\n', i), text.size());  // a comment may hold anything
       continue;
     }

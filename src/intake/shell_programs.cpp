@@ -1,0 +1,138 @@
+#include "intake/shell_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/shell_utilities.h"
+#include "spec/read.h"
+
+namespace ergometer::intake {
+namespace {
+
+constexpr size_t kMostCommands = 2'000;
+
+}  // namespace
+
+Flow ScriptRunner::run_program(const Words& words, Streams streams) {
+  if (const auto inner = inner_shell(words); inner && calls_ < kDeepestCall)
+    return run_inner_shell(words, *inner, streams);
+  if (words.front().text == "env") {
+    size_t at = 1;
+    while (at < words.size() &&
+           (words[at].text.starts_with('-') || base::contains(words[at].text, "=")))
+      ++at;
+    if (at < words.size()) return run_words(behind(words, at), streams);
+  }
+  if (words.front().text == "scontrol" && reason_of(words).starts_with("scontrol show hostname")) {
+    if (const std::string names = host_names(); !names.empty()) {
+      *streams.output += names;
+      state_.status = 0;
+      return Flow::kNext;
+    }
+  }
+  if (words.front().text == "sed" && words.size() > 2 && words[1].text.starts_with("-i"))
+    state_.files[words.back().text] = session_.unknowns.mark(fmt::format(
+        "{}, which sed changes at {}", words.back().text, session_.where(session_.line)));
+  if (auto result = shell_utility(words, *streams.input, session_)) {
+    *streams.output += result->output;
+    state_.status = result->status;
+    return Flow::kNext;
+  }
+  record(words);
+  // Of a pipeline the first program is the reason.
+  const std::string reason = ShellUnknowns::in(*streams.input)
+                                 ? session_.unknowns.entry(*streams.input).reason
+                                 : fmt::format("$({}) at {}", reason_of(words).substr(0, 60),
+                                               session_.where(session_.line));
+  *streams.output += (prints_one_word(words.front().text) ? session_.unknowns.mark_lines(reason)
+                                                          : session_.unknowns.mark_words(reason)) +
+                     "\n";
+  state_.status = kUnknownStatus;
+  reason_ = reason_of(words).substr(0, 60);
+  return Flow::kNext;
+}
+
+bool ScriptRunner::prints_one_word(std::string_view program) {
+  constexpr std::array kPrograms = std::to_array<std::string_view>(
+      {"bc",       "awk",  "python", "python3",  "wc",    "nproc", "expr", "nvidia-smi",
+       "rocm-smi", "head", "tail",   "hostname", "uname", "id",    "git",  "stat",
+       "du",       "sort", "srun",   "ip",       "shuf",  "cut"});
+  return std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end();
+}
+
+std::string ScriptRunner::host_names() {
+  const auto it = state_.variables.find("SLURM_JOB_NUM_NODES");
+  if (it == state_.variables.end() || it->second.items.empty()) return "";
+  const auto count = base::parse_integer(it->second.items.front().text);
+  constexpr int64_t kMostNodes = 20'000;
+  if (!count || *count < 1 || *count > kMostNodes) return "";
+  std::string names;
+  for (int64_t i = 0; i < *count; ++i) names += session_.unknowns.mark("the name of a node") + "\n";
+  return names;
+}
+
+void ScriptRunner::record(const Words& words) {
+  if (run_.commands.size() >= kMostCommands) return;
+  ShellCommand command;
+  for (const Words& around : contexts_)
+    command.words.insert(command.words.end(), around.begin(), around.end());
+  command.words.insert(command.words.end(), words.begin(), words.end());
+  command.line = session_.line;
+  if (!conditions_.empty()) command.depends_on = conditions_.back();
+  run_.commands.push_back(std::move(command));
+}
+
+Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, Streams streams) {
+  // A job that queues its own successor is one job.
+  const bool again = !inner.is_text && inner.text == session_.name;
+  const std::optional<std::string> text = again                ? std::nullopt
+                                          : inner.is_text      ? std::optional(inner.text)
+                                          : inner.text.empty() ? std::optional(*streams.input)
+                                                               : script_of(inner.text);
+  if (!text) {
+    record(words);
+    state_.status = kUnknownStatus;
+    reason_ = reason_of(words).substr(0, 60);
+    return Flow::kNext;
+  }
+  if (ShellUnknowns::in(*text) && text->find('\n') + 1 >= text->size())
+    session_.fail(
+        fmt::format("the script {} depends on {}", inner.text, session_.unknowns.reason(*text)));
+  if (!inner.is_text && inner.text.empty()) streams.input->clear();
+  contexts_.push_back(
+      Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
+  in_copy([&] {
+    for (auto it = state_.variables.begin(); it != state_.variables.end();)
+      it = it->second.exported ? std::next(it) : state_.variables.erase(it);
+    state_.functions.clear();
+    state_.arguments = behind(words, inner.arguments);
+    set_exported(words, state_);
+    set_batch_variables(*text, words, session_, state_);
+    const std::string name = session_.name;
+    if (!inner.is_text && !inner.text.empty()) session_.name = inner.text;
+    Flow flow = Flow::kNext;
+    const int line = session_.line;
+    const auto file = inner.is_text || inner.text.empty() ? std::nullopt : find_beside(inner.text);
+    if (file)
+      run_file(*text, *file, streams, flow);
+    else
+      run_inner(*text, streams);
+    session_.line = line;
+    session_.name = name;
+  });
+  contexts_.pop_back();
+  return Flow::kNext;
+}
+
+std::optional<std::string> ScriptRunner::script_of(const std::string& path) {
+  if (const auto it = state_.files.find(path); it != state_.files.end()) return it->second;
+  if (const auto found = find_beside(path))
+    if (auto text = base::read_file(*found, spec::kLargestWritten)) return *text;
+  return std::nullopt;
+}
+
+}  // namespace ergometer::intake
