@@ -24,7 +24,8 @@ using base::input_error;
 /// Programs that start training, here or elsewhere: they report their words and end well.
 constexpr std::array kReporting = std::to_array<std::string_view>(
     {"torchrun", "deepspeed", "accelerate", "srun", "sbatch", "salloc", "mpirun", "mpiexec",
-     "horovodrun", "ssh", "pdsh", "docker", "podman", "singularity", "apptainer", "enroot"});
+     "horovodrun", "ssh", "pdsh", "docker", "podman", "singularity", "apptainer", "enroot",
+     "llamafactory-cli", "axolotl"});
 constexpr std::array kPythons = std::to_array<std::string_view>({"python", "python3"});
 /// What a login shell has and this one may not, or what only takes time.
 constexpr std::array kSilent = std::to_array<std::string_view>({"module", "ml", "conda", "sleep"});

@@ -150,7 +150,7 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
   if (launch.gpus > 0)
     reading.settings.set("gpus", std::to_string(launch.gpus),
                          {run.session.where(launch.gpus_line), launch.gpus_from});
-  else if (!launch.gpus_from.empty())
+  else if (!launch.gpus_from.empty() && reading.settings.find("gpus") == nullptr)
     reading.gpus_unknown = fmt::format("{}: how many GPUs are used: {}; give --gpus",
                                        run.session.where(launch.gpus_line), launch.gpus_from);
 }
@@ -189,11 +189,20 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file,
                            const ScriptContext& context) {
   std::vector<ShellText> words = loose_words(run);
   for (const std::string& word : context.more) words.push_back({word, 0});
+  if (words.empty() && run.session.exit_line > 0)
+    return input_error(fmt::format(
+        "{}: starts no program, and exits at {} (--script-args gives it arguments, --env "
+        "variables)",
+        file, run.session.where(run.session.exit_line)));
   if (words.empty())
     return input_error(fmt::format(
         "{}: holds no arguments; expected a launch script or --name value pairs", file));
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
   ERGOMETER_TRY(check_once(arguments));
+  if (std::none_of(arguments.begin(), arguments.end(),
+                   [](const Argument& argument) { return megatron_reads(argument.name); }))
+    return input_error(fmt::format("{}: starts no training program that is known here; {} is none",
+                                   file, words.front().text));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, file));
   add_loose_gpus(arguments, reading);
   note_unset(run, reading);

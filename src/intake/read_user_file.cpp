@@ -186,6 +186,7 @@ FileForm form_of(const std::string& text, const std::string& file) {
     if (form != FileForm::kNone) return form;
   }
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+  if (text.starts_with("#!") || file.ends_with(".sh")) return FileForm::kMegatronArguments;
   if (!yaml && has_arguments(text)) return FileForm::kMegatronArguments;
   return FileForm::kNone;
 }

@@ -42,6 +42,7 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     reason_ = answer ? "" : reason_of(words);
     return Flow::kNext;
   }
+  if (name == "exit") session_.exit_line = session_.line;
   if (name == "exit") return done(static_cast<int>(count_of(words, 0) & 255)), Flow::kExit;
   if (name == "return") {
     // `return` alone keeps the status.
@@ -129,7 +130,8 @@ void ScriptRunner::run_set(const Words& words) {
       state_.arguments = behind(words, i + 1);
       return;
     }
-    if (word == "-o" || word == "+o")
+    // `set -euo pipefail`: the last letter takes a word.
+    if ((word.starts_with('-') || word.starts_with('+')) && word.ends_with('o'))
       ++i;
     else if (!word.starts_with('-') && !word.starts_with('+')) {
       state_.arguments = behind(words, i);

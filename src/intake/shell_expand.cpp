@@ -393,6 +393,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
   const std::string_view operation = colon ? rest.substr(1) : rest;
   if (!operation.empty() &&
       std::string_view("-=?+").find(operation.front()) != std::string_view::npos) {
+    session_.unset.erase("$" + name);
     session_.unset.erase(name);  // the script itself says what holds without it
     const bool there = value.set && (!colon || !value.text().empty());
     const std::string_view word = operation.substr(1);

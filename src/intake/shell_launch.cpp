@@ -181,6 +181,7 @@ class LaunchReader {
  private:
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
+    if (is_front_end(word)) return true;
     if (word.ends_with(".py") && !word.starts_with('-')) return at == 0 || !takes_value(at - 1);
     const bool starts_module =
         after_python_ || launcher_ == "torchrun" || launcher_ == "accelerate";
@@ -278,6 +279,10 @@ class LaunchReader {
         gpus = slurm_nodes * known(slurm_.tasks_per_node, "--ntasks-per-node");
       if (gpus == 0) gpus = batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
     }
+    if (launcher_.empty() && is_front_end(launch_.program))
+      why_ = "it takes all that its nodes have";
+    if (gpus == 0 && why_.empty() && !launcher_.empty())
+      why_ = fmt::format("{} is not told how many processes it starts", launcher_);
     launch_.gpus = gpus;
     launch_.gpus_from = gpus > 0 ? shown_ : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
@@ -304,6 +309,12 @@ class LaunchReader {
 };
 
 }  // namespace
+
+bool is_front_end(std::string_view program) {
+  const std::string_view name = file_name(program);
+  return name == "llamafactory-cli" || name == "axolotl" || program == "axolotl.cli.train" ||
+         program == "llamafactory.cli";
+}
 
 std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   const std::string_view first = file_name(words.front().text);

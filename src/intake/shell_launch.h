@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "intake/shell_run.h"
@@ -39,6 +40,9 @@ struct Launch {
   int line = 0;
   std::string depends_on;  ///< as of ShellCommand
 };
+/// Programs that take their whole job from a file: LLaMA-Factory, Axolotl.
+bool is_front_end(std::string_view program);
+
 /// Nothing when the words start no Python program.
 std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run);
 

@@ -103,6 +103,12 @@ class ProgramReader {
       return input_error(
           fmt::format("{}: {} reads configurations of GPT-NeoX, which are not read here",
                       run_.session.where(launch_.line), launch_.name));
+    if (!trains(launch_))
+      return input_error(fmt::format(
+          "{}: {} is started with arguments of which none says how a model is trained; programs "
+          "that are known: Megatron-LM's and its relatives', those on the Hugging Face Trainer, "
+          "torchtitan, NeMo 1, LLaMA-Factory, Axolotl",
+          run_.session.where(launch_.line), launch_.name));
     return megatron();
   }
 
@@ -272,6 +278,8 @@ class ProgramReader {
                         word.text.ends_with(".toml");
       if (!file || word.text.starts_with('-')) continue;
       const auto text = text_of(word.text, word.line, launch_.program);
+      if (!text && is_front_end(launch_.program))
+        return Result<Reading>(tl::unexpected(text.error()));
       if (!text) return std::nullopt;
       const FileForm form = form_of(*text, word.text);
       if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
@@ -291,9 +299,15 @@ class ProgramReader {
     ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
     for (const Argument& argument : arguments) {
       if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
-      ERGOMETER_ASSIGN(const std::string text,
-                       text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config"));
-      ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
+      const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
+      if (!text && has("zero_stage")) {
+        // The stage is what the file is read for; DeepSpeed holds both to be equal.
+        reading.notes.push_back(
+            fmt::format("--zero-stage is taken, not DeepSpeed's file: {}", text.error().message));
+        continue;
+      }
+      if (!text) return tl::unexpected(text.error());
+      ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(*text, argument.value));
       // The arguments say batches and model; how states are sharded stands in the file.
       for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size"})
         if (const auto* value = deepspeed.settings.find(name);
@@ -313,13 +327,11 @@ class ProgramReader {
 }  // namespace
 
 bool trains(const Launch& launch) {
-  int count = 0;
+  int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ? 2 : 0;
   for (const ShellText& word : launch.arguments) {
     const std::string name = flag_name(word.text);
     count += megatron_reads(name) || trainer_reads(name) || is_override(word.text) ? 1 : 0;
-    if (name == "job.config_file" || name == "config_name" || word.text.ends_with(".yaml") ||
-        word.text.ends_with(".yml"))
-      count += 2;
+    if (name == "job.config_file" || name == "config_name") count += 2;
   }
   return count > 1;
 }
