@@ -108,8 +108,9 @@ FileForm form_of_yaml(const Keys& keys) {
 /// would be another job.
 bool is_neox(const std::string& text, const std::string& file) {
   const auto values = spec::flatten_yaml(text, file);
-  return values && Keys(*values).any({"pipe_parallel_size", "pipe-parallel-size",
-                                      "model-parallel-size", "attention-config"});
+  return values &&
+         Keys(*values).any({"pipe_parallel_size", "pipe-parallel-size", "model-parallel-size",
+                            "attention-config", "num-layers", "hidden-size"});
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
