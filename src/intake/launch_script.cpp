@@ -209,9 +209,10 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file,
   return reading;
 }
 
-Result<Reading> read_launch(const ShellRun& run, const ScriptContext& context) {
+Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
+                            const ScriptContext& context) {
   ERGOMETER_TRY(check_no_loose_lines(run));
-  ERGOMETER_ASSIGN(Launch launch, only_launch(launches_of(run), run, context));
+  ERGOMETER_ASSIGN(Launch launch, only_launch(std::move(launches), run, context));
   for (const std::string& word : context.more) launch.arguments.push_back({word, launch.line});
   ERGOMETER_ASSIGN(Reading reading, read_program(launch, run));
   reading.form = "a launch script";
@@ -232,8 +233,9 @@ Result<Reading> parse_launch_script(const std::string& text, const std::string& 
   ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
   if (from_yaml) return std::move(*from_yaml);
   ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
-  if (launches_of(run).empty()) return read_loose(run, file, context);
-  return read_launch(run, context);
+  std::vector<Launch> launches = launches_of(run);
+  if (launches.empty()) return read_loose(run, file, context);
+  return read_launch(std::move(launches), run, context);
 }
 
 Result<Reading> read_started_programs(const std::vector<StartedProgram>& programs,
@@ -249,9 +251,10 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
   }
   if (run.session.failed()) return input_error(run.session.failure);
   if (!programs.empty()) set_batch_of_environment(run);
-  if (launches_of(run).empty())
+  std::vector<Launch> launches = launches_of(run);
+  if (launches.empty())
     return input_error(fmt::format("{}: none of the programs that it starts trains a model", name));
-  return read_launch(run, context);
+  return read_launch(std::move(launches), run, context);
 }
 
 Result<std::vector<std::string>> shell_words_of(const std::string& text) {

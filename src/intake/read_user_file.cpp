@@ -113,7 +113,7 @@ bool is_neox(const std::string& text, const std::string& file) {
                             "attention-config", "num-layers", "hidden-size"});
 }
 
-std::vector<std::string_view> lines_of(std::string_view text) {
+std::vector<std::string_view> trimmed_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -131,7 +131,7 @@ bool is_torchtitan(std::string_view text) {
       "[model]",        "[training]", "[parallelism]", "[activation_checkpoint]",
       "[experimental]", "[job]"};
   int sections = 0;
-  for (const std::string_view line : lines_of(text))
+  for (const std::string_view line : trimmed_lines(text))
     sections += std::find(kSections.begin(), kSections.end(), line) != kSections.end() ? 1 : 0;
   return sections > 0;
 }

@@ -42,8 +42,11 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     reason_ = answer ? "" : reason_of(words);
     return Flow::kNext;
   }
-  if (name == "exit") session_.exit_line = session_.line;
-  if (name == "exit") return done(static_cast<int>(count_of(words, 0) & 255)), Flow::kExit;
+  if (name == "exit") {
+    session_.exit_line = session_.line;
+    state_.status = static_cast<int>(count_of(words, 0) & 255);
+    return Flow::kExit;
+  }
   if (name == "return") {
     // `return` alone keeps the status.
     if (words.size() > 1) state_.status = static_cast<int>(count_of(words, 0) & 255);
@@ -75,16 +78,12 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
   if (name == "shift") {
     const auto count = static_cast<size_t>(std::max<int64_t>(0, count_of(words, 1)));
     if (count > state_.arguments.size()) return done(1);
-    state_.arguments.erase(state_.arguments.begin(),
-                           state_.arguments.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                          count, state_.arguments.size())));
+    state_.arguments = behind(state_.arguments, count);
     return done();
   }
   if (name == "set") return run_set(words), done();
   if (name == "unset") {
-    for (const ShellText& word : behind(words, 1)) {
-      unset(word.text);
-    }
+    for (const ShellText& word : behind(words, 1)) unset(word.text);
     return done();
   }
   if (name == "let") {
@@ -203,17 +202,20 @@ Flow ScriptRunner::run_source(const Words& words, Streams streams) {
     return run_inner(std::string(written->second), streams);
   if (const auto found = find_beside(path)) {
     const auto text = base::read_file(*found, spec::kLargestWritten);
-    if (!text) return Flow::kNext;
-    Flow flow = Flow::kNext;
-    run_file(*text, *found, streams, flow);
+    if (!text) {
+      session_.fail(text.error().message);
+      return Flow::kExit;
+    }
+    const Flow flow = run_file(*text, *found, streams);
     return flow == Flow::kReturn ? Flow::kNext : flow;
   }
   // Virtual environments and modules set paths of programs and nothing of the job.
   constexpr std::array kHarmless = std::to_array<std::string_view>(
-      {"activate", "conda.sh", ".bashrc", ".bash_profile", ".profile", "/etc/", "setvars.sh",
-       "/init/", "lmod", "set_env.sh", "/opt/"});
-  for (const std::string_view part : kHarmless)
-    if (base::contains(path, part)) return Flow::kNext;
+      {"/activate", "/conda.sh", ".bashrc", "/bashrc", ".bash_profile", ".profile", "/etc/profile",
+       "/profile", "/modules.sh", "/lmod.sh", "/init/bash", "/init/sh", "/oneapi/setvars.sh",
+       "/ascend-toolkit/set_env.sh"});
+  for (const std::string_view end : kHarmless)
+    if (path.ends_with(end)) return Flow::kNext;
   if (state_.missing_source.empty())
     state_.missing_source = ShellUnknowns::in(path)
                                 ? fmt::format("the file read at {}", session_.where(session_.line))
@@ -243,10 +245,7 @@ Flow ScriptRunner::run_read(const Words& words, Streams streams) {
   std::string line = streams.input->substr(0, end);
   while (whole && line.ends_with('\n')) line.pop_back();
   streams.input->erase(0, end + 1);
-  std::string separators = " \t";
-  if (const auto ifs = state_.variables.find("IFS");
-      ifs != state_.variables.end() && !ifs->second.items.empty())
-    separators = ifs->second.items.front().text;
+  const std::string separators = expander_.separators();
   Words parts;
   size_t at = 0;
   while (at < line.size()) {

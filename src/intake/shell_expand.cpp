@@ -16,16 +16,6 @@ constexpr int kDeepestWord = 40;
 constexpr int64_t kMostExpanded = 8'000'000;  ///< characters that all expansions together may make
 constexpr size_t kMostFields = 20'000;
 
-bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Variables that differ from machine to machine: their values are never known here.
-bool is_of_machine(std::string_view name) {
-  constexpr std::array kNames = std::to_array<std::string_view>(
-      {"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "HOSTNAME", "PATH", "LD_LIBRARY_PATH", "SHELL",
-       "RANDOM", "SECONDS", "TMPDIR", "UID", "EUID", "PPID", "$", "!", "EPOCHSECONDS"});
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
 std::string escaped_pattern(std::string_view text) {
   std::string hidden;
   for (const char c : text) {
@@ -100,12 +90,6 @@ class ShellExpander::Fields {
   int line_;
 };
 
-std::string ShellExpander::Value::text() const {
-  std::string joined;
-  for (size_t i = 0; i < items.size(); ++i) joined += (i == 0 ? "" : " ") + items[i].text;
-  return joined;
-}
-
 std::string ShellExpander::separators() const {
   const auto ifs = state_.variables.find("IFS");
   return ifs == state_.variables.end() || ifs->second.items.empty()
@@ -152,71 +136,6 @@ std::string ShellExpander::word_text(std::string_view raw, int line) {
 }
 std::string ShellExpander::word_pattern(std::string_view raw, int line) {
   return pattern({std::string(raw), line});
-}
-
-std::string ShellExpander::arithmetic(std::string_view expression) {
-  const std::string expanded = document(expression, session_.line);
-  if (session_.failed()) return "";
-  const ArithmeticScope scope = {
-      [&](std::string_view name) {
-        const size_t bracket = name.find('[');
-        const bool indexed = bracket != name.npos;
-        const Value value =
-            value_of(name.substr(0, bracket),
-                     indexed ? name.substr(bracket + 1, name.size() - bracket - 2) : "", indexed);
-        // Not set: bash counts it as 0, but whoever starts the script most likely sets it.
-        if (!value.set && !session_.failed())
-          return session_.unknowns.mark(
-              fmt::format("{}, which is not set (give --env {}=VALUE)", name, name));
-        return value.items.empty() ? std::string() : value.items.front().text;
-      },
-      [&](std::string_view name, std::string value) {
-        assign(name, {std::move(value), session_.line});
-      }};
-  const auto value = shell_arithmetic(expanded, scope);
-  if (!value) {
-    session_.fail(value.error().message);
-    return "";
-  }
-  return *value;
-}
-
-void ShellExpander::assign(std::string_view name, const ShellText& value, bool append) {
-  const size_t bracket = name.find('[');
-  ShellVariable& variable = state_.variables[std::string(name.substr(0, bracket))];
-  const auto put_in = [&](ShellText& slot) {
-    if (append)
-      slot = {slot.text + value.text, slot.text.empty() ? value.line : slot.line};
-    else
-      slot = value;
-  };
-  if (variable.kind == ShellVariable::Kind::kMap) {
-    const std::string index =
-        bracket == name.npos
-            ? "0"
-            : word_text(name.substr(bracket + 1, name.size() - bracket - 2), value.line);
-    put_in(variable.entries[index]);
-    return;
-  }
-  size_t index = 0;
-  if (bracket != name.npos) {
-    const std::string number = arithmetic(name.substr(bracket + 1, name.size() - bracket - 2));
-    const auto parsed = base::parse_integer(number);
-    constexpr int64_t kLargestIndex = 100'000;
-    if (!parsed || *parsed < 0 || *parsed > kLargestIndex)
-      return session_.fail(fmt::format("{}: the index is not known", name));
-    // The reference may have moved: the index is an expression that can assign.
-    ShellVariable& again = state_.variables[std::string(name.substr(0, bracket))];
-    again.kind = ShellVariable::Kind::kList;
-    index = static_cast<size_t>(*parsed);
-    if (again.items.size() <= index) again.items.resize(index + 1, {std::string(kUnsetItem), 0});
-    if (again.items[index].text == kUnsetItem) again.items[index].text.clear();
-    put_in(again.items[index]);
-    return;
-  }
-  if (variable.items.empty()) variable.items.resize(1);
-  put_in(variable.items.front());
-  if (state_.exports_all) variable.exported = true;
 }
 
 void ShellExpander::put(const std::string& value, int line, Quoting quoting, Fields& out) {
@@ -324,7 +243,7 @@ size_t ShellExpander::expand_dollar(std::string_view raw, size_t at, int line, Q
   } else if (piece.starts_with("$'") && quoting == Quoting::kNone) {
     out.add(ansi_text(piece.substr(2, piece.size() - 3)), line, true);
   } else if (piece.size() > 1 &&
-             (is_word_char(piece[1]) ||
+             (is_shell_name_char(piece[1]) ||
               std::string_view("@*#?$!-").find(piece[1]) != std::string_view::npos)) {
     expand_name(piece.substr(1), line, quoting, out);
   } else if (piece == "$\"") {
@@ -350,10 +269,10 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
   bool indirect = body.size() > 1 && body.front() == '!';
   std::string_view rest = counts || indirect ? body.substr(1) : body;
   size_t end = 0;
-  if (!rest.empty() && !is_word_char(rest.front()))
+  if (!rest.empty() && !is_shell_name_char(rest.front()))
     end = 1;
   else
-    while (end < rest.size() && is_word_char(rest[end])) ++end;
+    while (end < rest.size() && is_shell_name_char(rest[end])) ++end;
   std::string name(rest.substr(0, end));
   rest.remove_prefix(end);
   std::string_view index;
@@ -418,254 +337,6 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
   if (value.list) return put_list(value.items, value.one_text, quoting, out);
   put(value.items.empty() ? "" : value.items.front().text,
       value.items.empty() ? line : value.items.front().line, quoting, out);
-}
-
-/// Characters of a text, items of a list.
-std::string ShellExpander::size_text(const Value& value) const {
-  for (const ShellText& item : value.items) {
-    if (!ShellUnknowns::in(item.text)) continue;
-    const ShellUnknowns::Entry& entry = session_.unknowns.entry(item.text);
-    if (!value.list || entry.any_words || !entry.choices.empty())
-      return ShellUnknowns::first(item.text);
-  }
-  return std::to_string(value.list ? value.items.size() : value.text().size());
-}
-
-ShellExpander::Value ShellExpander::value_of(std::string_view name, std::string_view index,
-                                             bool has_index) {
-  if (name.empty()) return {};
-  if (!is_word_char(name.front()) || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
-    return special(name);
-  const auto it = state_.variables.find(name);
-  if (it == state_.variables.end()) {
-    if (name == "BASH_SOURCE") return {true, {{session_.name, 0}}, false, false};
-    if (name == "LINENO")
-      return {true, {{std::to_string(session_.line % kLinesOfFile), 0}}, false, false};
-    return from_outside(name);
-  }
-  const ShellVariable& variable = it->second;
-  Value value;
-  if (has_index && (index == "@" || index == "*")) {
-    value = {true, variable.items, true, index == "*"};
-    std::erase_if(value.items, [](const ShellText& item) { return item.text == kUnsetItem; });
-    for (const auto& [key, entry] : variable.entries) value.items.push_back(entry);
-    value.set = !value.items.empty();
-    return value;
-  }
-  if (variable.kind == ShellVariable::Kind::kMap) {
-    const auto entry = variable.entries.find(has_index ? word_text(index, session_.line) : "0");
-    if (entry != variable.entries.end()) value = {true, {entry->second}, false, false};
-    return value;
-  }
-  int64_t at = 0;
-  if (has_index) {
-    const std::string number = arithmetic(index);
-    if (ShellUnknowns::in(number)) return {true, {{number, session_.line}}, false, false};
-    const auto parsed = base::parse_integer(number);
-    at = parsed ? *parsed : 0;
-  }
-  // arithmetic() may have assigned: the variable is looked up again.
-  const auto again = state_.variables.find(name);
-  if (again == state_.variables.end()) return {};
-  const auto count = static_cast<int64_t>(again->second.items.size());
-  if (at < 0) at += count;
-  if (at >= 0 && at < count && again->second.items[static_cast<size_t>(at)].text != kUnsetItem)
-    value = {true, {again->second.items[static_cast<size_t>(at)]}, false, false};
-  return value;
-}
-
-ShellExpander::Value ShellExpander::special(std::string_view name) {
-  const auto one = [&](std::string text) {
-    return Value{true, {{std::move(text), session_.line}}, false, false};
-  };
-  if (name == "@" || name == "*") return {true, state_.arguments, true, name == "*", 1};
-  if (name == "#") return one(std::to_string(state_.arguments.size()));
-  if (name == "?")
-    return one(state_.status == kUnknownStatus
-                   ? session_.unknowns.mark(fmt::format("$? of {}", session_.where(session_.line)))
-                   : std::to_string(state_.status));
-  if (name == "0") return one(session_.name);
-  if (name == "-") return one("hB");
-  if (const auto number = base::parse_integer(name)) {
-    const auto at = static_cast<size_t>(*number);
-    if (at >= 1 && at <= state_.arguments.size())
-      return {true, {state_.arguments[at - 1]}, false, false};
-    session_.unset.insert("$" + std::string(name));
-    return {};
-  }
-  return from_outside(name);
-}
-
-ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
-  const auto unknown = [&](std::string reason) {
-    return Value{true, {{session_.unknowns.mark(std::move(reason)), session_.line}}, false, false};
-  };
-  if (is_of_machine(name)) return unknown(fmt::format("${}, which differs by machine", name));
-  if (name.starts_with("SLURM_") && session_.is_batch)
-    return unknown(fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name));
-  if (!state_.missing_source.empty())
-    return Value{true,
-                 {{session_.unknowns.mark_words(fmt::format(
-                       "${}, which {} may set, and that is not here", name, state_.missing_source)),
-                   session_.line}},
-                 false,
-                 false};
-  session_.unset.insert(std::string(name));
-  return {};
-}
-
-ShellExpander::Value ShellExpander::changed(Value value, std::string_view operation, int line) {
-  if (value.list && operation.front() == ':') {
-    // ${ARGS[@]:1:2}
-    const size_t second = operation.find(':', 1);
-    const auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
-    const auto count = second == operation.npos
-                           ? base::Result<int64_t>(1'000'000)
-                           : base::parse_integer(arithmetic(operation.substr(second + 1)));
-    std::vector<ShellText> kept;
-    for (size_t i = 0; begin && count && i < value.items.size(); ++i) {
-      // Of the positional arguments, $1 is the first.
-      const auto at = static_cast<int64_t>(i) + value.first;
-      if (at >= *begin && at < *begin + *count) kept.push_back(value.items[i]);
-    }
-    value.items = std::move(kept);
-    return value;
-  }
-  if (!value.set) return value;
-  if (value.items.empty()) value.items.push_back({"", line});
-  for (ShellText& item : value.items) item.text = changed_text(item.text, operation, line);
-  return value;
-}
-
-std::string ShellExpander::changed_text(const std::string& text, std::string_view operation,
-                                        int line) {
-  const char op = operation.front();
-  if (op == '^' || op == ',') {
-    std::string made = text;
-    const size_t end = operation.size() > 1 && operation[1] == op ? made.size() : size_t{1};
-    for (size_t i = 0; i < std::min(end, made.size()); ++i)
-      made[i] = static_cast<char>(op == '^' ? std::toupper(static_cast<unsigned char>(made[i]))
-                                            : std::tolower(static_cast<unsigned char>(made[i])));
-    return made;
-  }
-  if (op == '@') return text;
-  if (ShellUnknowns::in(text)) return ShellUnknowns::first(text);
-  const auto unknown = [&] {
-    return session_.unknowns.mark(
-        fmt::format("${{...{}}} of {}", operation.substr(0, 30), session_.where(line)));
-  };
-  if (op == ':') {
-    const size_t second = operation.find(':', 1);
-    const auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
-    const auto size = static_cast<int64_t>(text.size());
-    const auto count = second == operation.npos
-                           ? base::Result<int64_t>(size)
-                           : base::parse_integer(arithmetic(operation.substr(second + 1)));
-    if (!begin || !count) return unknown();
-    const int64_t from = std::clamp(*begin < 0 ? size + *begin : *begin, int64_t{0}, size);
-    const int64_t to =
-        std::clamp(*count < 0 ? size + *count : from + std::min(*count, size), from, size);
-    return text.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
-  }
-  const bool twice = operation.size() > 1 && operation[1] == op;
-  const std::string_view word = operation.substr(twice ? 2 : 1);
-  constexpr size_t kLongestSearched = 4'000;  // a pattern is tried at every place
-  if (text.size() > kLongestSearched) return unknown();
-  if (op == '#' || op == '%') {
-    const std::string sought = word_pattern(word, line);
-    for (size_t i = 0; i <= text.size(); ++i) {
-      const size_t cut = twice ? text.size() - i : i;  // longest first, or shortest
-      const auto matches =
-          matches_pattern(op == '#' ? std::string_view(text).substr(0, cut)
-                                    : std::string_view(text).substr(text.size() - cut),
-                          sought);
-      if (!matches) return unknown();
-      if (*matches) return op == '#' ? text.substr(cut) : text.substr(0, text.size() - cut);
-    }
-    return text;
-  }
-  if (op == '/') {
-    size_t slash = 0;
-    while (slash < word.size() && word[slash] != '/') slash = skip_shell_piece(word, slash);
-    slash = std::min(slash, word.size());
-    std::string sought = word_pattern(word.substr(0, slash), line);
-    const std::string with =
-        slash < word.size() ? word_text(word.substr(slash + 1), line) : std::string();
-    if (sought.empty()) return text;
-    const bool at_start = !twice && sought.starts_with('#'),
-               at_end = !twice && sought.starts_with('%');
-    if (at_start || at_end) sought.erase(0, 1);
-    std::string made;
-    size_t at = 0;
-    for (bool more = true; at < text.size();) {
-      size_t found = 0;
-      for (size_t length = text.size() - at; more && length > 0 && found == 0; --length) {
-        const auto matches = matches_pattern(std::string_view(text).substr(at, length), sought);
-        if (!matches) return unknown();
-        if (*matches && (!at_end || at + length == text.size())) found = length;
-        if (++session_.steps > 2'000'000) return unknown();
-      }
-      if (found > 0) {
-        made += with;
-        at += found;
-        more = twice;
-      } else {
-        made += text[at++];
-      }
-      if (at_start) more = false;
-    }
-    return made;
-  }
-  session_.fail(fmt::format("${{...{}}} is not understood", operation.substr(0, 40)));
-  return "";
-}
-
-std::vector<std::string> expand_shell_braces(const std::string& raw) {
-  constexpr size_t kMostWordsOfBraces = 1'000, kLongestWithBraces = 2'000;
-  if (raw.size() > kLongestWithBraces) return {raw};
-  // The first unquoted { that is not a parameter's, its commas and its end.
-  size_t open = 0;
-  while (open < raw.size() && raw[open] != '{') open = skip_shell_piece(raw, open);
-  if (open >= raw.size()) return {raw};
-  std::vector<size_t> commas;
-  int depth = 0;
-  size_t close = open;
-  for (; close < raw.size(); close = skip_shell_piece(raw, close)) {
-    if (raw[close] == '{') ++depth;
-    if (raw[close] == '}' && --depth == 0) break;
-    if (raw[close] == ',' && depth == 1) commas.push_back(close);
-  }
-  if (close >= raw.size()) return {raw};
-  const std::string before = raw.substr(0, open), after = raw.substr(close + 1);
-  const std::string inner = raw.substr(open + 1, close - open - 1);
-  std::vector<std::string> choices;
-  if (!commas.empty()) {
-    size_t begin = open + 1;
-    commas.push_back(close);
-    for (const size_t comma : commas) {
-      choices.push_back(raw.substr(begin, comma - begin));
-      begin = comma + 1;
-    }
-  } else if (const size_t dots = inner.find(".."); dots != inner.npos) {
-    const auto first = base::parse_integer(inner.substr(0, dots));
-    const auto last = base::parse_integer(inner.substr(dots + 2));
-    if (!first || !last || *first < -1'000'000 || *first > 1'000'000 ||
-        std::abs(*last - *first) > 9'999)
-      return {raw};
-    for (int64_t i = *first;; i += *last < *first ? -1 : 1) {
-      choices.push_back(std::to_string(i));
-      if (i == *last) break;
-    }
-  } else {
-    return {raw};
-  }
-  std::vector<std::string> all;
-  for (const std::string& choice : choices) {
-    if (all.size() > kMostWordsOfBraces) break;
-    for (std::string& word : expand_shell_braces(before + choice + after))
-      all.push_back(std::move(word));
-  }
-  return all;
 }
 
 }  // namespace ergometer::intake

@@ -30,6 +30,7 @@ class ShellExpander {
   /// $((...)) without the brackets around it; nothing when it failed.
   std::string arithmetic(std::string_view expression);
 
+  std::string separators() const;  ///< IFS: the characters at which fields end
   /// A variable as an expression names it, "NAME" or "NAME[2]"; created when it is not there.
   void assign(std::string_view name, const ShellText& value, bool append = false);
 
@@ -55,7 +56,6 @@ class ShellExpander {
   Value value_of(std::string_view name, std::string_view index, bool has_index);
   Value special(std::string_view name);
   Value from_outside(std::string_view name);
-  std::string separators() const;  ///< IFS
   std::string first_separator() const;
   std::string size_text(const Value& value) const;
   Value changed(Value value, std::string_view operation, int line);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "intake/deepspeed.h"
+#include "spec/read.h"
 
 namespace ergometer::intake {
 namespace {
@@ -88,7 +91,8 @@ struct Counts {
   std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus;
 };
 
-void read_slurm_option(const LaunchWords& words, size_t& at, Counts& counts) {
+/// Whether the word is one of Slurm's numbers; `at` moves to the last word used.
+bool read_slurm_option(const LaunchWords& words, size_t& at, Counts& counts) {
   struct Option {
     std::string_view name;
     std::string Counts::* target;
@@ -106,12 +110,13 @@ void read_slurm_option(const LaunchWords& words, size_t& at, Counts& counts) {
   });
   for (const Option& option : kOptions) {
     if (auto value = option_value(words, at, option.name)) {
-      if (option.name == "--gres" && !base::contains(*value, "gpu")) return;
+      if (option.name == "--gres" && !base::contains(*value, "gpu")) return false;
       const bool is_gpu = option.target == &Counts::gpus_per_node || option.target == &Counts::gpus;
       counts.*option.target = is_gpu ? gpu_count(*value) : *value;
-      return;
+      return true;
     }
   }
+  return false;
 }
 
 int64_t number_of(const std::string& text) {
@@ -156,7 +161,7 @@ class LaunchReader {
         launcher_ = name == "mpiexec" || name == "horovodrun" ? "mpirun" : std::string(name);
         if (name == "sbatch") launcher_ = "srun";
         note(at, at);
-      } else if (name.starts_with("python") || name == "python3") {
+      } else if (name.starts_with("python")) {
         after_python_ = true;
       } else if (word == "-m" && after_python_ && at + 1 < words_.size()) {
         // The launchers' own modules; any other module is the program.
@@ -182,7 +187,8 @@ class LaunchReader {
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
     if (is_front_end(word)) return true;
-    if (word.ends_with(".py") && !word.starts_with('-')) return at == 0 || !takes_value(at - 1);
+    if (word.ends_with(".py") && !word.starts_with('-'))
+      return at == 0 || words_[at - 1].text != "--hostfile";
     const bool starts_module =
         after_python_ || launcher_ == "torchrun" || launcher_ == "accelerate";
     if ((word != "-m" && word != "--module") || !starts_module || at + 1 >= words_.size())
@@ -191,9 +197,6 @@ class LaunchReader {
     return !module.starts_with("torch.distributed") && !module.starts_with("deepspeed.launch") &&
            !module.starts_with("accelerate.commands");
   }
-  /// Options of launchers that may name a Python file.
-  bool takes_value(size_t at) const { return words_[at].text == "--hostfile"; }
-
   void note(size_t begin, size_t end) {
     for (size_t i = begin; i <= end && i < words_.size(); ++i) {
       if (launch_.gpus_line == 0) launch_.gpus_line = words_[i].line;
@@ -202,7 +205,6 @@ class LaunchReader {
   }
   void read_option(size_t& at) {
     const size_t before = at;
-    const Counts kept_slurm = slurm_;
     const auto take = [&](std::string_view name, std::string& target) {
       if (at != before) return;
       if (auto value = option_value(words_, at, name)) {
@@ -211,8 +213,7 @@ class LaunchReader {
       }
     };
     if (launcher_ == "srun") {
-      read_slurm_option(words_, at, slurm_);
-      if (at != before || differs(slurm_, kept_slurm)) note(before, at);
+      if (read_slurm_option(words_, at, slurm_)) note(before, at);
     } else if (launcher_ == "mpirun") {
       for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
       for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
@@ -231,11 +232,6 @@ class LaunchReader {
       take("--config-file", launch_.accelerate_config);
     }
   }
-  static bool differs(const Counts& a, const Counts& b) {
-    return a.nodes != b.nodes || a.tasks != b.tasks || a.tasks_per_node != b.tasks_per_node ||
-           a.gpus_per_node != b.gpus_per_node || a.gpus != b.gpus;
-  }
-
   /// A number, or 0 with the reason kept.
   int64_t known(const std::string& text, std::string_view what) {
     if (ShellUnknowns::in(text)) {
@@ -287,12 +283,17 @@ class LaunchReader {
     launch_.gpus_from = gpus > 0 ? shown_ : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
   }
-  /// "host slots=8", a line a node.
+  /// "host slots=8", a line a node; in a file that the script wrote, or one beside it.
   int64_t slots_of_hostfile() const {
-    const auto it = run_.state.files.find(hostfile_);
-    if (it == run_.state.files.end()) return 0;
+    std::string text;
+    if (const auto it = run_.state.files.find(hostfile_); it != run_.state.files.end())
+      text = it->second;
+    else if (const std::string file = file_beside(hostfile_, run_.session.files.front());
+             !file.empty())
+      if (auto read = base::read_file(file, spec::kLargestWritten)) text = std::move(*read);
     int64_t slots = 0;
-    for (const std::string& line : base::split(it->second, '\n')) {
+    for (const std::string& line : base::split(text, '\n')) {
+      if (line.starts_with('#')) continue;
       const size_t at = line.find("slots=");
       if (at != line.npos) slots += number_of(line.substr(at + 6, line.find(' ', at) - at - 6));
     }

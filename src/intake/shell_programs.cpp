@@ -114,11 +114,10 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
     set_batch_variables(*text, words, session_, state_);
     const std::string name = session_.name;
     if (!inner.is_text && !inner.text.empty()) session_.name = inner.text;
-    Flow flow = Flow::kNext;
     const int line = session_.line;
     const auto file = inner.is_text || inner.text.empty() ? std::nullopt : find_beside(inner.text);
     if (file)
-      run_file(*text, *file, streams, flow);
+      run_file(*text, *file, streams);
     else
       run_inner(*text, streams);
     session_.line = line;

@@ -19,8 +19,7 @@ constexpr int64_t kMostSteps = 200'000;
 void ScriptRunner::run_text(const std::string& text, const std::string& file) {
   std::string input, output;
   Streams streams = {&input, &output};
-  Flow flow = Flow::kNext;
-  run_file(text, file, streams, flow);
+  run_file(text, file, streams);
 }
 
 void ScriptRunner::run_started(const Words& words) {
@@ -28,16 +27,15 @@ void ScriptRunner::run_started(const Words& words) {
   run_program(words, {&input, &output});
 }
 
-Flow ScriptRunner::run_file(const std::string& text, const std::string& file, Streams streams,
-                            Flow& flow) {
+Flow ScriptRunner::run_file(const std::string& text, const std::string& file, Streams streams) {
   constexpr size_t kMostFiles = 200;
   if (session_.files.size() >= kMostFiles) {
     session_.fail("more than 200 files are read");
-    return flow = Flow::kExit;
+    return Flow::kExit;
   }
   const int first = static_cast<int>(session_.files.size()) * kLinesOfFile + 1;
   session_.files.push_back(file);
-  return flow = run_parsed(text, file, first, true, streams);
+  return run_parsed(text, file, first, true, streams);
 }
 
 Flow ScriptRunner::run_inner(const std::string& text, Streams streams) {
@@ -109,8 +107,7 @@ Flow ScriptRunner::run_compound(const ShellNode& node, Streams streams) {
     case NodeKind::kAnd:
     case NodeKind::kOr: return run_and_or(node, streams);
     case NodeKind::kSubshell: {
-      Flow flow = Flow::kNext;
-      in_copy([&] { flow = run(*node.parts[0], streams); });
+      in_copy([&] { run(*node.parts[0], streams); });
       return Flow::kNext;
     }
     case NodeKind::kIf: return run_if(node, 0, streams);

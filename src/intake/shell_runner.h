@@ -41,7 +41,7 @@ class ScriptRunner {
  private:
   using Words = std::vector<ShellText>;
   bool stopped() const { return session_.failed(); }
-  Flow run_file(const std::string& text, const std::string& file, Streams streams, Flow& flow);
+  Flow run_file(const std::string& text, const std::string& file, Streams streams);
   /// A text inside a line: of eval, bash -c, $(...).
   Flow run_inner(const std::string& text, Streams streams);
   Flow run_parsed(const std::string& text, const std::string& file, int line, bool counts,

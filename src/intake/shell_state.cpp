@@ -12,7 +12,7 @@ std::string ShellUnknowns::mark(std::string reason, std::vector<std::string> cho
 
 std::string ShellUnknowns::mark_lines(std::string reason) {
   std::string text = mark(std::move(reason));
-  entries_.back().machine = true;
+  entries_.back().many_lines = true;
   return text;
 }
 

@@ -37,7 +37,7 @@ class ShellUnknowns {
     std::string reason;                ///< "$(hostname), line 12"
     std::vector<std::string> choices;  ///< what it may be, where two branches end differently
     bool any_words = false;            ///< it may be several words, or none
-    bool machine = false;              ///< it may be several lines
+    bool many_lines = false;           ///< it may be several lines
   };
   std::string mark(std::string reason, std::vector<std::string> choices = {});
   /// Stands for any number of words: what a program prints, what a missing file would set.

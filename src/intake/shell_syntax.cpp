@@ -15,89 +15,6 @@ constexpr int kDeepest = 100;
 constexpr size_t kMostRedirections = 60;
 constexpr std::string_view kMeta = " \t\n;&|<>()";
 
-bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-size_t skip_double_quotes(std::string_view text, size_t at);
-size_t skip_nested(std::string_view text, size_t at, char open, char close);
-
-size_t skip_single_quotes(std::string_view text, size_t at) {
-  const size_t end = text.find('\'', at + 1);
-  return end == text.npos ? end : end + 1;
-}
-
-/// $'...': a backslash hides the quote.
-size_t skip_escaped_quotes(std::string_view text, size_t at) {
-  for (size_t i = at + 2; i < text.size(); ++i) {
-    if (text[i] == '\\')
-      ++i;
-    else if (text[i] == '\'')
-      return i + 1;
-  }
-  return text.npos;
-}
-
-size_t skip_backticks(std::string_view text, size_t at) {
-  for (size_t i = at + 1; i < text.size(); ++i) {
-    if (text[i] == '\\')
-      ++i;
-    else if (text[i] == '`')
-      return i + 1;
-  }
-  return text.npos;
-}
-
-size_t skip_dollar(std::string_view text, size_t at) {
-  if (at + 1 >= text.size()) return at + 1;
-  const char next = text[at + 1];
-  if (next == '(') return skip_nested(text, at + 1, '(', ')');
-  if (next == '{') return skip_nested(text, at + 1, '{', '}');
-  if (next == '\'') return skip_escaped_quotes(text, at);
-  size_t end = at + 1;
-  const bool digit = std::isdigit(static_cast<unsigned char>(next)) != 0;
-  if (digit || std::string_view("@*#?$!-").find(next) != std::string_view::npos) return at + 2;
-  while (end < text.size() && is_name_char(text[end])) ++end;
-  return end;
-}
-
-/// Quotes and comments inside hide brackets.
-size_t skip_nested(std::string_view text, size_t at, char open, char close) {
-  std::vector<char> closing = {close};
-  for (size_t i = at + 1; i < text.size();) {
-    const char c = text[i];
-    if (c == '#' && open == '(' && std::string_view(" \n(").find(text[i - 1]) != text.npos) {
-      i = std::min(text.find('\n', i), text.size());  // a comment may hold anything
-      continue;
-    }
-    if (c == closing.back()) {
-      closing.pop_back();
-      ++i;
-      if (closing.empty()) return i;
-    } else if (c == open) {
-      closing.push_back(close);
-      ++i;
-    } else {
-      i = skip_shell_piece(text, i);
-    }
-    if (closing.size() > kDeepest) return text.npos;
-  }
-  return text.npos;
-}
-
-size_t skip_double_quotes(std::string_view text, size_t at) {
-  for (size_t i = at + 1; i < text.size();) {
-    if (text[i] == '"') return i + 1;
-    if (text[i] == '\\')
-      i += 2;
-    else if (text[i] == '$' || text[i] == '`')
-      i = text[i] == '`'                               ? skip_backticks(text, i)
-          : i + 1 < text.size() && text[i + 1] == '\'' ? i + 1
-                                                       : skip_dollar(text, i);
-    else
-      ++i;
-  }
-  return text.npos;
-}
-
 /// Depth of the recursion below: input that nests without end must not end the stack.
 class Depth {
  public:
@@ -313,7 +230,7 @@ class ShellParser {
 
   Node parse_arithmetic() {
     Node made = node(Kind::kArithmetic);
-    const size_t end = skip_nested(text_, at_, '(', ')');
+    const size_t end = skip_brackets(text_, at_, '(', ')');
     if (end == text_.npos || end - at_ < 4 || text_[end - 2] != ')') {
       fail(line_, "(( has no ))");
       return made;
@@ -460,7 +377,7 @@ class ShellParser {
   }
   bool is_function() const {
     size_t end = at_;
-    while (end < text_.size() && (is_name_char(text_[end]) || text_[end] == '-')) ++end;
+    while (end < text_.size() && (is_shell_name_char(text_[end]) || text_[end] == '-')) ++end;
     if (end == at_) return false;
     while (end < text_.size() && text_[end] == ' ') ++end;
     return text_.substr(end, 2) == "()";
@@ -472,7 +389,7 @@ class ShellParser {
       skip_blanks();
     }
     const size_t begin = at_;
-    while (at_ < text_.size() && (is_name_char(here()) || here() == '-')) ++at_;
+    while (at_ < text_.size() && (is_shell_name_char(here()) || here() == '-')) ++at_;
     made->name = std::string(text_.substr(begin, at_ - begin));
     skip_blanks();
     if (starts("()")) at_ += 2;
@@ -517,7 +434,7 @@ class ShellParser {
   }
   RawWord process_substitution() {
     const int line = line_;
-    const size_t end = skip_nested(text_, at_ + 1, '(', ')');
+    const size_t end = skip_brackets(text_, at_ + 1, '(', ')');
     if (end == text_.npos) {
       fail(line_, "<( has no )");
       return {};
@@ -549,13 +466,13 @@ class ShellParser {
   }
   bool assignment(ShellNode& command) {
     size_t end = at_;
-    while (end < text_.size() && is_name_char(text_[end])) ++end;
+    while (end < text_.size() && is_shell_name_char(text_[end])) ++end;
     if (end == at_ || std::isdigit(static_cast<unsigned char>(here())) != 0) return false;
     ShellAssignment made;
     made.line = line_;
     made.name = std::string(text_.substr(at_, end - at_));
     if (end < text_.size() && text_[end] == '[') {
-      const size_t close = skip_nested(text_, end, '[', ']');
+      const size_t close = skip_brackets(text_, end, '[', ']');
       if (close == text_.npos) return false;
       made.has_index = true;
       made.index = std::string(text_.substr(end + 1, close - end - 2));
@@ -592,17 +509,6 @@ class ShellParser {
 };
 
 }  // namespace
-
-size_t skip_shell_piece(std::string_view text, size_t at) {
-  switch (text[at]) {
-    case '\\': return std::min(at + 2, text.size());
-    case '\'': return skip_single_quotes(text, at);
-    case '"': return skip_double_quotes(text, at);
-    case '`': return skip_backticks(text, at);
-    case '$': return skip_dollar(text, at);
-    default: return at + 1;
-  }
-}
 
 base::Result<ShellTree> parse_shell(std::string_view script, const std::string& file,
                                     int first_line, bool counts) {

@@ -74,8 +74,16 @@ inline constexpr int kLinesOfFile = 1'000'000;
 base::Result<ShellTree> parse_shell(std::string_view script, const std::string& file,
                                     int first_line = 1, bool counts = true);
 
+/// Letters, digits and `_`.
+inline bool is_shell_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 /// The end of what begins at `at` with `$`, a quote, a backtick or a backslash: the first character
 /// behind it; npos when it does not end. Other characters are one long.
 size_t skip_shell_piece(std::string_view text, size_t at);
+/// The first character behind the bracket that closes the one at `at`; npos when none does. Quotes
+/// and comments hide brackets.
+size_t skip_brackets(std::string_view text, size_t at, char open, char close);
 
 }  // namespace ergometer::intake

@@ -27,6 +27,10 @@ std::optional<UtilityResult> shell_filter(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file);
 
+/// The lines of a text without their ends, and back.
+std::vector<std::string> shell_lines(const std::string& text);
+std::string join_shell_lines(const std::vector<std::string>& lines);
+
 /// printf's format with its arguments.
 std::string shell_printf(const std::vector<ShellText>& words, size_t format_at);
 

@@ -64,7 +64,7 @@ Seen Basis::operator()(std::string_view family, const std::string& id) {
   for (size_t i = 0; i < study_.points.size(); ++i) {
     const run::StudyPoint& point = study_.points[i];
     if (point.family != family || point.id != id || point.values.empty()) continue;
-    points_.push_back(static_cast<int64_t>(i));
+    points_.insert(static_cast<int64_t>(i));
     return {&point, static_cast<int64_t>(i)};
   }
   complete_ = false;

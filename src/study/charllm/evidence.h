@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,12 +59,13 @@ class Basis {
   /// full recomputation.
   Seen sweep(const std::string& gpu, const std::string& layout, const std::string& variant);
   bool complete() const { return complete_; }
-  const std::vector<int64_t>& points() const { return points_; }
+  /// Each once, in the study's order: which of two arguments is asked for first, compilers decide.
+  std::vector<int64_t> points() const { return {points_.begin(), points_.end()}; }
 
  private:
   const run::Study& study_;
   bool complete_ = true;
-  std::vector<int64_t> points_;
+  std::set<int64_t> points_;
 };
 
 /// Layouts of the sweep that can run at all. `gpu`: "h200", "h100".
