@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "intake/shell_launch.h"
+#include "spec/test_file.h"
 
 namespace ergometer::intake {
 namespace {
@@ -34,6 +35,8 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(
       gpus_of("printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts train.py"),
       16);
+  const spec::TestFile hosts("hosts", "a slots=4\n# b slots=8\nc slots=4\n");
+  EXPECT_EQ(gpus_of("deepspeed --hostfile " + hosts.path + " train.py"), 8);
   EXPECT_EQ(gpus_of("accelerate launch --num_processes 8 --config_file a.yaml train.py"), 8);
   EXPECT_EQ(gpus_of("accelerate launch --multi_gpu -m pkg.train"), 0);
   EXPECT_EQ(gpus_of("python train.py"), 0);

@@ -69,7 +69,15 @@ bool is_trainer(const Keys& keys) {
          (keys.has("model_name_or_path") && !keys.has("model"));
 }
 
+/// GPT-NeoX writes Megatron-LM's arguments and DeepSpeed's keys into one file: read as either, it
+/// would be another job.
+bool is_neox(const Keys& keys) {
+  return keys.any({"pipe_parallel_size", "pipe-parallel-size", "model-parallel-size",
+                   "attention-config", "num-layers", "hidden-size"});
+}
+
 FileForm form_of_json(const Keys& keys) {
+  if (is_neox(keys)) return FileForm::kNeox;
   if (keys.any({"peft_type", "lora_alpha"})) return FileForm::kPeft;
   if (keys.any({"model_type", "architectures", "num_hidden_layers", "hidden_size", "n_embd"}))
     return FileForm::kModelConfig;
@@ -83,6 +91,7 @@ FileForm form_of_json(const Keys& keys) {
 }
 
 FileForm form_of_yaml(const Keys& keys) {
+  if (is_neox(keys)) return FileForm::kNeox;
   if (keys.under("MODEL_ARGS")) return FileForm::kMegatronArguments;
   if (keys.any({"distributed_type", "compute_environment"})) return FileForm::kAccelerate;
   if (keys.under("modules")) return FileForm::kPrimus;
@@ -102,15 +111,6 @@ FileForm form_of_yaml(const Keys& keys) {
   if (keys.under("model") && keys.any({"exp_manager", "model.encoder_seq_length"}))
     return FileForm::kNemo1;
   return keys.names_setting() ? FileForm::kJobFile : FileForm::kNone;
-}
-
-/// GPT-NeoX writes Megatron-LM's arguments and DeepSpeed's keys into one YAML; read as either, it
-/// would be another job.
-bool is_neox(const std::string& text, const std::string& file) {
-  const auto values = spec::flatten_yaml(text, file);
-  return values &&
-         Keys(*values).any({"pipe_parallel_size", "pipe-parallel-size", "model-parallel-size",
-                            "attention-config", "num-layers", "hidden-size"});
 }
 
 std::vector<std::string_view> trimmed_lines(std::string_view text) {
@@ -181,7 +181,6 @@ FileForm form_of(const std::string& text, const std::string& file) {
   }
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
   if (is_python(text)) return FileForm::kTrainerPython;
-  if (is_neox(text, file)) return FileForm::kNone;
   if (const auto values = spec::flatten_yaml(text, file)) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
@@ -210,16 +209,16 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
     case FileForm::kPrimus: return parse_primus(text, file);
     case FileForm::kMegatronYaml: return parse_megatron_yaml(text, file);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);
+    case FileForm::kNeox:
+      return base::input_error(fmt::format(
+          "{}: is a configuration of GPT-NeoX, which is not read; give its sizes as options or as "
+          "Megatron-LM's arguments",
+          file));
     case FileForm::kNone: break;
   }
   // What is no YAML, or a list in place of a configuration, has a message of its own.
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
   if (yaml && !spec::flatten_yaml(text, file)) return read_own(text, file);
-  if (is_neox(text, file))
-    return base::input_error(fmt::format(
-        "{}: is a configuration of GPT-NeoX, which is not read; give its sizes as options or as "
-        "Megatron-LM's arguments",
-        file));
   if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
       text.find_first_of('[') < text.find_first_of('{'))
     return read_config(text, file);

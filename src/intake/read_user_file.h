@@ -25,6 +25,7 @@ enum class FileForm {
   kMegatronBridge,
   kPrimus,
   kMegatronYaml,
+  kNeox,              ///< known, and not read
   kMegatronArguments  ///< a shell script, a list of arguments, or MODEL_ARGS in YAML
 };
 FileForm form_of(const std::string& text, const std::string& file);

@@ -107,6 +107,7 @@ TEST(ShellRun, FilesBesideTheScript) {
   EXPECT_EQ(started("source " + sourced.path + "; run $TP"), "run|8");
   EXPECT_EQ(started(". ./not-here.sh; run $TP"), "run|<?>");
   EXPECT_EQ(started("source ~/venv/bin/activate; run a$TP"), "run|a");
+  EXPECT_EQ(started("source /opt/site/env.sh; run a${TP:-1}"), "run|a<?>");
 }
 
 TEST(ShellRun, WhatIsNotKnownIsMarked) {

@@ -98,10 +98,6 @@ class ProgramReader {
     if (hydra || has("config_name")) return nemo();
     if (has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"}))
       return trainer();
-    if (base::contains(launch_.program, "deepy.py"))
-      return input_error(
-          fmt::format("{}: {} reads configurations of GPT-NeoX, which are not read here",
-                      run_.session.where(launch_.line), launch_.name));
     if (auto file = configuration()) return std::move(*file);
     if (!trains(launch_))
       return input_error(fmt::format(
