@@ -78,7 +78,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer launch job.yaml --for megatron --scheduler slurm --out runs --submit\n"
      "  ergometer launch study.yaml --for nemo --scheduler ssh --out runs --repeats 3\n"
      "  ergometer launch --collect runs\n",
-     "JOB or STUDY", 0, 16, launch_flags, run_launch},
+     "JOB or STUDY", 0, 16, launch_flags, run_launch, true},
     {"record", "Record this machine's power, heat, clocks and traffic while a command runs",
      "record [options] [-- COMMAND...]",
      "  ergometer record -- torchrun --nproc-per-node 8 train.py\n"

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/progress.h"
+#include "cli/script_run.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "cli/user_files.h"
@@ -77,9 +78,11 @@ base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
                            const Console& console) {
   const bool yaml = word.ends_with(".yaml") || word.ends_with(".yml");
   if (yaml || (!run::is_run_file(word) && intake::is_user_file(word))) {
-    UserFiles files(console);
+    ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+    UserFiles files(console, context);
     ERGOMETER_TRY(files.add(word));
-    return job_side(word, files.settings(options_of(arguments)));
+    ERGOMETER_ASSIGN(const spec::Settings settings, files.settings(options_of(arguments)));
+    return job_side(word, settings);
   }
   std::error_code error;
   if (!std::filesystem::exists(word, error))
@@ -237,33 +240,36 @@ std::vector<Flag> compare_flags() {
   const auto of_job = [](const char* name, const char* value, const char* help) {
     return Flag{name, "", Takes::kValue, value, "input", help, {}};
   };
-  return {of_job("model", "MODEL", "of every job given as a file"),
-          of_job("cluster", "CLUSTER", "of every job given as a file"),
-          of_job("gpus", "N", "of every job given as a file"),
-          with,
-          {"predicted",
-           "",
-           Takes::kValue,
-           "JOB",
-           "input",
-           "beside a recorded Run: what is predicted of this job file or simulated Run",
-           {}},
-          {"parts",
-           "",
-           Takes::kNothing,
-           "",
-           "input",
-           "two jobs by the parts of their steps, as recorded ones: nothing between them is "
-           "simulated",
-           {}},
-          {"max-simulations",
-           "",
-           Takes::kValue,
-           "N",
-           "running",
-           "most jobs to simulate; more causes than that allows are grouped (default 1024)",
-           {}},
-          threads};
+  std::vector<Flag> flags = {
+      of_job("model", "MODEL", "of every job given as a file"),
+      of_job("cluster", "CLUSTER", "of every job given as a file"),
+      of_job("gpus", "N", "of every job given as a file"),
+      with,
+      {"predicted",
+       "",
+       Takes::kValue,
+       "JOB",
+       "input",
+       "beside a recorded Run: what is predicted of this job file or simulated Run",
+       {}},
+      {"parts",
+       "",
+       Takes::kNothing,
+       "",
+       "input",
+       "two jobs by the parts of their steps, as recorded ones: nothing between them is "
+       "simulated",
+       {}},
+      {"max-simulations",
+       "",
+       Takes::kValue,
+       "N",
+       "running",
+       "most jobs to simulate; more causes than that allows are grouped (default 1024)",
+       {}},
+      threads};
+  add_script_flags(flags);
+  return flags;
 }
 
 base::Result<int> run_compare(const Arguments& arguments, const Console& console) {

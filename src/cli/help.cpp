@@ -8,7 +8,7 @@ namespace ergometer::cli {
 namespace {
 
 constexpr size_t kHelpWidth = 80;
-constexpr size_t kFewFlags = 14;    ///< so many fit a screen with a line each
+constexpr size_t kFewFlags = 16;    ///< so many fit a screen with a line each
 constexpr size_t kShortValue = 14;  ///< a longer list of choices is left to the full help
 
 std::string flag_text(const Flag& flag, bool long_name) {

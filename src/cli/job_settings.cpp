@@ -64,11 +64,11 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
     if (arguments.has(name))
       options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
   }
-  spec::Settings settings = files.settings(options);
-  if (!files.gpus_unknown().empty() && settings.find("gpus") == nullptr) {
-    if (!arguments.has("settings")) return base::input_error(files.gpus_unknown());
-    console.note("the number of GPUs is open: " + files.gpus_unknown());
-  }
+  // --settings shows what is there.
+  if (!arguments.has("settings")) return files.settings(options);
+  std::string open;
+  spec::Settings settings = files.settings_so_far(options, &open);
+  if (!open.empty()) console.note("the number of GPUs is open: " + open);
   return settings;
 }
 
@@ -82,6 +82,7 @@ std::vector<Flag> setting_flags() {
   add("megatron-args", "Megatron-LM's arguments: a launch script or an argument file");
   add("nemo", "a NeMo YAML file");
   add_script_flags(flags);
+  add_run_flag(flags);
   return flags;
 }
 

@@ -118,27 +118,28 @@ bool is_variable_name(std::string_view text) {
 }  // namespace
 
 void add_script_flags(std::vector<Flag>& flags) {
-  const auto add = [&](const char* name, Flag::Takes takes, const char* value, const char* help,
-                       bool repeats) {
-    const bool there = std::any_of(flags.begin(), flags.end(),
-                                   [&](const Flag& flag) { return flag.name == name; });
-    if (there) return;  // `launch` gives the same variables to the run
-    Flag flag = {name, "", takes, value, "job", help, {}, false};
-    flag.repeats = repeats;
-    flags.push_back(std::move(flag));
+  const auto add = [&](const char* name, const char* value, const char* help) {
+    flags.push_back({name, "", Flag::Takes::kValue, value, "job", help, {}, false});
   };
-  add("env", Flag::Takes::kValue, "NAME=VALUE",
-      "a variable that the launch script finds set, as often as needed", true);
-  add("script-args", Flag::Takes::kValue, "TEXT", "the launch script's arguments: \"70b 8\"",
-      false);
-  add("script-adds", Flag::Takes::kValue, "TEXT",
-      "words behind the arguments of the program that it starts: \"--vocab-size 50257\"", false);
-  add("script-line", Flag::Takes::kValue, "N", "of several jobs the one that is started there",
-      false);
-  add("megatron-run", Flag::Takes::kNothing, "",
-      "run the command behind -- with stand-ins for torchrun, python, srun, ..., which only report "
-      "how they were started, and read the job from that",
-      false);
+  add("env", "NAME=VALUE", "a variable that the launch script finds set, as often as needed");
+  flags.back().repeats = true;
+  add("script-args", "TEXT", "the launch script's arguments: \"70b 8\"");
+  add("script-adds", "TEXT",
+      "words behind the arguments of the program that it starts: \"--vocab-size 50257\"");
+  add("script-line", "N", "of several jobs the one that is started there");
+}
+
+void add_run_flag(std::vector<Flag>& flags) {
+  flags.push_back(
+      {"megatron-run",
+       "",
+       Flag::Takes::kNothing,
+       "",
+       "job",
+       "run the command behind -- with stand-ins for torchrun, python, srun, ..., which "
+       "only report how they were started, and read the job from that",
+       {},
+       false});
 }
 
 base::Result<intake::ScriptContext> script_context(const Arguments& arguments) {

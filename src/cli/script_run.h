@@ -6,8 +6,10 @@
 
 namespace ergometer::cli {
 
-/// --env, --script-args, --script-line, --megatron-run: how a launch script is followed.
+/// --env, --script-args, --script-adds, --script-line: how a launch script is followed.
 void add_script_flags(std::vector<Flag>& flags);
+/// --megatron-run, of commands that run another.
+void add_run_flag(std::vector<Flag>& flags);
 base::Result<intake::ScriptContext> script_context(const Arguments& arguments);
 
 /// --megatron-run -- COMMAND: runs the user's own script with stand-ins in front on its PATH, which

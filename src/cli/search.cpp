@@ -175,6 +175,7 @@ std::vector<Flag> search_flags() {
   flags.push_back(shard_flag());
   add("out", "o", "FILE", "running", "keeps estimates here as they come; the same command goes on");
   add_script_flags(flags);
+  add_run_flag(flags);
   return flags;
 }
 

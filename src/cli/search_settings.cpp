@@ -86,16 +86,16 @@ Result<SearchSettings> search_settings(const Arguments& arguments, const Console
   ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
   UserFiles files(console, context);
   if (arguments.has("megatron-run")) ERGOMETER_TRY(files.add_run(arguments));
-  ERGOMETER_ASSIGN(const spec::Settings named, settings_of_words(arguments, files));
+  ERGOMETER_ASSIGN(spec::Settings named, settings_of_words(arguments, files));
   if (arguments.words.empty() && named.find("model") == nullptr && !arguments.has("megatron-run"))
     return input_error(
         "search: MODEL is missing; usage: ergometer search MODEL|FILE... --cluster CLUSTER --gpus "
         "N "
         "--gbs B");
-  const spec::Settings all = files.settings(named);
+  add_options(arguments, named);
+  ERGOMETER_ASSIGN(const spec::Settings all, files.settings(named));
   for (const auto& [name, value] : all.all())
     (search::is_of_layout(name) ? search.layout : search.given).set(name, value.text, value.origin);
-  add_options(arguments, search.given);
   if (arguments.has("fix")) ERGOMETER_TRY(add_fixed(arguments.value("fix"), search));
   if (search.given.find("global_batch_size") == nullptr)
     return input_error("search: --gbs is missing: what batch are the layouts to divide?");

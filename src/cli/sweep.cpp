@@ -6,6 +6,7 @@
 
 #include "cli/crew.h"
 #include "cli/progress.h"
+#include "cli/script_run.h"
 #include "cli/stop_at_signal.h"
 #include "cli/threads.h"
 #include "cli/user_files.h"
@@ -60,9 +61,10 @@ base::Result<study::SessionResult> run_session(const study::Definition& definiti
 base::Result<void> add_base(const Arguments& arguments, const Console& console,
                             study::Definition& definition) {
   if (arguments.words.size() == 1) return {};
-  UserFiles files(console);
+  ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+  UserFiles files(console, context);
   for (size_t i = 1; i < arguments.words.size(); ++i) ERGOMETER_TRY(files.add(arguments.words[i]));
-  definition.base.settings = files.settings(definition.base.settings);
+  definition.base.settings = files.settings_so_far(definition.base.settings);
   return {};
 }
 
@@ -92,16 +94,19 @@ base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Co
 
 std::vector<Flag> sweep_flags() {
   using Takes = Flag::Takes;
-  return {threads_flag(),
-          {"out",
-           "o",
-           Takes::kValue,
-           "FILE",
-           "output",
-           "the Run file to write; what is finished is kept beside it as it goes",
-           {}},
-          shard_flag(),
-          {"list", "", Takes::kNothing, "", "output", "show the points, run nothing", {}}};
+  std::vector<Flag> flags = {
+      threads_flag(),
+      {"out",
+       "o",
+       Takes::kValue,
+       "FILE",
+       "output",
+       "the Run file to write; what is finished is kept beside it as it goes",
+       {}},
+      shard_flag(),
+      {"list", "", Takes::kNothing, "", "output", "show the points, run nothing", {}}};
+  add_script_flags(flags);
+  return flags;
 }
 
 base::Result<int> run_sweep(const Arguments& arguments, const Console& console) {

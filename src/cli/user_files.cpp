@@ -71,7 +71,14 @@ base::Result<void> UserFiles::add_run(const Arguments& arguments) {
   return take(read_megatron_run(arguments), arguments.command.back());
 }
 
-spec::Settings UserFiles::settings(const spec::Settings& options) const {
+base::Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const {
+  std::string open;
+  spec::Settings all = settings_so_far(options, &open);
+  if (!open.empty()) return base::input_error(open);
+  return all;
+}
+
+spec::Settings UserFiles::settings_so_far(const spec::Settings& options, std::string* open) const {
   spec::Settings strong = said_;
   strong.merge(options);
   spec::Settings all = fallbacks_;
@@ -82,6 +89,7 @@ spec::Settings UserFiles::settings(const spec::Settings& options) const {
     for (const char* name : {"zero", "overlap_grad_reduce", "overlap_param_gather"})
       all.erase(name);
   all.merge(strong);
+  if (open != nullptr && all.find("gpus") == nullptr) *open = gpus_unknown_;
   return all;
 }
 

@@ -27,10 +27,11 @@ class UserFiles {
   /// Settings from elsewhere, as strong as a file's.
   void add(const spec::Settings& settings) { said_.merge(settings); }
 
-  /// Why the number of GPUs is not known although a script gives one; empty: nothing is open.
-  const std::string& gpus_unknown() const { return gpus_unknown_; }
-  /// Everything, with `options` over it.
-  spec::Settings settings(const spec::Settings& options = {}) const;
+  /// Everything, with `options` over it. An error when a script has a number of GPUs that is not
+  /// known and nobody else gives one.
+  base::Result<spec::Settings> settings(const spec::Settings& options) const;
+  /// The same where more may be said later; `open` tells why the GPUs are not known, if so.
+  spec::Settings settings_so_far(const spec::Settings& options, std::string* open = nullptr) const;
 
  private:
   base::Result<void> take(base::Result<intake::Reading> reading, const std::string& path);

@@ -187,6 +187,12 @@ void note_unset(const ShellRun& run, Reading& reading) {
 /// A file that holds arguments and starts nothing.
 Result<Reading> read_loose(const ShellRun& run, const std::string& file,
                            const ScriptContext& context) {
+  // Words of a launcher are not a training's.
+  for (const ShellCommand& command : run.commands)
+    for (const char* launcher : {"torchrun", "deepspeed", "accelerate"})
+      if (command.words.front().text == launcher)
+        return input_error(fmt::format("{}: {} starts no Python program",
+                                       run.session.where(command.line), launcher));
   std::vector<ShellText> words = loose_words(run);
   for (const std::string& word : context.more) words.push_back({word, 0});
   if (words.empty() && run.session.exit_line > 0)

@@ -20,6 +20,8 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(gpus_of("torchrun --nnodes 4 --nproc_per_node=8 train.py --nnodes 9"), 32);
   EXPECT_EQ(gpus_of("torchrun --nproc-per-node 8 -m pkg.train"), 8);
   EXPECT_EQ(gpus_of("torchrun --nnodes $NNODES --nproc_per_node 8 train.py"), 0);
+  EXPECT_EQ(gpus_of("torchrun --nproc_per_node 8 --nnodes $NNODES train.py"), 0);
+  EXPECT_EQ(gpus_of("torchrun --nproc_per_node 8 --nnodes=$NNODES train.py"), 0);
   EXPECT_EQ(gpus_of("torchrun --nnodes 1:4 --nproc_per_node 8 train.py"), 0);
   EXPECT_EQ(gpus_of("python -m torch.distributed.launch --nproc_per_node 4 --nnodes 2 train.py"),
             8);

@@ -60,6 +60,7 @@ std::optional<InnerShell> remote_shell(const LaunchWords& words) {
 }
 
 /// The value of `--name value`, `--name=value` or `-n value`; `at` moves to the last word used.
+/// What stands without a value is "(nothing)", which is no number.
 std::optional<std::string> option_value(const LaunchWords& words, size_t& at,
                                         std::string_view name) {
   const std::string& word = words[at].text;
@@ -68,9 +69,12 @@ std::optional<std::string> option_value(const LaunchWords& words, size_t& at,
   const bool is_long = key.starts_with("--");
   std::replace(key.begin(), key.end(), '_', '-');
   if (key == name) {
-    if (equals != word.npos) return word.substr(equals + 1);
-    if (at + 1 >= words.size()) return std::nullopt;
-    return words[++at].text;
+    if (equals != word.npos)
+      return equals + 1 < word.size() ? word.substr(equals + 1) : "(nothing)";
+    // `--nnodes $NNODES train.py` of a variable that is not set: the next word is not the value.
+    const bool has_value = at + 1 < words.size() && !words[at + 1].text.starts_with("--") &&
+                           !words[at + 1].text.ends_with(".py");
+    return has_value ? words[++at].text : "(nothing)";
   }
   // -N4
   if (!is_long && name.size() == 2 && word.size() > 2 && word.starts_with(name) &&

@@ -169,12 +169,16 @@ Result<Recipe> parse_recipe(std::string_view yaml, const std::string& file) {
   return recipe;
 }
 
+bool is_software_file(std::string_view words) {
+  return find_in_catalog(CatalogKind::kSoftware, words) == nullptr &&
+         (words.find('/') != words.npos || words.ends_with(".yaml") || words.ends_with(".yml"));
+}
+
 Result<RecipeChoice> find_recipe(std::string_view words) {
   const CatalogEntry* profile = find_in_catalog(CatalogKind::kSoftware, words);
   if (profile != nullptr && find_in_catalog(CatalogKind::kRecipe, words) == nullptr)
     return choice_of_profile(profile->name);
-  if (words.starts_with('{') || words.find('/') != words.npos || words.ends_with(".yaml") ||
-      words.ends_with(".yml"))
+  if (words.starts_with('{') || is_software_file(words))
     return choice_of_profile(std::string(words));
   ERGOMETER_ASSIGN(RecipeChoice choice, choice_of_words(words));
   if (choice.recipe == nullptr) return tl::unexpected(unknown_software(words));

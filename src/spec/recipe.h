@@ -48,6 +48,9 @@ struct RecipeChoice {
   std::string source;   ///< "given", "file" (the input's framework) or "inferred"
 };
 
+/// Whether `software` is a profile in a file, not the name of a recipe or a profile.
+bool is_software_file(std::string_view words);
+
 /// A recipe by what users call it: "nemo-25.07", "NeMo 25.07", "Megatron-Bridge 26.02", "MLPerf
 /// v5.1", "torchtitan", or a software profile: its name in the catalog or a file. The error names
 /// what is spelled most like the words.

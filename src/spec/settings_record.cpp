@@ -1,8 +1,8 @@
 #include "spec/settings_record.h"
 
 #include <fmt/format.h>
-#include <filesystem>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -10,6 +10,7 @@
 #include "spec/model_names.h"
 #include "spec/rank_map.h"
 #include "spec/read.h"
+#include "spec/recipe.h"
 #include "spec/yaml_map.h"
 
 namespace ergometer::spec {
@@ -24,7 +25,7 @@ bool in_catalog(std::string_view setting, const std::string& text) {
   if (setting == "model")
     return is(CatalogKind::kModel) ||
            (find_hub_model(text) != nullptr && !std::filesystem::exists(text, ignored));
-  if (setting == "software") return is(CatalogKind::kSoftware);
+  if (setting == "software") return !is_software_file(text);
   return is(CatalogKind::kCluster) || is(CatalogKind::kNode);
 }
 

@@ -61,6 +61,16 @@ TEST(SettingsRecord, MeansTheSameWithoutItsFiles) {
   EXPECT_EQ(again->cluster.node.gpu.name, job->cluster.node.gpu.name);
 }
 
+TEST(SettingsRecord, NamesOfRecipesAreNoFiles) {
+  for (const char* name : {"megatron-lm", "nemo-25.07", "MLPerf 5.1", "torchtitan"}) {
+    Settings settings;
+    settings.set("software", name, {"test", ""});
+    const auto whole = without_files(settings);
+    ASSERT_TRUE(whole) << whole.error().message;
+    EXPECT_EQ(whole->find("software")->text, name);
+  }
+}
+
 TEST(SettingsRecord, DamagedRecordsAreRefused) {
   for (const char* text : {"", "[]", "{", "{\"tp\": {\"text\": \"2\"}}", "{\"gpus\": 8}",
                            "{\"nope\": {\"text\": \"\"}}"})
