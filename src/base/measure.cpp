@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 
@@ -26,6 +28,7 @@ constexpr std::array kUnits = std::to_array<Unit>({
     {"B/s", "B/s", 1, true},
     {"b/s", "B/s", 0.125, true},
     {"bit/s", "B/s", 0.125, true},
+    {"bps", "B/s", 0.125, true},
     {"FLOP", "FLOP", 1, true},
     {"FLOP/s", "FLOP/s", 1, true},
     {"FLOPS", "FLOP/s", 1, true},
@@ -167,6 +170,26 @@ std::string_view example(std::string_view unit) {
   return "0.85";
 }
 
+/// What to say of a unit that is not known.
+std::string unknown_unit(std::string_view number, std::string_view unit) {
+  const std::string small = lower(unit);
+  // As many mean bits as bytes by these.
+  for (const std::string_view rate : {"bps", "b/s", "b/sec"})
+    if (small.ends_with(rate) && small.size() == rate.size() + 1) {
+      const char prefix = unit[0] == 'k' ? 'k' : static_cast<char>(std::toupper(unit[0]));
+      return fmt::format("write {0} {1}B/s for bytes or {0} {1}b/s for bits", shown(number),
+                         prefix);
+    }
+  for (const Prefix& prefix : kPrefixes)
+    for (const Unit& known : kUnits)
+      if (const std::string name = fmt::format("{}{}", prefix.text, known.text);
+          lower(name) == small && allowed(prefix, known))
+        return fmt::format("did you mean {} {}?", shown(number), name);
+  return "known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
+         "W/K, "
+         "/K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
+}
+
 }  // namespace
 
 Result<Measure> parse_measure(std::string_view whole) {
@@ -179,12 +202,9 @@ Result<Measure> parse_measure(std::string_view whole) {
   const std::string_view unit_text = trimmed(text.substr(length));
   Scale scale;
   if (!find_scale(unit_text, scale))
-    return input_error(
-        fmt::format("\"{}\" ends in the unknown unit \"{}\"; known are B, B/s, b/s, FLOP, FLOP/s, "
-                    "Hz, s, min, h, W, W/s, J, J/FLOP, J/B, J/K, K/W, W/K, /K, C and %, with "
-                    "prefixes such as k, M, G, T or, for "
-                    "bytes, Ki, Mi, Gi",
-                    shown(text), shown(unit_text)));
+    return input_error(fmt::format("\"{}\" ends in the unknown unit \"{}\"; {}", shown(text),
+                                   shown(unit_text),
+                                   unknown_unit(text.substr(0, length), unit_text)));
   ERGOMETER_ASSIGN(const double value,
                    nearest_double(text.substr(0, length), mantissa, scale.prefix.exponent));
   const bool percent = scale.unit.text == "%";
@@ -212,6 +232,22 @@ Result<double> parse_number(std::string_view whole) {
   if (length == 0 || length != text.size())
     return input_error(fmt::format("\"{}\" is not a number", shown(text)));
   return nearest_double(text, mantissa, 0);
+}
+
+Result<int64_t> parse_count(std::string_view whole) {
+  const std::string_view text = trimmed(whole);
+  if (text.find(',') == text.npos) return parse_integer(text);
+  const std::vector<std::string> groups = split(text, ',');
+  std::string digits;
+  for (const std::string& group : groups) {
+    const bool first = digits.empty();
+    const bool fits =
+        first ? !group.empty() && group.size() <= 3 && group[0] != '0' : group.size() == 3;
+    if (!fits || !std::all_of(group.begin(), group.end(), is_digit))
+      return input_error(fmt::format("\"{}\" is not an integer", shown(text)));
+    digits += group;
+  }
+  return parse_integer(digits);
 }
 
 Result<int64_t> parse_integer(std::string_view whole) {

@@ -29,6 +29,7 @@ TEST(ParseMeasure, ReadsWhatDataSheetsSay) {
   expect_measure("700 W", 700, "W");
   expect_measure("400 Gb/s", 50e9, "B/s");
   expect_measure("400 Gbit/s", 50e9, "B/s");
+  expect_measure("400 Gbps", 50e9, "B/s");
   expect_measure("2.5 us", 2.5e-6, "s");
   expect_measure("2.5 \xC2\xB5s", 2.5e-6, "s");
   expect_measure("2 min", 120, "s");
@@ -106,6 +107,26 @@ TEST(ParseInteger, TakesTheWholeTextOrNothing) {
             "\"9223372036854775808\" is out of range");
   for (const std::string text : {"", "1.0", "1e3", "0x10", "+1", "12 3"})
     EXPECT_EQ(parse_integer(text).error().message, "\"" + text + "\" is not an integer");
+}
+
+TEST(ParseMeasure, SaysWhatTheUnitShouldBe) {
+  EXPECT_EQ(refusal("200 GBps"),
+            "\"200 GBps\" ends in the unknown unit \"GBps\"; write 200 GB/s for bytes or 200 Gb/s "
+            "for bits");
+  EXPECT_NE(refusal("25 gb/s").find("write 25 GB/s for bytes or 25 Gb/s for bits"),
+            std::string::npos);
+  EXPECT_NE(refusal("989 tflops").find("did you mean 989 TFLOPS?"), std::string::npos);
+  EXPECT_NE(refusal("1980 mhz").find("did you mean 1980 MHz?"), std::string::npos);
+  EXPECT_NE(refusal("80 parsec").find("known are B, B/s"), std::string::npos);
+}
+
+TEST(ParseCount, ReadsThousandsApartAndNothingElse) {
+  EXPECT_EQ(parse_count("1024"), 1024);
+  EXPECT_EQ(parse_count("1,024"), 1024);
+  EXPECT_EQ(parse_count("12,345,678"), 12345678);
+  for (const char* text :
+       {"1,02", "1,0244", "0,123", ",123", "1,,234", "1024,000", "1,2,3", "1,-23"})
+    EXPECT_FALSE(parse_count(text)) << text;
 }
 
 }  // namespace

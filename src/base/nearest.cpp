@@ -1,6 +1,7 @@
 #include "base/nearest.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,38 @@ std::string fold(std::string_view word) {
   std::string folded(word);
   for (char& c : folded) c = fold(c);
   return folded;
+}
+
+bool separates(char c) { return c == '_' || c == '.' || c == ' '; }
+
+/// What a name says, in words that mean something: "num_node" and "node-count" are both "nodes".
+std::vector<std::string> meaning(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kCounts = {"count", "num", "number", "total", "n"};
+  constexpr std::array<std::string_view, 3> kFillers = {"of", "the", "size"};
+  const auto is_in = [](const auto& list, std::string_view word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  std::vector<std::string> words = {""};
+  bool counts = false;
+  for (const char c : fold(name) + '_') {
+    if (!separates(c)) {
+      words.back() += c;
+    } else if (is_in(kCounts, words.back())) {
+      counts = true;
+      words.back().clear();
+    } else if (is_in(kFillers, words.back())) {
+      words.back().clear();
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  words.pop_back();
+  if (counts && words.size() == 1 && !words[0].ends_with('s')) words[0] += 's';
+  return words;
+}
+
+bool begins(std::string_view longer, std::string_view shorter) {
+  return shorter.size() >= kShortestPrefix && longer.starts_with(shorter);
 }
 
 }  // namespace
@@ -51,6 +84,32 @@ size_t suggestion_distance(std::string_view word, std::string_view candidate) {
   const size_t distance = edit_distance(word, candidate);
   const bool continues = word.size() >= kShortestPrefix && fold(candidate).starts_with(fold(word));
   return continues ? std::min(distance, nearest_limit(word)) : distance;
+}
+
+bool has_words(std::string_view name) {
+  const std::string folded = fold(name);
+  const auto first = std::find_if_not(folded.begin(), folded.end(), separates);
+  return std::find_if(first, folded.end(), separates) != folded.end();
+}
+
+std::optional<size_t> distance_in_words(std::string_view word, std::string_view candidate) {
+  if (std::max(word.size(), candidate.size()) > kLongestWord) return std::nullopt;
+  const std::vector<std::string> asked = meaning(word);
+  std::vector<std::string> left = meaning(candidate);
+  if (asked.empty()) return std::nullopt;
+  size_t distance = 0;
+  for (const std::string& part : asked) {
+    auto found = std::find(left.begin(), left.end(), part);
+    if (found == left.end()) {
+      distance += 1;
+      found = std::find_if(left.begin(), left.end(), [&](const std::string& other) {
+        return begins(other, part) || begins(part, other);
+      });
+    }
+    if (found == left.end()) return std::nullopt;
+    left.erase(found);
+  }
+  return distance + 2 * left.size();
 }
 
 }  // namespace ergometer::base

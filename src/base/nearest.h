@@ -18,12 +18,30 @@ size_t nearest_limit(std::string_view word);
 /// of reach.
 size_t suggestion_distance(std::string_view word, std::string_view candidate);
 
+/// Whether a name is of several words: "tensor_parallel", "--node-count", "parallelism.tp".
+bool has_words(std::string_view name);
+
+/// How far a candidate is that says in its words all that `word` says, in any order: 1 for each
+/// word that only begins alike ("seq" for "sequence"), 2 for each word of the candidate that was
+/// not said. "size" and the like say nothing; "num" and "count" make one word a plural. Nothing
+/// when a word is missing.
+std::optional<size_t> distance_in_words(std::string_view word, std::string_view candidate);
+
 /// The candidate that the user most likely meant by `word` ("did you mean ...?"), the first of
 /// equals; nothing when all are too different. The result points into `candidates`.
 template <class Range>
 std::optional<std::string_view> nearest(std::string_view word, const Range& candidates) {
   std::optional<std::string_view> best;
-  size_t best_distance = nearest_limit(word) + 1;
+  size_t best_distance = std::string_view::npos;
+  for (const auto& entry : candidates) {
+    if (!has_words(word)) break;
+    const auto distance = distance_in_words(word, entry);
+    if (!distance || *distance >= best_distance) continue;
+    best_distance = *distance;
+    best = entry;
+  }
+  if (best) return best;
+  best_distance = nearest_limit(word) + 1;
   for (const auto& entry : candidates) {
     const std::string_view candidate = entry;
     const size_t distance = suggestion_distance(word, candidate);

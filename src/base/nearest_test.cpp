@@ -37,6 +37,31 @@ TEST(Nearest, AWordLeftUnfinishedIsCloseEnough) {
   EXPECT_EQ(nearest("ll", models), std::nullopt);  // too short to tell
 }
 
+TEST(Nearest, NamesOfSeveralWordsAreComparedByTheirWords) {
+  const std::vector<std::string> names = {"--seq-length",
+                                          "--virtual-pipeline-model-parallel-size",
+                                          "--pipeline-model-parallel-size",
+                                          "--tensor-model-parallel-size",
+                                          "--gradient-accumulation-steps",
+                                          "--gpus",
+                                          "nodes"};
+  EXPECT_EQ(nearest("--tensor-parallel", names), "--tensor-model-parallel-size");
+  EXPECT_EQ(nearest("pipeline_parallel_size", names), "--pipeline-model-parallel-size");
+  EXPECT_EQ(nearest("sequence_length", names), "--seq-length");
+  EXPECT_EQ(nearest("--grad-accum-steps", names), "--gradient-accumulation-steps");
+  EXPECT_EQ(nearest("num_gpus", names), "--gpus");
+  EXPECT_EQ(nearest("gpu-count", names), "--gpus");
+  EXPECT_EQ(nearest("node_count", names), "nodes");
+  EXPECT_EQ(nearest("learning_rate", names), std::nullopt);
+}
+
+TEST(Nearest, DistanceInWordsByHand) {
+  EXPECT_EQ(distance_in_words("tensor_parallel", "tensor_model_parallel_size"), 2u);  // model
+  EXPECT_EQ(distance_in_words("sequence_length", "seq_length"), 1u);  // seq begins sequence
+  EXPECT_EQ(distance_in_words("length_seq", "seq_length"), 0u);
+  EXPECT_EQ(distance_in_words("tensor_parallel", "seq_length"), std::nullopt);
+}
+
 TEST(Nearest, AVeryLongWordIsNotCompared) {
   const std::vector<std::string> words = {std::string(300, 'a')};
   EXPECT_EQ(nearest(std::string(20000, 'b'), words), std::nullopt);

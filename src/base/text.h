@@ -38,6 +38,8 @@ Result<double> parse_measure(std::string_view text, std::string_view unit);
 /// A plain number or integer and nothing else: "0.5", "1e-3"; "4096".
 Result<double> parse_number(std::string_view text);
 Result<int64_t> parse_integer(std::string_view text);
+/// The same, or with a comma before every three digits: "1,024".
+Result<int64_t> parse_count(std::string_view text);
 
 /// ASCII letters in lower case.
 char lower(char c);

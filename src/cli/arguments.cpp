@@ -5,6 +5,8 @@
 
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "intake/framework_options.h"
+#include "spec/settings.h"
 
 // The only file that knows CLI11, which takes the words apart here and nothing more: its exceptions
 // and exit codes stay in this file, and only the options of the one command that was named are set
@@ -50,6 +52,22 @@ CLI::Option* add_option(CLI::App& app, const Flag& flag) {
   return option;
 }
 
+/// Why a command lacks an option that users expect, as the rest of a sentence; empty where nothing
+/// is known.
+std::string why_not(const Command& command, const std::string& word) {
+  const spec::SettingInfo* setting = spec::find_setting(word);
+  if (command.name == "search" && setting != nullptr)
+    return fmt::format("; it is looked for: --fix {}=VALUE holds it",
+                       setting->short_name.empty() ? setting->name : setting->short_name);
+  if (spec::setting_also_called(word) != nullptr || !word.starts_with("--") ||
+      !intake::is_listed_option("megatron-lm", word))
+    return "";
+  const intake::Leftover option = intake::classify("megatron-lm", word, "");
+  if (option.kind == intake::Leftover::Kind::kNoEffect)
+    return ": it changes neither time nor memory nor power; leave it out";
+  return fmt::format(": it is not modelled ({})", option.says);
+}
+
 base::Result<Arguments> unknown_flag(const Command& command, const std::vector<Flag>& flags,
                                      std::string word) {
   word = word.substr(0, word.find('='));
@@ -58,10 +76,18 @@ base::Result<Arguments> unknown_flag(const Command& command, const std::vector<F
     for (std::string& spelling : spellings(flag)) known.push_back(std::move(spelling));
   }
   std::string message = fmt::format("{}: unknown option {}", command.name, word);
+  if (const std::string why = why_not(command, word); !why.empty())
+    return base::input_error(message + why);
   // A single dash before a word ("-tp") is a slip of its own.
   const std::string double_dash = word.starts_with("--") ? word : "-" + word;
-  if (const auto guess = base::nearest(double_dash, known))
-    message += fmt::format("; did you mean {}?", *guess);
+  auto guess = base::nearest(double_dash, known);
+  if (const spec::SettingInfo* meant = spec::setting_also_called(word)) {
+    const std::string flag = with_dashes(fmt::format("--{}", meant->name));
+    const auto offered = std::find(known.begin(), known.end(), flag);
+    if (offered != known.end()) guess = *offered;
+  }
+  if (guess) message += fmt::format("; did you mean {}?", *guess);
+  if (guess == "--gpus") message += " It counts those of all nodes";
   return base::input_error(message +
                            fmt::format(" (all options: ergometer {} --help all)", command.name));
 }

@@ -215,7 +215,10 @@ base::Result<int> run_catalog(const Arguments& arguments, const Console& console
   if (verb == "list") return list(arguments, console);
   if (verb == "show") return show(arguments, console);
   std::string message = fmt::format("catalog: unknown word '{}'; it is list or show", verb);
-  if (const auto guess = base::nearest(verb, verbs))
+  const auto guess = base::nearest(verb, verbs);
+  if (find_kind(verb) != nullptr)
+    message += fmt::format("; did you mean list {}?", verb);
+  else if (guess)
     message += fmt::format("; did you mean {}?", *guess);
   return base::input_error(message);
 }

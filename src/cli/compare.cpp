@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/script_run.h"
@@ -98,12 +97,7 @@ base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
 }
 
 tl::unexpected<base::Error> unknown_setting(const std::string& piece) {
-  std::vector<std::string_view> known;
-  for (const spec::SettingInfo& info : spec::setting_table()) {
-    known.push_back(info.name);
-    if (!info.short_name.empty()) known.push_back(info.short_name);
-  }
-  const auto near = base::nearest(piece.substr(0, piece.find('=')), known);
+  const auto near = spec::nearest_setting(piece.substr(0, piece.find('=')));
   return base::input_error(fmt::format(
       "--with: found '{}', allowed: SETTING=VALUE as in a job file, several with commas{}", piece,
       near ? fmt::format("; did you mean {}?", *near) : ""));

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <exception>
+#include <utility>
 
 #include "base/nearest.h"
 #include "base/version.h"
@@ -15,13 +17,27 @@ namespace cli = ergometer::cli;
 
 constexpr int kOurBug = 70;
 
+/// What other tools call what these commands do.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kOtherCommands = {
+    {{"predict", "simulate"},
+     {"estimate", "simulate"},
+     {"explain", "simulate MODEL --explain"},
+     {"tune", "search"},
+     {"plan", "search"},
+     {"profile", "record"},
+     {"monitor", "record"},
+     {"plot", "report"},
+     {"run", "launch"}}};
+
 base::Result<int> unknown_command(const std::string& word) {
   std::vector<std::string_view> names = {"help"};
   for (const cli::Command& command : cli::commands()) names.push_back(command.name);
   const char* what = word.starts_with("-") ? "option" : "command";
   std::string message = fmt::format("unknown {} '{}'", what, word);
-  if (const auto guess = base::nearest(word, names))
-    message += fmt::format("; did you mean {}?", *guess);
+  auto guess = base::nearest(word, names);
+  for (const auto& [other, name] : kOtherCommands)
+    if (other == word) guess = name;
+  if (guess) message += fmt::format("; did you mean {}?", *guess);
   return base::input_error(message + " (all commands: ergometer --help)");
 }
 

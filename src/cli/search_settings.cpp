@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/script_run.h"
 #include "cli/user_files.h"
@@ -16,10 +15,7 @@ using base::Result;
 
 Result<const spec::SettingInfo*> setting_named(const std::string& name) {
   if (const spec::SettingInfo* info = spec::find_setting(name)) return info;
-  std::vector<std::string_view> known;
-  for (const spec::SettingInfo& setting : spec::setting_table())
-    known.insert(known.end(), {setting.name, setting.short_name});
-  const auto guess = base::nearest(name, known);
+  const auto guess = spec::nearest_setting(name);
   return input_error(fmt::format("--fix: '{}' is not a setting{}", name,
                                  guess ? fmt::format("; did you mean {}?", *guess) : ""));
 }

@@ -101,6 +101,11 @@ bool is_file_word(const std::string& word) {
          std::filesystem::is_character_file(word, error);
 }
 
+bool is_cluster(const std::string& word) {
+  return spec::find_in_catalog(spec::CatalogKind::kCluster, word) != nullptr ||
+         spec::find_in_catalog(spec::CatalogKind::kNode, word) != nullptr;
+}
+
 base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files) {
   spec::Settings named;
   for (const std::string& word : arguments.words) {
@@ -110,8 +115,9 @@ base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserF
     }
     if (const auto* first = named.find("model"))
       return base::input_error(fmt::format(
-          "unexpected argument '{}': {} is the model already, and there is no such file", word,
-          first->text));
+          "unexpected argument '{}': {} is the model already, and there is no such file{}", word,
+          first->text,
+          is_cluster(word) ? fmt::format("; --cluster {} names a cluster", word) : ""));
     named.set("model", word, {"the command line", "MODEL"});
   }
   if (arguments.has("model"))

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "engine/evidence_tables.h"
+#include "spec/read.h"
 
 namespace ergometer::engine {
 namespace {
@@ -66,15 +67,23 @@ class Terms {
   std::vector<std::string> reasons_;
 };
 
-void add_gpu(Terms& terms, const EvidenceKey& key, const Known& known, const Uncertainty& u) {
+/// "H100-SXM5-80GB"; a catalog GPU's name that stands for other parameters is "such" a GPU.
+std::string gpu_name(const spec::Job& job) {
+  const spec::Gpu& gpu = job.cluster.node.gpu;
+  const bool borrowed = gpu.measured_as.empty() &&
+                        spec::find_in_catalog(spec::CatalogKind::kGpu, gpu.name) != nullptr;
+  return (borrowed ? "such " : "") + gpu.name;
+}
+
+void add_gpu(Terms& terms, const std::string& gpu, const Known& known, const Uncertainty& u) {
   if (known.gpu_groups == 0) {
-    terms.add(u.gpu_unseen, fmt::format("no {} run was ever seen", key.gpu));
+    terms.add(u.gpu_unseen, fmt::format("no {} run was ever seen", gpu));
     return;
   }
   constexpr int64_t kFew = 5;
   const double sigma = u.gpu_few / std::sqrt(static_cast<double>(known.gpu_groups));
   if (known.gpu_groups < kFew) {
-    terms.add(sigma, fmt::format("only {} series of runs on {} {} seen", known.gpu_groups, key.gpu,
+    terms.add(sigma, fmt::format("only {} series of runs on {} {} seen", known.gpu_groups, gpu,
                                  known.gpu_groups == 1 ? "was" : "were"));
   } else {
     terms.add_quietly(sigma);
@@ -120,7 +129,7 @@ double host_share(const Timeline& timeline) {
 
 EvidenceKey evidence_key(const spec::Job& job) {
   EvidenceKey key;
-  key.gpu = job.cluster.node.gpu.name;
+  key.gpu = job.cluster.node.gpu.measured_as;
   key.architecture = job.cluster.node.gpu.architecture;
   key.software = job.software.name;
   key.several_nodes = job.nodes() > 1;
@@ -149,9 +158,10 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   const EvidenceKey key = evidence_key(job);
   const Known known = known_about(key, evidence);
   Terms terms(u.base);
-  add_gpu(terms, key, known, u);
+  const std::string gpu = gpu_name(job);
+  add_gpu(terms, gpu, known, u);
   if (key.several_nodes && !known.nodes)
-    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", key.gpu));
+    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", gpu));
   if (!known.precision)
     terms.add(u.precision_unseen,
               fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
@@ -161,7 +171,7 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   if (job.training.offloaded_layers > 0)
     terms.add(u.kind_unseen,
               "the way of offloaded activations to the host and back is taken to cost no time");
-  add_scale(terms, job.gpus, key.gpu, known, u);
+  add_scale(terms, job.gpus, gpu, known, u);
   terms.add_share(u.host, host_share, "waits for the host to launch kernels");
   terms.add_share(u.communication, communication_share(performance), "waits for communication");
   Interval interval;

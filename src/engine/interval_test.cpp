@@ -50,6 +50,7 @@ TEST(Uncertainty, TheCatalogsTablesCanBeRead) {
 spec::Job one_node() {
   spec::Job job = plan::test::make_job({.dp = 8});
   job.cluster.node.gpu.name = "H100-SXM5-80GB";
+  job.cluster.node.gpu.measured_as = job.cluster.node.gpu.name;
   job.cluster.node.gpu.architecture = "hopper";
   job.software.name = "megatron-core-25";
   return job;
@@ -94,6 +95,22 @@ TEST(Interval, WidensForAnUnseenGpuAndSaysSo) {
   EXPECT_NEAR(i.sigma, std::sqrt(0.0233), 1e-12);
   ASSERT_GE(i.reasons.size(), 2u);
   EXPECT_EQ(i.reasons[0], "no " + job.cluster.node.gpu.name + " run was ever seen");
+}
+
+TEST(Interval, KnowsAGpuByItsNumbersNotByItsName) {
+  spec::Job job = one_node();
+  const std::vector<Evidence> evidence = seen(job);
+  job.cluster.node.gpu.name = "mine";
+  EXPECT_NEAR(step_time_interval(job, ten_seconds(), 0, evidence, kTerms).sigma, 0.05, 1e-12);
+  // Numbers of its own, under its own name and under that of a GPU of the catalog.
+  job.cluster.node.gpu.measured_as = "";
+  Interval i = step_time_interval(job, ten_seconds(), 0, evidence, kTerms);
+  EXPECT_NEAR(i.sigma, std::hypot(0.05, 0.12), 1e-12);
+  EXPECT_EQ(i.reasons[0], "no mine run was ever seen");
+  job.cluster.node.gpu.name = "H100-SXM5-80GB";
+  i = step_time_interval(job, ten_seconds(), 0, evidence, kTerms);
+  EXPECT_NEAR(i.sigma, std::hypot(0.05, 0.12), 1e-12);
+  EXPECT_EQ(i.reasons[0], "no such H100-SXM5-80GB run was ever seen");
 }
 
 // Four times the largest run: two doublings, sigma^2 = 0.05^2 + 0.04^2.

@@ -8,12 +8,16 @@
 namespace ergometer::intake {
 namespace {
 
-std::string scalar_text(const toml::node& node) {
+/// Items of a list are joined by commas, those of a list inside one by spaces.
+std::string item_text(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  return "";
+  std::string text;
+  if (const auto* list = node.as_array())
+    for (const toml::node& item : *list) text += (text.empty() ? "" : " ") + item_text(item);
+  return text;
 }
 
 void add_table(const toml::table& table, const std::string& prefix, spec::FlatYaml& values) {
@@ -25,9 +29,9 @@ void add_table(const toml::table& table, const std::string& prefix, spec::FlatYa
     }
     std::string text;
     if (const auto* list = node.as_array())
-      for (const toml::node& item : *list) text += (text.empty() ? "" : ",") + scalar_text(item);
+      for (const toml::node& item : *list) text += (text.empty() ? "" : ",") + item_text(item);
     else
-      text = scalar_text(node);
+      text = item_text(node);
     values[path] = {std::move(text), static_cast<int>(node.source().begin.line)};
   }
 }

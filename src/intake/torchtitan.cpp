@@ -1,10 +1,13 @@
 #include "intake/torchtitan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 
 #include "base/text.h"
 #include "intake/flat_reader.h"
@@ -12,27 +15,12 @@
 #include "intake/trainer_arguments.h"
 #include "spec/model_names.h"
 #include "spec/recipe.h"
+#include "spec/torchtitan_flavors.h"
 
 namespace ergometer::intake {
 namespace {
 
 using base::Result;
-
-/// torchtitan's folder and flavor of a model. Its llama3 is Llama 3 and 3.1, which differ in the
-/// positions they were trained for.
-struct TitanFlavor {
-  std::string_view folder, flavor, model;
-};
-constexpr std::array kTitanFlavors = std::to_array<TitanFlavor>({
-    {"llama3", "8B", "llama3-8b"},
-    {"llama3", "70B", "llama3-70b"},
-    {"llama3", "405B", "llama3.1-405b"},
-    {"llama4", "17bx16e", "llama4-scout"},
-    {"llama4", "17bx128e", "llama4-maverick"},
-    {"deepseek_v3", "16B", "deepseek-16b"},
-    {"deepseek_v3", "236B", "deepseek-v2"},
-    {"deepseek_v3", "671B", "deepseek-v3"},
-});
 
 /// The six layers that torchtitan's tests train.
 std::string debug_model() {
@@ -106,11 +94,10 @@ class TitanReader {
     if (folder.empty()) return;
     if (flavor == "debugmodel" && folder == "llama3")
       return read_.set("model", debug_model(), "model.flavor");
-    std::string name;
-    for (const TitanFlavor& it : kTitanFlavors)
-      if (it.folder == folder && it.flavor == flavor) name = it.model;
     const bool newer = assets.find("3.1") != assets.npos;
-    if (newer && name.starts_with("llama3-")) name.replace(0, 6, "llama3.1");
+    std::string name;
+    for (const spec::TorchtitanFlavor& it : spec::torchtitan_flavors())
+      if (it.folder == folder && it.flavor == flavor && (name.empty() || newer)) name = it.model;
     if (name.empty())
       if (const auto* entry = spec::find_hub_model(fmt::format("{}-{}", folder, flavor)))
         name = entry->name;
@@ -150,31 +137,102 @@ class TitanReader {
       read_.set("gradient_accumulation_steps", std::to_string(local / micro), local_key);
   }
 
+  std::optional<int64_t> layers_of_model() const {
+    const auto* named = settings().find("model");
+    if (named == nullptr) return std::nullopt;
+    const auto model = spec::read_model(named->text);
+    return model ? std::optional(model->layer_count()) : std::nullopt;
+  }
+
   void read_pipeline() {
     const std::string key = place("pipeline_parallel_schedule");
     const std::string word = base::lower(read_.text(key, "1f1b"));
-    read_.find(place("pipeline_parallel_split_points"));
-    const std::string per_stage = place("pipeline_parallel_layers_per_stage");
-    if (degree("pipeline_model_parallel_size") == 1) {
-      read_.find(per_stage);
-      return;
-    }
+    const std::string parts = place("module_fqns_per_model_part");
     const std::string_view schedule = word == "1f1b"              ? "1f1b"
                                       : word == "gpipe"           ? "gpipe"
                                       : word == "interleaved1f1b" ? "interleaved"
                                       : word == "interleavedzerobubble" || word == "zbvzerobubble"
                                           ? "zb-h1"
                                           : "";
+    const std::string points = place("pipeline_parallel_split_points"),
+                      per_stage = place("pipeline_parallel_layers_per_stage");
+    for (const std::string& option : {parts, points, per_stage}) read_.find(option);
+    const int64_t first = less_layers("first"), last = less_layers("last");
+    const int64_t stages = degree("pipeline_model_parallel_size");
+    if (stages == 1) return;
     if (schedule.empty())
       return read_.refuse(key,
                           "1F1B, GPipe, Interleaved1F1B, InterleavedZeroBubble, ZBVZeroBubble");
     read_.set("schedule", std::string(schedule), key);
+    if (!read_.text(points).empty())
+      read_.not_modelled(points, "time and memory: where stages begin; predicted as even stages");
     if (schedule == "zb-h1")
-      read_.note(fmt::format("{} is predicted as ZB-H1 with one chunk a stage", read_.text(key)));
-    read_.copy_count(per_stage, "num_layers_per_virtual_pipeline_stage");
-    if (!read_.text(place("pipeline_parallel_split_points")).empty())
-      read_.not_modelled(place("pipeline_parallel_split_points"),
-                         "time and memory: where stages begin; predicted as even stages");
+      return read_.note(
+          fmt::format("{} is predicted as ZB-H1 with one chunk a stage", read_.text(key)));
+    if (!read_.text(parts).empty()) return read_parts(parts, stages);
+    read_division(per_stage, schedule == "interleaved" ? 2 : 1, first, last);
+  }
+
+  /// torchtitan's generate_llm_fqn_per_model_part: the embedding weighs `first` layers and the
+  /// output `last`, the first chunks have one more than the others.
+  void read_division(const std::string& per_stage, int64_t usual, int64_t first, int64_t last) {
+    const int64_t stages = degree("pipeline_model_parallel_size");
+    const auto most = read_.integer(per_stage, 1);
+    const auto layers = layers_of_model();
+    const bool stated = most && *most > 0;
+    if (!layers && stated) {
+      read_.copy_count(per_stage, "num_layers_per_virtual_pipeline_stage");
+      return;
+    }
+    const int64_t all = layers.value_or(0) + first + last;
+    const int64_t chunks = stated ? (all + *most - 1) / *most : stages * usual;
+    if (chunks % stages != 0)
+      return read_.refuse(per_stage, fmt::format("a number that cuts {} layers, the ends counted, "
+                                                 "into a multiple of {} chunks, not into {}",
+                                                 all, stages, chunks));
+    if (usual > 1 || stated)
+      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages),
+                stated ? per_stage : place("pipeline_parallel_schedule"));
+    if (!layers || chunks > *layers) return;
+    std::vector<int64_t> list;
+    for (int64_t i = 0; i < chunks; ++i) list.push_back(all / chunks + (i < all % chunks ? 1 : 0));
+    list.front() -= first;
+    list.back() -= last;
+    if (std::min(list.front(), list.back()) < 0)
+      return read_.refuse(
+          place("pipeline_parallel_first_stage_less_layers"),
+          fmt::format("no more layers than the first or last of {} chunks has", chunks));
+    set_stage_layers(list, stated ? per_stage : place("pipeline_parallel_degree"));
+  }
+
+  void set_stage_layers(const std::vector<int64_t>& list, const std::string& key) {
+    if (std::adjacent_find(list.begin(), list.end(), std::not_equal_to<>()) != list.end())
+      read_.set("stage_layers", fmt::format("{}", fmt::join(list, ",")), key);
+  }
+
+  /// A list of modules for every chunk, [["tok_embeddings", "layers.0"], ["layers.1", "norm"]].
+  void read_parts(const std::string& key, int64_t stages) {
+    std::vector<int64_t> list;
+    for (const std::string& part : base::split(read_.text(key), ',')) {
+      list.push_back(0);
+      for (const std::string& module : base::split(part, ' '))
+        if (module.starts_with("layers.")) ++list.back();
+    }
+    const auto chunks = static_cast<int64_t>(list.size());
+    if (chunks % stages != 0)
+      return read_.refuse(key, fmt::format("lists for a multiple of {} chunks", stages));
+    if (chunks > stages)
+      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages), key);
+    const auto layers = layers_of_model();
+    const int64_t sum = std::accumulate(list.begin(), list.end(), int64_t{0});
+    if (layers && sum != *layers)
+      return read_.refuse(key, fmt::format("the model's {} layers, not {}", *layers, sum));
+    set_stage_layers(list, key);
+  }
+
+  int64_t less_layers(std::string_view end) {
+    return read_.integer(place(fmt::format("pipeline_parallel_{}_stage_less_layers", end)), 0)
+        .value_or(1);
   }
 
   /// Nothing is known of the ranks that -1 stands for, but that they are all.
@@ -194,12 +252,13 @@ class TitanReader {
           shards_key);
     const std::string reshard_key = place("fsdp_reshard_after_forward");
     const std::string reshard = read_.text(reshard_key, "default");
-    if ((shards == 1 && replicas > 1) || old_kind == "ddp") {
+    // Ranks that share sequences share parameters, too.
+    const bool alone = shards == 1 && degree("context_parallel_size") == 1;
+    if (alone || (shards == 1 && replicas > 1) || old_kind == "ddp") {
       read_.set("fsdp", "false", shards_key);
       read_.set("zero", "0", shards_key);
       return read_.set("overlap_grad_reduce", "true", shards_key);
     }
-    if (shards == 1) return;
     const bool stages = degree("pipeline_model_parallel_size") > 1;
     const bool gathered = reshard == "never" || (stages && reshard != "always");
     read_sharding_strategy(read_, gathered ? "shard_grad_op" : "full_shard",

@@ -5,10 +5,12 @@
 
 #include "engine/prepared.h"
 #include "intake/megatron_arguments.h"
+#include "intake/torchtitan.h"
 #include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/test_job.h"
+#include "launch/torchtitan.h"
 #include "plan/stages.h"
 #include "search/random_candidates.h"
 #include "spec/setting_values.h"
@@ -33,10 +35,24 @@ Result<spec::Settings> nemo_settings(const Job& job) {
   return spec::parse_nemo(yaml, "nemo.yaml", ignored);
 }
 
+Result<spec::Settings> torchtitan_settings(const Job& job) {
+  std::vector<std::string> notes;
+  ERGOMETER_ASSIGN(const std::string toml, torchtitan_toml(job, 10, notes));
+  EXPECT_TRUE(notes.empty()) << notes.front();
+  ERGOMETER_ASSIGN(const intake::Reading reading, intake::parse_torchtitan(toml, "job.toml"));
+  EXPECT_TRUE(reading.notes.empty()) << reading.notes.front();
+  spec::Settings settings = reading.fallbacks;
+  settings.merge(reading.defaults);
+  settings.merge(reading.settings);
+  return settings;
+}
+
 /// What a framework would run, as our reader of its files understands it.
 Result<Job> read_back(Framework framework, const char* software, const Job& job) {
   ERGOMETER_ASSIGN(spec::Settings settings,
-                   framework == Framework::kMegatron ? megatron_settings(job) : nemo_settings(job));
+                   framework == Framework::kMegatron ? megatron_settings(job)
+                   : framework == Framework::kNemo   ? nemo_settings(job)
+                                                     : torchtitan_settings(job));
   settings.set("cluster", job.cluster.name, {"test", ""});
   settings.set("gpus", std::to_string(job.gpus), {"test", ""});
   settings.set("software", software, {"test", ""});
@@ -48,10 +64,16 @@ void expect_predicted_alike(Job a, Job b) {
   if (spec::is_fused(a.training.attention) && spec::is_fused(b.training.attention))
     b.training.attention = a.training.attention;
   // A checkpoint a layer, as if nothing were said.
-  spec::Training& recomputed = a.training;
-  if (recomputed.recompute == spec::Recompute::kFull &&
-      recomputed.recompute_method == spec::RecomputeMethod::kUniform)
-    recomputed.recompute_layers = std::max<int64_t>(1, recomputed.recompute_layers);
+  for (Job* job : {&a, &b})
+    if (spec::Training& t = job->training; t.recompute == spec::Recompute::kFull &&
+                                           t.recompute_method == spec::RecomputeMethod::kUniform)
+      t.recompute_layers = std::max<int64_t>(1, t.recompute_layers);
+  // Nobody shares gradients or parameters with anybody.
+  if (b.parallelism.dp * b.parallelism.cp == 1) {
+    b.parallelism.zero_stage = a.parallelism.zero_stage;
+    b.training.overlap_grad_reduce = a.training.overlap_grad_reduce;
+    b.training.overlap_param_gather = a.training.overlap_param_gather;
+  }
   expect_same(a, b);
   EXPECT_EQ(plan::layers_per_chunk(a), plan::layers_per_chunk(b));
   for (const spec::SettingInfo& setting : spec::setting_table()) {
@@ -105,6 +127,10 @@ TEST(ReadBack, MegatronsArgumentsAreTheSameJob) {
 
 TEST(ReadBack, NemosConfigurationIsTheSameJob) {
   read_back_random_jobs(Framework::kNemo, "nemo-1", 42);
+}
+
+TEST(ReadBack, TorchtitansTomlIsTheSameJob) {
+  read_back_random_jobs(Framework::kTorchtitan, "torchtitan", 43);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "launch/torchtitan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
 #include <string_view>
 
-#include "spec/stage_division.h"
+#include "plan/stages.h"
+#include "spec/torchtitan_flavors.h"
 
 namespace ergometer::launch {
 namespace {
@@ -14,38 +15,16 @@ using base::Result;
 using spec::Job;
 using spec::Training;
 
-/// torchtitan names models by a folder and a flavor of it.
-struct Flavor {
-  std::string_view model, folder, flavor;
-};
-constexpr std::array kFlavors = std::to_array<Flavor>({
-    {"llama3-8b", "llama3", "8B"},
-    {"llama3.1-8b", "llama3", "8B"},
-    {"llama3-70b", "llama3", "70B"},
-    {"llama3.1-70b", "llama3", "70B"},
-    {"llama3.1-405b", "llama3", "405B"},
-    {"llama4-scout", "llama4", "17bx16e"},
-    {"llama4-maverick", "llama4", "17bx128e"},
-    {"deepseek-16b", "deepseek_v3", "16B"},
-    {"deepseek-v3", "deepseek_v3", "671B"},
-    {"qwen3-0.6b", "qwen3", "0.6B"},
-    {"qwen3-1.7b", "qwen3", "1.7B"},
-    {"qwen3-4b", "qwen3", "4B"},
-    {"qwen3-8b", "qwen3", "8B"},
-    {"qwen3-14b", "qwen3", "14B"},
-    {"qwen3-32b", "qwen3", "32B"},
-});
-
 tl::unexpected<base::Error> torchtitan_cannot(std::string_view what) {
   return base::input_error(fmt::format("torchtitan cannot be told {}", what));
 }
 
-Result<Flavor> flavor_of(const spec::Model& model) {
-  for (const Flavor& flavor : kFlavors)
-    if (flavor.model == model.name) return flavor;
+Result<spec::TorchtitanFlavor> flavor_of(const spec::Model& model) {
   std::string known;
-  for (const Flavor& flavor : kFlavors)
+  for (const spec::TorchtitanFlavor& flavor : spec::torchtitan_flavors()) {
+    if (flavor.model == model.name) return flavor;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", flavor.model);
+  }
   return base::input_error(
       fmt::format("torchtitan has no flavor of the model {}; allowed: {}", model.name, known));
 }
@@ -55,9 +34,25 @@ std::string_view schedule_word(spec::Schedule schedule) {
     case spec::Schedule::kOneFOneB: return "1F1B";
     case spec::Schedule::kInterleaved: return "Interleaved1F1B";
     case spec::Schedule::kGpipe: return "GPipe";
-    case spec::Schedule::kZbH1: return "InterleavedZeroBubble";
+    case spec::Schedule::kZbH1: break;  // torchtitan_check
   }
   return "1F1B";
+}
+
+/// The modules of every chunk, a line each.
+std::string model_parts(const Job& job) {
+  const std::vector<int64_t> chunks = plan::layers_per_chunk(job);
+  std::string text;
+  int64_t layer = 0;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    std::vector<std::string> modules;
+    if (i == 0) modules.emplace_back("tok_embeddings");
+    for (const int64_t end = layer + chunks[i]; layer < end; ++layer)
+      modules.push_back(fmt::format("layers.{}", layer));
+    if (i + 1 == chunks.size()) modules.insert(modules.end(), {"norm", "output"});
+    text += fmt::format("  [\"{}\"],\n", fmt::join(modules, "\", \""));
+  }
+  return text;
 }
 
 std::string parallelism_section(const Job& job) {
@@ -80,14 +75,12 @@ std::string parallelism_section(const Job& job) {
         "pipeline_parallel_schedule = \"{}\"\n"
         "pipeline_parallel_microbatch_size = {}\n",
         schedule_word(p.schedule), job.training.micro_batch);
-    // Of its own division, the layers of its longest stages with the ends counted.
-    const int64_t layers = job.model.layer_count(), chunks = p.pp * p.vpp;
-    if (p.vpp > 1)
-      text +=
-          fmt::format("pipeline_parallel_layers_per_stage = {}\n",
-                      p.stage_layers.empty() ? layers / chunks : (layers + 1 + chunks) / chunks);
+    // Whatever torchtitan's own division is, these are the chunks that were predicted.
+    text += fmt::format("module_fqns_per_model_part = [\n{}]\n", model_parts(job));
   }
-  if (job.model.experts.count > 0) text += fmt::format("expert_parallel_degree = {}\n", p.ep);
+  if (job.model.experts.count > 0)
+    text += fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", p.ep,
+                        p.etp == 0 ? p.tp : p.etp);
   return text;
 }
 
@@ -133,13 +126,10 @@ Result<void> torchtitan_check(const Job& job) {
   if (t.mode != spec::Mode::kPretrain) return torchtitan_cannot("anything but pre-training");
   if (p.dp > 1 && !p.fsdp && p.zero_stage > 0)
     return torchtitan_cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
-  // Its own division of layers needs no words.
-  if (!p.stage_layers.empty() && p.stage_layers != spec::own_stage_layers(job))
-    return torchtitan_cannot("stages of any number of layers");
-  if (p.embedding_counts_as_layer || p.loss_counts_as_layer)
-    return torchtitan_cannot("what counts as a layer of a stage");
-  if (p.first_stage_layers > 0 || p.last_stage_layers > 0)
-    return torchtitan_cannot("how many layers the first and last stage have");
+  if (p.cp > 1 && !p.fsdp)
+    return torchtitan_cannot("context parallelism without FSDP; take --fsdp");
+  if (p.schedule == spec::Schedule::kZbH1)
+    return torchtitan_cannot("ZB-H1: its schedules without bubbles have several chunks a stage");
   if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");
@@ -156,6 +146,15 @@ Result<void> torchtitan_check_model(const spec::Model& model) {
 
 Result<void> torchtitan_same(const Job& job) {
   const Training& t = job.training;
+  const spec::Parallelism& p = job.parallelism;
+  if (p.tp > 1 && !p.sequence_parallel)
+    return torchtitan_cannot("tensor parallelism without sequence parallelism");
+  if (t.overlap_p2p != (p.schedule == spec::Schedule::kInterleaved))
+    return torchtitan_cannot("whether transfers between stages hide behind compute");
+  if (t.moe_shared_overlap || t.overlap_expert_parallel)
+    return torchtitan_cannot("to hide the exchange of experts behind compute");
+  if (p.dp > 1 && !t.overlap_grad_reduce)
+    return torchtitan_cannot("to reduce gradients behind the backward pass");
   if (t.recompute == spec::Recompute::kSelective &&
       t.recompute_modules != std::vector<std::string>{"op"})
     return torchtitan_cannot("what to recompute by module, only by operator or whole layers");
@@ -167,7 +166,7 @@ Result<void> torchtitan_same(const Job& job) {
 Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
                                     std::vector<std::string>& notes) {
   ERGOMETER_TRY(torchtitan_check(job));
-  ERGOMETER_ASSIGN(const Flavor flavor, flavor_of(job.model));
+  ERGOMETER_ASSIGN(const spec::TorchtitanFlavor flavor, flavor_of(job.model));
   std::string text = fmt::format(
       "[model]\nname = \"{}\"\nflavor = \"{}\"\n{}"
       "\n[metrics]\nlog_freq = 1\n"

@@ -121,6 +121,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("mode", to_word(t.mode)).member("framework", to_word(t.framework));
   json.member("software", job.software.name);
   json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
+  if (t.least_batch) json.member("least_batch", true);
   json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
   if (t.precision == spec::Precision::kFp8) json.member("fp8_recipe", to_word(t.fp8_recipe));

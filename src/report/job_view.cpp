@@ -104,6 +104,7 @@ JobView view_job(const std::string& job_json) {
   view.recompute = text(training, "recompute");
   view.micro_batch = integer(training, "micro_batch_size");
   view.global_batch = integer(training, "global_batch_size");
+  view.least_batch = truth(training, "least_batch");
   view.micro_batches = integer(training, "micro_batches");
   view.seq_length = integer(training, "seq_length");
   view.generate_tokens = integer(training, "generate_tokens");

@@ -74,6 +74,18 @@ std::string training_line(const JobView& job) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// What a step without a batch of anybody's is, and what the least one costs.
+std::string batch_line(const run::Run& run, const JobView& job) {
+  const std::string_view least = "no batch was given (--gbs): the least is taken";
+  const std::string bubble = format_share(run.performance.pipeline_bubble_fraction);
+  if (job.pp > 1)
+    return fmt::format("{}, whose {} micro batches leave a bubble of {}; more shrink it", least,
+                       job.micro_batches, bubble);
+  return fmt::format(
+      "{}, one micro batch a replica: {} most", least,
+      job.dp > 1 ? "reducing gradients and the optimizer weigh" : "the optimizer weighs");
+}
+
 /// Whose defaults hold where nothing was said, and how to change that.
 std::string recipe_line(const JobView& job) {
   const std::string name = fmt::format("recipe {} ({})", job.recipe, job.recipe_title);
@@ -88,6 +100,8 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
+    if (job.least_batch && (job.mode == "pretrain" || job.mode == "lora"))
+      out += paint(style, kDim, wrap(batch_line(run, job), 80, 0)) + '\n';
     if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_line(job), 80, 0)) + '\n';
     if (!job.conditions.empty())
       out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +

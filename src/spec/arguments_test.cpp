@@ -89,6 +89,28 @@ TEST(JobFile, Messages) {
             word.path + ":3: tp: found \"four\"; allowed: a whole number from 1 to 1048576");
 }
 
+TEST(Settings, AreSuggestedByTheNamesThatPeopleUse) {
+  EXPECT_EQ(nearest_setting("parallelism.tensor_parallel"), "tensor_model_parallel_size");
+  EXPECT_EQ(nearest_setting("--Node-Count"), "gpus");
+  EXPECT_EQ(nearest_setting("gradient_checkpointing"), "recompute_granularity");
+  EXPECT_EQ(nearest_setting("global_bach_size"), "global_batch_size");
+  EXPECT_EQ(nearest_setting("learning_rate"), std::nullopt);
+  EXPECT_EQ(setting_also_called("gpus"), nullptr);
+}
+
+TEST(Settings, TakeWholeNumbersAsPeopleWriteThem) {
+  EXPECT_EQ(plain_number("global_batch_size", "1,024"), "1024");
+  EXPECT_EQ(plain_number("gbs", "12,288,000"), "12288000");
+  EXPECT_EQ(plain_number("seq_length", "8k"), "8192");
+  EXPECT_EQ(plain_number("seq_length", "128K"), "131072");
+  // A list, a word, a thousand of something else, and what is no number stay as they are.
+  EXPECT_EQ(plain_number("stage_layers", "10,240"), "10,240");
+  EXPECT_EQ(plain_number("global_batch_size", "8k"), "8k");
+  EXPECT_EQ(plain_number("seq_length", "k"), "k");
+  EXPECT_EQ(plain_number("seq_length", "0k"), "0k");
+  EXPECT_EQ(plain_number("gbs", "1,02"), "1,02");
+}
+
 TEST(Nemo, AFileWithReferences) {
   const TestFile file("nemo.yaml",
                       R"(trainer: {num_nodes: 2, devices: 8, precision: bf16, max_steps: 11}

@@ -26,6 +26,7 @@ struct Gpu {
   /// The catalog files that `parameters` came from, by their names ("h100-sxm5-80gb", "hopper");
   /// empty for what was written inline.
   std::string entry, kernels, power;
+  std::string measured_as;  ///< see `measured_gpu`; empty: no run was seen on such a GPU
   base::ParameterSet parameters;
 };
 

@@ -4,47 +4,15 @@
 #include <cmath>
 
 #include "base/nearest.h"
+#include "spec/cluster_files.h"
 #include "spec/cluster_reader.h"
+#include "spec/measured_gpu.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
 namespace {
 
 using base::Result;
-
-std::string_view folder_of(CatalogKind kind) {
-  switch (kind) {
-    case CatalogKind::kGpu: return "GPU";
-    case CatalogKind::kNode: return "node";
-    case CatalogKind::kKernels: return "set of kernel parameters";
-    case CatalogKind::kPower: return "set of power parameters";
-    case CatalogKind::kCooling: return "set of cooling parameters";
-    case CatalogKind::kCollectives: return "set of collective parameters";
-    default: return "entry";
-  }
-}
-
-/// The mapping under `key`, or the catalog file that its word names.
-Result<YamlMap> referenced(YamlMap& map, std::string_view key, CatalogKind kind) {
-  if (auto inner = map.map(key)) return *inner;
-  const std::string name = map.text(key);
-  if (const CatalogEntry* entry = find_in_catalog(kind, name))
-    return YamlMap::parse(entry->text, std::string(entry->path));
-  const std::vector<std::string_view> names = catalog_names(kind);
-  const auto near = base::nearest(name, names);
-  map.refuse(
-      key,
-      fmt::format("found \"{}\"; allowed: a {} of the catalog{}, or a mapping in its form", name,
-                  folder_of(kind), near ? fmt::format(" (did you mean {}?)", *near) : ""));
-  return tl::unexpected(*map.error());
-}
-
-/// The catalog file that the word under `key` names; empty for a mapping.
-std::string entry_name(YamlMap& map, std::string_view key, CatalogKind kind) {
-  if (map.map(key)) return {};
-  const CatalogEntry* entry = find_in_catalog(kind, map.text(key));
-  return entry == nullptr ? std::string() : entry->name;
-}
 
 using Owners = std::initializer_list<ParameterOwner>;
 
@@ -105,52 +73,49 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
   }
 }
 
-namespace {
-
-/// `gpu["power"]`, where the file names one: without it the GPU runs, but nobody knows what it
-/// draws.
-Result<void> read_power(YamlMap& file, Gpu& gpu) {
-  if (!file.has("power")) return {};
-  gpu.power = entry_name(file, "power", CatalogKind::kPower);
-  ERGOMETER_ASSIGN(YamlMap power, referenced(file, "power", CatalogKind::kPower));
-  power.allow({"name", "aliases", "parameters"});
-  read_parameters(power, {ParameterOwner::kPower}, "", gpu.parameters);
-  require_parameters(power, ParameterOwner::kPower, "", gpu.parameters,
-                     "the set of power parameters");
-  if (power.error()) return tl::unexpected(*power.error());
+Result<void> read_kernels(YamlMap& map, Gpu& gpu) {
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "kernels", CatalogKind::kKernels, gpu.kernels));
+  file.allow({"name", "aliases", "parameters"});
+  read_parameters(file, {ParameterOwner::kKernels}, "", gpu.parameters);
+  require_parameters(file, ParameterOwner::kKernels, "", gpu.parameters,
+                     "the set of kernel parameters");
+  if (file.error()) return tl::unexpected(*file.error());
   return {};
 }
 
-}  // namespace
+Result<void> read_power(YamlMap& map, Gpu& gpu) {
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "power", CatalogKind::kPower, gpu.power));
+  file.allow({"name", "aliases", "parameters"});
+  read_parameters(file, {ParameterOwner::kPower}, "", gpu.parameters);
+  require_parameters(file, ParameterOwner::kPower, "", gpu.parameters,
+                     "the set of power parameters");
+  if (file.error()) return tl::unexpected(*file.error());
+  return {};
+}
 
 Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
   map.require(key);
   if (map.error()) return tl::unexpected(*map.error());
-  ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kGpu));
+  Gpu gpu;
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, key, CatalogKind::kGpu, gpu.entry));
   file.allow({"name", "aliases", "vendor", "architecture", "kernels", "power", "dies_per_module",
               "parameters"});
   for (const char* required : {"name", "vendor", "architecture", "kernels", "parameters"})
     file.require(required);
-  Gpu gpu;
-  gpu.entry = entry_name(map, key, CatalogKind::kGpu);
-  gpu.kernels = entry_name(file, "kernels", CatalogKind::kKernels);
   gpu.name = file.text("name");
   gpu.vendor = file.text("vendor");
   gpu.architecture = file.text("architecture");
   gpu.dies_per_module = static_cast<int>(file.integer("dies_per_module", 1, 1, 8));
   if (file.error()) return tl::unexpected(*file.error());
-  ERGOMETER_ASSIGN(YamlMap kernels, referenced(file, "kernels", CatalogKind::kKernels));
-  kernels.allow({"name", "aliases", "parameters"});
-  read_parameters(kernels, {ParameterOwner::kKernels}, "", gpu.parameters);
-  ERGOMETER_TRY(read_power(file, gpu));
+  ERGOMETER_TRY(read_kernels(file, gpu));
+  // Without power the GPU runs, but nobody knows what it draws.
+  if (file.has("power")) ERGOMETER_TRY(read_power(file, gpu));
   read_parameters(file, {ParameterOwner::kGpu, ParameterOwner::kKernels, ParameterOwner::kPower},
                   "", gpu.parameters);
   require_parameters(file, ParameterOwner::kGpu, "", gpu.parameters, "the GPU");
-  require_parameters(kernels, ParameterOwner::kKernels, "", gpu.parameters,
-                     "the set of kernel parameters");
-  if (kernels.error()) return tl::unexpected(*kernels.error());
   if (file.error()) return tl::unexpected(*file.error());
   copy_fields(gpu);
+  gpu.measured_as = gpu.entry.empty() ? measured_gpu(gpu) : gpu.name;
   return gpu;
 }
 
@@ -158,8 +123,7 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
                               std::string& entry) {
   map.require(key);
   if (map.error()) return tl::unexpected(*map.error());
-  entry = entry_name(map, key, CatalogKind::kCollectives);
-  ERGOMETER_ASSIGN(YamlMap file, referenced(map, key, CatalogKind::kCollectives));
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, key, CatalogKind::kCollectives, entry));
   file.allow({"name", "aliases", "parameters"});
   read_parameters(file, {ParameterOwner::kCollectives}, "collective.", target);
   require_parameters(file, ParameterOwner::kCollectives, "collective.", target,
@@ -170,7 +134,7 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
 
 Result<void> read_coolings(YamlMap& map, Node& node) {
   const std::initializer_list<std::string_view> kWays = {"air", "liquid", "immersion"};
-  node.cooling = static_cast<Cooling>(map.choice("cooling", kWays, 0));
+  node.cooling = static_cast<Cooling>(map.choice("cooling", kWays, static_cast<int>(node.cooling)));
   auto coolings = map.map("coolings");
   if (!coolings && map.has("coolings"))
     map.refuse("coolings", "found a word; allowed: a mapping of air, liquid, immersion to names");
@@ -178,14 +142,17 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
   if (!coolings) return {};
   coolings->allow(kWays);
   const std::string_view built = kWays.begin()[static_cast<int>(node.cooling)];
-  if (!coolings->has(built))
+  // A node that extends another may have it from there.
+  const bool known = node.parameters.has(fmt::format("cooling.{}.inlet", built));
+  if (!known && !coolings->has(built))
     map.refuse("coolings", fmt::format("lack {}, which cools the node as built; name it here, or "
                                        "say cooling: {}",
                                        built, fmt::join(coolings->keys(), " or ")));
   for (const std::string_view way : kWays) {
     if (map.error()) return tl::unexpected(*map.error());
     if (!coolings->has(way)) continue;
-    ERGOMETER_ASSIGN(YamlMap file, referenced(*coolings, way, CatalogKind::kCooling));
+    std::string ignored;
+    ERGOMETER_ASSIGN(YamlMap file, read_part(*coolings, way, CatalogKind::kCooling, ignored));
     file.allow({"name", "aliases", "parameters"});
     const std::string prefix = fmt::format("cooling.{}.", way);
     read_parameters(file, {ParameterOwner::kCooling}, prefix, node.parameters);

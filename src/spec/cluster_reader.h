@@ -28,6 +28,10 @@ void copy_fields(Gpu& gpu);
 
 /// `map[key]` is a GPU's catalog name or an inline mapping in the form of catalog/gpus.
 base::Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
+/// `map["kernels"]` and `map["power"]` are names or mappings of catalog/kernels and catalog/power;
+/// what they say goes into the GPU's parameters, over what is there.
+base::Result<void> read_kernels(YamlMap& map, Gpu& gpu);
+base::Result<void> read_power(YamlMap& map, Gpu& gpu);
 base::Result<Node> read_node_body(YamlMap& map);
 /// `map[key]` is the name of a file of catalog/collectives or an inline mapping in that form.
 /// The file's name goes to `entry`; inline, `entry` becomes empty.

@@ -103,7 +103,7 @@ TEST(ReadCluster, MessagesNameLineKeyFoundAndAllowed) {
             "c.yaml:2: nodes: found \".nan\"; allowed: a whole number from 1 to 10000000");
   EXPECT_EQ(cluster_error("node: hgx-h10\n"),
             "c.yaml:1: node: found \"hgx-h10\"; allowed: a node of the catalog (did you mean "
-            "hgx-h100?), or a mapping in its form");
+            "hgx-h100?), a file, or a mapping");
   EXPECT_EQ(cluster_error("nodes: 4\n"), "c.yaml:1: node: is missing");
   EXPECT_EQ(cluster_error(""), "c.yaml:1: found nothing; expected a YAML mapping (key: value)");
   EXPECT_EQ(cluster_error("- a\n"), "c.yaml:1: found a list; expected a YAML mapping (key: value)");
@@ -169,7 +169,7 @@ TEST(ReadCluster, CoolingIsCheckedLikeKernels) {
   EXPECT_EQ(
       cluster_error(node + "coolings: {air: no-such-fan}\n"),
       "c.yaml:8: coolings.air: found \"no-such-fan\"; allowed: a set of cooling parameters of "
-      "the catalog, or a mapping in its form");
+      "the catalog, a file, or a mapping");
   EXPECT_EQ(cluster_error(node + "coolings: {air: {parameters: {die_capacty: 1 J/K}}}\n"),
             "c.yaml:8: coolings.air.parameters.die_capacty: is not a known parameter; did you mean "
             "die_capacity?");

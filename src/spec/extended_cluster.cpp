@@ -2,9 +2,10 @@
 
 #include <string>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "spec/cluster_files.h"
 #include "spec/cluster_reader.h"
+#include "spec/measured_gpu.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
@@ -12,28 +13,20 @@ namespace {
 
 constexpr int kDeepestExtension = 8;
 
-/// A file may extend others, and be one of them: counted, not followed for ever.
-base::Result<Cluster> named(const std::string& name, int depth) {
-  const auto text = base::read_file(name, kLargestWritten);
-  const bool known = find_in_catalog(CatalogKind::kCluster, name) != nullptr ||
-                     find_in_catalog(CatalogKind::kNode, name) != nullptr;
-  if (known || !text) return read_cluster(name);
-  ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(*text, name));
-  return map.has("extends") ? extended_cluster(map, depth + 1) : parse_cluster(*text, name);
-}
-
 base::Result<Cluster> extended(YamlMap& map, int depth) {
   if (auto inner = map.map("extends")) {
     if (inner->has("extends")) return extended_cluster(*inner, depth + 1);
     for (const YamlMap::Item& item : map.items())
-      if (item.key == "extends") return parse_cluster(item.value, "extends");
+      if (item.key == "extends")
+        return parse_cluster(relocated_parts(item.value, map.file()), "extends");
   }
-  const std::string name = map.text("extends");
-  if (map.error()) return tl::unexpected(*map.error());
-  auto cluster = named(name, depth);
-  if (cluster) return cluster;
-  map.refuse("extends", cluster.error().message);
-  return tl::unexpected(*map.error());
+  ERGOMETER_ASSIGN(const ClusterPart part,
+                   find_part(map, "extends", {CatalogKind::kCluster, CatalogKind::kNode}));
+  if (!part.entry.empty()) return read_cluster(part.entry);
+  ERGOMETER_ASSIGN(YamlMap file, YamlMap::parse(part.text, part.path));
+  // A file may extend others, and be one of them: counted, not followed for ever.
+  return file.has("extends") ? extended_cluster(file, depth + 1)
+                             : parse_cluster(part.text, part.path);
 }
 
 /// Every NIC's line rate, or that of all of a node's together, shared out as it was.
@@ -80,15 +73,27 @@ void change_tiers(YamlMap& map, Fabric& fabric) {
   }
 }
 
-base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
+base::Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
   if (map.has("gpu")) {
-    ERGOMETER_ASSIGN(cluster.node.gpu, read_gpu(map, "gpu"));
+    ERGOMETER_ASSIGN(gpu, read_gpu(map, "gpu"));
   }
-  if (map.has("parameters")) {
-    read_parameters(map, {ParameterOwner::kGpu, ParameterOwner::kKernels, ParameterOwner::kPower},
-                    "", cluster.node.gpu.parameters);
-    copy_fields(cluster.node.gpu);
+  if (map.has("kernels")) ERGOMETER_TRY(read_kernels(map, gpu));
+  if (map.has("power")) ERGOMETER_TRY(read_power(map, gpu));
+  read_parameters(map, {ParameterOwner::kGpu, ParameterOwner::kKernels, ParameterOwner::kPower}, "",
+                  gpu.parameters);
+  if (map.has("kernels") || map.has("parameters")) {
+    copy_fields(gpu);
+    gpu.measured_as = measured_gpu(gpu);
   }
+  return {};
+}
+
+base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
+  Node& node = cluster.node;
+  ERGOMETER_TRY(change_gpu(map, node.gpu));
+  ERGOMETER_TRY(read_coolings(map, node));
+  if (map.has("intra_collectives"))
+    ERGOMETER_TRY(read_collectives(map, "intra_collectives", node.parameters, node.collectives));
   if (auto fabric = map.map("fabric")) {
     ERGOMETER_ASSIGN(cluster.fabric, read_fabric(*fabric));
   }
@@ -101,9 +106,9 @@ base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
 }  // namespace
 
 base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
-  map.allow({"extends", "name", "aliases", "source", "nodes", "domain_gpus", "gpu", "parameters",
-             "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "oversubscription", "fabric",
-             "collectives"});
+  map.allow({"extends", "name", "aliases", "source", "nodes", "domain_gpus", "gpu", "kernels",
+             "power", "parameters", "cooling", "coolings", "nic_bandwidth", "node_bandwidth",
+             "intra_bandwidth", "intra_collectives", "oversubscription", "fabric", "collectives"});
   if (depth > kDeepestExtension)
     map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepestExtension));
   if (map.error()) return tl::unexpected(*map.error());

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/version.h"
+#include "spec/cluster_files.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
@@ -33,9 +34,14 @@ void Fingerprint::add_setting(std::string_view name, const std::string& text) {
   add(text);
   std::error_code ignored;
   const bool may_be_file = name == "model" || name == "cluster" || name == "software";
-  if (!may_be_file || text.starts_with('{') || !std::filesystem::is_regular_file(text, ignored))
-    return;
-  if (const auto content = base::read_file(text, kLargestWritten)) add(*content);
+  const bool is_inline = text.starts_with('{');
+  if (!may_be_file || (!is_inline && !std::filesystem::is_regular_file(text, ignored))) return;
+  auto content =
+      is_inline ? base::Result<std::string>(text) : base::read_file(text, kLargestWritten);
+  // A cluster's file may name files of its own.
+  if (content && name == "cluster")
+    content = with_parts_inline(*content, is_inline ? "cluster" : text);
+  if (content) add(*content);
 }
 
 void Fingerprint::add_program() {

@@ -53,6 +53,7 @@ struct Parallelism {
 struct Training {
   Mode mode = Mode::kPretrain;
   int64_t micro_batch = 1, global_batch = 0, seq_length = 0;
+  bool least_batch = false;  ///< nobody gave a batch: the smallest that fills the pipeline
   /// Mean length of the documents packed into a sequence, weighted by tokens; attention stays
   /// inside a document. 0: one document fills the sequence.
   int64_t packed_mean_length = 0;

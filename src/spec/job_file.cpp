@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "spec/cluster_files.h"
 #include "spec/read.h"
 #include "spec/settings.h"
 #include "spec/yaml_map.h"
@@ -70,13 +71,12 @@ class JobFileReader {
   }
 
   void refuse_unknown(YamlMap& map, const YamlMap::Item& item, bool at_top) {
-    std::vector<std::string_view> known;
-    for (const SettingInfo& info : setting_table()) {
-      known.push_back(info.name);
-      if (!info.short_name.empty()) known.push_back(info.short_name);
-      if (at_top) known.push_back(info.group);
+    auto near = nearest_setting(item.key);
+    if (!near && at_top) {
+      std::vector<std::string_view> groups;
+      for (const SettingInfo& info : setting_table()) groups.push_back(info.group);
+      near = base::nearest(item.key, groups);
     }
-    const auto near = base::nearest(item.key, known);
     map.refuse_at(item.line, item.key,
                   fmt::format("is not a setting{} (`ergometer simulate --help` shows all)",
                               near ? fmt::format("; did you mean {}?", *near) : ""));
@@ -90,7 +90,9 @@ class JobFileReader {
 
 std::string relocated_value(const SettingInfo& setting, std::string text, const std::string& file) {
   if (setting.name == "model") return relocated(text, CatalogKind::kModel, file);
-  if (setting.name == "cluster") return relocated(text, CatalogKind::kCluster, file);
+  if (setting.name == "cluster")
+    return text.starts_with('{') ? relocated_parts(text, file)
+                                 : relocated(text, CatalogKind::kCluster, file);
   if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
   if (setting.name == "rank_map") return beside(text, file);
   return text;

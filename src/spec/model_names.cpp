@@ -69,6 +69,12 @@ std::vector<std::string_view> model_sizes(std::string_view family) {
     if (entry.kind != CatalogKind::kModel) continue;
     // "llama3-8b" is a size of llama3, and "llama3.1-8b" is one of llama3.1.
     const std::string_view name = entry.name;
+    // "deepseek-v3" is one of deepseek.
+    if (name.size() > family.size() && name[family.size()] == '-' &&
+        base::lower(family) == name.substr(0, family.size())) {
+      sizes.push_back(name);
+      continue;
+    }
     const size_t size = name.find_last_of("-_");
     if (size == name.npos || size + 1 >= name.size()) continue;
     if (std::isdigit(static_cast<unsigned char>(name[size + 1])) == 0) continue;

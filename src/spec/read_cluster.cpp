@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "spec/cluster_files.h"
 #include "spec/cluster_reader.h"
 #include "spec/parse_once.h"
 #include "spec/read.h"
@@ -93,21 +94,10 @@ Result<Cluster> cluster_of_node(YamlMap& map) {
   return cluster;
 }
 
-/// The node of a cluster file: a name of the catalog or a mapping.
+/// The node of a cluster file: a name of the catalog, a file or a mapping.
 Result<Cluster> node_of_cluster(YamlMap& map) {
-  if (auto inner = map.map("node")) return cluster_of_node(*inner);
-  const std::string name = map.text("node");
-  const CatalogEntry* entry = find_in_catalog(CatalogKind::kNode, name);
-  if (entry == nullptr) {
-    const std::vector<std::string_view> names = catalog_names(CatalogKind::kNode);
-    const auto near = base::nearest(name, names);
-    map.refuse(
-        "node",
-        fmt::format("found \"{}\"; allowed: a node of the catalog{}, or a mapping in its form",
-                    name, near ? fmt::format(" (did you mean {}?)", *near) : ""));
-    return tl::unexpected(*map.error());
-  }
-  ERGOMETER_ASSIGN(YamlMap file, YamlMap::parse(entry->text, std::string(entry->path)));
+  std::string ignored;
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "node", CatalogKind::kNode, ignored));
   return cluster_of_node(file);
 }
 
@@ -177,6 +167,9 @@ Result<Fabric> read_fabric(YamlMap& map) {
 Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(yaml, file));
   if (map.has("extends")) return extended_cluster(map, 0);
+  if (map.has("architecture"))
+    map.refuse("architecture",
+               "is a GPU's; a node or a cluster names the GPU's file, as in gpu: ./b100.yaml");
   const bool describes_node = map.has("gpu") || map.has("gpus") || map.has("intra");
   if (map.has("node") || !describes_node) return parse_full_cluster(map);
   ERGOMETER_ASSIGN(Cluster cluster, cluster_of_node(map));

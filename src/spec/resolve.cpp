@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/nearest.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/resolve_parts.h"
@@ -22,9 +21,7 @@ Result<void> check_names(const Settings& settings) {
   for (const auto& [name, value] : settings.all()) {
     if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name)
       continue;
-    std::vector<std::string_view> known;
-    for (const SettingInfo& info : setting_table()) known.push_back(info.name);
-    const auto near = base::nearest(name, known);
+    const auto near = nearest_setting(name);
     return input_error(fmt::format("{}: {} is not a setting{}", value.origin.text, name,
                                    near ? fmt::format("; did you mean {}?", *near) : ""));
   }

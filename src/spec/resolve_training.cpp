@@ -148,6 +148,7 @@ void read_step_batch(SettingReader& read, Job& job) {
       kGbs, t.micro_batch * p.dp * group,
       group == p.pp ? "one micro batch for every pipeline stage: micro_batch_size x dp x pp"
                     : "one group of micro batches: micro_batch_size x dp x group");
+  t.least_batch = job.origins[std::string(kGbs)].text.starts_with("default:");
   read.derive(kAccumulation, "global_batch_size / (micro_batch_size x dp)");
 }
 

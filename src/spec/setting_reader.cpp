@@ -170,7 +170,12 @@ int64_t SettingReader::integer(std::string_view name, int64_t fallback, std::str
   const auto min = static_cast<int64_t>(info.min), max = static_cast<int64_t>(info.max);
   const auto number = base::parse_integer(found->text);
   if (number && *number >= min && *number <= max) return *number;
-  refuse_value(name, fmt::format("a whole number from {} to {}", min, max));
+  const auto thousands = base::parse_integer(found->text.substr(0, found->text.size() - 1));
+  const bool in_thousands = thousands && lower_case(found->text).ends_with('k');
+  refuse_value(name, fmt::format("a whole number from {} to {}{}", min, max,
+                                 in_thousands ? fmt::format(" (write {} or {})", *thousands * 1000,
+                                                            *thousands * 1024)
+                                              : ""));
   return fallback;
 }
 

@@ -244,19 +244,6 @@ constexpr std::array kSynonyms = std::to_array<Synonym>({
 
 std::span<const SettingInfo> setting_table() { return kSettingTable; }
 
-void Settings::merge(const Settings& over) {
-  constexpr std::array kSamePrecision = {"precision", "bf16", "fp16", "fp8", "fp4"};
-  constexpr std::array kSameBatch = {"global_batch_size", "gradient_accumulation_steps"};
-  const auto give_way = [&](const auto& group) {
-    for (const char* name : group)
-      if (over.find(name) != nullptr)
-        for (const char* same : group) erase(same);
-  };
-  give_way(kSamePrecision);
-  give_way(kSameBatch);
-  for (const auto& [name, value] : over.values_) values_[name] = value;
-}
-
 const SettingInfo* find_setting(std::string_view word) {
   std::string name = normal(word);
   for (const Synonym& synonym : kSynonyms)

@@ -48,6 +48,15 @@ const SettingInfo* find_setting(std::string_view word);
 /// Whether a switch's text is one of "true", "yes", "on", "1", in any case.
 bool says_yes(std::string_view text);
 
+/// What is written for a whole number, in digits: "1,024" is 1024, and tokens of a sequence count
+/// in 1,024s, so that a `seq_length` of "8k" is 8192. Anything else stays as it is.
+std::string plain_number(std::string_view name, std::string text);
+/// The setting that people call by another name, "node_count" or "--hardware"; null when there is
+/// none. For messages, not for reading: "nodes" are not quite "gpus".
+const SettingInfo* setting_also_called(std::string_view word);
+/// The setting most likely meant by a word that is none, also when it is misspelt.
+std::optional<std::string_view> nearest_setting(std::string_view word);
+
 /// What the user said so far, as text with its origin; later sources override earlier ones.
 class Settings {
  public:
@@ -55,8 +64,9 @@ class Settings {
     std::string text;
     Origin origin;
   };
+  /// Numbers as people write them become plain ones: see `plain_number`.
   void set(std::string_view name, std::string text, Origin origin) {
-    values_[std::string(name)] = Value{std::move(text), std::move(origin)};
+    values_[std::string(name)] = Value{plain_number(name, std::move(text)), std::move(origin)};
   }
   void erase(std::string_view name) {
     if (const auto it = values_.find(name); it != values_.end()) values_.erase(it);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "spec/cluster_files.h"
 #include "spec/model_names.h"
 #include "spec/rank_map.h"
 #include "spec/read.h"
@@ -40,6 +41,7 @@ Result<std::string> inline_text(std::string_view setting, const std::string& pat
     const size_t brace = text.find('{');
     return brace == std::string::npos ? text : text.substr(brace);
   }
+  if (setting == "cluster") return with_parts_inline(text, file);
   ERGOMETER_ASSIGN(const YamlMap map, YamlMap::parse(text, file));
   return map.as_json();
 }
@@ -50,8 +52,12 @@ Result<Settings> without_files(const Settings& settings) {
   Settings result = settings;
   for (const char* name : {"model", "cluster", "software"}) {
     const Settings::Value* value = settings.find(name);
-    if (value == nullptr || value->text.starts_with('{') || in_catalog(name, value->text)) continue;
-    ERGOMETER_ASSIGN(std::string text, inline_text(name, value->text));
+    if (value == nullptr) continue;
+    const bool is_inline = value->text.starts_with('{');
+    const bool has_parts = is_inline && std::string_view(name) == "cluster";
+    if (!has_parts && (is_inline || in_catalog(name, value->text))) continue;
+    ERGOMETER_ASSIGN(std::string text, has_parts ? with_parts_inline(value->text, "cluster")
+                                                 : inline_text(name, value->text));
     result.set(name, std::move(text), value->origin);
   }
   if (const Settings::Value* map = settings.find("rank_map")) {

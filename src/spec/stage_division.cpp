@@ -108,6 +108,11 @@ void divide_stages(SettingReader& read, Job& job) {
     p.stage_layers = own_stage_layers(job);
     return read.derive(kStageLayers, "nanotron's division by cost");
   }
+  if (job.training.framework == Framework::kTorchFsdp && chunks <= job.model.layer_count() &&
+      !counts) {
+    p.stage_layers = own_stage_layers(job);
+    return read.derive(kStageLayers, "torchtitan's division, which counts both ends as layers");
+  }
   const int64_t counted = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
                           (p.loss_counts_as_layer ? 1 : 0);
   if (counted % chunks == 0 || count_ends(read, job) || counts) return;

@@ -65,6 +65,8 @@ class YamlMap {
   void refuse_at(int line, std::string_view key, const std::string& message);
   const std::optional<base::Error>& error() const { return *error_; }
   int line_of(std::string_view key) const;
+  /// The file's name, as `parse` was told.
+  const std::string& file() const { return file_; }
 
  private:
   YamlMap(const YAML::Node& node, std::string file, std::string prefix,

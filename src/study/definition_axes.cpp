@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "spec/cluster_files.h"
 #include "study/definition_reader.h"
 
 namespace ergometer::study {
@@ -43,7 +44,7 @@ AxisValue plain_value(const Target& target, const std::string& axis,
   AxisValue value;
   value.label = element.text;
   if (!target.cluster.empty()) {
-    value.change.cluster[target.cluster] = element.text;
+    value.change.cluster[target.cluster] = spec::relocated_part(target.cluster, element.text, file);
   } else {
     value.change.settings.set(target.setting->name,
                               spec::relocated_value(*target.setting, element.text, file),
@@ -64,12 +65,14 @@ AxisValue read_value(YamlMap& axes, const Target& target, const std::string& axi
     return value;
   }
   if (element.map || (target.setting == nullptr && target.cluster.empty())) {
+    const auto near = spec::nearest_setting(axis);
+    const std::string meant = near ? fmt::format("; did you mean {}?", *near) : "";
     axes.refuse_at(element.line, axis,
                    element.map ? "found a mapping without a label; allowed: values, or mappings of "
                                  "settings with a label"
                                : fmt::format("found \"{}\"; allowed: mappings of settings with a "
-                                             "label, since {} is no setting",
-                                             element.text, axis));
+                                             "label, since {} is no setting{}",
+                                             element.text, axis, meant));
     return {};
   }
   return plain_value(target, axis, element, file);
@@ -140,7 +143,8 @@ Change read_change(YamlMap& map, const std::string& file, std::vector<std::strin
   for (const std::string& key : keys) {
     if (!key.starts_with(kClusterPrefix)) continue;
     skip.push_back(key);
-    if (const auto name = cluster_key(map, key)) change.cluster[*name] = map.text(key);
+    if (const auto name = cluster_key(map, key))
+      change.cluster[*name] = spec::relocated_part(*name, map.text(key), file);
   }
   change.settings = spec::read_settings(map, file, skip);
   return change;
