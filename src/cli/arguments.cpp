@@ -57,7 +57,7 @@ CLI::Option* add_option(CLI::App& app, const Flag& flag) {
 std::string why_not(const Command& command, const std::string& word) {
   const spec::SettingInfo* setting = spec::find_setting(word);
   if (command.name == "search" && setting != nullptr)
-    return fmt::format("; it is looked for: --fix {}=VALUE holds it",
+    return fmt::format("; search takes it as --fix {}=VALUE",
                        setting->short_name.empty() ? setting->name : setting->short_name);
   if (spec::setting_also_called(word) != nullptr || !word.starts_with("--") ||
       !intake::is_listed_option("megatron-lm", word))

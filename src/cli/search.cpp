@@ -56,8 +56,12 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
   search::SpaceOptions options;
   for (const std::string& word : base::split(arguments.value("gpus"), ',')) {
     const auto number = base::parse_integer(word);
-    if (!number || *number < 1)
-      return input_error(fmt::format("--gpus: '{}' is not a number of GPUs", word));
+    // "1,024" is no list of 1 and 24.
+    if (!number || *number < 1 || word.starts_with('0'))
+      return input_error(
+          fmt::format("--gpus: '{}' is not a number of GPUs; several are separated by "
+                      "commas, and one has none (1024)",
+                      word));
     add_once(*number, options.gpus);
   }
   if (!options.gpus.empty())
@@ -150,6 +154,7 @@ std::vector<Flag> search_flags() {
   add("gpus", "", "N,N,...", "job", "GPUs of the job; several numbers are all tried");
   add("global-batch-size", "gbs", "N", "job", "sequences of one step");
   add("seq-length", "seq", "N", "job", "tokens of a sequence");
+  add("software", "", "NAME", "job", "framework and release, as simulate takes it");
   add("fix", "", "KEY=VALUE", "space",
       "a setting that is given, not searched: tp=8, precision=fp8, recompute=none; of a job file's "
       "layout: tp");

@@ -68,7 +68,7 @@ Result<void> add_fixed(const std::string& text, SearchSettings& search) {
 
 /// Options that a search takes beside --fix.
 void add_options(const Arguments& arguments, spec::Settings& settings) {
-  for (const char* name : {"cluster", "global-batch-size", "seq-length"}) {
+  for (const char* name : {"cluster", "global-batch-size", "seq-length", "software"}) {
     const spec::SettingInfo* info = spec::find_setting(name);
     if (arguments.has(name))
       settings.set(info->name, arguments.value(name), {arguments.written.at(name), ""});

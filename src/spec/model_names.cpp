@@ -69,9 +69,10 @@ std::vector<std::string_view> model_sizes(std::string_view family) {
     if (entry.kind != CatalogKind::kModel) continue;
     // "llama3-8b" is a size of llama3, and "llama3.1-8b" is one of llama3.1.
     const std::string_view name = entry.name;
-    // "deepseek-v3" is one of deepseek.
-    if (name.size() > family.size() && name[family.size()] == '-' &&
-        base::lower(family) == name.substr(0, family.size())) {
+    // "deepseek-v3" is one of deepseek, "llama3-405b-padding-128" a variant of one.
+    const bool begins = name.size() > family.size() && name[family.size()] == '-' &&
+                        base::lower(family) == name.substr(0, family.size());
+    if (begins && std::isdigit(static_cast<unsigned char>(name[family.size() + 1])) == 0) {
       sizes.push_back(name);
       continue;
     }

@@ -237,6 +237,7 @@ constexpr std::array kSynonyms = std::to_array<Synonym>({
     {"world_size", "gpus"},
     {"overrides", "override"},
     {"fp8_dpa", "fp8_attention"},
+    {"moe_train_capacity_factor", "moe_expert_capacity_factor"},
     {"fp8_dot_product_attention", "fp8_attention"},
 });
 

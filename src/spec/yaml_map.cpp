@@ -27,6 +27,11 @@ std::string shown(const YAML::Node& node) {
                                    : fmt::format("\"{}\"", node.Scalar());
 }
 
+bool indents_by_tabs(std::string_view text) {
+  const size_t tab = text.find("\n\t");
+  return text.starts_with('\t') || tab != text.npos;
+}
+
 constexpr int kMostInlineValues = 100'000;
 
 /// Inline JSON of a nested value, for models and clusters written into a job file. A file whose
@@ -122,7 +127,10 @@ base::Result<YamlMap> YamlMap::parse(std::string_view text, const std::string& f
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
     const int column = error.mark.is_null() ? 1 : error.mark.column + 1;
-    return input_error(fmt::format("{}:{}:{}: not valid YAML: {}", file, line, column, error.msg));
+    const std::string_view tab =
+        indents_by_tabs(text) ? "; a line begins with a tab, YAML indents with spaces" : "";
+    return input_error(
+        fmt::format("{}:{}:{}: not valid YAML: {}{}", file, line, column, error.msg, tab));
   }
 }
 
