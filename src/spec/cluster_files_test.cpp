@@ -127,6 +127,9 @@ TEST_F(ClusterFiles, AJobFileMayDescribeTheClusterInPlace) {
   const auto job = resolve(*settings);
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->cluster.node.gpu.name, "B100");
+  replace("parts/b100.yaml", "sm_count:", "sm_cout:");
+  EXPECT_TRUE(resolve(*settings).error().message.starts_with(path("parts/b100.yaml") + ":10:"))
+      << resolve(*settings).error().message;
 }
 
 TEST_F(ClusterFiles, ARecordNeedsNoFile) {

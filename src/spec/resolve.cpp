@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "spec/read.h"
 #include "spec/recipe.h"
@@ -34,6 +35,10 @@ template <class T>
 Result<T> located(Result<T> result, const Settings::Value& value, std::string_view name) {
   if (result || !value.text.starts_with('{')) return result;
   std::string_view message = result.error().message;
+  // What is wrong in a file that the inline text names has a place of its own.
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(message.substr(0, message.find(':')), ignored))
+    return result;
   const std::string inner = fmt::format("{}:1: ", name);
   if (message.starts_with(inner)) message.remove_prefix(inner.size());
   return input_error(fmt::format("{}: {}.{}", value.origin.text, name, message));
