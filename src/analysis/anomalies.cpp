@@ -292,9 +292,18 @@ double level_of_others(const Peers& peers, size_t gpu, size_t bin) {
   return median_of(std::move(means));
 }
 
-/// When a GPU's own readings went from one level to another, around a bin.
-int64_t time_of_move(const run::Device& device, Metric metric, const Binned& series, size_t bin,
-                     double before, double after) {
+/// When a GPU's own readings made the largest of the moves that its distance shows.
+int64_t time_of_move(const run::Device& device, Metric metric, const Binned& series,
+                     const std::vector<LevelChange>& changes) {
+  const auto move = [](const LevelChange& c) { return std::abs(c.after - c.before); };
+  const auto largest =
+      std::max_element(changes.begin(), changes.end(),
+                       [&](const auto& a, const auto& b) { return move(a) < move(b); });
+  const size_t bin = largest->at, begin = largest == changes.begin() ? 0 : (largest - 1)->at,
+               end = largest + 1 == changes.end() ? series.values.size() : (largest + 1)->at;
+  const std::span<const double> own = series.values;
+  const double before = mean(own.subspan(begin, bin - begin)),
+               after = mean(own.subspan(bin, end - bin));
   const auto& samples = device.find(metric)->samples;
   const int64_t around = series.time_of(bin), reach = 2 * series.bin_ns;
   const auto behind = [&](int64_t distance_ns) {
@@ -327,17 +336,17 @@ void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& 
     if (std::abs(moved) < least || std::abs(after - before) < least ||
         std::abs(after - before) < std::abs(rest_moved))
       continue;
-    found.deviations.push_back({.kind = PeerDeviation::Kind::kDrift,
-                                .what = name_of(watched),
-                                .rank = peers.devices[i]->rank,
-                                .host = peers.devices[i]->host,
-                                .host_label = names.host_of(*peers.devices[i]),
-                                .gpu = names.of(*peers.devices[i]),
-                                .own = after,
-                                .peers = level_of_others(peers, i, last),
-                                .moved = moved,
-                                .time_ns = time_of_move(*peers.devices[i], watched.metric,
-                                                        peers.series[i], first, before, after)});
+    found.deviations.push_back(
+        {.kind = PeerDeviation::Kind::kDrift,
+         .what = name_of(watched),
+         .rank = peers.devices[i]->rank,
+         .host = peers.devices[i]->host,
+         .host_label = names.host_of(*peers.devices[i]),
+         .gpu = names.of(*peers.devices[i]),
+         .own = after,
+         .peers = level_of_others(peers, i, last),
+         .moved = moved,
+         .time_ns = time_of_move(*peers.devices[i], watched.metric, peers.series[i], changes)});
   }
 }
 

@@ -59,7 +59,7 @@ struct PeerDeviation {
   std::string host, host_label, gpu;
   double own = 0, peers = 0;  ///< means; of a drift behind the change
   double moved = 0;           ///< of a drift: by how much the distance changed
-  int64_t time_ns = -1;       ///< of a drift
+  int64_t time_ns = -1;       ///< of a drift: when its own readings moved most
 };
 
 struct Anomalies {
