@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "analysis/anomalies.h"
+#include "analysis/heat_cost.h"
 #include "analysis/telemetry.h"
 #include "file_input.h"
 #include "import/telemetry/telemetry.h"
@@ -31,7 +33,18 @@ void check(const analysis::TelemetryReport& report) {
     check(training.node_energy_j + training.energy_per_sample_j + training.disagreement_pct +
           training.logged.median_s + training.logged.high_s);
   for (const analysis::GaugeReport& gauge : report.gauges) check(gauge.mean);
+  for (const analysis::CollectiveSize& size : report.collectives.sizes)
+    check(size.median_s + size.bus_gb_per_s);
+  for (const analysis::CommunicatorRank& rank : report.collectives.ranks)
+    check(rank.others_waited_s);
   check(report.power.mean_w_per_gpu + report.cluster.mean_w + report.thermal.mean_gpu_c);
+}
+
+/// What is told of GPUs beside each other and over time.
+void check_changes(const run::DeviceLog& log) {
+  for (const analysis::LevelShift& shift : analysis::find_anomalies({}, log).shifts)
+    check(shift.before + shift.after);
+  for (const analysis::HeatCost& cost : analysis::heat_costs(log)) check(cost.lost_fraction);
 }
 
 }  // namespace
@@ -41,7 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 0 && data[0] == kAsFile) {
     const FileInput file(data + 1, size - 1);
     const auto telemetry = importer::read_telemetry({file.path()}, {.repair = true});
-    if (telemetry) check(analysis::analyze_telemetry(telemetry->log));
+    if (!telemetry) return 0;
+    check(analysis::analyze_telemetry(telemetry->log));
+    check_changes(telemetry->log);
     return 0;
   }
   // The first byte chooses the name, since a pair list's meaning stands there.
@@ -66,5 +81,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (size_t i = 1; i < series.samples.size(); ++i)
         if (series.samples[i].time_ns < series.samples[i - 1].time_ns) std::abort();
   check(analysis::analyze_telemetry(*log));
+  check_changes(*log);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "analysis/gpu_names.h"
 #include "analysis/level_changes.h"
 #include "analysis/telemetry_updates.h"
 
@@ -19,12 +20,14 @@ using run::Metric;
 struct Watched {
   Metric metric;
   double fraction, least;  ///< of the level, and in the metric's unit
+  /// Which way from its peers a GPU is worth a word: hotter, slower; 0: either.
+  int worse = 0;
 };
 constexpr std::array kWatched = std::to_array<Watched>({
-    {Metric::kSmClock, 0.02, 10},
-    {Metric::kMemoryClock, 0.02, 10},
-    {Metric::kGpuTemperature, 0, 3},
-    {Metric::kMemoryTemperature, 0, 3},
+    {Metric::kSmClock, 0.02, 10, -1},
+    {Metric::kMemoryClock, 0.02, 10, -1},
+    {Metric::kGpuTemperature, 0, 3, 1},
+    {Metric::kMemoryTemperature, 0, 3, 1},
     {Metric::kInstantPower, 0.05, 5},
     {Metric::kPower, 0.05, 5},
 });
@@ -65,6 +68,7 @@ void add_shifts(const std::vector<StepTime>& steps, int64_t rank, Anomalies& fou
     found.shifts.push_back({.what = "step_time_s",
                             .rank = rank,
                             .host = "",
+                            .gpu = "",
                             .step = steps[change.at].number,
                             .before = change.before,
                             .after = change.after});
@@ -131,7 +135,7 @@ void look_at_steps(const std::vector<run::RankTrace>& ranks, Anomalies& found) {
 
 // --- readings
 
-constexpr size_t kBins = 240;
+constexpr size_t kBins = 240, kFewestReadings = 40;
 
 /// Mean levels in bins of equal time.
 struct Binned {
@@ -140,13 +144,8 @@ struct Binned {
   int64_t time_of(size_t bin) const { return start_ns + static_cast<int64_t>(bin) * bin_ns; }
 };
 
-std::optional<Binned> binned(std::span<const run::Sample> samples, int64_t from, int64_t to) {
-  constexpr size_t kFewestReadings = 40;
-  if (samples.size() < kFewestReadings || to <= from) return std::nullopt;
-  // A bin holds two readings or more, or neighbours would share one.
-  const size_t bins = std::min(kBins, samples.size() / 2);
+Binned binned(std::span<const run::Sample> samples, int64_t from, int64_t to, size_t bins) {
   Binned series{from, (to - from) / static_cast<int64_t>(bins), {}};
-  if (series.bin_ns <= 0) return std::nullopt;
   const double seconds = static_cast<double>(series.bin_ns) * 1e-9;
   for (size_t i = 0; i < bins; ++i)
     series.values.push_back(energy_j(samples, series.time_of(i), series.time_of(i + 1)) / seconds);
@@ -159,23 +158,24 @@ double worth(const Watched& watched, double level) {
 
 std::string name_of(const Watched& watched) { return run::metric_info(watched.metric).name; }
 
-void look_at_device(const run::Device& device, Anomalies& found) {
+void look_at_device(const run::Device& device, const GpuNames& names, Anomalies& found) {
   for (const Watched& watched : kWatched) {
     const run::Series* series = device.find(watched.metric);
     // Changes of power are the telemetry report's (`power_changes`).
-    if (series == nullptr || series->samples.empty() ||
+    if (series == nullptr || series->samples.size() < kFewestReadings ||
         run::metric_info(watched.metric).unit[0] == 'W')
       continue;
-    const auto levels =
-        binned(series->samples, series->samples.front().time_ns, series->samples.back().time_ns);
-    if (!levels) continue;
     ++found.series;
-    for (const LevelChange& change :
-         level_changes(levels->values, {.least_move = worth(watched, median_of(levels->values))}))
+    double level = 0;
+    for (const run::Sample& sample : series->samples)
+      level += sample.value / static_cast<double>(series->samples.size());
+    for (const ChangePoint& change :
+         reading_changes(series->samples, {.least_move = worth(watched, level)}))
       found.shifts.push_back({.what = name_of(watched),
                               .rank = device.rank,
                               .host = device.host,
-                              .time_ns = levels->time_of(change.at),
+                              .gpu = names.of(device),
+                              .time_ns = change.time_ns,
                               .before = change.before,
                               .after = change.after});
   }
@@ -187,79 +187,166 @@ struct Peers {
   std::vector<Binned> series;
 };
 
-std::optional<Peers> peers_of(const std::vector<const run::Device*>& devices, Metric metric) {
-  Peers peers;
-  int64_t from = INT64_MIN, to = INT64_MAX;
+/// The time that most GPUs were read in: one that came late or fell silent must not take the time
+/// from the others.
+std::pair<int64_t, int64_t> time_of_most(const std::vector<const run::Device*>& devices,
+                                         Metric metric) {
+  constexpr double kMostOf = 0.75;
+  std::vector<double> starts, ends;
+  const int64_t origin = devices.front()->find(metric)->samples.front().time_ns;
   for (const run::Device* device : devices) {
-    const run::Series* series = device->find(metric);
-    if (series == nullptr || series->samples.empty()) continue;
-    peers.devices.push_back(device);
-    from = std::max(from, series->samples.front().time_ns);
-    to = std::min(to, series->samples.back().time_ns);
+    const auto& samples = device->find(metric)->samples;
+    starts.push_back(static_cast<double>(samples.front().time_ns - origin));
+    ends.push_back(static_cast<double>(samples.back().time_ns - origin));
   }
+  return {origin + static_cast<int64_t>(percentile(starts, kMostOf)),
+          origin + static_cast<int64_t>(percentile(ends, 1 - kMostOf))};
+}
+
+std::optional<Peers> peers_of(const std::vector<const run::Device*>& all, Metric metric) {
   constexpr size_t kFewestPeers = 4;
-  if (peers.devices.size() < kFewestPeers || to <= from) return std::nullopt;
-  size_t bins = kBins;
-  for (const run::Device* device : peers.devices) {
-    const auto one = binned(device->find(metric)->samples, from, to);
-    if (!one) return std::nullopt;
-    bins = std::min(bins, one->values.size());
-    peers.series.push_back(*one);
+  std::vector<const run::Device*> devices;
+  for (const run::Device* device : all) {
+    const run::Series* series = device->find(metric);
+    if (series != nullptr && series->samples.size() >= kFewestReadings) devices.push_back(device);
   }
-  for (const Binned& one : peers.series)
-    if (one.values.size() != bins) return std::nullopt;
+  if (devices.size() < kFewestPeers) return std::nullopt;
+  const auto [from, to] = time_of_most(devices, metric);
+  Peers peers;
+  size_t fewest = 2 * kBins;
+  for (const run::Device* device : devices) {
+    const auto& samples = device->find(metric)->samples;
+    const int64_t slack = (samples.back().time_ns - samples.front().time_ns) /
+                          static_cast<int64_t>(samples.size()) * 2;
+    if (samples.front().time_ns - from > slack || to - samples.back().time_ns > slack) continue;
+    peers.devices.push_back(device);
+    fewest = std::min(fewest, samples.size());
+  }
+  // A bin holds two readings or more, or neighbours would share one.
+  const size_t bins = fewest / 2;
+  if (peers.devices.size() < kFewestPeers || to - from < static_cast<int64_t>(bins))
+    return std::nullopt;
+  for (const run::Device* device : peers.devices)
+    peers.series.push_back(binned(device->find(metric)->samples, from, to, bins));
   return peers;
 }
 
-double mean(const std::vector<double>& values) {
+double mean(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
 }
 
-void look_for_outliers(const Peers& peers, const Watched& watched, Anomalies& found) {
+void look_for_outliers(const Peers& peers, const Watched& watched, const GpuNames& names,
+                       Anomalies& found) {
   constexpr double kFar = 3.5;  // Iglewicz and Hoaglin's limit for robust z
   std::vector<double> means;
   for (const Binned& one : peers.series) means.push_back(mean(one.values));
   const double middle = median_of(means), deviation = robust_deviation(means);
+  const double far = std::max(kFar * deviation, worth(watched, middle));
   for (size_t i = 0; i < means.size(); ++i)
-    if (std::abs(means[i] - middle) > std::max(kFar * deviation, worth(watched, middle)))
+    if (std::abs(means[i] - middle) > far && watched.worse * (means[i] - middle) >= 0)
       found.deviations.push_back({.kind = PeerDeviation::Kind::kOutlier,
                                   .what = name_of(watched),
                                   .rank = peers.devices[i]->rank,
                                   .host = peers.devices[i]->host,
+                                  .host_label = names.host_of(*peers.devices[i]),
+                                  .gpu = names.of(*peers.devices[i]),
                                   .own = means[i],
                                   .peers = middle});
 }
 
-void look_for_drift(const Peers& peers, const Watched& watched, Anomalies& found) {
+/// The median of all but one of some values in order.
+double median_without(const std::vector<double>& sorted, double own) {
+  const auto at =
+      static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
+  const auto other = [&](size_t i) { return sorted[i < at ? i : i + 1]; };
+  const size_t count = sorted.size() - 1;
+  return 0.5 * (other((count - 1) / 2) + other(count / 2));
+}
+
+/// Of every GPU how the others move, bin by bin: the median of their distances from their own
+/// medians, so that it does not matter which of them is warmer by nature. It is one by one, so that
+/// the half of the GPUs that moves is held against the half that does not.
+std::vector<std::vector<double>> moves_of_others(const Peers& peers) {
   const size_t bins = peers.series.front().values.size();
-  std::vector<double> middle(bins);
+  std::vector<double> levels, sorted(peers.series.size());
+  for (const Binned& one : peers.series) levels.push_back(median_of(one.values));
+  std::vector<std::vector<double>> moves(peers.series.size(), std::vector<double>(bins));
+  const auto move = [&](size_t gpu, size_t bin) {
+    return peers.series[gpu].values[bin] - levels[gpu];
+  };
   for (size_t bin = 0; bin < bins; ++bin) {
-    std::vector<double> values;
-    for (const Binned& one : peers.series) values.push_back(one.values[bin]);
-    middle[bin] = median_of(std::move(values));
+    for (size_t i = 0; i < sorted.size(); ++i) sorted[i] = move(i, bin);
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t i = 0; i < moves.size(); ++i) moves[i][bin] = median_without(sorted, move(i, bin));
   }
+  return moves;
+}
+
+/// The median of the others' means from a bin on.
+double level_of_others(const Peers& peers, size_t gpu, size_t bin) {
+  std::vector<double> means;
+  for (size_t i = 0; i < peers.series.size(); ++i)
+    if (i != gpu) means.push_back(mean(std::span(peers.series[i].values).subspan(bin)));
+  return median_of(std::move(means));
+}
+
+/// When a GPU's own readings made the largest of the moves that its distance shows.
+int64_t time_of_move(const run::Device& device, Metric metric, const Binned& series,
+                     const std::vector<LevelChange>& changes) {
+  const auto move = [](const LevelChange& c) { return std::abs(c.after - c.before); };
+  const auto largest =
+      std::max_element(changes.begin(), changes.end(),
+                       [&](const auto& a, const auto& b) { return move(a) < move(b); });
+  const size_t bin = largest->at, begin = largest == changes.begin() ? 0 : (largest - 1)->at,
+               end = largest + 1 == changes.end() ? series.values.size() : (largest + 1)->at;
+  const std::span<const double> own = series.values;
+  const double before = mean(own.subspan(begin, bin - begin)),
+               after = mean(own.subspan(bin, end - bin));
+  const auto& samples = device.find(metric)->samples;
+  const int64_t around = series.time_of(bin), reach = 2 * series.bin_ns;
+  const auto behind = [&](int64_t distance_ns) {
+    return std::partition_point(samples.begin(), samples.end(), [&](const run::Sample& s) {
+      return s.time_ns - around < distance_ns;
+    });
+  };
+  const auto from = behind(-reach), to = behind(reach);
+  const auto first = from + static_cast<std::ptrdiff_t>(first_behind({from, to}, before, after));
+  return first == samples.end() ? samples.back().time_ns : first->time_ns;
+}
+
+/// Who moved and who stayed: a distance that grows is the drift of the GPU whose own level moved
+/// further than the others' did.
+void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& names,
+                    Anomalies& found) {
+  const std::vector<std::vector<double>> others = moves_of_others(peers);
   for (size_t i = 0; i < peers.series.size(); ++i) {
-    std::vector<double> distance = peers.series[i].values;
-    for (size_t bin = 0; bin < bins; ++bin) distance[bin] -= middle[bin];
-    const double least = worth(watched, median_of(middle));
+    const std::span<const double> own = peers.series[i].values, rest = others[i];
+    std::vector<double> distance(own.begin(), own.end());
+    for (size_t bin = 0; bin < own.size(); ++bin) distance[bin] -= rest[bin];
+    const double least = worth(watched, median_of(peers.series[i].values));
     ++found.series;
     const auto changes = level_changes(distance, {.least_move = least});
-    if (changes.empty() || std::abs(changes.back().after - changes.front().before) < least)
+    if (changes.empty()) continue;
+    const double moved = changes.back().after - changes.front().before;
+    const size_t first = changes.front().at, last = changes.back().at;
+    const double before = mean(own.first(first)), after = mean(own.subspan(last));
+    const double rest_moved = mean(rest.subspan(last)) - mean(rest.first(first));
+    if (std::abs(moved) < least || std::abs(after - before) < least ||
+        std::abs(after - before) < std::abs(rest_moved))
       continue;
-    const size_t at = changes.back().at;
-    const std::vector<double> own(peers.series[i].values.begin() + static_cast<std::ptrdiff_t>(at),
-                                  peers.series[i].values.end()),
-        others(middle.begin() + static_cast<std::ptrdiff_t>(at), middle.end());
-    found.deviations.push_back({.kind = PeerDeviation::Kind::kDrift,
-                                .what = name_of(watched),
-                                .rank = peers.devices[i]->rank,
-                                .host = peers.devices[i]->host,
-                                .own = mean(own),
-                                .peers = mean(others),
-                                .moved = changes.back().after - changes.front().before,
-                                .time_ns = peers.series[i].time_of(changes.front().at)});
+    found.deviations.push_back(
+        {.kind = PeerDeviation::Kind::kDrift,
+         .what = name_of(watched),
+         .rank = peers.devices[i]->rank,
+         .host = peers.devices[i]->host,
+         .host_label = names.host_of(*peers.devices[i]),
+         .gpu = names.of(*peers.devices[i]),
+         .own = after,
+         .peers = level_of_others(peers, i, last),
+         .moved = moved,
+         .time_ns = time_of_move(*peers.devices[i], watched.metric, peers.series[i], changes)});
   }
 }
 
@@ -282,18 +369,19 @@ std::vector<StepTime> step_seconds(const run::RankTrace& trace) {
 Anomalies find_anomalies(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log) {
   Anomalies found;
   look_at_steps(ranks, found);
+  const GpuNames names(log, !ranks.empty());
   std::map<std::string, std::vector<const run::Device*>> by_name;
   for (const run::Device& device : log.devices) {
     if (device.kind != run::DeviceKind::kGpu) continue;
-    look_at_device(device, found);
+    look_at_device(device, names, found);
     by_name[device.name].push_back(&device);
   }
   for (const auto& [name, devices] : by_name) {
     for (const Watched& watched : kWatched) {
       const auto peers = peers_of(devices, watched.metric);
       if (!peers) continue;
-      look_for_outliers(*peers, watched, found);
-      look_for_drift(*peers, watched, found);
+      look_for_outliers(*peers, watched, names, found);
+      look_for_drift(*peers, watched, names, found);
     }
   }
   return found;

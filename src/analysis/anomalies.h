@@ -25,6 +25,7 @@ struct LevelShift {
   std::string what;  ///< "step_time_s", or a metric's name: "sm_clock", "gpu_temperature", ...
   int64_t rank = -1;
   std::string host;
+  std::string gpu;       ///< of readings: what it is called (analysis/gpu_names.h)
   int64_t step = -1;     ///< first step behind the change, of step times
   int64_t time_ns = -1;  ///< of readings
   double before = 0, after = 0;
@@ -45,16 +46,20 @@ struct StepSpikes {
 struct PeerDeviation {
   enum class Kind : uint8_t {
     kOutlier,  ///< its mean is far from the median of all: by more than 3.5 robust standard
-               ///< deviations (1.4826 times the median absolute deviation) and worth acting on
-    kDrift,    ///< its distance from the median of the others changes its level while they run
+               ///< deviations (1.4826 times the median absolute deviation) and worth acting on;
+               ///< of temperatures above it, of clocks below it: cool and fast is how they should
+               ///< be
+    /// It moves away from the median of the others while they run, and it is its own level that
+    /// moved, not theirs.
+    kDrift,
   };
   Kind kind = Kind::kOutlier;
   std::string what;
   int64_t rank = -1;
-  std::string host;
+  std::string host, host_label, gpu;
   double own = 0, peers = 0;  ///< means; of a drift behind the change
   double moved = 0;           ///< of a drift: by how much the distance changed
-  int64_t time_ns = -1;       ///< of a drift
+  int64_t time_ns = -1;       ///< of a drift: when its own readings moved most
 };
 
 struct Anomalies {

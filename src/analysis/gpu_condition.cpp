@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/telemetry_updates.h"
-#include "run/event_reasons.h"
+#include "analysis/throttling.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -26,21 +26,10 @@ void add_throttling(const run::Device& gpu, int64_t from_ns, int64_t to_ns,
                     GpuCondition& condition) {
   const run::Series* reasons = gpu.find(Metric::kEventReasons);
   if (reasons == nullptr) return;
-  double throttled = 0, time = 0;
-  std::vector<double> held(run::kEventReasons.size());
-  hold_between(*reasons, from_ns, to_ns, [&](double value, double dt) {
-    const auto bits = static_cast<int64_t>(value);
-    time += dt;
-    if ((bits & kThrottlingReasons) != 0) throttled += dt;
-    for (size_t i = 0; i < held.size(); ++i)
-      if ((bits & kThrottlingReasons & run::kEventReasons[i].bit) != 0) held[i] += dt;
-  });
-  if (!(time > 0)) return;
-  condition.throttled_fraction = throttled / time;
-  const auto longest = std::max_element(held.begin(), held.end());
-  if (*longest > 0)
-    condition.reason =
-        std::string(run::kEventReasons[static_cast<size_t>(longest - held.begin())].name);
+  const auto throttling = throttling_between(*reasons, from_ns, to_ns);
+  if (!throttling) return;
+  condition.throttled_fraction = throttling->fraction;
+  condition.reason = throttling->main();
 }
 
 std::optional<double> mean_of(const run::Device& gpu, Metric metric, int64_t from, int64_t to) {

@@ -7,9 +7,6 @@
 
 namespace ergometer::analysis {
 
-/// Bits of the clock event reasons that hold clocks below what was asked, by power or by heat.
-inline constexpr int64_t kThrottlingReasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
-
 /// Mean of a series from one time to another, each reading standing until the next one; nothing
 /// where no reading stands.
 std::optional<double> mean_between(const run::Series& series, int64_t from_ns, int64_t to_ns);
@@ -19,7 +16,7 @@ struct GpuCondition {
   std::optional<double> sm_clock_mhz, others_clock_mhz;
   std::optional<double> gpu_c, others_gpu_c;
   std::optional<double> throttled_fraction;
-  std::string reason;  ///< the throttling reason that held longest; empty: none did
+  std::string reason;  ///< that held longest (analysis/throttling.h); empty: none did
 };
 /// Nothing when the log has no GPU of that rank with readings at that time.
 std::optional<GpuCondition> gpu_condition(const run::DeviceLog& log, int64_t rank, int64_t from_ns,

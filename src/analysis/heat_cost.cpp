@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/gpu_condition.h"
-#include "analysis/telemetry_updates.h"
+#include "analysis/gpu_names.h"
+#include "analysis/throttling.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -50,7 +50,8 @@ Clocks clocks_of(const run::Device& gpu) {
 
 }  // namespace
 
-std::vector<HeatCost> heat_costs(const run::DeviceLog& log) {
+std::vector<HeatCost> heat_costs(const run::DeviceLog& log, bool beside_traces) {
+  const GpuNames gpu_names(log, beside_traces);
   std::vector<HeatCost> costs;
   std::vector<std::string> names;
   std::map<std::string, double> fastest;
@@ -64,13 +65,15 @@ std::vector<HeatCost> heat_costs(const run::DeviceLog& log) {
     HeatCost cost;
     cost.rank = gpu.rank;
     cost.host = gpu.host;
+    cost.host_label = gpu_names.host_of(gpu);
+    cost.gpu = gpu_names.of(gpu);
     cost.throttled_fraction = clocks.throttled.ns / (clocks.throttled.ns + clocks.free.ns);
     cost.throttled_clock_mhz = clocks.throttled.mean();
     cost.free_clock_mhz = clocks.free.mean();
     const auto& samples = gpu.find(Metric::kSmClock)->samples;
-    if (const auto condition =
-            gpu_condition(log, gpu.rank, samples.front().time_ns, samples.back().time_ns))
-      cost.reason = condition->reason;
+    if (const auto throttling = throttling_between(*gpu.find(Metric::kEventReasons),
+                                                   samples.front().time_ns, samples.back().time_ns))
+      cost.reason = throttling->main();
     costs.push_back(cost);
     names.push_back(gpu.name);
   }

@@ -17,7 +17,8 @@ namespace ergometer::analysis {
 /// waiting lose less, so it is an upper bound.
 struct HeatCost {
   int64_t rank = -1;
-  std::string host;
+  std::string host, host_label;
+  std::string gpu;                ///< what it is called (analysis/gpu_names.h)
   double throttled_fraction = 0;  ///< of the time with readings
   std::string reason;             ///< the one that held longest
   double throttled_clock_mhz = 0;
@@ -27,6 +28,6 @@ struct HeatCost {
   double lost_fraction = 0;
 };
 /// Of GPUs that were throttled at all and whose clock was read; what lost most comes first.
-std::vector<HeatCost> heat_costs(const run::DeviceLog& log);
+std::vector<HeatCost> heat_costs(const run::DeviceLog& log, bool beside_traces = false);
 
 }  // namespace ergometer::analysis

@@ -6,7 +6,9 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/gpu_findings.h"
 #include "analysis/sum.h"
+#include "analysis/throttling.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -19,15 +21,6 @@ double mean_span_s(const TraceSummary& summary) {
   double sum = 0;
   for (const RankSummary& rank : summary.ranks) sum += seconds(rank.breakdown.span_ns);
   return summary.ranks.empty() ? 0 : sum / static_cast<double>(summary.ranks.size());
-}
-
-Finding priced(std::string name, double cost_s, double of_s) {
-  Finding f;
-  f.name = std::move(name);
-  f.confidence = "measured";
-  f.cost_s = cost_s;
-  f.fraction = of_s > 0 ? cost_s / of_s : 0;
-  return f;
 }
 
 std::string group_name(const GroupSkew& skew) {
@@ -86,12 +79,13 @@ std::string condition_text(const GroupSkew& skew) {
 std::string straggler_advice(const GroupSkew& skew) {
   switch (skew.cause) {
     case LateCause::kCompute:
-      return skew.condition && skew.condition->throttled_fraction.value_or(0) > 0
-                 ? "cool or repair that GPU, or move its rank; until then less work on it (fewer "
-                   "layers in its stage)."
-                 : "compare its work (layers, sequence lengths, experts) with its peers'; with "
-                   "equal "
-                   "work, its clock and temperature.";
+      if (skew.condition && skew.condition->throttled_fraction.value_or(0) > 0)
+        return fmt::format(
+            "{} Until then less work on it (fewer layers in its stage), or another GPU for its "
+            "rank.",
+            advice_for(skew.condition->reason).try_next);
+      return "compare its work (layers, sequence lengths, experts) with its peers'; with equal "
+             "work, its clock and temperature.";
     case LateCause::kLaunch:
       return "its data loader, garbage collection, logging or checkpointing; CPU pinning and other "
              "processes on its host.";
@@ -214,32 +208,6 @@ Finding path_finding(const JobReport& report, size_t ranks) {
 
 // --- over time
 
-Finding throttling(const JobReport& report) {
-  double lost = 0;
-  for (const HeatCost& cost : report.heat) lost = std::max(lost, cost.lost_fraction);
-  Finding f = priced("throttling", lost * report.recorded_s, report.recorded_s);
-  if (report.heat.empty()) return f;
-  const HeatCost& worst = report.heat.front();
-  f.what = fmt::format(
-      "{} throttled; the worst, rank {}'s{}, {} of the time: {:.0f} MHz instead of {:.0f}. A step "
-      "that waits for it takes up to {} longer.",
-      report.heat.size() == 1 ? "One GPU is" : fmt::format("{} GPUs are", report.heat.size()),
-      worst.rank, worst.reason.empty() ? "" : " (" + worst.reason + ")",
-      base::format_percent(worst.throttled_fraction), worst.throttled_clock_mhz,
-      worst.free_clock_mhz, base::format_percent(lost / std::max(1e-9, 1 - lost)));
-  f.try_next = worst.reason == "sw_power_cap"
-                   ? "a higher power limit, or accept it: work per joule is better below the cap."
-                   : "inlet temperature, fans, dust and the GPU's place in the airflow; less work "
-                     "on its rank.";
-  f.check = "ergometer simulate MODEL --cluster CLUSTER --inlet-c C --power-cap W";
-  f.confidence =
-      worst.free_clock_is_peers
-          ? "an upper bound (work that follows the clock); the free clock is the fastest "
-            "peer's"
-          : "an upper bound: work that follows the clock";
-  return f;
-}
-
 Finding step_change(const LevelShift& shift, double span_s, double steps) {
   const double slower = shift.after - shift.before;
   Finding f = priced("step_time_change", slower * steps, span_s);
@@ -268,51 +236,13 @@ Finding spikes(const StepSpikes& s, double span_s) {
   return f;
 }
 
-/// Where one GPU differs from its peers: all that differs is one finding.
-Finding deviation(const std::vector<const PeerDeviation*>& of_gpu, const JobReport& report) {
-  const PeerDeviation& first = *of_gpu.front();
-  const bool drift = first.kind == PeerDeviation::Kind::kDrift;
-  double lost = 0;
-  std::vector<std::string> parts;
-  for (const PeerDeviation* d : of_gpu) {
-    if (d->what == "sm_clock" && d->peers > 0) lost = std::max(0.0, 1 - d->own / d->peers);
-    parts.push_back(fmt::format("{} {:.4g} beside their {:.4g}{}", d->what, d->own, d->peers,
-                                drift ? fmt::format(" ({:+.4g} since it began)", d->moved) : ""));
-  }
-  Finding f =
-      priced(drift ? "gpu_drifts" : "gpu_deviates", lost * report.recorded_s, report.recorded_s);
-  f.what = fmt::format("Rank {}'s GPU {} its peers: {}.", first.rank,
-                       drift ? "moves away from" : "differs from", fmt::join(parts, ", "));
-  f.try_next =
-      "its cooling, power limit and links; exchange its rank with another's and look again.";
-  f.check = "ergometer analyze TELEMETRY --json: anomalies.deviations";
-  f.confidence = "a robust comparison with the GPUs of the same name; less work explains it too";
-  return f;
-}
-
-/// Told of already, with its reason.
-bool loses_by_throttling(const JobReport& report, int64_t rank) {
-  return std::any_of(report.heat.begin(), report.heat.end(), [&](const HeatCost& cost) {
-    return cost.rank == rank && cost.lost_fraction >= kWorthTelling;
-  });
-}
-
-void add_deviations(const JobReport& report, std::vector<Finding>& findings) {
-  std::map<std::tuple<PeerDeviation::Kind, std::string, int64_t>, std::vector<const PeerDeviation*>>
-      gpus;
-  for (const PeerDeviation& d : report.anomalies.deviations)
-    if (!loses_by_throttling(report, d.rank)) gpus[{d.kind, d.host, d.rank}].push_back(&d);
-  for (const auto& [gpu, of_gpu] : gpus) findings.push_back(deviation(of_gpu, report));
-}
-
 void add_over_time(const JobReport& report, double span_s, double steps,
                    std::vector<Finding>& findings) {
-  findings.push_back(throttling(report));
   for (const LevelShift& shift : report.anomalies.shifts)
     if (shift.step >= 0 && shift.after > shift.before)
       findings.push_back(step_change(shift, span_s, steps));
   for (const StepSpikes& s : report.anomalies.spikes) findings.push_back(spikes(s, span_s));
-  add_deviations(report, findings);
+  add_gpu_findings(report, findings);
   for (const LinkUse& link : report.links) {
     if (link.saturated_fraction.value_or(0) <= kWorthTelling) continue;
     Finding f =
@@ -364,6 +294,15 @@ void price_steps(const TraceSummary& summary, const TelemetryReport& power,
 
 }  // namespace
 
+Finding priced(std::string name, double cost_s, double of_s) {
+  Finding f;
+  f.name = std::move(name);
+  f.confidence = "measured";
+  f.cost_s = cost_s;
+  f.fraction = of_s > 0 ? cost_s / of_s : 0;
+  return f;
+}
+
 void add_job_findings(const JobReport& report, const TelemetryReport& power,
                       TraceSummary& summary) {
   std::vector<Finding>& findings = summary.findings;
@@ -378,6 +317,7 @@ void add_job_findings(const JobReport& report, const TelemetryReport& power,
   more.push_back(path_finding(report, ranks));
   more.push_back(bubble(report, span_s));
   add_over_time(report, span_s, steps, more);
+  add_late_ranks(power.collectives, more);
   // A GPU that differs is told of whether or not its readings say that time is lost.
   std::erase_if(more, [](const Finding& f) {
     return f.fraction < kWorthTelling && f.name != "gpu_drifts" && f.name != "gpu_deviates";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analysis/job_report.h"
@@ -13,5 +14,8 @@ namespace ergometer::analysis {
 /// first, by the share of time. A group's straggler takes the place of the plain "late_arrival".
 /// The summary of no traces is allowed: telemetry has findings of its own.
 void add_job_findings(const JobReport& report, const TelemetryReport& power, TraceSummary& summary);
+
+/// A finding that is measured and costs some seconds of all `of_s`.
+Finding priced(std::string name, double cost_s, double of_s);
 
 }  // namespace ergometer::analysis

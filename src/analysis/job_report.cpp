@@ -49,9 +49,9 @@ JobReport report_job(std::vector<run::RankTrace>& ranks, const run::DeviceLog& l
   report.pipeline = pipeline_report(ranks);
   report.links = link_use(log);
   report.anomalies = find_anomalies(ranks, log);
-  report.swings = power_swings(log);
+  report.swings = power_swings(log, !ranks.empty());
   report.step_energies = step_energies(ranks, log);
-  report.heat = heat_costs(log);
+  report.heat = heat_costs(log, !ranks.empty());
   report.recorded_s = clock_seconds(log);
   return report;
 }

@@ -47,15 +47,24 @@ class Segmentation {
   std::vector<LevelChange> take();
 
  private:
+  struct Cut {
+    size_t at = 0;
+    double gain = 0;
+  };
   double mean(size_t from, size_t to) const {
     return (sums_[to] - sums_[from]) / static_cast<double>(to - from);
+  }
+  bool counts(double before, double after) const {
+    return std::abs(after - before) >=
+           std::max(options_.least_move,
+                    options_.least_part * std::max(std::abs(before), std::abs(after)));
   }
   void split(size_t from, size_t to);
 
   LevelOptions options_;
   double variance_ = 0;
   std::vector<double> sums_;  ///< of the values before each
-  std::vector<size_t> cuts_;
+  std::vector<Cut> cuts_;
 };
 
 Segmentation::Segmentation(std::span<const double> values, const LevelOptions& options)
@@ -67,36 +76,52 @@ Segmentation::Segmentation(std::span<const double> values, const LevelOptions& o
 
 void Segmentation::split(size_t from, size_t to) {
   if (to - from < 2 * options_.shortest) return;
-  double best_gain = 0;
-  size_t best = 0;
-  for (size_t cut = from + options_.shortest; cut + options_.shortest <= to; ++cut) {
+  Cut best;
+  for (size_t cut = from + 1; cut < to; ++cut) {
     const double n1 = static_cast<double>(cut - from), n2 = static_cast<double>(to - cut);
     const double move = mean(from, cut) - mean(cut, to);
     const double gain = n1 * n2 / (n1 + n2) * move * move;
-    if (gain <= best_gain) continue;
-    best_gain = gain;
-    best = cut;
+    if (gain > best.gain) best = {cut, gain};
   }
   const double count = static_cast<double>(sums_.size() - 1);
-  if (best == 0 || best_gain <= kPenalty * std::log(count) * variance_ ||
-      std::abs(mean(best, to) - mean(from, best)) < options_.least_move)
+  if (best.at == 0 || best.gain <= kPenalty * std::log(count) * variance_ ||
+      !counts(mean(from, best.at), mean(best.at, to)))
     return;
   cuts_.push_back(best);
-  split(from, best);
-  split(best, to);
+  split(from, best.at);
+  split(best.at, to);
 }
 
 std::vector<LevelChange> Segmentation::take() {
   const size_t count = sums_.size() - 1;
   split(0, count);
-  std::sort(cuts_.begin(), cuts_.end());
+  std::sort(cuts_.begin(), cuts_.end(), [](const Cut& a, const Cut& b) { return a.at < b.at; });
   std::vector<LevelChange> changes;
-  for (size_t i = 0; i < cuts_.size(); ++i) {
-    const size_t from = i == 0 ? 0 : cuts_[i - 1], to = i + 1 < cuts_.size() ? cuts_[i + 1] : count;
-    const LevelChange change{cuts_[i], mean(from, cuts_[i]), mean(cuts_[i], to)};
-    if (std::abs(change.after - change.before) >= options_.least_move) changes.push_back(change);
+  double level = 0;
+  bool known = false;
+  Cut strongest;  // since the last level
+  for (size_t i = 0; i <= cuts_.size(); ++i) {
+    const size_t from = i == 0 ? 0 : cuts_[i - 1].at, to = i < cuts_.size() ? cuts_[i].at : count;
+    if (i > 0 && cuts_[i - 1].gain > strongest.gain) strongest = cuts_[i - 1];
+    if (to - from < options_.shortest) continue;
+    const double after = mean(from, to);
+    if (known && counts(level, after)) changes.push_back({strongest.at, level, after});
+    level = after;
+    known = true;
+    strongest = {};
   }
   return changes;
+}
+
+/// Means of groups of `size` neighbours; what is left at the end joins none.
+std::vector<double> group_means(std::span<const run::Sample> samples, size_t size) {
+  std::vector<double> means;
+  for (size_t at = 0; at + size <= samples.size(); at += size) {
+    double sum = 0;
+    for (size_t i = at; i < at + size; ++i) sum += samples[i].value;
+    means.push_back(sum / static_cast<double>(size));
+  }
+  return means;
 }
 
 }  // namespace
@@ -110,6 +135,36 @@ std::vector<LevelChange> level_changes(std::span<const double> values,
                                        const LevelOptions& options) {
   if (values.size() < 2 * options.shortest) return {};
   return Segmentation(values, options).take();
+}
+
+size_t first_behind(std::span<const run::Sample> samples, double before, double after) {
+  double cost = 0, least = 0;
+  size_t best = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const double from_before = samples[i].value - before, from_after = samples[i].value - after;
+    cost += from_before * from_before - from_after * from_after;
+    if (cost >= least) continue;
+    least = cost;
+    best = i + 1;
+  }
+  return best;
+}
+
+std::vector<ChangePoint> reading_changes(std::span<const run::Sample> samples,
+                                         const LevelOptions& options) {
+  constexpr size_t kFewestReadings = 40, kMostGroups = 240;
+  if (samples.size() < kFewestReadings) return {};
+  const size_t size = (samples.size() + kMostGroups - 1) / kMostGroups;
+  std::vector<ChangePoint> changes;
+  for (const LevelChange& change : level_changes(group_means(samples, size), options)) {
+    const size_t at = change.at * size, from = at - std::min(at, 2 * size),
+                 to = std::min(samples.size(), at + 2 * size);
+    const size_t first =
+        from + first_behind(samples.subspan(from, to - from), change.before, change.after);
+    changes.push_back(
+        {samples[std::min(first, samples.size() - 1)].time_ns, change.before, change.after});
+  }
+  return changes;
 }
 
 }  // namespace ergometer::analysis

@@ -433,6 +433,7 @@ void Merger::join() {
     append(log.training, part.run.log.training);
     append(log.power_limits, part.run.log.power_limits);
     append(log.gauges, part.run.log.gauges);
+    append(log.collectives, part.run.log.collectives);
     append(log.dropped, part.run.log.dropped);
     append(log.notes, part.run.log.notes);
     append(clocks, part.run.clocks);

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "analysis/gpu_condition.h"
+#include "analysis/gpu_names.h"
 #include "analysis/sum.h"
 #include "analysis/telemetry_updates.h"
 
@@ -84,13 +85,16 @@ Swing largest_swing(const std::vector<run::Sample>& points, double over_s) {
   return swing;
 }
 
-std::vector<PowerSwings> power_swings(const run::DeviceLog& log) {
+std::vector<PowerSwings> power_swings(const run::DeviceLog& log, bool beside_traces) {
+  const GpuNames names(log, beside_traces);
   std::vector<PowerSwings> all;
   for (const run::Device& device : log.devices) {
     const run::Series* power = power_of(device);
     const bool draws =
         device.kind == run::DeviceKind::kGpu || device.kind == run::DeviceKind::kNode;
-    if (draws && power != nullptr) all.push_back(swings_of(device, *power));
+    if (!draws || power == nullptr) continue;
+    all.push_back(swings_of(device, *power));
+    if (device.kind == run::DeviceKind::kGpu) all.back().label = names.in_table(device);
   }
   return all;
 }

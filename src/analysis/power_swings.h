@@ -21,12 +21,13 @@ struct PowerSwings {
   run::DeviceKind kind = run::DeviceKind::kGpu;
   int64_t rank = -1;
   std::string host, name;
+  std::string label;  ///< of a GPU: what tables call it
   double mean_w = 0, peak_w = 0;
   double deviation_w = 0;     ///< standard deviation over time
   double resolution_s = 0;    ///< time between sensor updates: shorter swings are not seen
   std::vector<Swing> swings;  ///< within 0.1 s and 1 s; only those that the sensor can show
 };
-std::vector<PowerSwings> power_swings(const run::DeviceLog& log);
+std::vector<PowerSwings> power_swings(const run::DeviceLog& log, bool beside_traces = false);
 
 /// Rise and fall of a series within a time; times in order.
 Swing largest_swing(const std::vector<run::Sample>& points, double over_s);

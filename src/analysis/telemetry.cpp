@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/gpu_names.h"
 #include "analysis/sum.h"
 #include "base/mean.h"
 #include "run/event_reasons.h"
@@ -43,49 +44,29 @@ std::optional<Levels> levels(const run::Device& device, Metric metric) {
   return result;
 }
 
-/// The clocks are held below what was asked: by power or by heat.
-constexpr int64_t kThrottled = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
-
+/// All reasons, those that hold no clock among them.
 void report_reasons(const run::Device& device, DeviceReport& report) {
+  const auto throttling = throttling_of(device);
+  if (throttling) {
+    report.throttled_fraction = throttling->fraction;
+    report.throttling = throttling->reasons;
+  }
   const run::Series* series = device.find(Metric::kEventReasons);
-  if (series == nullptr || series->samples.size() < 2) return;
+  if (series == nullptr || series->samples.size() < 2) {
+    report.reasons = counted_reasons(device);
+    return;
+  }
   std::array<double, run::kEventReasons.size()> held{};
-  double throttled = 0, time = 0;
+  double time = 0;
   hold(series->samples, [&](double value, double dt) {
     const auto bits = static_cast<int64_t>(value);
     time += dt;
-    if ((bits & kThrottled) != 0) throttled += dt;
     for (size_t i = 0; i < held.size(); ++i)
       if ((bits & run::kEventReasons[i].bit) != 0) held[i] += dt;
   });
-  if (!(time > 0)) return;
-  report.throttled_fraction = throttled / time;
-  for (size_t i = 0; i < held.size(); ++i)
+  for (size_t i = 0; i < held.size() && time > 0; ++i)
     if (held[i] > 0)
       report.reasons.push_back({std::string(run::kEventReasons[i].name), held[i] / time});
-}
-
-/// Counters of time per reason, where an exporter has them.
-void report_reason_times(const run::Device& device, DeviceReport& report) {
-  struct Counter {
-    Metric metric;
-    const char* reason;
-  };
-  constexpr std::array kCounters = std::to_array<Counter>({
-      {Metric::kSwPowerCapTime, "sw_power_cap"},
-      {Metric::kSyncBoostTime, "sync_boost"},
-      {Metric::kSwThermalTime, "sw_thermal_slowdown"},
-      {Metric::kHwThermalTime, "hw_thermal_slowdown"},
-      {Metric::kHwPowerBrakeTime, "hw_power_brake_slowdown"},
-  });
-  for (const Counter& counter : kCounters) {
-    const run::Series* series = device.find(counter.metric);
-    if (series == nullptr || series->samples.size() < 2) continue;
-    const int64_t from = series->samples.front().time_ns, to = series->samples.back().time_ns;
-    if (to <= from) continue;
-    const double share = std::min(1.0, counted(series->samples, from, to) / seconds(to - from));
-    if (share > 0) report.reasons.push_back({counter.reason, share});
-  }
 }
 
 void report_idle(const run::Device& device, DeviceReport& report) {
@@ -199,6 +180,20 @@ std::vector<double> update_values(const SensorUpdates& updates, double efficienc
   return values;
 }
 
+/// The strongest changes of a tenth or more, in order of time.
+std::vector<ChangePoint> power_changes(Samples samples) {
+  constexpr double kTenth = 0.1;
+  constexpr size_t kMost = 16;
+  std::vector<ChangePoint> changes = reading_changes(samples, {.least_part = kTenth});
+  const auto move = [](const ChangePoint& c) { return std::abs(c.after - c.before); };
+  std::stable_sort(changes.begin(), changes.end(),
+                   [&](const auto& a, const auto& b) { return move(a) > move(b); });
+  changes.resize(std::min(changes.size(), kMost));
+  std::sort(changes.begin(), changes.end(),
+            [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  return changes;
+}
+
 /// Changes within a stretch that repeats are its beat; what counts is where it begins and ends.
 void leave_out_beats(DeviceReport& report) {
   const auto& points = report.updates.points;
@@ -236,7 +231,7 @@ void report_power(const run::Device& device, DeviceReport& report) {
   report.p99_w = percentile(values, 0.99);
   report.peak_w = values.back();
   if (report.energies.empty()) report.mean_w = values.front();
-  report.changes = change_points(report.updates.points);
+  report.changes = power_changes(shown->samples);
   leave_out_beats(report);
 }
 
@@ -260,10 +255,15 @@ void report_windows(const run::Device& device, DeviceReport& report) {
   report.mean_w = joules / time;
 }
 
-DeviceReport report_device(const run::Device& device) {
+DeviceReport report_device(const run::Device& device, const GpuNames& names) {
   DeviceReport report;
   report.kind = device.kind;
   report.rank = device.rank;
+  report.index = device.index;
+  if (device.kind == run::DeviceKind::kGpu) {
+    report.label = names.in_table(device);
+    report.host_label = names.host_of(device);
+  }
   report.host = device.host;
   report.name = device.name;
   report.uuid = device.uuid;
@@ -284,7 +284,6 @@ DeviceReport report_device(const run::Device& device) {
     report.memory_used_b = levels(device, Metric::kMemoryUsed);
   report_idle(device, report);
   report_reasons(device, report);
-  if (report.reasons.empty()) report_reason_times(device, report);
   report_traffic(device, report);
   return report;
 }
@@ -381,7 +380,7 @@ void summarize_heat(TelemetryReport& report) {
                    device.sm_clock_mhz->lowest);
     }
     if (device.throttled_fraction) throttled.add(*device.throttled_fraction);
-    for (const DeviceReport::Share& share : device.reasons) shares[share.reason] += share.fraction;
+    for (const ReasonShare& share : device.reasons) shares[share.reason] += share.fraction;
   }
   const auto gpus = static_cast<double>(
       std::count_if(report.devices.begin(), report.devices.end(),
@@ -414,14 +413,17 @@ void summarize_gauges(const run::DeviceLog& log, TelemetryReport& report) {
 
 }  // namespace
 
-TelemetryReport analyze_telemetry(const run::DeviceLog& log) {
+TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces) {
   TelemetryReport report;
-  for (const run::Device& device : log.devices) report.devices.push_back(report_device(device));
+  const GpuNames names(log, beside_traces);
+  for (const run::Device& device : log.devices)
+    report.devices.push_back(report_device(device, names));
   summarize_power(report);
   summarize_cluster(log, report);
   summarize_heat(report);
   summarize_gauges(log, report);
   report.meters = compare_meters(log);
+  report.collectives = collective_timings(log);
   for (const run::TrainingLog& training : log.training)
     report.training.push_back(report_training(log, training));
   return report;

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/collective_timings.h"
+#include "analysis/level_changes.h"
 #include "analysis/telemetry_duty.h"
 #include "analysis/telemetry_meter.h"
 #include "analysis/telemetry_updates.h"
+#include "analysis/throttling.h"
 #include "run/device_log.h"
 
 namespace ergometer::analysis {
@@ -27,8 +30,9 @@ struct Levels {
 /// What the telemetry of one GPU, node or meter says. What was not read is not there.
 struct DeviceReport {
   run::DeviceKind kind = run::DeviceKind::kGpu;
-  int64_t rank = -1;
+  int64_t rank = -1, index = -1;
   std::string host, name, uuid, file;
+  std::string label, host_label;  ///< of a GPU: what tables call it and its host
   int64_t start_ns = 0, end_ns = 0;
 
   bool has_power = false;
@@ -46,11 +50,8 @@ struct DeviceReport {
       memory_utilization_pct, fan_pct, power_limit_w, cpu_pct, cpu_c, memory_used_b;
   std::optional<double> idle_fraction;  ///< time without a kernel, by utilization
   std::optional<double> throttled_fraction;
-  struct Share {
-    std::string reason;
-    double fraction = 0;
-  };
-  std::vector<Share> reasons;
+  std::vector<ReasonShare> throttling;  ///< why, the longest first (analysis/throttling.h)
+  std::vector<ReasonShare> reasons;     ///< all event reasons, as NVML sets them
   struct Traffic {
     std::string metric;
     double bytes = 0;
@@ -112,7 +113,7 @@ struct ThermalSummary {
   double mean_gpu_c = 0, max_gpu_c = 0, spread_c = 0;
   std::optional<double> mean_memory_c, max_memory_c, throttled_time_fraction, mean_clock_mhz,
       lowest_clock_mhz;
-  std::vector<DeviceReport::Share> event_shares;
+  std::vector<ReasonShare> event_shares;
 };
 
 struct TelemetryReport {
@@ -123,10 +124,12 @@ struct TelemetryReport {
   std::vector<TrainingReport> training;
   std::vector<GaugeReport> gauges;
   std::vector<MeterReport> meters;
+  CollectiveTimings collectives;
 };
 
 /// The part of it about one training log.
 TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog& training);
-TelemetryReport analyze_telemetry(const run::DeviceLog& log);
+/// `beside_traces`: GPUs are told by rank too, in whose words traces speak.
+TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces = false);
 
 }  // namespace ergometer::analysis

@@ -132,7 +132,7 @@ TEST(Changes, AStepIsFoundAndNoiseIsNot) {
   Samples s;
   for (int64_t i = 0; i < 400; ++i)
     s.push_back({i * 100 * kMs, (i < 200 ? 100.0 : 300.0) + static_cast<double>(i * 7 % 5)});
-  const auto changes = change_points(s);
+  const auto changes = reading_changes(s, {.least_part = 0.1});
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_NEAR(static_cast<double>(changes[0].time_ns) * 1e-9, 20, 0.2);
   EXPECT_NEAR(changes[0].before, 102, 1);

@@ -43,91 +43,6 @@ void find_period(std::span<const run::Sample> samples, SensorUpdates& updates) {
   if (intervals.size() >= kFewest) updates.period_s = typical(intervals);
 }
 
-/// A mean-shift search over a series cut into bins of equal time.
-class ChangeSearch {
- public:
-  explicit ChangeSearch(std::span<const run::Sample> points);
-  std::vector<ChangePoint> take();
-
- private:
-  double mean(size_t from, size_t to) const {
-    return (sum_[to] - sum_[from]) / static_cast<double>(to - from);
-  }
-  void split(size_t from, size_t to);
-
-  static constexpr size_t kBins = 1000, kShortest = 10, kMost = 16;
-  int64_t start_ = 0, length_ = 0;
-  std::vector<double> sum_;  ///< of bins before each
-  double noise_ = 0;         ///< variance of a bin beside its neighbour
-  std::vector<size_t> cuts_;
-};
-
-ChangeSearch::ChangeSearch(std::span<const run::Sample> points) {
-  start_ = points.front().time_ns;
-  length_ = points.back().time_ns - start_;
-  sum_.assign(1, 0);
-  std::vector<double> steps;
-  double last = 0;
-  for (size_t i = 0; i < kBins; ++i) {
-    const auto edge = [&](size_t bin) {
-      return start_ + static_cast<int64_t>(static_cast<double>(length_) * static_cast<double>(bin) /
-                                           static_cast<double>(kBins));
-    };
-    const int64_t from = edge(i), to = edge(i + 1);
-    const double level =
-        to > from ? energy_j(points, from, to) / seconds(to - from) : value_at(points, from);
-    if (i > 0) steps.push_back(std::abs(level - last));
-    last = level;
-    sum_.push_back(sum_.back() + level);
-  }
-  // Median absolute deviation of a difference of two to the variance of one.
-  const double deviation = 1.4826 * median(steps) / std::sqrt(2.0);
-  noise_ = deviation * deviation;
-}
-
-void ChangeSearch::split(size_t from, size_t to) {
-  if (to - from < 2 * kShortest || cuts_.size() >= kMost) return;
-  const double whole = mean(from, to);
-  double best_gain = 0;
-  size_t best = 0;
-  for (size_t cut = from + kShortest; cut + kShortest <= to; ++cut) {
-    const double left = mean(from, cut) - whole, right = mean(cut, to) - whole;
-    const double gain = left * left * static_cast<double>(cut - from) +
-                        right * right * static_cast<double>(to - cut);
-    if (gain > best_gain) {
-      best_gain = gain;
-      best = cut;
-    }
-  }
-  // A level that moves by less than a tenth, or by what noise does, is no change.
-  constexpr double kLeastMove = 0.1, kStrict = 12;
-  if (best == 0) return;
-  const double before = mean(from, best), after = mean(best, to);
-  const double move = std::abs(after - before);
-  const double bins = static_cast<double>(kBins);
-  if (move < kLeastMove * std::max(std::abs(before), std::abs(after)) ||
-      best_gain < kStrict * noise_ * std::log(bins))
-    return;
-  cuts_.push_back(best);
-  split(from, best);
-  split(best, to);
-}
-
-std::vector<ChangePoint> ChangeSearch::take() {
-  split(0, kBins);
-  std::sort(cuts_.begin(), cuts_.end());
-  std::vector<ChangePoint> changes;
-  for (size_t i = 0; i < cuts_.size(); ++i) {
-    const size_t from = i == 0 ? 0 : cuts_[i - 1];
-    const size_t to = i + 1 == cuts_.size() ? kBins : cuts_[i + 1];
-    const auto time =
-        start_ + static_cast<int64_t>(static_cast<double>(length_) * static_cast<double>(cuts_[i]) /
-                                      static_cast<double>(kBins));
-    changes.push_back({time, mean(from, cuts_[i]), mean(cuts_[i], to)});
-  }
-  return changes;
-}
-
 }  // namespace
 
 SensorUpdates find_updates(std::span<const run::Sample> samples) {
@@ -196,12 +111,6 @@ double counted(std::span<const run::Sample> samples, int64_t start_ns, int64_t e
     last = sample.value;
   }
   return sum + std::max(0.0, value_at(samples, end_ns) - last);
-}
-
-std::vector<ChangePoint> change_points(std::span<const run::Sample> points) {
-  constexpr size_t kFewest = 40;
-  if (points.size() < kFewest || points.back().time_ns <= points.front().time_ns) return {};
-  return ChangeSearch(points).take();
 }
 
 double percentile(std::vector<double>& values, double fraction) {

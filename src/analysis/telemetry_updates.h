@@ -37,13 +37,6 @@ double value_at(std::span<const run::Sample> points, int64_t time_ns);
 /// How far a counter moved from `start_ns` to `end_ns`; steps down (it began anew) count nothing.
 double counted(std::span<const run::Sample> samples, int64_t start_ns, int64_t end_ns);
 
-/// Points in time where the level of a series changes, the strongest ones, in order of time.
-struct ChangePoint {
-  int64_t time_ns = 0;
-  double before = 0, after = 0;  ///< mean level on either side, to the neighbouring change
-};
-std::vector<ChangePoint> change_points(std::span<const run::Sample> points);
-
 /// Share of `values` at or below the result is `fraction`: nearest rank. `values` is sorted here.
 double percentile(std::vector<double>& values, double fraction);
 

@@ -7,7 +7,7 @@ namespace ergometer::analysis {
 
 Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside) {
   Told told;
-  told.power = analyze_telemetry(log);
+  told.power = analyze_telemetry(log, !ranks.empty());
   told.job = report_job(ranks, log);
   told.summary = summarize(ranks, std::move(beside));
   add_job_findings(told.job, told.power, told.summary);

@@ -9,6 +9,7 @@
 
 #include "analysis/simulated_traces.h"
 #include "analysis/tell.h"
+#include "base/text.h"
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
@@ -192,8 +193,37 @@ Flag repair_flag() {
   return flag;
 }
 
+Flag sample_period_flag() {
+  Flag flag;
+  flag.name = "sample-period";
+  flag.takes = Flag::Takes::kValue;
+  flag.value = "TIME";
+  flag.group = "input";
+  flag.help =
+      "how far rows are apart where a file does not say when they were read (dmon without -o DT); "
+      "by default 1 s, as dmon's";
+  return flag;
+}
+
+base::Result<void> read_sample_period(const Arguments& arguments,
+                                      importer::TelemetryOptions& options) {
+  if (!arguments.has("sample-period")) return {};
+  constexpr double kShortest = 1e-6, kLongest = 86400;
+  const auto measure = base::parse_measure(arguments.value("sample-period"));
+  if (!measure || (measure->unit != "s" && !measure->unit.empty()) ||
+      !(measure->value >= kShortest && measure->value <= kLongest))
+    return base::input_error(
+        fmt::format("--sample-period: found '{}', allowed: a time from 1 us to 86400 s, such as "
+                    "0.5, 500 ms or 10 s",
+                    arguments.value("sample-period")));
+  options.sample_period_s = measure->value;
+  options.sample_period_said = true;
+  return {};
+}
+
 base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
   importer::TelemetryOptions options{.repair = arguments.has("repair")};
+  ERGOMETER_TRY(read_sample_period(arguments, options));
   if (!arguments.has("nvlink-links")) return options;
   constexpr int64_t kMost = 1024;
   const std::string text = arguments.value("nvlink-links");
@@ -237,6 +267,7 @@ std::vector<Flag> analyze_flags() {
        "estimate NVLink traffic as N times that of link 0, where a file has no more "
        "(CharLLM-PPT; 18 on H100 and H200)",
        {}},
+      sample_period_flag(),
       files_at_a_time(),
       {"report",
        "",
@@ -271,6 +302,7 @@ std::vector<Flag> import_flags() {
   using Takes = Flag::Takes;
   return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
           repair_flag(),
+          sample_period_flag(),
           files_at_a_time()};
 }
 

@@ -176,6 +176,7 @@ void write_heat(JsonWriter& json, const std::vector<analysis::HeatCost>& heat) {
   json.key("throttling").begin_array();
   for (const analysis::HeatCost& cost : heat) {
     json.begin_object(kOneLine).member("rank", cost.rank).member("host", cost.host);
+    json.member("gpu", cost.gpu);
     json.member("throttled_fraction", cost.throttled_fraction).member("reason", cost.reason);
     json.member("throttled_clock_mhz", cost.throttled_clock_mhz);
     json.member("free_clock_mhz", cost.free_clock_mhz);
@@ -190,6 +191,7 @@ void write_shifts(JsonWriter& json, const std::vector<analysis::LevelShift>& shi
   for (const analysis::LevelShift& shift : shifts) {
     json.begin_object(kOneLine).member("what", shift.what).member("rank", shift.rank);
     if (!shift.host.empty()) json.member("host", shift.host);
+    if (!shift.gpu.empty()) json.member("gpu", shift.gpu);
     if (shift.step >= 0) json.member("step", shift.step);
     if (shift.step < 0) json.member("time_ns", shift.time_ns);
     json.member("before", shift.before).member("after", shift.after).end_object();
@@ -213,6 +215,7 @@ void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
     json.begin_object(kOneLine).member("kind", drift ? "drift" : "outlier");
     json.member("what", d.what).member("rank", d.rank);
     if (!d.host.empty()) json.member("host", d.host);
+    json.member("gpu", d.gpu);
     json.member("own", d.own).member("peers", d.peers);
     if (drift) json.member("moved", d.moved).member("time_ns", d.time_ns);
     json.end_object();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/gpu_names.h"
+#include "analysis/moment.h"
 #include "base/text.h"
 #include "report/format.h"
 #include "report/pipeline_output.h"
@@ -150,6 +152,11 @@ std::string links(const std::vector<analysis::LinkUse>& all, const TextStyle& st
 std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyle& style) {
   // A steady device needs no row.
   constexpr double kTold = 0.1;
+  const auto name_of = [](const analysis::PowerSwings& s) {
+    return s.kind == run::DeviceKind::kGpu ? s.label : s.name;
+  };
+  size_t width = 10;
+  for (const analysis::PowerSwings& s : all) width = std::max(width, name_of(s).size());
   std::string rows;
   size_t count = 0;
   for (const analysis::PowerSwings& s : all) {
@@ -157,16 +164,17 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
       return std::max(swing.rise_w, swing.fall_w) > kTold * s.mean_w;
     });
     if (!moves || ++count > kJobRowsShown) continue;
-    std::string row = fmt::format(
-        "  {:<10}{:>10}", s.kind == run::DeviceKind::kGpu ? fmt::format("{}", s.rank) : s.name,
-        s.mean_w > 0 ? fmt::format("{:.0f} %", 100 * s.deviation_w / s.mean_w) : "-");
+    std::string row =
+        fmt::format("  {:<{}}{:>10}", name_of(s), width,
+                    s.mean_w > 0 ? fmt::format("{:.0f} %", 100 * s.deviation_w / s.mean_w) : "-");
     for (const analysis::Swing& swing : s.swings)
       row += fmt::format("  {} up, {} down in {}", base::format_si(swing.rise_w, "W"),
                          base::format_si(swing.fall_w, "W"), time(swing.over_s));
     rows += row + '\n';
   }
   if (rows.empty()) return "";
-  return heading(style, fmt::format("{:<12}{:>10}  {}", "Power swings", "deviation", "largest")) +
+  return heading(style, fmt::format("{:<{}}{:>10}  {}", "Power swings", width + 2, "deviation",
+                                    "largest")) +
          rows + more_line(count, kJobRowsShown, "devices");
 }
 
@@ -189,18 +197,27 @@ std::string step_energy(const std::vector<analysis::StepEnergy>& all, const Text
   return out;
 }
 
-std::string shift_line(const analysis::LevelShift& shift) {
-  const std::string who = shift.rank < 0 ? "job" : fmt::format("rank {}", shift.rank);
+std::string shifted(const analysis::LevelShift& shift) {
+  if (shift.step < 0) return analysis::begin_sentence(shift.gpu);
+  return shift.rank < 0 ? "job" : fmt::format("rank {}", shift.rank);
+}
+
+std::string shift_line(const analysis::LevelShift& shift, size_t width) {
+  const std::string who = fmt::format("  {:<{}}", shifted(shift), width);
   if (shift.step >= 0)
-    return fmt::format("  {:<12}step time {} to {} from step {} on\n", who, time(shift.before),
+    return fmt::format("{}step time {} to {} from step {} on\n", who, time(shift.before),
                        time(shift.after), shift.step);
-  return fmt::format("  {:<12}{} {:.4g} to {:.4g}\n", who, shift.what, shift.before, shift.after);
+  return fmt::format("{}{} {:.4g} to {:.4g} at {}\n", who, shift.what, shift.before, shift.after,
+                     analysis::format_moment(shift.time_ns));
 }
 
 std::string changes(const analysis::Anomalies& anomalies, const TextStyle& style) {
+  const size_t shown = std::min(anomalies.shifts.size(), kJobRowsShown);
+  size_t width = 12;
+  for (size_t i = 0; i < shown; ++i)
+    width = std::max(width, shifted(anomalies.shifts[i]).size() + 2);
   std::string rows;
-  for (size_t i = 0; i < std::min(anomalies.shifts.size(), kJobRowsShown); ++i)
-    rows += shift_line(anomalies.shifts[i]);
+  for (size_t i = 0; i < shown; ++i) rows += shift_line(anomalies.shifts[i], width);
   if (rows.empty()) return "";
   return heading(style, fmt::format("Changes of level ({} series looked at)", anomalies.series)) +
          rows + more_line(anomalies.shifts.size(), kJobRowsShown, "changes");

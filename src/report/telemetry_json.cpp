@@ -14,9 +14,10 @@ void optional_member(JsonWriter& json, std::string_view name, const std::optiona
   if (value) json.member(name, *value);
 }
 
-void write_shares(JsonWriter& json, const std::vector<DeviceReport::Share>& shares) {
-  json.key("event_shares").begin_object(JsonWriter::Layout::kOneLine);
-  for (const DeviceReport::Share& share : shares) json.member(share.reason, share.fraction);
+void write_shares(JsonWriter& json, std::string_view name,
+                  const std::vector<analysis::ReasonShare>& shares) {
+  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  for (const analysis::ReasonShare& share : shares) json.member(share.reason, share.fraction);
   json.end_object();
 }
 
@@ -52,7 +53,7 @@ void write_thermal(JsonWriter& json, const analysis::ThermalSummary& thermal,
   optional_member(json, "throttled_time_fraction", thermal.throttled_time_fraction);
   optional_member(json, "mean_clock_mhz", thermal.mean_clock_mhz);
   optional_member(json, "lowest_clock_mhz", thermal.lowest_clock_mhz);
-  write_shares(json, thermal.event_shares);
+  write_shares(json, "event_shares", thermal.event_shares);
   json.end_object();
 }
 
@@ -117,6 +118,7 @@ void write_changes(JsonWriter& json, const DeviceReport& device) {
 void write_device(JsonWriter& json, const DeviceReport& device) {
   json.begin_object();
   if (device.rank >= 0) json.member("rank", device.rank);
+  if (device.kind == run::DeviceKind::kGpu && device.index >= 0) json.member("index", device.index);
   if (!device.name.empty()) json.member("name", device.name);
   if (!device.uuid.empty()) json.member("uuid", device.uuid);
   json.member("host", device.host).member("file", device.file);
@@ -136,7 +138,8 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
   write_levels(json, "memory_used_b", device.memory_used_b);
   optional_member(json, "idle_fraction", device.idle_fraction);
   optional_member(json, "throttled_time_fraction", device.throttled_fraction);
-  if (!device.reasons.empty()) write_shares(json, device.reasons);
+  if (!device.throttling.empty()) write_shares(json, "throttled_by", device.throttling);
+  if (!device.reasons.empty()) write_shares(json, "event_shares", device.reasons);
   write_traffic(json, device);
   write_changes(json, device);
   json.end_object();
@@ -231,6 +234,27 @@ void write_limits(JsonWriter& json, const run::DeviceLog& log) {
   json.end_array();
 }
 
+void write_collectives(JsonWriter& json, const analysis::CollectiveTimings& timings) {
+  if (timings.sizes.empty()) return;
+  json.key("collectives").begin_array();
+  for (const analysis::CollectiveSize& s : timings.sizes) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("source", s.source);
+    json.member("communicator", s.communicator).member("kind", s.kind).member("bytes", s.bytes);
+    json.member("ranks", s.ranks).member("nodes", s.nodes).member("timings", s.timings);
+    json.member("median_s", s.median_s).member("lowest_s", s.lowest_s);
+    json.member("highest_s", s.highest_s).member("algorithm_gb_per_s", s.algorithm_gb_per_s);
+    json.member("bus_gb_per_s", s.bus_gb_per_s).end_object();
+  }
+  json.end_array().key("communicator_ranks").begin_array();
+  for (const analysis::CommunicatorRank& r : timings.ranks) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("communicator", r.communicator);
+    json.member("rank", r.rank).member("host", r.host).member("apart", r.apart);
+    json.member("last", r.last).member("others_waited_s", r.others_waited_s);
+    json.member("late", r.late).end_object();
+  }
+  json.end_array();
+}
+
 void write_read(JsonWriter& json, const run::DeviceLog& log) {
   json.key("notes").begin_array();
   for (const std::string& note : log.notes) json.value(note);
@@ -268,6 +292,7 @@ void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
   write_windows(json, log);
   write_limits(json, log);
   write_gauges(json, report.gauges);
+  write_collectives(json, report.collectives);
   write_read(json, log);
   json.end_object();
 }

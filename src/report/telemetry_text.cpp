@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
+#include "report/collectives_text.h"
 #include "report/format.h"
 #include "report/summary_text.h"
 #include "report/telemetry_json.h"
@@ -25,22 +28,32 @@ std::string highest_of(const std::optional<analysis::Levels>& levels, std::strin
 }
 
 std::string label_of(const DeviceReport& device) {
-  if (device.kind == run::DeviceKind::kGpu) return fmt::format("{}", device.rank);
+  if (device.kind == run::DeviceKind::kGpu) return device.label;
   return device.name.empty() ? device.host.substr(0, 8) : device.name.substr(0, 8);
+}
+
+/// Wide enough for what the first column of a table calls devices.
+size_t label_width(const std::vector<const DeviceReport*>& devices) {
+  size_t width = 6;
+  for (size_t i = 0; i < std::min(devices.size(), kDevicesShown); ++i)
+    width = std::max(width, label_of(*devices[i]).size());
+  return width + 2;
 }
 
 std::string devices_table(const std::vector<const DeviceReport*>& devices, std::string_view title,
                           const TextStyle& style) {
   if (devices.empty()) return "";
-  std::string out = heading(
-      style, fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}", title, "mean",
-                         "p95", "peak", "energy", "mean", "max", "clock", "idle", "throttled"));
+  const size_t width = label_width(devices);
+  std::string out =
+      heading(style, fmt::format("{:<{}}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}", title,
+                                 width, "mean", "p95", "peak", "energy", "mean", "max", "clock",
+                                 "idle", "throttled"));
   for (size_t i = 0; i < std::min(devices.size(), kDevicesShown); ++i) {
     const DeviceReport& d = *devices[i];
     const bool series = d.has_power && d.updates.readings > 0;
     out +=
-        fmt::format("{:<8}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
-                    d.has_power || !d.energies.empty() ? watts(d.mean_w) : "-",
+        fmt::format("{:<{}}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
+                    width, d.has_power || !d.energies.empty() ? watts(d.mean_w) : "-",
                     series ? watts(d.p95_w) : "-", d.has_power ? watts(d.peak_w) : "-",
                     d.energies.empty() ? "-" : format_quantity(d.energy_j, "J"),
                     mean_of(d.gpu_c, "C"), highest_of(d.gpu_c, "C"), mean_of(d.sm_clock_mhz, "MHz"),
@@ -48,6 +61,68 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
                     d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
   }
   return out + more_line(devices.size(), kDevicesShown);
+}
+
+std::string reasons_text(const std::vector<analysis::ReasonShare>& reasons) {
+  std::vector<std::string> parts;
+  for (const analysis::ReasonShare& share : reasons)
+    parts.push_back(fmt::format("{} {}", share.reason, format_share(share.fraction)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Throttled GPUs of one host that the same reason holds longest.
+struct ThrottledGroup {
+  std::string host, reason;
+  size_t gpus = 0;
+  double least = 1, most = 0;
+};
+
+std::vector<ThrottledGroup> by_host_and_reason(const std::vector<const DeviceReport*>& gpus) {
+  std::map<std::pair<std::string, std::string>, size_t> known;
+  std::vector<ThrottledGroup> groups;
+  for (const DeviceReport* d : gpus) {
+    const std::string& reason = d->throttling.front().reason;
+    const auto [at, is_new] = known.emplace(std::pair(d->host, reason), groups.size());
+    if (is_new) groups.push_back({.host = d->host_label, .reason = reason});
+    ThrottledGroup& group = groups[at->second];
+    ++group.gpus;
+    group.least = std::min(group.least, *d->throttled_fraction);
+    group.most = std::max(group.most, *d->throttled_fraction);
+  }
+  return groups;
+}
+
+std::string throttled_groups(const std::vector<const DeviceReport*>& gpus, const TextStyle& style) {
+  const std::vector<ThrottledGroup> groups = by_host_and_reason(gpus);
+  const size_t shown = std::min(groups.size(), kDevicesShown);
+  size_t width = 22;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, groups[i].host.size() + 2);
+  std::string out = heading(
+      style, fmt::format("{:<{}}{:>6}{:>20}  {}", fmt::format("Throttled ({} GPUs)", gpus.size()),
+                         width + 2, "GPUs", "of their time", "by"));
+  for (size_t i = 0; i < shown; ++i) {
+    const ThrottledGroup& group = groups[i];
+    out += fmt::format("  {:<{}}{:>6}{:>20}  {}\n", group.host, width, group.gpus,
+                       format_share(group.least) + " to " + format_share(group.most), group.reason);
+  }
+  return out + more_line(groups.size(), shown, "groups");
+}
+
+/// Every GPU that something holds, with what it is; of many, hosts and reasons.
+std::string throttled_text(const std::vector<const DeviceReport*>& all, const TextStyle& style) {
+  constexpr size_t kGpusListed = 32;
+  std::vector<const DeviceReport*> gpus;
+  for (const DeviceReport* d : all)
+    if (!d->throttling.empty()) gpus.push_back(d);
+  if (gpus.empty()) return "";
+  if (gpus.size() > kGpusListed) return throttled_groups(gpus, style);
+  const size_t width = std::max<size_t>(label_width(gpus), 14);
+  std::string out =
+      heading(style, fmt::format("{:<{}}{:>10}  {}", "Throttled GPUs", width + 2, "of time", "by"));
+  for (const DeviceReport* d : gpus)
+    out += fmt::format("  {:<{}}{:>10}  {}\n", label_of(*d), width,
+                       format_share(*d->throttled_fraction), reasons_text(d->throttling));
+  return out;
 }
 
 /// What is known of hosts beside their power: processors, memory, ports.
@@ -76,10 +151,9 @@ std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle
 
 std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
   std::string out;
-  size_t shown = 0;
+  size_t all = 0;
   for (const DeviceReport* d : devices) {
-    if (!d->has_power || d->updates.readings == 0) continue;
-    if (++shown > kMostLines) break;
+    if (!d->has_power || d->updates.readings == 0 || ++all > kMostLines) continue;
     out += fmt::format("  {}: {}: {} readings every {}, {} sensor updates", label_of(*d),
                        d->power_metric, base::format_count(d->updates.readings),
                        base::format_seconds(d->updates.reading_interval_s),
@@ -94,13 +168,13 @@ std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
     }
     out += '\n';
   }
-  return out;
+  return out + more_line(all, kMostLines);
 }
 
 std::string reasons_line(const analysis::ThermalSummary& thermal) {
   if (thermal.event_shares.empty()) return "";
   std::string line = "Clock event reasons, share of GPU time:";
-  for (const DeviceReport::Share& share : thermal.event_shares)
+  for (const analysis::ReasonShare& share : thermal.event_shares)
     line += fmt::format(" {} {};", share.reason, format_share(share.fraction));
   line.back() = '\n';
   return line;
@@ -218,8 +292,10 @@ std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryR
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);
   return out + hosts_text(report.devices, style) + reasons_line(report.thermal) +
-         meters_text(report.meters, style) + training_text(report.training, style) +
-         limits_text(log) + gauges_text(report.gauges, style) + read_text(log, style);
+         throttled_text(gpus, style) + meters_text(report.meters, style) +
+         training_text(report.training, style) + limits_text(log) +
+         collectives_text(report.collectives, style) + gauges_text(report.gauges, style) +
+         read_text(log, style);
 }
 
 }  // namespace ergometer::report

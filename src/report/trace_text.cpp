@@ -185,8 +185,13 @@ std::string import_text(const run::Run& run, const std::string& path) {
     size_t readings = 0;
     for (const run::Device& device : run.log.devices)
       for (const run::Series& series : device.series) readings += series.samples.size();
-    parts.push_back(fmt::format("{} of {}", count(readings, "reading", "readings"),
-                                count(run.log.devices.size(), "device", "devices")));
+    size_t timings = 0;
+    for (const run::CollectiveLog& log : run.log.collectives) timings += log.timings.size();
+    if (readings > 0 || timings == 0)
+      parts.push_back(fmt::format("{} of {}", count(readings, "reading", "readings"),
+                                  count(run.log.devices.size(), "device", "devices")));
+    if (timings > 0)
+      parts.push_back(count(timings, "timing of a collective", "timings of collectives"));
   }
   std::vector<run::Dropped> dropped = run.dropped;
   dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());

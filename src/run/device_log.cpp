@@ -92,7 +92,7 @@ DeviceLog readings_within(const DeviceLog& log, int64_t start_ns, int64_t end_ns
 
 bool has_log(const DeviceLog& log) {
   return !log.devices.empty() || !log.training.empty() || !log.power_limits.empty() ||
-         !log.gauges.empty();
+         !log.gauges.empty() || !log.collectives.empty();
 }
 
 DeviceLog device_log(const Run& run) {

@@ -155,6 +155,23 @@ struct Gauge {
   double value = 0;
 };
 
+/// One collective as a tool measured it, or the mean of several.
+struct CollectiveTiming {
+  std::string kind;       ///< in the tool's words: "AllReduce", "in-place"
+  int64_t sequence = -1;  ///< its number among those of its kind on the communicator; -1: not said
+  double bytes = 0, seconds = 0;
+  double algorithm_gb_per_s = 0, bus_gb_per_s = 0;  ///< as the tool says
+};
+
+/// The collectives that one rank of a communicator measured, or all of its ranks together.
+struct CollectiveLog {
+  std::string source;  ///< "nccl-inspector", "nccl-tests"
+  std::string communicator, host, file;
+  int64_t rank = -1;             ///< -1: all together
+  int64_t ranks = 0, nodes = 0;  ///< of the communicator; 0: not said
+  std::vector<CollectiveTiming> timings;
+};
+
 /// What telemetry files hold, from any tool.
 struct DeviceLog {
   std::string source = "imported";  ///< or "recorded", "simulated": of one Run alone
@@ -162,6 +179,7 @@ struct DeviceLog {
   std::vector<TrainingLog> training;
   std::vector<PowerLimitRow> power_limits;
   std::vector<Gauge> gauges;
+  std::vector<CollectiveLog> collectives;
   std::vector<Dropped> dropped;
   std::vector<std::string> notes;  ///< what the reader has to assume, one sentence each
 };

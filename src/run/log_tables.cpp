@@ -29,6 +29,12 @@ CREATE TABLE training_steps (
 CREATE TABLE power_limits (
   job TEXT NOT NULL, limit_w REAL NOT NULL, time_s REAL NOT NULL, mean_w REAL NOT NULL, energy_j REAL NOT NULL);
 CREATE TABLE gauges (name TEXT NOT NULL, labels TEXT NOT NULL, rank INTEGER, value REAL NOT NULL);
+CREATE TABLE collective_logs (
+  log INTEGER PRIMARY KEY, source TEXT NOT NULL, communicator TEXT NOT NULL, host TEXT NOT NULL,
+  file TEXT NOT NULL, rank INTEGER, ranks INTEGER NOT NULL, nodes INTEGER NOT NULL);
+CREATE TABLE collective_timings (
+  log INTEGER NOT NULL, kind TEXT NOT NULL, sequence INTEGER, bytes REAL NOT NULL, seconds REAL NOT NULL,
+  algorithm_gb_per_s REAL NOT NULL, bus_gb_per_s REAL NOT NULL);
 CREATE TABLE log_dropped (file TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL);
 CREATE TABLE notes (time_ns INTEGER, text TEXT NOT NULL);
 CREATE TABLE clock_readings (
@@ -78,6 +84,20 @@ void insert_training(Database& db, const std::vector<TrainingLog>& logs) {
     for (const Phase& p : t.phases) phase.run(number, p.name, p.start_ns, p.end_ns);
     for (const double samples_per_s : t.samples_per_s) rate.run(number, samples_per_s);
     for (const TrainingStep& s : t.steps) step.run(number, s.number, s.seconds, s.end_ns);
+    ++number;
+  }
+}
+
+void insert_collectives(Database& db, const std::vector<CollectiveLog>& logs) {
+  Statement insert(db, "INSERT INTO collective_logs VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement timing(db, "INSERT INTO collective_timings VALUES (?, ?, ?, ?, ?, ?, ?)");
+  int64_t number = 0;
+  for (const CollectiveLog& log : logs) {
+    insert.run(number, log.source, log.communicator, log.host, log.file, known(log.rank), log.ranks,
+               log.nodes);
+    for (const CollectiveTiming& t : log.timings)
+      timing.run(number, t.kind, known(t.sequence), t.bytes, t.seconds, t.algorithm_gb_per_s,
+                 t.bus_gb_per_s);
     ++number;
   }
 }
@@ -210,6 +230,34 @@ void select_rest(Database& db, DeviceLog& log) {
   while (notes.step()) log.notes.push_back(notes.text(0));
 }
 
+/// False when a timing belongs to no log. Older files do not have the tables.
+bool select_collectives(Database& db, std::vector<CollectiveLog>& logs) {
+  if (!db.has_table("collective_logs")) return true;
+  Statement select(db,
+                   "SELECT source, communicator, host, file, rank, ranks, nodes "
+                   "FROM collective_logs ORDER BY log");
+  while (select.step())
+    logs.push_back({select.text(0),
+                    select.text(1),
+                    select.text(2),
+                    select.text(3),
+                    known(select, 4),
+                    select.integer(5),
+                    select.integer(6),
+                    {}});
+  Statement timings(db,
+                    "SELECT log, kind, sequence, bytes, seconds, algorithm_gb_per_s, bus_gb_per_s "
+                    "FROM collective_timings ORDER BY rowid");
+  while (timings.step()) {
+    const int64_t number = timings.integer(0);
+    if (number < 0 || number >= static_cast<int64_t>(logs.size())) return false;
+    logs[static_cast<size_t>(number)].timings.push_back({timings.text(1), known(timings, 2),
+                                                         timings.real(3), timings.real(4),
+                                                         timings.real(5), timings.real(6)});
+  }
+  return true;
+}
+
 HostClock& clock_of(std::vector<HostClock>& clocks, const std::string& host) {
   for (HostClock& clock : clocks)
     if (clock.host == host) return clock;
@@ -234,6 +282,10 @@ bool finite(const DeviceLog& log) {
   for (const PowerLimitRow& row : log.power_limits)
     for (const double value : {row.limit_w, row.time_s, row.mean_w, row.energy_j}) check(value);
   for (const Gauge& gauge : log.gauges) check(gauge.value);
+  for (const CollectiveLog& c : log.collectives)
+    for (const CollectiveTiming& t : c.timings)
+      for (const double value : {t.bytes, t.seconds, t.algorithm_gb_per_s, t.bus_gb_per_s})
+        check(value);
   return all;
 }
 
@@ -255,6 +307,7 @@ void insert_device(Database& db, size_t number, const Device& device) {
 void insert_log(Database& db, const Run& run) {
   insert_devices(db, run.log.devices);
   insert_training(db, run.log.training);
+  insert_collectives(db, run.log.collectives);
   insert_rest(db, run.log);
   insert_clocks(db, run.clocks);
 }
@@ -266,7 +319,7 @@ bool select_log(Database& db, DeviceLog& log) {
     return false;
   select_training(db, log.training);
   select_rest(db, log);
-  return select_steps(db, log.training) && finite(log);
+  return select_steps(db, log.training) && select_collectives(db, log.collectives) && finite(log);
 }
 
 void select_clocks(Database& db, std::vector<HostClock>& clocks) {

@@ -62,6 +62,15 @@ Run example() {
                        {{3, 1.5}, {4, 1.25, 50}}}};
   run.log.power_limits = {{"resnet", 300, 1.5, 280, 420}};
   run.log.gauges = {{"flops", "op=\"x\"", 5, 0.5}, {"plain", "", -1, 2}};
+  run.log.collectives = {{"nccl-inspector",
+                          "0x7f",
+                          "node1",
+                          "i.log",
+                          3,
+                          16,
+                          2,
+                          {{"AllReduce", 7, 1024, 0.5, 1.5, 2.5}, {"AllGather", -1, 1, 2, 3, 4}}},
+                         {"nccl-tests", "all_reduce_perf", "", "t.txt", -1, 8, 1, {}}};
   run.log.dropped = {{"a.csv", "not a number", 3}};
   run.log.notes = {"times without zone count as UTC"};
   run.clocks = {{"node1", {{1000, 10, 5}, {2000, 20, 0}}, {{"node2", 1, 2, 3, 4}}},
@@ -128,6 +137,17 @@ TEST_F(LogTables, WhatElseALogHoldsIsReadBack) {
   EXPECT_EQ(log.training[0].steps[1].end_ns, 50);
   ASSERT_EQ(log.power_limits.size(), 1u);
   EXPECT_EQ(log.power_limits[0].energy_j, 420);
+  ASSERT_EQ(log.collectives.size(), 2u);
+  EXPECT_EQ(log.collectives[0].communicator, "0x7f");
+  EXPECT_EQ(log.collectives[0].rank, 3);
+  EXPECT_EQ(log.collectives[0].nodes, 2);
+  ASSERT_EQ(log.collectives[0].timings.size(), 2u);
+  EXPECT_EQ(log.collectives[0].timings[0].kind, "AllReduce");
+  EXPECT_EQ(log.collectives[0].timings[0].sequence, 7);
+  EXPECT_EQ(log.collectives[0].timings[0].bus_gb_per_s, 2.5);
+  EXPECT_EQ(log.collectives[0].timings[1].sequence, -1);
+  EXPECT_EQ(log.collectives[1].rank, -1);
+  EXPECT_TRUE(log.collectives[1].timings.empty());
   ASSERT_EQ(log.gauges.size(), 2u);
   EXPECT_EQ(log.gauges[0].labels, "op=\"x\"");
   EXPECT_EQ(log.gauges[0].rank, 5);

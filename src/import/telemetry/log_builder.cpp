@@ -83,6 +83,7 @@ void LogBuilder::add_log(run::DeviceLog log) {
   append(log_.training, log.training);
   append(log_.power_limits, log.power_limits);
   append(log_.gauges, log.gauges);
+  append(log_.collectives, log.collectives);
   append(log_.dropped, log.dropped);
   for (std::string& text : log.notes) note(std::move(text));
   log_.source = std::move(log.source);

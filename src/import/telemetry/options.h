@@ -11,6 +11,9 @@ struct TelemetryOptions {
   bool repair = false;
   /// Links of a GPU, by which traffic of NVLink's first is multiplied into an estimate; 0: none.
   int64_t nvlink_links = 0;
+  /// Seconds between the rows of a GPU where nothing says when they were read (dmon's text).
+  double sample_period_s = 1;
+  bool sample_period_said = false;  ///< by the user; else it is dmon's default
 };
 
 }  // namespace ergometer::importer

@@ -38,6 +38,21 @@ base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
 bool is_step_log(std::string_view text);
 void read_step_log(std::string_view text, LogBuilder& log);
 
+/// What nvidia-smi dmon and dcgmi dmon print, as text or CSV.
+bool is_dmon(std::string_view text);
+base::Result<void> read_dmon(std::string_view text, const TelemetryOptions& options,
+                             LogBuilder& log);
+
+/// What nccl-tests print: their table of sizes, times and bandwidths.
+bool is_nccl_tests(std::string_view text);
+base::Result<void> read_nccl_tests(std::string_view text, LogBuilder& log);
+/// The table's columns, of the line that heads it; none of any other line.
+std::vector<std::string_view> nccl_tests_head(std::string_view line);
+
+/// What NCCL's profiler plugin "inspector" dumps: JSON, a document a collective and rank.
+bool is_nccl_inspector(std::string_view head);
+base::Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log);
+
 /// Prometheus' text format and OpenMetrics: DCGM, omnistat, XPUTimer and others.
 bool is_prometheus_text(std::string_view first_lines);
 base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);

@@ -370,6 +370,7 @@ size_t TableReader::device_of(const Place& place, size_t turn) {
   const size_t number = log_.device_number(run::DeviceKind::kGpu, host, id);
   run::Device& device = log_.device_at(number);
   device.rank = place.rank;
+  if (!place.host.empty()) device.host = place.host;
   device.uuid = place.uuid;
   device.index = place.index;
   if (place.index < 0 && place.uuid.empty()) device.index = static_cast<int64_t>(turn);

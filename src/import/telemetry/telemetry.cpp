@@ -31,6 +31,9 @@ enum class LogKind : uint8_t {
   kPairList,
   kMlLog,
   kStepLog,
+  kDmon,
+  kNcclTests,
+  kNcclInspector,
   kPrometheusText,
   kPrometheusJson,
   kShuntMeter,
@@ -60,6 +63,7 @@ LogKind kind_of(std::string_view text, bool whole) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return LogKind::kOther;
   if (may_be_json(text.substr(first))) {
+    if (is_nccl_inspector(text.substr(first))) return LogKind::kNcclInspector;
     return is_prometheus_json(text.substr(first)) ? LogKind::kPrometheusJson : LogKind::kJson;
   }
   if (text.substr(0, kLogHeadBytes).find('\0') != std::string_view::npos) return LogKind::kOther;
@@ -67,12 +71,14 @@ LogKind kind_of(std::string_view text, bool whole) {
   lines.next();
   const bool rows =
       !lines.cut_off() && trim(text).size() > trim(text.substr(0, text.find('\n', first))).size();
+  if (is_dmon(text)) return LogKind::kDmon;
   if (is_zeus_table(lines.line())) return LogKind::kZeusTable;
   if (is_sensor_table(lines.line(), rows)) return LogKind::kSensorTable;
   if (is_headerless_table(lines.line())) return LogKind::kHeaderless;
   if (is_pair_list(lines.line())) return LogKind::kPairList;
   const std::string_view searched = whole ? text : text.substr(0, kLogHeadBytes);
   if (searched.find(":::MLLOG {") != std::string_view::npos) return LogKind::kMlLog;
+  if (is_nccl_tests(searched)) return LogKind::kNcclTests;
   if (is_step_log(searched)) return LogKind::kStepLog;
   if (is_prometheus_text(text)) return LogKind::kPrometheusText;
   return LogKind::kOther;
@@ -87,6 +93,9 @@ base::Result<void> read_text(std::string_view text, LogKind kind, const Telemetr
     case LogKind::kPairList: return read_pair_list(text, options, log);
     case LogKind::kMlLog: return read_mllog(text, log);
     case LogKind::kStepLog: return read_step_log(text, log), base::Result<void>{};
+    case LogKind::kDmon: return read_dmon(text, options, log);
+    case LogKind::kNcclTests: return read_nccl_tests(text, log);
+    case LogKind::kNcclInspector: return read_nccl_inspector(text, log);
     case LogKind::kPrometheusText: return read_prometheus_text(text, log);
     case LogKind::kHeaderless:
       return base::input_error(

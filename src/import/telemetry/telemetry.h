@@ -24,9 +24,11 @@ struct Telemetry {
 
 /// Reads the series of power, temperature, clocks and counters among `paths`: files, packed by
 /// gzip, zstd or not at all, tar archives and folders. What a file is, its content says:
-///  - nvidia-smi's CSV and tables like it; Zeus's monitor, windows and power-limit tables;
+///  - nvidia-smi's CSV and tables like it; what nvidia-smi dmon and dcgmi dmon print; Zeus's
+///  monitor, windows and power-limit tables;
 ///  - MLPerf's power logs and training logs; what Megatron-LM, NeMo and torchtitan print of steps;
 ///  - DCGM's, omnistat's and XPUTimer's metrics as Prometheus' text or as its answer to a query;
+///  - what NCCL's inspector plugin and nccl-tests tell of collectives;
 ///  - CharLLM-PPT's `unix_seconds,value`, whose metric and rank stand in the name alone.
 ///
 /// Times are whole nanoseconds since 1970; a time without zone counts as UTC. Input errors: a file
