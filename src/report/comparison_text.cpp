@@ -19,6 +19,12 @@ constexpr size_t kComparisonWidth = 100;
 constexpr size_t kTitleWidth = 38;
 constexpr size_t kMostInMatrix = 8;
 
+/// Of bytes that lie in memory, told in GiB; those that travel are told as rates are, in GB.
+constexpr const char* kMemory = "bytes of memory";
+std::string unit_of(const Quantity& quantity) {
+  return quantity.name == "peak_memory_bytes" ? kMemory : quantity.unit;
+}
+
 /// Less than rounding leaves of a step reads as nothing.
 std::string in_unit(double value, const std::string& unit) {
   constexpr double kShortest = 1e-12;
@@ -27,6 +33,7 @@ std::string in_unit(double value, const std::string& unit) {
   if (unit == "MHz") return fmt::format("{:.0f} MHz", value);
   if (unit == "C") return fmt::format("{:.1f} C", value);
   if (unit.empty()) return base::format_percent(value);
+  if (unit == kMemory) return base::format_binary_bytes(value);
   return base::format_si(value, unit);
 }
 
@@ -67,8 +74,9 @@ std::string sides(const Comparison& comparison) {
   std::string out = fmt::format("A  {}\nB  {}\n\n", comparison.a, comparison.b);
   out += fmt::format("{:<26} {:>14} {:>14} {:>14} {:>10}\n", "", "A", "B", "B - A", "of A");
   const auto line = [&](const Quantity& q) {
-    out += fmt::format("{:<26} {:>14} {:>14} {:>14} {:>10}\n", q.name, in_unit(q.a, q.unit),
-                       in_unit(q.b, q.unit), signed_text(q.difference(), q.unit),
+    const std::string unit = unit_of(q);
+    out += fmt::format("{:<26} {:>14} {:>14} {:>14} {:>10}\n", q.name, in_unit(q.a, unit),
+                       in_unit(q.b, unit), signed_text(q.difference(), unit),
                        percent_of(q.difference(), q.a));
   };
   for (const Quantity& quantity : comparison.quantities) line(quantity);
