@@ -65,8 +65,8 @@ std::string rate_text(const analysis::ShapeRow& row) {
 std::string roof_text(const analysis::ShapeRow& row, const analysis::TraceSummary& summary) {
   if (!summary.peak) return "";
   const double flops = row.flops_fraction(*summary.peak), bytes = row.bytes_fraction(*summary.peak);
-  if (flops <= 0 && bytes <= 0) return "    -";
-  return fmt::format("{:>3.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
+  if (flops <= 0 && bytes <= 0) return "-";
+  return fmt::format("{:.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
 }
 
 std::string launches_line(const analysis::TraceSummary& summary) {
@@ -183,15 +183,14 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
 std::string operators_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   const analysis::ShapeTable& table = summary.shapes;
   if (table.rows.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("{:<44}{:>6}{:>10}{:>9}{:>6}{}", "Operators", "calls", "GPU time",
-                                 "TFLOP/s", "GB/s", summary.peak ? " roof" : ""));
+  base::Table shown("<44 >6 >10 >9 >6 >5");
+  shown.row("Operators", "calls", "GPU time", "TFLOP/s", "GB/s", summary.peak ? "roof" : "");
   for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
     const analysis::ShapeRow& row = table.rows[i];
-    out += fmt::format("  {:<{}}{:>6}{:>10}{:>9}{:>6}{}\n", label_of(row), kLabelWidth, row.calls,
-                       format_time(row.total_ns), rate_text(row), figure(row.gb_per_s()),
-                       roof_text(row, summary));
+    shown.row("  " + label_of(row), row.calls, format_time(row.total_ns), rate_text(row),
+              figure(row.gb_per_s()), roof_text(row, summary));
   }
+  std::string out = table_text(shown, style);
   if (table.rows.size() > kOperatorsShown)
     out += fmt::format("  ... and {} more shapes (all of them: --json)\n",
                        table.rows.size() - kOperatorsShown);
