@@ -117,7 +117,8 @@ TEST(StudyOutput, ARefusedRowHasNoNumbers) {
 }
 
 TEST(StudyOutput, ColumnsArePickedByName) {
-  const run::Study& study = *two_rows().run.study;
+  const SessionResult result = two_rows();
+  const run::Study& study = *result.run.study;
   const auto error = [&](std::string_view list) {
     const auto picked = pick_columns(list, study);
     return picked ? "" : picked.error().message;
