@@ -122,4 +122,20 @@ Result<void> require_columns(const CsvTable& table, const std::string& file,
   return {};
 }
 
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    if (&cell != &cells.front()) line += ',';
+    const bool plain = cell.find_first_of(",\"\r\n") == std::string::npos;
+    if (plain && !(cell.empty() && cells.size() == 1)) {
+      line += cell;
+      continue;
+    }
+    line += '"';
+    for (const char c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+    line += '"';
+  }
+  return line + '\n';
+}
+
 }  // namespace ergometer::base

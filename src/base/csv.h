@@ -38,4 +38,8 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& file);
 Result<void> require_columns(const CsvTable& table, const std::string& file,
                              const std::vector<std::string_view>& needed);
 
+/// The cells as a line of such a file, with its end; in quotes where they hold commas, quotes or
+/// line ends. A single empty cell is in quotes: a blank line would be none.
+std::string csv_line(const std::vector<std::string>& cells);
+
 }  // namespace ergometer::base

@@ -57,5 +57,15 @@ TEST(Csv, MissingColumnsNameTheNearest) {
   EXPECT_EQ(missing.error().message, "t.csv:1: column gpus is missing; is it gpu_s?");
 }
 
+TEST(Csv, LinesAreWhatTheReaderReads) {
+  EXPECT_EQ(csv_line({"a", "", "b c"}), "a,,b c\n");
+  EXPECT_EQ(csv_line({"1,5", "say \"x\""}), "\"1,5\",\"say \"\"x\"\"\"\n");
+  EXPECT_EQ(csv_line({""}), "\"\"\n") << "a blank line would be no row";
+  const std::vector<std::string> cells = {"a\nb", "c\r", "", "\"", "d"};
+  const auto table = parse_csv("v,w,x,y,z\n" + csv_line(cells), "t.csv");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->rows[0].cells, cells);
+}
+
 }  // namespace
 }  // namespace ergometer::base

@@ -26,6 +26,7 @@ std::string shown(double value, const FittedParameter& parameter) {
       spec::find_parameter(parameter.targets.front().owner, parameter.name);
   if (info->unit.empty()) return four_digits(value);
   if (info->unit == "s") return base::format_seconds(value);
+  if (info->unit == "B") return base::format_binary_bytes(value);
   return base::format_si(value, info->unit);
 }
 

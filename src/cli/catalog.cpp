@@ -7,6 +7,7 @@
 
 #include "base/json_writer.h"
 #include "base/nearest.h"
+#include "base/table.h"
 #include "report/format.h"
 #include "spec/read.h"
 #include "workload/parameters.h"
@@ -137,8 +138,10 @@ std::string list_text(std::span<const KindWord> kinds) {
   std::string out;
   for (const KindWord& kind : kinds) {
     out += fmt::format("{}{}:\n", out.empty() ? "" : "\n", kind.plural);
+    base::Table table("<24 <");
     for (const CatalogEntry* entry : entries_of(kind.kind))
-      out += fmt::format("  {:<22}{}\n", entry->name, one_line(*entry));
+      table.row("  " + std::string(entry->name), one_line(*entry));
+    out += table.text();
   }
   return out;
 }

@@ -98,7 +98,9 @@ base::Result<int> run_merge(const Arguments& arguments, const Console& console) 
   if (whole) {
     ERGOMETER_TRY(run::write_run(*whole, out));
     console.answer(study_answer(*whole, out, arguments.has("json")));
-    return 0;
+    const std::string refused = study::all_refused_text(*whole->study);
+    if (refused.empty()) return 0;
+    return tl::unexpected(base::Error{base::ErrorKind::kNo, refused});
   }
   ERGOMETER_ASSIGN(const analysis::MergedRun merged,
                    analysis::merge_runs(std::move(parts), arguments.value("reference")));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/table.h"
 #include "plan/stages.h"
 #include "report/job_json.h"
 
@@ -78,22 +79,11 @@ std::string energy_word(double joules) {
 }
 
 std::string table(const std::vector<Row>& rows, size_t left) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows)
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row.cells[i].size());
-    }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.cells.size(); ++i)
-      line += i == 0      ? fmt::format("{:>{}}", row.cells[i], widths[i])
-              : i <= left ? fmt::format("  {:<{}}", row.cells[i], widths[i])
-                          : fmt::format("  {:>{}}", row.cells[i], widths[i]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
+  std::string layout = ">";
+  for (size_t i = 1; i < rows.front().cells.size(); ++i) layout += i <= left ? " <" : " >";
+  base::Table table(layout);
+  for (const Row& row : rows) table.add(row.cells);
+  return table.text();
 }
 
 std::vector<std::string> named_titles(const Named& named) {

@@ -29,7 +29,9 @@ const base::ParameterSet& set_of(const Owner& owner, const Cluster& cluster) {
 }
 
 std::string parameter_text(const base::Parameter* parameter) {
-  return parameter == nullptr ? "none" : base::format_si(parameter->value, parameter->unit);
+  if (parameter == nullptr) return "none";
+  return parameter->unit == "B" ? base::format_binary_bytes(parameter->value)
+                                : base::format_si(parameter->value, parameter->unit);
 }
 
 /// What is said of both when their three digits are the same: all digits.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "launch/collect.h"
 
@@ -21,53 +22,44 @@ std::string_view to_word(RunState state) {
   return "";
 }
 
-size_t job_width(const Collection& collection) {
-  size_t width = 3;
-  for (const JobResult& job : collection.jobs) width = std::max(width, job.job.size());
-  return width;
+void add_run(const RunResult& run, base::Table& table) {
+  table.row(run.run.name, run.run.job, run.run.repeat, to_word(run.state),
+            base::format_seconds(run.predicted_step_s),
+            run.measured() ? base::format_seconds(run.step_s) : "-",
+            run.measured() ? fmt::format("{:+.1f} %", run.error_pct()) : "-");
 }
 
-std::string run_line(const RunResult& run, size_t width) {
-  std::string line =
-      fmt::format("{:<4} {:<{}} {:>6} {:<8} {:>9}", run.run.name, run.run.job, width,
-                  run.run.repeat, to_word(run.state), base::format_seconds(run.predicted_step_s));
-  line += run.measured() ? fmt::format(" {:>9} {:>8}", base::format_seconds(run.step_s),
-                                       fmt::format("{:+.1f} %", run.error_pct()))
-                         : fmt::format(" {:>9} {:>8}", "-", "-");
-  return line + '\n';
-}
-
-std::string job_line(const JobResult& job, size_t width) {
-  std::string line = fmt::format("{:<{}} {:>4} of {:<4} {:>9}", job.job, width, job.measured,
-                                 job.runs, base::format_seconds(job.predicted_step_s));
-  if (job.measured == 0) return line + fmt::format(" {:>9} {:>9} {:>8}\n", "-", "-", "-");
-  return line + fmt::format(" {:>9} {:>9} {:>8}\n", base::format_seconds(job.mean_step_s),
-                            job.measured > 1 ? base::format_seconds(job.deviation_s) : "-",
-                            fmt::format("{:+.1f} %", job.error_pct));
+void add_job(const JobResult& job, base::Table& table) {
+  const bool any = job.measured > 0;
+  table.row(job.job, fmt::format("{} of {}", job.measured, job.runs),
+            base::format_seconds(job.predicted_step_s),
+            any ? base::format_seconds(job.mean_step_s) : "-",
+            job.measured > 1 ? base::format_seconds(job.deviation_s) : "-",
+            any ? fmt::format("{:+.1f} %", job.error_pct) : "-");
 }
 
 /// Power, energy and heat of the runs of which they are known; empty: of none.
-std::string power_table(const Collection& collection, size_t width) {
-  std::string rows;
+std::string power_table(const Collection& collection) {
+  base::Table table("< < > > > > > > > >");
+  table.row("Run", "Job", "GPU power", "Measured", "Error", "Energy", "Measured", "Error",
+            "Hottest", "Seen");
+  bool known = false;
   for (const RunResult& run : collection.runs) {
     if (run.gpu_w <= 0) continue;
+    known = true;
     const auto error = [](double predicted, double measured) {
       return fmt::format("{:+.1f} %", 100 * (predicted / measured - 1));
     };
-    rows += fmt::format(
-        "{:<4} {:<{}} {:>9} {:>9} {:>8} {:>9} {:>9} {:>8}", run.run.name, run.run.job, width,
-        base::format_si(run.predicted_gpu_w, "W"), base::format_si(run.gpu_w, "W"),
-        error(run.predicted_gpu_w, run.gpu_w), base::format_si(run.predicted_energy_j(), "J"),
-        base::format_si(run.energy_j(), "J"), error(run.predicted_energy_j(), run.energy_j()));
-    rows += run.max_gpu_c > 0
-                ? fmt::format(" {:>5.0f} C {:>5.0f} C\n", run.predicted_max_gpu_c, run.max_gpu_c)
-                : fmt::format(" {:>7} {:>7}\n", "-", "-");
+    const auto celsius = [&](double degrees) {
+      return run.max_gpu_c > 0 ? fmt::format("{:.0f} C", degrees) : "-";
+    };
+    table.row(run.run.name, run.run.job, base::format_si(run.predicted_gpu_w, "W"),
+              base::format_si(run.gpu_w, "W"), error(run.predicted_gpu_w, run.gpu_w),
+              base::format_si(run.predicted_energy_j(), "J"), base::format_si(run.energy_j(), "J"),
+              error(run.predicted_energy_j(), run.energy_j()), celsius(run.predicted_max_gpu_c),
+              celsius(run.max_gpu_c));
   }
-  if (rows.empty()) return "";
-  return fmt::format("\n{:<4} {:<{}} {:>9} {:>9} {:>8} {:>9} {:>9} {:>8} {:>7} {:>7}\n", "Run",
-                     "Job", width, "GPU power", "Measured", "Error", "Energy", "Measured", "Error",
-                     "Hottest", "Seen") +
-         rows;
+  return known ? '\n' + table.text() : "";
 }
 
 void write_run(JsonWriter& json, const RunResult& run) {
@@ -97,15 +89,13 @@ void write_run(JsonWriter& json, const RunResult& run) {
 }  // namespace
 
 std::string collection_text(const Collection& collection) {
-  const size_t width = job_width(collection);
-  std::string text = fmt::format("{:<4} {:<{}} {:>6} {:<8} {:>9} {:>9} {:>8}", "Run", "Job", width,
-                                 "Repeat", "State", "Predicted", "Measured", "Error");
-  text += '\n';
-  for (const RunResult& run : collection.runs) text += run_line(run, width);
-  text += fmt::format("\n{:<{}} {:<12} {:>9} {:>9} {:>9} {:>8}\n", "Job", width, "Measured",
-                      "Predicted", "Mean", "Deviation", "Error");
-  for (const JobResult& job : collection.jobs) text += job_line(job, width);
-  text += power_table(collection, width);
+  base::Table runs("< < > < > > >");
+  runs.row("Run", "Job", "Repeat", "State", "Predicted", "Measured", "Error");
+  for (const RunResult& run : collection.runs) add_run(run, runs);
+  base::Table jobs("< < > > > >");
+  jobs.row("Job", "Measured", "Predicted", "Mean", "Deviation", "Error");
+  for (const JobResult& job : collection.jobs) add_job(job, jobs);
+  const std::string text = runs.text() + '\n' + jobs.text() + power_table(collection);
   std::string notes;
   for (const RunResult& run : collection.runs)
     for (const std::string& note : run.notes)

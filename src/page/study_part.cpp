@@ -7,21 +7,13 @@
 #include <string_view>
 
 #include "page/columns.h"
+#include "run/study_columns.h"
 
 namespace ergometer::page {
 namespace {
 
 using base::JsonWriter;
 using Json = nlohmann::ordered_json;
-
-std::string_view to_word(run::PointStatus status) {
-  switch (status) {
-    case run::PointStatus::kOk: return "ok";
-    case run::PointStatus::kDoesNotFit: return "does-not-fit";
-    case run::PointStatus::kRefused: return "refused";
-  }
-  return "refused";
-}
 
 std::string_view to_word(run::FigureKind kind) {
   constexpr std::array<std::string_view, 5> kWords = {"line", "bar", "stack", "scatter", "heatmap"};

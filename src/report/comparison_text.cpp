@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 
@@ -19,6 +20,12 @@ constexpr size_t kComparisonWidth = 100;
 constexpr size_t kTitleWidth = 38;
 constexpr size_t kMostInMatrix = 8;
 
+/// Of bytes that lie in memory, told in GiB; those that travel are told as rates are, in GB.
+constexpr const char* kMemory = "bytes of memory";
+std::string unit_of(const Quantity& quantity) {
+  return quantity.name == "peak_memory_bytes" ? kMemory : quantity.unit;
+}
+
 /// Less than rounding leaves of a step reads as nothing.
 std::string in_unit(double value, const std::string& unit) {
   constexpr double kShortest = 1e-12;
@@ -27,6 +34,7 @@ std::string in_unit(double value, const std::string& unit) {
   if (unit == "MHz") return fmt::format("{:.0f} MHz", value);
   if (unit == "C") return fmt::format("{:.1f} C", value);
   if (unit.empty()) return base::format_percent(value);
+  if (unit == kMemory) return base::format_binary_bytes(value);
   return base::format_si(value, unit);
 }
 
@@ -64,16 +72,16 @@ std::string percent_of(double part, double whole) {
 }
 
 std::string sides(const Comparison& comparison) {
-  std::string out = fmt::format("A  {}\nB  {}\n\n", comparison.a, comparison.b);
-  out += fmt::format("{:<26} {:>14} {:>14} {:>14} {:>10}\n", "", "A", "B", "B - A", "of A");
+  base::Table table("<26 >15 >15 >15 >11");
+  table.row("", "A", "B", "B - A", "of A");
   const auto line = [&](const Quantity& q) {
-    out += fmt::format("{:<26} {:>14} {:>14} {:>14} {:>10}\n", q.name, in_unit(q.a, q.unit),
-                       in_unit(q.b, q.unit), signed_text(q.difference(), q.unit),
-                       percent_of(q.difference(), q.a));
+    const std::string unit = unit_of(q);
+    table.row(q.name, in_unit(q.a, unit), in_unit(q.b, unit), signed_text(q.difference(), unit),
+              percent_of(q.difference(), q.a));
   };
   for (const Quantity& quantity : comparison.quantities) line(quantity);
   for (const Quantity& fact : comparison.facts) line(fact);
-  return out;
+  return fmt::format("A  {}\nB  {}\n\n", comparison.a, comparison.b) + table.text();
 }
 
 std::string cut(const std::string& text, size_t width) {
@@ -115,18 +123,21 @@ std::string matrix(const Comparison& comparison) {
   std::vector<const Quantity*> parts;
   for (const Quantity& part : comparison.parts)
     if (part.a != 0 || part.b != 0) parts.push_back(&part);
-  std::string out = fmt::format("{:<{}}", "", kTitleWidth);
+  std::string layout = fmt::format("<{}", kTitleWidth);
+  for (size_t i = 0; i < parts.size(); ++i) layout += " >12";
+  base::Table table(layout);
   const auto short_name = [](std::string name) {
     if (name.starts_with("exposed_")) name.erase(0, 8);
     std::replace(name.begin(), name.end(), '_', '-');
     return name == "reduce-scatter" ? "red-scatter" : name;
   };
-  for (const Quantity* part : parts) out += fmt::format(" {:>11}", short_name(part->name));
-  out += '\n';
+  std::vector<std::string> head = {""};
+  for (const Quantity* part : parts) head.push_back(short_name(part->name));
+  table.add(std::move(head));
   const auto row = [&](const std::string& title, const auto& number) {
-    out += fmt::format("{:<{}}", cut(title, kTitleWidth), kTitleWidth);
-    for (const Quantity* part : parts) out += fmt::format(" {:>11}", number(*part));
-    out += '\n';
+    std::vector<std::string> cells = {cut(title, kTitleWidth)};
+    for (const Quantity* part : parts) cells.push_back(number(*part));
+    table.add(std::move(cells));
   };
   row("A", [](const Quantity& part) { return in_unit(part.a, "s"); });
   for (size_t i = 0; i < std::min(comparison.causes.size(), kMostInMatrix); ++i) {
@@ -136,7 +147,7 @@ std::string matrix(const Comparison& comparison) {
         [&](const Quantity& part) { return signed_text(value_of(cause.parts, part.name), "s"); });
   }
   row("B", [](const Quantity& part) { return in_unit(part.b, "s"); });
-  return out;
+  return table.text();
 }
 
 }  // namespace

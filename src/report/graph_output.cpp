@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 #include "report/summary_text.h"
@@ -26,6 +27,11 @@ std::string bytes(int64_t count) {
   return count > 0 ? base::format_bytes(static_cast<double>(count)) : "-";
 }
 
+/// Of what lies in memory; `bytes` is of what travels.
+std::string memory(int64_t count) {
+  return count > 0 ? base::format_binary_bytes(static_cast<double>(count)) : "-";
+}
+
 std::string time(int64_t nanoseconds, int64_t timed) {
   return timed > 0 ? base::format_seconds(static_cast<double>(nanoseconds) * 1e-9) : "-";
 }
@@ -36,19 +42,17 @@ bool is_timed(const GraphSummary& graph) {
 }
 
 std::string graphs_table(const std::vector<GraphSummary>& graphs, const TextStyle& style) {
-  std::string out =
-      heading(style, fmt::format("{:>5}{:>11}{:>12}{:>12}{:>11}{:>11}  {}", "Graph", "nodes",
-                                 "control", "data", "longest", "in time", "from"));
+  base::Table table(">5 >11 >12 >12 >11 >11 <");
+  table.row("Graph", "nodes", "control", "data", "longest", "in time", "from");
   for (size_t i = 0; i < std::min(graphs.size(), kGraphsShown); ++i) {
     const GraphSummary& g = graphs[i];
     const bool timed = is_timed(g);
-    out += fmt::format("{:>5}{:>11}{:>12}{:>12}{:>11}{:>11}  {}{}\n", g.rank,
-                       base::format_count(g.nodes), base::format_count(g.control_dependencies),
-                       base::format_count(g.data_dependencies),
-                       base::format_count(g.critical_path_nodes), time(g.critical_path_ns, timed),
-                       shortened(g.format, kGraphNameWidth), g.truncated ? ", cut off" : "");
+    table.row(g.rank, base::format_count(g.nodes), base::format_count(g.control_dependencies),
+              base::format_count(g.data_dependencies), base::format_count(g.critical_path_nodes),
+              time(g.critical_path_ns, timed),
+              shortened(g.format, kGraphNameWidth) + (g.truncated ? ", cut off" : ""));
   }
-  return out + more_line(graphs.size(), kGraphsShown) +
+  return table_text(table, style) + more_line(graphs.size(), kGraphsShown) +
          (graphs.front().calls ? "  longest: nodes in the longest chain of calls\n"
                                : "  control, data: dependencies; longest: nodes in the longest "
                                  "chain of data ones\n");
@@ -82,21 +86,20 @@ std::string problems(const std::vector<GraphSummary>& graphs) {
 }
 
 std::string kinds_table(const GraphSummary& graph, const TextStyle& style) {
-  std::string out = heading(style, fmt::format("{:<38}{:>9}{:>12}{:>11}{:>10}",
-                                               fmt::format("Nodes of graph {}", graph.rank),
-                                               "count", "time", "FLOP", "tensors"));
+  base::Table table("<38 >9 >12 >11 >10");
+  table.row(fmt::format("Nodes of graph {}", graph.rank), "count", "time", "FLOP", "tensors");
   for (const analysis::GraphKindRow& row : graph.kinds)
-    out += fmt::format("  {:<36}{:>9}{:>12}{:>11}{:>10}\n",
-                       fmt::format("{}{}", analysis::to_word(row.kind), row.cpu ? " (CPU)" : ""),
-                       row.count, time(row.duration_ns, row.timed), flops(row.operations),
-                       bytes(row.tensor_bytes));
+    table.row(fmt::format("  {}{}", analysis::to_word(row.kind), row.cpu ? " (CPU)" : ""),
+              row.count, time(row.duration_ns, row.timed), flops(row.operations),
+              memory(row.tensor_bytes));
+  std::string out = table_text(table, style);
   if (graph.unused_gpu > 0 && !graph.calls)
     out += fmt::format("  {} of those off the CPU are waited for by none\n",
                        base::format_count(graph.unused_gpu));
   if (graph.storages >= 0)
     out += fmt::format("  tensors lie in {} pieces of memory, {} together\n",
                        base::format_count(graph.storages),
-                       base::format_bytes(static_cast<double>(graph.storage_bytes)));
+                       base::format_binary_bytes(static_cast<double>(graph.storage_bytes)));
   if (graph.linked >= 0)
     out += fmt::format("  {} operators of the rank's trace are found here\n",
                        base::format_count(graph.linked));
@@ -105,28 +108,27 @@ std::string kinds_table(const GraphSummary& graph, const TextStyle& style) {
 
 std::string collectives_table(const GraphSummary& graph, const TextStyle& style) {
   if (graph.collectives.empty()) return "";
-  std::string out = heading(style, fmt::format("{:<38}{:>9}{:>12}{:>11}", "Collectives (group)",
-                                               "count", "time", "bytes"));
+  base::Table table("<38 >9 >12 >11");
+  table.row("Collectives (group)", "count", "time", "bytes");
   for (size_t i = 0; i < std::min(graph.collectives.size(), kGraphCollectivesShown); ++i) {
     const analysis::GraphCollectiveRow& row = graph.collectives[i];
     const std::string group = row.group.empty() ? "" : fmt::format(" ({})", row.group);
-    out += fmt::format("  {:<36}{:>9}{:>12}{:>11}\n", shortened(row.name + group, kGraphNameWidth),
-                       row.count, time(row.duration_ns, row.timed),
-                       row.known > 0 ? bytes(row.bytes) : "-");
+    table.row("  " + shortened(row.name + group, kGraphNameWidth), row.count,
+              time(row.duration_ns, row.timed), row.known > 0 ? bytes(row.bytes) : "-");
   }
-  return out + more_line(graph.collectives.size(), kGraphCollectivesShown);
+  return table_text(table, style) + more_line(graph.collectives.size(), kGraphCollectivesShown);
 }
 
 std::string names_table(const GraphSummary& graph, const TextStyle& style) {
   if (graph.operations <= 0) return "";
-  std::string out =
-      heading(style, fmt::format("{:<38}{:>9}{:>23}{:>10}", "by name", "count", "FLOP", "tensors"));
+  base::Table table("<38 >9 >23 >10");
+  table.row("by name", "count", "FLOP", "tensors");
   for (size_t i = 0; i < std::min(graph.names.size(), kNamesShown); ++i) {
     const analysis::GraphNameRow& row = graph.names[i];
-    out += fmt::format("  {:<36}{:>9}{:>23}{:>10}\n", shortened(row.name, kGraphNameWidth),
-                       row.count, flops(row.operations), bytes(row.tensor_bytes));
+    table.row("  " + shortened(row.name, kGraphNameWidth), row.count, flops(row.operations),
+              memory(row.tensor_bytes));
   }
-  return out + more_line(graph.names.size(), kNamesShown);
+  return table_text(table, style) + more_line(graph.names.size(), kNamesShown);
 }
 
 void write_kinds(JsonWriter& json, const GraphSummary& graph) {

@@ -7,6 +7,7 @@
 
 #include "analysis/gpu_names.h"
 #include "analysis/moment.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 #include "report/pipeline_output.h"
@@ -48,17 +49,14 @@ std::string clocks(const analysis::JobReport& report, const TextStyle& style) {
 
 std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
   if (path.span_ns == 0) return "";
-  std::string out =
-      heading(style, fmt::format("{:<34}{:>12}{:>9}{:>19}",
-                                 fmt::format("Critical path of {}", time(path.span_ns)), "time",
-                                 "share", "shorter if free"));
+  base::Table table("<34 >12 >9 >19");
+  table.row("Critical path of " + time(path.span_ns), "time", "share", "shorter if free");
   for (size_t i = 0; i < std::min(path.kinds.size(), kJobRowsShown); ++i) {
     const analysis::PathShare& kind = path.kinds[i];
-    out += fmt::format("  {:<32}{:>12}{:>9}{:>19}\n", kind.kind, time(kind.on_path_ns),
-                       share_text(kind.on_path_ns, path.span_ns),
-                       kind.saved_if_free_ns < 0 ? "-" : time(kind.saved_if_free_ns));
+    table.row("  " + kind.kind, time(kind.on_path_ns), share_text(kind.on_path_ns, path.span_ns),
+              kind.saved_if_free_ns < 0 ? "-" : time(kind.saved_if_free_ns));
   }
-  out += more_line(path.kinds.size(), kJobRowsShown, "kinds");
+  std::string out = table_text(table, style) + more_line(path.kinds.size(), kJobRowsShown, "kinds");
   if (path.ranks.size() < 2) return out;
   std::string ranks = "on ranks";
   for (size_t i = 0; i < std::min(path.ranks.size(), kJobRowsShown); ++i)
@@ -73,24 +71,23 @@ std::string parallelisms(const analysis::GroupTables& tables, const TextStyle& s
   const bool known = std::any_of(tables.parallelisms.begin(), tables.parallelisms.end(),
                                  [](const auto& row) { return row.parallelism.name != "?"; });
   if (!known) return "";
-  std::string out =
-      heading(style, fmt::format("{:<20}{:>7}{:>10}{:>10}{:>10}{:>11}{:>11}", "Communication by",
-                                 "kernels", "time", "hidden", "exposed", "waiting", "transfer"));
+  base::Table table("<20 >7 >10 >10 >10 >11 >11");
+  table.row("Communication by", "kernels", "time", "hidden", "exposed", "waiting", "transfer");
   bool inferred = false;
   for (const analysis::GroupRow& row : tables.parallelisms) {
     inferred = inferred || (!row.parallelism.stated && row.parallelism.name != "?");
     const std::string name = row.parallelism.name == "?" ? "not known"
                              : row.parallelism.stated    ? row.parallelism.name
                                                          : row.parallelism.name + " (inferred)";
-    out += fmt::format("  {:<18}{:>7}{:>10}{:>10}{:>10}{:>11}{:>11}\n", name, row.events,
-                       time(row.total_ns), time(row.hidden_ns), time(row.exposed_ns),
-                       row.matched > 0 ? time(row.waiting_ns) : "-",
-                       row.matched > 0 ? time(row.transfer_ns) : "-");
+    table.row("  " + name, row.events, time(row.total_ns), time(row.hidden_ns),
+              time(row.exposed_ns), row.matched > 0 ? time(row.waiting_ns) : "-",
+              row.matched > 0 ? time(row.transfer_ns) : "-");
   }
-  return out + note(style,
-                    "sums over ranks; waiting and transfer of collectives found on several "
-                    "ranks" +
-                        std::string(inferred ? "; inferred: by what the group does" : ""));
+  return table_text(table, style) +
+         note(style,
+              "sums over ranks; waiting and transfer of collectives found on several "
+              "ranks" +
+                  std::string(inferred ? "; inferred: by what the group does" : ""));
 }
 
 std::string group_name(const analysis::GroupSkew& skew) {
@@ -117,19 +114,16 @@ std::string verdict(const analysis::GroupSkew& skew) {
 
 std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyle& style) {
   if (skews.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("{:<20}{:>7}{:>10}{:>10}{:>8}  {}", "Who waits for whom", "count",
-                                 "waiting", "transfer", "GB/s", "why"));
+  base::Table table("<20 >7 >10 >10 >8 <");
+  table.row("Who waits for whom", "count", "waiting", "transfer", "GB/s", "why");
   for (size_t i = 0; i < std::min(skews.size(), kJobRowsShown); ++i) {
     const analysis::GroupSkew& skew = skews[i];
-    const std::string why = verdict(skew);
-    out += fmt::format(
-        "  {:<18}{:>7}{:>10}{:>10}{:>8}{}{}\n", group_name(skew), skew.collectives,
-        time(skew.waiting_ns), time(skew.transfer_ns),
-        skew.mean_bus_gb_per_s > 0 ? fmt::format("{:.1f}", skew.mean_bus_gb_per_s) : "-",
-        why.empty() ? "" : "  ", why);
+    table.row("  " + group_name(skew), skew.collectives, time(skew.waiting_ns),
+              time(skew.transfer_ns),
+              skew.mean_bus_gb_per_s > 0 ? fmt::format("{:.1f}", skew.mean_bus_gb_per_s) : "-",
+              verdict(skew));
   }
-  return out + more_line(skews.size(), kJobRowsShown, "groups") +
+  return table_text(table, style) + more_line(skews.size(), kJobRowsShown, "groups") +
          note(style, "waiting: sum over ranks; transfer: from the last arrival to the first end");
 }
 
@@ -137,16 +131,14 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
 
 std::string links(const std::vector<analysis::LinkUse>& all, const TextStyle& style) {
   if (all.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("{:<20}{:>9}{:>11}{:>11}{:>11}{:>16}", "Links (counters)",
-                                 "devices", "bytes", "mean GB/s", "peak GB/s", "above 90 %"));
+  base::Table table("<20 >9 >11 >11 >11 >16 <");
+  table.row("Links (counters)", "devices", "bytes", "mean GB/s", "peak GB/s", "above 90 %");
   for (const analysis::LinkUse& link : all)
-    out += fmt::format("  {:<18}{:>9}{:>11}{:>11.2f}{:>11.2f}{:>16}{}\n",
-                       link.kind + " " + link.direction, link.devices,
-                       base::format_bytes(link.bytes), link.mean_gb_per_s, link.peak_gb_per_s,
-                       link.saturated_fraction ? format_share(*link.saturated_fraction) : "-",
-                       link.partial ? " link 0 alone" : "");
-  return out;
+    table.row("  " + link.kind + " " + link.direction, link.devices, base::format_bytes(link.bytes),
+              fmt::format("{:.2f}", link.mean_gb_per_s), fmt::format("{:.2f}", link.peak_gb_per_s),
+              link.saturated_fraction ? format_share(*link.saturated_fraction) : "-",
+              link.partial ? "link 0 alone" : "");
+  return table_text(table, style);
 }
 
 std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyle& style) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 
@@ -27,15 +28,14 @@ std::string method_text(const analysis::HostClockReport& host) {
   return "taken as equal: nothing tells";
 }
 
-std::string host_line(const analysis::HostClockReport& host) {
+void add_host(const analysis::HostClockReport& host, base::Table& table) {
   const bool told = host.method != "reference" && host.method != "unknown";
   const std::string bound = host.method == "reference" ? "-"
                             : host.bounded ? base::format_seconds(host.model.uncertainty_ns * kNano)
                                            : "unknown";
-  return fmt::format("  {:<14}{:>13}{:>12}{:>12}  {}\n", host.host,
-                     !told ? "-" : signed_time(host.model.offset_ns * kNano),
-                     !told ? "-" : fmt::format("{:+.2f} ppm", host.model.drift_ppm), bound,
-                     wrap(method_text(host), 80, 55));
+  table.row("  " + host.host, !told ? "-" : signed_time(host.model.offset_ns * kNano),
+            !told ? "-" : fmt::format("{:+.2f} ppm", host.model.drift_ppm), bound,
+            method_text(host));
 }
 
 struct Counts {
@@ -54,11 +54,10 @@ Counts count(const run::DeviceLog& log) {
 
 std::string merge_text(const analysis::MergedRun& merged, const std::string& path,
                        const TextStyle& style) {
-  std::string out = paint(style, "1",
-                          fmt::format("  {:<14}{:>13}{:>12}{:>12}  {}", "Host", "clock", "drift",
-                                      "at most off", "known from")) +
-                    '\n';
-  for (const analysis::HostClockReport& host : merged.hosts) out += host_line(host);
+  base::Table table("<16 >13 >12 >12 <");
+  table.row("  Host", "clock", "drift", "at most off", "known from");
+  for (const analysis::HostClockReport& host : merged.hosts) add_host(host, table);
+  std::string out = table_text(table, style);
   for (const std::string& note : merged.notes) out += wrap("Note: " + note + ".", 80, 0) + '\n';
   const Counts counts = count(merged.run.log);
   out += fmt::format("{}: {} GPUs, {} other devices, {} readings; {} traces\n", path, counts.gpus,

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 #include "report/job_view.h"
@@ -87,16 +88,15 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
 
 std::string rank_power_text(const run::Run& run, const TextStyle& style) {
   if (!run.has_power || run.ranks.empty()) return {};
-  const std::string head =
-      fmt::format("{:>7}{:>6}{:>6}{:>10}{:>9}{:>9}{:>9}{:>11}{:>11}", "Rank", "node", "slot",
-                  "power", "peak", "GPU", "hottest", "clock", "throttled");
-  std::string out = paint(style, "1", head) + '\n';
+  base::Table table(">7 >6 >6 >10 >9 >9 >9 >11 >11");
+  table.row("Rank", "node", "slot", "power", "peak", "GPU", "hottest", "clock", "throttled");
   for (const run::Rank& rank : run.ranks)
-    out += fmt::format(
-        "{:>7}{:>6}{:>6}{:>8.0f} W{:>7.0f} W{:>7.1f} C{:>7.1f} C{:>7.0f} MHz{:>11}\n", rank.rank,
-        rank.node, rank.slot, rank.mean_power_w, rank.peak_power_w, rank.mean_gpu_c, rank.max_gpu_c,
-        rank.mean_clock_mhz, format_share(rank.throttled_time_fraction));
-  return out;
+    table.row(rank.rank, rank.node, rank.slot, fmt::format("{:.0f} W", rank.mean_power_w),
+              fmt::format("{:.0f} W", rank.peak_power_w), fmt::format("{:.1f} C", rank.mean_gpu_c),
+              fmt::format("{:.1f} C", rank.max_gpu_c),
+              fmt::format("{:.0f} MHz", rank.mean_clock_mhz),
+              format_share(rank.throttled_time_fraction));
+  return table_text(table, style);
 }
 
 }  // namespace ergometer::report

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 #include "report/job_view.h"
@@ -295,6 +296,13 @@ std::string heading(const TextStyle& style, std::string_view text) {
   return paint(style, kBold, text) + '\n';
 }
 
+std::string table_text(const base::Table& table, const TextStyle& style) {
+  std::string out;
+  for (const std::string& line : table.lines())
+    out += out.empty() ? heading(style, line) : line + '\n';
+  return out;
+}
+
 std::string note(const TextStyle& style, std::string_view text) {
   return paint(style, kDim, "  " + wrap(text, kWidth, 2)) + '\n';
 }
@@ -324,18 +332,17 @@ std::string summary_text(const run::Run& run, const TextStyle& style) {
 }
 
 std::string ranks_text(const run::Run& run, const TextStyle& style) {
-  std::string out =
-      heading(style, fmt::format("{:>7}{:>6}{:>6}{:>7}{:>12}{:>11}{:>16}{:>14}", "Rank", "node",
-                                 "slot", "stage", "end", "compute", "communication", "idle"));
+  base::Table table(">7 >6 >6 >7 >12 >11 >16 >14");
+  table.row("Rank", "node", "slot", "stage", "end", "compute", "communication", "idle");
   for (const run::Rank& rank : run.ranks) {
     const run::Breakdown& b = rank.breakdown_s;
     const double exposed = b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
                            b.exposed_all_to_all + b.exposed_send_recv;
-    out += fmt::format("{:>7}{:>6}{:>6}{:>7}{:>12}{:>11}{:>16}{:>14}\n", rank.rank, rank.node,
-                       rank.slot, rank.stage, base::format_seconds(rank.end_s),
-                       base::format_seconds(b.compute + b.optimizer), base::format_seconds(exposed),
-                       base::format_seconds(b.idle));
+    table.row(rank.rank, rank.node, rank.slot, rank.stage, base::format_seconds(rank.end_s),
+              base::format_seconds(b.compute + b.optimizer), base::format_seconds(exposed),
+              base::format_seconds(b.idle));
   }
+  std::string out = table_text(table, style);
   if (const std::string power = rank_power_text(run, style); !power.empty()) out += '\n' + power;
   return out;
 }

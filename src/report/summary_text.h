@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/table.h"
 #include "run/run.h"
 
 namespace ergometer::report {
@@ -18,6 +19,8 @@ struct TextStyle {
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
 /// A line in bold, above a table or a list.
 std::string heading(const TextStyle& style, std::string_view text);
+/// Its first row as a heading.
+std::string table_text(const base::Table& table, const TextStyle& style);
 /// A remark below a table, dim and indented.
 std::string note(const TextStyle& style, std::string_view text);
 /// "... and 3 more ranks" below a list of which some are shown; nothing where all are.

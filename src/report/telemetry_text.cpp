@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "report/collectives_text.h"
 #include "report/format.h"
@@ -138,7 +139,7 @@ std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle
     out += fmt::format("  {}:", d.name.empty() ? d.host : d.name);
     if (d.cpu_pct) out += fmt::format(" processors {:.1f} % busy;", d.cpu_pct->mean);
     if (d.memory_used_b)
-      out += fmt::format(" memory {} in use;", format_quantity(d.memory_used_b->mean, "B"));
+      out += fmt::format(" memory {} in use;", base::format_binary_bytes(d.memory_used_b->mean));
     if (d.cpu_c)
       out += fmt::format(" {:.0f} C, at most {:.0f} C;", d.cpu_c->mean, d.cpu_c->highest);
     if (port)
@@ -238,14 +239,14 @@ std::string meters_text(const std::vector<analysis::MeterReport>& meters, const 
 
 std::string gauges_text(const std::vector<analysis::GaugeReport>& gauges, const TextStyle& style) {
   if (gauges.empty()) return "";
-  std::string out = heading(style, fmt::format("{:<58}{:>6}{:>12}{:>12}{:>12}{:>6}", "Metric",
-                                               "count", "lowest", "mean", "highest", "rank"));
+  base::Table table("<58 >6 >12 >12 >12 >6");
+  table.row("Metric", "count", "lowest", "mean", "highest", "rank");
   for (size_t i = 0; i < std::min(gauges.size(), kDevicesShown); ++i) {
     const analysis::GaugeReport& g = gauges[i];
-    out += fmt::format("{:<58}{:>6}{:>12.5g}{:>12.5g}{:>12.5g}{:>6}\n", g.name.substr(0, 57),
-                       g.count, g.lowest, g.mean, g.highest, g.highest_rank);
+    table.row(g.name.substr(0, 57), g.count, fmt::format("{:.5g}", g.lowest),
+              fmt::format("{:.5g}", g.mean), fmt::format("{:.5g}", g.highest), g.highest_rank);
   }
-  return out + more_line(gauges.size(), kDevicesShown);
+  return table_text(table, style) + more_line(gauges.size(), kDevicesShown);
 }
 
 std::string limits_text(const run::DeviceLog& log) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/sum.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "report/findings.h"
 #include "report/format.h"
@@ -43,19 +44,17 @@ bool is_without_events(const analysis::TraceSummary& summary, bool more) {
 
 std::string ranks_table(const analysis::TraceSummary& summary, bool more, const TextStyle& style) {
   if (is_without_events(summary, more)) return "";
-  std::string out = heading(
-      style, fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}", "Rank", "events",
-                         "span", "compute", "comm", "exposed", "copies", "exposed", "idle"));
+  base::Table table(">5 >8 >10 >10 >9 >10 >9 >9 >8 <");
+  table.row("Rank", "events", "span", "compute", "comm", "exposed", "copies", "exposed", "idle");
   for (size_t i = 0; i < std::min(summary.ranks.size(), kRanksShown); ++i) {
     const analysis::RankBreakdown& b = summary.ranks[i].breakdown;
     const auto share = [&](int64_t part) { return format_share(part, b.span_ns); };
-    out += fmt::format("{:>5}{:>8}{:>10}{:>10}{:>9}{:>10}{:>9}{:>9}{:>8}{}\n", b.rank, b.gpu_events,
-                       format_time(b.span_ns), share(b.compute_ns), share(b.communication_ns),
-                       share(b.exposed_communication_ns), share(b.memory_ns),
-                       share(b.exposed_memory_ns), share(b.idle_ns),
-                       summary.ranks[i].truncated ? "  cut off" : "");
+    table.row(b.rank, b.gpu_events, format_time(b.span_ns), share(b.compute_ns),
+              share(b.communication_ns), share(b.exposed_communication_ns), share(b.memory_ns),
+              share(b.exposed_memory_ns), share(b.idle_ns),
+              summary.ranks[i].truncated ? "cut off" : "");
   }
-  return out + more_line(summary.ranks.size(), kRanksShown, "ranks") +
+  return table_text(table, style) + more_line(summary.ranks.size(), kRanksShown, "ranks") +
          paint(style, kDim,
                "  shares of the span; exposed: communication without compute, copies without "
                "either") +
@@ -115,17 +114,10 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
   return out + more_line(summary.kernels.size(), kKernelsShown, "names");
 }
 
-std::string bandwidth(const analysis::CollectiveRow& row) {
-  if (row.known == 0) return fmt::format("{:>11}{:>10}{:>10}", "-", "-", "-");
-  return fmt::format("{:>11}{:>10.1f}{:>10.1f}", base::format_bytes(row.bytes),
-                     row.mean_bus_gb_per_s, row.best_bus_gb_per_s);
-}
-
 std::string collectives_table(const analysis::TraceSummary& summary, const TextStyle& style) {
   if (summary.collectives.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("{:<26}{:>5}{:>7}{:>11}{:>11}{:>10}{:>10}", "Collectives (group)",
-                                 "GPUs", "count", "time", "bytes", "GB/s bus", "best"));
+  base::Table table("<26 >5 >7 >11 >11 >10 >10");
+  table.row("Collectives (group)", "GPUs", "count", "time", "bytes", "GB/s bus", "best");
   for (size_t i = 0; i < std::min(summary.collectives.size(), kCollectivesShown); ++i) {
     const analysis::CollectiveRow& row = summary.collectives[i];
     std::string name(analysis::to_word(row.kind));
@@ -133,11 +125,15 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
     if (group.empty()) group = row.description.empty() ? row.group : row.description;
     if (!group.empty()) name += fmt::format(" ({})", group);
     constexpr size_t kGroupWidth = 24;
-    out += fmt::format("  {:<{}}{:>5}{:>7}{:>11}{}\n", name.substr(0, kGroupWidth), kGroupWidth,
-                       row.group_size > 0 ? fmt::format("{}", row.group_size) : "-", row.count,
-                       format_time(row.total_ns), bandwidth(row));
+    const auto known = [&](const std::string& text) { return row.known == 0 ? "-" : text; };
+    table.row("  " + name.substr(0, kGroupWidth),
+              row.group_size > 0 ? fmt::format("{}", row.group_size) : "-", row.count,
+              format_time(row.total_ns), known(base::format_bytes(row.bytes)),
+              known(fmt::format("{:.1f}", row.mean_bus_gb_per_s)),
+              known(fmt::format("{:.1f}", row.best_bus_gb_per_s)));
   }
-  return out + more_line(summary.collectives.size(), kCollectivesShown, "rows");
+  return table_text(table, style) +
+         more_line(summary.collectives.size(), kCollectivesShown, "rows");
 }
 
 /// By reason over all files: a job of a thousand ranks has a thousand of each.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
 #include "report/summary_text.h"
@@ -64,8 +65,8 @@ std::string rate_text(const analysis::ShapeRow& row) {
 std::string roof_text(const analysis::ShapeRow& row, const analysis::TraceSummary& summary) {
   if (!summary.peak) return "";
   const double flops = row.flops_fraction(*summary.peak), bytes = row.bytes_fraction(*summary.peak);
-  if (flops <= 0 && bytes <= 0) return "    -";
-  return fmt::format("{:>3.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
+  if (flops <= 0 && bytes <= 0) return "-";
+  return fmt::format("{:.0f}%{}", 100 * std::max(flops, bytes), flops >= bytes ? "F" : "B");
 }
 
 std::string launches_line(const analysis::TraceSummary& summary) {
@@ -139,16 +140,14 @@ std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& sty
 
 std::string shape_power(const analysis::RankEnergy& energy, const TextStyle& style) {
   if (energy.shapes.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("  {:<52}{:>9}{:>9}{:>8}", "operators that filled whole windows",
-                                 "windows", "W", "+-"));
+  base::Table table("<54 >9 >9 >8");
+  table.row("  operators that filled whole windows", "windows", "W", "+-");
   for (size_t i = 0; i < std::min(energy.shapes.size(), kShapesShown); ++i) {
     const analysis::ShapePower& row = energy.shapes[i];
-    out += fmt::format("  {:<52}{:>9}{:>9.1f}{:>8.1f}\n",
-                       shortened(row.name + ' ' + short_shapes(row.shapes), 51), row.windows,
-                       row.watts, row.watts_error);
+    table.row("  " + shortened(row.name + ' ' + short_shapes(row.shapes), 51), row.windows,
+              fmt::format("{:.1f}", row.watts), fmt::format("{:.1f}", row.watts_error));
   }
-  return out;
+  return table_text(table, style);
 }
 
 }  // namespace
@@ -163,19 +162,18 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
                            ? "not told apart: operators ran without autograd (inference), and no "
                              "range names a phase"
                            : "not told apart: no operators, ranges or kernel names say which");
-  std::string out =
-      heading(style, fmt::format("{:<22}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}", "Phases", "count",
-                                 "GPU time", "share", "compute", "comm", "copies"));
+  base::Table shown("<22 >9 >12 >9 >10 >9 >9");
+  shown.row("Phases", "count", "GPU time", "share", "compute", "comm", "copies");
   for (const analysis::PhaseRow& row : table.rows)
-    out += fmt::format("  {:<20}{:>9}{:>12}{:>9}{:>10}{:>9}{:>9}\n", to_word(row.phase), row.count,
-                       format_time(row.total_ns), format_share(row.total_ns, table.total_ns),
-                       format_share(row.compute_ns, row.total_ns),
-                       format_share(row.communication_ns, row.total_ns),
-                       format_share(row.memory_ns, row.total_ns));
+    shown.row(fmt::format("  {}", to_word(row.phase)), row.count, format_time(row.total_ns),
+              format_share(row.total_ns, table.total_ns),
+              format_share(row.compute_ns, row.total_ns),
+              format_share(row.communication_ns, row.total_ns),
+              format_share(row.memory_ns, row.total_ns));
   const auto by = [&](analysis::Evidence evidence) {
     return format_share(table.by_evidence_ns[static_cast<size_t>(evidence)], table.total_ns);
   };
-  return out +
+  return table_text(shown, style) +
          note(style, fmt::format("{} of the GPU time has a phase ({} by operators, {} by "
                                  "ranges, {} by kernel names)",
                                  format_share(assigned), by(analysis::Evidence::kOperator),
@@ -185,15 +183,14 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
 std::string operators_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   const analysis::ShapeTable& table = summary.shapes;
   if (table.rows.empty()) return "";
-  std::string out =
-      heading(style, fmt::format("{:<44}{:>6}{:>10}{:>9}{:>6}{}", "Operators", "calls", "GPU time",
-                                 "TFLOP/s", "GB/s", summary.peak ? " roof" : ""));
+  base::Table shown("<44 >6 >10 >9 >6 >5");
+  shown.row("Operators", "calls", "GPU time", "TFLOP/s", "GB/s", summary.peak ? "roof" : "");
   for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
     const analysis::ShapeRow& row = table.rows[i];
-    out += fmt::format("  {:<{}}{:>6}{:>10}{:>9}{:>6}{}\n", label_of(row), kLabelWidth, row.calls,
-                       format_time(row.total_ns), rate_text(row), figure(row.gb_per_s()),
-                       roof_text(row, summary));
+    shown.row("  " + label_of(row), row.calls, format_time(row.total_ns), rate_text(row),
+              figure(row.gb_per_s()), roof_text(row, summary));
   }
+  std::string out = table_text(shown, style);
   if (table.rows.size() > kOperatorsShown)
     out += fmt::format("  ... and {} more shapes (all of them: --json)\n",
                        table.rows.size() - kOperatorsShown);

@@ -20,6 +20,7 @@
 #include "run/summary_fields.h"
 #include "run/task_tables.h"
 #include "run/trace_tables.h"
+#include "run/views.h"
 
 // A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
 // complete, so a reader never sees half a Run. The schema is described in docs/run-file.md: change
@@ -147,6 +148,7 @@ void fill(Database& db, const Run& run) {
   const bool log = has_log(run.log) || !run.clocks.empty() || run.source == "recorded";
   if (log) create_log_tables(db);
   if (run.study) create_study_tables(db);
+  create_views(db, {.log = log, .traces = imported});
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);

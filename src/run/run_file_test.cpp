@@ -214,7 +214,7 @@ TEST_F(RunFile, AFileFromBeforeTheTablesOfPowerReads) {
   run.has_power = false;
   ASSERT_TRUE(write_run(run, path("a.run")));
   sql("a.run",
-      "DROP TABLE telemetry; DROP TABLE power_parts; DROP TABLE event_shares; "
+      "DROP VIEW gpus; DROP TABLE telemetry; DROP TABLE power_parts; DROP TABLE event_shares; "
       "DROP TABLE cluster_power; DROP TABLE cluster_ramps; DROP TABLE cluster_bands; "
       "ALTER TABLE ranks DROP COLUMN mean_power_w");
   const auto back = read_run(path("a.run"));

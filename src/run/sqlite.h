@@ -83,6 +83,7 @@ class Statement {
   void clear();
   void bind(int index, int64_t value);
   void bind(int index, double value);
+  void bind(int index, std::string_view value);
 
   int columns() const;
   std::string column_name(int column) const;
@@ -95,7 +96,6 @@ class Statement {
 
  private:
   void reset();
-  void bind(int index, std::string_view value);
   void bind(int index, Nullable value);
   void bind(int index, NullableReal value);
 

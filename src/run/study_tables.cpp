@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "run/study_columns.h"
 #include "run/study_json.h"
 #include "run/study_values.h"
 
@@ -14,8 +15,8 @@ CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE study_axes (position INTEGER PRIMARY KEY, name TEXT NOT NULL, labels TEXT NOT NULL);
 CREATE TABLE study_points (
   position INTEGER PRIMARY KEY, family TEXT NOT NULL, id TEXT NOT NULL, status TEXT NOT NULL,
-  reason TEXT NOT NULL, axes TEXT NOT NULL, settings TEXT NOT NULL, notes TEXT NOT NULL,
-  summary TEXT NOT NULL);
+  reason TEXT, axes TEXT NOT NULL, settings TEXT NOT NULL, notes TEXT NOT NULL,
+  summary TEXT);
 CREATE TABLE study_figures (
   position INTEGER PRIMARY KEY, id TEXT NOT NULL, label TEXT NOT NULL, title TEXT NOT NULL,
   caption TEXT NOT NULL, panel TEXT NOT NULL, reported TEXT NOT NULL, kind TEXT NOT NULL,
@@ -30,7 +31,6 @@ CREATE TABLE study_findings (
 )sql";
 
 // In the order of their enumerations.
-constexpr std::array<std::string_view, 3> kStatuses = {"ok", "does-not-fit", "refused"};
 constexpr std::array<std::string_view, 5> kFigureKinds = {"line", "bar", "stack", "scatter",
                                                           "heat-map"};
 constexpr std::array<std::string_view, 3> kAgreements = {"yes", "in part", "no"};
@@ -48,6 +48,15 @@ std::string_view word_of(const std::array<std::string_view, N>& words, Enum valu
   return words[static_cast<size_t>(value)];
 }
 
+bool read_status(const std::string& word, PointStatus& status) {
+  for (const PointStatus each : {PointStatus::kOk, PointStatus::kDoesNotFit, PointStatus::kRefused})
+    if (word == to_word(each)) {
+      status = each;
+      return true;
+    }
+  return false;
+}
+
 template <class T>
 bool take(std::optional<T> read, T& target) {
   if (!read) return false;
@@ -56,11 +65,65 @@ bool take(std::optional<T> read, T& target) {
 }
 
 void insert_points(Database& db, const Study& study) {
-  Statement insert(db, "INSERT INTO study_points VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(db,
+                   "INSERT INTO study_points VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?, ?, "
+                   "nullif(?, ''))");
   int64_t position = 0;
   for (const StudyPoint& p : study.points)
-    insert.run(position++, p.family, p.id, word_of(kStatuses, p.status), p.reason, to_json(p.axes),
+    insert.run(position++, p.family, p.id, to_word(p.status), p.reason, to_json(p.axes),
                to_json(p.settings), to_json(p.notes), p.summary_json);
+}
+
+/// A name as SQL takes it, whatever it holds.
+std::string sql_name(std::string_view name) {
+  std::string text = "\"";
+  for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + '"';
+}
+
+/// The columns that a table of their own holds. Labels that are numbers become numbers there, so
+/// that they compare as such; an axis' mixture of both keeps its words.
+std::vector<StudyColumn> own_columns(const Study& study) {
+  std::vector<StudyColumn> columns = study_columns(study);
+  std::erase_if(columns, [](const StudyColumn& column) {
+    return column.kind != StudyColumn::Kind::kAxis && column.kind != StudyColumn::Kind::kValue;
+  });
+  return columns;
+}
+
+/// `study_values`, and `points`, which joins it with what else is known of a point.
+void create_values(Database& db, const std::vector<StudyColumn>& columns) {
+  std::string table = "CREATE TABLE study_values (position INTEGER PRIMARY KEY";
+  std::string axes, values;
+  for (const StudyColumn& column : columns) {
+    const bool axis = column.kind == StudyColumn::Kind::kAxis;
+    table += ", " + sql_name(column.name) + (axis ? " NUMERIC" : " REAL");
+    (axis ? axes : values) += ", v." + sql_name(column.name);
+  }
+  db.execute((table + ')').c_str());
+  db.execute(("CREATE VIEW points AS SELECT position" + axes +
+              ", nullif(p.family, '') AS family, p.id, p.status, p.reason" + values +
+              " FROM study_points p JOIN study_values v USING (position) ORDER BY position")
+                 .c_str());
+}
+
+void insert_values(Database& db, const Study& study) {
+  const std::vector<StudyColumn> columns = own_columns(study);
+  create_values(db, columns);
+  std::string sql = "INSERT INTO study_values VALUES (?";
+  for (size_t i = 0; i < columns.size(); ++i) sql += ", ?";
+  Statement insert(db, (sql + ')').c_str());
+  for (size_t i = 0; i < study.points.size(); ++i) {
+    insert.clear();
+    insert.bind(1, static_cast<int64_t>(i));
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const StudyCell it = cell(study.points[i], columns[c]);
+      const int index = static_cast<int>(c) + 2;
+      if (const auto* number = std::get_if<double>(&it)) insert.bind(index, *number);
+      if (const auto* text = std::get_if<std::string>(&it)) insert.bind(index, *text);
+    }
+    insert.step();
+  }
 }
 
 void insert_figures(Database& db, const Study& study) {
@@ -116,9 +179,8 @@ bool select_points(Database& db, Study& study) {
     p.reason = select.text(3);
     p.summary_json = select.text(7);
     p.values = study_values(p.summary_json);
-    if (!read_word(kStatuses, select.text(2), p.status) ||
-        !take(text_map(select.text(4)), p.axes) || !take(text_map(select.text(5)), p.settings) ||
-        !take(text_list(select.text(6)), p.notes))
+    if (!read_status(select.text(2), p.status) || !take(text_map(select.text(4)), p.axes) ||
+        !take(text_map(select.text(5)), p.settings) || !take(text_list(select.text(6)), p.notes))
       return false;
     study.points.push_back(std::move(p));
   }
@@ -198,6 +260,7 @@ void insert_study(Database& db, const Study& study) {
   int64_t position = 0;
   for (const StudyAxis& a : study.axes) axis.run(position++, a.name, to_json(a.labels));
   insert_points(db, study);
+  insert_values(db, study);
   insert_figures(db, study);
   insert_findings(db, study);
 }

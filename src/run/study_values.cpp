@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "run/summary_fields.h"
+
 namespace ergometer::run {
 namespace {
 
@@ -37,6 +39,13 @@ std::map<std::string, double> study_values(const std::string& summary_json) {
       add_members(*found, std::string(group) + '.', values);
   if (const auto links = summary.find("links"); links != summary.end()) add_links(*links, values);
   return values;
+}
+
+bool is_study_value(std::string_view name) {
+  for (const std::string_view group :
+       {"links.", "power.gpu_parts_w.", "power.node_parts_w.", "thermal.event_shares."})
+    if (name.starts_with(group)) return true;
+  return find_summary_field(name) != nullptr;
 }
 
 Thermal summary_thermal(const std::string& summary_json) {

@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "run/study_values.h"
 #include "run/summary_fields.h"
 #include "spec/read.h"
 #include "study/definition_reader.h"
@@ -105,6 +106,11 @@ void read_seeds(YamlMap& map, Definition& definition) {
   repeats->allow({"seeds"});
   repeats->require("seeds");
   definition.seeds = repeats->integers("seeds", 0, kLargestSeed);
+  for (const PointSet& set : definition.sets)
+    for (const Axis& axis : set.axes)
+      if (const auto* setting = spec::find_setting(axis.name);
+          setting != nullptr && setting->name == "seed")
+        repeats->refuse("seeds", "stand beside an axis of seeds; allowed: one of the two");
   std::vector<int64_t> sorted = definition.seeds;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
@@ -138,10 +144,7 @@ bool is_known_name(std::string_view name, const Definition& definition) {
       if (axis.name == name) return true;
   if (const spec::SettingInfo* setting = spec::find_setting(name))
     return name == setting->name || name == setting->short_name;
-  for (const std::string_view group :
-       {"links.", "power.gpu_parts_w.", "power.node_parts_w.", "thermal.event_shares."})
-    if (name.starts_with(group)) return true;
-  return run::find_summary_field(name) != nullptr;
+  return run::is_study_value(name);
 }
 
 Result<Definition> parse_definition(const std::string& text, const std::string& file) {

@@ -155,8 +155,18 @@ std::vector<Axis> read_axes(YamlMap& map, const std::string& file) {
   auto axes = map.map("axes");
   if (!axes && map.has("axes")) map.refuse("axes", "found a word; allowed: a mapping of axes");
   if (!axes) return list;
+  std::map<const spec::SettingInfo*, std::string> axis_of;
   for (const std::string& name : axes->keys()) {
     if (map.error()) return list;
+    // Of two axes of one setting the later would win in silence.
+    if (const spec::SettingInfo* setting = spec::find_setting(name)) {
+      const auto [first, is_new] = axis_of.emplace(setting, name);
+      if (!is_new) {
+        axes->refuse(name,
+                     fmt::format("is the setting that the axis {} varies already", first->second));
+        return list;
+      }
+    }
     list.push_back(read_axis(*axes, name, file));
   }
   return list;

@@ -3,14 +3,20 @@
 #include <string>
 #include <vector>
 
+#include "run/study_columns.h"
 #include "study/definition.h"
 #include "study/expand.h"
 #include "study/session.h"
 
 namespace ergometer::study {
 
-/// One line a point and counts below: of a matrix its rows by name, else a column for every axis.
-std::string points_text(const Definition& definition, const SessionResult& result);
+/// One line a point and counts below: of a matrix its rows by name, else a column for every axis;
+/// step time and throughput; of memory, power and heat what moves. What is the same everywhere
+/// stands below. With `columns` these and no others.
+std::string points_text(const Definition& definition, const SessionResult& result,
+                        const std::vector<run::StudyColumn>& columns);
+/// The columns of all points as CSV; what a point has no value of is an empty cell.
+std::string points_csv(const run::Study& study, const std::vector<run::StudyColumn>& columns);
 /// `schema_version`, `summary`, `refused_for`, `rows` with each row's Run, `figures`, `findings`.
 std::string points_json(const SessionResult& result);
 
@@ -23,5 +29,7 @@ std::string count_text(const run::Study& study);
 /// What refusals are about, and how often: the defect that stands behind one in parentheses, or the
 /// first key that it names.
 std::map<std::string, int64_t> refusals(const run::Study& study);
+/// Why every row is refused, the commonest reasons first; empty where a row can run.
+std::string all_refused_text(const run::Study& study);
 
 }  // namespace ergometer::study

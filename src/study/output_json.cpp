@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "base/json_writer.h"
+#include "run/study_columns.h"
 #include "study/output.h"
 #include "study/point_value.h"
 
@@ -32,7 +33,8 @@ void write_point(JsonWriter& json, const run::StudyPoint& point, const std::stri
   json.member("status", to_word(point.status));
   if (!point.reason.empty()) json.member("reason", point.reason);
   write_texts(json, "notes", point.notes);
-  if (!point.summary_json.empty()) json.key("run").raw(point.summary_json);
+  json.key("run");
+  point.summary_json.empty() ? json.null() : json.raw(point.summary_json);
   json.end_object();
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "study/output.h"
 #include "study/point_value.h"
@@ -12,6 +14,7 @@ namespace ergometer::study {
 namespace {
 
 using run::PointStatus;
+using run::StudyColumn;
 using Row = std::vector<std::string>;
 
 /// Points of two families may share their id.
@@ -20,12 +23,11 @@ std::string name_of(const std::string& family, const std::string& id) {
 }
 
 /// Axes have columns of their own unless rows of a matrix, which have none, stand among the points.
-std::vector<std::string> axis_columns(const Definition& definition,
-                                      const std::vector<run::StudyAxis>& axes) {
-  std::vector<std::string> names;
-  if (!definition.rows.empty()) return names;
-  for (const run::StudyAxis& axis : axes) names.push_back(axis.name);
-  return names;
+std::vector<StudyColumn> axis_columns(const Definition& definition, const run::Study& study) {
+  if (!definition.rows.empty()) return {};
+  std::vector<StudyColumn> columns = run::study_columns(study);
+  std::erase_if(columns, [](const auto& it) { return it.kind != StudyColumn::Kind::kAxis; });
+  return columns;
 }
 
 bool has_families(const Definition& definition) {
@@ -33,63 +35,137 @@ bool has_families(const Definition& definition) {
                      [](const PointSet& set) { return !set.name.empty(); });
 }
 
-Row head_of(const Definition& definition, const std::vector<std::string>& axes) {
+Row head_of(const Definition& definition, const std::vector<StudyColumn>& axes) {
   if (axes.empty()) return {"row"};
   Row head;
   if (has_families(definition)) head.push_back("set");
-  for (const std::string& axis : axes) head.push_back(axis);
+  for (const StudyColumn& axis : axes) head.push_back(axis.name);
   return head;
 }
 
-Row cells_of(const Definition& definition, const std::vector<std::string>& axes,
+Row cells_of(const Definition& definition, const std::vector<StudyColumn>& axes,
              const run::StudyPoint& point) {
   if (axes.empty()) return {name_of(point.family, point.id)};
   Row cells;
   if (has_families(definition)) cells.push_back(point.family);
-  for (const std::string& axis : axes) {
-    const auto label = point.axes.find(axis);
+  for (const StudyColumn& axis : axes) {
+    const auto label = point.axes.find(axis.key);
     cells.push_back(label == point.axes.end() ? "-" : label->second);
   }
   return cells;
 }
 
-/// Columns as wide as their widest cell, two blanks between them.
-class Table {
- public:
-  explicit Table(Row head) { add(std::move(head), "status"); }
-  void add(Row cells, std::string rest) {
-    widths_.resize(std::max(widths_.size(), cells.size()), 4);
-    for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
-    rows_.emplace_back(std::move(cells), std::move(rest));
-  }
-  void set_head_rest(std::string rest) { rows_.front().second = std::move(rest); }
-  std::string text() const {
-    std::string out;
-    for (const auto& [cells, rest] : rows_) {
-      for (size_t i = 0; i < cells.size(); ++i)
-        out += fmt::format("{:<{}}  ", cells[i], widths_[i]);
-      out += rest + '\n';
-    }
-    return out;
-  }
-
- private:
-  std::vector<size_t> widths_;
-  std::vector<std::pair<Row, std::string>> rows_;
+/// A number of the summary as the table shows it, where nobody asked for other columns.
+struct Shown {
+  std::string_view title, name;
+  std::string (*text)(double);
+  bool always;  ///< else only where it moves
 };
+constexpr std::array kShown = std::to_array<Shown>({
+    {"step", "performance.step_time_s", base::format_seconds, true},
+    {"tokens/s", "performance.tokens_per_s",
+     [](double rate) { return base::format_count(std::llround(rate)); }, true},
+    {"memory", "memory.peak_bytes", base::format_binary_bytes, false},
+    {"GPU power", "power.mean_w_per_gpu",
+     [](double watts) { return fmt::format("{:.0f} W", watts); }, false},
+    {"hottest", "thermal.max_gpu_c",
+     [](double degrees) { return fmt::format("{:.1f} C", degrees); }, false},
+});
 
-std::string result_text(const run::StudyPoint& point) {
-  const bool known = point.status != PointStatus::kRefused;
-  const auto value = [&](const char* name) {
-    const auto found = point.values.find(name);
-    return found == point.values.end() ? 0 : found->second;
-  };
-  return fmt::format(
-      "{:<12}  {:>9}  {:>9}  {:>10}{}{}", to_word(point.status),
-      known ? base::format_seconds(value("performance.step_time_s")) : "-",
-      known ? base::format_count(std::llround(value("performance.tokens_per_s"))) : "-",
-      known ? base::format_binary_bytes(value("memory.peak_bytes")) : "-",
-      point.reason.empty() ? "" : "  ", point.reason);
+std::string shown_text(const Shown& shown, const run::StudyPoint& point) {
+  const auto found = point.values.find(std::string(shown.name));
+  return found == point.values.end() ? "-" : shown.text(found->second);
+}
+
+/// Every text of the column but those of rows that have none.
+std::set<std::string> texts_of(const Shown& shown, const run::Study& study) {
+  std::set<std::string> texts;
+  for (const run::StudyPoint& point : study.points) texts.insert(shown_text(shown, point));
+  texts.erase("-");
+  return texts;
+}
+
+/// What is the same in every row is told once.
+std::string same_text(const run::Study& study) {
+  std::string text;
+  for (const Shown& shown : kShown)
+    if (const auto texts = texts_of(shown, study); !shown.always && texts.size() == 1)
+      text += fmt::format("{} {} {}", text.empty() ? "in every row:" : ",", shown.title,
+                          *texts.begin());
+  return text.empty() ? text : text + '\n';
+}
+
+bool has_reasons(const run::Study& study) {
+  return std::any_of(study.points.begin(), study.points.end(),
+                     [](const run::StudyPoint& point) { return !point.reason.empty(); });
+}
+
+/// Rows under a head: `left` columns of text, numbers, and text again.
+std::string table_text(const std::vector<Row>& rows, size_t left, size_t numbers) {
+  std::string layout;
+  for (size_t i = 0; i < rows.front().size(); ++i)
+    layout += i < left || i >= left + numbers ? "<4 " : "> ";
+  layout.pop_back();
+  base::Table table(layout);
+  for (const Row& row : rows) table.add(row);
+  return table.text();
+}
+
+std::string moving_table(const Definition& definition, const run::Study& study) {
+  const std::vector<StudyColumn> axes = axis_columns(definition, study);
+  std::vector<const Shown*> numbers;
+  for (const Shown& shown : kShown)
+    if (shown.always || texts_of(shown, study).size() > 1) numbers.push_back(&shown);
+  const bool reasons = has_reasons(study);
+  std::vector<Row> rows = {head_of(definition, axes)};
+  rows[0].emplace_back("status");
+  const size_t left = rows[0].size();
+  for (const Shown* shown : numbers) rows[0].emplace_back(shown->title);
+  if (reasons) rows[0].emplace_back("reason");
+  for (const run::StudyPoint& point : study.points) {
+    Row row = cells_of(definition, axes, point);
+    row.emplace_back(to_word(point.status));
+    for (const Shown* shown : numbers) row.push_back(shown_text(*shown, point));
+    if (reasons) row.push_back(point.reason);
+    rows.push_back(std::move(row));
+  }
+  return table_text(rows, left, numbers.size()) + same_text(study);
+}
+
+/// A number whose column's name says its unit; bytes, which nobody reads as such, with theirs:
+/// memory as its size is told, traffic as rates are.
+std::string number_text(const std::string& name, double number) {
+  constexpr double kCounted = 1000;
+  if (name.find("bytes") != std::string::npos)
+    return name.starts_with("links.") ? base::format_bytes(number)
+                                      : base::format_binary_bytes(number);
+  return std::fabs(number) < kCounted ? fmt::format("{:.4g}", number)
+                                      : base::format_count(std::llround(number));
+}
+
+std::string cell_text(const StudyColumn& column, const run::StudyPoint& point) {
+  const run::StudyCell cell = run::cell(point, column);
+  if (const auto* number = std::get_if<double>(&cell)) return number_text(column.key, *number);
+  const auto* text = std::get_if<std::string>(&cell);
+  return text == nullptr ? "-" : *text;
+}
+
+std::string picked_table(const run::Study& study, const std::vector<StudyColumn>& columns) {
+  std::string layout;
+  Row head;
+  for (const StudyColumn& column : columns) {
+    layout += column.kind == StudyColumn::Kind::kValue ? "> " : "< ";
+    head.push_back(column.name);
+  }
+  layout.pop_back();
+  base::Table table(layout);
+  table.add(std::move(head));
+  for (const run::StudyPoint& point : study.points) {
+    Row row;
+    for (const StudyColumn& column : columns) row.push_back(cell_text(column, point));
+    table.add(std::move(row));
+  }
+  return table.text();
 }
 
 /// What a subject of a refusal is called.
@@ -150,24 +226,48 @@ std::string count_text(const run::Study& study) {
                      count(PointStatus::kRefused));
 }
 
-std::string points_text(const Definition& definition, const SessionResult& result) {
+std::string all_refused_text(const run::Study& study) {
+  constexpr size_t kMost = 3;
+  std::map<std::string, const std::string*> example;
+  for (const run::StudyPoint& point : study.points) {
+    if (point.status != PointStatus::kRefused) return "";
+    example.emplace(subject(point.reason), &point.reason);
+  }
+  const std::map<std::string, int64_t> counts = refusals(study);
+  std::vector<std::pair<std::string, int64_t>> order(counts.begin(), counts.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = study.points.size() == 1
+                         ? std::string("the only row is refused")
+                         : fmt::format("all {} rows are refused", study.points.size());
+  for (size_t i = 0; i < std::min(kMost, order.size()); ++i)
+    text += fmt::format("\n  {:>5}  {}", order[i].second, *example[order[i].first]);
+  if (order.size() > kMost)
+    text += fmt::format("\n  reasons of other kinds: {}", order.size() - kMost);
+  return text;
+}
+
+std::string points_text(const Definition& definition, const SessionResult& result,
+                        const std::vector<StudyColumn>& columns) {
   const run::Study& study = *result.run.study;
-  const std::vector<std::string> axes = axis_columns(definition, study.axes);
-  Table table(head_of(definition, axes));
-  table.set_head_rest(fmt::format("{:<12}  {:>9}  {:>9}  {:>10}  {}", "status", "step", "tokens/s",
-                                  "memory", "reason"));
-  for (const run::StudyPoint& point : study.points)
-    table.add(cells_of(definition, axes, point), result_text(point));
-  return table.text() + count_text(study) + '\n' + refusals_text(study) + notes_text(study);
+  const std::string table =
+      columns.empty() ? moving_table(definition, study) : picked_table(study, columns);
+  return table + count_text(study) + '\n' + refusals_text(study) + notes_text(study);
 }
 
 std::string list_text(const Definition& definition, const Expansion& expansion) {
-  const std::vector<std::string> axes = axis_columns(definition, expansion.axes);
-  Table table(head_of(definition, axes));
-  table.set_head_rest("why it is not a job");
-  for (const Point& point : expansion.points)
-    table.add(cells_of(definition, axes, described(point)), point.refusal.value_or("-"));
-  std::string out = table.text() + fmt::format("{} points", expansion.points.size());
+  run::Study known;
+  known.axes = expansion.axes;
+  const std::vector<StudyColumn> axes = axis_columns(definition, known);
+  std::vector<Row> rows = {head_of(definition, axes)};
+  rows[0].emplace_back("why it is not a job");
+  for (const Point& point : expansion.points) {
+    Row row = cells_of(definition, axes, described(point));
+    row.push_back(point.refusal.value_or("-"));
+    rows.push_back(std::move(row));
+  }
+  std::string out =
+      table_text(rows, rows[0].size(), 0) + fmt::format("{} points", expansion.points.size());
   if (expansion.left_out > 0)
     out += fmt::format(", {} left out by constraints", expansion.left_out);
   return out + '\n';

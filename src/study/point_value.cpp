@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "run/study_columns.h"
 #include "spec/settings.h"
 
 namespace ergometer::study {
@@ -38,15 +39,6 @@ std::optional<Value> fallback(std::string_view setting, const run::StudyPoint& p
 }
 
 }  // namespace
-
-std::string_view to_word(run::PointStatus status) {
-  switch (status) {
-    case run::PointStatus::kOk: return "ok";
-    case run::PointStatus::kDoesNotFit: return "does-not-fit";
-    case run::PointStatus::kRefused: return "refused";
-  }
-  return "";
-}
 
 std::optional<LabelNumber> label_number(std::string_view label) {
   size_t end = 0;

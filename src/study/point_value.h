@@ -25,6 +25,4 @@ struct LabelNumber {
 };
 std::optional<LabelNumber> label_number(std::string_view label);
 
-std::string_view to_word(run::PointStatus status);
-
 }  // namespace ergometer::study

@@ -6,21 +6,22 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "base/table.h"
 #include "validation/microbench.h"
 
 namespace ergometer::validation {
 namespace {
 
 std::string row_table(const MicrobenchReport& report) {
-  std::string text = fmt::format("{:<10} {:<19} {:<20} {:>12} {:>12}  {:<8} {:>8}\n", "row", "kind",
-                                 "platform", "measured", "predicted", "unit", "error");
+  base::Table table("<11 <20 <20 >13 >13 <8 >9");
+  table.row("row", "kind", "platform", "measured", "predicted", "unit", "error");
   for (const MicrobenchRow& row : report.rows) {
     if (!row.skipped_reason.empty()) continue;
-    text +=
-        fmt::format("{:<10} {:<19} {:<20} {:>12.5g} {:>12.5g}  {:<8} {:>+6.1f} %\n", row.id,
-                    row.kind, row.platform, row.measured, row.predicted, row.unit, row.error_pct);
+    table.row(row.id, row.kind, row.platform, fmt::format("{:.5g}", row.measured),
+              fmt::format("{:.5g}", row.predicted), row.unit,
+              fmt::format("{:+.1f} %", row.error_pct));
   }
-  return text + "\n";
+  return table.text() + "\n";
 }
 
 std::string skipped_list(const MicrobenchReport& report) {
@@ -41,13 +42,14 @@ std::string skipped_list(const MicrobenchReport& report) {
 std::string microbench_text(const MicrobenchReport& report, bool rows) {
   std::string text = rows ? row_table(report) : "";
   text += "Errors of the time, in per cent; collectives from 1 MB on\n";
-  text += fmt::format("{:<19} {:<22} {:>5} {:>8} {:>8} {:>8} {:>8}\n", "kind", "platform", "rows",
-                      "median", "mean", "max", "bias");
-  for (const MicrobenchLine& line : report.lines) {
-    text += fmt::format("{:<19} {:<22} {:>5} {:>8.1f} {:>8.1f} {:>8.1f} {:>+8.1f}\n", line.kind,
-                        line.platform, line.rows, line.median_pct, line.mean_pct, line.max_pct,
-                        line.bias_pct);
-  }
+  base::Table table("<20 <22 >6 >9 >9 >9 >9");
+  table.row("kind", "platform", "rows", "median", "mean", "max", "bias");
+  const auto one_digit = [](double number) { return fmt::format("{:.1f}", number); };
+  for (const MicrobenchLine& line : report.lines)
+    table.row(line.kind, line.platform, line.rows, one_digit(line.median_pct),
+              one_digit(line.mean_pct), one_digit(line.max_pct),
+              fmt::format("{:+.1f}", line.bias_pct));
+  text += table.text();
   text += fmt::format("{} rows predicted, {} not\n", report.predicted, report.skipped);
   return text + skipped_list(report);
 }
