@@ -20,19 +20,6 @@ using Kinds = std::vector<CatalogKind>;
 
 constexpr int kDeepestParts = 16;
 
-std::string_view word_of(CatalogKind kind) {
-  switch (kind) {
-    case CatalogKind::kGpu: return "GPU";
-    case CatalogKind::kNode: return "node";
-    case CatalogKind::kCluster: return "cluster";
-    case CatalogKind::kKernels: return "set of kernel parameters";
-    case CatalogKind::kPower: return "set of power parameters";
-    case CatalogKind::kCooling: return "set of cooling parameters";
-    case CatalogKind::kCollectives: return "set of collective parameters";
-    default: return "entry";
-  }
-}
-
 /// The kinds of part that the word under `key` may name; none for any other key.
 Kinds kinds_under(std::string_view key) {
   const std::array<std::pair<std::string_view, Kinds>, 7> kKeys = {
@@ -125,6 +112,19 @@ Result<nlohmann::json> inline_tree(std::string_view yaml, const std::string& fil
 }
 
 }  // namespace
+
+std::string_view word_of(CatalogKind kind) {
+  switch (kind) {
+    case CatalogKind::kGpu: return "GPU";
+    case CatalogKind::kNode: return "node";
+    case CatalogKind::kCluster: return "cluster";
+    case CatalogKind::kKernels: return "set of kernel parameters";
+    case CatalogKind::kPower: return "set of power parameters";
+    case CatalogKind::kCooling: return "set of cooling parameters";
+    case CatalogKind::kCollectives: return "set of collective parameters";
+    default: return "entry";
+  }
+}
 
 Result<ClusterPart> find_part(YamlMap& map, std::string_view key,
                               std::initializer_list<CatalogKind> kinds) {

@@ -14,6 +14,9 @@ namespace ergometer::spec {
 // Wherever the catalog's files hold the name of another one, a user's may hold the path of a file
 // of their own, which starts from the folder of the file that it stands in.
 
+/// "GPU", "set of cooling parameters": for messages.
+std::string_view word_of(CatalogKind kind);
+
 /// What a part's word means.
 struct ClusterPart {
   std::string entry;  ///< the catalog entry's name; empty for a user's file

@@ -87,7 +87,8 @@ TEST_F(ClusterFiles, WhatIsWrongIsSaidWhereItStands) {
       std::string::npos)
       << error("pod.yaml");
   replace("node.yaml", "parts/b300.yaml", "b30");
-  EXPECT_NE(error("pod.yaml").find("did you mean b300-sxm6-270gb?"), std::string::npos) << error("pod.yaml");
+  EXPECT_NE(error("pod.yaml").find("did you mean b300-sxm6-270gb?"), std::string::npos)
+      << error("pod.yaml");
   EXPECT_NE(error("parts/b100.yaml").find("names the GPU's file, as in gpu: ./b100.yaml"),
             std::string::npos)
       << error("parts/b100.yaml");

@@ -73,24 +73,29 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
   }
 }
 
-Result<void> read_kernels(YamlMap& map, Gpu& gpu) {
-  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "kernels", CatalogKind::kKernels, gpu.kernels));
+namespace {
+
+/// What a file of nothing but parameters says, the one that `map[key]` names.
+Result<void> read_set(YamlMap& map, std::string_view key, CatalogKind kind, ParameterOwner owner,
+                      std::string_view prefix, base::ParameterSet& target, std::string& entry) {
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, key, kind, entry));
   file.allow({"name", "aliases", "parameters"});
-  read_parameters(file, {ParameterOwner::kKernels}, "", gpu.parameters);
-  require_parameters(file, ParameterOwner::kKernels, "", gpu.parameters,
-                     "the set of kernel parameters");
+  read_parameters(file, {owner}, prefix, target);
+  require_parameters(file, owner, prefix, target, fmt::format("the {}", word_of(kind)));
   if (file.error()) return tl::unexpected(*file.error());
   return {};
 }
 
+}  // namespace
+
+Result<void> read_kernels(YamlMap& map, Gpu& gpu) {
+  return read_set(map, "kernels", CatalogKind::kKernels, ParameterOwner::kKernels, "",
+                  gpu.parameters, gpu.kernels);
+}
+
 Result<void> read_power(YamlMap& map, Gpu& gpu) {
-  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "power", CatalogKind::kPower, gpu.power));
-  file.allow({"name", "aliases", "parameters"});
-  read_parameters(file, {ParameterOwner::kPower}, "", gpu.parameters);
-  require_parameters(file, ParameterOwner::kPower, "", gpu.parameters,
-                     "the set of power parameters");
-  if (file.error()) return tl::unexpected(*file.error());
-  return {};
+  return read_set(map, "power", CatalogKind::kPower, ParameterOwner::kPower, "", gpu.parameters,
+                  gpu.power);
 }
 
 Result<Gpu> read_gpu(YamlMap& map, std::string_view key) {
@@ -123,13 +128,8 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
                               std::string& entry) {
   map.require(key);
   if (map.error()) return tl::unexpected(*map.error());
-  ERGOMETER_ASSIGN(YamlMap file, read_part(map, key, CatalogKind::kCollectives, entry));
-  file.allow({"name", "aliases", "parameters"});
-  read_parameters(file, {ParameterOwner::kCollectives}, "collective.", target);
-  require_parameters(file, ParameterOwner::kCollectives, "collective.", target,
-                     "the set of collective parameters");
-  if (file.error()) return tl::unexpected(*file.error());
-  return {};
+  return read_set(map, key, CatalogKind::kCollectives, ParameterOwner::kCollectives, "collective.",
+                  target, entry);
 }
 
 Result<void> read_coolings(YamlMap& map, Node& node) {
@@ -152,13 +152,8 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
     if (map.error()) return tl::unexpected(*map.error());
     if (!coolings->has(way)) continue;
     std::string ignored;
-    ERGOMETER_ASSIGN(YamlMap file, read_part(*coolings, way, CatalogKind::kCooling, ignored));
-    file.allow({"name", "aliases", "parameters"});
-    const std::string prefix = fmt::format("cooling.{}.", way);
-    read_parameters(file, {ParameterOwner::kCooling}, prefix, node.parameters);
-    require_parameters(file, ParameterOwner::kCooling, prefix, node.parameters,
-                       "the set of cooling parameters");
-    if (file.error()) return tl::unexpected(*file.error());
+    ERGOMETER_TRY(read_set(*coolings, way, CatalogKind::kCooling, ParameterOwner::kCooling,
+                           fmt::format("cooling.{}.", way), node.parameters, ignored));
   }
   return {};
 }
