@@ -58,6 +58,7 @@ class DeepSpeedReader {
     if (stage && *stage > 3) return read_.refuse("zero_optimization.stage", "0, 1, 2 or 3");
     if (stage) read_.set("zero", std::to_string(*stage), "zero_optimization.stage");
     set_deepspeed_defaults(stage.value_or(0), read_.file(), read_.reading());
+    if (stage.value_or(0) == 0) read_bf16_optimizer();
     constexpr std::string_view kOverlap = "zero_optimization.overlap_comm";
     if (const auto overlap = read_.said_flag(kOverlap)) {
       const bool late = stage.value_or(0) == 0;
@@ -66,6 +67,17 @@ class DeepSpeedReader {
       read_.set("overlap_param_gather", gathers ? "true" : "false", kOverlap);
     }
     read_.copy_count("zero_optimization.reduce_bucket_size", "ddp_bucket_size");
+  }
+
+  /// Without ZeRO, BF16_Optimizer keeps the states of bf16 weights: sharded, as stage 1 does.
+  void read_bf16_optimizer() {
+    const std::string type = base::lower(read_.text("data_types.grad_accum_dtype"));
+    for (const char* key : {"bf16.enabled", "bfloat16.enabled"}) {
+      if (!read_.flag(key, false) || type == "bf16" || type == "bfloat16") continue;
+      read_.set("zero", "1", key);
+      read_.note("bf16 without ZeRO is DeepSpeed's BF16_Optimizer, which shards states as stage 1");
+      return;
+    }
   }
 
   void read_offloading() {

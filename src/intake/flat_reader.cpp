@@ -187,12 +187,21 @@ std::string FlatReader::perhaps_meant(const std::string& key) const {
   return section + std::string(*near);
 }
 
+/// Whether a section around the key says `enabled: false`.
+bool FlatReader::is_switched_off(const std::string& key) const {
+  for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1)) {
+    const auto it = values_.find(key.substr(0, dot) + ".enabled");
+    if (it != values_.end() && is_off(it->second.text)) return true;
+  }
+  return false;
+}
+
 void FlatReader::add_leftovers() {
   const std::vector<std::string> known(asked_.begin(), asked_.end());
   for (const auto& [key, value] : values_) {
     if (asked_.find(key) != asked_.end()) continue;
     Leftover leftover = classify(framework_, key, origin(key).text, known);
-    const bool off = is_off(value.text) || value.text == "auto";
+    const bool off = is_off(value.text) || value.text == "auto" || is_switched_off(key);
     if (leftover.kind == Leftover::Kind::kNotModelled && off)
       leftover = {Leftover::Kind::kNoEffect, key, leftover.where, "off"};
     if (divides_job(key) && !off && value.text != "1")

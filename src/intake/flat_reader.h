@@ -65,6 +65,7 @@ class FlatReader {
  private:
   void add_leftovers();
   std::string perhaps_meant(const std::string& key) const;
+  bool is_switched_off(const std::string& key) const;
 
   const spec::FlatYaml& values_;
   const std::string file_;

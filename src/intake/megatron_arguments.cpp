@@ -95,6 +95,10 @@ constexpr std::array kMeanings = std::to_array<Meaning>({
     {"no_overlap_p2p_communication", "overlap_p2p", "false"},
     {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16", "false"},
     {"use_flash_attn", "attention_backend", "fused"},
+    {"use_flash_attn_v1", "attention_backend", "fused"},
+    {"use_flash_attn_v2", "attention_backend", "fused"},
+    {"use_flash_attn_triton", "attention_backend", "fused"},
+    {"use_flash_attn_builder", "attention_backend", "fused"},
     {"use_torch_fsdp2", "fsdp", "true"},
     {"use_megatron_fsdp", "fsdp", "true"},
     {"use_custom_fsdp", "fsdp", "true"},
@@ -254,7 +258,14 @@ class ArgumentReader {
                                    dashed(argument.name), found, allowed));
   }
 
+  /// Of DeepSpeed's fork, whose mixtures differ in what is not said.
+  static bool is_of_deepspeed(std::string_view name) {
+    return name == "deepspeed" || name == "create_moe_param_group" ||
+           name == "moe_expert_parallel_size" || name == "moe_train_capacity_factor";
+  }
+
   Result<bool> read_known(const Argument& argument) {
+    of_deepspeed_ = of_deepspeed_ || is_of_deepspeed(argument.name);
     for (const Meaning& meaning : kMeanings)
       if (meaning.argument == argument.name) {
         settings_.set(meaning.setting, std::string(meaning.value), origin(argument));
@@ -388,9 +399,15 @@ class ArgumentReader {
       const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
       if (vocabulary == 0)
         return input_error(
-            fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known", file_,
-                        tokenizer_.empty() ? "the tokenizer" : tokenizer_));
+            fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known; for a "
+                        "launch script --script-adds \"--vocab-size N\" says it",
+                        first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_));
       model_["vocab_size"] = vocabulary;
+    }
+    if (of_deepspeed_ && model_.contains("num_experts")) {
+      // Megatron-DeepSpeed's defaults: one expert a token, in every second layer.
+      if (!model_.contains("moe_router_topk")) model_["moe_router_topk"] = 1;
+      if (!model_.contains("moe_layer_freq")) model_["moe_layer_freq"] = 2;
     }
     model_["model_type"] = "megatron";
     const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -402,6 +419,7 @@ class ArgumentReader {
   Settings settings_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
+  bool of_deepspeed_ = false;
   bool no_positions_ = false;
   std::string first_where_;
 };

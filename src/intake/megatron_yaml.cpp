@@ -181,7 +181,9 @@ Result<Reading> parse_primus(const std::string& text, const std::string& file) {
   ERGOMETER_ASSIGN(Reading reading, read_lines(lines, file, "primus", values));
   drop_megatron_defaults(reading.settings, file);
   const auto shards = values.find(overrides + "use_distributed_optimizer");
-  if (shards != values.end() && base::lower(shards->second.text) == "false")
+  // Beside FSDP it must be off, and says nothing.
+  const bool fsdp = reading.settings.find("fsdp") != nullptr;
+  if (!fsdp && shards != values.end() && base::lower(shards->second.text) == "false")
     reading.settings.set("zero", "0",
                          {fmt::format("{}:{}", file, shards->second.line), shards->first});
   set_primus_model(values, module, file, reading);

@@ -17,6 +17,7 @@
 #include "intake/torchtitan.h"
 #include "intake/trainer_arguments.h"
 #include "spec/read.h"
+#include "spec/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_devic
                                                                       "fsdp_config",
                                                                       "gradient_checkpointing",
                                                                       "max_seq_length",
+                                                                      "max_seq_len",
                                                                       "max_length",
                                                                       "block_size",
                                                                       "cutoff_len",
@@ -96,9 +98,10 @@ class ProgramReader {
     const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                    [](const ShellText& word) { return is_override(word.text); });
     if (hydra || has("config_name")) return nemo();
-    if (has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"}))
-      return trainer();
-    if (auto file = configuration()) return std::move(*file);
+    ERGOMETER_ASSIGN(std::optional<Reading> file, configuration());
+    const bool said =
+        has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"});
+    if (said || file) return trainer(std::move(file));
     if (!trains(launch_))
       return input_error(fmt::format(
           "{}: {} is started with arguments of which none says how a model is trained; programs "
@@ -129,8 +132,13 @@ class ProgramReader {
   Result<std::string> text_of(const std::string& path, int line, std::string_view what) const {
     const std::string where = run_.session.where(line);
     if (const auto written = run_.state.files.find(path); written != run_.state.files.end()) {
-      if (written->second.starts_with('\x01') &&
-          written->second.find('\x02') + 2 >= written->second.size())
+      const bool unknown = written->second.starts_with('\x01') &&
+                           written->second.find('\x02') + 2 >= written->second.size();
+      // What nobody knows of the script's file, one that lies here may say.
+      if (const std::string here = file_beside(path, run_.session.files.front());
+          unknown && !here.empty())
+        return base::read_file(here, spec::kLargestWritten);
+      if (unknown)
         return input_error(fmt::format("{}: {}: {} depends on {}", where, what, path,
                                        run_.session.unknowns.reason(written->second)));
       std::string text;
@@ -238,7 +246,8 @@ class ProgramReader {
     return read_nemo_1(values, name);
   }
 
-  Result<Reading> trainer() {
+  /// The launcher's file, the program's own (`configuration`), then its arguments.
+  Result<Reading> trainer(std::optional<Reading> file) {
     ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                      arguments_of(launch_.arguments, run_, kTrainerArguments));
     Reading files;
@@ -247,6 +256,8 @@ class ProgramReader {
                                                        "accelerate's --config_file"));
       ERGOMETER_ASSIGN(files, parse_accelerate(text, launch_.accelerate_config));
     }
+    const bool file_only = file.has_value();
+    if (file) add_reading(files, *std::move(file));
     std::vector<TrainerArgument> list;
     for (const Argument& argument : arguments) {
       if (!argument.unknown.empty()) {
@@ -260,28 +271,84 @@ class ProgramReader {
         add_reading(files, std::move(deepspeed));
         continue;
       }
-      list.push_back({argument.name, argument.list, line_of(argument.name) % kLinesOfFile});
+      if (argument.name == "deepspeed" && argument.list.empty()) {
+        ERGOMETER_TRY(read_own_deepspeed(arguments, files));
+        continue;
+      }
+      const bool own =
+          argument.name == "zero_stage" || argument.name == "offload" || argument.name == "dtype";
+      if (own && has("deepspeed")) continue;
+      // Its words may be another framework's, whose file says the rest.
+      if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
+      // A file's name is one word, and what stands behind it is the program's.
+      const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
+      list.push_back({argument.name, value, line_of(argument.name) % kLinesOfFile});
     }
+    if (list.empty()) return files;
     ERGOMETER_ASSIGN(Reading reading, read_trainer_arguments(list, run_.session.name));
     add_reading(files, std::move(reading));
+    // What the arguments leave open, the program's file may say.
+    if (file_only && files.settings.find("seq_length") != nullptr)
+      std::erase_if(files.notes, [](const std::string& note) {
+        return note.starts_with("how long sequences are");
+      });
     return files;
   }
 
-  /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`.
-  std::optional<Result<Reading>> configuration() {
-    for (const ShellText& word : launch_.arguments) {
-      const bool file = word.text.ends_with(".yaml") || word.text.ends_with(".yml") ||
-                        word.text.ends_with(".toml");
-      if (!file || word.text.starts_with('-')) continue;
-      const auto text = text_of(word.text, word.line, launch_.program);
-      if (!text && is_front_end(launch_.program))
-        return Result<Reading>(tl::unexpected(text.error()));
-      if (!text) return std::nullopt;
-      const FileForm form = form_of(*text, word.text);
+  /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
+  /// DeepSpeed-Chat does of --zero_stage and --offload.
+  Result<void> read_own_deepspeed(const std::vector<Argument>& arguments, Reading& files) const {
+    const auto find = [&](std::string_view name) {
+      return std::find_if(arguments.begin(), arguments.end(),
+                          [&](const Argument& argument) { return argument.name == name; });
+    };
+    const auto stage = find("zero_stage");
+    if (stage == arguments.end())
+      return input_error(fmt::format(
+          "{}: --deepspeed without a file: {} makes its own configuration, which is not known "
+          "here; --script-adds \"--deepspeed FILE.json\" says one",
+          run_.session.where(line_of("deepspeed")), launch_.name));
+    ERGOMETER_TRY(check_known(*stage));
+    const auto number = base::parse_integer(stage->value);
+    if (!number || *number < 0 || *number > 3)
+      return input_error(fmt::format("{}: --zero_stage: found \"{}\"; allowed: 0, 1, 2 or 3",
+                                     stage->where, stage->value));
+    spec::Settings& settings = files.settings;
+    settings.set("zero", stage->value, {stage->where, "--zero_stage"});
+    if (const auto offload = find("offload"); offload != arguments.end())
+      settings.set("optimizer_cpu_offload", "true", {offload->where, "--offload"});
+    const auto type = find("dtype");
+    const std::string precision = type == arguments.end() ? "fp16" : type->value;
+    if (precision == "fp16" || precision == "bf16")
+      settings.set("precision", precision,
+                   {type == arguments.end() ? stage->where : type->where,
+                    type == arguments.end() ? "DeepSpeed-Chat's default" : "--dtype"});
+    spec::set_framework(settings, "deepspeed", run_.session.name);
+    set_deepspeed_defaults(*number, run_.session.name, files);
+    return {};
+  }
+
+  /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
+  /// recipe.yaml`; nothing where no file says how a model is trained.
+  Result<std::optional<Reading>> configuration() {
+    for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+      const ShellText& word = launch_.arguments[i];
+      const size_t equals = word.text.find('=');
+      const bool joined = names_[i] == "config" && equals != word.text.npos;
+      const std::string path = joined ? word.text.substr(equals + 1) : word.text;
+      const bool file =
+          path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
+      if (!file || path.starts_with('-')) continue;
+      const auto text = text_of(path, word.line, launch_.program);
+      const bool its_own = joined || (i > 0 && names_[i - 1] == "config");
+      if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
+      if (!text) continue;
+      const FileForm form = form_of(*text, path);
       if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
-      return parse_user_file(*text, word.text);
+      ERGOMETER_ASSIGN(Reading reading, parse_user_file(*text, path));
+      return std::optional<Reading>(std::move(reading));
     }
-    return std::nullopt;
+    return std::optional<Reading>();
   }
 
   Result<Reading> megatron() {
@@ -307,12 +374,18 @@ class ProgramReader {
       // The arguments say batches and model; how states are sharded stands in the file.
       for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size"})
         if (const auto* value = deepspeed.settings.find(name);
-            value != nullptr && !has("zero_stage"))
+            value != nullptr && (!has("zero_stage") || shards_without_zero(*value, reading)))
           reading.settings.set(name, value->text, value->origin);
       reading.leftovers.insert(reading.leftovers.end(), deepspeed.leftovers.begin(),
                                deepspeed.leftovers.end());
     }
     return reading;
+  }
+
+  /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
+  static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading) {
+    const auto* said = reading.settings.find("zero");
+    return base::contains(value.origin.key, "enabled") && said != nullptr && said->text == "0";
   }
 
   const Launch& launch_;

@@ -67,8 +67,8 @@ class TrainerReader {
     if (!read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps") &&
         values_.find("gradient_accumulation_steps") == values_.end())
       read_.set_default("gradient_accumulation_steps", "1", "the Trainer's default");
-    const auto length =
-        present({"max_seq_length", "max_length", "cutoff_len", "block_size", "model_max_length"});
+    const auto length = present({"max_seq_length", "max_seq_len", "max_length", "cutoff_len",
+                                 "block_size", "model_max_length"});
     if (!length.empty())
       read_.copy_count(length, "seq_length");
     else if (kind_ == TrainerKind::kTrl)
@@ -110,6 +110,13 @@ class TrainerReader {
   }
 
   void read_recomputation() {
+    const std::string word = base::lower(read_.text("gradient_checkpointing"));
+    if (word.starts_with("offload")) {
+      read_.set("recompute_granularity", "full", "gradient_checkpointing");
+      return read_.not_modelled("gradient_checkpointing",
+                                "memory and time: what is kept of a layer waits on the host or a "
+                                "drive; predicted on the GPU");
+    }
     const auto said = read_.said_flag("gradient_checkpointing");
     const auto off = read_.said_flag("disable_gradient_checkpointing");
     if (said)
