@@ -32,16 +32,17 @@ std::optional<size_t> distance_in_words(std::string_view word, std::string_view 
 template <class Range>
 std::optional<std::string_view> nearest(std::string_view word, const Range& candidates) {
   std::optional<std::string_view> best;
-  size_t best_distance = std::string_view::npos;
-  for (const auto& entry : candidates) {
-    if (!has_words(word)) break;
-    const auto distance = distance_in_words(word, entry);
-    if (!distance || *distance >= best_distance) continue;
-    best_distance = *distance;
-    best = entry;
+  if (has_words(word)) {
+    size_t fewest = std::string_view::npos;
+    for (const auto& entry : candidates) {
+      const auto distance = distance_in_words(word, entry);
+      if (!distance || *distance >= fewest) continue;
+      fewest = *distance;
+      best = entry;
+    }
+    if (best) return best;
   }
-  if (best) return best;
-  best_distance = nearest_limit(word) + 1;
+  size_t best_distance = nearest_limit(word) + 1;
   for (const auto& entry : candidates) {
     const std::string_view candidate = entry;
     const size_t distance = suggestion_distance(word, candidate);

@@ -98,10 +98,14 @@ class ProgramReader {
     const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                    [](const ShellText& word) { return is_override(word.text); });
     if (hydra || has("config_name")) return nemo();
-    ERGOMETER_ASSIGN(std::optional<Reading> file, configuration());
+    FileForm form = FileForm::kNone;
+    ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
     const bool said =
         has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"});
-    if (said || file) return trainer(std::move(file));
+    const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
+    // Words beside another framework's file are not the Trainer's.
+    if (file && !of_trainer && !said) return *std::move(file);
+    if (file || said) return trainer(std::move(file));
     if (!trains(launch_))
       return input_error(fmt::format(
           "{}: {} is started with arguments of which none says how a model is trained; programs "
@@ -330,7 +334,7 @@ class ProgramReader {
 
   /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
   /// recipe.yaml`; nothing where no file says how a model is trained.
-  Result<std::optional<Reading>> configuration() {
+  Result<std::optional<Reading>> configuration(FileForm& form) {
     for (size_t i = 0; i < launch_.arguments.size(); ++i) {
       const ShellText& word = launch_.arguments[i];
       const size_t equals = word.text.find('=');
@@ -343,7 +347,7 @@ class ProgramReader {
       const bool its_own = joined || (i > 0 && names_[i - 1] == "config");
       if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
       if (!text) continue;
-      const FileForm form = form_of(*text, path);
+      form = form_of(*text, path);
       if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
       ERGOMETER_ASSIGN(Reading reading, parse_user_file(*text, path));
       return std::optional<Reading>(std::move(reading));
