@@ -36,6 +36,7 @@ struct Slicing {
 };
 struct StepActivities {
   StepActivity fine, coarse;  ///< the same work
+  double step_s() const { return fine.step_s; }
 };
 
 /// One rank of every role is looked at.

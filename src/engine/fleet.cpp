@@ -86,7 +86,6 @@ void keep_distinct(Fleet& fleet) {
   fleet.silicon.resize(gpus);
   fleet.limits.resize(gpus);
   fleet.speed.resize(gpus);
-  fleet.burn_w.assign(gpus, 0.0);
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ struct Fleet {
   std::vector<physics::Silicon> silicon;
   std::vector<physics::ClockLimits> limits;
   std::vector<double> speed;    ///< share of the clock decided that a GPU reaches; 1 but for faults
-  std::vector<double> burn_w;   ///< mean power that smoothing burns on top of the work
   std::vector<double> inlet_c;  ///< by node
   std::vector<double> fan;      ///< by node, share of full speed; 0: automatic
   std::vector<double> open;     ///< by node, share of the flow that the inlet lets through

@@ -12,8 +12,6 @@ constexpr double kMarginC = 0.25;
 /// it sets how fast the ceiling is found, not where.
 constexpr double kPowerExponent = 2.2;
 constexpr double kLeastFlow = 0.05;
-/// Time in which the thermal governor's steps catch up with the die, assumed.
-constexpr double kCeilingLagS = 2;
 
 std::vector<double> resistances(const Fleet& fleet) {
   std::vector<double> factors;
@@ -50,6 +48,14 @@ double FleetHeat::node_w(int64_t node, double gpus_w) const {
   return fleet_.node.ac_w(gpus_w, fans_w(node));
 }
 
+double FleetHeat::cluster_w() const {
+  double watts = 0;
+  for (int64_t node = 0; node < fleet_.nodes; ++node)
+    watts += fleet_.weight[static_cast<size_t>(node)] *
+             node_w(node, node_gpus_w_[static_cast<size_t>(node)]);
+  return watts;
+}
+
 void FleetHeat::take_power(const FleetStep& step, double weight) {
   std::fill(node_gpus_w_.begin(), node_gpus_w_.end(), 0.0);
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
@@ -61,16 +67,35 @@ void FleetHeat::take_power(const FleetStep& step, double weight) {
   }
 }
 
-/// Fans go the part `fan_weight` of the way to what their controller wants.
-void FleetHeat::set_coolant(double fan_weight) {
-  const auto die_c = heat_.die_c();
+void FleetHeat::take_power(std::span<const double> watts, std::span<const double> memory_w) {
+  std::fill(node_gpus_w_.begin(), node_gpus_w_.end(), 0.0);
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
+  for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
+    die_w_[gpu] = watts[gpu] - memory_w[gpu];
+    memory_w_[gpu] = memory_w[gpu];
+    node_gpus_w_[gpu / per_node] += watts[gpu];
+  }
+}
+
+double FleetHeat::hottest_c(size_t node) const {
+  const auto per_node = static_cast<std::ptrdiff_t>(fleet_.gpus_per_node);
+  const auto first = heat_.die_c().begin() + static_cast<std::ptrdiff_t>(node) * per_node;
+  return *std::max_element(first, first + per_node);
+}
+
+/// By the dies as they are.
+void FleetHeat::set_coolant(double fan_weight) {
+  std::vector<double> now_c(fan_.size());
+  for (size_t node = 0; node < fan_.size(); ++node) now_c[node] = hottest_c(node);
+  move_fans(fan_weight, now_c);
+}
+
+/// Fans go the part `fan_weight` of the way to what their controller wants.
+void FleetHeat::move_fans(double fan_weight, std::span<const double> hottest_c) {
   for (size_t node = 0; node < fan_.size(); ++node) {
-    const auto first = die_c.begin() + static_cast<std::ptrdiff_t>(node * per_node);
-    const double hottest_c =
-        *std::max_element(first, first + static_cast<std::ptrdiff_t>(per_node));
-    const double wanted =
-        fleet_.fan[node] > 0 ? fleet_.fan[node] : physics::fan_speed(fleet_.cooling, hottest_c);
+    const double wanted = fleet_.fan[node] > 0
+                              ? fleet_.fan[node]
+                              : physics::fan_speed(fleet_.cooling, hottest_c[node]);
     fan_[node] += (fleet_.fan[node] > 0 ? 1 : fan_weight) * (wanted - fan_[node]);
     const auto number = static_cast<int64_t>(node);
     inlet_c_[node] = fleet_.inlet_c[node] +
@@ -124,26 +149,29 @@ void FleetHeat::settle(const FleetStep& step, double weight) {
   note_moves(before_c);
 }
 
-void FleetHeat::advance(double dt_s, const FleetStep& step) {
+void FleetHeat::settle(std::span<const double> watts, std::span<const double> memory_w) {
   const std::vector<double> before_c(heat_.die_c().begin(), heat_.die_c().end());
-  take_power(step, 1);
-  since_fan_s_ += dt_s;
-  if (since_fan_s_ >= fleet_.cooling.fan_period_s) {
-    set_coolant(0.5);
-    since_fan_s_ = 0;
-  }
-  heat_.advance(dt_s, die_w_, memory_w_);
-  move_ceilings(step, dt_s / (dt_s + kCeilingLagS));
+  take_power(watts, memory_w);
+  heat_.settle(die_w_, memory_w_);
+  set_coolant(0.5);
+  heat_.settle(die_w_, memory_w_);
+  moved_clock_ = 0;
   note_moves(before_c);
 }
 
 void FleetHeat::advance(double dt_s, std::span<const double> watts,
                         std::span<const double> memory_w) {
-  for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
-    die_w_[gpu] = watts[gpu] - memory_w[gpu];
-    memory_w_[gpu] = memory_w[gpu];
-  }
+  take_power(watts, memory_w);
   heat_.advance(dt_s, die_w_, memory_w_);
+  since_fan_s_ += dt_s;
+  hottest_ks_.resize(fan_.size());
+  for (size_t node = 0; node < fan_.size(); ++node) hottest_ks_[node] += dt_s * hottest_c(node);
+  if (since_fan_s_ < fleet_.cooling.fan_period_s) return;
+  // Controllers follow the mean of their period, not what a step does to a die.
+  for (double& sum : hottest_ks_) sum /= since_fan_s_;
+  move_fans(0.5, hottest_ks_);
+  hottest_ks_.assign(fan_.size(), 0.0);
+  since_fan_s_ = 0;
 }
 
 void FleetHeat::start_at(double celsius) { heat_.start_at(celsius); }

@@ -147,12 +147,12 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
     Fleet varied = fleet;
     vary(draw, job.training.precision, drawn);
     vary(draw, varied);
-    const GovernedStep governed(varied, drawn, drawn);
+    const GovernedStep governed(varied, drawn);
     FleetHeat heat(varied, job.cluster.node);
     FleetStep step;
     stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
     for (int round = 0; round < kMostDrawRounds; ++round) {
-      governed.at_pace(reference_hz, 1, heat.surroundings(), step);
+      governed.at_pace(reference_hz, heat.surroundings(), step);
       heat.settle(step);
       if (heat.moved_k() < kSettledDrawK) break;
     }

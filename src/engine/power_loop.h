@@ -7,12 +7,13 @@
 
 #include "engine/fleet_heat.h"
 #include "engine/governed_step.h"
+#include "engine/power_play.h"
 #include "engine/timeline.h"
 
 namespace ergometer::engine {
 
-/// The loop between time, power and heat. One step is played with the clocks of the moment; its
-/// joules warm the GPUs; governors and fans answer; the next step is played with the new clocks.
+/// The loop between time, power and heat: steps are played in ticks (engine/power_play.h); what
+/// clocks that gives is played by the engine, whose step is how long the next one takes.
 ///
 /// Prices hold for the clocks that measured runs had, at the vendor's default limits in an ordinary
 /// room: so at nominal conditions a job takes the time that its prices say, at whatever clock the
@@ -20,50 +21,52 @@ namespace ergometer::engine {
 /// by how they move the clocks away from it.
 class PowerLoop {
  public:
+  using Watch = std::function<void(const Tick&)>;
+
   /// `input`: clocks and sampled ranks are ignored. `nominal`: the fleet without what the user
   /// changed. All are kept by reference.
-  PowerLoop(const EngineInput& input, const StepActivity& activity, const StepActivity& fine,
-            const Fleet& nominal);
+  PowerLoop(const EngineInput& input, const StepActivities& activity, const Fleet& nominal);
 
   /// The clock that nominal conditions settle at, of the ranks that set the pace.
   double reference_hz() const { return reference_hz_; }
 
-  /// From here on with this fleet: straight to where clocks and temperatures no longer change.
-  /// False: they still alternated after many rounds, by less than a lattice step or so.
-  bool settle(const Fleet& fleet, FleetHeat& heat);
+  /// Brings this fleet to where it repeats itself, then shows `watch` whole steps: `lead_in` those
+  /// before time 0, as far as sensors look back. One step, more where a step is shorter than a
+  /// sensor's window or where heat holds clocks back, which takes its own time. False: clocks and
+  /// temperatures still drifted after twenty minutes.
+  bool settle(const Fleet& fleet, FleetHeat& heat, const Watch& lead_in, const Watch& watch);
+  /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
+  void run(const Fleet& fleet, FleetHeat& heat, double duration_s, const Watch& watch);
 
-  /// Steps from the state of `heat` on, for `duration_s` seconds, in stretches of constant power,
-  /// parts of a step or many, as fast as temperatures move. `watch` sees every stretch: its start
-  /// and its length, after the heat moved.
-  void run(const Fleet& fleet, FleetHeat& heat, double duration_s,
-           const std::function<void(double start_s, double length_s)>& watch);
-
-  const FleetStep& step() const { return step_; }
-  const GovernedStep& governed() const { return *governed_; }
-  /// A step at the clocks found, with the spans of `sampled`.
+  /// What was shown: how long, and how many steps, with the part of the last one.
+  double shown_s() const { return shown_s_; }
+  double shown_steps() const { return shown_steps_; }
+  /// The play that was shown.
+  const PowerPlay& play() const { return *play_; }
+  /// A step at the clocks found, the last ones, with the spans of `sampled`.
   Timeline timeline(std::span<const int64_t> sampled, bool events) const;
 
  private:
+  struct Means;
   void find_reference(const Fleet& nominal);
   void set_reference(const Fleet& nominal);
-  void decide(FleetHeat& heat);
-  bool settle_heat(FleetHeat& heat);
-  double clock_change() const;
-  void play(const Fleet& fleet);
+  void settle_slices(const Fleet& fleet, FleetHeat& heat) const;
+  bool settle_play(const Fleet& fleet, FleetHeat& heat);
+  double replay(const Fleet& fleet);
+  void lengthen(double share);
+  double tick_s(const Fleet& fleet, double step_s) const;
   Timeline play_step(std::span<const int64_t> sampled, bool events) const;
 
   const EngineInput& input_;
-  const StepActivity& activity_;
-  const StepActivity& fine_;
+  const StepActivities& activity_;
   cost::CostTable costs_;  ///< the input's, at the reference clock found
   double reference_hz_ = 0;
-  std::unique_ptr<GovernedStep> governed_;
-  FleetStep step_;
-  // The last step played.
-  std::vector<double> played_hz_;  ///< clocks, one a GPU of the fleet
-  std::vector<double> clocks_hz_;  ///< the same, one a rank
+  std::unique_ptr<PowerPlay> play_;
+  double length_factor_ = 1;  ///< of the play
+  bool hunting_ = false;      ///< governors found no step that repeats itself
+  double shown_s_ = 0, shown_steps_ = 0;
+  std::vector<double> clocks_hz_;  ///< of the last step that the engine played, one a rank
   Timeline timeline_;
-  double length_factor_ = 1;
 };
 
 }  // namespace ergometer::engine

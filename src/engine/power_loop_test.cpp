@@ -132,9 +132,9 @@ TEST(PowerLoop, PartsAddUp) {
   for (const run::PowerPart& part : run.power.gpu_parts) EXPECT_GE(part.watts, 0) << part.name;
   EXPECT_NEAR(sum(run.power.node_parts), run.power.cluster_mean_w / 2, 1e-6);
   EXPECT_NEAR(run.power.energy_j_per_step, run.power.cluster_mean_w * run.performance.step_time_s,
-              0.005 * run.power.energy_j_per_step);
+              1e-9 * run.power.energy_j_per_step);
   EXPECT_NEAR(mean(run.cluster_power.watts), run.power.cluster_mean_w,
-              0.01 * run.power.cluster_mean_w);
+              1e-9 * run.power.cluster_mean_w);
   EXPECT_LE(run.power.mean_w_per_gpu, run.power.p95_w_per_gpu);
   EXPECT_LE(run.power.p95_w_per_gpu, run.power.peak_w_per_gpu);
 }
@@ -216,13 +216,13 @@ TEST(PowerLoop, ALongRunEndsInTheSteadyState) {
 
 TEST(PowerLoop, EnergyBalancesOverATransient) {
   const Loop loop(Values{{"fan", "70"}});
-  PowerLoop power(loop.input, loop.activity.coarse, loop.activity.fine, loop.fleet);
+  PowerLoop power(loop.input, loop.activity, loop.fleet);
   FleetHeat heat(loop.fleet, loop.job.cluster.node);
   heat.cool_down();
   const double before_j = heat.heat().stored_j() + heat.heat().carried_j();
   double drawn_j = 0;
-  power.run(loop.fleet, heat, 120, [&](double, double length_s) {
-    for (const GpuStep& gpu : power.step().gpus) drawn_j += length_s * gpu.mean_w;
+  power.run(loop.fleet, heat, 120, [&](const Tick& tick) {
+    for (const double watts : tick.watts) drawn_j += tick.length_s * watts;
   });
   const double found_j = heat.heat().stored_j() + heat.heat().carried_j() - before_j;
   EXPECT_NEAR(found_j, drawn_j, 1e-9 * drawn_j);
@@ -230,9 +230,10 @@ TEST(PowerLoop, EnergyBalancesOverATransient) {
 
 TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {
   const Loop loop(Values{});
-  PowerLoop power(loop.input, loop.activity.coarse, loop.activity.fine, loop.fleet);
+  PowerLoop power(loop.input, loop.activity, loop.fleet);
   FleetHeat heat(loop.fleet, loop.job.cluster.node);
-  power.settle(loop.fleet, heat);
+  const auto nothing = [](const Tick&) {};
+  ASSERT_TRUE(power.settle(loop.fleet, heat, nothing, nothing));
   const auto& slots = loop.job.cluster.node.slots;
   const auto die_c = heat.surroundings().die_c;
   for (size_t a = 0; a < slots.size(); ++a)
@@ -270,7 +271,7 @@ TEST(PowerLoop, SmoothingBurnsWhatIsMissing) {
 TEST(PowerLoop, AClusterCapHolds) {
   const run::Run run = run_of({{"cluster_cap", "11000"}});
   EXPECT_LE(run.power.cluster_mean_w, 11000);
-  EXPECT_GT(run.power.cluster_mean_w, 9500);
+  EXPECT_GT(run.power.cluster_mean_w, 9000);
 }
 
 TEST(PowerLoop, TelemetryIsWhatSensorsShow) {

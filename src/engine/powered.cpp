@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "base/check.h"
 #include "base/exponential.h"
@@ -13,9 +12,8 @@
 #include "engine/power_loop.h"
 #include "engine/power_record.h"
 #include "engine/power_summary.h"
-#include "engine/step_profile.h"
 #include "engine/summary.h"
-#include "engine/telemetry_bands.h"
+#include "engine/telemetry_view.h"
 
 namespace ergometer::engine {
 namespace {
@@ -59,52 +57,6 @@ base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
   return {};
 }
 
-void add_readings(double time_s, const FleetStep& step, const FleetHeat& heat, const Fleet& fleet,
-                  std::span<const int64_t> sampled, std::vector<run::Telemetry>& telemetry) {
-  for (const int64_t rank : sampled) {
-    const size_t gpu = fleet.gpu_of(rank);
-    const GpuStep& now = step.gpus[gpu];
-    uint32_t reasons = 0;
-    for (size_t i = 0; i < kCountedReasons.size(); ++i)
-      if (now.reasons[i] > 0.5f) reasons |= kCountedReasons[i];
-    const double watts = now.mean_w * fleet.silicon[gpu].sensor_gain;
-    telemetry.push_back(sensor_reading({.time_s = time_s,
-                                        .rank = rank,
-                                        .instant_w = watts,
-                                        .average_w = watts,
-                                        .die_c = heat.surroundings().die_c[gpu],
-                                        .memory_c = heat.memory_c()[gpu],
-                                        .clock_hz = now.clock_hz,
-                                        .reasons = reasons}));
-  }
-}
-
-void add_period_bands(double time_s, const FleetStep& step, const FleetHeat& heat,
-                      const Fleet& fleet, std::vector<run::TelemetryBand>& bands) {
-  std::vector<double> watts, clock_hz;
-  for (const GpuStep& gpu : step.gpus) {
-    watts.push_back(gpu.mean_w);
-    clock_hz.push_back(gpu.clock_hz);
-  }
-  add_bands({.time_s = time_s,
-             .watts = watts,
-             .die_c = heat.surroundings().die_c,
-             .memory_c = heat.memory_c(),
-             .clock_hz = clock_hz},
-            fleet, bands);
-}
-
-bool burns(const spec::Job& job) {
-  return job.conditions.smoothing_floor > 0 || job.conditions.smoothing_down_w_per_s > 0;
-}
-
-/// What smoothing burns heats the GPUs too.
-void burn(const StepProfile& profile, Fleet& fleet) {
-  for (size_t gpu = 0; gpu < fleet.burn_w.size(); ++gpu)
-    if (fleet.role[gpu] >= 0)
-      fleet.burn_w[gpu] = profile.role_burn_w[static_cast<size_t>(fleet.role[gpu])];
-}
-
 run::Interval around(double value, const run::Interval& factors) {
   return {.low = value * factors.low, .high = value * factors.high};
 }
@@ -145,43 +97,37 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
 
   const StepActivities activity = step_activities(input, energies, slicing(fleet));
-  PowerLoop loop(input, activity.coarse, activity.fine, nominal);
+  PowerLoop loop(input, activity, nominal);
   FleetHeat heat(fleet, job.cluster.node);
   PowerRecord record(fleet);
-  Powered result;
-  std::vector<run::Telemetry> readings;
-  std::vector<run::TelemetryBand> bands;
-  bool settled = true;
-  if (burns(job)) {
-    loop.settle(fleet, heat);
-    burn(step_profile(loop, fleet, job, heat, {}), fleet);
-  }
-  if (job.conditions.duration_s > 0) {
+  const double duration_s = job.conditions.duration_s;
+  TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
+                          duration_s > 0 ? duration_s : activity.step_s());
+  const auto watch = [&](const Tick& tick) {
+    record.add(tick, heat);
+    telemetry.add(tick, heat);
+  };
+  if (duration_s > 0) {
     if (job.conditions.start_c > 0)
       heat.start_at(job.conditions.start_c);
     else
       heat.cool_down();
-    loop.run(fleet, heat, job.conditions.duration_s, [&](double start_s, double length_s) {
-      record.add(start_s, length_s, loop.step(), heat);
-      add_readings(start_s + length_s, loop.step(), heat, fleet, options.telemetry_ranks, readings);
-      if (options.bands) add_period_bands(start_s + length_s, loop.step(), heat, fleet, bands);
-    });
-  } else {
-    settled = loop.settle(fleet, heat);
-    record.add(0, loop.step().step_s, loop.step(), heat);
+    loop.run(fleet, heat, duration_s, watch);
+  } else if (!loop.settle(fleet, heat, [&](const Tick& tick) { telemetry.lead_in(tick); }, watch)) {
+    return base::input_error(
+        "power and heat: clocks and temperatures of this job find no rest within 20 minutes; "
+        "--duration 20min plays what happens");
   }
+  Powered result;
   result.reference_hz = loop.reference_hz();
   result.timeline = loop.timeline(options.sampled_ranks, options.events);
-  const PowerContext context{.job = job,
-                             .fleet = fleet,
-                             .activity = activity.coarse,
-                             .record = record,
-                             .shut_down = heat.shut_down(),
-                             .settled = settled,
-                             .ranks = options.ranks};
-  const StepProfile profile =
-      step_profile(loop, fleet, job, heat, options.telemetry_ranks, options.bands);
-  summarise_power(context, loop.step(), profile, result);
+  summarise_power({.job = job,
+                   .fleet = fleet,
+                   .activity = activity.coarse,
+                   .record = record,
+                   .loop = loop,
+                   .ranks = options.ranks},
+                  result);
   ERGOMETER_CHECK(std::isfinite(result.power.energy_j_per_step), "energy is a finite number");
   if (options.intervals) {
     spec::Job alike = job;
@@ -189,9 +135,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     ERGOMETER_ASSIGN(const Fleet fleet_alike, make_fleet(alike));
     add_intervals(job, fleet_alike, activity.coarse, result);
   }
-  result.telemetry = job.conditions.duration_s > 0 ? std::move(readings) : profile.telemetry;
-  result.bands = job.conditions.duration_s > 0 ? std::move(bands) : profile.bands;
-  sort_bands(result.bands);
+  result.telemetry = telemetry.rows();
+  result.bands = telemetry.bands();
   return result;
 }
 

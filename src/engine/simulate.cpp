@@ -104,6 +104,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
                                                                    ? options.sampled_ranks
                                                                    : options.telemetry_ranks,
                                             .events = events,
+                                            .intervals = options.intervals,
                                             .ranks = options.all_ranks,
                                             .bands = options.bands}));
     take(std::move(powered), result);

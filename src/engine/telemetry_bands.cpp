@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
-
-#include "physics/sensor.h"
 
 namespace ergometer::engine {
 namespace {
@@ -14,7 +11,7 @@ struct Weighted {
   double value = 0, weight = 0;
 };
 
-run::TelemetryBand band(run::Metric metric, double time_s, std::vector<Weighted>& values) {
+run::TelemetryBand band(run::Metric metric, int64_t time_ns, std::vector<Weighted>& values) {
   std::sort(values.begin(), values.end(),
             [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
   double all = 0;
@@ -28,30 +25,25 @@ run::TelemetryBand band(run::Metric metric, double time_s, std::vector<Weighted>
     below += v.weight;
     while (next < kShares.size() && below >= kShares[next] * all) found[next++] = v.value;
   }
-  return {metric,   std::llround(time_s * 1e9), values.front().value, found[0], found[1],
-          found[2], values.back().value};
+  return {metric, time_ns, values.front().value, found[0], found[1], found[2], values.back().value};
 }
 
 }  // namespace
 
-void add_bands(const FleetMoment& moment, const Fleet& fleet,
-               std::vector<run::TelemetryBand>& bands) {
+void add_bands(std::span<const run::Telemetry> readings, std::span<const size_t> gpus,
+               const Fleet& fleet, std::vector<run::TelemetryBand>& bands) {
   std::vector<Weighted> values;
-  const auto add = [&](run::Metric metric, const auto& value) {
+  const auto add = [&](run::Metric metric, double run::Telemetry::* value) {
     values.clear();
-    for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu)
-      if (fleet.role[gpu] >= 0) values.push_back({value(gpu), fleet.weight_of(gpu)});
-    if (!values.empty()) bands.push_back(band(metric, moment.time_s, values));
+    for (size_t i = 0; i < gpus.size(); ++i)
+      if (fleet.role[gpus[i]] >= 0)
+        values.push_back({readings[i].*value, fleet.weight_of(gpus[i])});
+    if (!values.empty()) bands.push_back(band(metric, readings.front().time_ns, values));
   };
-  add(run::Metric::kInstantPower, [&](size_t gpu) {
-    return std::round(moment.watts[gpu] * fleet.silicon[gpu].sensor_gain * 1e3) / 1e3;
-  });
-  add(run::Metric::kGpuTemperature,
-      [&](size_t gpu) { return physics::reported_c(moment.die_c[gpu]); });
-  add(run::Metric::kMemoryTemperature,
-      [&](size_t gpu) { return physics::reported_c(moment.memory_c[gpu]); });
-  add(run::Metric::kSmClock,
-      [&](size_t gpu) { return std::round(moment.clock_hz[gpu] / 1e3) / 1e3; });
+  add(run::Metric::kInstantPower, &run::Telemetry::power_w);
+  add(run::Metric::kGpuTemperature, &run::Telemetry::gpu_c);
+  add(run::Metric::kMemoryTemperature, &run::Telemetry::memory_c);
+  add(run::Metric::kSmClock, &run::Telemetry::sm_clock_mhz);
 }
 
 void sort_bands(std::vector<run::TelemetryBand>& bands) {

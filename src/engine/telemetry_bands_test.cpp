@@ -20,11 +20,18 @@ Fleet small_fleet() {
 // and the 95th the third.
 TEST(TelemetryBands, WeighNodesThatAreKeptOnce) {
   const Fleet fleet = small_fleet();
-  const std::vector<double> watts = {100, 200, 300, 9999}, clocks = {1e9, 2e9, 1.5e9, 0},
-                            warm = {40.2, 50.4, 45.4, 99};
+  std::vector<run::Telemetry> readings;
+  const double watts[] = {100, 200, 300, 9999}, clock_mhz[] = {1000, 2000, 1500, 0},
+               warm[] = {40, 50, 45, 99};
+  for (int i = 0; i < 4; ++i)
+    readings.push_back({.time_ns = 250'000'000,
+                        .power_w = watts[i],
+                        .gpu_c = warm[i],
+                        .memory_c = warm[i],
+                        .sm_clock_mhz = clock_mhz[i]});
+  const std::vector<size_t> gpus = {0, 1, 2, 3};
   std::vector<run::TelemetryBand> bands;
-  add_bands({.time_s = 0.25, .watts = watts, .die_c = warm, .memory_c = warm, .clock_hz = clocks},
-            fleet, bands);
+  add_bands(readings, gpus, fleet, bands);
   ASSERT_EQ(bands.size(), 4u);
   EXPECT_EQ(bands[0].metric, run::Metric::kInstantPower);
   EXPECT_EQ(bands[0].time_ns, 250'000'000);
@@ -33,8 +40,8 @@ TEST(TelemetryBands, WeighNodesThatAreKeptOnce) {
   EXPECT_EQ(bands[0].p50, 300);
   EXPECT_EQ(bands[0].p95, 300);
   EXPECT_EQ(bands[0].highest, 300);
-  EXPECT_EQ(bands[1].lowest, 40);  // whole degrees, as sensors report them
-  EXPECT_EQ(bands[3].p50, 1500);   // MHz
+  EXPECT_EQ(bands[1].lowest, 40);
+  EXPECT_EQ(bands[3].p50, 1500);  // MHz
   EXPECT_EQ(bands[3].highest, 2000);
 }
 

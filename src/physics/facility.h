@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -39,13 +40,29 @@ struct Smoothing {
   double floor_w = 0;
   double up_w_per_s = 0, down_w_per_s = 0;  ///< 0: no limit
   double hysteresis_s = 0;                  ///< time below the floor before it is released
+  double most_w = INFINITY;                 ///< no more is burnt than reaches this: the power cap
 };
+/// The state machine of one GPU: clamp(max(load, floor while it is held), ramps).
+class Smoother {
+ public:
+  explicit Smoother(const Smoothing& smoothing) : smoothing_(smoothing) {}
+  /// What is drawn over the next `dt_s` seconds when the work asks for `load_w`.
+  double advance(double load_w, double dt_s);
+
+ private:
+  double floor_w(double load_w, double dt_s);
+
+  Smoothing smoothing_;
+  bool held_ = false, begun_ = false;
+  double below_s_ = 0, last_w_ = 0;
+};
+
 struct Smoothed {
   PowerSeries series;
   double burnt_j = 0;    ///< wasted to hold floor and downward ramp
   double missing_j = 0;  ///< that the upward ramp kept from the load: it would have run slower
 };
-/// `load`: what the work asks for, without smoothing.
+/// A whole series through one `Smoother`. `load`: what the work asks for, without smoothing.
 Smoothed smooth(const PowerSeries& load, const Smoothing& smoothing);
 
 }  // namespace ergometer::physics

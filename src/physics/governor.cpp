@@ -133,14 +133,17 @@ void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, do
   }
   if (halved && die_c < gpu.slowdown_c - kHalvedHysteresisC) halved = false;
 
+  const double margin_c =
+      std::min(gpu.target_c > 0 ? gpu.target_c - die_c : hysteresis_c,
+               gpu.memory_limit_c > 0 ? gpu.memory_limit_c - memory_c : hysteresis_c);
+  // The limit is noticed at once, whenever the next step of the clock is due.
+  if (margin_c <= 0 && ceiling_hz <= 0) ceiling_hz = clocks.floor(clock_hz);
+
   since_s += dt_s;
   const double periods = std::floor(since_s / period_s + 1e-9);
   since_s = std::max(0.0, since_s - periods * period_s);
   if (halved || periods < 1) return;
 
-  const double margin_c =
-      std::min(gpu.target_c > 0 ? gpu.target_c - die_c : hysteresis_c,
-               gpu.memory_limit_c > 0 ? gpu.memory_limit_c - memory_c : hysteresis_c);
   if (margin_c <= 0) {
     const double from = ceiling_hz > 0 ? std::min(ceiling_hz, clock_hz) : clock_hz;
     ceiling_hz = clocks.floor(clocks.floor(from) - periods * clocks.step_hz);

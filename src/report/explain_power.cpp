@@ -28,8 +28,10 @@ constexpr std::array kPowerMeanings = std::to_array<Meaning>({
      "all nodes at their plugs: nodes x the sum of a node's parts, supplies' losses included:"},
     {"power.cluster_peak_w", "W", "the highest interval of the cluster's power over time"},
     {"power.facility_mean_w", "W", "cluster_mean_w x pue"},
-    {"power.energy_j_per_step", "J", "cluster_mean_w x step_time_s"},
-    {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x step_time_s"},
+    {"power.duration_s", "s", "the time that was played, of which all of this is the mean"},
+    {"power.steps", "", "steps in it, with the part of the last one"},
+    {"power.energy_j_per_step", "J", "cluster_mean_w x duration_s / steps"},
+    {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x duration_s / steps"},
     {"power.tokens_per_j", "", "tokens_per_s x step_time_s / energy_j_per_step"},
     {"thermal.mean_gpu_c", "C", "mean over GPUs and time of the die's temperature"},
     {"thermal.max_gpu_c", "C", "the hottest moment of any die"},
@@ -78,7 +80,6 @@ std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
         return power_node(name, run::find_summary_field(name)->get(run), meaning.unit, "");
     return Explanation{};
   };
-  const Explanation step = number_node("step_time_s", run.performance.step_time_s, "s");
   if (field == "power.mean_w_per_gpu") return parts_of(run.power.gpu_parts);
   if (field == "power.cluster_mean_w") {
     std::vector<Explanation> inputs = parts_of(run.power.node_parts);
@@ -88,11 +89,14 @@ std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
   }
   if (field == "power.facility_mean_w")
     return {other("power.cluster_mean_w"), explain_setting(job, "pue")};
-  if (field == "power.energy_j_per_step") return {other("power.cluster_mean_w"), step};
+  if (field == "power.energy_j_per_step")
+    return {other("power.cluster_mean_w"), other("power.duration_s"), other("power.steps")};
   if (field == "power.gpu_energy_j_per_step")
-    return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"), step};
+    return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"),
+            other("power.duration_s"), other("power.steps")};
   if (field == "power.tokens_per_j")
-    return {number_node("tokens_per_s", run.performance.tokens_per_s, ""), step,
+    return {number_node("tokens_per_s", run.performance.tokens_per_s, ""),
+            number_node("step_time_s", run.performance.step_time_s, "s"),
             other("power.energy_j_per_step")};
   if (field.starts_with("thermal."))
     return {explain_setting(job, "cooling"), explain_setting(job, "inlet_c"),

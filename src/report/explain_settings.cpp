@@ -78,6 +78,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("duration", set(job.conditions.duration_s, " s")),
     ERGOMETER_ENTRY("steady", job.conditions.duration_s == 0),
     ERGOMETER_ENTRY("start_c", set(job.conditions.start_c, " C")),
+    ERGOMETER_ENTRY("sensor", to_word(job.conditions.sensor)),
     ERGOMETER_ENTRY("cluster_cap", set(job.conditions.cluster_cap_w, " W")),
     ERGOMETER_ENTRY("power_smoothing", smoothing(job.conditions)),
     ERGOMETER_ENTRY("override", overrides(job.conditions)),

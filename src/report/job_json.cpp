@@ -195,6 +195,7 @@ void write_conditions(JsonWriter& json, const spec::Conditions& c) {
   json.member("seed", c.seed).member("operand_activity", c.operand_activity);
   write_if(json, "duration_s", c.duration_s > 0, c.duration_s);
   write_if(json, "start_c", c.start_c > 0, c.start_c);
+  json.member("sensor", to_word(c.sensor));
   write_if(json, "cluster_cap_w", c.cluster_cap_w > 0, c.cluster_cap_w);
   json.member("pue", c.pue);
   write_smoothing(json, c);
@@ -353,6 +354,9 @@ std::string_view to_word(spec::FabricKind kind) {
   return {};
 }
 
+std::string_view to_word(spec::Sensor sensor) {
+  return sensor == spec::Sensor::kNone ? "none" : "nvml";
+}
 std::string_view to_word(spec::Cooling cooling) {
   constexpr std::array<std::string_view, 3> kWords = {"air", "liquid", "immersion"};
   return kWords.at(static_cast<size_t>(cooling));

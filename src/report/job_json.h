@@ -34,5 +34,6 @@ std::string_view to_word(spec::Framework framework);
 std::string_view to_word(spec::IntraKind kind);
 std::string_view to_word(spec::FabricKind kind);
 std::string_view to_word(spec::Cooling cooling);
+std::string_view to_word(spec::Sensor sensor);
 
 }  // namespace ergometer::report

@@ -93,7 +93,8 @@ struct Power {
   /// Every node at its plug, supplies' losses and fans included, without the building.
   double cluster_mean_w = 0, cluster_peak_w = 0;
   double facility_mean_w = 0;    ///< cluster mean times PUE
-  double energy_j_per_step = 0;  ///< cluster
+  double duration_s = 0, steps = 0;  ///< that all of this is about
+  double energy_j_per_step = 0;      ///< cluster: mean power times duration, over the steps
   double gpu_energy_j_per_step = 0;
   double tokens_per_j = 0;                    ///< of cluster energy
   Interval mean_interval_w, peak_interval_w;  ///< a GPU

@@ -62,6 +62,8 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(power.cluster_mean_w),
     ERGOMETER_FIELD(power.cluster_peak_w),
     ERGOMETER_FIELD(power.facility_mean_w),
+    ERGOMETER_FIELD(power.duration_s),
+    ERGOMETER_FIELD(power.steps),
     ERGOMETER_FIELD(power.energy_j_per_step),
     ERGOMETER_FIELD(power.gpu_energy_j_per_step),
     ERGOMETER_FIELD(power.tokens_per_j),

@@ -128,6 +128,10 @@ struct Override {
   std::string text;  ///< as the user wrote it
 };
 
+/// Whose readings telemetry holds: the vendor's sensors, as nvidia-smi or amd-smi show them, or the
+/// time line itself.
+enum class Sensor : uint8_t { kVendor, kNone };
+
 /// What surrounds the job: power, clocks, cooling, and how long to look.
 struct Conditions {
   /// Every GPU at the kind's reference clock; no power, no heat.
@@ -141,6 +145,7 @@ struct Conditions {
   uint64_t seed = 0;            ///< silicon; 0: every GPU nominal
   double operand_activity = 1;  ///< 0: zeros, 1: random data or trained weights
   double duration_s = 0;        ///< from a cold start; 0: straight to the steady state
+  Sensor sensor = Sensor::kVendor;
   double start_c = 0;           ///< of every GPU, with `duration_s`; 0: as idle
   // The facility.
   double cluster_cap_w = 0;    ///< 0: none; else held by equal power caps

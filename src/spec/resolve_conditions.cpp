@@ -18,9 +18,10 @@ constexpr std::string_view kLock = "lock_clock";
 constexpr std::array<std::string_view, 3> kCoolings = {"air", "liquid", "immersion"};
 
 /// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
-constexpr std::array<std::string_view, 10> kNeedPower = {
+constexpr std::array<std::string_view, 11> kNeedPower = {
     "power_cap", "lock_clock", "inlet_c",     "cooling",         "fan",
-    "steady",    "duration",   "cluster_cap", "power_smoothing", "start_c"};
+    "steady",    "duration",   "cluster_cap", "power_smoothing", "start_c",
+    "sensor"};
 
 bool needs_power(OverrideKind kind) {
   return kind != OverrideKind::kSpeed && kind != OverrideKind::kLink && kind != OverrideKind::kNic;
@@ -108,6 +109,7 @@ void read_time(SettingReader& read, Conditions& c) {
                             read.said("duration")));
   if (read.given("steady") && !steady && c.duration_s == 0)
     read.refuse(fmt::format("{} needs --duration", read.said("steady")));
+  c.sensor = static_cast<Sensor>(read.choice("sensor", 0, "nvml"));
   c.start_c = read.measure("start_c", 0, "as idle");
   if (read.given("start_c") && c.duration_s == 0)
     read.refuse(

@@ -203,6 +203,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "straight to the steady state; on without --duration"},
     {"start_c", "", kMeasure, 1, 120, "", kConditions,
      "with --duration: every GPU's temperature at the start, instead of the idle one", "C"},
+    {"sensor", "", kChoice, 0, 0, "nvml|none", kConditions,
+     "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it is"},
     {"cluster_cap", "", kMeasure, 1, 1e11, "", kConditions,
      "limit of the cluster's power, held by equal power caps: 2.5MW", "W"},
     {"pue", "", kReal, 1, 5, "", kConditions, "power of the building over power of its machines"},

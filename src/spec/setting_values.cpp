@@ -121,6 +121,7 @@ constexpr std::array kRows = std::to_array<Row>({
     ERGOMETER_SETTING(operand_activity, conditions.operand_activity),
     ERGOMETER_SETTING(duration, conditions.duration_s),
     ERGOMETER_SETTING(start_c, conditions.start_c),
+    ERGOMETER_SETTING(sensor, conditions.sensor),
     ERGOMETER_SETTING(cluster_cap, conditions.cluster_cap_w),
     ERGOMETER_SETTING(pue, conditions.pue),
 });
