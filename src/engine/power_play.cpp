@@ -91,6 +91,7 @@ void PowerPlay::decide() {
   const Surroundings surroundings = heat_.surroundings();
   for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
     Board& board = boards_[gpu];
+    board.leakage_w = fleet_.kind.leakage_at(surroundings.die_c[gpu], fleet_.silicon[gpu]);
     if (fleet_.role[gpu] < 0) {
       tick_.clock_hz[gpu] = fleet_.kind.clocks.lowest_hz;
       tick_.reasons[gpu] = physics::kGpuIdle;
@@ -101,8 +102,8 @@ void PowerPlay::decide() {
     limits.cap_w = cap_w(gpu) - board.trim_w;
     const Seen seen = expected(gpu);
     const physics::ClockDecision decision =
-        physics::decide_clock(fleet_.kind, fleet_.silicon[gpu], limits, surroundings.die_c[gpu],
-                              seen.load, seen.response, board.thermal.ceiling_hz);
+        physics::decide_clock_leaking(fleet_.kind, fleet_.silicon[gpu], limits, board.leakage_w,
+                                      seen.load, seen.response, board.thermal.ceiling_hz);
     board.clock_hz = decision.clock_hz;
     tick_.clock_hz[gpu] = decision.clock_hz * fleet_.speed[gpu];
     tick_.reasons[gpu] = decision.reasons & ~uint32_t{physics::kSwThermalSlowdown};
@@ -150,7 +151,6 @@ void PowerPlay::work_on(double dt_s) {
 
 /// The power of the work done, at the clocks and temperatures of this tick.
 void PowerPlay::draw(double dt_s) {
-  const Surroundings surroundings = heat_.surroundings();
   const physics::GpuPower& kind = fleet_.kind;
   for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
     const physics::Silicon& silicon = fleet_.silicon[gpu];
@@ -162,7 +162,7 @@ void PowerPlay::draw(double dt_s) {
               .link_w = done.link_j / dt_s,
               .awake = true};
     }
-    const double leakage_w = kind.leakage_at(surroundings.die_c[gpu], silicon);
+    const double leakage_w = boards_[gpu].leakage_w;
     // The governor's clock, without faults: a GPU that computes more slowly draws no less for it.
     double clock_hz = load.awake ? boards_[gpu].clock_hz : kind.clocks.lowest_hz;
     double watts = kind.power_leaking(clock_hz, leakage_w, load, silicon);

@@ -88,6 +88,7 @@ class PowerPlay {
   };
   struct Board {
     double clock_hz = 0;
+    double leakage_w = 0;                ///< at relative voltage 1 and the tick's temperature
     std::vector<double> window_hz;       ///< by tick of the governor's window
     double whole_hz = 0, recent_hz = 0;  ///< means
     double trim_w = 0;  ///< the cap is held this much lower, for what went beyond it before

@@ -112,6 +112,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
       heat.start_at(job.conditions.start_c);
     else
       heat.cool_down();
+    telemetry.lead_in_idle(heat);
     loop.run(fleet, heat, duration_s, watch);
   } else if (!loop.settle(fleet, heat, [&](const Tick& tick) { telemetry.lead_in(tick); }, watch)) {
     return base::input_error(

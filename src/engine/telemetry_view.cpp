@@ -34,8 +34,7 @@ void TelemetryView::remember(const Tick& tick) {
   const bool anew = tick_s_ != tick.length_s;
   for (size_t i = 0; i < gpus_.size(); ++i) {
     std::vector<double>& past_w = past_w_[i];
-    // Before the first tick the power is that of the first tick.
-    if (anew) past_w.assign(ticks, tick.watts[gpus_[i]]);
+    if (anew) past_w.assign(ticks, idle_w_.empty() ? tick.watts[gpus_[i]] : idle_w_[i]);
     past_w[anew ? 0 : past_at_] = tick.watts[gpus_[i]];
   }
   past_at_ = anew ? 1 : (past_at_ + 1) % ticks;
@@ -87,6 +86,13 @@ void TelemetryView::read(double time_s, const Tick& tick, const FleetHeat& heat)
 }
 
 void TelemetryView::lead_in(const Tick& tick) { remember(tick); }
+
+void TelemetryView::lead_in_idle(const FleetHeat& heat) {
+  for (const size_t gpu : gpus_)
+    idle_w_.push_back(fleet_.kind.power_w(fleet_.kind.clocks.lowest_hz,
+                                          heat.surroundings().die_c[gpu], {.awake = false},
+                                          fleet_.silicon[gpu]));
+}
 
 void TelemetryView::add(const Tick& tick, const FleetHeat& heat) {
   remember(tick);

@@ -22,8 +22,9 @@ class TelemetryView {
   TelemetryView(const Fleet& fleet, const spec::Job& job, std::span<const int64_t> ranks,
                 bool bands, double span_s);
 
-  /// Before time 0: sensors look back.
+  /// Before time 0, which sensors look back to: the ticks then, or GPUs without work.
   void lead_in(const Tick& tick);
+  void lead_in_idle(const FleetHeat& heat);
   void add(const Tick& tick, const FleetHeat& heat);
 
   /// By rank, then time.
@@ -46,8 +47,9 @@ class TelemetryView {
   std::vector<int64_t> ranks_;
   std::vector<size_t> gpus_;                 ///< that are metered
   std::vector<std::vector<double>> past_w_;  ///< by metered GPU: power of the last ticks, a ring
-  size_t past_at_ = 0;                       ///< in every ring: the oldest tick
-  double tick_s_ = 0;                        ///< length of the ticks in it
+  std::vector<double> idle_w_;  ///< by metered GPU: before the first tick; empty: as in it
+  size_t past_at_ = 0;          ///< in every ring: the oldest tick
+  double tick_s_ = 0;           ///< length of the ticks in it
   std::vector<std::vector<run::Telemetry>> readings_;  ///< by metered GPU, without its rank
   std::vector<run::TelemetryBand> band_rows_;
 };
