@@ -59,7 +59,7 @@ base::Result<void> UserFiles::add(const std::string& path) {
 }
 
 base::Result<void> UserFiles::add_nemo(const std::string& path) {
-  return take(intake::read_nemo_file(path), path);
+  return take(intake::read_nemo_file(path, context_), path);
 }
 
 base::Result<void> UserFiles::add_script(const std::string& path) {

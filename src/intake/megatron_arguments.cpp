@@ -201,6 +201,8 @@ class ArgumentReader {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
       return input_error(fmt::format("{}: --{} depends on {}", argument.where,
                                      dashed(argument.name), argument.unknown));
+    if (mixes_layers(argument) && mixture_.empty())
+      mixture_ = fmt::format("{}: --{}", argument.where, dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
       leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
@@ -210,6 +212,16 @@ class ArgumentReader {
 
   /// DeepSpeed is switched on: Megatron-LM itself has no such word.
   bool deepspeed() const { return deepspeed_; }
+  /// Why the model is not known although its sizes are given; empty otherwise.
+  std::string model_open() const {
+    return mixture_.empty() || !has_model_
+               ? ""
+               : fmt::format(
+                     "{} mixes Mamba with attention, and a model of such "
+                     "layers is not read from arguments; give --model (a name "
+                     "or a config.json, as of Nemotron-H)",
+                     mixture_);
+  }
 
   Result<Settings> finish() {
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
@@ -284,6 +296,11 @@ class ArgumentReader {
   static bool is_of_deepspeed(std::string_view name) {
     return name == "deepspeed" || name == "create_moe_param_group" ||
            name == "moe_expert_parallel_size" || name == "moe_train_capacity_factor";
+  }
+
+  /// A pattern or shares say which layer is of which kind.
+  static bool mixes_layers(const Argument& argument) {
+    return argument.name.starts_with("hybrid_") || argument.name == "is_hybrid_model";
   }
 
   Result<bool> read_known(const Argument& argument) {
@@ -407,6 +424,8 @@ class ArgumentReader {
 
   Result<void> finish_model() {
     if (!model_.contains("num_layers") && !model_.contains("hidden_size")) return {};
+    has_model_ = true;
+    if (!mixture_.empty()) return {};
     // It takes away the learned table alone.
     if (no_positions_ && !model_.contains("position_embedding_type"))
       model_["position_embedding_type"] = "none";
@@ -443,7 +462,8 @@ class ArgumentReader {
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
   bool of_deepspeed_ = false, deepspeed_ = false;
-  bool no_positions_ = false;
+  bool no_positions_ = false, has_model_ = false;
+  std::string mixture_;
   std::string first_where_;
 };
 
@@ -477,6 +497,7 @@ Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std:
   for (const Argument& argument : arguments)
     ERGOMETER_TRY(reader.read(argument, reading.leftovers));
   ERGOMETER_ASSIGN(reading.settings, reader.finish());
+  if (const std::string open = reader.model_open(); !open.empty()) reading.open["model"] = open;
   spec::set_framework(reading.settings, reader.deepspeed() ? "megatron-deepspeed" : "megatron-lm",
                       file);
   return reading;

@@ -243,18 +243,21 @@ class ProgramReader {
       if (text) break;
     }
     if (!text) return tl::unexpected(text.error());
-    ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(*text, name));
-    for (auto& [key, value] : overrides) {
+    for (auto it = overrides.begin(); it != overrides.end();) {
+      auto& [key, value] = *it;
       if (ShellUnknowns::in(value.text)) {
-        if (!key.starts_with("model.") && !key.starts_with("trainer.")) continue;
-        if (base::contains(key, "path") || base::contains(key, "data_prefix")) continue;
+        const bool counts = key.starts_with("model.") || key.starts_with("trainer.");
+        if (!counts || base::contains(key, "path") || base::contains(key, "data_prefix")) {
+          it = overrides.erase(it);
+          continue;
+        }
         return input_error(fmt::format("{}: {} depends on {}", run_.session.where(value.line), key,
                                        run_.session.unknowns.reason(value.text)));
       }
       value.line %= kLinesOfFile;
-      values[key] = std::move(value);
+      ++it;
     }
-    return read_nemo_1(values, name);
+    return parse_nemo_1(*text, name, context(), overrides);
   }
 
   /// The launcher's file, the program's own (`configuration`), then its arguments.
@@ -360,10 +363,20 @@ class ProgramReader {
       ERGOMETER_ASSIGN(Reading reading,
                        form == FileForm::kTrainer && is_llama_factory(launch_.program)
                            ? parse_llama_factory(*text, path)
-                           : parse_user_file(*text, path));
+                           : parse_user_file(*text, path, context()));
       return std::optional<Reading>(std::move(reading));
     }
     return std::optional<Reading>();
+  }
+
+  /// What a file finds in its program's environment.
+  ScriptContext context() const {
+    ScriptContext context;
+    for (const auto& [name, variable] : run_.state.variables)
+      if (variable.exported && variable.items.size() == 1 &&
+          !ShellUnknowns::in(variable.items.front().text))
+        context.environment[name] = variable.items.front().text;
+    return context;
   }
 
   /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
