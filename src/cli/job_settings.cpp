@@ -66,9 +66,10 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
   }
   // --settings shows what is there.
   if (!arguments.has("settings")) return files.settings(options);
-  std::string open;
-  spec::Settings settings = files.settings_so_far(options, &open);
-  if (!open.empty()) console.note("the number of GPUs is open: " + open);
+  spec::Settings settings = files.settings_so_far(options);
+  for (const auto& [setting, why] : files.open(settings))
+    console.note(fmt::format("{} is open: {}",
+                             setting == "gpus" ? "the number of GPUs" : dashed(setting), why));
   return settings;
 }
 

@@ -68,6 +68,9 @@ base::Result<void> add_base(const Arguments& arguments, const Console& console,
   UserFiles files(console, context);
   for (size_t i = 1; i < arguments.words.size(); ++i) ERGOMETER_TRY(files.add(arguments.words[i]));
   definition.base.settings = files.settings_so_far(definition.base.settings);
+  // Points of the study say how many GPUs there are.
+  for (const auto& [setting, why] : files.open(definition.base.settings))
+    if (setting != "gpus") return base::input_error(why);
   return {};
 }
 

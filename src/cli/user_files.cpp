@@ -50,7 +50,7 @@ base::Result<void> UserFiles::take(base::Result<intake::Reading> reading, const 
   said_.merge(reading->settings);
   defaults_.merge(reading->defaults);
   fallbacks_.merge(reading->fallbacks);
-  if (!reading->gpus_unknown.empty()) gpus_unknown_ = reading->gpus_unknown;
+  for (const auto& [setting, why] : reading->open) open_[setting] = why;
   return {};
 }
 
@@ -59,7 +59,7 @@ base::Result<void> UserFiles::add(const std::string& path) {
 }
 
 base::Result<void> UserFiles::add_nemo(const std::string& path) {
-  return take(intake::read_nemo_file(path), path);
+  return take(intake::read_nemo_file(path, context_), path);
 }
 
 base::Result<void> UserFiles::add_script(const std::string& path) {
@@ -72,13 +72,13 @@ base::Result<void> UserFiles::add_run(const Arguments& arguments) {
 }
 
 base::Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const {
-  std::string open;
-  spec::Settings all = settings_so_far(options, &open);
-  if (!open.empty()) return base::input_error(open);
+  spec::Settings all = settings_so_far(options);
+  const auto left = open(all);
+  if (!left.empty()) return base::input_error(left.begin()->second);
   return all;
 }
 
-spec::Settings UserFiles::settings_so_far(const spec::Settings& options, std::string* open) const {
+spec::Settings UserFiles::settings_so_far(const spec::Settings& options) const {
   spec::Settings strong = said_;
   strong.merge(options);
   spec::Settings all = fallbacks_;
@@ -89,8 +89,14 @@ spec::Settings UserFiles::settings_so_far(const spec::Settings& options, std::st
     for (const char* name : {"zero", "overlap_grad_reduce", "overlap_param_gather"})
       all.erase(name);
   all.merge(strong);
-  if (open != nullptr && all.find("gpus") == nullptr) *open = gpus_unknown_;
   return all;
+}
+
+std::map<std::string, std::string> UserFiles::open(const spec::Settings& settings) const {
+  std::map<std::string, std::string> left;
+  for (const auto& [setting, why] : open_)
+    if (settings.find(setting) == nullptr) left[setting] = why;
+  return left;
 }
 
 bool is_file_word(const std::string& word) {

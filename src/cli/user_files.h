@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 
@@ -27,11 +28,13 @@ class UserFiles {
   /// Settings from elsewhere, as strong as a file's.
   void add(const spec::Settings& settings) { said_.merge(settings); }
 
-  /// Everything, with `options` over it. An error when a script has a number of GPUs that is not
-  /// known and nobody else gives one.
+  /// Everything, with `options` over it. An error when a file leaves a setting open that nobody
+  /// else gives.
   base::Result<spec::Settings> settings(const spec::Settings& options) const;
-  /// The same where more may be said later; `open` tells why the GPUs are not known, if so.
-  spec::Settings settings_so_far(const spec::Settings& options, std::string* open = nullptr) const;
+  /// The same where more may be said later.
+  spec::Settings settings_so_far(const spec::Settings& options) const;
+  /// What is open in `settings`, with why.
+  std::map<std::string, std::string> open(const spec::Settings& settings) const;
 
  private:
   base::Result<void> take(base::Result<intake::Reading> reading, const std::string& path);
@@ -39,7 +42,7 @@ class UserFiles {
   const Console& console_;
   intake::ScriptContext context_;
   spec::Settings said_, defaults_, fallbacks_;
-  std::string gpus_unknown_;
+  std::map<std::string, std::string, std::less<>> open_;
 };
 
 /// Whether a command's word is a file with a job's settings rather than a model.

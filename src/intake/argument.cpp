@@ -26,9 +26,9 @@ std::string underscored_name(std::string_view word) {
 /// Arguments whose value is a path, a name or an address: never another argument.
 bool names_something(std::string_view name) {
   constexpr std::array kParts = std::to_array<std::string_view>(
-      {"path",  "dir",  "save", "load",  "file",       "name",   "project",
-       "data",  "addr", "port", "split", "token",      "prefix", "log",
-       "cache", "url",  "_id",  "model", "checkpoint", "rank"});
+      {"path",       "dir",   "save",  "load",    "file",     "name",  "project", "data", "addr",
+       "port",       "split", "token", "prefix",  "log",      "cache", "url",     "_id",  "model",
+       "checkpoint", "rank",  "iters", "samples", "interval", "steps", "seed",    "mins"});
   return std::any_of(kParts.begin(), kParts.end(),
                      [&](std::string_view part) { return base::contains(name, part); });
 }

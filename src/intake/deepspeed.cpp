@@ -185,6 +185,7 @@ void add_reading(Reading& to, Reading other) {
   to.defaults.merge(other.defaults);
   to.fallbacks.merge(other.fallbacks);
   to.leftovers.insert(to.leftovers.end(), other.leftovers.begin(), other.leftovers.end());
+  to.open.merge(other.open);
   to.notes.insert(to.notes.end(), other.notes.begin(), other.notes.end());
 }
 

@@ -150,8 +150,13 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
   if (launch.gpus > 0)
     reading.settings.set("gpus", std::to_string(launch.gpus),
                          {run.session.where(launch.gpus_line), launch.gpus_from});
-  else if (!launch.gpus_from.empty() && reading.settings.find("gpus") == nullptr)
-    reading.gpus_unknown = fmt::format("{}: how many GPUs are used: {}; give --gpus",
+  else if (launch.gpus_is_open) {
+    // The launcher's own word counts over its file's, known or not.
+    reading.settings.erase("gpus");
+    reading.defaults.erase("gpus");
+  }
+  if (!launch.gpus_from.empty() && reading.settings.find("gpus") == nullptr)
+    reading.open["gpus"] = fmt::format("{}: how many GPUs are used: {}; give --gpus",
                                        run.session.where(launch.gpus_line), launch.gpus_from);
 }
 

@@ -89,7 +89,6 @@ constexpr std::array kMeanings = std::to_array<Meaning>({
     {"use_distributed_optimizer", "zero", "1"},
     {"recompute_activations", "recompute_granularity", "selective"},
     {"checkpoint_activations", "recompute_granularity", "full"},
-    {"activations_checkpoint_method", "recompute_granularity", "full"},
     {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
     {"no_rope_fusion", "apply_rope_fusion", "false"},
     {"no_overlap_p2p_communication", "overlap_p2p", "false"},
@@ -116,6 +115,8 @@ constexpr std::array kRenamed = std::to_array<Renamed>({
     {"model_parallel_size", "tensor_model_parallel_size"},
     {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
     {"moe_expert_parallel_size", "expert_model_parallel_size"},
+    {"activations_checkpoint_method", "recompute_method"},
+    {"activations_checkpoint_granularity", "recompute_granularity"},
     {"activations_checkpoint_num_layers", "recompute_num_layers"},
     {"checkpoint_num_layers", "recompute_num_layers"},
     {"checkpoint_activations_granularity", "recompute_granularity"},
@@ -200,6 +201,8 @@ class ArgumentReader {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
       return input_error(fmt::format("{}: --{} depends on {}", argument.where,
                                      dashed(argument.name), argument.unknown));
+    if (mixes_layers(argument) && mixture_.empty())
+      mixture_ = fmt::format("{}: --{}", argument.where, dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
       leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
@@ -207,10 +210,23 @@ class ArgumentReader {
     return {};
   }
 
+  /// DeepSpeed is switched on: Megatron-LM itself has no such word.
+  bool deepspeed() const { return deepspeed_; }
+  /// Why the model is not known although its sizes are given; empty otherwise.
+  std::string model_open() const {
+    return mixture_.empty() || !has_model_
+               ? ""
+               : fmt::format(
+                     "{} mixes Mamba with attention, and a model of such "
+                     "layers is not read from arguments; give --model (a name "
+                     "or a config.json, as of Nemotron-H)",
+                     mixture_);
+  }
+
   Result<Settings> finish() {
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     finish_sharding();
-    finish_recomputation();
+    ERGOMETER_TRY(finish_recomputation());
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
     if (model_.contains("num_experts"))
@@ -224,10 +240,28 @@ class ArgumentReader {
 
  private:
   /// Without a granularity Megatron-LM computes nothing again, whatever else its arguments say.
-  void finish_recomputation() {
-    if (settings_.find("recompute_granularity") != nullptr) return;
-    for (const char* name : {"recompute_method", "recompute_num_layers", "recompute_modules"})
-      settings_.erase(name);
+  /// Releases before there was one said "full" by a method, and before that by a switch, whose
+  /// number of layers is how far apart checkpoints are.
+  Result<void> finish_recomputation() {
+    const Settings::Value* granularity = settings_.find("recompute_granularity");
+    const Settings::Value* method = settings_.find("recompute_method");
+    if (granularity == nullptr && method != nullptr &&
+        method->origin.key == "--activations-checkpoint-method") {
+      settings_.set("recompute_granularity", "full", Origin(method->origin));
+    } else if (granularity == nullptr) {
+      for (const char* name : {"recompute_method", "recompute_num_layers", "recompute_modules"})
+        settings_.erase(name);
+    } else if (granularity->text == "full" && method == nullptr) {
+      const Settings::Value* layers = settings_.find("recompute_num_layers");
+      if (layers == nullptr) return {};
+      if (granularity->origin.key != "--checkpoint-activations")
+        return input_error(fmt::format(
+            "{}: {} {} without --recompute-method, which Megatron-LM asks for: block computes that "
+            "many layers of a stage again, uniform all, with a checkpoint every so many",
+            layers->origin.text, layers->origin.key, layers->text));
+      settings_.set("recompute_method", "uniform", Origin(granularity->origin));
+    }
+    return {};
   }
 
   /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under
@@ -264,7 +298,13 @@ class ArgumentReader {
            name == "moe_expert_parallel_size" || name == "moe_train_capacity_factor";
   }
 
+  /// A pattern or shares say which layer is of which kind.
+  static bool mixes_layers(const Argument& argument) {
+    return argument.name.starts_with("hybrid_") || argument.name == "is_hybrid_model";
+  }
+
   Result<bool> read_known(const Argument& argument) {
+    deepspeed_ = deepspeed_ || argument.name == "deepspeed";
     of_deepspeed_ = of_deepspeed_ || is_of_deepspeed(argument.name);
     for (const Meaning& meaning : kMeanings)
       if (meaning.argument == argument.name) {
@@ -384,6 +424,8 @@ class ArgumentReader {
 
   Result<void> finish_model() {
     if (!model_.contains("num_layers") && !model_.contains("hidden_size")) return {};
+    has_model_ = true;
+    if (!mixture_.empty()) return {};
     // It takes away the learned table alone.
     if (no_positions_ && !model_.contains("position_embedding_type"))
       model_["position_embedding_type"] = "none";
@@ -419,8 +461,9 @@ class ArgumentReader {
   Settings settings_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
-  bool of_deepspeed_ = false;
-  bool no_positions_ = false;
+  bool of_deepspeed_ = false, deepspeed_ = false;
+  bool no_positions_ = false, has_model_ = false;
+  std::string mixture_;
   std::string first_where_;
 };
 
@@ -454,7 +497,9 @@ Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std:
   for (const Argument& argument : arguments)
     ERGOMETER_TRY(reader.read(argument, reading.leftovers));
   ERGOMETER_ASSIGN(reading.settings, reader.finish());
-  spec::set_framework(reading.settings, "megatron-lm", file);
+  if (const std::string open = reader.model_open(); !open.empty()) reading.open["model"] = open;
+  spec::set_framework(reading.settings, reader.deepspeed() ? "megatron-deepspeed" : "megatron-lm",
+                      file);
   return reading;
 }
 

@@ -116,7 +116,8 @@ Result<Reading> read_lines(const ArgumentLines& lines, const std::string& file,
 }
 
 /// "${PRIMUS_MODEL:llama3.1_8B}" is llama3.1_8B where nobody sets the variable.
-void replace_variables(spec::FlatYaml& values, std::vector<std::string>& notes) {
+void replace_variables(spec::FlatYaml& values, const ScriptContext& context,
+                       std::vector<std::string>& notes) {
   for (auto& [key, value] : values)
     for (size_t at = value.text.find("${"); at != std::string::npos;
          at = value.text.find("${", at)) {
@@ -124,6 +125,11 @@ void replace_variables(spec::FlatYaml& values, std::vector<std::string>& notes) 
       if (end == std::string::npos || colon == std::string::npos || colon > end) break;
       const std::string name = value.text.substr(at + 2, colon - at - 2);
       const std::string fallback = value.text.substr(colon + 1, end - colon - 1);
+      if (const auto it = context.environment.find(name); it != context.environment.end()) {
+        value.text.replace(at, end - at + 1, it->second);
+        at += it->second.size();
+        continue;
+      }
       if (key.find("overrides.") != key.npos || key.ends_with(".model"))
         notes.push_back(
             fmt::format("line {}: {} = {}, what the file says where the environment "
@@ -157,10 +163,11 @@ void set_primus_model(const spec::FlatYaml& values, const std::string& module,
 
 }  // namespace
 
-Result<Reading> parse_primus(const std::string& text, const std::string& file) {
+Result<Reading> parse_primus(const std::string& text, const std::string& file,
+                             const ScriptContext& context) {
   ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
   std::vector<std::string> notes;
-  replace_variables(values, notes);
+  replace_variables(values, context, notes);
   std::string module;
   for (const auto& [key, value] : values)
     if (key.starts_with("modules.") && key.ends_with(".framework") && module.empty())

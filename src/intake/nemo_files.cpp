@@ -1,8 +1,10 @@
 #include "intake/nemo_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
+#include <set>
 
 #include "base/text.h"
 #include "intake/adapters.h"
@@ -298,16 +300,27 @@ class RecipeFileReader {
 
 }  // namespace
 
-Result<Reading> parse_nemo_1(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
-  return read_nemo_1(values, file);
+std::string defaults_note(const std::set<std::string>& taken) {
+  return fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets one)",
+                     fmt::join(taken, ", "));
+}
+
+Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
+                             const ScriptContext& context, const spec::FlatYaml& overrides) {
+  std::set<std::string> taken;
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, overrides, &taken}));
+  ERGOMETER_ASSIGN(Reading reading, read_nemo_1(values, file));
+  if (!taken.empty()) reading.notes.push_back(defaults_note(taken));
+  return reading;
 }
 
 Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file) {
   Reading reading;
   std::vector<std::string> ignored;
+  std::string model_open;
   ERGOMETER_ASSIGN(reading.settings,
-                   spec::settings_from_nemo(values, file, ignored, reading.notes));
+                   spec::settings_from_nemo(values, file, ignored, reading.notes, &model_open));
   spec::set_framework(reading.settings, "nemo-1", file);
   spec::FlatYaml rest;
   for (const std::string& key : ignored)
@@ -320,20 +333,25 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
   }
   ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
   left.settings = std::move(reading.settings);
+  if (!model_open.empty()) left.open["model"] = model_open;
   left.notes.insert(left.notes.end(), reading.notes.begin(), reading.notes.end());
   return left;
 }
 
-Result<Reading> parse_nemo_2(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,
+                             const ScriptContext& context) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, {}, nullptr}));
   return RecipeFileReader(values, file, "nemo-2",
                           {"trainer.strategy.", "model.config.", "trainer.strategy.ddp.",
                            "optim.config.", "data.tokenizer."})
       .nemo_2();
 }
 
-Result<Reading> parse_megatron_bridge(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+Result<Reading> parse_megatron_bridge(const std::string& text, const std::string& file,
+                                      const ScriptContext& context) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, {}, nullptr}));
   return RecipeFileReader(values, file, "megatron-bridge",
                           {"model.", "model.", "ddp.", "optimizer.", "tokenizer."})
       .bridge();

@@ -76,8 +76,29 @@ bool is_neox(const Keys& keys) {
                    "attention-config", "num-layers", "hidden-size"});
 }
 
+/// What a file is that is known and not read, and what to do instead; empty: none such.
+std::string_view foreign_file(const Keys& keys) {
+  if (is_neox(keys))
+    return "a configuration of GPT-NeoX, which is not read; give its sizes as options or as "
+           "Megatron-LM's arguments";
+  if (keys.has("apiVersion") && keys.has("kind"))
+    return "a Kubernetes manifest, which is not read; give the command of its containers as a "
+           "script, and --gpus";
+  if (keys.any({"model._component_", "tokenizer._component_"}))
+    return "a configuration of torchtune, which is not read; give its model and sizes as options";
+  if (keys.any({"model.d_model", "device_train_microbatch_size"}))
+    return "a configuration of OLMo, which is not read; give its model and sizes as options";
+  if (keys.any({"model.model_config", "tokens.micro_batch_size"}) && keys.under("parallelism"))
+    return "a configuration of nanotron, which is not read; give its model and sizes as options";
+  if (keys.under("actor_rollout_ref"))
+    return "a configuration of verl, whose reinforcement learning is not modelled";
+  if (keys.under("train") && keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir"}))
+    return "a configuration of LitGPT, which is not read; give its model and sizes as options";
+  return "";
+}
+
 FileForm form_of_json(const Keys& keys) {
-  if (is_neox(keys)) return FileForm::kNeox;
+  if (!foreign_file(keys).empty()) return FileForm::kForeign;
   if (keys.any({"peft_type", "lora_alpha"})) return FileForm::kPeft;
   if (keys.any({"model_type", "architectures", "num_hidden_layers", "hidden_size", "n_embd"}))
     return FileForm::kModelConfig;
@@ -91,7 +112,7 @@ FileForm form_of_json(const Keys& keys) {
 }
 
 FileForm form_of_yaml(const Keys& keys) {
-  if (is_neox(keys)) return FileForm::kNeox;
+  if (!foreign_file(keys).empty()) return FileForm::kForeign;
   if (keys.under("MODEL_ARGS")) return FileForm::kMegatronArguments;
   if (keys.any({"distributed_type", "compute_environment"})) return FileForm::kAccelerate;
   if (keys.under("modules")) return FileForm::kPrimus;
@@ -154,6 +175,11 @@ bool has_arguments(std::string_view text) {
   return false;
 }
 
+bool is_makefile(const std::string& file) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  return name == "Makefile" || name == "makefile" || name == "GNUmakefile" || name.ends_with(".mk");
+}
+
 Result<Reading> read_config(const std::string& text, const std::string& file) {
   // Now, for the model may be named by something else as well.
   ERGOMETER_TRY(spec::parse_model(text, file));
@@ -179,6 +205,7 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
+  if (is_makefile(file)) return FileForm::kForeign;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
   if (is_python(text)) return FileForm::kTrainerPython;
   if (const auto values = spec::flatten_yaml(text, file)) {
@@ -191,8 +218,18 @@ FileForm form_of(const std::string& text, const std::string& file) {
   return FileForm::kNone;
 }
 
-Result<Reading> parse_user_file(const std::string& text, const std::string& file,
-                                const ScriptContext& context) {
+namespace {
+
+std::string what_foreign(const std::string& text, const std::string& file) {
+  const auto values = flatten_json(text, file);
+  if (is_makefile(file))
+    return "a Makefile, which is not read; `make -n TARGET` prints the command, which as a script "
+           "can be read";
+  return values ? std::string(foreign_file(Keys(*values))) : "";
+}
+
+Result<Reading> read_by_form(const std::string& text, const std::string& file,
+                             const ScriptContext& context) {
   switch (form_of(text, file)) {
     case FileForm::kModelConfig: return read_config(text, file);
     case FileForm::kJobFile: return read_own(text, file);
@@ -203,17 +240,14 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
     case FileForm::kAccelerate: return parse_accelerate(text, file);
     case FileForm::kPeft: return parse_peft(text, file);
     case FileForm::kTorchtitan: return parse_torchtitan(text, file);
-    case FileForm::kNemo1: return parse_nemo_1(text, file);
-    case FileForm::kNemo2: return parse_nemo_2(text, file);
-    case FileForm::kMegatronBridge: return parse_megatron_bridge(text, file);
-    case FileForm::kPrimus: return parse_primus(text, file);
+    case FileForm::kNemo1: return parse_nemo_1(text, file, context);
+    case FileForm::kNemo2: return parse_nemo_2(text, file, context);
+    case FileForm::kMegatronBridge: return parse_megatron_bridge(text, file, context);
+    case FileForm::kPrimus: return parse_primus(text, file, context);
     case FileForm::kMegatronYaml: return parse_megatron_yaml(text, file);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);
-    case FileForm::kNeox:
-      return base::input_error(fmt::format(
-          "{}: is a configuration of GPT-NeoX, which is not read; give its sizes as options or as "
-          "Megatron-LM's arguments",
-          file));
+    case FileForm::kForeign:
+      return base::input_error(fmt::format("{}: is {}", file, what_foreign(text, file)));
     case FileForm::kNone: break;
   }
   // What is no YAML, or a list in place of a configuration, has a message of its own.
@@ -222,8 +256,28 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
   if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
       text.find_first_of('[') < text.find_first_of('{'))
     return read_config(text, file);
+  if (file.ends_with(".py"))
+    return base::input_error(fmt::format(
+        "{}: is a Python program without TrainingArguments or adapters, which is not read{}", file,
+        base::contains(text, "nemo_run") || base::contains(text, "nemo.collections")
+            ? "; a recipe of NeMo 2 can be read as the YAML that nemo_run writes (--to-yaml FILE)"
+            : "; give the script that starts it, or its configuration"));
   return base::input_error(
       fmt::format("{}: is none of the files that can be read: {}", file, kReadable));
+}
+
+}  // namespace
+
+Result<Reading> parse_user_file(const std::string& text, const std::string& file,
+                                const ScriptContext& context) {
+  ERGOMETER_ASSIGN(Reading reading, read_by_form(text, file, context));
+  for (const auto& [name, value] : reading.settings.all())
+    if (base::contains(value.text, "${"))
+      return base::input_error(
+          fmt::format("{}: {}: what \"{}\" stands for is not known here; write "
+                      "the value in its place, or set variables with --env",
+                      value.origin.text, value.origin.key, value.text));
+  return reading;
 }
 
 Result<Reading> read_user_file(const std::string& path, const ScriptContext& context) {
@@ -237,12 +291,12 @@ Result<Reading> read_user_file(const std::string& path, const ScriptContext& con
   return reading;
 }
 
-Result<Reading> read_nemo_file(const std::string& path) {
+Result<Reading> read_nemo_file(const std::string& path, const ScriptContext& context) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
   switch (form_of(text, path)) {
-    case FileForm::kNemo2: return parse_nemo_2(text, path);
-    case FileForm::kMegatronBridge: return parse_megatron_bridge(text, path);
-    default: return parse_nemo_1(text, path);
+    case FileForm::kNemo2: return parse_nemo_2(text, path, context);
+    case FileForm::kMegatronBridge: return parse_megatron_bridge(text, path, context);
+    default: return parse_nemo_1(text, path, context);
   }
 }
 

@@ -25,7 +25,7 @@ enum class FileForm {
   kMegatronBridge,
   kPrimus,
   kMegatronYaml,
-  kNeox,              ///< known, and not read
+  kForeign,           ///< known, and not read
   kMegatronArguments  ///< a shell script, a list of arguments, or MODEL_ARGS in YAML
 };
 FileForm form_of(const std::string& text, const std::string& file);
@@ -38,7 +38,7 @@ base::Result<Reading> parse_user_file(const std::string& text, const std::string
                                       const ScriptContext& context = {});
 
 /// A NeMo file of any of its generations.
-base::Result<Reading> read_nemo_file(const std::string& path);
+base::Result<Reading> read_nemo_file(const std::string& path, const ScriptContext& context = {});
 
 /// Whether the path is surely a file that says how a job is run; false too for one that cannot be
 /// read, for a model alone, and for text of which a few words look like options.

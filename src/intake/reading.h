@@ -36,8 +36,9 @@ struct Reading {
   spec::Settings fallbacks;
   std::string form;  ///< "a DeepSpeed configuration"
   std::vector<Leftover> leftovers;
-  /// Why the number of GPUs is not known although the file has one; it is to be given then.
-  std::string gpus_unknown;
+  /// Settings that the file has without saying what they are, with why ("train.sh:4: how many GPUs
+  /// are used: ..."): they are to be given beside it.
+  std::map<std::string, std::string, std::less<>> open;
   std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each
 };
 

@@ -322,9 +322,12 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
       return;
     }
     if (!there && op == '?')
-      return session_.fail(fmt::format("{} must be set ({}); give --env {}=VALUE", name,
-                                       word.empty() ? "${" + name + "?}" : word_text(word, line),
-                                       name));
+      return session_.fail(fmt::format(
+          "{} must be set ({}); give {}",
+          base::parse_integer(name) ? "$" + std::string(name) : std::string(name),
+          word.empty() ? "${" + std::string(name) + "?}" : word_text(word, line),
+          base::parse_integer(name) ? std::string("the script's arguments with --script-args")
+                                    : fmt::format("--env {}=VALUE", name)));
     if (!there && op == '=') {
       assign(name, {word_text(word, line), line});
       return expand_name(name, line, quoting, out);

@@ -57,6 +57,8 @@ class ShellExpander {
   Value special(std::string_view name);
   Value from_outside(std::string_view name);
   std::string first_separator() const;
+  /// Which variable of an expression is empty because nobody set something; empty: none.
+  std::string why_empty(std::string_view expression) const;
   std::string size_text(const Value& value) const;
   Value changed(Value value, std::string_view operation, int line);
   std::string changed_text(const std::string& text, std::string_view operation, int line);

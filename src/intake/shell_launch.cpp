@@ -28,11 +28,11 @@ bool is_shell(std::string_view word) {
 /// Programs that run the words behind their own options.
 bool is_wrapper(std::string_view word) {
   constexpr std::array kWrappers = std::to_array<std::string_view>(
-      {"srun",   "sbatch",     "salloc",  "mpirun",    "mpiexec",   "singularity", "apptainer",
-       "docker", "podman",     "enroot",  "sudo",      "timeout",   "numactl",     "taskset",
-       "nsys",   "ncu",        "rocprof", "rocprofv3", "stdbuf",    "jsrun",       "aprun",
-       "flux",   "horovodrun", "time",    "kubectl",   "dlprof",    "shifter",     "prun",
-       "pdsh",   "nice",       "env",     "torchrun",  "deepspeed", "accelerate"});
+      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",   "singularity", "apptainer",
+       "docker", "podman",     "enroot",   "sudo",      "timeout",   "numactl",     "taskset",
+       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",    "jsrun",       "aprun",
+       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",    "shifter",     "prun",
+       "nice",   "env",        "torchrun", "deepspeed", "accelerate"});
   const std::string_view name = file_name(word);
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
 }
@@ -42,18 +42,18 @@ bool is_script(std::string_view word) {
                                     word.ends_with(".slurm") || word.ends_with(".bash"));
 }
 
-/// ssh [options] host words ...
-std::optional<InnerShell> remote_shell(const LaunchWords& words) {
+/// ssh [options] host words ..., pdsh -w hosts words ...
+std::optional<InnerShell> remote_shell(const LaunchWords& words, bool names_host) {
+  const std::string_view with_value = names_host ? "opilFJ" : "wxRlftugX";
   size_t at = 1;
   while (at < words.size() && words[at].text.starts_with('-'))
-    at += words[at].text.size() == 2 &&
-                  std::string_view("opilFJ").find(words[at].text[1]) != std::string_view::npos
-              ? 2
-              : 1;
-  if (at + 1 >= words.size()) return std::nullopt;
+    at +=
+        words[at].text.size() == 2 && with_value.find(words[at].text[1]) != with_value.npos ? 2 : 1;
+  if (names_host) ++at;
+  if (at >= words.size()) return std::nullopt;
   InnerShell inner;
   inner.is_text = true;
-  for (size_t i = at + 1; i < words.size(); ++i)
+  for (size_t i = at; i < words.size(); ++i)
     inner.text += (inner.text.empty() ? "" : " ") + words[i].text;
   inner.arguments = words.size();
   return inner;
@@ -148,7 +148,7 @@ void read_batch_lines(const std::string& script, ShellSession& session, Counts& 
 class LaunchReader {
  public:
   LaunchReader(const ShellCommand& command, const ShellRun& run)
-      : words_(command.words), run_(run) {
+      : words_(command.words), environment_(command.environment), run_(run) {
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
   }
@@ -183,6 +183,8 @@ class LaunchReader {
     launch_.program = words_[at].text;
     launch_.name = file_name(launch_.program);
     launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
+    if (is_trl(launch_.program)) read_words_of_trl();
+    launch_.foreign = foreign_framework();
     count();
     return std::move(launch_);
   }
@@ -190,11 +192,11 @@ class LaunchReader {
  private:
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
-    if (is_front_end(word)) return true;
+    if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
     if (word.ends_with(".py") && !word.starts_with('-'))
       return at == 0 || words_[at - 1].text != "--hostfile";
-    const bool starts_module =
-        after_python_ || launcher_ == "torchrun" || launcher_ == "accelerate";
+    const bool starts_module = after_python_ || launcher_ == "torchrun" ||
+                               launcher_ == "accelerate" || launcher_ == "deepspeed";
     if ((word != "-m" && word != "--module") || !starts_module || at + 1 >= words_.size())
       return false;
     const std::string& module = words_[at + 1].text;
@@ -236,6 +238,44 @@ class LaunchReader {
       take("--config-file", launch_.accelerate_config);
     }
   }
+  /// The program's framework where it is one that is not read, whose words look like another's.
+  std::string_view foreign_framework() const {
+    struct Foreign {
+      std::string_view word, framework;
+    };
+    constexpr std::array kForeign = std::to_array<Foreign>({{"openrlhf", "OpenRLHF"},
+                                                            {"verl", "verl"},
+                                                            {"litgpt", "LitGPT"},
+                                                            {"nanotron", "nanotron"},
+                                                            {"torchtune", "torchtune"},
+                                                            {"colossalai", "ColossalAI"}});
+    for (const Foreign& it : kForeign) {
+      if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
+                      [&](const ShellText& word) { return file_name(word.text) == it.word; }))
+        return it.framework;
+      if (launch_.program.starts_with(fmt::format("{}.", it.word))) return it.framework;
+    }
+    return "";
+  }
+  /// `trl sft` hands accelerate its own words; alone it takes what its node has.
+  void read_words_of_trl() {
+    if (launcher_.empty()) launcher_ = "accelerate";
+    LaunchWords& words = launch_.arguments;
+    for (size_t i = 0; i < words.size(); ++i) {
+      const size_t begin = i;
+      if (const auto config = option_value(words, i, "--accelerate-config"))
+        launch_.accelerate_config = *config;
+      else if (const auto tasks = option_value(words, i, "--num-processes"))
+        own_.tasks = *tasks;
+      else if (!option_value(words, i, "--num-machines"))
+        continue;
+      for (size_t at = begin; at <= i; ++at) shown_ += (shown_.empty() ? "" : " ") + words[at].text;
+      launch_.gpus_line = words[i].line;
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(begin),
+                  words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      i = begin - 1;
+    }
+  }
   /// A number, or 0 with the reason kept.
   int64_t known(const std::string& text, std::string_view what) {
     if (ShellUnknowns::in(text)) {
@@ -269,23 +309,47 @@ class LaunchReader {
         gpus = slots_of_hostfile();
     } else if (launcher_ == "accelerate") {
       gpus = known(own_.tasks, "--num_processes");
-    } else if (launcher_ == "mpirun") {
+      // Not known is not unsaid: a file of accelerate's does not count then.
+      launch_.gpus_is_open = gpus == 0 && !own_.tasks.empty();
+    } else if (launcher_ == "mpirun" && !is_front_end(launch_.program)) {
       gpus = known(mpi_.tasks, "-np");
       if (gpus == 0 && !mpi_.tasks_per_node.empty())
         gpus = known(mpi_.tasks_per_node, "processes per node") * slurm_nodes;
+    } else if (is_front_end(launch_.program)) {
+      gpus = of_front_end(on_node);
     } else if (launcher_ == "srun") {
       gpus = slurm_.tasks.empty() ? 0 : known(slurm_.tasks, "--ntasks");
       if (gpus == 0 && !slurm_.tasks_per_node.empty())
         gpus = slurm_nodes * known(slurm_.tasks_per_node, "--ntasks-per-node");
       if (gpus == 0) gpus = batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
     }
-    if (launcher_.empty() && is_front_end(launch_.program))
-      why_ = "it takes all that its nodes have";
     if (gpus == 0 && why_.empty() && !launcher_.empty())
       why_ = fmt::format("{} is not told how many processes it starts", launcher_);
     launch_.gpus = gpus;
     launch_.gpus_from = gpus > 0 ? shown_ : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
+  }
+  /// LLaMA-Factory starts torchrun itself, on every node, and is told of nodes by variables.
+  int64_t of_front_end(int64_t on_node) {
+    const auto said = [&](std::string_view name) {
+      const auto it = environment_.find(name);
+      return it == environment_.end() ? std::string() : it->second;
+    };
+    const bool told = is_llama_factory(launch_.program);
+    const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
+    const int64_t count = nodes.empty() ? told || launcher_.empty() ? 1 : nodes_of_launcher()
+                                        : known(nodes, "NNODES");
+    const int64_t gpus = each.empty() ? on_node : known(each, "NPROC_PER_NODE");
+    if (why_.empty() && gpus == 0)
+      why_ = fmt::format("it takes all that its nodes have{}",
+                         nodes.empty() ? "" : fmt::format(", and NNODES is {}", nodes));
+    for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
+      if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
+    if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
+    return count * gpus;
+  }
+  int64_t nodes_of_launcher() const {
+    return std::max<int64_t>({1, run_.session.batch.nodes, number_of(slurm_.nodes)});
   }
   /// "host slots=8", a line a node; in a file that the script wrote, or one beside it.
   int64_t slots_of_hostfile() const {
@@ -305,6 +369,7 @@ class LaunchReader {
   }
 
   const LaunchWords& words_;
+  const std::map<std::string, std::string, std::less<>>& environment_;
   const ShellRun& run_;
   Launch launch_;
   std::string launcher_;
@@ -317,13 +382,25 @@ class LaunchReader {
 
 bool is_front_end(std::string_view program) {
   const std::string_view name = file_name(program);
-  return name == "llamafactory-cli" || name == "axolotl" || program == "axolotl.cli.train" ||
-         program == "llamafactory.cli";
+  return name == "axolotl" || program == "axolotl.cli.train" || is_llama_factory(program);
+}
+
+bool is_llama_factory(std::string_view program) {
+  return file_name(program) == "llamafactory-cli" || program == "llamafactory.cli";
+}
+
+bool is_trl(std::string_view program) {
+  return file_name(program) == "trl" || program == "trl.cli";
+}
+
+bool is_launcher(std::string_view word) {
+  return is_wrapper(word) || is_front_end(word) || is_trl(word);
 }
 
 std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   const std::string_view first = file_name(words.front().text);
-  if (first == "ssh") return remote_shell(words);
+  if (first == "ssh") return remote_shell(words, true);
+  if (first == "pdsh" || first == "clush") return remote_shell(words, false);
   const bool wrapped = is_wrapper(first);
   for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
     const std::string& word = words[i].text;

@@ -36,12 +36,21 @@ struct Launch {
   int64_t gpus = 0;                  ///< 0: the launchers do not say
   std::string gpus_from;             ///< "torchrun --nnodes 4 --nproc_per_node 8", or why not known
   int gpus_line = 0;
+  bool gpus_is_open = false;      ///< a launcher says how many, in words that are not known
+  std::string_view foreign;       ///< the name of a framework that is not read; empty: none
   std::string accelerate_config;  ///< --config_file of `accelerate launch`
   int line = 0;
   std::string depends_on;  ///< as of ShellCommand
 };
-/// Programs that take their whole job from a file: LLaMA-Factory, Axolotl.
+/// Programs that take their whole job from a file, and start a process for every GPU themselves:
+/// LLaMA-Factory, Axolotl.
 bool is_front_end(std::string_view program);
+/// LLaMA-Factory, whose file gives way to words like cutoff_len=1024.
+bool is_llama_factory(std::string_view program);
+/// TRL's `trl sft --model_name_or_path ...`, which starts itself by accelerate.
+bool is_trl(std::string_view program);
+/// srun, torchrun, trl, ...: programs that start others.
+bool is_launcher(std::string_view word);
 
 /// Nothing when the words start no Python program.
 std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run);

@@ -37,6 +37,12 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
   if (words.front().text == "sed" && words.size() > 2 && words[1].text.starts_with("-i"))
     state_.files[words.back().text] = session_.unknowns.mark(fmt::format(
         "{}, which sed changes at {}", words.back().text, session_.where(session_.line)));
+  // Where a launcher lies matters to nobody: it is there, for it starts the job.
+  if (words.front().text == "which" && words.size() == 2 && is_launcher(words[1].text)) {
+    *streams.output += words[1].text + "\n";
+    state_.status = 0;
+    return Flow::kNext;
+  }
   if (auto result = shell_utility(words, *streams.input, session_)) {
     *streams.output += result->output;
     state_.status = result->status;
@@ -82,6 +88,10 @@ void ScriptRunner::record(const Words& words) {
     command.words.insert(command.words.end(), around.begin(), around.end());
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
+  for (const char* name : {"NNODES", "NPROC_PER_NODE"})
+    if (const auto it = state_.variables.find(std::string_view(name));
+        it != state_.variables.end() && it->second.exported && !it->second.items.empty())
+      command.environment[name] = it->second.items.front().text;
   if (!conditions_.empty()) command.depends_on = conditions_.back();
   run_.commands.push_back(std::move(command));
 }

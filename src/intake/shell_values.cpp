@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -162,6 +163,25 @@ void ShellExpander::assign(std::string_view name, const ShellText& value, bool a
   if (state_.exports_all) variable.exported = true;
 }
 
+std::string ShellExpander::why_empty(std::string_view expression) const {
+  for (size_t at = expression.find('$'); at != expression.npos; at = expression.find('$', at + 1)) {
+    size_t begin = at + 1;
+    if (begin < expression.size() && expression[begin] == '{') ++begin;
+    size_t end = begin;
+    while (end < expression.size() && is_shell_name_char(expression[end])) ++end;
+    const std::string name(expression.substr(begin, end - begin));
+    const auto it = state_.variables.find(name);
+    if (it == state_.variables.end() && session_.unset.contains(name))
+      return fmt::format("{}, which is not set (give --env {}=VALUE)", name, name);
+    const bool empty = it != state_.variables.end() && it->second.items.size() == 1 &&
+                       it->second.items.front().text.empty();
+    if (empty && !session_.unset.empty())
+      return fmt::format("{}, which is empty, for nobody sets {} (--env NAME=VALUE does)", name,
+                         fmt::join(session_.unset, ", "));
+  }
+  return "";
+}
+
 std::string ShellExpander::arithmetic(std::string_view expression) {
   const std::string expanded = document(expression, session_.line);
   if (session_.failed()) return "";
@@ -182,7 +202,13 @@ std::string ShellExpander::arithmetic(std::string_view expression) {
         assign(name, {std::move(value), session_.line});
       }};
   const auto value = shell_arithmetic(expanded, scope);
+  // A number is one word, whatever it is made of.
+  if (value && ShellUnknowns::in(*value) && session_.unknowns.entry(*value).any_words)
+    return session_.unknowns.mark(std::string(session_.unknowns.entry(*value).reason));
   if (!value) {
+    // `$((10 % $JOB_ID))`: no expression because of a variable that whoever starts the script sets.
+    if (const std::string why = why_empty(expression); !why.empty())
+      return session_.unknowns.mark(why);
     session_.fail(value.error().message);
     return "";
   }

@@ -46,6 +46,7 @@ constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_devic
                                                                       "optim",
                                                                       "use_peft",
                                                                       "use_lora",
+                                                                      "lora_enable",
                                                                       "lora_r",
                                                                       "lora_rank",
                                                                       "lora_target_modules",
@@ -62,8 +63,8 @@ bool trainer_reads(std::string_view name) {
 }
 bool trainer_switch(std::string_view name) {
   return name == "bf16" || name == "fp16" || name == "gradient_checkpointing" ||
-         name == "packing" || name == "use_peft" || name == "load_in_4bit" ||
-         name == "load_in_8bit";
+         name == "packing" || name == "use_peft" || name == "use_lora" || name == "lora_enable" ||
+         name == "load_in_4bit" || name == "load_in_8bit";
 }
 
 constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
@@ -93,6 +94,12 @@ class ProgramReader {
   }
 
   Result<Reading> read() {
+    if (!launch_.foreign.empty())
+      return input_error(fmt::format(
+          "{}: {} is a program of {}, which is not read; give the job's sizes as options "
+          "(`ergometer simulate --help`), or as Megatron-LM's or the Hugging Face Trainer's "
+          "arguments",
+          run_.session.where(launch_.line), launch_.name, launch_.foreign));
     if (has("job.config_file") || base::contains(launch_.program, "torchtitan"))
       return torchtitan();
     const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
@@ -105,7 +112,7 @@ class ProgramReader {
     const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
     // Words beside another framework's file are not the Trainer's.
     if (file && !of_trainer && !said) return *std::move(file);
-    if (file || said) return trainer(std::move(file));
+    if (file || said || is_trl(launch_.program)) return trainer(std::move(file));
     if (!trains(launch_))
       return input_error(fmt::format(
           "{}: {} is started with arguments of which none says how a model is trained; programs "
@@ -236,18 +243,21 @@ class ProgramReader {
       if (text) break;
     }
     if (!text) return tl::unexpected(text.error());
-    ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(*text, name));
-    for (auto& [key, value] : overrides) {
+    for (auto it = overrides.begin(); it != overrides.end();) {
+      auto& [key, value] = *it;
       if (ShellUnknowns::in(value.text)) {
-        if (!key.starts_with("model.") && !key.starts_with("trainer.")) continue;
-        if (base::contains(key, "path") || base::contains(key, "data_prefix")) continue;
+        const bool counts = key.starts_with("model.") || key.starts_with("trainer.");
+        if (!counts || base::contains(key, "path") || base::contains(key, "data_prefix")) {
+          it = overrides.erase(it);
+          continue;
+        }
         return input_error(fmt::format("{}: {} depends on {}", run_.session.where(value.line), key,
                                        run_.session.unknowns.reason(value.text)));
       }
       value.line %= kLinesOfFile;
-      values[key] = std::move(value);
+      ++it;
     }
-    return read_nemo_1(values, name);
+    return parse_nemo_1(*text, name, context(), overrides);
   }
 
   /// The launcher's file, the program's own (`configuration`), then its arguments.
@@ -289,7 +299,8 @@ class ProgramReader {
       list.push_back({argument.name, value, line_of(argument.name) % kLinesOfFile});
     }
     if (list.empty()) return files;
-    ERGOMETER_ASSIGN(Reading reading, read_trainer_arguments(list, run_.session.name));
+    ERGOMETER_ASSIGN(Reading reading,
+                     read_trainer_arguments(list, run_.session.name, is_trl(launch_.program)));
     add_reading(files, std::move(reading));
     // What the arguments leave open, the program's file may say.
     if (file_only && files.settings.find("seq_length") != nullptr)
@@ -349,10 +360,42 @@ class ProgramReader {
       if (!text) continue;
       form = form_of(*text, path);
       if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
-      ERGOMETER_ASSIGN(Reading reading, parse_user_file(*text, path));
+      ERGOMETER_ASSIGN(Reading reading,
+                       form == FileForm::kTrainer && is_llama_factory(launch_.program)
+                           ? parse_llama_factory(*text, path)
+                           : parse_user_file(*text, path, context()));
       return std::optional<Reading>(std::move(reading));
     }
     return std::optional<Reading>();
+  }
+
+  /// What a file finds in its program's environment.
+  ScriptContext context() const {
+    ScriptContext context;
+    for (const auto& [name, variable] : run_.state.variables)
+      if (variable.exported && variable.items.size() == 1 &&
+          !ShellUnknowns::in(variable.items.front().text))
+        context.environment[name] = variable.items.front().text;
+    return context;
+  }
+
+  /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
+  /// cutoff_len=1024`.
+  Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const {
+    spec::FlatYaml overrides;
+    for (const ShellText& word : launch_.arguments) {
+      const size_t equals = word.text.find('=');
+      if (word.text.starts_with('-') || equals == word.text.npos) continue;
+      const std::string key = word.text.substr(0, equals), value = word.text.substr(equals + 1);
+      if (!ShellUnknowns::in(value)) {
+        overrides[key] = {value, -1};
+        continue;
+      }
+      if (trainer_reads(key))
+        return input_error(fmt::format("{}: {} depends on {}", run_.session.where(word.line), key,
+                                       run_.session.unknowns.reason(value)));
+    }
+    return parse_trainer_file(text, path, overrides);
   }
 
   Result<Reading> megatron() {
@@ -376,9 +419,11 @@ class ProgramReader {
       if (!text) return tl::unexpected(text.error());
       ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(*text, argument.value));
       // The arguments say batches and model; how states are sharded stands in the file.
-      for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size"})
+      for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size",
+                               "overlap_grad_reduce", "overlap_param_gather"})
         if (const auto* value = deepspeed.settings.find(name);
-            value != nullptr && (!has("zero_stage") || shards_without_zero(*value, reading)))
+            value != nullptr && (name != std::string_view("zero") || !has("zero_stage") ||
+                                 shards_without_zero(*value, reading)))
           reading.settings.set(name, value->text, value->origin);
       reading.leftovers.insert(reading.leftovers.end(), deepspeed.leftovers.begin(),
                                deepspeed.leftovers.end());
@@ -400,7 +445,10 @@ class ProgramReader {
 }  // namespace
 
 bool trains(const Launch& launch) {
-  int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ? 2 : 0;
+  int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ||
+                      is_trl(launch.program) || !launch.foreign.empty()
+                  ? 2
+                  : 0;
   for (const ShellText& word : launch.arguments) {
     const std::string name = flag_name(word.text);
     count += megatron_reads(name) || trainer_reads(name) || is_override(word.text) ? 1 : 0;

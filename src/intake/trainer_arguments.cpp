@@ -172,7 +172,11 @@ class TrainerReader {
     const auto used = read_.said_flag("use_peft"), older = read_.said_flag("use_lora");
     if (tuning == "freeze")
       read_.refuse("finetuning_type", "lora, full: frozen layers are not modelled");
-    bool adapts = !rank.empty() && tuning != "full" && used.value_or(true) && older.value_or(true);
+    const auto enabled = read_.said_flag("lora_enable");
+    bool adapts = !rank.empty() && tuning != "full" && used.value_or(true) &&
+                  older.value_or(true) && enabled.value_or(true);
+    if (rank.empty() && kind_ != TrainerKind::kLlamaFactory)
+      adapts = read_unranked(used, older, enabled);
     if (kind_ == TrainerKind::kLlamaFactory && tuning != "full") {
       adapts = true;
       if (rank.empty())
@@ -189,7 +193,7 @@ class TrainerReader {
       if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
       read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
     }
-    if (adapts && !used && !older && tuning.empty())
+    if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
       read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));
     for (const char* key : {"load_in_4bit", "load_in_8bit", "quantization_bit"}) {
       const std::string value = read_.text(key);
@@ -200,6 +204,27 @@ class TrainerReader {
                                      "predicted in 16",
                                      four ? 4 : 8));
     }
+  }
+
+  /// A switch alone: TRL's --use_peft has a rank by default; every script's own switch has another.
+  bool read_unranked(std::optional<bool> trl, std::optional<bool> older,
+                     std::optional<bool> enabled) {
+    if (trl.value_or(false)) {
+      read_.set("lora", "16", "use_peft");
+      read_.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+      read_.note("use_peft says no rank: 16, TRL's default, is taken, and --lora N says another");
+      return true;
+    }
+    const std::string_view own = older.value_or(false)     ? "use_lora"
+                                 : enabled.value_or(false) ? "lora_enable"
+                                                           : "";
+    if (own.empty()) return false;
+    read_.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+    read_.reading().open["lora"] = fmt::format(
+        "{}: {} trains adapters, and of which rank stands in the program, which is not read; give "
+        "--lora N (and --lora-targets, if not queries, keys and values)",
+        read_.origin(own).text, own);
+    return true;
   }
 
   Result<void> read_sharding() {
@@ -327,7 +352,7 @@ Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& fi
 }
 
 Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
-                                       const std::string& file) {
+                                       const std::string& file, bool of_trl) {
   spec::FlatYaml values;
   for (const TrainerArgument& argument : arguments) {
     std::string_view name = argument.name;
@@ -336,14 +361,16 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
     std::replace(key.begin(), key.end(), '-', '_');
     values[key] = {argument.value.empty() ? "true" : argument.value, argument.line};
   }
-  return read_trainer(values, file, TrainerKind::kPlain);
+  return read_trainer(values, file, of_trl ? TrainerKind::kTrl : TrainerKind::kPlain);
 }
 
-Result<Reading> parse_trainer_file(const std::string& text, const std::string& file) {
+Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
+                                   const spec::FlatYaml& overrides) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool json = first != text.npos && text[first] == '{';
-  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+  ERGOMETER_ASSIGN(spec::FlatYaml values,
                    json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
+  for (const auto& [key, value] : overrides) values[key] = value;
   const auto has = [&](std::string_view key) { return values.find(key) != values.end(); };
   const bool factory = has("finetuning_type") || has("cutoff_len") || has("template");
   return read_trainer(values, file, factory ? TrainerKind::kLlamaFactory : TrainerKind::kPlain);

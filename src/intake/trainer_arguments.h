@@ -20,9 +20,11 @@ struct TrainerArgument {
 /// ds.json`. The last of a name counts. Paths are looked for beside `file` and where the command
 /// runs.
 base::Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
-                                             const std::string& file);
-/// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them.
-base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file);
+                                             const std::string& file, bool of_trl = false);
+/// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
+/// words of the command line.
+base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
+                                         const spec::FlatYaml& overrides = {});
 /// The literals of `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and
 /// `from_pretrained("...")` in a Python file. What is no literal and matters is refused.
 base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -63,12 +64,20 @@ constexpr std::array kSizes = std::to_array<Direct>({
     {"model.moe_shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"},
 });
 
-/// Names of LoRA's target modules in NeMo and in the setting table.
+/// Names of LoRA's target modules in NeMo and in the setting table, in the order of the latter.
 constexpr std::array kTargets = std::to_array<Direct>({
     {"attention_qkv", "qkv"},
+    {"attention", "qkv"},
+    {"all", "qkv"},
     {"attention_dense", "proj"},
+    {"attention", "proj"},
+    {"all", "proj"},
     {"mlp_fc1", "fc1"},
+    {"mlp", "fc1"},
+    {"all", "fc1"},
     {"mlp_fc2", "fc2"},
+    {"mlp", "fc2"},
+    {"all", "fc2"},
 });
 
 class NemoReader {
@@ -80,7 +89,7 @@ class NemoReader {
     for (const Direct& direct : kDirect) copy(direct.key, direct.setting);
     ERGOMETER_TRY(read_gpus());
     ERGOMETER_TRY(read_precision());
-    read_task();
+    ERGOMETER_TRY(read_task());
     read_batches();
     read_sharding();
     read_overlap();
@@ -88,6 +97,9 @@ class NemoReader {
     ERGOMETER_TRY(read_model());
     return std::move(settings_);
   }
+
+  /// Why the model is not known although the file has one; empty otherwise.
+  const std::string& model_open() const { return model_open_; }
 
   std::vector<std::string> unused() const {
     std::vector<std::string> keys;
@@ -109,7 +121,7 @@ class NemoReader {
   }
   bool flag(std::string_view key, bool fallback) {
     const std::string word = text(key);
-    return word.empty() ? fallback : word == "true" || word == "True";
+    return word.empty() ? fallback : word == "true" || word == "True" || word == "1";
   }
   Origin origin(std::string_view key) {
     const FlatValue* value = find(key);
@@ -159,22 +171,39 @@ class NemoReader {
     return {};
   }
 
-  void read_task() {
+  Result<void> read_task() {
     const FlatValue* tokens = find("inference.tokens_to_generate");
     const bool adapters = text("model.peft.peft_scheme") == "lora";
     if (adapters) {
       copy("model.peft.lora_tuning.adapter_dim", "lora");
       if (settings_.find("lora") == nullptr) set_default("lora", "32");
-      std::string targets;
-      const std::string listed = text("model.peft.lora_tuning.target_modules", "attention_qkv");
-      for (const Direct& target : kTargets)
-        if (listed.find(target.key) != listed.npos)
-          targets += fmt::format("{}{}", targets.empty() ? "" : ",", target.setting);
-      settings_.set("lora_targets", targets, origin("model.peft.lora_tuning.target_modules"));
+      ERGOMETER_TRY(read_targets());
     } else if (tokens != nullptr) {
       copy("inference.tokens_to_generate", "generate_tokens");
       inference_ = true;
     }
+    return {};
+  }
+
+  Result<void> read_targets() {
+    constexpr std::string_view kKey = "model.peft.lora_tuning.target_modules";
+    const std::vector<std::string> listed = base::split(text(kKey, "attention_qkv"), ',');
+    std::string targets;
+    std::string_view last;
+    for (const Direct& target : kTargets) {
+      if (std::find(listed.begin(), listed.end(), target.key) == listed.end()) continue;
+      if (target.setting != last)
+        targets += (targets.empty() ? "" : ",") + std::string(target.setting);
+      last = target.setting;
+    }
+    const bool known = std::all_of(listed.begin(), listed.end(), [](const std::string& word) {
+      return std::any_of(kTargets.begin(), kTargets.end(),
+                         [&](const Direct& target) { return target.key == word; });
+    });
+    if (!known || targets.empty())
+      return wrong(kKey, "attention_qkv, attention_dense, mlp_fc1, mlp_fc2, attention, mlp, all");
+    settings_.set("lora_targets", targets, origin(kKey));
+    return {};
   }
 
   /// Fine-tuning and inference keep their batches with the data set.
@@ -246,7 +275,9 @@ class NemoReader {
     if (fsdp || settings_.find("gradient_accumulation_fusion") == nullptr)
       set_default("gradient_accumulation_fusion", "false");
     if (settings_.find("apply_rope_fusion") == nullptr) set_default("apply_rope_fusion", "false");
-    if (settings_.find("recompute_granularity") == nullptr)
+    // NeMo looks at them for whole layers alone.
+    const auto* granularity = settings_.find("recompute_granularity");
+    if (granularity == nullptr || granularity->text != "full")
       for (const char* setting : {"recompute_method", "recompute_num_layers"})
         settings_.erase(setting);
   }
@@ -270,7 +301,7 @@ class NemoReader {
       if (const auto positions = base::parse_integer(text("model.encoder_seq_length")))
         model["max_position_embeddings"] = *positions;
     ERGOMETER_TRY(read_flavour(model));
-    ERGOMETER_TRY(read_vocabulary(model));
+    if (!read_vocabulary(model)) return {};
     settings_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
                   origin("model.num_layers"));
     return {};
@@ -308,19 +339,22 @@ class NemoReader {
     return {};
   }
 
-  Result<void> read_vocabulary(nlohmann::json& model) {
+  /// False where it is not known: then so is the model, unless it is named elsewhere.
+  bool read_vocabulary(nlohmann::json& model) {
     const std::string type = text("model.tokenizer.type"), name = text("model.tokenizer.model");
     text("model.tokenizer.library");
     const auto given = base::parse_integer(text("model.tokenizer.vocab_size"));
     int64_t vocabulary = given ? *given : tokenizer_vocabulary(type);
     if (vocabulary == 0) vocabulary = tokenizer_vocabulary(name);
-    if (vocabulary <= 0)
-      return base::input_error(
-          fmt::format("{}: model.tokenizer: the vocabulary of \"{}\" is not known; give "
-                      "model.tokenizer.vocab_size",
-                      origin("model.tokenizer.type").text, type.empty() ? name : type));
-    model["vocab_size"] = vocabulary;
-    return {};
+    if (vocabulary > 0) {
+      model["vocab_size"] = vocabulary;
+      return true;
+    }
+    model_open_ = fmt::format(
+        "{}: model.tokenizer: the vocabulary of \"{}\" is not known; give "
+        "model.tokenizer.vocab_size, or --model",
+        origin("model.tokenizer.type").text, type.empty() ? name : type);
+    return false;
   }
 
   const FlatYaml& values_;
@@ -328,6 +362,7 @@ class NemoReader {
   std::vector<std::string>& notes_;
   std::set<std::string, std::less<>> used_;
   Settings settings_;
+  std::string model_open_;
   bool inference_ = false;
 };
 
@@ -335,9 +370,13 @@ class NemoReader {
 
 Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& file,
                                     std::vector<std::string>& ignored,
-                                    std::vector<std::string>& notes) {
+                                    std::vector<std::string>& notes, std::string* model_open) {
   NemoReader reader(values, file, notes);
   ERGOMETER_ASSIGN(Settings settings, reader.read());
+  if (!reader.model_open().empty()) {
+    if (model_open == nullptr) return base::input_error(reader.model_open());
+    *model_open = reader.model_open();
+  }
   const std::vector<std::string> unused = reader.unused();
   ignored.insert(ignored.end(), unused.begin(), unused.end());
   return settings;

@@ -74,61 +74,92 @@ bool innermost(const std::string& text, size_t& begin, size_t& end) {
   return begin != text.npos;
 }
 
-std::string multiplied(std::string_view arguments) {
-  const size_t comma = arguments.find(',');
-  if (comma == arguments.npos) return "";
-  const auto trimmed = [](std::string_view word) {
-    while (word.starts_with(' ')) word.remove_prefix(1);
-    while (word.ends_with(' ')) word.remove_suffix(1);
-    return word;
-  };
-  const auto a = base::parse_integer(trimmed(arguments.substr(0, comma)));
-  const auto b = base::parse_integer(trimmed(arguments.substr(comma + 1)));
+std::string_view trimmed(std::string_view word) {
+  constexpr std::string_view kAround = " '\"";
+  while (!word.empty() && base::contains(kAround, word.substr(0, 1))) word.remove_prefix(1);
+  while (!word.empty() && base::contains(kAround, word.substr(word.size() - 1)))
+    word.remove_suffix(1);
+  return word;
+}
+
+/// NeMo's arithmetic on whole numbers, "multiply:4,12288"; empty when it is none.
+std::string calculated(std::string_view reference) {
+  const size_t colon = reference.find(':'), comma = reference.find(',');
+  if (colon == reference.npos || comma == reference.npos || comma < colon) return "";
+  const std::string_view name = reference.substr(0, colon);
+  const auto a = base::parse_integer(trimmed(reference.substr(colon + 1, comma - colon - 1)));
+  const auto b = base::parse_integer(trimmed(reference.substr(comma + 1)));
   constexpr int64_t kLargest = 1'000'000'000;
   if (!a || !b || std::abs(*a) > kLargest || std::abs(*b) > kLargest) return "";
-  return std::to_string(*a * *b);
+  if (name == "multiply" || name == "mul") return std::to_string(*a * *b);
+  if (name == "add" || name == "sum") return std::to_string(*a + *b);
+  const bool positive = *a >= 0 && *b > 0;
+  if ((name == "div" || name == "divide_floor") && positive) return std::to_string(*a / *b);
+  if (name == "divide_ceil" && positive) return std::to_string((*a + *b - 1) / *b);
+  return "";
+}
+
+/// "oc.env:NAME,default"; empty when the environment lacks it and there is no default.
+std::string from_environment(std::string_view reference, const YamlContext& context) {
+  const std::string_view inside = reference.substr(reference.find(':') + 1);
+  const size_t comma = inside.find(',');
+  const std::string_view name = trimmed(inside.substr(0, comma));
+  if (const auto it = context.environment.find(name); it != context.environment.end())
+    return it->second;
+  if (comma == inside.npos) return "";
+  const std::string fallback(trimmed(inside.substr(comma + 1)));
+  if (context.defaults_taken != nullptr)
+    context.defaults_taken->insert(fmt::format("{} = {}", name, fallback));
+  return fallback;
 }
 
 /// What `${reference}` stands for in the value at `path`; empty when it is none of ours.
-std::string referenced(const FlatYaml& values, const std::string& path,
-                       std::string_view reference) {
-  if (reference.starts_with("multiply:")) return multiplied(reference.substr(9));
+std::string referenced(const FlatYaml& values, const std::string& path, std::string_view reference,
+                       const YamlContext& context) {
+  if (reference.starts_with("oc.env:")) return from_environment(reference, context);
+  if (reference.starts_with("oc.decode:")) return std::string(trimmed(reference.substr(10)));
+  if (std::string number = calculated(reference); !number.empty()) return number;
   std::string target(reference);
   if (target.starts_with('.')) {
     const size_t dot = path.rfind('.');
     target = (dot == path.npos ? "" : path.substr(0, dot)) + target;
   }
+  // What has references of its own waits for them: ".sibling" is another one here.
   const auto it = values.find(target);
-  return it == values.end() ? "" : it->second.text;
+  return it == values.end() || base::contains(it->second.text, "${") ? "" : it->second.text;
 }
 
-void replace_references(FlatYaml& values) {
+void replace_references(FlatYaml& values, const YamlContext& context) {
   // Each pass replaces at least one reference; a chain or nest deeper than this is a circle.
   for (int pass = 0; pass < kDeepestYaml; ++pass) {
     bool changed = false;
     for (auto& [path, value] : values) {
       size_t begin = 0, end = 0;
       if (!innermost(value.text, begin, end)) continue;
-      const std::string meaning =
-          referenced(values, path, std::string_view(value.text).substr(begin + 2, end - begin - 2));
+      const std::string meaning = referenced(
+          values, path, std::string_view(value.text).substr(begin + 2, end - begin - 2), context);
       if (meaning.empty() || meaning.size() > 1000 || meaning == value.text) continue;
       value.text = value.text.substr(0, begin) + meaning + value.text.substr(end + 1);
       changed = true;
     }
-    if (!changed) return;
+    if (!changed) break;
   }
+  // A reference to nothing is nothing, as a null in the file is.
+  std::erase_if(values, [](const auto& item) { return item.second.text == "null"; });
 }
 
 }  // namespace
 
-base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file) {
+base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
+                                    const YamlContext& context) {
   try {
     const YAML::Node node = YAML::Load(std::string(text));
     if (!node.IsMap())
       return base::input_error(fmt::format("{}:1: expected a YAML mapping (key: value)", file));
     Flattener flattener(file);
     ERGOMETER_TRY(flattener.add_map(node, "", 0));
-    replace_references(flattener.values);
+    for (const auto& [path, value] : context.overrides) flattener.values[path] = value;
+    replace_references(flattener.values, context);
     return std::move(flattener.values);
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 1 : error.mark.line + 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,19 @@ struct FlatValue {
 };
 using FlatYaml = std::map<std::string, FlatValue, std::less<>>;
 
+/// What a file's references may take from outside it.
+struct YamlContext {
+  std::map<std::string, std::string, std::less<>> environment;  ///< `${oc.env:NAME,default}`
+  FlatYaml overrides;  ///< values that stand in place of the file's, before references are replaced
+  /// Where not null: "NAME = default" of variables that the environment lacks.
+  std::set<std::string>* defaults_taken = nullptr;
+};
+
 /// All values of a nested YAML file by path ("model.optim.name", "callbacks.0.name"). Nulls are
-/// left out; duplicate keys are errors. OmegaConf's references `${a.b}`, `${.sibling}` and
-/// `${multiply:4,${.hidden_size}}` are replaced by what they mean; others stay as they are.
-base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file);
+/// left out; duplicate keys are errors. OmegaConf's references `${a.b}`, `${.sibling}`,
+/// `${oc.env:NAME,default}`, `${oc.decode:...}` and NeMo's arithmetic
+/// (`${multiply:4,${.hidden_size}}`) are replaced by what they mean; others stay as they are.
+base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
+                                    const YamlContext& context = {});
 
 }  // namespace ergometer::spec
