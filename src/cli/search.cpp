@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/crew.h"
+#include "cli/script_run.h"
 #include "cli/threads.h"
 #include "launch/launchable.h"
 #include "spec/fingerprint.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/prepared.h"
-#include "intake/megatron_arguments.h"
+#include "intake/launch_script.h"
 #include "intake/torchtitan.h"
 #include "launch/launchable.h"
 #include "launch/megatron.h"

@@ -123,6 +123,7 @@ class Reader {
   base::Result<bool> read(ByteSource& source, const std::string& name, int layer);
   void begin_telemetry(const std::string& name);
   base::Result<bool> read_archive(ByteSource& source, const std::string& name, int layer);
+  base::Result<bool> read_entries(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_database(const std::string& path, const std::string& name);
   bool read_or_drop(ByteSource& source, const std::string& name, int layer);
   base::Result<bool> read_folder(const std::string& folder);
@@ -250,19 +251,23 @@ void Reader::read_meters(const Meters& meters) {
 }
 
 base::Result<bool> Reader::read_archive(ByteSource& source, const std::string& name, int layer) {
-  TarReader tar(source, name);
-  bool other = false;
   Meters meters;
   Meters* const outer = std::exchange(meters_, &meters);
+  base::Result<bool> other = read_entries(source, name, layer);
+  meters_ = outer;  // of a damaged archive, too, which may lie in another one
+  read_meters(meters);
+  return other;
+}
+
+base::Result<bool> Reader::read_entries(ByteSource& source, const std::string& name, int layer) {
+  TarReader tar(source, name);
+  bool other = false;
   for (;;) {
     ERGOMETER_ASSIGN(const auto entry, tar.next());
-    if (!entry) break;
+    if (!entry) return other;
     if (entry->substr(entry->rfind('/') + 1).starts_with('.')) continue;
     other = read_or_drop(tar.content(), name + "/" + *entry, layer) || other;
   }
-  meters_ = outer;
-  read_meters(meters);
-  return other;
 }
 
 base::Result<bool> Reader::read_folder(const std::string& folder) {
