@@ -16,7 +16,7 @@ constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 constexpr double kPlayAgain = 2e-3;
 /// A round of the search for rest: whole steps, at least so long; where heat holds clocks back,
 /// what sinks take to follow. Governors that hunt have no rest but in the mean: rounds become
-/// longer, and a tenth of what a sensor can tell is rest enough.
+/// longer, and a quarter of what a sensor can tell is rest enough.
 constexpr double kRoundS = 1, kHeldRoundS = 20;
 constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
 constexpr double kHuntingK = 0.25;
@@ -118,14 +118,19 @@ void PowerLoop::find_reference(const Fleet& nominal) {
   length_factor_ = activity_.step_s() * play_->steps() / play_->now_s();
 }
 
+/// The clocks that ranks had at work since the play's mark.
+void PowerLoop::take_clocks(const Fleet& fleet) {
+  const std::vector<double> effective_hz = play_->effective_hz();
+  clocks_hz_.clear();
+  for (int64_t rank = 0; rank < fleet.ranks; ++rank)
+    clocks_hz_.push_back(effective_hz[fleet.gpu_of(rank)]);
+}
+
 /// The slowest rank's clock would be the reference if that rank set the pace of every part of the
 /// step. Where it does not, the step would come out shorter than its prices say: the reference is
 /// the clock at which it comes out as long.
 void PowerLoop::set_reference(const Fleet& nominal) {
-  const std::vector<double> effective_hz = play_->effective_hz();
-  clocks_hz_.clear();
-  for (int64_t rank = 0; rank < nominal.ranks; ++rank)
-    clocks_hz_.push_back(effective_hz[nominal.gpu_of(rank)]);
+  take_clocks(nominal);
   const double slowest_hz = *std::min_element(clocks_hz_.begin(), clocks_hz_.end());
   const double priced_s = activity_.step_s();
   double low_hz = 0, low_s = 0;  // of the round before
@@ -162,10 +167,7 @@ void PowerLoop::settle_slices(const Fleet& fleet, FleetHeat& heat) const {
 /// The engine plays a step at the clocks that the play had since its mark. Returns how much longer
 /// that is than the play's steps, relative.
 double PowerLoop::replay(const Fleet& fleet) {
-  const std::vector<double> effective_hz = play_->effective_hz();
-  clocks_hz_.clear();
-  for (int64_t rank = 0; rank < fleet.ranks; ++rank)
-    clocks_hz_.push_back(effective_hz[fleet.gpu_of(rank)]);
+  take_clocks(fleet);
   timeline_ = play_step({}, false);
   return timeline_.step_s / play_->marked_step_s() - 1;
 }
@@ -229,7 +231,6 @@ bool PowerLoop::settle(const Fleet& fleet, FleetHeat& heat, const Watch& lead_in
   for (int64_t i = 0; i < before; ++i) lead_in(play_->advance(dt_s));
   const double least_s = hunting_ || play_->held_by_heat() ? kHuntingShownS : kLeastShownS;
   shown_steps_ = std::max(1.0, std::ceil(least_s / step_s));
-  shown_s_ = shown_steps_ * step_s;
   play_->restart();
   for (int64_t i = 0; i < ticks * static_cast<int64_t>(shown_steps_); ++i)
     watch(play_->advance(dt_s));
@@ -259,7 +260,6 @@ void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s, cons
     }
     play_->mark();
   }
-  shown_s_ = duration_s;
   shown_steps_ = play_->steps();
 }
 

@@ -33,13 +33,12 @@ class PowerLoop {
   /// Brings this fleet to where it repeats itself, then shows `watch` whole steps: `lead_in` those
   /// before time 0, as far as sensors look back. One step, more where a step is shorter than a
   /// sensor's window or where heat holds clocks back, which takes its own time. False: clocks and
-  /// temperatures still drifted after twenty minutes.
+  /// temperatures still drifted when all rounds were played.
   bool settle(const Fleet& fleet, FleetHeat& heat, const Watch& lead_in, const Watch& watch);
   /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
   void run(const Fleet& fleet, FleetHeat& heat, double duration_s, const Watch& watch);
 
-  /// What was shown: how long, and how many steps, with the part of the last one.
-  double shown_s() const { return shown_s_; }
+  /// How many steps were shown, with the part of the last one.
   double shown_steps() const { return shown_steps_; }
   /// The play that was shown.
   const PowerPlay& play() const { return *play_; }
@@ -52,6 +51,7 @@ class PowerLoop {
   void set_reference(const Fleet& nominal);
   void settle_slices(const Fleet& fleet, FleetHeat& heat) const;
   bool settle_play(const Fleet& fleet, FleetHeat& heat);
+  void take_clocks(const Fleet& fleet);
   double replay(const Fleet& fleet);
   void lengthen(double share);
   double tick_s(const Fleet& fleet, double step_s) const;
@@ -64,7 +64,7 @@ class PowerLoop {
   std::unique_ptr<PowerPlay> play_;
   double length_factor_ = 1;  ///< of the play
   bool hunting_ = false;      ///< governors found no step that repeats itself
-  double shown_s_ = 0, shown_steps_ = 0;
+  double shown_steps_ = 0;
   std::vector<double> clocks_hz_;  ///< of the last step that the engine played, one a rank
   Timeline timeline_;
 };

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "engine/power_record.h"
 #include "engine/powered.h"
 #include "engine/simulate.h"
 #include "engine/test_job.h"
@@ -226,6 +227,34 @@ TEST(PowerLoop, EnergyBalancesOverATransient) {
   });
   const double found_j = heat.heat().stored_j() + heat.heat().carried_j() - before_j;
   EXPECT_NEAR(found_j, drawn_j, 1e-9 * drawn_j);
+}
+
+// Where nothing holds clocks back, a step at a glance draws what a step played draws, GPU by GPU,
+// at the length that the engine found.
+TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
+  for (const char* pp : {"1", "2", "4"})
+    for (const char* lock : {"1005", "1305"}) {
+      const Loop loop(Values{{"pipeline_model_parallel_size", pp}, {"lock_clock", lock}});
+      const Fleet nominal = *make_fleet(job_with({{"pipeline_model_parallel_size", pp}}));
+      PowerLoop power(loop.input, loop.activity, nominal);
+      FleetHeat heat(loop.fleet, loop.job.cluster.node);
+      PowerRecord record(loop.fleet);
+      ASSERT_TRUE(power.settle(
+          loop.fleet, heat, [](const Tick&) {}, [&](const Tick& tick) { record.add(tick, heat); }));
+      const GovernedStep governed(loop.fleet, loop.activity.coarse);
+      FleetHeat glance(loop.fleet, loop.job.cluster.node);
+      FleetStep step;
+      for (int round = 0; round < 40; ++round) {
+        governed.at_length(power.timeline({}, false).step_s, glance.surroundings(), step);
+        glance.settle(step);
+      }
+      const std::vector<GpuRecord> played = record.gpus();
+      for (size_t gpu = 0; gpu < played.size(); ++gpu) {
+        EXPECT_EQ(played[gpu].throttled, 0);
+        EXPECT_NEAR(step.gpus[gpu].mean_w / played[gpu].mean_w, 1, 0.01)
+            << "pp " << pp << ", lock " << lock << " MHz, GPU " << gpu;
+      }
+    }
 }
 
 TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {

@@ -163,8 +163,7 @@ void PowerPlay::draw(double dt_s) {
               .awake = true};
     }
     const double leakage_w = boards_[gpu].leakage_w;
-    // The governor's clock, without faults: a GPU that computes more slowly draws no less for it.
-    double clock_hz = load.awake ? boards_[gpu].clock_hz : kind.clocks.lowest_hz;
+    double& clock_hz = tick_.clock_hz[gpu];
     double watts = kind.power_leaking(clock_hz, leakage_w, load, silicon);
     const double most_w = kind.excursion * kind.cap_w;
     if (watts > most_w && load.awake) {  // the fast limiter

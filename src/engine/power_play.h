@@ -46,7 +46,6 @@ class PowerPlay {
             FleetHeat& heat, double reference_hz);
 
   /// What a step lasts, over what its slices add up to at the clocks they are played at.
-  double length_factor() const { return length_factor_; }
   void set_length_factor(double factor) { length_factor_ = factor; }
 
   /// Plays on for `dt_s` seconds.
@@ -68,8 +67,6 @@ class PowerPlay {
   bool held_by_heat() const;
   /// GPUs of the job that reached the temperature at which hardware turns them off.
   double shut_down() const;
-
-  const FleetHeat& heat() const { return heat_; }
 
  private:
   /// Joules and seconds that a rank of a role did in a stretch; over its length they are rates.

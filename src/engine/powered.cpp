@@ -116,8 +116,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     loop.run(fleet, heat, duration_s, watch);
   } else if (!loop.settle(fleet, heat, [&](const Tick& tick) { telemetry.lead_in(tick); }, watch)) {
     return base::input_error(
-        "power and heat: clocks and temperatures of this job find no rest within 20 minutes; "
-        "--duration 20min plays what happens");
+        "power and heat: clocks and temperatures of this job find no rest, so that there is no "
+        "steady state; --duration 20min plays what happens");
   }
   Powered result;
   result.reference_hz = loop.reference_hz();

@@ -57,12 +57,4 @@ class Smoother {
   double below_s_ = 0, last_w_ = 0;
 };
 
-struct Smoothed {
-  PowerSeries series;
-  double burnt_j = 0;    ///< wasted to hold floor and downward ramp
-  double missing_j = 0;  ///< that the upward ramp kept from the load: it would have run slower
-};
-/// A whole series through one `Smoother`. `load`: what the work asks for, without smoothing.
-Smoothed smooth(const PowerSeries& load, const Smoothing& smoothing);
-
 }  // namespace ergometer::physics

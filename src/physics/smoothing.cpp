@@ -36,18 +36,4 @@ double Smoother::advance(double load_w, double dt_s) {
   return last_w_ = watts;
 }
 
-Smoothed smooth(const PowerSeries& load, const Smoothing& smoothing) {
-  Smoothed result;
-  result.series.interval_s = load.interval_s;
-  result.series.watts.reserve(load.watts.size());
-  Smoother smoother(smoothing);
-  for (const double asked_w : load.watts) {
-    const double watts = smoother.advance(asked_w, load.interval_s);
-    result.series.watts.push_back(watts);
-    result.burnt_j += std::max(watts - asked_w, 0.0) * load.interval_s;
-    result.missing_j += std::max(asked_w - watts, 0.0) * load.interval_s;
-  }
-  return result;
-}
-
 }  // namespace ergometer::physics

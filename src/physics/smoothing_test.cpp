@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <numeric>
 
 #include "base/random.h"
@@ -8,6 +10,27 @@
 
 namespace ergometer::physics {
 namespace {
+
+/// A whole series through one GPU's state machine.
+struct Smoothed {
+  PowerSeries series;
+  double burnt_j = 0;    ///< wasted to hold floor and downward ramp
+  double missing_j = 0;  ///< that the upward ramp kept from the load: it would have run slower
+};
+
+Smoothed smooth(const PowerSeries& load, const Smoothing& smoothing) {
+  Smoothed result;
+  result.series.interval_s = load.interval_s;
+  result.series.watts.reserve(load.watts.size());
+  Smoother smoother(smoothing);
+  for (const double asked_w : load.watts) {
+    const double watts = smoother.advance(asked_w, load.interval_s);
+    result.series.watts.push_back(watts);
+    result.burnt_j += std::max(watts - asked_w, 0.0) * load.interval_s;
+    result.missing_j += std::max(asked_w - watts, 0.0) * load.interval_s;
+  }
+  return result;
+}
 
 double energy_j(const PowerSeries& series) {
   return std::accumulate(series.watts.begin(), series.watts.end(), 0.0) * series.interval_s;
