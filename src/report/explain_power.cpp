@@ -20,8 +20,8 @@ constexpr std::array kPowerMeanings = std::to_array<Meaning>({
      "lower end of the 90 % interval, from the grades of the power parameters"},
     {"power.mean_w_per_gpu_high", "W",
      "upper end of the 90 % interval, from the grades of the power parameters"},
-    {"power.p95_w_per_gpu", "W", "what 95 % of all moments of all GPUs stay below"},
-    {"power.peak_w_per_gpu", "W", "the highest moment of any GPU"},
+    {"power.p95_w_per_gpu", "W", "what 95 % of all means over 25 ms of all GPUs stay below"},
+    {"power.peak_w_per_gpu", "W", "the highest mean over 25 ms of any GPU"},
     {"power.peak_w_per_gpu_low", "W", "lower end of the 90 % interval of the peak"},
     {"power.peak_w_per_gpu_high", "W", "upper end of the 90 % interval of the peak"},
     {"power.cluster_mean_w", "W",
@@ -92,8 +92,8 @@ std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
   if (field == "power.energy_j_per_step")
     return {other("power.cluster_mean_w"), other("power.duration_s"), other("power.steps")};
   if (field == "power.gpu_energy_j_per_step")
-    return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"),
-            other("power.duration_s"), other("power.steps")};
+    return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"), other("power.duration_s"),
+            other("power.steps")};
   if (field == "power.tokens_per_j")
     return {number_node("tokens_per_s", run.performance.tokens_per_s, ""),
             number_node("step_time_s", run.performance.step_time_s, "s"),

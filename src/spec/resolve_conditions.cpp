@@ -19,9 +19,8 @@ constexpr std::array<std::string_view, 3> kCoolings = {"air", "liquid", "immersi
 
 /// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
 constexpr std::array<std::string_view, 11> kNeedPower = {
-    "power_cap", "lock_clock", "inlet_c",     "cooling",         "fan",
-    "steady",    "duration",   "cluster_cap", "power_smoothing", "start_c",
-    "sensor"};
+    "power_cap", "lock_clock",  "inlet_c",         "cooling", "fan",   "steady",
+    "duration",  "cluster_cap", "power_smoothing", "start_c", "sensor"};
 
 bool needs_power(OverrideKind kind) {
   return kind != OverrideKind::kSpeed && kind != OverrideKind::kLink && kind != OverrideKind::kNic;
