@@ -310,8 +310,8 @@ def power_section(rows):
         lines.append([cell(f"{key[0]}, {key[1]}"), cell(key[2]), f"{key[4]} {cell(key[3])}", len(part), f"{measured:.0f}",
                       f"{predicted:.0f}", f"{100 * (predicted / measured - 1):+.1f} %"])
     skipped = sum(row["predicted"] is None for row in rows)
-    return (f"`ergometer validate tests/validation/truth/power_thermal.csv`: power predicted from the job; nothing is fitted to "
-            f"these rows. The measured means cover the whole run, evaluation and its pauses included, which weighs most on the "
+    return (f"`ergometer validate tests/validation/truth/power_thermal.csv`: power predicted from the job; of these "
+            f"rows only the power log of pw-0001 was fitted to (full fans of HGX H100 nodes). The measured means cover the whole run, evaluation and its pauses included, which weighs most on the "
             f"shortest runs (64 nodes: under two minutes); predictions are of training alone. {skipped} rows are no power of a "
             f"language model's training or do not say enough about it.\n\n" +
             markdown(["job", "size", "what, W", "rows", "measured", "predicted", "error"], lines, right=(3, 4, 5, 6)))
