@@ -28,6 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   run::Study study;
   for (const study::Point& point : expansion->points) {
     study.points.push_back(study::described(point));
+    // Some figures simulate their points once more, for minutes under sanitizers: not without a
+    // model.
+    std::erase_if(study.points.back().settings, [](const auto& it) { return it.first == "model"; });
     study.points.back().status = run::PointStatus::kOk;
     study.points.back().values = {{"performance.step_time_s", 1}, {"power.tokens_per_j", 2}};
   }

@@ -1,6 +1,7 @@
 #include "analysis/launch_overhead.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "analysis/sum.h"
@@ -11,11 +12,9 @@ namespace {
 /// Nearest rank; 0 of nothing.
 int64_t at_fraction(std::vector<int64_t>& values, double fraction) {
   if (values.empty()) return 0;
-  const auto position =
-      static_cast<size_t>(fraction * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(position),
-                   values.end());
-  return values[position];
+  const auto at = values.begin() + std::lround(fraction * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 bool is_graph(const run::RankTrace& trace, const run::Launch& launch) {

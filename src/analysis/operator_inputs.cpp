@@ -86,8 +86,8 @@ std::vector<int64_t> integers_in(std::string_view list) {
   for (const std::string_view element :
        elements_of(list).value_or(std::vector<std::string_view>{})) {
     int64_t number = 0;
-    const auto end = element.data() + element.size();
-    const auto [at, error] = std::from_chars(element.data(), end, number);
+    const char *const begin = element.data(), *const end = begin + element.size();
+    const auto [at, error] = std::from_chars(begin, end, number);
     if (error != std::errc() || at != end || number < 0) return {};
     numbers.push_back(number);
   }

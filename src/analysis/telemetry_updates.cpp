@@ -15,8 +15,7 @@ constexpr double kSecondsPerNs = 1e-9;
 /// update that changed nothing.
 double typical(const std::vector<double>& intervals) {
   constexpr double kNear = 0.3;
-  std::vector<double> sorted = intervals;
-  const double middle = median(sorted);
+  const double middle = median(intervals);
   double sum = 0;
   int64_t count = 0;
   for (const double interval : intervals) {

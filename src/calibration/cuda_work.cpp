@@ -175,11 +175,12 @@ class Worker : public CudaWork {
       return call_.copy_within(buffers_[kResult], buffers_[kOperands], kMatrixBytes, stream_);
     constexpr int kSize = static_cast<int>(kGemmSize);
     const float one = 1, zero = 0;
-    const DevicePointer operand = buffers_[load.zeros ? kZeros : kOperands];
-    const auto* const values = reinterpret_cast<const void*>(operand);
+    // cuBLAS takes as pointers what the driver gives as numbers.
+    const auto* const values =
+        std::bit_cast<const void*>(buffers_[load.zeros ? kZeros : kOperands]);
     return call_.multiply(blas_, kNoTranspose, kNoTranspose, kSize, kSize, kSize, &one, values,
                           kBf16, kSize, values, kBf16, kSize, &zero,
-                          reinterpret_cast<void*>(buffers_[kResult]), kBf16, kSize, kComputeFp32,
+                          std::bit_cast<void*>(buffers_[kResult]), kBf16, kSize, kComputeFp32,
                           kDefaultAlgorithm);
   }
 

@@ -67,7 +67,7 @@ Result<calibration::DeviceLimits> planned_limits(const Source& source, const Con
     return limits_of(gpu);
   }
   const auto nvml = calibration::Nvml::open(calibration::NvidiaLibraries{}.nvml, source.index);
-  const auto limits =
+  auto limits =
       nvml ? nvml->limits() : Result<calibration::DeviceLimits>(tl::unexpected(nvml.error()));
   if (limits) return limits;
   console.note(limits.error().message + "; the plan is that of an H200");

@@ -17,10 +17,10 @@ constexpr size_t kBarWidth = 30;
 }  // namespace
 
 Progress::Progress(const Console& console, std::string what, size_t total)
-    : stream_(!console.quiet && total > 0 && is_terminal(console.err) ? console.err : nullptr),
-      what_(std::move(what)),
-      total_(total) {
-  if (stream_ != nullptr) draw();
+    : what_(std::move(what)), total_(total) {
+  if (console.quiet || total == 0 || !is_terminal(console.err)) return;
+  stream_ = console.err;
+  draw();
 }
 
 Progress::~Progress() {

@@ -25,7 +25,7 @@ class Progress {
  private:
   void draw();
 
-  std::FILE* stream_;  ///< null: silent
+  std::FILE* stream_ = nullptr;  ///< null: silent
   std::string what_;
   size_t total_, done_ = 0, drawn_percent_ = 0, drawn_width_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

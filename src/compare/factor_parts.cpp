@@ -37,7 +37,7 @@ std::string parameter_text(const base::Parameter* parameter) {
 /// What is said of both when their three digits are the same: all digits.
 Difference parameter_difference(const std::string& name, const base::Parameter* a,
                                 const base::Parameter* b) {
-  const Difference difference{name, parameter_text(a), parameter_text(b)};
+  Difference difference{name, parameter_text(a), parameter_text(b)};
   if (difference.a != difference.b || a == nullptr || b == nullptr) return difference;
   const std::string unit = a->unit.empty() ? "" : ' ' + a->unit;
   return {name, base::shortest(a->value) + unit, base::shortest(b->value) + unit};

@@ -37,7 +37,7 @@ std::string text_in(const Settings& settings, std::string_view name) {
 std::string words(std::string_view name, const spec::Job& job, const Settings& settings) {
   if (name == "model") return job.model.name;
   if (name == "software") return job.software.name;
-  const std::string value = spec::setting_value(name, job), written = text_in(settings, name);
+  std::string value = spec::setting_value(name, job), written = text_in(settings, name);
   const spec::SettingInfo* info = spec::find_setting(name);
   const bool measure = info != nullptr && info->kind == spec::SettingKind::kMeasure;
   if (measure || value.empty()) return written.empty() ? "not given" : written;

@@ -109,7 +109,7 @@ struct Percentiles {
 Percentiles percentiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
   };
   return {.low = at(0.05), .median = at(0.5), .high = at(0.95)};
 }

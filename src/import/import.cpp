@@ -297,14 +297,17 @@ void number_ranks(std::vector<Of>& ranks) {
   }
 }
 
-/// In order of rank, then of file; what each left out goes behind `dropped`.
+/// In order of rank, then of file; what each left out moves behind `dropped`.
 template <class Of>
 void put_in_order(std::vector<Of>& ranks, std::vector<run::Dropped>& dropped) {
   number_ranks(ranks);
   std::stable_sort(ranks.begin(), ranks.end(), [](const Of& a, const Of& b) {
     return std::tie(a.rank, a.file) < std::tie(b.rank, b.file);
   });
-  for (Of& of : ranks) std::move(of.dropped.begin(), of.dropped.end(), std::back_inserter(dropped));
+  for (Of& of : ranks) {
+    std::move(of.dropped.begin(), of.dropped.end(), std::back_inserter(dropped));
+    of.dropped.clear();
+  }
 }
 
 void put_in_order(Traces& traces) {

@@ -107,6 +107,17 @@ TEST_F(Import, ReadsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(one->dropped[0].reason, "is not a trace: it begins with 'notes'");
 }
 
+TEST_F(Import, KeepsWhatRanksLeftOutInOnePlace) {
+  put("rank_0.json", R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1},)"
+                     R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":-1}]})");
+  const auto traces = read_traces({folder()}, 1);
+  ASSERT_TRUE(traces) << traces.error().message;
+  ASSERT_EQ(traces->ranks.size(), 1u);
+  EXPECT_TRUE(traces->ranks[0].dropped.empty());
+  ASSERT_EQ(traces->dropped.size(), 1u);
+  EXPECT_EQ(traces->dropped[0].reason, "GPU event with a negative dur");
+}
+
 TEST_F(Import, ReadsEveryRankOfAnArchive) {
   const auto traces = read_traces({kKinetoData + "dlrm_kineto.tar.gz"}, 1);
   ASSERT_TRUE(traces) << traces.error().message;

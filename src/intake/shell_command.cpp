@@ -199,7 +199,8 @@ Flow ScriptRunner::run_words(const Words& words, Streams streams) {
 }
 
 Flow ScriptRunner::call(const ShellTree& body, const Words& words, Streams streams) {
-  const ShellTree kept_body = body;  // the function may define itself anew
+  // The function may define itself anew.
+  const ShellTree kept_body = body;  // NOLINT(performance-unnecessary-copy-initialization)
   if (++calls_ > kDeepestCall) session_.fail("calls nest deeper than 60");
   Words arguments(words.begin() + 1, words.end());
   std::swap(arguments, state_.arguments);

@@ -68,7 +68,7 @@ struct Substitution {
 std::optional<Substitution> substitution_of(const std::string& text) {
   if (text.size() < 4 || text[0] != 's') return std::nullopt;
   const std::vector<std::string> parts = base::split(text.substr(2), text[1]);
-  if (parts.size() != 3 || parts[0].empty() || (parts[2] != "" && parts[2] != "g"))
+  if (parts.size() != 3 || parts[0].empty() || (!parts[2].empty() && parts[2] != "g"))
     return std::nullopt;
   if (parts[0].find_first_of("\\.*[]^$+?(){}|") != std::string::npos ||
       parts[1].find_first_of("\\&") != std::string::npos)

@@ -137,15 +137,13 @@ double lattice_energy(const PipelineTables& tables, const std::vector<PipelinePa
   clocks_hz.clear();
   for (size_t i = 0; i < passes.size(); ++i) {
     const std::vector<ClockChoice>& choices = choices_of(tables, passes[i]);
-    const ClockChoice* best = nullptr;
-    for (const ClockChoice& it : choices) {
-      const bool quick = it.time_s <= pass_s[i] + kSame || best == nullptr;
-      const double watts = stage_of(tables, passes[i]).waiting_w;
-      const auto cost = [&](const ClockChoice& c) { return c.energy_j - watts * c.time_s; };
-      if (quick && (best == nullptr || cost(it) < cost(*best))) best = &it;
-    }
+    const double watts = stage_of(tables, passes[i]).waiting_w;
+    const auto cost = [&](const ClockChoice& c) { return c.energy_j - watts * c.time_s; };
+    const ClockChoice* best = &choices.front();
+    for (const ClockChoice& it : choices)
+      if (it.time_s <= pass_s[i] + kSame && cost(it) < cost(*best)) best = &it;
     clocks_hz.push_back(best->clock_hz);
-    joules += best->energy_j - stage_of(tables, passes[i]).waiting_w * best->time_s;
+    joules += cost(*best);
   }
   return joules;
 }

@@ -43,6 +43,9 @@ void write_simulated(JsonWriter& json, const run::Run& run) {
   const auto real = [&](const char* name, double Rank::* member) {
     column(json, name, column_of(ranks, [&](const Rank& r) { return r.*member; }));
   };
+  const auto part = [&](const char* name, double Breakdown::* member) {
+    column(json, name, column_of(ranks, [&](const Rank& r) { return r.breakdown_s.*member; }));
+  };
   json.key("ranks").begin_object();
   whole("rank", &Rank::rank);
   whole("node", &Rank::node);
@@ -57,8 +60,7 @@ void write_simulated(JsonWriter& json, const run::Run& run) {
     real("throttled_time_fraction", &Rank::throttled_time_fraction);
   }
   json.key("breakdown_s").begin_object();
-  for (const auto& [name, part] : kParts)
-    column(json, name, column_of(ranks, [&](const Rank& r) { return r.breakdown_s.*part; }));
+  for (const auto& [name, member] : kParts) part(name, member);
   json.end_object().end_object();
 }
 

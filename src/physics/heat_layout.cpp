@@ -29,6 +29,19 @@ std::vector<size_t> first_of_shape(const std::vector<Lane>& lanes) {
   return first;
 }
 
+/// Calls `each` for every place of the block's first lanes, with its index in an array of four
+/// places a GPU and the block's own value.
+template <class Each>
+void for_each_place(const Block& block, std::ptrdiff_t lanes, const Each& each) {
+  double* value = block.values;
+  for (int i = 0; i < block.gpus_in_lane; ++i) {
+    const int32_t* gpu = block.gpus + i * kSideBySide;
+    for (size_t place = 0; place < HeatNetwork::kPlaces; ++place, value += kSideBySide)
+      for (std::ptrdiff_t l = 0; l < lanes; ++l)
+        each(static_cast<size_t>(gpu[l]) * HeatNetwork::kPlaces + place, value[l]);
+  }
+}
+
 }  // namespace
 
 int bin_of(double value, double bins) {
@@ -184,22 +197,12 @@ void HeatLayout::point_blocks() {
 
 void HeatLayout::read(std::span<double> places) const {
   for (const Block& block : blocks_)
-    for (int i = 0; i < block.gpus_in_lane; ++i)
-      for (int place = 0; place < HeatNetwork::kPlaces; ++place)
-        for (int l = 0; l < block.lanes; ++l)
-          places[static_cast<size_t>(block.gpus[i * kSideBySide + l] * HeatNetwork::kPlaces +
-                                     place)] =
-              block.values[(i * HeatNetwork::kPlaces + place) * kSideBySide + l];
+    for_each_place(block, block.lanes, [&](size_t place, double& value) { places[place] = value; });
 }
 
 void HeatLayout::write(std::span<const double> places) {
   for (const Block& block : blocks_)
-    for (int i = 0; i < block.gpus_in_lane; ++i)
-      for (int place = 0; place < HeatNetwork::kPlaces; ++place)
-        for (int l = 0; l < kSideBySide; ++l)
-          block.values[(i * HeatNetwork::kPlaces + place) * kSideBySide + l] =
-              places[static_cast<size_t>(block.gpus[i * kSideBySide + l] * HeatNetwork::kPlaces +
-                                         place)];
+    for_each_place(block, kSideBySide, [&](size_t place, double& value) { value = places[place]; });
 }
 
 const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {

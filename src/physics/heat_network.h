@@ -18,11 +18,14 @@ struct Matrix {
       : rows(rows_),
         columns(columns_),
         values(static_cast<size_t>(rows_) * static_cast<size_t>(columns_)) {}
-  double& at(int row, int column) { return values[static_cast<size_t>(row * columns + column)]; }
-  double at(int row, int column) const {
-    return values[static_cast<size_t>(row * columns + column)];
-  }
+  double& at(int row, int column) { return values[index(row, column)]; }
+  double at(int row, int column) const { return values[index(row, column)]; }
   bool operator==(const Matrix&) const = default;
+
+ private:
+  size_t index(int row, int column) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(columns) + static_cast<size_t>(column);
+  }
 };
 
 /// GPUs that influence each other's temperature: those of one lane of the airflow, or of several

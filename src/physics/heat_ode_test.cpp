@@ -16,7 +16,7 @@
 namespace ergometer::physics {
 namespace {
 
-enum { kDieState, kSpreaderState, kSinkState, kMemoryState, kStates };
+enum : sunindextype { kDieState, kSpreaderState, kSinkState, kMemoryState, kStates };
 
 struct Problem {
   CoolingParameters cooling;

@@ -11,8 +11,8 @@ static_assert(kPlaces == 4, "multiply is written for four states a GPU");
 /// What one step works on, eight lanes side by side.
 struct alignas(kSideBySide * sizeof(double)) Desk {
   double inlet[kSideBySide];
-  double columns[kMostGpusInLane * kColumns * kSideBySide];  ///< excess temperatures and powers
-  double coolant[kMostGpusInLane * kSideBySide];
+  double columns[kSideBySide * kColumns * kMostGpusInLane];  ///< excess temperatures and powers
+  double coolant[kSideBySide * kMostGpusInLane];
   double carried[kSideBySide];
 };
 
@@ -60,6 +60,7 @@ template <int Width>
       at(desk.columns, i * kColumns + place) = at(block.values, i * kPlaces + place) - inlet;
 
   const double* factor = table.rows.data();
+  const double* warming = table.coolant.data();
   Lanes sinks[kMostGpusInLane];
   for (int i = 0; i < table.gpus; ++i) {
     Lanes die = {}, spreader = {}, sink = {}, memory = {};
@@ -76,8 +77,8 @@ template <int Width>
     at(block.values, i * kPlaces + 3) = memory + inlet;
     sinks[i] = sink;
     Lanes coolant = inlet;
-    for (int j = 0; j < i; ++j)
-      coolant += table.coolant[static_cast<size_t>(i * table.gpus + j)] * sinks[j];
+    for (int j = 0; j < i; ++j) coolant += warming[j] * sinks[j];
+    warming += table.gpus;
     at(desk.coolant, i) = coolant;
   }
   Lanes carried = {};

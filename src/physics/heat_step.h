@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,8 +9,9 @@
 
 namespace ergometer::physics {
 
-/// Lanes that one vector instruction stream advances side by side.
-inline constexpr int kSideBySide = 8;
+/// Lanes that one vector instruction stream advances side by side. Of the type of pointers'
+/// distances, which most of what is counted in it are.
+inline constexpr std::ptrdiff_t kSideBySide = 8;
 
 /// A propagator in the order in which the inner loop reads it. Columns are interleaved, GPU by GPU:
 /// die, spreader, sink, memory, power of die, power of memory.

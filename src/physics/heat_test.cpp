@@ -74,15 +74,15 @@ TEST(Heat, TheRearRowBreathesWhatTheFrontRowWarmed) {
 TEST(Heat, EnergyIsDrawnStoredOrCarriedAway) {
   Heat heat(round_numbers(), two_rows(), 3, {});
   double drawn = 0;
-  for (int step = 0; step < 500; ++step) {
-    const double dt = 0.01 * (1 + step % 97);
+  for (int64_t step = 0; step < 500; ++step) {
+    const double dt = 0.01 * static_cast<double>(1 + step % 97);
     std::vector<double> die, memory;
     for (int64_t gpu = 0; gpu < heat.gpus(); ++gpu) {
       die.push_back(100 + static_cast<double>((gpu * 37 + step * 11) % 500));
       memory.push_back(static_cast<double>((gpu * 13 + step * 7) % 90));
       drawn += dt * (die.back() + memory.back());
     }
-    if (step % 20 == 0) heat.set_flow(step % 3, 0.3 + 0.1 * (step % 7));
+    if (step % 20 == 0) heat.set_flow(step % 3, 0.3 + 0.1 * static_cast<double>(step % 7));
     if (step % 30 == 0) heat.set_inlet(step % 3, 15 + step % 25);
     heat.advance(dt, die, memory);
   }
@@ -194,10 +194,11 @@ TEST(Heat, ResistanceIsRoundedToThirtySeconds) {
 /// Which lanes are advanced side by side must not matter: a node's temperatures are the same bits
 /// alone and among many nodes with other flows, inlets and resistances.
 TEST(Heat, ANodeDoesNotFeelOtherNodes) {
+  constexpr size_t kFirst = 56;  // GPU of node 7, each having eight
   std::vector<double> factors;
   for (int gpu = 0; gpu < 40 * 8; ++gpu) factors.push_back(0.8 + 0.01 * (gpu % 41));
   Heat many(round_numbers(), two_rows(), 40, factors);
-  Heat one(round_numbers(), two_rows(), 1, std::span(factors).subspan(7 * 8, 8));
+  Heat one(round_numbers(), two_rows(), 1, std::span(factors).subspan(kFirst, 8));
   for (int step = 0; step < 50; ++step) {
     for (int64_t node = 0; node < 40; ++node)
       many.set_flow(node, 0.5 + 0.01 * static_cast<double>((node * 7 + step) % 30));
@@ -208,8 +209,8 @@ TEST(Heat, ANodeDoesNotFeelOtherNodes) {
     one.advance(1, watts(one, 400), watts(one, 40));
   }
   for (size_t gpu = 0; gpu < 8; ++gpu) {
-    EXPECT_EQ(one.die_c()[gpu], many.die_c()[7 * 8 + gpu]);
-    EXPECT_EQ(one.coolant_c()[gpu], many.coolant_c()[7 * 8 + gpu]);
+    EXPECT_EQ(one.die_c()[gpu], many.die_c()[kFirst + gpu]);
+    EXPECT_EQ(one.coolant_c()[gpu], many.coolant_c()[kFirst + gpu]);
   }
 }
 

@@ -77,8 +77,8 @@ void set_up(httplib::Server& http, MetricsServer::Page page) {
   http.set_payload_max_length(0);
   http.Get("/metrics",
            [page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
-             MetricsPage made = page(request.get_header_value("Accept"));
-             response.set_content(std::move(made.body), made.content_type);
+             const MetricsPage made = page(request.get_header_value("Accept"));
+             response.set_content(made.body, made.content_type);
            });
   http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
     response.set_content("ok\n", "text/plain");

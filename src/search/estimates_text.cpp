@@ -21,13 +21,13 @@ class Numbers {
   template <class T>
   T next() {
     T value{};
-    const char* end = text_.data() + text_.size();
-    const auto [at, error] = std::from_chars(text_.data(), end, value);
+    const char *const begin = text_.data(), *const end = begin + text_.size();
+    const auto [at, error] = std::from_chars(begin, end, value);
     if (error != std::errc() || at == end || *at != ' ') {
       fail();
       return {};
     }
-    text_.remove_prefix(static_cast<size_t>(at - text_.data()) + 1);
+    text_.remove_prefix(static_cast<size_t>(at - begin) + 1);
     return value;
   }
   int64_t below(int64_t limit) {

@@ -79,9 +79,13 @@ std::string divisors_text(int64_t number, int64_t near) {
   return either({small.begin() + first, small.begin() + std::min(size, first + kShown)});
 }
 
-const Settings::Value* SettingReader::value(std::string_view name, std::string_view reason) {
+const Settings::Value* SettingReader::find(std::string_view name) const {
   const Settings::Value* found = settings_.find(name);
-  if (found == nullptr) found = profile_.find(name);
+  return found != nullptr ? found : profile_.find(name);
+}
+
+const Settings::Value* SettingReader::value(std::string_view name, std::string_view reason) {
+  const Settings::Value* found = find(name);
   origins_[std::string(name)] =
       found != nullptr ? found->origin : Origin{fmt::format("default: {}", reason), ""};
   return found;
@@ -132,15 +136,17 @@ void SettingReader::refuse(std::string message) {
 }
 
 std::string SettingReader::where(std::string_view name) const {
-  const Settings::Value* given = settings_.find(name);
-  const Origin& origin = given != nullptr ? given->origin : profile_.find(name)->origin;
+  const Settings::Value* found = find(name);
+  ERGOMETER_CHECK(found != nullptr, "what is refused has been said");
+  const Origin& origin = found->origin;
   if (origin.text.starts_with("--")) return origin.text;
   return fmt::format("{}: {}", origin.text, origin.key.empty() ? name : origin.key);
 }
 
 void SettingReader::refuse_value(std::string_view name, std::string_view allowed) {
-  const Settings::Value* given = settings_.find(name);
-  const std::string& text = given != nullptr ? given->text : profile_.find(name)->text;
+  const Settings::Value* found = find(name);
+  ERGOMETER_CHECK(found != nullptr, "what is refused has been said");
+  const std::string& text = found->text;
   const std::string shown = text.size() > 60 ? text.substr(0, 57) + "..." : text;
   refuse(fmt::format("{}: found \"{}\"; allowed: {}", where(name), shown, allowed));
 }

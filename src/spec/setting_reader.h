@@ -48,6 +48,8 @@ class SettingReader {
   const std::optional<base::Error>& error() const { return error_; }
 
  private:
+  /// What the user says, or else the profile; null where neither does.
+  const Settings::Value* find(std::string_view name) const;
   const Settings::Value* value(std::string_view name, std::string_view reason);
   void refuse_value(std::string_view name, std::string_view allowed);
 

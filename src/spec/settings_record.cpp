@@ -46,6 +46,12 @@ Result<std::string> inline_text(std::string_view setting, const std::string& pat
   return map.as_json();
 }
 
+/// Empty where the object has no such text.
+std::string text_of(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 }  // namespace
 
 Result<Settings> without_files(const Settings& settings) {
@@ -86,16 +92,13 @@ Result<Settings> parse_settings_json(std::string_view json, const std::string& f
     return input_error(fmt::format("{}: settings: found no JSON object", file));
   Settings settings;
   for (const auto& [name, value] : tree.items()) {
-    const auto text = [&](const char* key) {
-      const bool known = value.is_object() && value.contains(key) && value[key].is_string();
-      return known ? value[key].template get<std::string>() : std::string();
-    };
     if (!value.is_object() || !value.contains("text"))
       return input_error(fmt::format("{}: settings.{}: found no text", file, name));
     const SettingInfo* info = find_setting(name);
     if (info == nullptr || info->name != name)
       return input_error(fmt::format("{}: settings.{}: is not a setting", file, name));
-    settings.set(name, text("text"), {fmt::format("{} ({})", file, text("origin")), text("key")});
+    settings.set(name, text_of(value, "text"),
+                 {fmt::format("{} ({})", file, text_of(value, "origin")), text_of(value, "key")});
   }
   return settings;
 }

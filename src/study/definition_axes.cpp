@@ -43,12 +43,12 @@ AxisValue plain_value(const Target& target, const std::string& axis,
                       const YamlMap::Element& element, const std::string& file) {
   AxisValue value;
   value.label = element.text;
-  if (!target.cluster.empty()) {
-    value.change.cluster[target.cluster] = spec::relocated_part(target.cluster, element.text, file);
-  } else {
+  if (target.setting != nullptr) {
     value.change.settings.set(target.setting->name,
                               spec::relocated_value(*target.setting, element.text, file),
                               {fmt::format("{}:{}", file, element.line), axis});
+  } else {
+    value.change.cluster[target.cluster] = spec::relocated_part(target.cluster, element.text, file);
   }
   return value;
 }

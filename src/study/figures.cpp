@@ -54,7 +54,7 @@ std::string shown(const Expression& expression, const run::StudyPoint& point,
 
 /// A label that says what it is: "micro batch size 2" where the point's own is "2".
 std::string named(const std::string& name, const run::StudyPoint& point) {
-  const std::string label = point_label(name, point);
+  std::string label = point_label(name, point);
   const bool bare = base::parse_number(label) || label == "true" || label == "false";
   if (!bare || label.empty()) return label;
   const spec::SettingInfo* setting = spec::find_setting(name);

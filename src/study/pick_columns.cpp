@@ -36,7 +36,7 @@ std::optional<std::string> meant(std::string_view name, const std::vector<StudyC
 
 base::Result<std::vector<StudyColumn>> pick_columns(std::string_view list,
                                                     const run::Study& study) {
-  const std::vector<StudyColumn> columns = run::study_columns(study);
+  std::vector<StudyColumn> columns = run::study_columns(study);
   if (list.empty()) return columns;
   std::vector<StudyColumn> picked;
   std::set<std::string> seen;

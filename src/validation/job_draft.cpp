@@ -32,13 +32,13 @@ void JobDraft::take(std::string_view setting, std::string_view column) {
   if (const auto number = whole(column)) say(setting, fmt::format("{}", *number), column);
 }
 
-void JobDraft::say(std::string_view setting, std::string value, std::string_view column) {
+void JobDraft::say(std::string_view setting, const std::string& value, std::string_view column) {
   if (has(setting)) return;
   if (auto known = known_part(setting, value))
     settings_.set(setting, *std::move(known), spec::Origin{"", std::string(column)});
 }
 
-void JobDraft::fill(std::string_view setting, std::string value, std::string_view reason) {
+void JobDraft::fill(std::string_view setting, const std::string& value, std::string_view reason) {
   if (has(setting)) return;
   if (auto known = known_part(setting, value)) correct(setting, *std::move(known), reason);
 }

@@ -25,10 +25,10 @@ class JobDraft {
 
   /// What the row says, in a column of numbers or in words.
   void take(std::string_view setting, std::string_view column);
-  void say(std::string_view setting, std::string value, std::string_view column);
+  void say(std::string_view setting, const std::string& value, std::string_view column);
   /// What the row leaves blank. Settings that the program does not have, and words that a setting
   /// does not know, are left out.
-  void fill(std::string_view setting, std::string value, std::string_view reason);
+  void fill(std::string_view setting, const std::string& value, std::string_view reason);
   /// Sets against what was said, where the row contradicts itself.
   void correct(std::string_view setting, std::string value, std::string_view reason);
   /// Takes a setting back that does not fit the others.

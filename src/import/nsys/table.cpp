@@ -24,7 +24,7 @@ int64_t most_rows(run::Database& db) {
 }  // namespace
 
 NsysTable::NsysTable(run::Database& db, const std::string& file, const char* table,
-                     std::vector<NsysColumn> columns, const char* where)
+                     const std::vector<NsysColumn>& columns, const char* where)
     : db_(db), file_(file), table_(table) {
   if (!db.has_table(table)) return;
   const std::vector<std::string> there = db.columns(table);

@@ -21,7 +21,7 @@ class NsysTable {
  public:
   /// `file` begins messages. `where` is SQL that follows the table's name, or empty.
   NsysTable(run::Database& db, const std::string& file, const char* table,
-            std::vector<NsysColumn> columns, const char* where = "");
+            const std::vector<NsysColumn>& columns, const char* where = "");
 
   /// False at the end, and where the table is not there: exports leave empty ones out.
   bool next();

@@ -162,15 +162,15 @@ std::string_view trim(std::string_view text) {
 
 std::optional<double> number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  const char* const end = text.data() + text.size();
+  const char *const begin = text.data(), *const end = begin + text.size();
   if (text.starts_with("0x") || text.starts_with("0X")) {
     uint64_t bits = 0;
-    const auto [last, error] = std::from_chars(text.data() + 2, end, bits, 16);
+    const auto [last, error] = std::from_chars(begin + 2, end, bits, 16);
     if (error != std::errc() || last != end) return std::nullopt;
     return static_cast<double>(bits);
   }
   double value = 0;
-  const auto [last, error] = std::from_chars(text.data(), end, value);
+  const auto [last, error] = std::from_chars(begin, end, value);
   if (last != end || text.empty()) return std::nullopt;
   if (error == std::errc::result_out_of_range) return text.front() == '-' ? -HUGE_VAL : HUGE_VAL;
   if (error != std::errc()) return std::nullopt;

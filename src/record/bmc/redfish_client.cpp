@@ -51,7 +51,7 @@ base::Result<std::string> origin_of(const std::string& url) {
                     url, why));
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither https:// nor http://");
-  const std::string origin = url.substr(0, url.find('/', host));
+  std::string origin = url.substr(0, url.find('/', host));
   if (origin.size() == host) return wrong("names no host");
   if (origin.find('@') != std::string::npos)
     return wrong("a password belongs into a file, not into the URL");

@@ -70,8 +70,8 @@ void rises(Findings& findings, const std::string& id, const std::string& title,
 
 struct Mi250 {
   std::string helped, hurt;
-  int helps = 0, hurts = 0, clock_up = 0, clock_down = 0;
-  int full = 0, last = 0;  ///< jobs whose largest useful micro batch ends by memory, all jobs
+  size_t helps = 0, hurts = 0, clock_up = 0, clock_down = 0;
+  size_t full = 0, last = 0;  ///< jobs whose largest useful micro batch ends by memory, all jobs
 };
 
 Mi250 mi250_layouts_by_micro_batch(Basis& basis) {
@@ -79,8 +79,9 @@ Mi250 mi250_layouts_by_micro_batch(Basis& basis) {
   for (const auto& [model, name] :
        {std::pair{"gpt3-30b", "GPT3-30B"}, {"llama3-30b", "Llama3-30B"}})
     for (const auto& [tp, pp] : mi250_layouts()) {
+      const std::string job = fmt::format("{}_tp{}-pp{}", model, tp, pp);
       const auto at = [&](int mbs) {
-        return basis("mi250-layouts", fmt::format("{}_tp{}-pp{}_mbs{}", model, tp, pp, mbs));
+        return basis("mi250-layouts", fmt::format("{}_mbs{}", job, mbs));
       };
       const Seen one = at(1), two = at(2);
       const double gain = change(one.tokens_per_s(), two.tokens_per_s());
@@ -102,8 +103,8 @@ Mi250 mi250_layouts_by_micro_batch(Basis& basis) {
 void mi250(Findings& findings) {
   Basis basis = findings.basis();
   const Mi250 found = mi250_layouts_by_micro_batch(basis);
-  const auto all = static_cast<size_t>(found.helps + found.hurts);
-  const auto part = [&](int count) { return of_cases(static_cast<size_t>(count), all); };
+  const size_t all = found.helps + found.hurts;
+  const auto part = [&](size_t count) { return of_cases(count, all); };
   findings.add(basis,
                {"sign.mi250-micro-batch", "MI250: larger micro batches (1 to 2 samples) help",
                 "generally", kPaper, fmt::format("help: {}; hurt: {}", found.helped, found.hurt),

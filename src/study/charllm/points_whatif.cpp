@@ -54,7 +54,7 @@ std::string half_links() {
 void one_pair(Jobs& jobs, const Pair& pair) {
   const std::string family = std::string("h200-") + pair.name;
   const bool h100_recomputes = std::string_view(pair.h100).ends_with("01000");
-  const auto add = [&](const std::string& id, unsigned bits, Values values) {
+  const auto add = [&](const std::string& id, unsigned bits, const Values& values) {
     const bool recompute = (bits & 2u) == 0 && h100_recomputes;
     const bool small = bits & 1u;
     const std::string row = small ? pair.h200 : pair.h100;
