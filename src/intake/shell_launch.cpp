@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/accelerate_words.h"
 #include "intake/deepspeed.h"
 #include "spec/read.h"
 
@@ -151,6 +152,7 @@ class LaunchReader {
       : words_(command.words), environment_(command.environment), run_(run) {
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
+    launch_.environment = command.environment;
   }
 
   std::optional<Launch> read() {
@@ -233,10 +235,28 @@ class LaunchReader {
       take("--hostfile", hostfile_);
       take("-H", hostfile_);
     } else if (launcher_ == "accelerate") {
-      take("--num-processes", own_.tasks);
-      take("--num-machines", own_.nodes);
-      take("--config-file", launch_.accelerate_config);
+      read_word_of_accelerate(at);
     }
+  }
+  void read_word_of_accelerate(size_t& at) {
+    const size_t begin = at;
+    const std::string& word = words_[at].text;
+    if (!word.starts_with("--")) return;
+    std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    ShellText value{"", words_[at].line};
+    if (!is_accelerate_switch(name)) {
+      std::string dashed = "--" + name;
+      std::replace(dashed.begin(), dashed.end(), '_', '-');
+      const bool alone = word.find('=') == word.npos && at + 1 < words_.size() &&
+                         words_[at + 1].text.starts_with('-');
+      value.text = alone ? "(nothing)" : option_value(words_, at, dashed).value_or("(nothing)");
+    }
+    if (name == "num_processes") own_.tasks = value.text;
+    if (name == "num_machines") own_.nodes = value.text;
+    if (name == "config_file") launch_.accelerate_config = value.text;
+    if (name == "num_processes" || name == "num_machines" || name == "config_file") note(begin, at);
+    if (name != "config_file") launch_.accelerate_words.emplace_back(name, value);
   }
   /// The program's framework where it is one that is not read, whose words look like another's.
   std::string_view foreign_framework() const {

@@ -88,10 +88,16 @@ void ScriptRunner::record(const Words& words) {
     command.words.insert(command.words.end(), around.begin(), around.end());
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
-  for (const char* name : {"NNODES", "NPROC_PER_NODE"})
-    if (const auto it = state_.variables.find(std::string_view(name));
-        it != state_.variables.end() && it->second.exported && !it->second.items.empty())
-      command.environment[name] = it->second.items.front().text;
+  // Whole texts that were exported for what a script does itself are not kept for every program.
+  constexpr size_t kLongestValue = 1'000;
+  constexpr int64_t kMostKept = 16'000'000;
+  for (const auto& [name, variable] : state_.variables) {
+    if (!variable.exported || variable.items.size() != 1) continue;
+    const std::string& value = variable.items.front().text;
+    if (value.size() > kLongestValue || environments_ > kMostKept) continue;
+    environments_ += static_cast<int64_t>(name.size() + value.size());
+    command.environment[name] = value;
+  }
   if (!conditions_.empty()) command.depends_on = conditions_.back();
   run_.commands.push_back(std::move(command));
 }

@@ -131,6 +131,7 @@ class ScriptRunner {
   bool flow_was_break_ = false;
   int calls_ = 0;
   int64_t copied_ = 0;
+  int64_t environments_ = 0;  ///< characters kept of the environments of programs
 };
 
 }  // namespace ergometer::intake

@@ -10,7 +10,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/accelerate.h"
+#include "intake/accelerate_words.h"
 #include "intake/deepspeed.h"
+#include "intake/framework_options.h"
 #include "intake/megatron_arguments.h"
 #include "intake/nemo_files.h"
 #include "intake/read_user_file.h"
@@ -260,16 +262,49 @@ class ProgramReader {
     return parse_nemo_1(*text, name, context(), overrides);
   }
 
+  /// What accelerate is told: by its words before its file, by that before its environment.
+  Result<Reading> accelerate() const {
+    std::map<std::string, std::string, std::less<>> known;
+    for (const auto& [name, value] : launch_.environment)
+      if (!ShellUnknowns::in(value)) known[name] = value;
+    spec::FlatYaml values = accelerate_environment(known, run_.session.where(launch_.line));
+    std::string file = run_.session.name;
+    if (const auto own = accelerate_file_of_trl(launch_.accelerate_config);
+        own && is_trl(launch_.program)) {
+      for (const auto& [key, value] : *own) values[key] = value;
+    } else if (!launch_.accelerate_config.empty()) {
+      file = launch_.accelerate_config;
+      ERGOMETER_ASSIGN(const std::string text,
+                       text_of(file, launch_.line, "accelerate's --config_file"));
+      ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(text, file));
+      for (const auto& [key, value] : written) values[key] = value;
+    }
+    for (const auto& [name, word] : launch_.accelerate_words) {
+      const auto [key, value] = accelerate_value(name, word.text);
+      const bool idle = classify("accelerate", key, "").kind == Leftover::Kind::kNoEffect;
+      const bool of_section = base::contains(key, ".") || key == "mixed_precision";
+      if (value == "(nothing)" && of_section && !idle)
+        return input_error(fmt::format("{}: --{}: found nothing; allowed: a value",
+                                       run_.session.where(word.line), name));
+      if (key.empty() || value == "(nothing)" || idle) continue;
+      if (!ShellUnknowns::in(value))
+        values[key] = {value, -1, run_.session.where(word.line)};
+      else if (!key.starts_with("num_"))  // how many GPUs: the launch says why they are not known
+        return input_error(fmt::format("{}: --{} depends on {}", run_.session.where(word.line),
+                                       name, run_.session.unknowns.reason(value)));
+    }
+    if (values.empty()) return Reading();
+    // Without a file accelerate looks at what it was given and at the node.
+    if (launch_.accelerate_config.empty() && !values.contains("distributed_type"))
+      values["distributed_type"] = {"MULTI_GPU", 0, file + ", accelerate's default"};
+    return read_accelerate(values, file);
+  }
+
   /// The launcher's file, the program's own (`configuration`), then its arguments.
   Result<Reading> trainer(std::optional<Reading> file) {
     ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                      arguments_of(launch_.arguments, run_, kTrainerArguments));
-    Reading files;
-    if (!launch_.accelerate_config.empty()) {
-      ERGOMETER_ASSIGN(const std::string text, text_of(launch_.accelerate_config, launch_.line,
-                                                       "accelerate's --config_file"));
-      ERGOMETER_ASSIGN(files, parse_accelerate(text, launch_.accelerate_config));
-    }
+    ERGOMETER_ASSIGN(Reading files, accelerate());
     const bool file_only = file.has_value();
     if (file) add_reading(files, *std::move(file));
     std::vector<TrainerArgument> list;
