@@ -38,6 +38,16 @@ TEST(ShellRun, Quotes) {
   EXPECT_EQ(started("run $'a\\tb' a\"b\"'c'"), "run|a\tb|abc");
 }
 
+TEST(ShellRun, QuotesAreMadeForInnerShells) {
+  const std::string list = "A=(--a 'x(1)' \"it's; # & |\" '')\n";
+  const std::string words = "run|--a|x(1)|it's; # & |||z";
+  EXPECT_EQ(started(list + "bash -c \"run ${A[*]@Q} z\""), words);
+  EXPECT_EQ(started(list + "bash -c \"run $(printf '%q ' \"${A[@]}\") z\""), words);
+  EXPECT_EQ(started(list + "printf -v L ' %q' \"${A[@]}\"; ssh host run $L z"), words);
+  EXPECT_EQ(started("A=(a $(hostname)); bash -c \"run ${A[*]@Q}\""), "run|a|<?>");
+  EXPECT_EQ(started("A=aBc; run ${A@U} ${A@L}"), "run|ABC|abc");
+}
+
 TEST(ShellRun, VariablesAndArrays) {
   EXPECT_EQ(started("TP=4\nARGS=(\n --tp $TP # size\n --pp ${PP:-2}\n)\nrun ${ARGS[@]} --x ${1}\n"),
             "run|--tp|4|--pp|2|--x");
