@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
 #include "intake/shell_launch.h"
 #include "intake/shell_run.h"
 #include "intake/started_program.h"

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/text.h"
 #include "intake/framework_options.h"
+#include "intake/megatron_names.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/settings.h"
@@ -20,107 +20,10 @@ namespace {
 
 using base::input_error;
 using base::Result;
-using spec::find_setting;
 using spec::Origin;
 using spec::SettingInfo;
 using spec::SettingKind;
 using spec::Settings;
-
-/// Model dimensions, under their own names in the inline model.
-enum class DimensionKind { kInteger, kReal, kSwitch, kText };
-struct Dimension {
-  std::string_view name;
-  DimensionKind kind;
-};
-constexpr std::array kDimensions = std::to_array<Dimension>({
-    {"num_layers", DimensionKind::kInteger},
-    {"hidden_size", DimensionKind::kInteger},
-    {"ffn_hidden_size", DimensionKind::kInteger},
-    {"num_attention_heads", DimensionKind::kInteger},
-    {"kv_channels", DimensionKind::kInteger},
-    {"num_query_groups", DimensionKind::kInteger},
-    {"group_query_attention", DimensionKind::kSwitch},
-    {"vocab_size", DimensionKind::kInteger},
-    {"max_position_embeddings", DimensionKind::kInteger},
-    {"swiglu", DimensionKind::kSwitch},
-    {"squared_relu", DimensionKind::kSwitch},
-    {"normalization", DimensionKind::kText},
-    {"add_qkv_bias", DimensionKind::kSwitch},
-    {"qk_layernorm", DimensionKind::kSwitch},
-    {"untie_embeddings_and_output_weights", DimensionKind::kSwitch},
-    {"position_embedding_type", DimensionKind::kText},
-    {"hidden_dropout", DimensionKind::kReal},
-    {"num_experts", DimensionKind::kInteger},
-    {"moe_router_topk", DimensionKind::kInteger},
-    {"moe_ffn_hidden_size", DimensionKind::kInteger},
-    {"moe_shared_expert_intermediate_size", DimensionKind::kInteger},
-    {"moe_shared_expert_gate", DimensionKind::kSwitch},
-    {"moe_router_enable_expert_bias", DimensionKind::kSwitch},
-    {"moe_layer_freq", DimensionKind::kText},
-    {"multi_latent_attention", DimensionKind::kSwitch},
-    {"q_lora_rank", DimensionKind::kInteger},
-    {"kv_lora_rank", DimensionKind::kInteger},
-    {"qk_head_dim", DimensionKind::kInteger},
-    {"qk_pos_emb_head_dim", DimensionKind::kInteger},
-    {"v_head_dim", DimensionKind::kInteger},
-    {"mtp_num_layers", DimensionKind::kInteger},
-});
-
-/// Model dimensions under the names that relatives and earlier releases have.
-struct DimensionName {
-  std::string_view argument, dimension;
-};
-constexpr std::array kDimensionNames = std::to_array<DimensionName>({
-    {"topk", "moe_router_topk"},
-    {"expert_interval", "moe_layer_freq"},
-    {"encoder_num_layers", "num_layers"},
-});
-std::string_view dimension_name(std::string_view argument) {
-  for (const DimensionName& name : kDimensionNames)
-    if (name.argument == argument) return name.dimension;
-  return argument;
-}
-
-/// Arguments that say the same as one setting with a fixed value.
-struct Meaning {
-  std::string_view argument, setting, value;
-};
-constexpr std::array kMeanings = std::to_array<Meaning>({
-    {"use_distributed_optimizer", "zero", "1"},
-    {"recompute_activations", "recompute_granularity", "selective"},
-    {"checkpoint_activations", "recompute_granularity", "full"},
-    {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
-    {"no_rope_fusion", "apply_rope_fusion", "false"},
-    {"no_overlap_p2p_communication", "overlap_p2p", "false"},
-    {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16", "false"},
-    {"use_flash_attn", "attention_backend", "fused"},
-    {"use_flash_attn_v1", "attention_backend", "fused"},
-    {"use_flash_attn_v2", "attention_backend", "fused"},
-    {"use_flash_attn_triton", "attention_backend", "fused"},
-    {"use_flash_attn_builder", "attention_backend", "fused"},
-    {"use_torch_fsdp2", "fsdp", "true"},
-    {"use_megatron_fsdp", "fsdp", "true"},
-    {"use_custom_fsdp", "fsdp", "true"},
-    {"fp8_hybrid", "fp8", "true"},
-    {"fp8_e4m3", "fp8", "true"},
-    {"enable_cuda_graph", "cuda_graphs", "true"},
-    {"external_cuda_graph", "cuda_graphs", "true"},
-});
-
-/// Arguments with a value that belongs to a setting of another name.
-struct Renamed {
-  std::string_view argument, setting;
-};
-constexpr std::array kRenamed = std::to_array<Renamed>({
-    {"model_parallel_size", "tensor_model_parallel_size"},
-    {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
-    {"moe_expert_parallel_size", "expert_model_parallel_size"},
-    {"activations_checkpoint_method", "recompute_method"},
-    {"activations_checkpoint_granularity", "recompute_granularity"},
-    {"activations_checkpoint_num_layers", "recompute_num_layers"},
-    {"checkpoint_num_layers", "recompute_num_layers"},
-    {"checkpoint_activations_granularity", "recompute_granularity"},
-});
 
 std::string dashed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
@@ -153,44 +56,10 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
   return std::optional(std::move(arguments));
 }
 
-/// The setting that an argument is, null when it is none.
-const SettingInfo* setting_of(std::string_view name) {
-  for (const Renamed& renamed : kRenamed)
-    if (renamed.argument == name) name = renamed.setting;
-  const SettingInfo* info = find_setting(name);
-  // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
-  // silicon.
-  if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "gpus" ||
-      info->name == "mode" || info->group == "conditions")
-    return nullptr;
-  return info;
-}
-
-/// Arguments whose value needs translation.
-constexpr std::array kSpecial = std::to_array<std::string_view>(
-    {"disable_bias_linear", "no_position_embedding", "use_rotary_position_embeddings", "fp8_format",
-     "cross_entropy_fusion_impl", "attention_head_type", "attention_backend",
-     "data_parallel_sharding_strategy", "num_key_value_heads", "ds_sequence_parallel_size",
-     "pad_vocab_size_to", "padded_vocab_size", "deepspeed", "deepspeed_config", "tokenizer_type",
-     "tokenizer_model", "tokenizer_name_or_path", "vocab_file", "merge_file"});
-
 /// Paths are read only for the names in them.
 bool counts(std::string_view name) {
   return name != "deepspeed_config" && name != "tokenizer_model" && name != "vocab_file" &&
          name != "merge_file";
-}
-
-/// What is understood, for suggestions.
-const std::vector<std::string>& known_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Meaning& meaning : kMeanings) all.emplace_back(meaning.argument);
-    for (const Dimension& dimension : kDimensions) all.emplace_back(dimension.name);
-    for (const SettingInfo& info : spec::setting_table())
-      if (setting_of(info.name) != nullptr) all.emplace_back(info.name);
-    return all;
-  }();
-  return names;
 }
 
 class ArgumentReader {
@@ -206,7 +75,7 @@ class ArgumentReader {
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
       leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
-                                   argument.where, known_names()));
+                                   argument.where, megatron_names()));
     return {};
   }
 
@@ -306,15 +175,13 @@ class ArgumentReader {
   Result<bool> read_known(const Argument& argument) {
     deepspeed_ = deepspeed_ || argument.name == "deepspeed";
     of_deepspeed_ = of_deepspeed_ || is_of_deepspeed(argument.name);
-    for (const Meaning& meaning : kMeanings)
-      if (meaning.argument == argument.name) {
-        settings_.set(meaning.setting, std::string(meaning.value), origin(argument));
-        return true;
-      }
+    if (const MegatronMeaning* meaning = find_megatron_meaning(argument.name)) {
+      settings_.set(meaning->setting, std::string(meaning->value), origin(argument));
+      return true;
+    }
     if (read_special(argument)) return true;
-    for (const Dimension& dimension : kDimensions)
-      if (dimension.name == dimension_name(argument.name))
-        return read_dimension(dimension, argument);
+    if (const MegatronDimension* dimension = find_megatron_dimension(argument.name))
+      return read_dimension(*dimension, argument);
     return read_setting(argument);
   }
 
@@ -383,7 +250,7 @@ class ArgumentReader {
   }
 
   Result<bool> read_setting(const Argument& argument) {
-    const SettingInfo* info = setting_of(argument.name);
+    const SettingInfo* info = megatron_setting(argument.name);
     if (info == nullptr) return false;
     if (info->kind != SettingKind::kSwitch && argument.value.empty())
       return wrong(argument, "a value");
@@ -395,7 +262,7 @@ class ArgumentReader {
     return true;
   }
 
-  Result<bool> read_dimension(const Dimension& dimension, const Argument& argument) {
+  Result<bool> read_dimension(const MegatronDimension& dimension, const Argument& argument) {
     const std::string name(dimension.name);
     const DimensionKind kind = dimension.kind;
     if (first_where_.empty()) first_where_ = argument.where;
@@ -468,27 +335,6 @@ class ArgumentReader {
 };
 
 }  // namespace
-
-bool megatron_reads(std::string_view name) {
-  const auto is = [&](const auto& entry) { return entry.argument == name; };
-  return std::any_of(kMeanings.begin(), kMeanings.end(), is) ||
-         std::any_of(
-             kDimensions.begin(), kDimensions.end(),
-             [&](const Dimension& dimension) { return dimension.name == dimension_name(name); }) ||
-         std::find(kSpecial.begin(), kSpecial.end(), name) != kSpecial.end() ||
-         setting_of(name) != nullptr;
-}
-
-bool megatron_switch(std::string_view name) {
-  for (const Meaning& meaning : kMeanings)
-    if (meaning.argument == name) return true;
-  for (const Dimension& dimension : kDimensions)
-    if (dimension.name == dimension_name(name)) return dimension.kind == DimensionKind::kSwitch;
-  const SettingInfo* info = setting_of(name);
-  return info != nullptr ? info->kind == SettingKind::kSwitch
-                         : name == "disable_bias_linear" || name == "no_position_embedding" ||
-                               name == "use_rotary_position_embeddings";
-}
 
 Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std::string& file) {
   Reading reading;

@@ -14,6 +14,7 @@
 #include "intake/deepspeed.h"
 #include "intake/framework_options.h"
 #include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
 #include "intake/nemo_files.h"
 #include "intake/read_user_file.h"
 #include "intake/torchtitan.h"
