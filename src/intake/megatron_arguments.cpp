@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -66,7 +67,7 @@ class ArgumentReader {
  public:
   explicit ArgumentReader(const std::string& file) : file_(file) {}
 
-  Result<void> read(const Argument& argument, std::vector<Leftover>& leftovers) {
+  Result<void> read(const Argument& argument) {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
       return input_error(fmt::format("{}: --{} depends on {}", argument.where,
                                      dashed(argument.name), argument.unknown));
@@ -74,8 +75,8 @@ class ArgumentReader {
       mixture_ = fmt::format("{}: --{}", argument.where, dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
-      leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
-                                   argument.where, megatron_names()));
+      leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
+                                    argument.where, megatron_names()));
     return {};
   }
 
@@ -92,9 +93,13 @@ class ArgumentReader {
                      mixture_);
   }
 
+  /// What became no setting, and what the user should know; once `finish` is through.
+  std::vector<Leftover>& leftovers() { return leftovers_; }
+  std::vector<std::string>& notes() { return notes_; }
+
   Result<Settings> finish() {
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
-    finish_sharding();
+    ERGOMETER_TRY(finish_sharding());
     ERGOMETER_TRY(finish_recomputation());
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
@@ -133,18 +138,37 @@ class ArgumentReader {
     return {};
   }
 
-  /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under
-  /// another name.
-  void finish_sharding() {
+  /// PyTorch's FSDP shards everything, Megatron's what its strategy says and nothing without one;
+  /// the distributed optimizer beside either changes nothing. Less than everything is the
+  /// distributed optimizer under another name.
+  Result<void> finish_sharding() {
     set_if_new("zero", "0", "without --use-distributed-optimizer");
     const Settings::Value* fsdp = settings_.find("fsdp");
-    if (fsdp == nullptr) return;
-    const Settings::Value strategy = *settings_.find("zero");
-    const bool chosen = strategy.origin.key == "--data-parallel-sharding-strategy";
-    if (!chosen)
-      settings_.set("zero", "3", fsdp->origin);
-    else if (strategy.text != "3")
-      settings_.set("fsdp", "false", strategy.origin);
+    if (fsdp == nullptr) {
+      if (strategy_) leave(*strategy_, Leftover::Kind::kNoEffect, "without --use-megatron-fsdp");
+      return {};
+    }
+    const Origin switched = fsdp->origin;
+    if (switched.key == "--use-torch-fsdp2") {
+      settings_.set("zero", "3", switched);
+      return {};
+    }
+    constexpr std::array<std::string_view, 4> kStrategies = {"no_shard", "optim", "optim_grads",
+                                                             "optim_grads_params"};
+    const auto stage = std::find(kStrategies.begin(), kStrategies.end(),
+                                 strategy_ ? strategy_->value : "no_shard");
+    if (stage == kStrategies.end())
+      return wrong(*strategy_, "no_shard, optim, optim_grads, optim_grads_params");
+    const Origin because =
+        strategy_ ? origin(*strategy_)
+                  : Origin{fmt::format("{}, without --data-parallel-sharding-strategy", file_), ""};
+    settings_.set("zero", std::to_string(stage - kStrategies.begin()), because);
+    if (stage + 1 != kStrategies.end()) settings_.set("fsdp", "false", because);
+    return {};
+  }
+  void leave(const Argument& argument, Leftover::Kind kind, std::string says) {
+    leftovers_.push_back(
+        {kind, fmt::format("--{}", dashed(argument.name)), argument.where, std::move(says)});
   }
   Origin origin(const Argument& argument) const {
     return {argument.where, fmt::format("--{}", dashed(argument.name))};
@@ -225,12 +249,7 @@ class ArgumentReader {
       settings_.set("attention_backend",
                     value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
     else if (argument.name == "data_parallel_sharding_strategy")
-      settings_.set("zero",
-                    value == "optim_grads_params" ? "3"
-                    : value == "optim_grads"      ? "2"
-                    : value == "optim"            ? "1"
-                                                  : "0",
-                    origin(argument));
+      strategy_ = argument;
     else
       return argument.name == "deepspeed" || argument.name == "deepspeed_config" ||
              argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
@@ -326,8 +345,11 @@ class ArgumentReader {
 
   const std::string& file_;
   Settings settings_;
+  std::vector<Leftover> leftovers_;
+  std::vector<std::string> notes_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
+  std::optional<Argument> strategy_;  ///< of Megatron's FSDP
   bool of_deepspeed_ = false, deepspeed_ = false;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
@@ -340,9 +362,10 @@ Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std:
   Reading reading;
   reading.form = "Megatron-LM's arguments";
   ArgumentReader reader(file);
-  for (const Argument& argument : arguments)
-    ERGOMETER_TRY(reader.read(argument, reading.leftovers));
+  for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument));
   ERGOMETER_ASSIGN(reading.settings, reader.finish());
+  reading.leftovers = std::move(reader.leftovers());
+  reading.notes = std::move(reader.notes());
   if (const std::string open = reader.model_open(); !open.empty()) reading.open["model"] = open;
   spec::set_framework(reading.settings, reader.deepspeed() ? "megatron-deepspeed" : "megatron-lm",
                       file);

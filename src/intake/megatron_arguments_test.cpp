@@ -112,6 +112,19 @@ TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   EXPECT_EQ(read_megatron_arguments(full.path, ignored)->find("zero")->text, "3");
   const TestFile torch("torch.sh", "x --use-torch-fsdp2 --use-distributed-optimizer\n");
   EXPECT_EQ(read_megatron_arguments(torch.path, ignored)->find("zero")->text, "3");
+  // The order makes no difference, and without a strategy nothing is sharded.
+  const auto zero = [](const std::string& words) {
+    Texts none;
+    const auto read = parse_megatron_arguments("x --use-megatron-fsdp " + words, "x.sh", none);
+    return read ? read->find("zero")->text : read.error().message;
+  };
+  const std::string grads = "--data-parallel-sharding-strategy optim_grads";
+  EXPECT_EQ(zero(grads + " --use-distributed-optimizer"), "2");
+  EXPECT_EQ(zero("--use-distributed-optimizer " + grads), "2");
+  EXPECT_EQ(zero("--use-distributed-optimizer"), "0");
+  EXPECT_EQ(zero("--data-parallel-sharding-strategy all"),
+            "x.sh:1: --data-parallel-sharding-strategy: found \"all\"; allowed: no_shard, optim, "
+            "optim_grads, optim_grads_params");
   const TestFile less("less.sh", "x --use-megatron-fsdp --data-parallel-sharding-strategy optim\n");
   const auto settings = read_megatron_arguments(less.path, ignored);
   EXPECT_EQ(settings->find("zero")->text, "1");
