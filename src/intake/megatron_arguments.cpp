@@ -60,7 +60,7 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
 /// Paths are read only for the names in them.
 bool counts(std::string_view name) {
   return name != "deepspeed_config" && name != "tokenizer_model" && name != "vocab_file" &&
-         name != "merge_file";
+         name != "merge_file" && name != "spec";
 }
 
 class ArgumentReader {
@@ -101,6 +101,9 @@ class ArgumentReader {
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     ERGOMETER_TRY(finish_sharding());
     ERGOMETER_TRY(finish_recomputation());
+    // Attention of Megatron-LM's own layers is fused by --use-flash-attn alone.
+    if (own_kernels_ && settings_.find("attention_backend") == nullptr)
+      settings_.set("attention_backend", "unfused", origin(*own_kernels_));
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
     if (model_.contains("num_experts"))
@@ -250,7 +253,13 @@ class ArgumentReader {
                     value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
     else if (argument.name == "data_parallel_sharding_strategy")
       strategy_ = argument;
-    else
+    else if (argument.name == "use_legacy_models")
+      own_kernels_ = argument;
+    else if (argument.name == "transformer_impl" || argument.name == "spec") {
+      // "local": Megatron-LM's own layers; --spec may name a module of a package as well.
+      if (value != "local") return false;
+      own_kernels_ = argument;
+    } else
       return argument.name == "deepspeed" || argument.name == "deepspeed_config" ||
              argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
              argument.name == "tokenizer_name_or_path" || argument.name == "vocab_file" ||
@@ -349,7 +358,8 @@ class ArgumentReader {
   std::vector<std::string> notes_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
-  std::optional<Argument> strategy_;  ///< of Megatron's FSDP
+  std::optional<Argument> strategy_;     ///< of Megatron's FSDP
+  std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;

@@ -103,6 +103,22 @@ TEST(MegatronArguments, NothingIsRecomputedWithoutAGranularity) {
   EXPECT_EQ(settings->find("recompute_num_layers"), nullptr);
 }
 
+TEST(MegatronArguments, LayersWithoutTransformerEngineFuseNoAttention) {
+  const auto backend = [](const std::string& words) -> std::string {
+    Texts none;
+    const auto read = parse_megatron_arguments("x --bf16 " + words, "x.sh", none);
+    const auto* value = read ? read->find("attention_backend") : nullptr;
+    return value == nullptr ? "-" : value->text;
+  };
+  EXPECT_EQ(backend(""), "-");
+  EXPECT_EQ(backend("--transformer-impl transformer_engine"), "-");
+  EXPECT_EQ(backend("--transformer-impl local"), "unfused");
+  EXPECT_EQ(backend("--use-legacy-models"), "unfused");
+  EXPECT_EQ(backend("--spec local"), "unfused");
+  EXPECT_EQ(backend("--spec pkg.specs mamba_stack_spec"), "-");
+  EXPECT_EQ(backend("--use-flash-attn --transformer-impl local"), "fused");
+}
+
 TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   std::vector<std::string> ignored;
   const TestFile full(

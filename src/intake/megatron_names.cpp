@@ -99,12 +99,28 @@ constexpr std::array kRenamed = std::to_array<Renamed>({
 });
 
 /// Arguments whose value needs translation.
-constexpr std::array kSpecial = std::to_array<std::string_view>(
-    {"disable_bias_linear", "no_position_embedding", "use_rotary_position_embeddings", "fp8_format",
-     "cross_entropy_fusion_impl", "attention_head_type", "attention_backend",
-     "data_parallel_sharding_strategy", "num_key_value_heads", "ds_sequence_parallel_size",
-     "pad_vocab_size_to", "padded_vocab_size", "deepspeed", "deepspeed_config", "tokenizer_type",
-     "tokenizer_model", "tokenizer_name_or_path", "vocab_file", "merge_file"});
+constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_linear",
+                                                                 "no_position_embedding",
+                                                                 "use_rotary_position_embeddings",
+                                                                 "fp8_format",
+                                                                 "cross_entropy_fusion_impl",
+                                                                 "attention_head_type",
+                                                                 "attention_backend",
+                                                                 "data_parallel_sharding_strategy",
+                                                                 "num_key_value_heads",
+                                                                 "ds_sequence_parallel_size",
+                                                                 "pad_vocab_size_to",
+                                                                 "padded_vocab_size",
+                                                                 "deepspeed",
+                                                                 "deepspeed_config",
+                                                                 "tokenizer_type",
+                                                                 "tokenizer_model",
+                                                                 "tokenizer_name_or_path",
+                                                                 "vocab_file",
+                                                                 "merge_file",
+                                                                 "transformer_impl",
+                                                                 "use_legacy_models",
+                                                                 "spec"});
 
 }  // namespace
 
@@ -157,9 +173,10 @@ bool megatron_switch(std::string_view name) {
   if (const MegatronDimension* dimension = find_megatron_dimension(name))
     return dimension->kind == DimensionKind::kSwitch;
   const SettingInfo* info = megatron_setting(name);
-  return info != nullptr ? info->kind == SettingKind::kSwitch
-                         : name == "disable_bias_linear" || name == "no_position_embedding" ||
-                               name == "use_rotary_position_embeddings";
+  return info != nullptr
+             ? info->kind == SettingKind::kSwitch
+             : name == "disable_bias_linear" || name == "no_position_embedding" ||
+                   name == "use_rotary_position_embeddings" || name == "use_legacy_models";
 }
 
 }  // namespace ergometer::intake
