@@ -98,6 +98,7 @@ class ArgumentReader {
   std::vector<std::string>& notes() { return notes_; }
 
   Result<Settings> finish() {
+    finish_deepspeed();
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     ERGOMETER_TRY(finish_sharding());
     ERGOMETER_TRY(finish_recomputation());
@@ -139,6 +140,16 @@ class ArgumentReader {
       settings_.set("recompute_method", "uniform", Origin(granularity->origin));
     }
     return {};
+  }
+
+  /// DeepSpeed's engine keeps and reduces gradients as its own file says, whatever Megatron-LM's
+  /// argument wants.
+  void finish_deepspeed() {
+    const Settings::Value* said = settings_.find("grad_reduce_in_bf16");
+    if (!deepspeed_ || said == nullptr) return;
+    leftovers_.push_back({Leftover::Kind::kNoEffect, said->origin.key, said->origin.text,
+                          "DeepSpeed's file says how gradients are reduced"});
+    settings_.erase("grad_reduce_in_bf16");
   }
 
   /// PyTorch's FSDP shards everything, Megatron's what its strategy says and nothing without one;

@@ -119,6 +119,18 @@ TEST(MegatronArguments, LayersWithoutTransformerEngineFuseNoAttention) {
   EXPECT_EQ(backend("--use-flash-attn --transformer-impl local"), "fused");
 }
 
+TEST(MegatronArguments, DeepSpeedReducesAsItsFileSays) {
+  Texts ignored;
+  const std::string words = "x --bf16 --accumulate-allreduce-grads-in-fp32";
+  EXPECT_EQ(parse_megatron_arguments(words, "x.sh", ignored)->find("grad_reduce_in_bf16")->text,
+            "false");
+  EXPECT_EQ(ignored, Texts());
+  EXPECT_EQ(parse_megatron_arguments(words + " --deepspeed", "x.sh", ignored)
+                ->find("grad_reduce_in_bf16"),
+            nullptr);
+  EXPECT_EQ(ignored, Texts{"--accumulate-allreduce-grads-in-fp32"});
+}
+
 TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   std::vector<std::string> ignored;
   const TestFile full(

@@ -455,8 +455,9 @@ class ProgramReader {
       if (!text) return tl::unexpected(text.error());
       ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(*text, argument.value));
       // The arguments say batches and model; how states are sharded stands in the file.
-      for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size",
-                               "overlap_grad_reduce", "overlap_param_gather"})
+      for (const char* name :
+           {"zero", "optimizer_cpu_offload", "ddp_bucket_size", "grad_reduce_in_bf16",
+            "overlap_grad_reduce", "overlap_param_gather"})
         if (const auto* value = deepspeed.settings.find(name);
             value != nullptr && (name != std::string_view("zero") || !has("zero_stage") ||
                                  shards_without_zero(*value, reading)))
