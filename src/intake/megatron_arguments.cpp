@@ -60,7 +60,7 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
 /// Paths are read only for the names in them.
 bool counts(std::string_view name) {
   return name != "deepspeed_config" && name != "tokenizer_model" && name != "vocab_file" &&
-         name != "merge_file" && name != "spec";
+         name != "merge_file" && name != "spec" && name != "optimizer";
 }
 
 class ArgumentReader {
@@ -217,6 +217,7 @@ class ArgumentReader {
       settings_.set(meaning->setting, std::string(meaning->value), origin(argument));
       return true;
     }
+    if (argument.name == "cp_comm_type") ERGOMETER_TRY(check_same(argument));
     if (read_special(argument)) return true;
     if (const MegatronDimension* dimension = find_megatron_dimension(argument.name))
       return read_dimension(*dimension, argument);
@@ -262,6 +263,8 @@ class ArgumentReader {
     else if (argument.name == "attention_backend")
       settings_.set("attention_backend",
                     value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
+    else if (argument.name == "optimizer")
+      read_optimizer(argument);
     else if (argument.name == "data_parallel_sharding_strategy")
       strategy_ = argument;
     else if (argument.name == "use_legacy_models")
@@ -276,6 +279,27 @@ class ArgumentReader {
              argument.name == "tokenizer_name_or_path" || argument.name == "vocab_file" ||
              argument.name == "merge_file";
     return true;
+  }
+
+  void read_optimizer(const Argument& argument) {
+    const bool known = argument.unknown.empty();
+    const std::string word = known ? base::lower(argument.value) : "an optimizer not known here";
+    if (word == "adam" || word == "adamw" || word.empty())
+      leave(argument, Leftover::Kind::kNoEffect, "");
+    else
+      leave(argument, Leftover::Kind::kNotModelled,
+            fmt::format("memory and time: the states and the step of {}; predicted as Adam's",
+                        word.substr(0, 60)));
+  }
+
+  /// A word for every layer, or one for all.
+  Result<void> check_same(const Argument& argument) const {
+    for (const std::string& word : base::split(argument.list, ','))
+      if (word != argument.value)
+        return input_error(
+            fmt::format("{}: --{}: found \"{}\", another one for some layers; allowed: one for all",
+                        argument.where, dashed(argument.name), argument.list.substr(0, 60)));
+    return {};
   }
 
   /// Forks write "rmsnorm" and "layernorm".
@@ -343,8 +367,9 @@ class ArgumentReader {
       if (!model_.contains(name))
         return input_error(fmt::format(
             "{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
+    const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
+    if (vocabulary > 0 && padded_vocabulary_.empty() && !deepspeed_) note_vocabulary(vocabulary);
     if (!model_.contains("vocab_size")) {
-      const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
       if (vocabulary == 0)
         return input_error(
             fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known; for a "
@@ -361,6 +386,18 @@ class ArgumentReader {
     const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     settings_.set("model", json, Origin{first_where_, ""});
     return {};
+  }
+
+  /// Megatron-LM counts its tokenizer's words and looks at --vocab-size only where that has none;
+  /// how many a tokenizer of one's own has, its type does not say.
+  void note_vocabulary(int64_t vocabulary) {
+    constexpr int64_t kPadding = 128;
+    const int64_t said = model_.value("vocab_size", vocabulary);
+    if (said / kPadding != vocabulary / kPadding && said != (vocabulary / kPadding + 1) * kPadding)
+      notes_.push_back(
+          fmt::format("--vocab-size {} is taken, although {} has {} words, which Megatron-LM "
+                      "would count, unless this tokenizer is another one",
+                      said, tokenizer_, vocabulary));
   }
 
   const std::string& file_;

@@ -131,6 +131,17 @@ TEST(MegatronArguments, DeepSpeedReducesAsItsFileSays) {
   EXPECT_EQ(ignored, Texts{"--accumulate-allreduce-grads-in-fp32"});
 }
 
+TEST(MegatronArguments, WordsForEveryLayerAreOneForAll) {
+  Texts ignored;
+  EXPECT_EQ(parse_megatron_arguments("x --cp-comm-type a2a a2a", "x.sh", ignored)
+                ->find("cp_comm_type")
+                ->text,
+            "a2a");
+  EXPECT_EQ(parse_megatron_arguments("x --cp-comm-type p2p a2a", "x.sh", ignored).error().message,
+            "x.sh:1: --cp-comm-type: found \"p2p,a2a\", another one for some layers; allowed: one "
+            "for all");
+}
+
 TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   std::vector<std::string> ignored;
   const TestFile full(

@@ -120,7 +120,9 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
                                                                  "merge_file",
                                                                  "transformer_impl",
                                                                  "use_legacy_models",
-                                                                 "spec"});
+                                                                 "spec",
+                                                                 "optimizer",
+                                                                 "cp_comm_type"});
 
 }  // namespace
 
