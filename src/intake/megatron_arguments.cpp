@@ -246,6 +246,10 @@ class ArgumentReader {
       padded_vocabulary_ = value;
     else if (argument.name == "fp8_format")
       settings_.set("fp8", "true", origin(argument));
+    else if (argument.name == "fp4_format")
+      settings_.set("fp4", "true", origin(argument));
+    else if (argument.name == "first_k_dense_replace")
+      first_dense_ = base::parse_integer(value).value_or(0);
     else if (argument.name == "cross_entropy_fusion_impl")
       settings_.set("linear_cross_entropy_fusion", value == "linear" ? "true" : "false",
                     origin(argument));
@@ -377,6 +381,7 @@ class ArgumentReader {
                         first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_));
       model_["vocab_size"] = vocabulary;
     }
+    finish_experts();
     if (of_deepspeed_ && model_.contains("num_experts")) {
       // Megatron-DeepSpeed's defaults: one expert a token, in every second layer.
       if (!model_.contains("moe_router_topk")) model_["moe_router_topk"] = 1;
@@ -386,6 +391,23 @@ class ArgumentReader {
     const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     settings_.set("model", json, Origin{first_where_, ""});
     return {};
+  }
+
+  /// MindSpeed's first layers without experts; -1 stands for none, and as a frequency for every
+  /// layer. Shared experts that a model lacks overlap with nothing.
+  void finish_experts() {
+    nlohmann::json every = model_.value("moe_layer_freq", nlohmann::json(1));
+    if (every == -1) every = model_["moe_layer_freq"] = 1;
+    const auto layers = model_["num_layers"].get<int64_t>();
+    if (first_dense_ > 0 && first_dense_ < layers && every == 1)
+      model_["moe_layer_freq"] =
+          fmt::format("([0]*{}+[1]*{})", first_dense_, layers - first_dense_);
+    const Settings::Value* overlap = settings_.find("moe_shared_expert_overlap");
+    if (overlap == nullptr || model_.value("moe_shared_expert_intermediate_size", int64_t{0}) > 0)
+      return;
+    leftovers_.push_back({Leftover::Kind::kNoEffect, overlap->origin.key, overlap->origin.text,
+                          "the model has no shared experts"});
+    settings_.erase("moe_shared_expert_overlap");
   }
 
   /// Megatron-LM counts its tokenizer's words and looks at --vocab-size only where that has none;
@@ -409,6 +431,7 @@ class ArgumentReader {
   std::optional<Argument> strategy_;     ///< of Megatron's FSDP
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;
+  int64_t first_dense_ = 0;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
   std::string first_where_;

@@ -79,6 +79,7 @@ constexpr std::array kMeanings = std::to_array<MegatronMeaning>({
     {"use_custom_fsdp", "fsdp", "true"},
     {"fp8_hybrid", "fp8", "true"},
     {"fp8_e4m3", "fp8", "true"},
+    {"moe_enable_deepep", "moe_flex_dispatcher_backend", "deepep"},
     {"enable_cuda_graph", "cuda_graphs", "true"},
     {"external_cuda_graph", "cuda_graphs", "true"},
 });
@@ -122,6 +123,8 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
                                                                  "use_legacy_models",
                                                                  "spec",
                                                                  "optimizer",
+                                                                 "fp4_format",
+                                                                 "first_k_dense_replace",
                                                                  "cp_comm_type"});
 
 }  // namespace
