@@ -37,6 +37,17 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(
       gpus_of("printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts train.py"),
       16);
+  const std::string pair = "printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts ";
+  EXPECT_EQ(gpus_of(pair + "--num_gpus 4 train.py"), 8);
+  EXPECT_EQ(gpus_of(pair + "--num_nodes 1 train.py"), 8);
+  EXPECT_EQ(gpus_of(pair + "--num_nodes 3 train.py"), 0);
+  EXPECT_EQ(gpus_of(pair + "--include b train.py"), 8);
+  EXPECT_EQ(gpus_of(pair + "--include=a@b:0,2 train.py"), 10);
+  EXPECT_EQ(gpus_of(pair + "--exclude b:0,1 train.py"), 14);
+  EXPECT_EQ(gpus_of(pair + "--exclude c train.py"), 0);
+  EXPECT_EQ(gpus_of("deepspeed --include localhost:0,1,2,3 train.py"), 4);
+  EXPECT_EQ(gpus_of("deepspeed --include localhost train.py"), 0);
+  EXPECT_EQ(gpus_of("deepspeed --exclude localhost:0 train.py"), 0);
   const spec::TestFile hosts("hosts", "a slots=4\n# b slots=8\nc slots=4\n");
   EXPECT_EQ(gpus_of("deepspeed --hostfile " + hosts.path + " train.py"), 8);
   EXPECT_EQ(gpus_of("accelerate launch --num_processes 8 --config_file a.yaml train.py"), 8);

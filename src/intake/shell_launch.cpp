@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "intake/accelerate_words.h"
 #include "intake/deepspeed.h"
+#include "intake/deepspeed_hosts.h"
 #include "spec/read.h"
 
 namespace ergometer::intake {
@@ -230,6 +231,10 @@ class LaunchReader {
       take("--nnodes", own_.nodes);
       take("--nproc-per-node", own_.tasks_per_node);
     } else if (launcher_ == "deepspeed") {
+      take("--include", include_);
+      take("-i", include_);
+      take("--exclude", exclude_);
+      take("-e", exclude_);
       take("--num-nodes", own_.nodes);
       take("--num-gpus", own_.gpus_per_node);
       take("--hostfile", hostfile_);
@@ -322,11 +327,7 @@ class LaunchReader {
       if (all && on_node == 0) why_ = "--nproc-per-node takes what a node has";
       gpus = nodes * each;
     } else if (launcher_ == "deepspeed") {
-      if (!own_.gpus_per_node.empty())
-        gpus = (own_.nodes.empty() ? 1 : known(own_.nodes, "--num_nodes")) *
-               known(own_.gpus_per_node, "--num_gpus");
-      else
-        gpus = slots_of_hostfile();
+      gpus = of_deepspeed();
     } else if (launcher_ == "accelerate") {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
@@ -371,21 +372,29 @@ class LaunchReader {
   int64_t nodes_of_launcher() const {
     return std::max<int64_t>({1, run_.session.batch.nodes, number_of(slurm_.nodes)});
   }
-  /// "host slots=8", a line a node; in a file that the script wrote, or one beside it.
-  int64_t slots_of_hostfile() const {
+  /// By a hostfile that the script wrote, or one beside it, and what is said of its hosts.
+  int64_t of_deepspeed() {
+    DeepSpeedHosts hosts{hostfile(), include_, exclude_, 0, 0};
+    for (const auto& [text, name] : {std::pair(include_, "--include"), {exclude_, "--exclude"}})
+      if (ShellUnknowns::in(text)) {
+        why_ = fmt::format("{} depends on {}", name, run_.session.unknowns.entry(text).reason);
+        return 0;
+      }
+    if (!own_.nodes.empty()) hosts.nodes = known(own_.nodes, "--num_nodes");
+    if (!own_.gpus_per_node.empty()) hosts.gpus = known(own_.gpus_per_node, "--num_gpus");
+    if (!why_.empty()) return 0;
+    const auto gpus = deepspeed_gpus(hosts);
+    if (!gpus) why_ = gpus.error().message;
+    return gpus.value_or(0);
+  }
+  std::string hostfile() const {
     std::string text;
     if (const auto it = run_.state.files.find(hostfile_); it != run_.state.files.end())
       text = it->second;
     else if (const std::string file = file_beside(hostfile_, run_.session.files.front());
              !file.empty())
       if (auto read = base::read_file(file, spec::kLargestWritten)) text = std::move(*read);
-    int64_t slots = 0;
-    for (const std::string& line : base::split(text, '\n')) {
-      if (line.starts_with('#')) continue;
-      const size_t at = line.find("slots=");
-      if (at != line.npos) slots += number_of(line.substr(at + 6, line.find(' ', at) - at - 6));
-    }
-    return slots;
+    return text;
   }
 
   const LaunchWords& words_;
@@ -395,7 +404,7 @@ class LaunchReader {
   std::string launcher_;
   bool after_python_ = false;
   Counts slurm_, mpi_, own_;
-  std::string hostfile_ = "/job/hostfile", why_, shown_;
+  std::string hostfile_ = "/job/hostfile", include_, exclude_, why_, shown_;
 };
 
 }  // namespace
