@@ -29,10 +29,15 @@ TEST(TorchtitanFile, ReadsDegreesOfBothReleases) {
 
 TEST(TorchtitanFile, ACommandLineOverrides) {
   const auto r = parse_torchtitan("[training]\nseq_len = 4096\n", "t.toml",
-                                  {{"--training.seq_len", "8192"}, {"compile.enable", "true"}});
+                                  {{"training.seq_len", {"8192", -1}},
+                                   {"training.enable_cpu_offload", {"", -1}},
+                                   {"parallelism.no_enable_async_tensor_parallel", {"", -1}},
+                                   {"compile.enable", {"", -1}}});
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "seq_length"), "8192");
   EXPECT_EQ(said(*r, "software"), "torchtitan");
+  EXPECT_EQ(said(*r, "optimizer_cpu_offload"), "true");
+  EXPECT_EQ(said(*r, "tp_comm_overlap"), "false");
 }
 
 TEST(TorchtitanFile, StagesTakePiecesOfARanksBatch) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "intake/accelerate.h"
 #include "intake/accelerate_words.h"
+#include "intake/axolotl.h"
 #include "intake/deepspeed.h"
 #include "intake/framework_options.h"
 #include "intake/megatron_arguments.h"
@@ -115,7 +116,7 @@ class ProgramReader {
     const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
     // Words beside another framework's file are not the Trainer's.
     if (file && !of_trainer && !said) return *std::move(file);
-    if (file || said || is_trl(launch_.program)) return trainer(std::move(file));
+    if (file || said || is_trl(launch_.program)) return trainer(std::move(file), form);
     if (!trains(launch_))
       return input_error(fmt::format(
           "{}: {} is started with arguments of which none says how a model is trained; programs "
@@ -190,16 +191,16 @@ class ProgramReader {
     ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                      arguments_of(launch_.arguments, run_, kAllCount));
     std::string path;
-    std::vector<std::pair<std::string, std::string>> overrides;
+    spec::FlatYaml overrides;
     for (const Argument& argument : arguments) {
       if (argument.name == "job.config_file")
         path = argument.value;
       else {
-        const bool counts = argument.name.starts_with("training.") ||
-                            argument.name.starts_with("parallelism.") ||
-                            argument.name.starts_with("model.");
-        if (counts) ERGOMETER_TRY(check_known(argument));
-        if (argument.unknown.empty()) overrides.emplace_back(argument.name, argument.value);
+        const bool idle =
+            classify("torchtitan", argument.name, "").kind == Leftover::Kind::kNoEffect;
+        if (!idle) ERGOMETER_TRY(check_known(argument));
+        if (argument.unknown.empty())
+          overrides[argument.name] = {argument.list, -1, argument.where};
       }
     }
     if (path.empty())
@@ -302,12 +303,13 @@ class ProgramReader {
   }
 
   /// The launcher's file, the program's own (`configuration`), then its arguments.
-  Result<Reading> trainer(std::optional<Reading> file) {
+  Result<Reading> trainer(std::optional<Reading> file, FileForm form) {
     ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                      arguments_of(launch_.arguments, run_, kTrainerArguments));
     ERGOMETER_ASSIGN(Reading files, accelerate());
     const bool file_only = file.has_value();
     if (file) add_reading(files, *std::move(file));
+    if (form == FileForm::kAxolotl) return files;
     std::vector<TrainerArgument> list;
     for (const Argument& argument : arguments) {
       if (!argument.unknown.empty()) {
@@ -399,7 +401,8 @@ class ProgramReader {
       ERGOMETER_ASSIGN(Reading reading,
                        form == FileForm::kTrainer && is_llama_factory(launch_.program)
                            ? parse_llama_factory(*text, path)
-                           : parse_user_file(*text, path, context()));
+                       : form == FileForm::kAxolotl ? parse_axolotl_program(*text, path)
+                                                    : parse_user_file(*text, path, context()));
       return std::optional<Reading>(std::move(reading));
     }
     return std::optional<Reading>();
@@ -413,6 +416,22 @@ class ProgramReader {
           !ShellUnknowns::in(variable.items.front().text))
         context.environment[name] = variable.items.front().text;
     return context;
+  }
+
+  /// Axolotl's file with the options behind it, which are named as its keys.
+  Result<Reading> parse_axolotl_program(const std::string& text, const std::string& path) const {
+    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                     arguments_of(launch_.arguments, run_, kTrainerArguments));
+    spec::FlatYaml overrides;
+    for (const Argument& argument : arguments) {
+      const bool off = argument.name.starts_with("no_");
+      const std::string key = off ? argument.name.substr(3) : argument.name;
+      if (classify("axolotl", key, "").kind == Leftover::Kind::kNoEffect) continue;
+      ERGOMETER_TRY(check_known(argument));
+      const std::string bare = off ? "false" : "true";
+      overrides[key] = {argument.list.empty() ? bare : argument.list, -1, argument.where};
+    }
+    return parse_axolotl(text, path, overrides);
   }
 
   /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
