@@ -196,6 +196,7 @@ class LaunchReader {
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
     if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
+    if (is_foreign(at)) return true;
     if (word.ends_with(".py") && !word.starts_with('-'))
       return at == 0 || words_[at - 1].text != "--hostfile";
     const bool starts_module = after_python_ || launcher_ == "torchrun" ||
@@ -205,6 +206,23 @@ class LaunchReader {
     const std::string& module = words_[at + 1].text;
     return !module.starts_with("torch.distributed") && !module.starts_with("deepspeed.launch") &&
            !module.starts_with("accelerate.commands");
+  }
+  /// Front ends that are not read: `swift sft --model ...`.
+  bool is_foreign(size_t at) const {
+    struct FrontEnd {
+      std::string_view program, command;
+    };
+    constexpr std::array kFrontEnds = std::to_array<FrontEnd>({{"swift", "sft"},
+                                                               {"swift", "pt"},
+                                                               {"swift", "rlhf"},
+                                                               {"megatron", "sft"},
+                                                               {"megatron", "pt"},
+                                                               {"megatron", "rlhf"},
+                                                               {"xtuner", "train"}});
+    if (at + 1 >= words_.size()) return false;
+    return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
+      return file_name(words_[at].text) == it.program && words_[at + 1].text == it.command;
+    });
   }
   void note(size_t begin, size_t end) {
     for (size_t i = begin; i <= end && i < words_.size(); ++i) {
@@ -273,12 +291,17 @@ class LaunchReader {
                                                             {"litgpt", "LitGPT"},
                                                             {"nanotron", "nanotron"},
                                                             {"torchtune", "torchtune"},
-                                                            {"colossalai", "ColossalAI"}});
+                                                            {"colossalai", "ColossalAI"},
+                                                            {"swift", "ms-swift"},
+                                                            {"megatron", "ms-swift"},
+                                                            {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
                       [&](const ShellText& word) { return file_name(word.text) == it.word; }))
         return it.framework;
-      if (launch_.program.starts_with(fmt::format("{}.", it.word))) return it.framework;
+      if (launch_.program.starts_with(fmt::format("{}.", it.word)) && it.word != "megatron")
+        return it.framework;
+      if (file_name(launch_.program) == it.word) return it.framework;
     }
     return "";
   }

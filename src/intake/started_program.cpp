@@ -123,6 +123,14 @@ class ProgramReader {
           "that are known: Megatron-LM's and its relatives', those on the Hugging Face Trainer, "
           "torchtitan, NeMo 1, LLaMA-Factory, Axolotl",
           run_.session.where(launch_.line), launch_.name));
+    if (!is_megatron())
+      return input_error(fmt::format(
+          "{}: {} is no program that is known here, and its arguments are not Megatron-LM's; "
+          "known: "
+          "Megatron-LM's and its relatives', those on the Hugging Face Trainer, torchtitan, NeMo "
+          "1, "
+          "LLaMA-Factory, Axolotl; give the job's sizes as options (`ergometer simulate --help`)",
+          run_.session.where(launch_.line), launch_.name));
     return megatron();
   }
 
@@ -141,6 +149,23 @@ class ProgramReader {
   bool has_any(std::initializer_list<std::string_view> names) const {
     return std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return has(name); });
+  }
+  /// Whether the program takes Megatron-LM's arguments: by its name, or by arguments that others do
+  /// not have, spelled with dashes as there.
+  bool is_megatron() const {
+    for (const char* part : {"pretrain", "megatron", "train_gpt", "finetune_gpt"})
+      if (base::contains(base::lower(launch_.program), part)) return true;
+    constexpr std::array kOwn = std::to_array<std::string_view>(
+        {"num_layers", "hidden_size", "num_attention_heads", "seq_length", "micro_batch_size",
+         "global_batch_size", "tensor_model_parallel_size", "pipeline_model_parallel_size",
+         "train_iters", "train_samples", "use_mcore_models", "use_distributed_optimizer",
+         "use_checkpoint_args", "transformer_impl", "deepspeed_config"});
+    int own = 0;
+    for (size_t i = 0; i < names_.size(); ++i)
+      if (std::find(kOwn.begin(), kOwn.end(), names_[i]) != kOwn.end() &&
+          launch_.arguments[i].text.substr(0, names_[i].size() + 2).find('_') == std::string::npos)
+        ++own;
+    return own > 1;
   }
   /// A file that the script wrote, or one that is here. What is not known in it is a number that
   /// nobody writes, which `check_read` looks for in what counts.
