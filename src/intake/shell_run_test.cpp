@@ -64,6 +64,32 @@ TEST(ShellRun, VariablesAndArrays) {
             "y|2|2|b c|d\ny|1");
 }
 
+TEST(ShellRun, NamesThatStandForOthers) {
+  EXPECT_EQ(started("TP=2; declare -n ref=TP; run $ref ${ref} ${!ref}"), "run|2|2|TP");
+  EXPECT_EQ(started("declare -n ref=TP; ref=4; run $TP; declare -n ref=PP; PP=3; run $ref $TP"),
+            "run|4\nrun|3|4");
+  EXPECT_EQ(started("f() { local -n out=$1; out=(a b); }; f LIST; run ${LIST[@]} ${#LIST[@]}"),
+            "run|a|b|2");
+  EXPECT_EQ(started("declare -n a=b; declare -n b=a; run $a"), "run");
+  EXPECT_EQ(started("declare -n a='b c'; run $a"),
+            "refused: run.sh:1: declare -n a: found \"b c\"; allowed: another variable's name");
+}
+
+TEST(ShellRun, ScriptsThatAScriptWrites) {
+  const std::string write = "cat > r.sh <<'X'\nrun --tp 8 $N\nX\n";
+  EXPECT_EQ(started(write + "chmod +x r.sh && ./r.sh"), "run|--tp|8");
+  EXPECT_EQ(started(write + "sed -i 's|tp 8|tp 4|' r.sh; bash ./r.sh"),
+            "sed|-i|s|tp 8|tp 4||r.sh\nrun|--tp|4");
+  EXPECT_EQ(started(write + "export N=3 M=5; envsubst < r.sh > ./s.sh; . s.sh"), "run|--tp|8|3");
+  EXPECT_EQ(started("export N=1; M=2; echo 'run $N ${M} $N.x $1' | envsubst > s; bash s"),
+            "run|1|1.x");
+  EXPECT_EQ(started("export N=1 M=2; echo 'echo $N \\$M' > s; run \"$(envsubst '$N' < s)\""),
+            "run|echo 1 \\$M");
+  EXPECT_EQ(started("echo '--a 1' > args; echo --b >> args; xargs -a args run x"),
+            "run|x|--a|1|--b");
+  EXPECT_EQ(started("run ~/x ~"), "run|~/x|~");
+}
+
 TEST(ShellRun, TheEnvironmentOverridesDefaults) {
   ScriptContext context;
   context.environment = {{"TP", "8"}};

@@ -171,23 +171,23 @@ class ProgramReader {
   /// nobody writes, which `check_read` looks for in what counts.
   Result<std::string> text_of(const std::string& path, int line, std::string_view what) const {
     const std::string where = run_.session.where(line);
-    if (const auto written = run_.state.files.find(path); written != run_.state.files.end()) {
-      const bool unknown = written->second.starts_with('\x01') &&
-                           written->second.find('\x02') + 2 >= written->second.size();
+    if (const std::string* written = written_file(run_.state, path)) {
+      const bool unknown =
+          written->starts_with('\x01') && written->find('\x02') + 2 >= written->size();
       // What nobody knows of the script's file, one that lies here may say.
       if (const std::string here = file_beside(path, run_.session.files.front());
           unknown && !here.empty())
         return base::read_file(here, spec::kLargestWritten);
       if (unknown)
         return input_error(fmt::format("{}: {}: {} depends on {}", where, what, path,
-                                       run_.session.unknowns.reason(written->second)));
+                                       run_.session.unknowns.reason(*written)));
       std::string text;
-      for (size_t at = 0; at < written->second.size(); ++at) {
-        if (written->second[at] == '\x01') {
+      for (size_t at = 0; at < written->size(); ++at) {
+        if ((*written)[at] == '\x01') {
           text += kUnknownNumber;
-          at = std::min(written->second.find('\x02', at), written->second.size());
+          at = std::min(written->find('\x02', at), written->size());
         } else {
-          text += written->second[at];
+          text += (*written)[at];
         }
       }
       return text;
