@@ -115,6 +115,9 @@ TEST(PrimusFile, KeepsItsOwnDefaults) {
 
 TEST(UserFile, IsWhatStandsInIt) {
   const auto is = [](const char* text, const char* file) { return form_of(text, file); };
+  // Whatever it writes.
+  EXPECT_EQ(is("#!/bin/bash -e\ncat > x <<X\nNAME:\n[model]\nX\nrun --a 1\n", "x.sbatch"),
+            FileForm::kMegatronArguments);
   EXPECT_EQ(is("{\"zero_optimization\": {\"stage\": 2}}", "a"), FileForm::kDeepSpeed);
   EXPECT_EQ(is("{\"model_type\": \"llama\"}", "a"), FileForm::kModelConfig);
   EXPECT_EQ(is("{\"peft_type\": \"LORA\"}", "a"), FileForm::kPeft);

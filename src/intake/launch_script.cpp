@@ -242,8 +242,10 @@ Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
 
 Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
                                     const ScriptContext& context) {
-  ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
-  if (from_yaml) return std::move(*from_yaml);
+  if (!text.starts_with("#!")) {
+    ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
+    if (from_yaml) return std::move(*from_yaml);
+  }
   ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
   std::vector<Launch> launches = launches_of(run);
   if (launches.empty()) return read_loose(run, file, context);
