@@ -61,6 +61,14 @@ std::optional<InnerShell> remote_shell(const LaunchWords& words, bool names_host
   return inner;
 }
 
+/// NAME=VALUE, as behind `env`.
+bool sets_variable(std::string_view word) {
+  const size_t equals = word.find('=');
+  return equals != word.npos && equals > 0 &&
+         std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     is_shell_name_char);
+}
+
 /// The value of `--name value`, `--name=value` or `-n value`; `at` moves to the last word used.
 /// What stands without a value is "(nothing)", which is no number.
 std::optional<std::string> option_value(const LaunchWords& words, size_t& at,
@@ -150,7 +158,7 @@ void read_batch_lines(const std::string& script, ShellSession& session, Counts& 
 class LaunchReader {
  public:
   LaunchReader(const ShellCommand& command, const ShellRun& run)
-      : words_(command.words), environment_(command.environment), run_(run) {
+      : words_(command.words), run_(run) {
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
     launch_.environment = command.environment;
@@ -170,6 +178,10 @@ class LaunchReader {
         note(at, at);
       } else if (name.starts_with("python")) {
         after_python_ = true;
+      } else if (name == "env" || (after_env_ && sets_variable(word))) {
+        after_env_ = true;
+        if (const size_t equals = word.find('='); equals != word.npos)
+          launch_.environment[word.substr(0, equals)] = word.substr(equals + 1);
       } else if (word == "-m" && after_python_ && at + 1 < words_.size()) {
         // The launchers' own modules; any other module is the program.
         const std::string& module = words_[++at].text;
@@ -376,8 +388,8 @@ class LaunchReader {
   /// LLaMA-Factory starts torchrun itself, on every node, and is told of nodes by variables.
   int64_t of_front_end(int64_t on_node) {
     const auto said = [&](std::string_view name) {
-      const auto it = environment_.find(name);
-      return it == environment_.end() ? std::string() : it->second;
+      const auto it = launch_.environment.find(name);
+      return it == launch_.environment.end() ? std::string() : it->second;
     };
     const bool told = is_llama_factory(launch_.program);
     const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
@@ -421,11 +433,10 @@ class LaunchReader {
   }
 
   const LaunchWords& words_;
-  const std::map<std::string, std::string, std::less<>>& environment_;
   const ShellRun& run_;
   Launch launch_;
   std::string launcher_;
-  bool after_python_ = false;
+  bool after_python_ = false, after_env_ = false;
   Counts slurm_, mpi_, own_;
   std::string hostfile_ = "/job/hostfile", include_, exclude_, why_, shown_;
 };
@@ -532,8 +543,12 @@ void set_batch_of_environment(ShellRun& run) {
 }
 
 void set_exported(const std::vector<ShellText>& words, ShellState& state) {
+  bool after_env = false;
   for (const ShellText& word : words) {
     if (is_shell(word.text) || is_script(word.text)) return;
+    after_env = after_env || file_name(word.text) == "env";
+    if (const size_t equals = word.text.find('='); after_env && sets_variable(word.text))
+      export_variable(word.text.substr(0, equals), word.text.substr(equals + 1), state);
     if (!word.text.starts_with("--export=")) continue;
     for (const std::string& part : base::split(word.text.substr(9), ','))
       if (const size_t equals = part.find('='); equals != part.npos)

@@ -25,7 +25,13 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
     while (at < words.size() &&
            (words[at].text.starts_with('-') || base::contains(words[at].text, "=")))
       ++at;
-    if (at < words.size()) return run_words(behind(words, at), streams);
+    Flow flow = Flow::kNext;
+    if (at < words.size())
+      in_copy([&] {
+        set_exported(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), state_);
+        flow = run_words(behind(words, at), streams);
+      });
+    if (at < words.size()) return flow;
   }
   if (words.front().text == "scontrol" && reason_of(words).starts_with("scontrol show hostname")) {
     if (const std::string names = host_names(); !names.empty()) {

@@ -75,6 +75,16 @@ TEST(ShellRun, NamesThatStandForOthers) {
             "refused: run.sh:1: declare -n a: found \"b c\"; allowed: another variable's name");
 }
 
+TEST(ShellRun, WhatEnvSets) {
+  EXPECT_EQ(started("env A=1 B='2 3' bash -c 'run $A \"$B\"'"), "env|A=1|B=2 3|run|1|2 3");
+  EXPECT_EQ(started("srun env -i A=1 bash -c 'run $A'"), "srun|env|-i|A=1|run|1");
+  const auto run = run_shell("env A=1 run; run; B=2 srun env C=3 run", "run.sh", {});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->commands[0].environment.count("A"), 1);
+  EXPECT_EQ(run->commands[1].environment.count("A"), 0);
+  EXPECT_EQ(run->commands[2].environment.count("B"), 1);
+}
+
 TEST(ShellRun, ScriptsThatAScriptWrites) {
   const std::string write = "cat > r.sh <<'X'\nrun --tp 8 $N\nX\n";
   EXPECT_EQ(started(write + "chmod +x r.sh && ./r.sh"), "run|--tp|8");
