@@ -13,6 +13,7 @@
 #include "intake/accelerate_words.h"
 #include "intake/axolotl.h"
 #include "intake/deepspeed.h"
+#include "intake/flat_reader.h"
 #include "intake/framework_options.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
@@ -35,6 +36,8 @@ constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_devic
                                                                       "gradient_accumulation_steps",
                                                                       "model_name_or_path",
                                                                       "model_name",
+                                                                      "config_name",
+                                                                      "config_overrides",
                                                                       "bf16",
                                                                       "fp16",
                                                                       "deepspeed",
@@ -108,11 +111,11 @@ class ProgramReader {
       return torchtitan();
     const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                    [](const ShellText& word) { return is_override(word.text); });
-    if (hydra || has("config_name")) return nemo();
+    if (hydra || names_hydra_file()) return nemo();
     FileForm form = FileForm::kNone;
     ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
-    const bool said =
-        has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"});
+    const bool said = has_any({"per_device_train_batch_size", "per_gpu_train_batch_size",
+                               "model_name_or_path", "config_name"});
     const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
     // Words beside another framework's file are not the Trainer's.
     if (file && !of_trainer && !said) return *std::move(file);
@@ -145,6 +148,12 @@ class ProgramReader {
  private:
   bool has(std::string_view name) const {
     return std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+  /// Hydra's --config-name has a dash; with an underscore it is the Trainer's word for a model.
+  bool names_hydra_file() const {
+    return std::any_of(
+        launch_.arguments.begin(), launch_.arguments.end(),
+        [](const ShellText& word) { return word.text.starts_with("--config-name"); });
   }
   bool has_any(std::initializer_list<std::string_view> names) const {
     return std::any_of(names.begin(), names.end(),
@@ -341,11 +350,19 @@ class ProgramReader {
         if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
         continue;
       }
-      if (argument.name == "deepspeed" && run_.state.files.contains(argument.value)) {
+      if (argument.name == "deepspeed" && written_file(run_.state, argument.value) != nullptr) {
         ERGOMETER_ASSIGN(const std::string text,
                          text_of(argument.value, line_of("deepspeed"), "--deepspeed"));
         ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
         add_reading(files, std::move(deepspeed));
+        continue;
+      }
+      if (argument.name == "fsdp_config" && written_file(run_.state, argument.value) != nullptr) {
+        ERGOMETER_ASSIGN(const std::string text,
+                         text_of(argument.value, line_of("fsdp_config"), "--fsdp_config"));
+        ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, argument.value));
+        for (const auto& [key, value] : inner)
+          list.push_back({"fsdp_config." + key, value.text, line_of(argument.name) % kLinesOfFile});
         continue;
       }
       if (argument.name == "deepspeed" && argument.list.empty()) {
@@ -436,10 +453,8 @@ class ProgramReader {
   /// What a file finds in its program's environment.
   ScriptContext context() const {
     ScriptContext context;
-    for (const auto& [name, variable] : run_.state.variables)
-      if (variable.exported && variable.items.size() == 1 &&
-          !ShellUnknowns::in(variable.items.front().text))
-        context.environment[name] = variable.items.front().text;
+    for (const auto& [name, value] : launch_.environment)
+      if (!ShellUnknowns::in(value)) context.environment[name] = value;
     return context;
   }
 
