@@ -86,6 +86,8 @@ std::string_view foreign_file(const Keys& keys) {
            "script, and --gpus";
   if (keys.any({"model._component_", "tokenizer._component_"}))
     return "a configuration of torchtune, which is not read; give its model and sizes as options";
+  if (keys.any({"train_loader", "model.expansion_ratio"}) && keys.has("model.name"))
+    return "a configuration of LLM Foundry, which is not read; give its model and sizes as options";
   if (keys.any({"model.d_model", "device_train_microbatch_size"}))
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
   if (keys.any({"model.model_config", "tokens.micro_batch_size"}) && keys.under("parallelism"))

@@ -230,6 +230,7 @@ class LaunchReader {
                                                                {"megatron", "sft"},
                                                                {"megatron", "pt"},
                                                                {"megatron", "rlhf"},
+                                                               {"tune", "run"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
     return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
@@ -304,6 +305,8 @@ class LaunchReader {
                                                             {"nanotron", "nanotron"},
                                                             {"torchtune", "torchtune"},
                                                             {"colossalai", "ColossalAI"},
+                                                            {"composer", "LLM Foundry"},
+                                                            {"tune", "torchtune"},
                                                             {"swift", "ms-swift"},
                                                             {"megatron", "ms-swift"},
                                                             {"xtuner", "XTuner"}});

@@ -268,6 +268,11 @@ class ProgramReader {
       const size_t begin = word.text.find_first_not_of('+');
       overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
     }
+    if (name.empty() && has("recipe"))
+      return input_error(fmt::format(
+          "{}: {} takes its job from a recipe in Python, which is not read; give the configuration "
+          "that Megatron-Bridge writes of it as YAML",
+          run_.session.where(launch_.line), launch_.name));
     if (name.empty())
       return input_error(fmt::format("{}: {} without --config-name: its own file is not known here",
                                      run_.session.where(launch_.line), launch_.name));
