@@ -10,17 +10,13 @@
 #include "intake/accelerate_words.h"
 #include "intake/deepspeed.h"
 #include "intake/deepspeed_hosts.h"
+#include "intake/launcher_options.h"
 #include "spec/read.h"
 
 namespace ergometer::intake {
 namespace {
 
 using LaunchWords = std::vector<ShellText>;
-
-std::string_view file_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
 
 bool is_shell(std::string_view word) {
   const std::string_view name = file_name(word);
@@ -37,11 +33,6 @@ bool is_wrapper(std::string_view word) {
        "nice",   "env",        "torchrun", "deepspeed", "accelerate"});
   const std::string_view name = file_name(word);
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
-}
-
-bool is_script(std::string_view word) {
-  return !word.starts_with('-') && (word.ends_with(".sh") || word.ends_with(".sbatch") ||
-                                    word.ends_with(".slurm") || word.ends_with(".bash"));
 }
 
 /// ssh [options] host words ..., pdsh -w hosts words ...
@@ -67,92 +58,6 @@ bool sets_variable(std::string_view word) {
   return equals != word.npos && equals > 0 &&
          std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
                      is_shell_name_char);
-}
-
-/// The value of `--name value`, `--name=value` or `-n value`; `at` moves to the last word used.
-/// What stands without a value is "(nothing)", which is no number.
-std::optional<std::string> option_value(const LaunchWords& words, size_t& at,
-                                        std::string_view name) {
-  const std::string& word = words[at].text;
-  const size_t equals = word.find('=');
-  std::string key = word.substr(0, equals);
-  const bool is_long = key.starts_with("--");
-  std::replace(key.begin(), key.end(), '_', '-');
-  if (key == name) {
-    if (equals != word.npos)
-      return equals + 1 < word.size() ? word.substr(equals + 1) : "(nothing)";
-    // `--nnodes $NNODES train.py` of a variable that is not set: the next word is not the value.
-    const bool has_value = at + 1 < words.size() && !words[at + 1].text.starts_with("--") &&
-                           !words[at + 1].text.ends_with(".py");
-    return has_value ? words[++at].text : "(nothing)";
-  }
-  // -N4
-  if (!is_long && name.size() == 2 && word.size() > 2 && word.starts_with(name) &&
-      (word[2] == '=' || word[2] == '\x01' || (word[2] >= '0' && word[2] <= '9')))
-    return word.substr(word[2] == '=' ? 3 : 2);
-  return std::nullopt;
-}
-
-/// "gpu:8", "gpu:a100:8", "8", "a100:8"
-std::string gpu_count(const std::string& text) {
-  std::string rest = text.substr(0, text.find(','));
-  if (const size_t colon = rest.rfind(':'); colon != rest.npos) rest = rest.substr(colon + 1);
-  return rest == "gpu" ? "1" : rest.substr(0, rest.find('('));
-}
-
-/// Numbers that launchers were given; a text with a mark when one is not known.
-struct Counts {
-  std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus;
-};
-
-/// Whether the word is one of Slurm's numbers; `at` moves to the last word used.
-bool read_slurm_option(const LaunchWords& words, size_t& at, Counts& counts) {
-  struct Option {
-    std::string_view name;
-    std::string Counts::* target;
-  };
-  static constexpr std::array kOptions = std::to_array<Option>({
-      {"--nodes", &Counts::nodes},
-      {"-N", &Counts::nodes},
-      {"--ntasks", &Counts::tasks},
-      {"-n", &Counts::tasks},
-      {"--ntasks-per-node", &Counts::tasks_per_node},
-      {"--gpus-per-node", &Counts::gpus_per_node},
-      {"--gres", &Counts::gpus_per_node},
-      {"--gpus", &Counts::gpus},
-      {"-G", &Counts::gpus},
-  });
-  for (const Option& option : kOptions) {
-    if (auto value = option_value(words, at, option.name)) {
-      if (option.name == "--gres" && !base::contains(*value, "gpu")) return false;
-      const bool is_gpu = option.target == &Counts::gpus_per_node || option.target == &Counts::gpus;
-      counts.*option.target = is_gpu ? gpu_count(*value) : *value;
-      return true;
-    }
-  }
-  return false;
-}
-
-int64_t number_of(const std::string& text) {
-  const auto number = base::parse_integer(text);
-  return number && *number > 0 && *number <= 10'000'000 ? *number : 0;
-}
-
-/// Words of "#SBATCH --nodes=4 -J x  # comment".
-void read_batch_lines(const std::string& script, ShellSession& session, Counts& counts) {
-  for (std::string& line : base::split(script, '\n')) {
-    // Slurm reads up to the first command.
-    if (line.find_first_not_of(" \t") != line.npos && !line.starts_with('#')) break;
-    if (!line.starts_with("#SBATCH")) continue;
-    session.is_batch = true;
-    LaunchWords words;
-    for (const std::string& part : base::split(line.substr(7), ' ')) {
-      if (part.starts_with('#')) break;
-      for (const std::string& word : base::split(part, '\t'))
-        if (!word.empty()) words.push_back({word, 0});
-    }
-    for (size_t at = 0; at < words.size(); ++at) read_slurm_option(words, at, counts);
-  }
 }
 
 class LaunchReader {
@@ -345,7 +250,7 @@ class LaunchReader {
       why_ = fmt::format("{} depends on {}", what, run_.session.unknowns.entry(text).reason);
       return 0;
     }
-    const int64_t number = number_of(text);
+    const int64_t number = launcher_number(text);
     if (number == 0 && !text.empty()) why_ = fmt::format("{} is \"{}\"", what, text);
     return number;
   }
@@ -408,7 +313,7 @@ class LaunchReader {
     return count * gpus;
   }
   int64_t nodes_of_launcher() const {
-    return std::max<int64_t>({1, run_.session.batch.nodes, number_of(slurm_.nodes)});
+    return std::max<int64_t>({1, run_.session.batch.nodes, launcher_number(slurm_.nodes)});
   }
   /// By a hostfile that the script wrote, or one beside it, and what is said of its hosts.
   int64_t of_deepspeed() {
@@ -440,7 +345,7 @@ class LaunchReader {
   Launch launch_;
   std::string launcher_;
   bool after_python_ = false, after_env_ = false;
-  Counts slurm_, mpi_, own_;
+  LauncherCounts slurm_, mpi_, own_;
   std::string hostfile_ = "/job/hostfile", include_, exclude_, why_, shown_;
 };
 
@@ -489,60 +394,6 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   // The batch script is what sbatch reads.
   if (first == "sbatch") return InnerShell{false, "", words.size(), words.size()};
   return std::nullopt;
-}
-
-void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
-                         ShellSession& session, ShellState& state) {
-  Counts counts;
-  read_batch_lines(script, session, counts);
-  if (!words.empty() && file_name(words.front().text) == "sbatch") {
-    session.is_batch = true;
-    for (size_t at = 1; at < words.size() && !is_script(words[at].text); ++at)
-      read_slurm_option(words, at, counts);
-  }
-  if (!session.is_batch || (!words.empty() && file_name(words.front().text) != "sbatch")) return;
-  BatchRequest& batch = session.batch;
-  const auto given = [&](const char* name) -> int64_t {
-    const auto it = state.variables.find(std::string_view(name));
-    return !session.given.contains(name) || it == state.variables.end() || it->second.items.empty()
-               ? 0
-               : number_of(it->second.items.front().text);
-  };
-  const auto take = [&](const std::string& text, std::initializer_list<const char*> names) {
-    int64_t value = 0;
-    for (const char* name : names)
-      if (value == 0) value = given(name);
-    if (value == 0) value = number_of(text);
-    if (value == 0) return value;
-    for (const char* name : names)
-      if (given(name) == 0) export_variable(name, std::to_string(value), state);
-    return value;
-  };
-  batch.nodes = take(counts.nodes, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});
-  batch.tasks_per_node = take(counts.tasks_per_node, {"SLURM_NTASKS_PER_NODE"});
-  batch.gpus_per_node = take(counts.gpus_per_node, {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
-  batch.gpus = take(counts.gpus, {"SLURM_GPUS"});
-  const int64_t tasks = number_of(counts.tasks);
-  batch.tasks = take(tasks > 0 ? counts.tasks
-                     : batch.nodes > 0 && batch.tasks_per_node > 0
-                         ? std::to_string(batch.nodes * batch.tasks_per_node)
-                         : "",
-                     {"SLURM_NTASKS", "SLURM_NPROCS"});
-  if (batch.nodes > 0 && batch.gpus > 0 && batch.gpus_per_node == 0)
-    batch.gpus_per_node = batch.gpus / batch.nodes;
-}
-
-void set_batch_of_environment(ShellRun& run) {
-  const auto value = [&](const char* name) -> int64_t {
-    const auto it = run.state.variables.find(std::string_view(name));
-    return it == run.state.variables.end() || it->second.items.empty()
-               ? 0
-               : number_of(it->second.items.front().text);
-  };
-  BatchRequest& batch = run.session.batch;
-  if (batch.nodes == 0) batch.nodes = std::max(value("SLURM_JOB_NUM_NODES"), value("SLURM_NNODES"));
-  if (batch.tasks == 0) batch.tasks = std::max(value("SLURM_NTASKS"), value("SLURM_NPROCS"));
-  if (batch.gpus_per_node == 0) batch.gpus_per_node = value("SLURM_GPUS_ON_NODE");
 }
 
 void set_exported(const std::vector<ShellText>& words, ShellState& state) {
