@@ -105,7 +105,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
         return launch.line == launches.front().line && launch.depends_on.empty();
       }))
     return input_error(fmt::format(
-        "{}: {} is started {} times with other words: {}, and {}; leave one of them to the loop",
+        "{}: {} is started {} times with other words: {}, and {}; keep one of them alone",
         run.session.where(launches.front().line), launches.front().name, launches.size(),
         words_lacking_in(launches.back(), launches.front()),
         words_lacking_in(launches.front(), launches.back())));

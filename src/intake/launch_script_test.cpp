@@ -79,7 +79,13 @@ TEST(LaunchScript, TheTrainingAmongSeveralPrograms) {
   const std::string two = "for t in 1 2; do torchrun pretrain_gpt.py --tp $t" + model + "; done\n";
   EXPECT_EQ(
       error_of(two),
-      "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:1), pretrain_gpt.py (run.sh:1); "
+      "run.sh:1: pretrain_gpt.py is started 2 times with other words: --tp 1, and --tp 2; keep one "
+      "of them alone");
+  const std::string lines =
+      "torchrun pretrain_gpt.py --tp 1" + model + "\ntorchrun pretrain_gpt.py --tp 2";
+  EXPECT_EQ(
+      error_of(lines + model),
+      "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:1), pretrain_gpt.py (run.sh:2); "
       "--script-line N takes the one that is started there");
   // The same job on every node is one job.
   EXPECT_EQ(
