@@ -21,6 +21,8 @@ bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-'
 std::string with_dashes(std::string word) {
   if (!is_flag(word)) return word;
   const size_t end = std::min(word.find('='), word.size());
+  // Several words are an option's value (--script-adds "--tokenizer-model my_model").
+  if (word.find_first_of(" \t\n") < end) return word;
   std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
   return word;
 }

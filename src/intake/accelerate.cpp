@@ -165,9 +165,13 @@ class AccelerateReader {
 
 }  // namespace
 
+Result<Reading> read_accelerate(const spec::FlatYaml& values, const std::string& file) {
+  return AccelerateReader(values, file).read();
+}
+
 Result<Reading> parse_accelerate(const std::string& text, const std::string& file) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
-  return AccelerateReader(values, file).read();
+  return read_accelerate(values, file);
 }
 
 }  // namespace ergometer::intake

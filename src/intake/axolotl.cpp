@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "intake/flat_reader.h"
 #include "intake/trainer_arguments.h"
 
 namespace ergometer::intake {
@@ -28,8 +29,10 @@ constexpr std::array kAxolotlNames = std::to_array<AxolotlName>({
 
 }  // namespace
 
-base::Result<Reading> parse_axolotl(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+base::Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
+                                    const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
+  for (const auto& [key, value] : overrides) values[key] = value;
   spec::FlatYaml trainer;
   std::string adapter;
   for (const auto& [key, value] : values) {
@@ -38,7 +41,7 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
       if (it.axolotl == key) name = it.trainer;
     const bool on = value.text == "true";
     if (key == "adapter") {
-      adapter = base::lower(value.text);
+      adapter = is_off(value.text) ? "" : base::lower(value.text);
       continue;
     }
     if (key == "lora_target_linear") {
@@ -55,10 +58,12 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
     }
     trainer[name] = value;
   }
-  if (!adapter.empty() && adapter != "lora" && adapter != "qlora")
+  if (!adapter.empty() && adapter != "lora" && adapter != "qlora") {
+    const spec::FlatValue& said = values.find("adapter")->second;
+    const std::string where = said.from.empty() ? fmt::format("{}:{}", file, said.line) : said.from;
     return base::input_error(
-        fmt::format("{}:{}: adapter: found \"{}\"; allowed: lora, qlora, or none", file,
-                    values.find("adapter")->second.line, adapter));
+        fmt::format("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter));
+  }
   // A rank alone trains no adapters.
   if (adapter.empty()) trainer["use_peft"] = {"false", 0};
   if (!adapter.empty())

@@ -4,10 +4,13 @@
 
 #include "base/result.h"
 #include "intake/reading.h"
+#include "spec/yaml_flat.h"
 
 namespace ergometer::intake {
 
-/// Axolotl's YAML: the Trainer's arguments under names of its own.
-base::Result<Reading> parse_axolotl(const std::string& text, const std::string& file);
+/// Axolotl's YAML: the Trainer's arguments under names of its own. `overrides` are options of its
+/// command line.
+base::Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
+                                    const spec::FlatYaml& overrides = {});
 
 }  // namespace ergometer::intake

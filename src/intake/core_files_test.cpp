@@ -29,10 +29,15 @@ TEST(TorchtitanFile, ReadsDegreesOfBothReleases) {
 
 TEST(TorchtitanFile, ACommandLineOverrides) {
   const auto r = parse_torchtitan("[training]\nseq_len = 4096\n", "t.toml",
-                                  {{"--training.seq_len", "8192"}, {"compile.enable", "true"}});
+                                  {{"training.seq_len", {"8192", -1}},
+                                   {"training.enable_cpu_offload", {"", -1}},
+                                   {"parallelism.no_enable_async_tensor_parallel", {"", -1}},
+                                   {"compile.enable", {"", -1}}});
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "seq_length"), "8192");
   EXPECT_EQ(said(*r, "software"), "torchtitan");
+  EXPECT_EQ(said(*r, "optimizer_cpu_offload"), "true");
+  EXPECT_EQ(said(*r, "tp_comm_overlap"), "false");
 }
 
 TEST(TorchtitanFile, StagesTakePiecesOfARanksBatch) {
@@ -110,6 +115,9 @@ TEST(PrimusFile, KeepsItsOwnDefaults) {
 
 TEST(UserFile, IsWhatStandsInIt) {
   const auto is = [](const char* text, const char* file) { return form_of(text, file); };
+  // Whatever it writes.
+  EXPECT_EQ(is("#!/bin/bash -e\ncat > x <<X\nNAME:\n[model]\nX\nrun --a 1\n", "x.sbatch"),
+            FileForm::kMegatronArguments);
   EXPECT_EQ(is("{\"zero_optimization\": {\"stage\": 2}}", "a"), FileForm::kDeepSpeed);
   EXPECT_EQ(is("{\"model_type\": \"llama\"}", "a"), FileForm::kModelConfig);
   EXPECT_EQ(is("{\"peft_type\": \"LORA\"}", "a"), FileForm::kPeft);

@@ -152,6 +152,7 @@ void FlatReader::not_modelled(std::string_view key, std::string says) {
 
 spec::Origin FlatReader::origin(std::string_view key) const {
   const auto it = values_.find(key);
+  if (it != values_.end() && !it->second.from.empty()) return {it->second.from, std::string(key)};
   if (it == values_.end() || it->second.line == 0)
     return {file_ + ", by default", std::string(key)};
   if (it->second.line < 0) return {"the command line", std::string(key)};

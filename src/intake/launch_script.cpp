@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
 #include "intake/shell_launch.h"
 #include "intake/shell_run.h"
 #include "intake/started_program.h"
@@ -75,6 +76,21 @@ bool are_one_job(const std::vector<Launch>& launches, const ShellRun& run) {
   return true;
 }
 
+/// What the second of two launches says that the first does not, with the option in front.
+std::string words_lacking_in(const Launch& first, const Launch& second) {
+  std::string text;
+  for (size_t i = 0; i < second.arguments.size(); ++i) {
+    const std::string& word = second.arguments[i].text;
+    if (i < first.arguments.size() && first.arguments[i].text == word) continue;
+    const bool value =
+        i > 0 && !word.starts_with('-') && second.arguments[i - 1].text.starts_with('-');
+    text += (text.empty() ? "" : " ") + (value ? second.arguments[i - 1].text + " " : "") +
+            (ShellUnknowns::in(word) ? "?" : word);
+  }
+  constexpr size_t kLongest = 100;
+  return text.empty() ? "other GPUs" : text.substr(0, kLongest);
+}
+
 Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
                            const ScriptContext& context) {
   if (context.line > 0)
@@ -85,6 +101,14 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
   if (launches.empty())
     return input_error(
         fmt::format("{}: no job is started at line {}", run.session.name, context.line));
+  if (std::all_of(launches.begin(), launches.end(), [&](const Launch& launch) {
+        return launch.line == launches.front().line && launch.depends_on.empty();
+      }))
+    return input_error(fmt::format(
+        "{}: {} is started {} times with other words: {}, and {}; keep one of them alone",
+        run.session.where(launches.front().line), launches.front().name, launches.size(),
+        words_lacking_in(launches.back(), launches.front()),
+        words_lacking_in(launches.front(), launches.back())));
   std::string message =
       fmt::format("{}: starts {} different jobs", run.session.name, launches.size());
   constexpr size_t kMostNamed = 4;
@@ -205,6 +229,12 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file,
         "{}: starts no program, and exits at {} (--script-args gives it arguments, --env "
         "variables)",
         file, run.session.where(run.session.exit_line)));
+  for (const ShellCommand& command : run.commands)
+    if (const std::string& program = command.words.front().text;
+        words.empty() && program.starts_with("python"))
+      return input_error(
+          fmt::format("{}: {} runs Python text, which is not read; give the command that it starts",
+                      run.session.where(command.line), program));
   if (words.empty())
     return input_error(fmt::format(
         "{}: holds no arguments; expected a launch script or --name value pairs", file));
@@ -241,8 +271,10 @@ Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
 
 Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
                                     const ScriptContext& context) {
-  ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
-  if (from_yaml) return std::move(*from_yaml);
+  if (!text.starts_with("#!")) {
+    ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
+    if (from_yaml) return std::move(*from_yaml);
+  }
   ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
   std::vector<Launch> launches = launches_of(run);
   if (launches.empty()) return read_loose(run, file, context);

@@ -37,6 +37,17 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(
       gpus_of("printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts train.py"),
       16);
+  const std::string pair = "printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts ";
+  EXPECT_EQ(gpus_of(pair + "--num_gpus 4 train.py"), 8);
+  EXPECT_EQ(gpus_of(pair + "--num_nodes 1 train.py"), 8);
+  EXPECT_EQ(gpus_of(pair + "--num_nodes 3 train.py"), 0);
+  EXPECT_EQ(gpus_of(pair + "--include b train.py"), 8);
+  EXPECT_EQ(gpus_of(pair + "--include=a@b:0,2 train.py"), 10);
+  EXPECT_EQ(gpus_of(pair + "--exclude b:0,1 train.py"), 14);
+  EXPECT_EQ(gpus_of(pair + "--exclude c train.py"), 0);
+  EXPECT_EQ(gpus_of("deepspeed --include localhost:0,1,2,3 train.py"), 4);
+  EXPECT_EQ(gpus_of("deepspeed --include localhost train.py"), 0);
+  EXPECT_EQ(gpus_of("deepspeed --exclude localhost:0 train.py"), 0);
   const spec::TestFile hosts("hosts", "a slots=4\n# b slots=8\nc slots=4\n");
   EXPECT_EQ(gpus_of("deepspeed --hostfile " + hosts.path + " train.py"), 8);
   EXPECT_EQ(gpus_of("accelerate launch --num_processes 8 --config_file a.yaml train.py"), 8);
@@ -68,7 +79,13 @@ TEST(LaunchScript, TheTrainingAmongSeveralPrograms) {
   const std::string two = "for t in 1 2; do torchrun pretrain_gpt.py --tp $t" + model + "; done\n";
   EXPECT_EQ(
       error_of(two),
-      "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:1), pretrain_gpt.py (run.sh:1); "
+      "run.sh:1: pretrain_gpt.py is started 2 times with other words: --tp 1, and --tp 2; keep one "
+      "of them alone");
+  const std::string lines =
+      "torchrun pretrain_gpt.py --tp 1" + model + "\ntorchrun pretrain_gpt.py --tp 2";
+  EXPECT_EQ(
+      error_of(lines + model),
+      "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:1), pretrain_gpt.py (run.sh:2); "
       "--script-line N takes the one that is started there");
   // The same job on every node is one job.
   EXPECT_EQ(

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "intake/framework_options.h"
+#include "intake/megatron_names.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/settings.h"
@@ -20,107 +21,10 @@ namespace {
 
 using base::input_error;
 using base::Result;
-using spec::find_setting;
 using spec::Origin;
 using spec::SettingInfo;
 using spec::SettingKind;
 using spec::Settings;
-
-/// Model dimensions, under their own names in the inline model.
-enum class DimensionKind { kInteger, kReal, kSwitch, kText };
-struct Dimension {
-  std::string_view name;
-  DimensionKind kind;
-};
-constexpr std::array kDimensions = std::to_array<Dimension>({
-    {"num_layers", DimensionKind::kInteger},
-    {"hidden_size", DimensionKind::kInteger},
-    {"ffn_hidden_size", DimensionKind::kInteger},
-    {"num_attention_heads", DimensionKind::kInteger},
-    {"kv_channels", DimensionKind::kInteger},
-    {"num_query_groups", DimensionKind::kInteger},
-    {"group_query_attention", DimensionKind::kSwitch},
-    {"vocab_size", DimensionKind::kInteger},
-    {"max_position_embeddings", DimensionKind::kInteger},
-    {"swiglu", DimensionKind::kSwitch},
-    {"squared_relu", DimensionKind::kSwitch},
-    {"normalization", DimensionKind::kText},
-    {"add_qkv_bias", DimensionKind::kSwitch},
-    {"qk_layernorm", DimensionKind::kSwitch},
-    {"untie_embeddings_and_output_weights", DimensionKind::kSwitch},
-    {"position_embedding_type", DimensionKind::kText},
-    {"hidden_dropout", DimensionKind::kReal},
-    {"num_experts", DimensionKind::kInteger},
-    {"moe_router_topk", DimensionKind::kInteger},
-    {"moe_ffn_hidden_size", DimensionKind::kInteger},
-    {"moe_shared_expert_intermediate_size", DimensionKind::kInteger},
-    {"moe_shared_expert_gate", DimensionKind::kSwitch},
-    {"moe_router_enable_expert_bias", DimensionKind::kSwitch},
-    {"moe_layer_freq", DimensionKind::kText},
-    {"multi_latent_attention", DimensionKind::kSwitch},
-    {"q_lora_rank", DimensionKind::kInteger},
-    {"kv_lora_rank", DimensionKind::kInteger},
-    {"qk_head_dim", DimensionKind::kInteger},
-    {"qk_pos_emb_head_dim", DimensionKind::kInteger},
-    {"v_head_dim", DimensionKind::kInteger},
-    {"mtp_num_layers", DimensionKind::kInteger},
-});
-
-/// Model dimensions under the names that relatives and earlier releases have.
-struct DimensionName {
-  std::string_view argument, dimension;
-};
-constexpr std::array kDimensionNames = std::to_array<DimensionName>({
-    {"topk", "moe_router_topk"},
-    {"expert_interval", "moe_layer_freq"},
-    {"encoder_num_layers", "num_layers"},
-});
-std::string_view dimension_name(std::string_view argument) {
-  for (const DimensionName& name : kDimensionNames)
-    if (name.argument == argument) return name.dimension;
-  return argument;
-}
-
-/// Arguments that say the same as one setting with a fixed value.
-struct Meaning {
-  std::string_view argument, setting, value;
-};
-constexpr std::array kMeanings = std::to_array<Meaning>({
-    {"use_distributed_optimizer", "zero", "1"},
-    {"recompute_activations", "recompute_granularity", "selective"},
-    {"checkpoint_activations", "recompute_granularity", "full"},
-    {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
-    {"no_rope_fusion", "apply_rope_fusion", "false"},
-    {"no_overlap_p2p_communication", "overlap_p2p", "false"},
-    {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16", "false"},
-    {"use_flash_attn", "attention_backend", "fused"},
-    {"use_flash_attn_v1", "attention_backend", "fused"},
-    {"use_flash_attn_v2", "attention_backend", "fused"},
-    {"use_flash_attn_triton", "attention_backend", "fused"},
-    {"use_flash_attn_builder", "attention_backend", "fused"},
-    {"use_torch_fsdp2", "fsdp", "true"},
-    {"use_megatron_fsdp", "fsdp", "true"},
-    {"use_custom_fsdp", "fsdp", "true"},
-    {"fp8_hybrid", "fp8", "true"},
-    {"fp8_e4m3", "fp8", "true"},
-    {"enable_cuda_graph", "cuda_graphs", "true"},
-    {"external_cuda_graph", "cuda_graphs", "true"},
-});
-
-/// Arguments with a value that belongs to a setting of another name.
-struct Renamed {
-  std::string_view argument, setting;
-};
-constexpr std::array kRenamed = std::to_array<Renamed>({
-    {"model_parallel_size", "tensor_model_parallel_size"},
-    {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
-    {"moe_expert_parallel_size", "expert_model_parallel_size"},
-    {"activations_checkpoint_method", "recompute_method"},
-    {"activations_checkpoint_granularity", "recompute_granularity"},
-    {"activations_checkpoint_num_layers", "recompute_num_layers"},
-    {"checkpoint_num_layers", "recompute_num_layers"},
-    {"checkpoint_activations_granularity", "recompute_granularity"},
-});
 
 std::string dashed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
@@ -153,51 +57,17 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
   return std::optional(std::move(arguments));
 }
 
-/// The setting that an argument is, null when it is none.
-const SettingInfo* setting_of(std::string_view name) {
-  for (const Renamed& renamed : kRenamed)
-    if (renamed.argument == name) name = renamed.setting;
-  const SettingInfo* info = find_setting(name);
-  // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
-  // silicon.
-  if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "gpus" ||
-      info->name == "mode" || info->group == "conditions")
-    return nullptr;
-  return info;
-}
-
-/// Arguments whose value needs translation.
-constexpr std::array kSpecial = std::to_array<std::string_view>(
-    {"disable_bias_linear", "no_position_embedding", "use_rotary_position_embeddings", "fp8_format",
-     "cross_entropy_fusion_impl", "attention_head_type", "attention_backend",
-     "data_parallel_sharding_strategy", "num_key_value_heads", "ds_sequence_parallel_size",
-     "pad_vocab_size_to", "padded_vocab_size", "deepspeed", "deepspeed_config", "tokenizer_type",
-     "tokenizer_model", "tokenizer_name_or_path", "vocab_file", "merge_file"});
-
 /// Paths are read only for the names in them.
 bool counts(std::string_view name) {
   return name != "deepspeed_config" && name != "tokenizer_model" && name != "vocab_file" &&
-         name != "merge_file";
-}
-
-/// What is understood, for suggestions.
-const std::vector<std::string>& known_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Meaning& meaning : kMeanings) all.emplace_back(meaning.argument);
-    for (const Dimension& dimension : kDimensions) all.emplace_back(dimension.name);
-    for (const SettingInfo& info : spec::setting_table())
-      if (setting_of(info.name) != nullptr) all.emplace_back(info.name);
-    return all;
-  }();
-  return names;
+         name != "merge_file" && name != "spec" && name != "optimizer";
 }
 
 class ArgumentReader {
  public:
   explicit ArgumentReader(const std::string& file) : file_(file) {}
 
-  Result<void> read(const Argument& argument, std::vector<Leftover>& leftovers) {
+  Result<void> read(const Argument& argument) {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
       return input_error(fmt::format("{}: --{} depends on {}", argument.where,
                                      dashed(argument.name), argument.unknown));
@@ -205,8 +75,8 @@ class ArgumentReader {
       mixture_ = fmt::format("{}: --{}", argument.where, dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
-      leftovers.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
-                                   argument.where, known_names()));
+      leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
+                                    argument.where, megatron_names()));
     return {};
   }
 
@@ -223,10 +93,18 @@ class ArgumentReader {
                      mixture_);
   }
 
+  /// What became no setting, and what the user should know; once `finish` is through.
+  std::vector<Leftover>& leftovers() { return leftovers_; }
+  std::vector<std::string>& notes() { return notes_; }
+
   Result<Settings> finish() {
+    finish_deepspeed();
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
-    finish_sharding();
+    ERGOMETER_TRY(finish_sharding());
     ERGOMETER_TRY(finish_recomputation());
+    // Attention of Megatron-LM's own layers is fused by --use-flash-attn alone.
+    if (own_kernels_ && settings_.find("attention_backend") == nullptr)
+      settings_.set("attention_backend", "unfused", origin(*own_kernels_));
     set_if_new("sequence_parallel", "false", "without --sequence-parallel");
     set_if_new("cross_entropy_loss_fusion", "false", "without --cross-entropy-loss-fusion");
     if (model_.contains("num_experts"))
@@ -264,18 +142,47 @@ class ArgumentReader {
     return {};
   }
 
-  /// FSDP shards everything unless a strategy says less; then it is the distributed optimizer under
-  /// another name.
-  void finish_sharding() {
+  /// DeepSpeed's engine keeps and reduces gradients as its own file says, whatever Megatron-LM's
+  /// argument wants.
+  void finish_deepspeed() {
+    const Settings::Value* said = settings_.find("grad_reduce_in_bf16");
+    if (!deepspeed_ || said == nullptr) return;
+    leftovers_.push_back({Leftover::Kind::kNoEffect, said->origin.key, said->origin.text,
+                          "DeepSpeed's file says how gradients are reduced"});
+    settings_.erase("grad_reduce_in_bf16");
+  }
+
+  /// PyTorch's FSDP shards everything, Megatron's what its strategy says and nothing without one;
+  /// the distributed optimizer beside either changes nothing. Less than everything is the
+  /// distributed optimizer under another name.
+  Result<void> finish_sharding() {
     set_if_new("zero", "0", "without --use-distributed-optimizer");
     const Settings::Value* fsdp = settings_.find("fsdp");
-    if (fsdp == nullptr) return;
-    const Settings::Value strategy = *settings_.find("zero");
-    const bool chosen = strategy.origin.key == "--data-parallel-sharding-strategy";
-    if (!chosen)
-      settings_.set("zero", "3", fsdp->origin);
-    else if (strategy.text != "3")
-      settings_.set("fsdp", "false", strategy.origin);
+    if (fsdp == nullptr) {
+      if (strategy_) leave(*strategy_, Leftover::Kind::kNoEffect, "without --use-megatron-fsdp");
+      return {};
+    }
+    const Origin switched = fsdp->origin;
+    if (switched.key == "--use-torch-fsdp2") {
+      settings_.set("zero", "3", switched);
+      return {};
+    }
+    constexpr std::array<std::string_view, 4> kStrategies = {"no_shard", "optim", "optim_grads",
+                                                             "optim_grads_params"};
+    const auto stage = std::find(kStrategies.begin(), kStrategies.end(),
+                                 strategy_ ? strategy_->value : "no_shard");
+    if (stage == kStrategies.end())
+      return wrong(*strategy_, "no_shard, optim, optim_grads, optim_grads_params");
+    const Origin because =
+        strategy_ ? origin(*strategy_)
+                  : Origin{fmt::format("{}, without --data-parallel-sharding-strategy", file_), ""};
+    settings_.set("zero", std::to_string(stage - kStrategies.begin()), because);
+    if (stage + 1 != kStrategies.end()) settings_.set("fsdp", "false", because);
+    return {};
+  }
+  void leave(const Argument& argument, Leftover::Kind kind, std::string says) {
+    leftovers_.push_back(
+        {kind, fmt::format("--{}", dashed(argument.name)), argument.where, std::move(says)});
   }
   Origin origin(const Argument& argument) const {
     return {argument.where, fmt::format("--{}", dashed(argument.name))};
@@ -306,15 +213,14 @@ class ArgumentReader {
   Result<bool> read_known(const Argument& argument) {
     deepspeed_ = deepspeed_ || argument.name == "deepspeed";
     of_deepspeed_ = of_deepspeed_ || is_of_deepspeed(argument.name);
-    for (const Meaning& meaning : kMeanings)
-      if (meaning.argument == argument.name) {
-        settings_.set(meaning.setting, std::string(meaning.value), origin(argument));
-        return true;
-      }
+    if (const MegatronMeaning* meaning = find_megatron_meaning(argument.name)) {
+      settings_.set(meaning->setting, std::string(meaning->value), origin(argument));
+      return true;
+    }
+    if (argument.name == "cp_comm_type") ERGOMETER_TRY(check_same(argument));
     if (read_special(argument)) return true;
-    for (const Dimension& dimension : kDimensions)
-      if (dimension.name == dimension_name(argument.name))
-        return read_dimension(dimension, argument);
+    if (const MegatronDimension* dimension = find_megatron_dimension(argument.name))
+      return read_dimension(*dimension, argument);
     return read_setting(argument);
   }
 
@@ -340,6 +246,10 @@ class ArgumentReader {
       padded_vocabulary_ = value;
     else if (argument.name == "fp8_format")
       settings_.set("fp8", "true", origin(argument));
+    else if (argument.name == "fp4_format")
+      settings_.set("fp4", "true", origin(argument));
+    else if (argument.name == "first_k_dense_replace")
+      first_dense_ = base::parse_integer(value).value_or(0);
     else if (argument.name == "cross_entropy_fusion_impl")
       settings_.set("linear_cross_entropy_fusion", value == "linear" ? "true" : "false",
                     origin(argument));
@@ -357,19 +267,43 @@ class ArgumentReader {
     else if (argument.name == "attention_backend")
       settings_.set("attention_backend",
                     value == "unfused" || value == "local" ? "unfused" : "fused", origin(argument));
+    else if (argument.name == "optimizer")
+      read_optimizer(argument);
     else if (argument.name == "data_parallel_sharding_strategy")
-      settings_.set("zero",
-                    value == "optim_grads_params" ? "3"
-                    : value == "optim_grads"      ? "2"
-                    : value == "optim"            ? "1"
-                                                  : "0",
-                    origin(argument));
-    else
+      strategy_ = argument;
+    else if (argument.name == "use_legacy_models")
+      own_kernels_ = argument;
+    else if (argument.name == "transformer_impl" || argument.name == "spec") {
+      // "local": Megatron-LM's own layers; --spec may name a module of a package as well.
+      if (value != "local") return false;
+      own_kernels_ = argument;
+    } else
       return argument.name == "deepspeed" || argument.name == "deepspeed_config" ||
              argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
              argument.name == "tokenizer_name_or_path" || argument.name == "vocab_file" ||
              argument.name == "merge_file";
     return true;
+  }
+
+  void read_optimizer(const Argument& argument) {
+    const bool known = argument.unknown.empty();
+    const std::string word = known ? base::lower(argument.value) : "an optimizer not known here";
+    if (word == "adam" || word == "adamw" || word.empty())
+      leave(argument, Leftover::Kind::kNoEffect, "");
+    else
+      leave(argument, Leftover::Kind::kNotModelled,
+            fmt::format("memory and time: the states and the step of {}; predicted as Adam's",
+                        word.substr(0, 60)));
+  }
+
+  /// A word for every layer, or one for all.
+  Result<void> check_same(const Argument& argument) const {
+    for (const std::string& word : base::split(argument.list, ','))
+      if (word != argument.value)
+        return input_error(
+            fmt::format("{}: --{}: found \"{}\", another one for some layers; allowed: one for all",
+                        argument.where, dashed(argument.name), argument.list.substr(0, 60)));
+    return {};
   }
 
   /// Forks write "rmsnorm" and "layernorm".
@@ -383,7 +317,7 @@ class ArgumentReader {
   }
 
   Result<bool> read_setting(const Argument& argument) {
-    const SettingInfo* info = setting_of(argument.name);
+    const SettingInfo* info = megatron_setting(argument.name);
     if (info == nullptr) return false;
     if (info->kind != SettingKind::kSwitch && argument.value.empty())
       return wrong(argument, "a value");
@@ -395,7 +329,7 @@ class ArgumentReader {
     return true;
   }
 
-  Result<bool> read_dimension(const Dimension& dimension, const Argument& argument) {
+  Result<bool> read_dimension(const MegatronDimension& dimension, const Argument& argument) {
     const std::string name(dimension.name);
     const DimensionKind kind = dimension.kind;
     if (first_where_.empty()) first_where_ = argument.where;
@@ -437,8 +371,9 @@ class ArgumentReader {
       if (!model_.contains(name))
         return input_error(fmt::format(
             "{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
+    const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
+    if (vocabulary > 0 && padded_vocabulary_.empty() && !deepspeed_) note_vocabulary(vocabulary);
     if (!model_.contains("vocab_size")) {
-      const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
       if (vocabulary == 0)
         return input_error(
             fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known; for a "
@@ -446,6 +381,7 @@ class ArgumentReader {
                         first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_));
       model_["vocab_size"] = vocabulary;
     }
+    finish_experts();
     if (of_deepspeed_ && model_.contains("num_experts")) {
       // Megatron-DeepSpeed's defaults: one expert a token, in every second layer.
       if (!model_.contains("moe_router_topk")) model_["moe_router_topk"] = 1;
@@ -457,11 +393,45 @@ class ArgumentReader {
     return {};
   }
 
+  /// MindSpeed's first layers without experts; -1 stands for none, and as a frequency for every
+  /// layer. Shared experts that a model lacks overlap with nothing.
+  void finish_experts() {
+    nlohmann::json every = model_.value("moe_layer_freq", nlohmann::json(1));
+    if (every == -1) every = model_["moe_layer_freq"] = 1;
+    const auto layers = model_["num_layers"].get<int64_t>();
+    if (first_dense_ > 0 && first_dense_ < layers && every == 1)
+      model_["moe_layer_freq"] =
+          fmt::format("([0]*{}+[1]*{})", first_dense_, layers - first_dense_);
+    const Settings::Value* overlap = settings_.find("moe_shared_expert_overlap");
+    if (overlap == nullptr || model_.value("moe_shared_expert_intermediate_size", int64_t{0}) > 0)
+      return;
+    leftovers_.push_back({Leftover::Kind::kNoEffect, overlap->origin.key, overlap->origin.text,
+                          "the model has no shared experts"});
+    settings_.erase("moe_shared_expert_overlap");
+  }
+
+  /// Megatron-LM counts its tokenizer's words and looks at --vocab-size only where that has none;
+  /// how many a tokenizer of one's own has, its type does not say.
+  void note_vocabulary(int64_t vocabulary) {
+    constexpr int64_t kPadding = 128;
+    const int64_t said = model_.value("vocab_size", vocabulary);
+    if (said / kPadding != vocabulary / kPadding && said != (vocabulary / kPadding + 1) * kPadding)
+      notes_.push_back(
+          fmt::format("--vocab-size {} is taken, although {} has {} words, which Megatron-LM "
+                      "would count, unless this tokenizer is another one",
+                      said, tokenizer_, vocabulary));
+  }
+
   const std::string& file_;
   Settings settings_;
+  std::vector<Leftover> leftovers_;
+  std::vector<std::string> notes_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
+  std::optional<Argument> strategy_;     ///< of Megatron's FSDP
+  std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;
+  int64_t first_dense_ = 0;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
   std::string first_where_;
@@ -469,34 +439,14 @@ class ArgumentReader {
 
 }  // namespace
 
-bool megatron_reads(std::string_view name) {
-  const auto is = [&](const auto& entry) { return entry.argument == name; };
-  return std::any_of(kMeanings.begin(), kMeanings.end(), is) ||
-         std::any_of(
-             kDimensions.begin(), kDimensions.end(),
-             [&](const Dimension& dimension) { return dimension.name == dimension_name(name); }) ||
-         std::find(kSpecial.begin(), kSpecial.end(), name) != kSpecial.end() ||
-         setting_of(name) != nullptr;
-}
-
-bool megatron_switch(std::string_view name) {
-  for (const Meaning& meaning : kMeanings)
-    if (meaning.argument == name) return true;
-  for (const Dimension& dimension : kDimensions)
-    if (dimension.name == dimension_name(name)) return dimension.kind == DimensionKind::kSwitch;
-  const SettingInfo* info = setting_of(name);
-  return info != nullptr ? info->kind == SettingKind::kSwitch
-                         : name == "disable_bias_linear" || name == "no_position_embedding" ||
-                               name == "use_rotary_position_embeddings";
-}
-
 Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std::string& file) {
   Reading reading;
   reading.form = "Megatron-LM's arguments";
   ArgumentReader reader(file);
-  for (const Argument& argument : arguments)
-    ERGOMETER_TRY(reader.read(argument, reading.leftovers));
+  for (const Argument& argument : arguments) ERGOMETER_TRY(reader.read(argument));
   ERGOMETER_ASSIGN(reading.settings, reader.finish());
+  reading.leftovers = std::move(reader.leftovers());
+  reading.notes = std::move(reader.notes());
   if (const std::string open = reader.model_open(); !open.empty()) reading.open["model"] = open;
   spec::set_framework(reading.settings, reader.deepspeed() ? "megatron-deepspeed" : "megatron-lm",
                       file);

@@ -20,8 +20,4 @@ base::Result<Reading> read_megatron(const std::vector<Argument>& arguments,
 base::Result<std::optional<Reading>> read_megatron_yaml(const std::string& text,
                                                         const std::string& file);
 
-/// Whether an argument counts, by name with underscores, and whether it stands without a value.
-bool megatron_reads(std::string_view name);
-bool megatron_switch(std::string_view name);
-
 }  // namespace ergometer::intake

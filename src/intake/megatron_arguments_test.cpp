@@ -103,6 +103,45 @@ TEST(MegatronArguments, NothingIsRecomputedWithoutAGranularity) {
   EXPECT_EQ(settings->find("recompute_num_layers"), nullptr);
 }
 
+TEST(MegatronArguments, LayersWithoutTransformerEngineFuseNoAttention) {
+  const auto backend = [](const std::string& words) -> std::string {
+    Texts none;
+    const auto read = parse_megatron_arguments("x --bf16 " + words, "x.sh", none);
+    const auto* value = read ? read->find("attention_backend") : nullptr;
+    return value == nullptr ? "-" : value->text;
+  };
+  EXPECT_EQ(backend(""), "-");
+  EXPECT_EQ(backend("--transformer-impl transformer_engine"), "-");
+  EXPECT_EQ(backend("--transformer-impl local"), "unfused");
+  EXPECT_EQ(backend("--use-legacy-models"), "unfused");
+  EXPECT_EQ(backend("--spec local"), "unfused");
+  EXPECT_EQ(backend("--spec pkg.specs mamba_stack_spec"), "-");
+  EXPECT_EQ(backend("--use-flash-attn --transformer-impl local"), "fused");
+}
+
+TEST(MegatronArguments, DeepSpeedReducesAsItsFileSays) {
+  Texts ignored;
+  const std::string words = "x --bf16 --accumulate-allreduce-grads-in-fp32";
+  EXPECT_EQ(parse_megatron_arguments(words, "x.sh", ignored)->find("grad_reduce_in_bf16")->text,
+            "false");
+  EXPECT_EQ(ignored, Texts());
+  EXPECT_EQ(parse_megatron_arguments(words + " --deepspeed", "x.sh", ignored)
+                ->find("grad_reduce_in_bf16"),
+            nullptr);
+  EXPECT_EQ(ignored, Texts{"--accumulate-allreduce-grads-in-fp32"});
+}
+
+TEST(MegatronArguments, WordsForEveryLayerAreOneForAll) {
+  Texts ignored;
+  EXPECT_EQ(parse_megatron_arguments("x --cp-comm-type a2a a2a", "x.sh", ignored)
+                ->find("cp_comm_type")
+                ->text,
+            "a2a");
+  EXPECT_EQ(parse_megatron_arguments("x --cp-comm-type p2p a2a", "x.sh", ignored).error().message,
+            "x.sh:1: --cp-comm-type: found \"p2p,a2a\", another one for some layers; allowed: one "
+            "for all");
+}
+
 TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   std::vector<std::string> ignored;
   const TestFile full(
@@ -112,6 +151,19 @@ TEST(MegatronArguments, FsdpUnderItsThreeNames) {
   EXPECT_EQ(read_megatron_arguments(full.path, ignored)->find("zero")->text, "3");
   const TestFile torch("torch.sh", "x --use-torch-fsdp2 --use-distributed-optimizer\n");
   EXPECT_EQ(read_megatron_arguments(torch.path, ignored)->find("zero")->text, "3");
+  // The order makes no difference, and without a strategy nothing is sharded.
+  const auto zero = [](const std::string& words) {
+    Texts none;
+    const auto read = parse_megatron_arguments("x --use-megatron-fsdp " + words, "x.sh", none);
+    return read ? read->find("zero")->text : read.error().message;
+  };
+  const std::string grads = "--data-parallel-sharding-strategy optim_grads";
+  EXPECT_EQ(zero(grads + " --use-distributed-optimizer"), "2");
+  EXPECT_EQ(zero("--use-distributed-optimizer " + grads), "2");
+  EXPECT_EQ(zero("--use-distributed-optimizer"), "0");
+  EXPECT_EQ(zero("--data-parallel-sharding-strategy all"),
+            "x.sh:1: --data-parallel-sharding-strategy: found \"all\"; allowed: no_shard, optim, "
+            "optim_grads, optim_grads_params");
   const TestFile less("less.sh", "x --use-megatron-fsdp --data-parallel-sharding-strategy optim\n");
   const auto settings = read_megatron_arguments(less.path, ignored);
   EXPECT_EQ(settings->find("zero")->text, "1");

@@ -86,6 +86,8 @@ std::string_view foreign_file(const Keys& keys) {
            "script, and --gpus";
   if (keys.any({"model._component_", "tokenizer._component_"}))
     return "a configuration of torchtune, which is not read; give its model and sizes as options";
+  if (keys.any({"train_loader", "model.expansion_ratio"}) && keys.has("model.name"))
+    return "a configuration of LLM Foundry, which is not read; give its model and sizes as options";
   if (keys.any({"model.d_model", "device_train_microbatch_size"}))
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
   if (keys.any({"model.model_config", "tokens.micro_batch_size"}) && keys.under("parallelism"))
@@ -175,6 +177,13 @@ bool has_arguments(std::string_view text) {
   return false;
 }
 
+/// "#!/bin/bash", "#!/usr/bin/env -S zsh"
+bool is_shell_script(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return line.starts_with("#!") &&
+         (line.find("sh ") != line.npos || line.ends_with("sh") || line.ends_with("sh\r"));
+}
+
 bool is_makefile(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
   return name == "Makefile" || name == "makefile" || name == "GNUmakefile" || name.ends_with(".mk");
@@ -205,6 +214,8 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
+  // Whatever files it writes.
+  if (is_shell_script(text)) return FileForm::kMegatronArguments;
   if (is_makefile(file)) return FileForm::kForeign;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
   if (is_python(text)) return FileForm::kTrainerPython;

@@ -31,7 +31,7 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     return Flow::kNext;
   };
   if (name == ":" || name == "true" || name == "trap" || name == "wait" || name == "ulimit" ||
-      name == "umask" || name == "shopt" || name == "alias" || name == "sleep")
+      name == "umask" || name == "shopt" || name == "alias" || name == "sleep" || name == "chmod")
     return done();
   if (name == "false") return done(1);
   if (name == "test" || name == "[") {
@@ -181,12 +181,17 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
     }
   }
   if (name == "xargs") {
-    Words all = behind(words, 1);
-    for (const std::string& word : base::split(*streams.input, '\n'))
+    // Of a file in place of its input: xargs -a FILE.
+    const bool of_file =
+        words.size() > 2 && (words[1].text == "-a" || words[1].text == "--arg-file");
+    Words all = behind(words, of_file ? 3 : 1);
+    const bool has_command = !all.empty();
+    const std::string input = of_file ? text_of_file(words[2].text) : *streams.input;
+    for (const std::string& word : base::split(input, '\n'))
       for (const std::string& part : base::split(word, ' '))
         if (!part.empty()) all.push_back({part, session_.line});
-    streams.input->clear();
-    if (words.size() > 1) return run_words(all, streams);
+    if (!of_file) streams.input->clear();
+    if (has_command) return run_words(all, streams);
     all.insert(all.begin(), {"echo", session_.line});  // what it does without a command
     return run_words(all, streams);
   }
@@ -198,8 +203,8 @@ Flow ScriptRunner::run_source(const Words& words, Streams streams) {
   state_.status = 0;
   if (words.size() < 2) return Flow::kNext;
   const std::string& path = words[1].text;
-  if (const auto written = state_.files.find(path); written != state_.files.end())
-    return run_inner(std::string(written->second), streams);
+  if (const std::string* written = written_file(state_, path))
+    return run_inner(std::string(*written), streams);
   if (const auto found = find_beside(path)) {
     const auto text = base::read_file(*found, spec::kLargestWritten);
     if (!text) {

@@ -36,6 +36,9 @@ ShellExpander::Value ShellExpander::changed(Value value, std::string_view operat
 
 std::string ShellExpander::changed_text(const std::string& text, std::string_view operation,
                                         int line) {
+  if (operation == "@Q") return quoted_word(text);
+  if (operation == "@U" || operation == "@L")
+    return changed_text(text, operation == "@U" ? "^^" : ",,", line);
   const char op = operation.front();
   if (op == '^' || op == ',') {
     std::string made = text;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -40,7 +41,7 @@ void ScriptRunner::write(const std::string& target, const std::string& text) {
 }
 
 std::string ScriptRunner::text_of_file(const std::string& path) {
-  if (const auto it = state_.files.find(path); it != state_.files.end()) return it->second;
+  if (const std::string* written = written_file(state_, path)) return *written;
   const auto found = find_beside(path);
   if (found)
     if (auto text = base::read_file(*found, spec::kLargestWritten)) return *text;
@@ -108,8 +109,12 @@ bool ScriptRunner::is_declaration(std::string_view word) {
 void ScriptRunner::assign(const ShellAssignment& assignment, const Words& declaration) {
   if (!declaration.empty() && declaration.front().text == "local") keep_local(assignment.name);
   bool is_map = false;
-  for (const ShellText& word : declaration)
-    is_map = is_map || (word.text.starts_with('-') && base::contains(word.text, "A"));
+  for (const ShellText& word : declaration) {
+    if (!word.text.starts_with('-')) continue;
+    is_map = is_map || base::contains(word.text, "A");
+    // What it referred to before does not get the new name.
+    if (base::contains(word.text, "n")) state_.variables[assignment.name].refers_to.clear();
+  }
   if (assignment.is_array) return assign_array(assignment, is_map);
   const ShellText value = expander_.text(assignment.value);
   expander_.assign(
@@ -129,7 +134,7 @@ void ScriptRunner::assign_array(const ShellAssignment& assignment, bool is_map) 
                          RawWord{item.text.substr(close + 2), item.line});
   }
   Words items = expander_.fields(plain);
-  ShellVariable& variable = state_.variables[assignment.name];
+  ShellVariable& variable = state_.variables[meant_variable(state_, assignment.name)];
   if (!assignment.append) {
     variable.items.clear();
     variable.entries.clear();
@@ -147,7 +152,7 @@ void ScriptRunner::assign_array(const ShellAssignment& assignment, bool is_map) 
 }
 
 void ScriptRunner::declare(const Words& words, const std::vector<ShellAssignment>& assignments) {
-  bool exports = words.front().text == "export", map = false, list = false;
+  bool exports = words.front().text == "export", map = false, list = false, refers = false;
   const bool local = words.front().text == "local";
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text;
@@ -155,6 +160,7 @@ void ScriptRunner::declare(const Words& words, const std::vector<ShellAssignment
       exports = exports || base::contains(word, "x");
       map = map || base::contains(word, "A");
       list = list || base::contains(word, "a");
+      refers = refers || base::contains(word, "n");
       continue;
     }
     const size_t equals = word.find('=');
@@ -173,8 +179,21 @@ void ScriptRunner::declare(const Words& words, const std::vector<ShellAssignment
     }
     if (exports) export_name(name);
   }
-  if (exports)
-    for (const ShellAssignment& assignment : assignments) export_name(assignment.name);
+  for (const ShellAssignment& assignment : assignments) {
+    if (exports) export_name(assignment.name);
+    if (refers && words.front().text != "export") refer(assignment.name);
+  }
+}
+
+void ScriptRunner::refer(const std::string& name) {
+  ShellVariable& variable = state_.variables[name];
+  const std::string target = variable.items.empty() ? "" : variable.items.front().text;
+  const bool plain =
+      !target.empty() && std::all_of(target.begin(), target.end(), is_shell_name_char);
+  if (!plain || target == name)
+    session_.fail(fmt::format("declare -n {}: found \"{}\"; allowed: another variable's name", name,
+                              target.substr(0, 60)));
+  variable.refers_to = target;
 }
 
 void ScriptRunner::export_name(const std::string& name) {

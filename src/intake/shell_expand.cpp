@@ -209,7 +209,11 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
       at = end;
     } else if (c == '~' && quoting == Quoting::kNone && at == 0 &&
                (raw.size() == 1 || raw[1] == '/')) {
-      expand_name("HOME", current, Quoting::kDouble, out);
+      // Where it is matters only to who opens a file there: others see a path of that name.
+      if (state_.variables.contains("HOME"))
+        expand_name("HOME", current, Quoting::kDouble, out);
+      else
+        out.add("~", current, true);
       ++at;
     } else if ((c == '<' || c == '>') && quoting == Quoting::kNone &&
                raw.substr(at + 1, 1) == "(") {
@@ -295,6 +299,9 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
     }
     return put_list(keys, index == "*", quoting, out);
   }
+  if (const auto it = state_.variables.find(name);
+      indirect && it != state_.variables.end() && !it->second.refers_to.empty())
+    return put(it->second.refers_to, line, quoting, out);
   if (indirect) {
     const std::string target = value_of(name, index, has_index).text();
     if (ShellUnknowns::in(target)) return put(target, line, quoting, out);

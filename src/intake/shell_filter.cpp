@@ -70,8 +70,9 @@ std::optional<Substitution> substitution_of(const std::string& text) {
   const std::vector<std::string> parts = base::split(text.substr(2), text[1]);
   if (parts.size() != 3 || parts[0].empty() || (!parts[2].empty() && parts[2] != "g"))
     return std::nullopt;
-  if (parts[0].find_first_of("\\.*[]^$+?(){}|") != std::string::npos ||
-      parts[1].find_first_of("\\&") != std::string::npos)
+  // In a basic expression the others are plain, and these two within it.
+  if (parts[0].find_first_of("\\.*[]") != std::string::npos || parts[0].front() == '^' ||
+      parts[0].back() == '$' || parts[1].find_first_of("\\&") != std::string::npos)
     return std::nullopt;
   return Substitution{parts[0], parts[1], parts[2] == "g"};
 }

@@ -7,18 +7,16 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/accelerate_words.h"
 #include "intake/deepspeed.h"
+#include "intake/deepspeed_hosts.h"
+#include "intake/launcher_options.h"
 #include "spec/read.h"
 
 namespace ergometer::intake {
 namespace {
 
 using LaunchWords = std::vector<ShellText>;
-
-std::string_view file_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
 
 bool is_shell(std::string_view word) {
   const std::string_view name = file_name(word);
@@ -35,11 +33,6 @@ bool is_wrapper(std::string_view word) {
        "nice",   "env",        "torchrun", "deepspeed", "accelerate"});
   const std::string_view name = file_name(word);
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
-}
-
-bool is_script(std::string_view word) {
-  return !word.starts_with('-') && (word.ends_with(".sh") || word.ends_with(".sbatch") ||
-                                    word.ends_with(".slurm") || word.ends_with(".bash"));
 }
 
 /// ssh [options] host words ..., pdsh -w hosts words ...
@@ -59,98 +52,21 @@ std::optional<InnerShell> remote_shell(const LaunchWords& words, bool names_host
   return inner;
 }
 
-/// The value of `--name value`, `--name=value` or `-n value`; `at` moves to the last word used.
-/// What stands without a value is "(nothing)", which is no number.
-std::optional<std::string> option_value(const LaunchWords& words, size_t& at,
-                                        std::string_view name) {
-  const std::string& word = words[at].text;
+/// NAME=VALUE, as behind `env`.
+bool sets_variable(std::string_view word) {
   const size_t equals = word.find('=');
-  std::string key = word.substr(0, equals);
-  const bool is_long = key.starts_with("--");
-  std::replace(key.begin(), key.end(), '_', '-');
-  if (key == name) {
-    if (equals != word.npos)
-      return equals + 1 < word.size() ? word.substr(equals + 1) : "(nothing)";
-    // `--nnodes $NNODES train.py` of a variable that is not set: the next word is not the value.
-    const bool has_value = at + 1 < words.size() && !words[at + 1].text.starts_with("--") &&
-                           !words[at + 1].text.ends_with(".py");
-    return has_value ? words[++at].text : "(nothing)";
-  }
-  // -N4
-  if (!is_long && name.size() == 2 && word.size() > 2 && word.starts_with(name) &&
-      (word[2] == '=' || word[2] == '\x01' || (word[2] >= '0' && word[2] <= '9')))
-    return word.substr(word[2] == '=' ? 3 : 2);
-  return std::nullopt;
-}
-
-/// "gpu:8", "gpu:a100:8", "8", "a100:8"
-std::string gpu_count(const std::string& text) {
-  std::string rest = text.substr(0, text.find(','));
-  if (const size_t colon = rest.rfind(':'); colon != rest.npos) rest = rest.substr(colon + 1);
-  return rest == "gpu" ? "1" : rest.substr(0, rest.find('('));
-}
-
-/// Numbers that launchers were given; a text with a mark when one is not known.
-struct Counts {
-  std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus;
-};
-
-/// Whether the word is one of Slurm's numbers; `at` moves to the last word used.
-bool read_slurm_option(const LaunchWords& words, size_t& at, Counts& counts) {
-  struct Option {
-    std::string_view name;
-    std::string Counts::* target;
-  };
-  static constexpr std::array kOptions = std::to_array<Option>({
-      {"--nodes", &Counts::nodes},
-      {"-N", &Counts::nodes},
-      {"--ntasks", &Counts::tasks},
-      {"-n", &Counts::tasks},
-      {"--ntasks-per-node", &Counts::tasks_per_node},
-      {"--gpus-per-node", &Counts::gpus_per_node},
-      {"--gres", &Counts::gpus_per_node},
-      {"--gpus", &Counts::gpus},
-      {"-G", &Counts::gpus},
-  });
-  for (const Option& option : kOptions) {
-    if (auto value = option_value(words, at, option.name)) {
-      if (option.name == "--gres" && !base::contains(*value, "gpu")) return false;
-      const bool is_gpu = option.target == &Counts::gpus_per_node || option.target == &Counts::gpus;
-      counts.*option.target = is_gpu ? gpu_count(*value) : *value;
-      return true;
-    }
-  }
-  return false;
-}
-
-int64_t number_of(const std::string& text) {
-  const auto number = base::parse_integer(text);
-  return number && *number > 0 && *number <= 10'000'000 ? *number : 0;
-}
-
-/// Words of "#SBATCH --nodes=4 -J x  # comment".
-void read_batch_lines(const std::string& script, ShellSession& session, Counts& counts) {
-  for (std::string& line : base::split(script, '\n')) {
-    // Slurm reads up to the first command.
-    if (line.find_first_not_of(" \t") != line.npos && !line.starts_with('#')) break;
-    if (!line.starts_with("#SBATCH")) continue;
-    session.is_batch = true;
-    LaunchWords words;
-    for (const std::string& part : base::split(line.substr(7), ' ')) {
-      if (part.starts_with('#')) break;
-      for (const std::string& word : base::split(part, '\t'))
-        if (!word.empty()) words.push_back({word, 0});
-    }
-    for (size_t at = 0; at < words.size(); ++at) read_slurm_option(words, at, counts);
-  }
+  return equals != word.npos && equals > 0 &&
+         std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     is_shell_name_char);
 }
 
 class LaunchReader {
  public:
   LaunchReader(const ShellCommand& command, const ShellRun& run)
-      : words_(command.words), environment_(command.environment), run_(run) {
+      : words_(command.words), run_(run) {
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
+    launch_.environment = command.environment;
   }
 
   std::optional<Launch> read() {
@@ -167,6 +83,10 @@ class LaunchReader {
         note(at, at);
       } else if (name.starts_with("python")) {
         after_python_ = true;
+      } else if (name == "env" || (after_env_ && sets_variable(word))) {
+        after_env_ = true;
+        if (const size_t equals = word.find('='); equals != word.npos)
+          launch_.environment[word.substr(0, equals)] = word.substr(equals + 1);
       } else if (word == "-m" && after_python_ && at + 1 < words_.size()) {
         // The launchers' own modules; any other module is the program.
         const std::string& module = words_[++at].text;
@@ -193,6 +113,7 @@ class LaunchReader {
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
     if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
+    if (is_foreign(at)) return true;
     if (word.ends_with(".py") && !word.starts_with('-'))
       return at == 0 || words_[at - 1].text != "--hostfile";
     const bool starts_module = after_python_ || launcher_ == "torchrun" ||
@@ -202,6 +123,24 @@ class LaunchReader {
     const std::string& module = words_[at + 1].text;
     return !module.starts_with("torch.distributed") && !module.starts_with("deepspeed.launch") &&
            !module.starts_with("accelerate.commands");
+  }
+  /// Front ends that are not read: `swift sft --model ...`.
+  bool is_foreign(size_t at) const {
+    struct FrontEnd {
+      std::string_view program, command;
+    };
+    constexpr std::array kFrontEnds = std::to_array<FrontEnd>({{"swift", "sft"},
+                                                               {"swift", "pt"},
+                                                               {"swift", "rlhf"},
+                                                               {"megatron", "sft"},
+                                                               {"megatron", "pt"},
+                                                               {"megatron", "rlhf"},
+                                                               {"tune", "run"},
+                                                               {"xtuner", "train"}});
+    if (at + 1 >= words_.size()) return false;
+    return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
+      return file_name(words_[at].text) == it.program && words_[at + 1].text == it.command;
+    });
   }
   void note(size_t begin, size_t end) {
     for (size_t i = begin; i <= end && i < words_.size(); ++i) {
@@ -228,15 +167,37 @@ class LaunchReader {
       take("--nnodes", own_.nodes);
       take("--nproc-per-node", own_.tasks_per_node);
     } else if (launcher_ == "deepspeed") {
+      take("--include", include_);
+      take("-i", include_);
+      take("--exclude", exclude_);
+      take("-e", exclude_);
       take("--num-nodes", own_.nodes);
       take("--num-gpus", own_.gpus_per_node);
       take("--hostfile", hostfile_);
       take("-H", hostfile_);
     } else if (launcher_ == "accelerate") {
-      take("--num-processes", own_.tasks);
-      take("--num-machines", own_.nodes);
-      take("--config-file", launch_.accelerate_config);
+      read_word_of_accelerate(at);
     }
+  }
+  void read_word_of_accelerate(size_t& at) {
+    const size_t begin = at;
+    const std::string& word = words_[at].text;
+    if (!word.starts_with("--")) return;
+    std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    ShellText value{"", words_[at].line};
+    if (!is_accelerate_switch(name)) {
+      std::string dashed = "--" + name;
+      std::replace(dashed.begin(), dashed.end(), '_', '-');
+      const bool alone = word.find('=') == word.npos && at + 1 < words_.size() &&
+                         words_[at + 1].text.starts_with('-');
+      value.text = alone ? "(nothing)" : option_value(words_, at, dashed).value_or("(nothing)");
+    }
+    if (name == "num_processes") own_.tasks = value.text;
+    if (name == "num_machines") own_.nodes = value.text;
+    if (name == "config_file") launch_.accelerate_config = value.text;
+    if (name == "num_processes" || name == "num_machines" || name == "config_file") note(begin, at);
+    if (name != "config_file") launch_.accelerate_words.emplace_back(name, value);
   }
   /// The program's framework where it is one that is not read, whose words look like another's.
   std::string_view foreign_framework() const {
@@ -248,12 +209,19 @@ class LaunchReader {
                                                             {"litgpt", "LitGPT"},
                                                             {"nanotron", "nanotron"},
                                                             {"torchtune", "torchtune"},
-                                                            {"colossalai", "ColossalAI"}});
+                                                            {"colossalai", "ColossalAI"},
+                                                            {"composer", "LLM Foundry"},
+                                                            {"tune", "torchtune"},
+                                                            {"swift", "ms-swift"},
+                                                            {"megatron", "ms-swift"},
+                                                            {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
                       [&](const ShellText& word) { return file_name(word.text) == it.word; }))
         return it.framework;
-      if (launch_.program.starts_with(fmt::format("{}.", it.word))) return it.framework;
+      if (launch_.program.starts_with(fmt::format("{}.", it.word)) && it.word != "megatron")
+        return it.framework;
+      if (file_name(launch_.program) == it.word) return it.framework;
     }
     return "";
   }
@@ -282,7 +250,7 @@ class LaunchReader {
       why_ = fmt::format("{} depends on {}", what, run_.session.unknowns.entry(text).reason);
       return 0;
     }
-    const int64_t number = number_of(text);
+    const int64_t number = launcher_number(text);
     if (number == 0 && !text.empty()) why_ = fmt::format("{} is \"{}\"", what, text);
     return number;
   }
@@ -302,11 +270,7 @@ class LaunchReader {
       if (all && on_node == 0) why_ = "--nproc-per-node takes what a node has";
       gpus = nodes * each;
     } else if (launcher_ == "deepspeed") {
-      if (!own_.gpus_per_node.empty())
-        gpus = (own_.nodes.empty() ? 1 : known(own_.nodes, "--num_nodes")) *
-               known(own_.gpus_per_node, "--num_gpus");
-      else
-        gpus = slots_of_hostfile();
+      gpus = of_deepspeed();
     } else if (launcher_ == "accelerate") {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
@@ -332,8 +296,8 @@ class LaunchReader {
   /// LLaMA-Factory starts torchrun itself, on every node, and is told of nodes by variables.
   int64_t of_front_end(int64_t on_node) {
     const auto said = [&](std::string_view name) {
-      const auto it = environment_.find(name);
-      return it == environment_.end() ? std::string() : it->second;
+      const auto it = launch_.environment.find(name);
+      return it == launch_.environment.end() ? std::string() : it->second;
     };
     const bool told = is_llama_factory(launch_.program);
     const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
@@ -349,33 +313,40 @@ class LaunchReader {
     return count * gpus;
   }
   int64_t nodes_of_launcher() const {
-    return std::max<int64_t>({1, run_.session.batch.nodes, number_of(slurm_.nodes)});
+    return std::max<int64_t>({1, run_.session.batch.nodes, launcher_number(slurm_.nodes)});
   }
-  /// "host slots=8", a line a node; in a file that the script wrote, or one beside it.
-  int64_t slots_of_hostfile() const {
+  /// By a hostfile that the script wrote, or one beside it, and what is said of its hosts.
+  int64_t of_deepspeed() {
+    DeepSpeedHosts hosts{hostfile(), include_, exclude_, 0, 0};
+    for (const auto& [text, name] : {std::pair(include_, "--include"), {exclude_, "--exclude"}})
+      if (ShellUnknowns::in(text)) {
+        why_ = fmt::format("{} depends on {}", name, run_.session.unknowns.entry(text).reason);
+        return 0;
+      }
+    if (!own_.nodes.empty()) hosts.nodes = known(own_.nodes, "--num_nodes");
+    if (!own_.gpus_per_node.empty()) hosts.gpus = known(own_.gpus_per_node, "--num_gpus");
+    if (!why_.empty()) return 0;
+    const auto gpus = deepspeed_gpus(hosts);
+    if (!gpus) why_ = gpus.error().message;
+    return gpus.value_or(0);
+  }
+  std::string hostfile() const {
     std::string text;
     if (const auto it = run_.state.files.find(hostfile_); it != run_.state.files.end())
       text = it->second;
     else if (const std::string file = file_beside(hostfile_, run_.session.files.front());
              !file.empty())
       if (auto read = base::read_file(file, spec::kLargestWritten)) text = std::move(*read);
-    int64_t slots = 0;
-    for (const std::string& line : base::split(text, '\n')) {
-      if (line.starts_with('#')) continue;
-      const size_t at = line.find("slots=");
-      if (at != line.npos) slots += number_of(line.substr(at + 6, line.find(' ', at) - at - 6));
-    }
-    return slots;
+    return text;
   }
 
   const LaunchWords& words_;
-  const std::map<std::string, std::string, std::less<>>& environment_;
   const ShellRun& run_;
   Launch launch_;
   std::string launcher_;
-  bool after_python_ = false;
-  Counts slurm_, mpi_, own_;
-  std::string hostfile_ = "/job/hostfile", why_, shown_;
+  bool after_python_ = false, after_env_ = false;
+  LauncherCounts slurm_, mpi_, own_;
+  std::string hostfile_ = "/job/hostfile", include_, exclude_, why_, shown_;
 };
 
 }  // namespace
@@ -425,63 +396,13 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   return std::nullopt;
 }
 
-void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
-                         ShellSession& session, ShellState& state) {
-  Counts counts;
-  read_batch_lines(script, session, counts);
-  if (!words.empty() && file_name(words.front().text) == "sbatch") {
-    session.is_batch = true;
-    for (size_t at = 1; at < words.size() && !is_script(words[at].text); ++at)
-      read_slurm_option(words, at, counts);
-  }
-  if (!session.is_batch || (!words.empty() && file_name(words.front().text) != "sbatch")) return;
-  BatchRequest& batch = session.batch;
-  const auto given = [&](const char* name) -> int64_t {
-    const auto it = state.variables.find(std::string_view(name));
-    return !session.given.contains(name) || it == state.variables.end() || it->second.items.empty()
-               ? 0
-               : number_of(it->second.items.front().text);
-  };
-  const auto take = [&](const std::string& text, std::initializer_list<const char*> names) {
-    int64_t value = 0;
-    for (const char* name : names)
-      if (value == 0) value = given(name);
-    if (value == 0) value = number_of(text);
-    if (value == 0) return value;
-    for (const char* name : names)
-      if (given(name) == 0) export_variable(name, std::to_string(value), state);
-    return value;
-  };
-  batch.nodes = take(counts.nodes, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});
-  batch.tasks_per_node = take(counts.tasks_per_node, {"SLURM_NTASKS_PER_NODE"});
-  batch.gpus_per_node = take(counts.gpus_per_node, {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
-  batch.gpus = take(counts.gpus, {"SLURM_GPUS"});
-  const int64_t tasks = number_of(counts.tasks);
-  batch.tasks = take(tasks > 0 ? counts.tasks
-                     : batch.nodes > 0 && batch.tasks_per_node > 0
-                         ? std::to_string(batch.nodes * batch.tasks_per_node)
-                         : "",
-                     {"SLURM_NTASKS", "SLURM_NPROCS"});
-  if (batch.nodes > 0 && batch.gpus > 0 && batch.gpus_per_node == 0)
-    batch.gpus_per_node = batch.gpus / batch.nodes;
-}
-
-void set_batch_of_environment(ShellRun& run) {
-  const auto value = [&](const char* name) -> int64_t {
-    const auto it = run.state.variables.find(std::string_view(name));
-    return it == run.state.variables.end() || it->second.items.empty()
-               ? 0
-               : number_of(it->second.items.front().text);
-  };
-  BatchRequest& batch = run.session.batch;
-  if (batch.nodes == 0) batch.nodes = std::max(value("SLURM_JOB_NUM_NODES"), value("SLURM_NNODES"));
-  if (batch.tasks == 0) batch.tasks = std::max(value("SLURM_NTASKS"), value("SLURM_NPROCS"));
-  if (batch.gpus_per_node == 0) batch.gpus_per_node = value("SLURM_GPUS_ON_NODE");
-}
-
 void set_exported(const std::vector<ShellText>& words, ShellState& state) {
+  bool after_env = false;
   for (const ShellText& word : words) {
     if (is_shell(word.text) || is_script(word.text)) return;
+    after_env = after_env || file_name(word.text) == "env";
+    if (const size_t equals = word.text.find('='); after_env && sets_variable(word.text))
+      export_variable(word.text.substr(0, equals), word.text.substr(equals + 1), state);
     if (!word.text.starts_with("--export=")) continue;
     for (const std::string& part : base::split(word.text.substr(9), ','))
       if (const size_t equals = part.find('='); equals != part.npos)

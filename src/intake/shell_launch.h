@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "intake/shell_run.h"
@@ -39,6 +41,9 @@ struct Launch {
   bool gpus_is_open = false;      ///< a launcher says how many, in words that are not known
   std::string_view foreign;       ///< the name of a framework that is not read; empty: none
   std::string accelerate_config;  ///< --config_file of `accelerate launch`
+  /// Its other words: name without dashes in front, value; a switch has none.
+  std::vector<std::pair<std::string, ShellText>> accelerate_words;
+  std::map<std::string, std::string, std::less<>> environment;  ///< of the program
   int line = 0;
   std::string depends_on;  ///< as of ShellCommand
 };

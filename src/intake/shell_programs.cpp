@@ -25,7 +25,13 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
     while (at < words.size() &&
            (words[at].text.starts_with('-') || base::contains(words[at].text, "=")))
       ++at;
-    if (at < words.size()) return run_words(behind(words, at), streams);
+    Flow flow = Flow::kNext;
+    if (at < words.size())
+      in_copy([&] {
+        set_exported(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), state_);
+        flow = run_words(behind(words, at), streams);
+      });
+    if (at < words.size()) return flow;
   }
   if (words.front().text == "scontrol" && reason_of(words).starts_with("scontrol show hostname")) {
     if (const std::string names = host_names(); !names.empty()) {
@@ -35,8 +41,12 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
     }
   }
   if (words.front().text == "sed" && words.size() > 2 && words[1].text.starts_with("-i"))
-    state_.files[words.back().text] = session_.unknowns.mark(fmt::format(
-        "{}, which sed changes at {}", words.back().text, session_.where(session_.line)));
+    edit_in_place(words);
+  if (words.front().text == "envsubst") {
+    *streams.output += with_environment(words, *streams.input);
+    state_.status = 0;
+    return Flow::kNext;
+  }
   // Where a launcher lies matters to nobody: it is there, for it starts the job.
   if (words.front().text == "which" && words.size() == 2 && is_launcher(words[1].text)) {
     *streams.output += words[1].text + "\n";
@@ -60,6 +70,54 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
   state_.status = kUnknownStatus;
   reason_ = reason_of(words).substr(0, 60);
   return Flow::kNext;
+}
+
+/// `sed -i s/a/b/ FILE`; what is more than plain texts leaves a file that nobody knows.
+void ScriptRunner::edit_in_place(const Words& words) {
+  const std::string& path = words.back().text;
+  Words plain = {words.front()};
+  for (const ShellText& word : behind(words, 2)) plain.push_back(word);
+  const auto edited =
+      shell_filter(plain, "", [this](const std::string& file) { return text_of_file(file); });
+  std::string text = edited
+                         ? edited->output
+                         : session_.unknowns.mark(fmt::format("{}, which sed changes at {}", path,
+                                                              session_.where(session_.line)));
+  // By the spelling that it was written under.
+  const std::string* before = written_file(state_, path);
+  for (auto& [name, written] : state_.files)
+    if (&written == before) {
+      written = std::move(text);
+      return;
+    }
+  state_.files[path] = std::move(text);
+}
+
+/// A text with $NAME and ${NAME} replaced by what is exported, of all names or those of a word
+/// ('$A $B').
+std::string ScriptRunner::with_environment(const Words& words, const std::string& text) {
+  const std::string names = words.size() > 1 ? words[1].text : "";
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    const bool braces = text.compare(at, 2, "${") == 0;
+    const size_t begin = at + (braces ? 2 : 1);
+    size_t end = begin;
+    while (end < text.size() && is_shell_name_char(text[end])) ++end;
+    const bool closed = !braces || text.compare(end, 1, "}") == 0;
+    const std::string name = text.substr(begin, end - begin);
+    if (text[at] != '$' || name.empty() || !closed ||
+        (!names.empty() && !base::contains(names, name))) {
+      made += text[at++];
+      continue;
+    }
+    const auto it = state_.variables.find(name);
+    const bool known = it != state_.variables.end() && it->second.exported;
+    if (known && !it->second.items.empty()) made += it->second.items.front().text;
+    if (!known) session_.unset.insert(name);
+    at = end + (braces ? 1 : 0);
+  }
+  session_.expanded += static_cast<int64_t>(made.size());
+  return made;
 }
 
 bool ScriptRunner::prints_one_word(std::string_view program) {
@@ -88,10 +146,16 @@ void ScriptRunner::record(const Words& words) {
     command.words.insert(command.words.end(), around.begin(), around.end());
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
-  for (const char* name : {"NNODES", "NPROC_PER_NODE"})
-    if (const auto it = state_.variables.find(std::string_view(name));
-        it != state_.variables.end() && it->second.exported && !it->second.items.empty())
-      command.environment[name] = it->second.items.front().text;
+  // Whole texts that were exported for what a script does itself are not kept for every program.
+  constexpr size_t kLongestValue = 1'000;
+  constexpr int64_t kMostKept = 16'000'000;
+  for (const auto& [name, variable] : state_.variables) {
+    if (!variable.exported || variable.items.size() != 1) continue;
+    const std::string& value = variable.items.front().text;
+    if (value.size() > kLongestValue || environments_ > kMostKept) continue;
+    environments_ += static_cast<int64_t>(name.size() + value.size());
+    command.environment[name] = value;
+  }
   if (!conditions_.empty()) command.depends_on = conditions_.back();
   run_.commands.push_back(std::move(command));
 }
@@ -138,7 +202,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
 }
 
 std::optional<std::string> ScriptRunner::script_of(const std::string& path) {
-  if (const auto it = state_.files.find(path); it != state_.files.end()) return it->second;
+  if (const std::string* written = written_file(state_, path)) return *written;
   if (const auto found = find_beside(path))
     if (auto text = base::read_file(*found, spec::kLargestWritten)) return *text;
   return std::nullopt;

@@ -4,7 +4,7 @@
 
 #include "intake/shell_syntax.h"
 
-// Where quotes, substitutions and brackets of a script end.
+// Where quotes, substitutions and brackets of a script end, and what needs quotes.
 
 namespace ergometer::intake {
 namespace {
@@ -68,6 +68,18 @@ size_t skip_double_quotes(std::string_view text, size_t at) {
 }
 
 }  // namespace
+
+std::string quoted_word(std::string_view text) {
+  const auto is_plain = [](char c) {
+    // A mark of something unknown is a part of a word as it is.
+    return is_shell_name_char(c) ||
+           std::string_view("%+,-./:=@^\x01\x02").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 size_t skip_brackets(std::string_view text, size_t at, char open, char close) {
   std::vector<char> closing = {close};

@@ -15,7 +15,7 @@ struct ShellCommand {
   /// Launchers around an inner shell (`srun -N 2 bash -c ...`) stand in front.
   std::vector<ShellText> words;
   int line = 0;
-  /// What launchers read of its environment: NNODES, NPROC_PER_NODE.
+  /// Its environment, as far as it is known.
   std::map<std::string, std::string, std::less<>> environment;
   std::string
       depends_on;  ///< not empty: what decides whether it is started, which is not known here

@@ -38,6 +38,16 @@ TEST(ShellRun, Quotes) {
   EXPECT_EQ(started("run $'a\\tb' a\"b\"'c'"), "run|a\tb|abc");
 }
 
+TEST(ShellRun, QuotesAreMadeForInnerShells) {
+  const std::string list = "A=(--a 'x(1)' \"it's; # & |\" '')\n";
+  const std::string words = "run|--a|x(1)|it's; # & |||z";
+  EXPECT_EQ(started(list + "bash -c \"run ${A[*]@Q} z\""), words);
+  EXPECT_EQ(started(list + "bash -c \"run $(printf '%q ' \"${A[@]}\") z\""), words);
+  EXPECT_EQ(started(list + "printf -v L ' %q' \"${A[@]}\"; ssh host run $L z"), words);
+  EXPECT_EQ(started("A=(a $(hostname)); bash -c \"run ${A[*]@Q}\""), "run|a|<?>");
+  EXPECT_EQ(started("A=aBc; run ${A@U} ${A@L}"), "run|ABC|abc");
+}
+
 TEST(ShellRun, VariablesAndArrays) {
   EXPECT_EQ(started("TP=4\nARGS=(\n --tp $TP # size\n --pp ${PP:-2}\n)\nrun ${ARGS[@]} --x ${1}\n"),
             "run|--tp|4|--pp|2|--x");
@@ -52,6 +62,42 @@ TEST(ShellRun, VariablesAndArrays) {
   EXPECT_EQ(started("N=V; V=3; x ${!N} ${V}b a{1..3} {p,q}r"), "x|3|3b|a1|a2|a3|pr|qr");
   EXPECT_EQ(started("x() { local A=2; y $A $# \"$@\"; }; A=1; x 'b c' d; y $A"),
             "y|2|2|b c|d\ny|1");
+}
+
+TEST(ShellRun, NamesThatStandForOthers) {
+  EXPECT_EQ(started("TP=2; declare -n ref=TP; run $ref ${ref} ${!ref}"), "run|2|2|TP");
+  EXPECT_EQ(started("declare -n ref=TP; ref=4; run $TP; declare -n ref=PP; PP=3; run $ref $TP"),
+            "run|4\nrun|3|4");
+  EXPECT_EQ(started("f() { local -n out=$1; out=(a b); }; f LIST; run ${LIST[@]} ${#LIST[@]}"),
+            "run|a|b|2");
+  EXPECT_EQ(started("declare -n a=b; declare -n b=a; run $a"), "run");
+  EXPECT_EQ(started("declare -n a='b c'; run $a"),
+            "refused: run.sh:1: declare -n a: found \"b c\"; allowed: another variable's name");
+}
+
+TEST(ShellRun, WhatEnvSets) {
+  EXPECT_EQ(started("env A=1 B='2 3' bash -c 'run $A \"$B\"'"), "env|A=1|B=2 3|run|1|2 3");
+  EXPECT_EQ(started("srun env -i A=1 bash -c 'run $A'"), "srun|env|-i|A=1|run|1");
+  const auto run = run_shell("env A=1 run; run; B=2 srun env C=3 run", "run.sh", {});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->commands[0].environment.count("A"), 1);
+  EXPECT_EQ(run->commands[1].environment.count("A"), 0);
+  EXPECT_EQ(run->commands[2].environment.count("B"), 1);
+}
+
+TEST(ShellRun, ScriptsThatAScriptWrites) {
+  const std::string write = "cat > r.sh <<'X'\nrun --tp 8 $N\nX\n";
+  EXPECT_EQ(started(write + "chmod +x r.sh && ./r.sh"), "run|--tp|8");
+  EXPECT_EQ(started(write + "sed -i 's|tp 8|tp 4|' r.sh; bash ./r.sh"),
+            "sed|-i|s|tp 8|tp 4||r.sh\nrun|--tp|4");
+  EXPECT_EQ(started(write + "export N=3 M=5; envsubst < r.sh > ./s.sh; . s.sh"), "run|--tp|8|3");
+  EXPECT_EQ(started("export N=1; M=2; echo 'run $N ${M} $N.x $1' | envsubst > s; bash s"),
+            "run|1|1.x");
+  EXPECT_EQ(started("export N=1 M=2; echo 'echo $N \\$M' > s; run \"$(envsubst '$N' < s)\""),
+            "run|echo 1 \\$M");
+  EXPECT_EQ(started("echo '--a 1' > args; echo --b >> args; xargs -a args run x"),
+            "run|x|--a|1|--b");
+  EXPECT_EQ(started("run ~/x ~"), "run|~/x|~");
 }
 
 TEST(ShellRun, TheEnvironmentOverridesDefaults) {

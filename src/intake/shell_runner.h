@@ -91,6 +91,8 @@ class ScriptRunner {
   /// `export NAME`, `declare -A NAME`; the assignments have been made.
   void declare(const Words& words, const std::vector<ShellAssignment>& assignments);
   void export_name(const std::string& name);
+  /// `declare -n NAME=OTHER`: the value is the name that it stands for.
+  void refer(const std::string& name);
   void keep_local(const std::string& name);
   Flow run_words(const Words& words, Streams streams);
   Flow call(const ShellTree& body, const Words& words, Streams streams);
@@ -113,6 +115,8 @@ class ScriptRunner {
   /// getopts "n:t:h" name: the next option of the arguments.
   Flow run_getopts(const Words& words);
   Flow run_program(const Words& words, Streams streams);
+  void edit_in_place(const Words& words);
+  std::string with_environment(const Words& words, const std::string& text);
   static bool prints_one_word(std::string_view program);
   std::string host_names();
   void record(const Words& words);
@@ -131,6 +135,7 @@ class ScriptRunner {
   bool flow_was_break_ = false;
   int calls_ = 0;
   int64_t copied_ = 0;
+  int64_t environments_ = 0;  ///< characters kept of the environments of programs
 };
 
 }  // namespace ergometer::intake

@@ -48,6 +48,28 @@ void ShellSession::fail(std::string_view what) {
   if (!failed()) failure = fmt::format("{}: {}", where(line), what);
 }
 
+std::string meant_variable(const ShellState& state, std::string_view name) {
+  std::string meant(name);
+  constexpr int kMostReferences = 10;
+  for (int i = 0; i < kMostReferences; ++i) {
+    const auto it = state.variables.find(meant);
+    if (it == state.variables.end() || it->second.refers_to.empty()) break;
+    meant = it->second.refers_to;
+  }
+  return meant;
+}
+
+const std::string* written_file(const ShellState& state, const std::string& path) {
+  const auto plain = [](std::string_view name) {
+    while (name.starts_with("./")) name.remove_prefix(2);
+    return name;
+  };
+  if (const auto it = state.files.find(path); it != state.files.end()) return &it->second;
+  for (const auto& [name, text] : state.files)
+    if (plain(name) == plain(path)) return &text;
+  return nullptr;
+}
+
 void export_variable(const std::string& name, const std::string& value, ShellState& state) {
   ShellVariable variable;
   variable.items = {{value, 0}};

@@ -27,6 +27,7 @@ struct ShellVariable {
   std::vector<ShellText> items;              ///< kText: one
   std::map<std::string, ShellText> entries;  ///< kMap
   bool exported = false;
+  std::string refers_to{};  ///< of `declare -n`: the variable that is meant
 };
 
 /// What cannot be known without running the script for real (a date, a node's name, what depends on
@@ -73,6 +74,12 @@ struct ShellState {
   std::string missing_source;
 };
 inline constexpr int kUnknownStatus = -1;
+
+/// A file that the script wrote, by any spelling of its path ("./run.sh"); null: none.
+const std::string* written_file(const ShellState& state, const std::string& path);
+
+/// The variable that is meant by a name, which another one may stand for (`declare -n`).
+std::string meant_variable(const ShellState& state, std::string_view name);
 
 void export_variable(const std::string& name, const std::string& value, ShellState& state);
 

@@ -79,6 +79,9 @@ inline bool is_shell_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/// A text as one word of a script: in quotes where it needs them.
+std::string quoted_word(std::string_view text);
+
 /// The end of what begins at `at` with `$`, a quote, a backtick or a backslash: the first character
 /// behind it; npos when it does not end. Other characters are one long.
 size_t skip_shell_piece(std::string_view text, size_t at);

@@ -266,6 +266,8 @@ std::string shell_printf(const std::vector<ShellText>& words, size_t format_at) 
       }
       std::string value = next < words.size() ? words[next].text : kind == 'd' ? "0" : "";
       ++next;
+      if (kind == 'q') value = quoted_word(value);
+      if (kind == 'b') value = with_escapes(value);
       if (const auto size = base::parse_integer(width.starts_with('-') ? width.substr(1) : width);
           size && *size > 0 && *size < 1'000 && value.size() < static_cast<size_t>(*size)) {
         const size_t missing = static_cast<size_t>(*size) - value.size();

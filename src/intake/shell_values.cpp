@@ -47,6 +47,13 @@ ShellExpander::Value ShellExpander::value_of(std::string_view name, std::string_
   if (!is_shell_name_char(name.front()) ||
       std::isdigit(static_cast<unsigned char>(name.front())) != 0)
     return special(name);
+  if (const auto own = state_.variables.find(name);
+      own != state_.variables.end() && !own->second.refers_to.empty()) {
+    const std::string meant = meant_variable(state_, name);
+    const auto last = state_.variables.find(meant);
+    const bool circular = last != state_.variables.end() && !last->second.refers_to.empty();
+    return circular ? Value() : value_of(meant, index, has_index);
+  }
   const auto it = state_.variables.find(name);
   if (it == state_.variables.end()) {
     if (name == "BASH_SOURCE") return {true, {{session_.name, 0}}, false, false};
@@ -127,7 +134,7 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
 
 void ShellExpander::assign(std::string_view name, const ShellText& value, bool append) {
   const size_t bracket = name.find('[');
-  ShellVariable& variable = state_.variables[std::string(name.substr(0, bracket))];
+  ShellVariable& variable = state_.variables[meant_variable(state_, name.substr(0, bracket))];
   const auto put_in = [&](ShellText& slot) {
     if (append)
       slot = {slot.text + value.text, slot.text.empty() ? value.line : slot.line};

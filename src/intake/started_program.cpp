@@ -9,13 +9,14 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "intake/accelerate.h"
 #include "intake/deepspeed.h"
+#include "intake/framework_options.h"
 #include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
 #include "intake/nemo_files.h"
+#include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/torchtitan.h"
-#include "intake/trainer_arguments.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 
@@ -25,50 +26,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-/// Arguments of the Trainer that make another job; the reader knows more, which change less.
-constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_device_train_batch_size",
-                                                                      "per_gpu_train_batch_size",
-                                                                      "gradient_accumulation_steps",
-                                                                      "model_name_or_path",
-                                                                      "model_name",
-                                                                      "bf16",
-                                                                      "fp16",
-                                                                      "deepspeed",
-                                                                      "fsdp",
-                                                                      "fsdp_config",
-                                                                      "gradient_checkpointing",
-                                                                      "max_seq_length",
-                                                                      "max_seq_len",
-                                                                      "max_length",
-                                                                      "block_size",
-                                                                      "cutoff_len",
-                                                                      "model_max_length",
-                                                                      "optim",
-                                                                      "use_peft",
-                                                                      "use_lora",
-                                                                      "lora_enable",
-                                                                      "lora_r",
-                                                                      "lora_rank",
-                                                                      "lora_target_modules",
-                                                                      "load_in_4bit",
-                                                                      "load_in_8bit",
-                                                                      "packing",
-                                                                      "torch_compile",
-                                                                      "attn_implementation",
-                                                                      "use_liger_kernel",
-                                                                      "finetuning_type"});
-
-bool trainer_reads(std::string_view name) {
-  return std::find(kTrainerNames.begin(), kTrainerNames.end(), name) != kTrainerNames.end();
-}
-bool trainer_switch(std::string_view name) {
-  return name == "bf16" || name == "fp16" || name == "gradient_checkpointing" ||
-         name == "packing" || name == "use_peft" || name == "use_lora" || name == "lora_enable" ||
-         name == "load_in_4bit" || name == "load_in_8bit";
-}
-
 constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
-constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
 /// torchtitan's words are all settings of its file.
 constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
                                          [](std::string_view) { return false; }};
@@ -87,362 +45,267 @@ bool is_override(const std::string& word) {
   return !word.starts_with('-') && equals != word.npos && dot < equals && word.find('/') > equals;
 }
 
-class ProgramReader {
- public:
-  ProgramReader(const Launch& launch, const ShellRun& run) : launch_(launch), run_(run) {
-    for (const ShellText& word : launch.arguments) names_.push_back(flag_name(word.text));
-  }
+}  // namespace
 
-  Result<Reading> read() {
-    if (!launch_.foreign.empty())
-      return input_error(fmt::format(
-          "{}: {} is a program of {}, which is not read; give the job's sizes as options "
-          "(`ergometer simulate --help`), or as Megatron-LM's or the Hugging Face Trainer's "
-          "arguments",
-          run_.session.where(launch_.line), launch_.name, launch_.foreign));
-    if (has("job.config_file") || base::contains(launch_.program, "torchtitan"))
-      return torchtitan();
-    const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
-                                   [](const ShellText& word) { return is_override(word.text); });
-    if (hydra || has("config_name")) return nemo();
-    FileForm form = FileForm::kNone;
-    ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
-    const bool said =
-        has_any({"per_device_train_batch_size", "per_gpu_train_batch_size", "model_name_or_path"});
-    const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
-    // Words beside another framework's file are not the Trainer's.
-    if (file && !of_trainer && !said) return *std::move(file);
-    if (file || said || is_trl(launch_.program)) return trainer(std::move(file));
-    if (!trains(launch_))
-      return input_error(fmt::format(
-          "{}: {} is started with arguments of which none says how a model is trained; programs "
-          "that are known: Megatron-LM's and its relatives', those on the Hugging Face Trainer, "
-          "torchtitan, NeMo 1, LLaMA-Factory, Axolotl",
-          run_.session.where(launch_.line), launch_.name));
-    return megatron();
-  }
+ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
+    : launch_(launch), run_(run) {
+  for (const ShellText& word : launch.arguments) names_.push_back(flag_name(word.text));
+}
 
-  static Result<void> check_read(const Reading& reading) {
-    for (const auto& [name, value] : reading.settings.all())
-      if (base::contains(value.text, kUnknownNumber))
-        return input_error(fmt::format("{}: {}: what the script writes there is not known here",
-                                       value.origin.text, value.origin.key));
-    return {};
-  }
+Result<Reading> ProgramReader::read() {
+  if (!launch_.foreign.empty())
+    return input_error(fmt::format(
+        "{}: {} is a program of {}, which is not read; give the job's sizes as options "
+        "(`ergometer simulate --help`), or as Megatron-LM's or the Hugging Face Trainer's "
+        "arguments",
+        run_.session.where(launch_.line), launch_.name, launch_.foreign));
+  if (has("job.config_file") || base::contains(launch_.program, "torchtitan")) return torchtitan();
+  const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
+                                 [](const ShellText& word) { return is_override(word.text); });
+  if (hydra || names_hydra_file()) return nemo();
+  FileForm form = FileForm::kNone;
+  ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
+  const bool said = has_any({"per_device_train_batch_size", "per_gpu_train_batch_size",
+                             "model_name_or_path", "config_name"});
+  const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
+  // Words beside another framework's file are not the Trainer's.
+  if (file && !of_trainer && !said) return *std::move(file);
+  if (file || said || is_trl(launch_.program)) return trainer(std::move(file), form);
+  if (!trains(launch_))
+    return input_error(fmt::format(
+        "{}: {} is started with arguments of which none says how a model is trained; programs "
+        "that are known: Megatron-LM's and its relatives', those on the Hugging Face Trainer, "
+        "torchtitan, NeMo 1, LLaMA-Factory, Axolotl",
+        run_.session.where(launch_.line), launch_.name));
+  if (!is_megatron())
+    return input_error(fmt::format(
+        "{}: {} is no program that is known here, and its arguments are not Megatron-LM's; "
+        "known: "
+        "Megatron-LM's and its relatives', those on the Hugging Face Trainer, torchtitan, NeMo "
+        "1, "
+        "LLaMA-Factory, Axolotl; give the job's sizes as options (`ergometer simulate --help`)",
+        run_.session.where(launch_.line), launch_.name));
+  return megatron();
+}
 
- private:
-  bool has(std::string_view name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
-  bool has_any(std::initializer_list<std::string_view> names) const {
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return has(name); });
-  }
-  /// A file that the script wrote, or one that is here. What is not known in it is a number that
-  /// nobody writes, which `check_read` looks for in what counts.
-  Result<std::string> text_of(const std::string& path, int line, std::string_view what) const {
-    const std::string where = run_.session.where(line);
-    if (const auto written = run_.state.files.find(path); written != run_.state.files.end()) {
-      const bool unknown = written->second.starts_with('\x01') &&
-                           written->second.find('\x02') + 2 >= written->second.size();
-      // What nobody knows of the script's file, one that lies here may say.
-      if (const std::string here = file_beside(path, run_.session.files.front());
-          unknown && !here.empty())
-        return base::read_file(here, spec::kLargestWritten);
-      if (unknown)
-        return input_error(fmt::format("{}: {}: {} depends on {}", where, what, path,
-                                       run_.session.unknowns.reason(written->second)));
-      std::string text;
-      for (size_t at = 0; at < written->second.size(); ++at) {
-        if (written->second[at] == '\x01') {
-          text += kUnknownNumber;
-          at = std::min(written->second.find('\x02', at), written->second.size());
-        } else {
-          text += written->second[at];
-        }
+Result<void> ProgramReader::check_read(const Reading& reading) {
+  for (const auto& [name, value] : reading.settings.all())
+    if (base::contains(value.text, kUnknownNumber))
+      return input_error(fmt::format("{}: {}: what the script writes there is not known here",
+                                     value.origin.text, value.origin.key));
+  return {};
+}
+
+bool ProgramReader::is_megatron() const {
+  for (const char* part : {"pretrain", "megatron", "train_gpt", "finetune_gpt"})
+    if (base::contains(base::lower(launch_.program), part)) return true;
+  constexpr std::array kOwn = std::to_array<std::string_view>(
+      {"num_layers", "hidden_size", "num_attention_heads", "seq_length", "micro_batch_size",
+       "global_batch_size", "tensor_model_parallel_size", "pipeline_model_parallel_size",
+       "train_iters", "train_samples", "use_mcore_models", "use_distributed_optimizer",
+       "use_checkpoint_args", "transformer_impl", "deepspeed_config"});
+  int own = 0;
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (std::find(kOwn.begin(), kOwn.end(), names_[i]) != kOwn.end() &&
+        launch_.arguments[i].text.substr(0, names_[i].size() + 2).find('_') == std::string::npos)
+      ++own;
+  return own > 1;
+}
+
+Result<std::string> ProgramReader::text_of(const std::string& path, int line,
+                                           std::string_view what) const {
+  const std::string where = run_.session.where(line);
+  if (const std::string* written = written_file(run_.state, path)) {
+    const bool unknown =
+        written->starts_with('\x01') && written->find('\x02') + 2 >= written->size();
+    // What nobody knows of the script's file, one that lies here may say.
+    if (const std::string here = file_beside(path, run_.session.files.front());
+        unknown && !here.empty())
+      return base::read_file(here, spec::kLargestWritten);
+    if (unknown)
+      return input_error(fmt::format("{}: {}: {} depends on {}", where, what, path,
+                                     run_.session.unknowns.reason(*written)));
+    std::string text;
+    for (size_t at = 0; at < written->size(); ++at) {
+      if ((*written)[at] == '\x01') {
+        text += kUnknownNumber;
+        at = std::min(written->find('\x02', at), written->size());
+      } else {
+        text += (*written)[at];
       }
-      return text;
     }
-    if (ShellUnknowns::in(path))
-      return input_error(
-          fmt::format("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path)));
-    const std::string found = file_beside(path, run_.session.files.front());
-    if (found.empty())
-      return input_error(
-          fmt::format("{}: {}: {} is not here; put it beside the script", where, what, path));
-    return base::read_file(found, spec::kLargestWritten);
+    return text;
   }
-  int line_of(std::string_view name) const {
-    for (size_t i = 0; i < names_.size(); ++i)
-      if (names_[i] == name) return launch_.arguments[i].line;
-    return launch_.line;
-  }
-  Result<void> check_known(const Argument& argument) const {
-    if (argument.unknown.empty()) return {};
+  if (ShellUnknowns::in(path))
     return input_error(
-        fmt::format("{}: --{} depends on {}", argument.where, argument.name, argument.unknown));
-  }
+        fmt::format("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path)));
+  const std::string found = file_beside(path, run_.session.files.front());
+  if (found.empty())
+    return input_error(
+        fmt::format("{}: {}: {} is not here; put it beside the script", where, what, path));
+  return base::read_file(found, spec::kLargestWritten);
+}
 
-  Result<Reading> torchtitan() {
-    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                     arguments_of(launch_.arguments, run_, kAllCount));
-    std::string path;
-    std::vector<std::pair<std::string, std::string>> overrides;
-    for (const Argument& argument : arguments) {
-      if (argument.name == "job.config_file")
-        path = argument.value;
-      else {
-        const bool counts = argument.name.starts_with("training.") ||
-                            argument.name.starts_with("parallelism.") ||
-                            argument.name.starts_with("model.");
-        if (counts) ERGOMETER_TRY(check_known(argument));
-        if (argument.unknown.empty()) overrides.emplace_back(argument.name, argument.value);
-      }
+int ProgramReader::line_of(std::string_view name) const {
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (names_[i] == name) return launch_.arguments[i].line;
+  return launch_.line;
+}
+
+Result<void> ProgramReader::check_known(const Argument& argument) const {
+  if (argument.unknown.empty()) return {};
+  return input_error(
+      fmt::format("{}: --{} depends on {}", argument.where, argument.name, argument.unknown));
+}
+
+Result<Reading> ProgramReader::torchtitan() {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kAllCount));
+  std::string path;
+  spec::FlatYaml overrides;
+  for (const Argument& argument : arguments) {
+    if (argument.name == "job.config_file")
+      path = argument.value;
+    else {
+      const bool idle = classify("torchtitan", argument.name, "").kind == Leftover::Kind::kNoEffect;
+      if (!idle) ERGOMETER_TRY(check_known(argument));
+      if (argument.unknown.empty()) overrides[argument.name] = {argument.list, -1, argument.where};
     }
-    if (path.empty())
+  }
+  if (path.empty())
+    return input_error(
+        fmt::format("{}: {} without --job.config_file: which file it takes is not "
+                    "known here",
+                    run_.session.where(launch_.line), launch_.name));
+  ERGOMETER_ASSIGN(const std::string text,
+                   text_of(path, line_of("job.config_file"), "--job.config_file"));
+  return parse_torchtitan(text, path, overrides);
+}
+
+Result<Reading> ProgramReader::nemo() {
+  std::string folder, name;
+  int line = launch_.line;
+  spec::FlatYaml overrides;
+  for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+    const ShellText& word = launch_.arguments[i];
+    const size_t equals = word.text.find('=');
+    const bool joined = equals != word.text.npos;
+    const std::string next = joined                             ? word.text.substr(equals + 1)
+                             : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
+                                                                : "";
+    if (names_[i] == "config_path") folder = next;
+    if (names_[i] == "config_name") {
+      name = next;
+      line = word.line;
+    }
+    if (!is_override(word.text)) continue;
+    const size_t begin = word.text.find_first_not_of('+');
+    overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
+  }
+  if (name.empty() && has("recipe"))
+    return input_error(fmt::format(
+        "{}: {} takes its job from a recipe in Python, which is not read; give the configuration "
+        "that Megatron-Bridge writes of it as YAML",
+        run_.session.where(launch_.line), launch_.name));
+  if (name.empty())
+    return input_error(fmt::format("{}: {} without --config-name: its own file is not known here",
+                                   run_.session.where(launch_.line), launch_.name));
+  if (!name.ends_with(".yaml")) name += ".yaml";
+  const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
+  Result<std::string> text = input_error("");
+  for (const std::filesystem::path& path :
+       {program / folder / name, std::filesystem::path(folder) / name,
+        std::filesystem::path(name)}) {
+    text = text_of(path.string(), line, "--config-name");
+    if (text) break;
+  }
+  if (!text) return tl::unexpected(text.error());
+  for (auto it = overrides.begin(); it != overrides.end();) {
+    auto& [key, value] = *it;
+    if (ShellUnknowns::in(value.text)) {
+      const bool counts = key.starts_with("model.") || key.starts_with("trainer.");
+      if (!counts || base::contains(key, "path") || base::contains(key, "data_prefix")) {
+        it = overrides.erase(it);
+        continue;
+      }
+      return input_error(fmt::format("{}: {} depends on {}", run_.session.where(value.line), key,
+                                     run_.session.unknowns.reason(value.text)));
+    }
+    value.line %= kLinesOfFile;
+    ++it;
+  }
+  return parse_nemo_1(*text, name, context(), overrides);
+}
+
+Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
+  for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+    const ShellText& word = launch_.arguments[i];
+    const size_t equals = word.text.find('=');
+    const bool joined = names_[i] == "config" && equals != word.text.npos;
+    const std::string path = joined ? word.text.substr(equals + 1) : word.text;
+    const bool file = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
+    if (!file || path.starts_with('-')) continue;
+    const auto text = text_of(path, word.line, launch_.program);
+    const bool its_own = joined || (i > 0 && names_[i - 1] == "config");
+    if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
+    if (!text) continue;
+    form = form_of(*text, path);
+    if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
+    ERGOMETER_ASSIGN(Reading reading,
+                     form == FileForm::kTrainer && is_llama_factory(launch_.program)
+                         ? parse_llama_factory(*text, path)
+                     : form == FileForm::kAxolotl ? parse_axolotl_program(*text, path)
+                                                  : parse_user_file(*text, path, context()));
+    return std::optional<Reading>(std::move(reading));
+  }
+  return std::optional<Reading>();
+}
+
+ScriptContext ProgramReader::context() const {
+  ScriptContext context;
+  for (const auto& [name, value] : launch_.environment)
+    if (!ShellUnknowns::in(value)) context.environment[name] = value;
+  return context;
+}
+
+Result<Reading> ProgramReader::megatron() {
+  for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
+    if (base::contains(launch_.program, other))
       return input_error(
-          fmt::format("{}: {} without --job.config_file: which file it takes is not "
-                      "known here",
+          fmt::format("{}: {} trains no decoder of text alone, which is all that is modelled",
                       run_.session.where(launch_.line), launch_.name));
-    ERGOMETER_ASSIGN(const std::string text,
-                     text_of(path, line_of("job.config_file"), "--job.config_file"));
-    return parse_torchtitan(text, path, overrides);
-  }
-
-  /// Hydra: a file of --config-path and --config-name, and words like model.micro_batch_size=4.
-  Result<Reading> nemo() {
-    std::string folder, name;
-    int line = launch_.line;
-    spec::FlatYaml overrides;
-    for (size_t i = 0; i < launch_.arguments.size(); ++i) {
-      const ShellText& word = launch_.arguments[i];
-      const size_t equals = word.text.find('=');
-      const bool joined = equals != word.text.npos;
-      const std::string next = joined                             ? word.text.substr(equals + 1)
-                               : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
-                                                                  : "";
-      if (names_[i] == "config_path") folder = next;
-      if (names_[i] == "config_name") {
-        name = next;
-        line = word.line;
-      }
-      if (!is_override(word.text)) continue;
-      const size_t begin = word.text.find_first_not_of('+');
-      overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
-    }
-    if (name.empty())
-      return input_error(fmt::format("{}: {} without --config-name: its own file is not known here",
-                                     run_.session.where(launch_.line), launch_.name));
-    if (!name.ends_with(".yaml")) name += ".yaml";
-    const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
-    Result<std::string> text = input_error("");
-    for (const std::filesystem::path& path :
-         {program / folder / name, std::filesystem::path(folder) / name,
-          std::filesystem::path(name)}) {
-      text = text_of(path.string(), line, "--config-name");
-      if (text) break;
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kMegatronArguments));
+  ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
+  for (const Argument& argument : arguments) {
+    if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
+    const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
+    if (!text && has("zero_stage")) {
+      // The stage is what the file is read for; DeepSpeed holds both to be equal.
+      reading.notes.push_back(
+          fmt::format("--zero-stage is taken, not DeepSpeed's file: {}", text.error().message));
+      continue;
     }
     if (!text) return tl::unexpected(text.error());
-    for (auto it = overrides.begin(); it != overrides.end();) {
-      auto& [key, value] = *it;
-      if (ShellUnknowns::in(value.text)) {
-        const bool counts = key.starts_with("model.") || key.starts_with("trainer.");
-        if (!counts || base::contains(key, "path") || base::contains(key, "data_prefix")) {
-          it = overrides.erase(it);
-          continue;
-        }
-        return input_error(fmt::format("{}: {} depends on {}", run_.session.where(value.line), key,
-                                       run_.session.unknowns.reason(value.text)));
-      }
-      value.line %= kLinesOfFile;
-      ++it;
-    }
-    return parse_nemo_1(*text, name, context(), overrides);
+    ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(*text, argument.value));
+    // The arguments say batches and model; how states are sharded stands in the file.
+    for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size",
+                             "grad_reduce_in_bf16", "overlap_grad_reduce", "overlap_param_gather"})
+      if (const auto* value = deepspeed.settings.find(name);
+          value != nullptr && (name != std::string_view("zero") || !has("zero_stage") ||
+                               shards_without_zero(*value, reading)))
+        reading.settings.set(name, value->text, value->origin);
+    reading.leftovers.insert(reading.leftovers.end(), deepspeed.leftovers.begin(),
+                             deepspeed.leftovers.end());
   }
+  return reading;
+}
 
-  /// The launcher's file, the program's own (`configuration`), then its arguments.
-  Result<Reading> trainer(std::optional<Reading> file) {
-    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                     arguments_of(launch_.arguments, run_, kTrainerArguments));
-    Reading files;
-    if (!launch_.accelerate_config.empty()) {
-      ERGOMETER_ASSIGN(const std::string text, text_of(launch_.accelerate_config, launch_.line,
-                                                       "accelerate's --config_file"));
-      ERGOMETER_ASSIGN(files, parse_accelerate(text, launch_.accelerate_config));
-    }
-    const bool file_only = file.has_value();
-    if (file) add_reading(files, *std::move(file));
-    std::vector<TrainerArgument> list;
-    for (const Argument& argument : arguments) {
-      if (!argument.unknown.empty()) {
-        if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
-        continue;
-      }
-      if (argument.name == "deepspeed" && run_.state.files.contains(argument.value)) {
-        ERGOMETER_ASSIGN(const std::string text,
-                         text_of(argument.value, line_of("deepspeed"), "--deepspeed"));
-        ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
-        add_reading(files, std::move(deepspeed));
-        continue;
-      }
-      if (argument.name == "deepspeed" && argument.list.empty()) {
-        ERGOMETER_TRY(read_own_deepspeed(arguments, files));
-        continue;
-      }
-      const bool own =
-          argument.name == "zero_stage" || argument.name == "offload" || argument.name == "dtype";
-      if (own && has("deepspeed")) continue;
-      // Its words may be another framework's, whose file says the rest.
-      if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
-      // A file's name is one word, and what stands behind it is the program's.
-      const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
-      list.push_back({argument.name, value, line_of(argument.name) % kLinesOfFile});
-    }
-    if (list.empty()) return files;
-    ERGOMETER_ASSIGN(Reading reading,
-                     read_trainer_arguments(list, run_.session.name, is_trl(launch_.program)));
-    add_reading(files, std::move(reading));
-    // What the arguments leave open, the program's file may say.
-    if (file_only && files.settings.find("seq_length") != nullptr)
-      std::erase_if(files.notes, [](const std::string& note) {
-        return note.starts_with("how long sequences are");
-      });
-    return files;
-  }
-
-  /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
-  /// DeepSpeed-Chat does of --zero_stage and --offload.
-  Result<void> read_own_deepspeed(const std::vector<Argument>& arguments, Reading& files) const {
-    const auto find = [&](std::string_view name) {
-      return std::find_if(arguments.begin(), arguments.end(),
-                          [&](const Argument& argument) { return argument.name == name; });
-    };
-    const auto stage = find("zero_stage");
-    if (stage == arguments.end())
-      return input_error(fmt::format(
-          "{}: --deepspeed without a file: {} makes its own configuration, which is not known "
-          "here; --script-adds \"--deepspeed FILE.json\" says one",
-          run_.session.where(line_of("deepspeed")), launch_.name));
-    ERGOMETER_TRY(check_known(*stage));
-    const auto number = base::parse_integer(stage->value);
-    if (!number || *number < 0 || *number > 3)
-      return input_error(fmt::format("{}: --zero_stage: found \"{}\"; allowed: 0, 1, 2 or 3",
-                                     stage->where, stage->value));
-    spec::Settings& settings = files.settings;
-    settings.set("zero", stage->value, {stage->where, "--zero_stage"});
-    if (const auto offload = find("offload"); offload != arguments.end())
-      settings.set("optimizer_cpu_offload", "true", {offload->where, "--offload"});
-    const auto type = find("dtype");
-    const std::string precision = type == arguments.end() ? "fp16" : type->value;
-    if (precision == "fp16" || precision == "bf16")
-      settings.set("precision", precision,
-                   {type == arguments.end() ? stage->where : type->where,
-                    type == arguments.end() ? "DeepSpeed-Chat's default" : "--dtype"});
-    spec::set_framework(settings, "deepspeed", run_.session.name);
-    set_deepspeed_defaults(*number, run_.session.name, files);
-    return {};
-  }
-
-  /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
-  /// recipe.yaml`; nothing where no file says how a model is trained.
-  Result<std::optional<Reading>> configuration(FileForm& form) {
-    for (size_t i = 0; i < launch_.arguments.size(); ++i) {
-      const ShellText& word = launch_.arguments[i];
-      const size_t equals = word.text.find('=');
-      const bool joined = names_[i] == "config" && equals != word.text.npos;
-      const std::string path = joined ? word.text.substr(equals + 1) : word.text;
-      const bool file =
-          path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
-      if (!file || path.starts_with('-')) continue;
-      const auto text = text_of(path, word.line, launch_.program);
-      const bool its_own = joined || (i > 0 && names_[i - 1] == "config");
-      if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
-      if (!text) continue;
-      form = form_of(*text, path);
-      if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
-      ERGOMETER_ASSIGN(Reading reading,
-                       form == FileForm::kTrainer && is_llama_factory(launch_.program)
-                           ? parse_llama_factory(*text, path)
-                           : parse_user_file(*text, path, context()));
-      return std::optional<Reading>(std::move(reading));
-    }
-    return std::optional<Reading>();
-  }
-
-  /// What a file finds in its program's environment.
-  ScriptContext context() const {
-    ScriptContext context;
-    for (const auto& [name, variable] : run_.state.variables)
-      if (variable.exported && variable.items.size() == 1 &&
-          !ShellUnknowns::in(variable.items.front().text))
-        context.environment[name] = variable.items.front().text;
-    return context;
-  }
-
-  /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
-  /// cutoff_len=1024`.
-  Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const {
-    spec::FlatYaml overrides;
-    for (const ShellText& word : launch_.arguments) {
-      const size_t equals = word.text.find('=');
-      if (word.text.starts_with('-') || equals == word.text.npos) continue;
-      const std::string key = word.text.substr(0, equals), value = word.text.substr(equals + 1);
-      if (!ShellUnknowns::in(value)) {
-        overrides[key] = {value, -1};
-        continue;
-      }
-      if (trainer_reads(key))
-        return input_error(fmt::format("{}: {} depends on {}", run_.session.where(word.line), key,
-                                       run_.session.unknowns.reason(value)));
-    }
-    return parse_trainer_file(text, path, overrides);
-  }
-
-  Result<Reading> megatron() {
-    for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
-      if (base::contains(launch_.program, other))
-        return input_error(
-            fmt::format("{}: {} trains no decoder of text alone, which is all that is modelled",
-                        run_.session.where(launch_.line), launch_.name));
-    ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                     arguments_of(launch_.arguments, run_, kMegatronArguments));
-    ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
-    for (const Argument& argument : arguments) {
-      if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
-      const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
-      if (!text && has("zero_stage")) {
-        // The stage is what the file is read for; DeepSpeed holds both to be equal.
-        reading.notes.push_back(
-            fmt::format("--zero-stage is taken, not DeepSpeed's file: {}", text.error().message));
-        continue;
-      }
-      if (!text) return tl::unexpected(text.error());
-      ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(*text, argument.value));
-      // The arguments say batches and model; how states are sharded stands in the file.
-      for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size",
-                               "overlap_grad_reduce", "overlap_param_gather"})
-        if (const auto* value = deepspeed.settings.find(name);
-            value != nullptr && (name != std::string_view("zero") || !has("zero_stage") ||
-                                 shards_without_zero(*value, reading)))
-          reading.settings.set(name, value->text, value->origin);
-      reading.leftovers.insert(reading.leftovers.end(), deepspeed.leftovers.begin(),
-                               deepspeed.leftovers.end());
-    }
-    return reading;
-  }
-
-  /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
-  static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading) {
-    const auto* said = reading.settings.find("zero");
-    return base::contains(value.origin.key, "enabled") && said != nullptr && said->text == "0";
-  }
-
-  const Launch& launch_;
-  const ShellRun& run_;
-  std::vector<std::string> names_;
-};
-
-}  // namespace
+bool ProgramReader::shards_without_zero(const spec::Settings::Value& value,
+                                        const Reading& reading) {
+  const auto* said = reading.settings.find("zero");
+  return base::contains(value.origin.key, "enabled") && said != nullptr && said->text == "0";
+}
 
 bool trains(const Launch& launch) {
   int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ||

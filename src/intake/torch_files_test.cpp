@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "intake/accelerate.h"
+#include "intake/accelerate_words.h"
 #include "intake/adapters.h"
 #include "intake/axolotl.h"
 #include "intake/deepspeed.h"
@@ -181,6 +182,28 @@ TEST(Peft, ReadsRankAndTargets) {
   std::string unknown;
   EXPECT_FALSE(lora_targets("q_proj,lm_head", unknown));
   EXPECT_EQ(unknown, "lm_head");
+}
+
+TEST(Accelerate, WordsAndVariablesAreThoseOfItsFile) {
+  const auto pair = [](const char* key, const char* value) {
+    return std::pair<std::string, std::string>(key, value);
+  };
+  EXPECT_EQ(accelerate_value("zero_stage", "3"), pair("deepspeed_config.zero_stage", "3"));
+  EXPECT_EQ(accelerate_value("use_fsdp", ""), pair("distributed_type", "FSDP"));
+  EXPECT_EQ(accelerate_value("fsdp_version", "2"), pair("fsdp_config.fsdp_version", "2"));
+  EXPECT_EQ(accelerate_value("megatron_lm_tp_degree", "2"),
+            pair("megatron_lm_config.megatron_lm_tp_degree", "2"));
+  EXPECT_EQ(accelerate_value("parallelism_config_tp_size", "2"),
+            pair("parallelism_config.parallelism_config_tp_size", "2"));
+  EXPECT_EQ(accelerate_value("num_processes", "8"), pair("num_processes", "8"));
+  const auto off = accelerate_environment({{"FSDP_VERSION", "2"}}, "run.sh:1");
+  EXPECT_TRUE(off.empty());
+  const auto on = accelerate_environment(
+      {{"ACCELERATE_USE_FSDP", "True"}, {"FSDP_SHARDING_STRATEGY", "2"}}, "run.sh:1");
+  const auto r = read_accelerate(on, "run.sh");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "zero"), "2");
+  EXPECT_EQ(said(*r, "fsdp"), "false");
 }
 
 }  // namespace

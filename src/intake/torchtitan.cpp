@@ -337,8 +337,8 @@ class TitanReader {
   }
 
   void read_rest() {
-    const bool compiles =
-        read_.flag("compile.enable", false) || read_.flag("training.compile", false);
+    const bool before = read_.flag("training.compile", false);  // its name until 2025
+    const bool compiles = read_.flag("compile.enable", before);
     spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
                         read_.file());
     constexpr std::string_view kOffload = "training.enable_cpu_offload";
@@ -360,14 +360,16 @@ class TitanReader {
 
 }  // namespace
 
-Result<Reading> parse_torchtitan(
-    const std::string& text, const std::string& file,
-    const std::vector<std::pair<std::string, std::string>>& overrides) {
+Result<Reading> parse_torchtitan(const std::string& text, const std::string& file,
+                                 const spec::FlatYaml& overrides) {
   ERGOMETER_ASSIGN(spec::FlatYaml values, flatten_toml(text, file));
   for (const auto& [option, value] : overrides) {
-    std::string key = option;
-    while (key.starts_with('-')) key.erase(0, 1);
-    values[key] = {value, -1};
+    // `--compile.enable` alone, and `--compile.no-enable`, are yes and no.
+    const size_t name = option.rfind('.') + 1;
+    const bool off = option.compare(name, 3, "no_") == 0;
+    spec::FlatValue& said = values[off ? option.substr(0, name) + option.substr(name + 3) : option];
+    said = value;
+    if (value.text.empty()) said.text = off ? "false" : "true";
   }
   return TitanReader(values, file).read();
 }

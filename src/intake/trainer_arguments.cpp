@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 8> kAdam = {
 class TrainerReader {
  public:
   TrainerReader(const spec::FlatYaml& values, const std::string& file, TrainerKind kind)
-      : values_(values), kind_(kind), read_(values, file, "trainer") {}
+      : values_(values), kind_(kind), read_(values_, file, "trainer") {}
 
   Result<Reading> read() {
     read_model();
@@ -51,7 +51,12 @@ class TrainerReader {
   }
 
   void read_model() {
-    const std::string_view key = present({"model_name_or_path", "model_id", "model_name"});
+    const std::string_view key =
+        present({"model_name_or_path", "model_id", "model_name", "config_name"});
+    if (!is_off(read_.text("config_overrides")))
+      return read_.refuse(
+          "config_overrides",
+          "nothing: a model with other sizes is read from a config.json of its own");
     if (key.empty()) return;
     read_.set("model",
               spec::relocated_value(*spec::find_setting("model"), read_.text(key), read_.file()),
@@ -231,6 +236,7 @@ class TrainerReader {
     read_.set_fallback("zero", "0", "neither FSDP nor DeepSpeed");
     read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
     spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
+    ERGOMETER_TRY(read_fsdp_file());
     const std::string fsdp = base::lower(read_.text("fsdp"));
     if (!is_off(fsdp)) read_fsdp(fsdp);
     const std::string deepspeed = read_.text("deepspeed");
@@ -256,6 +262,24 @@ class TrainerReader {
     if (inner.empty()) return {};
     ERGOMETER_ASSIGN(Reading other, read_deepspeed(inner, read_.file()));
     add_reading(read_.reading(), std::move(other));
+    return {};
+  }
+
+  /// `fsdp_config` may be the name of a file with its mapping.
+  Result<void> read_fsdp_file() {
+    const std::string path = read_.text("fsdp_config");
+    if (is_off(path)) return {};
+    const std::string file = file_beside(path, read_.file());
+    if (file.empty())
+      return base::input_error(
+          fmt::format("{}: fsdp_config: {} is neither beside {} nor here; without it the job would "
+                      "be another one",
+                      read_.origin("fsdp_config").text, path, read_.file()));
+    ERGOMETER_ASSIGN(const std::string text, base::read_file(file, spec::kLargestWritten));
+    ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, file));
+    for (const auto& [key, value] : inner)
+      values_["fsdp_config." + key] = {value.text, value.line,
+                                       fmt::format("{}:{}", file, value.line)};
     return {};
   }
 
@@ -297,11 +321,9 @@ class TrainerReader {
           !read_.flag(key("reshard_after_forward"), true))
         read_sharding_strategy(read_, "shard_grad_op", key("reshard_after_forward"));
     }
-    if (read_.has("fsdp_config"))
-      read_.refuse("fsdp_config", "a mapping; a file of its own is not read");
   }
 
-  const spec::FlatYaml& values_;
+  spec::FlatYaml values_;
   TrainerKind kind_;
   FlatReader read_;
 };

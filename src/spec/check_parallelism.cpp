@@ -226,10 +226,10 @@ void check_expert_ranks(SettingReader& read, const Job& job) {
     read.refuse(fmt::format(
         "{}: ep x etp = {} x {} = {} does not divide the {} ranks of a stage (tp x cp x dp = {} x "
         "{} x {}); "
-        "try --ep {}",
+        "try --ep {}{}",
         read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
-        divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)),
-                      p.ep)));
+        divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)), p.ep),
+        read.given(kEtp) ? "" : ", or --etp 1 for experts that are not split"));
 }
 
 void check_sharding(SettingReader& read, const Job& job) {

@@ -194,12 +194,14 @@ void note_reach(SettingReader& read, const Job& job) {
 }
 
 /// Experts are split like the rest unless a stage's ranks or the experts' width do not allow it:
-/// then as in the frameworks' recipes not at all.
+/// then as in the frameworks' recipes not at all. A user's file for Megatron-LM means what it does,
+/// which is to split them or to refuse.
 void settle_expert_tensor(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   if (job.model.experts.count == 0 || read.given(kEtp) || p.etp == 1) return;
   const int64_t ranks = job.stage_ranks();
   if (ranks % (p.ep * p.etp) == 0 && job.model.experts.ffn % p.etp == 0) return;
+  if (job.recipe.source == "file" && job.recipe.name.starts_with("megatron-lm")) return;
   read.adjust(kEtp,
               fmt::format("experts are not split, for ep x tp = {} x {} does not divide the {} "
                           "ranks of a stage",

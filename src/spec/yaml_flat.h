@@ -13,6 +13,7 @@ namespace ergometer::spec {
 struct FlatValue {
   std::string text;
   int line = 0;
+  std::string from{};  ///< where it stands if not in the file: "run.sh:12"
 };
 using FlatYaml = std::map<std::string, FlatValue, std::less<>>;
 

@@ -1,0 +1,187 @@
+#include "intake/megatron_names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ergometer::intake {
+namespace {
+
+using spec::find_setting;
+using spec::SettingInfo;
+using spec::SettingKind;
+
+/// Under their own names in the inline model.
+constexpr std::array kDimensions = std::to_array<MegatronDimension>({
+    {"num_layers", DimensionKind::kInteger},
+    {"hidden_size", DimensionKind::kInteger},
+    {"ffn_hidden_size", DimensionKind::kInteger},
+    {"num_attention_heads", DimensionKind::kInteger},
+    {"kv_channels", DimensionKind::kInteger},
+    {"num_query_groups", DimensionKind::kInteger},
+    {"group_query_attention", DimensionKind::kSwitch},
+    {"vocab_size", DimensionKind::kInteger},
+    {"max_position_embeddings", DimensionKind::kInteger},
+    {"swiglu", DimensionKind::kSwitch},
+    {"squared_relu", DimensionKind::kSwitch},
+    {"normalization", DimensionKind::kText},
+    {"add_qkv_bias", DimensionKind::kSwitch},
+    {"qk_layernorm", DimensionKind::kSwitch},
+    {"untie_embeddings_and_output_weights", DimensionKind::kSwitch},
+    {"position_embedding_type", DimensionKind::kText},
+    {"hidden_dropout", DimensionKind::kReal},
+    {"num_experts", DimensionKind::kInteger},
+    {"moe_router_topk", DimensionKind::kInteger},
+    {"moe_ffn_hidden_size", DimensionKind::kInteger},
+    {"moe_shared_expert_intermediate_size", DimensionKind::kInteger},
+    {"moe_shared_expert_gate", DimensionKind::kSwitch},
+    {"moe_router_enable_expert_bias", DimensionKind::kSwitch},
+    {"moe_layer_freq", DimensionKind::kText},
+    {"multi_latent_attention", DimensionKind::kSwitch},
+    {"q_lora_rank", DimensionKind::kInteger},
+    {"kv_lora_rank", DimensionKind::kInteger},
+    {"qk_head_dim", DimensionKind::kInteger},
+    {"qk_pos_emb_head_dim", DimensionKind::kInteger},
+    {"v_head_dim", DimensionKind::kInteger},
+    {"mtp_num_layers", DimensionKind::kInteger},
+});
+
+/// Model dimensions under the names that relatives and earlier releases have.
+struct DimensionName {
+  std::string_view argument, dimension;
+};
+constexpr std::array kDimensionNames = std::to_array<DimensionName>({
+    {"topk", "moe_router_topk"},
+    {"expert_interval", "moe_layer_freq"},
+    {"encoder_num_layers", "num_layers"},
+});
+std::string_view dimension_name(std::string_view argument) {
+  for (const DimensionName& name : kDimensionNames)
+    if (name.argument == argument) return name.dimension;
+  return argument;
+}
+
+/// Arguments that say the same as one setting with a fixed value.
+constexpr std::array kMeanings = std::to_array<MegatronMeaning>({
+    {"use_distributed_optimizer", "zero", "1"},
+    {"recompute_activations", "recompute_granularity", "selective"},
+    {"checkpoint_activations", "recompute_granularity", "full"},
+    {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
+    {"no_rope_fusion", "apply_rope_fusion", "false"},
+    {"no_overlap_p2p_communication", "overlap_p2p", "false"},
+    {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16", "false"},
+    {"use_flash_attn", "attention_backend", "fused"},
+    {"use_flash_attn_v1", "attention_backend", "fused"},
+    {"use_flash_attn_v2", "attention_backend", "fused"},
+    {"use_flash_attn_triton", "attention_backend", "fused"},
+    {"use_flash_attn_builder", "attention_backend", "fused"},
+    {"use_torch_fsdp2", "fsdp", "true"},
+    {"use_megatron_fsdp", "fsdp", "true"},
+    {"use_custom_fsdp", "fsdp", "true"},
+    {"fp8_hybrid", "fp8", "true"},
+    {"fp8_e4m3", "fp8", "true"},
+    {"moe_enable_deepep", "moe_flex_dispatcher_backend", "deepep"},
+    {"enable_cuda_graph", "cuda_graphs", "true"},
+    {"external_cuda_graph", "cuda_graphs", "true"},
+});
+
+/// Arguments with a value that belongs to a setting of another name.
+struct Renamed {
+  std::string_view argument, setting;
+};
+constexpr std::array kRenamed = std::to_array<Renamed>({
+    {"model_parallel_size", "tensor_model_parallel_size"},
+    {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
+    {"moe_expert_parallel_size", "expert_model_parallel_size"},
+    {"activations_checkpoint_method", "recompute_method"},
+    {"activations_checkpoint_granularity", "recompute_granularity"},
+    {"activations_checkpoint_num_layers", "recompute_num_layers"},
+    {"checkpoint_num_layers", "recompute_num_layers"},
+    {"checkpoint_activations_granularity", "recompute_granularity"},
+});
+
+/// Arguments whose value needs translation.
+constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_linear",
+                                                                 "no_position_embedding",
+                                                                 "use_rotary_position_embeddings",
+                                                                 "fp8_format",
+                                                                 "cross_entropy_fusion_impl",
+                                                                 "attention_head_type",
+                                                                 "attention_backend",
+                                                                 "data_parallel_sharding_strategy",
+                                                                 "num_key_value_heads",
+                                                                 "ds_sequence_parallel_size",
+                                                                 "pad_vocab_size_to",
+                                                                 "padded_vocab_size",
+                                                                 "deepspeed",
+                                                                 "deepspeed_config",
+                                                                 "tokenizer_type",
+                                                                 "tokenizer_model",
+                                                                 "tokenizer_name_or_path",
+                                                                 "vocab_file",
+                                                                 "merge_file",
+                                                                 "transformer_impl",
+                                                                 "use_legacy_models",
+                                                                 "spec",
+                                                                 "optimizer",
+                                                                 "fp4_format",
+                                                                 "first_k_dense_replace",
+                                                                 "cp_comm_type"});
+
+}  // namespace
+
+const MegatronDimension* find_megatron_dimension(std::string_view argument) {
+  const auto it = std::find_if(
+      kDimensions.begin(), kDimensions.end(),
+      [&](const MegatronDimension& known) { return known.name == dimension_name(argument); });
+  return it == kDimensions.end() ? nullptr : it;
+}
+
+const MegatronMeaning* find_megatron_meaning(std::string_view argument) {
+  const auto it =
+      std::find_if(kMeanings.begin(), kMeanings.end(),
+                   [&](const MegatronMeaning& known) { return known.argument == argument; });
+  return it == kMeanings.end() ? nullptr : it;
+}
+
+const SettingInfo* megatron_setting(std::string_view name) {
+  for (const Renamed& renamed : kRenamed)
+    if (renamed.argument == name) name = renamed.setting;
+  const SettingInfo* info = find_setting(name);
+  // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
+  // silicon.
+  if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "gpus" ||
+      info->name == "mode" || info->group == "conditions")
+    return nullptr;
+  return info;
+}
+
+const std::vector<std::string>& megatron_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const MegatronMeaning& meaning : kMeanings) all.emplace_back(meaning.argument);
+    for (const MegatronDimension& dimension : kDimensions) all.emplace_back(dimension.name);
+    for (const SettingInfo& info : spec::setting_table())
+      if (megatron_setting(info.name) != nullptr) all.emplace_back(info.name);
+    return all;
+  }();
+  return names;
+}
+
+bool megatron_reads(std::string_view name) {
+  return find_megatron_meaning(name) != nullptr || find_megatron_dimension(name) != nullptr ||
+         std::find(kSpecial.begin(), kSpecial.end(), name) != kSpecial.end() ||
+         megatron_setting(name) != nullptr;
+}
+
+bool megatron_switch(std::string_view name) {
+  if (find_megatron_meaning(name) != nullptr) return true;
+  if (const MegatronDimension* dimension = find_megatron_dimension(name))
+    return dimension->kind == DimensionKind::kSwitch;
+  const SettingInfo* info = megatron_setting(name);
+  return info != nullptr
+             ? info->kind == SettingKind::kSwitch
+             : name == "disable_bias_linear" || name == "no_position_embedding" ||
+                   name == "use_rotary_position_embeddings" || name == "use_legacy_models";
+}
+
+}  // namespace ergometer::intake

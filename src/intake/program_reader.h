@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "intake/argument.h"
+#include "intake/read_user_file.h"
+#include "intake/reading.h"
+#include "intake/shell_launch.h"
+
+namespace ergometer::intake {
+
+/// Whether an argument of the Trainer makes another job; the reader knows more, which change less.
+bool trainer_reads(std::string_view name);
+
+/// What read_program() reads a program with. Its parts: which framework's it is, and what others
+/// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
+/// front ends (program_trainer.cpp).
+class ProgramReader {
+ public:
+  ProgramReader(const Launch& launch, const ShellRun& run);
+  base::Result<Reading> read();
+  /// Refused: what counts and is not known in a file that the script wrote.
+  static base::Result<void> check_read(const Reading& reading);
+
+ private:
+  bool has(std::string_view name) const {
+    return std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+  /// Hydra's --config-name has a dash; with an underscore it is the Trainer's word for a model.
+  bool names_hydra_file() const {
+    return std::any_of(
+        launch_.arguments.begin(), launch_.arguments.end(),
+        [](const ShellText& word) { return word.text.starts_with("--config-name"); });
+  }
+  bool has_any(std::initializer_list<std::string_view> names) const {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return has(name); });
+  }
+  /// Whether the program takes Megatron-LM's arguments: by its name, or by arguments that others do
+  /// not have, spelled with dashes as there.
+  bool is_megatron() const;
+  /// A file that the script wrote, or one that is here. What is not known in it is a number that
+  /// nobody writes, which `check_read` looks for in what counts.
+  base::Result<std::string> text_of(const std::string& path, int line, std::string_view what) const;
+  int line_of(std::string_view name) const;
+  base::Result<void> check_known(const Argument& argument) const;
+  base::Result<Reading> torchtitan();
+  /// Hydra: a file of --config-path and --config-name, and words like model.micro_batch_size=4.
+  base::Result<Reading> nemo();
+  /// What accelerate is told: by its words before its file, by that before its environment.
+  base::Result<Reading> accelerate() const;
+  /// The launcher's file, the program's own (`configuration`), then its arguments.
+  base::Result<Reading> trainer(std::optional<Reading> file, FileForm form);
+  /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
+  /// DeepSpeed-Chat does of --zero_stage and --offload.
+  base::Result<void> read_own_deepspeed(const std::vector<Argument>& arguments,
+                                        Reading& files) const;
+  /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
+  /// recipe.yaml`; nothing where no file says how a model is trained.
+  base::Result<std::optional<Reading>> configuration(FileForm& form);
+  /// What a file finds in its program's environment.
+  ScriptContext context() const;
+  /// Axolotl's file with the options behind it, which are named as its keys.
+  base::Result<Reading> parse_axolotl_program(const std::string& text,
+                                              const std::string& path) const;
+  /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
+  /// cutoff_len=1024`.
+  base::Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;
+  base::Result<Reading> megatron();
+  /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
+  static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading);
+
+  const Launch& launch_;
+  const ShellRun& run_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace ergometer::intake

@@ -1,0 +1,227 @@
+#include "intake/program_reader.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "intake/accelerate.h"
+#include "intake/accelerate_words.h"
+#include "intake/axolotl.h"
+#include "intake/deepspeed.h"
+#include "intake/flat_reader.h"
+#include "intake/framework_options.h"
+#include "intake/trainer_arguments.h"
+#include "spec/recipe.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_device_train_batch_size",
+                                                                      "per_gpu_train_batch_size",
+                                                                      "gradient_accumulation_steps",
+                                                                      "model_name_or_path",
+                                                                      "model_name",
+                                                                      "config_name",
+                                                                      "config_overrides",
+                                                                      "bf16",
+                                                                      "fp16",
+                                                                      "deepspeed",
+                                                                      "fsdp",
+                                                                      "fsdp_config",
+                                                                      "gradient_checkpointing",
+                                                                      "max_seq_length",
+                                                                      "max_seq_len",
+                                                                      "max_length",
+                                                                      "block_size",
+                                                                      "cutoff_len",
+                                                                      "model_max_length",
+                                                                      "optim",
+                                                                      "use_peft",
+                                                                      "use_lora",
+                                                                      "lora_enable",
+                                                                      "lora_r",
+                                                                      "lora_rank",
+                                                                      "lora_target_modules",
+                                                                      "load_in_4bit",
+                                                                      "load_in_8bit",
+                                                                      "packing",
+                                                                      "torch_compile",
+                                                                      "attn_implementation",
+                                                                      "use_liger_kernel",
+                                                                      "finetuning_type"});
+
+bool trainer_switch(std::string_view name) {
+  return name == "bf16" || name == "fp16" || name == "gradient_checkpointing" ||
+         name == "packing" || name == "use_peft" || name == "use_lora" || name == "lora_enable" ||
+         name == "load_in_4bit" || name == "load_in_8bit";
+}
+
+constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
+
+}  // namespace
+
+bool trainer_reads(std::string_view name) {
+  return std::find(kTrainerNames.begin(), kTrainerNames.end(), name) != kTrainerNames.end();
+}
+
+Result<Reading> ProgramReader::accelerate() const {
+  std::map<std::string, std::string, std::less<>> known;
+  for (const auto& [name, value] : launch_.environment)
+    if (!ShellUnknowns::in(value)) known[name] = value;
+  spec::FlatYaml values = accelerate_environment(known, run_.session.where(launch_.line));
+  std::string file = run_.session.name;
+  if (const auto own = accelerate_file_of_trl(launch_.accelerate_config);
+      own && is_trl(launch_.program)) {
+    for (const auto& [key, value] : *own) values[key] = value;
+  } else if (!launch_.accelerate_config.empty()) {
+    file = launch_.accelerate_config;
+    ERGOMETER_ASSIGN(const std::string text,
+                     text_of(file, launch_.line, "accelerate's --config_file"));
+    ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(text, file));
+    for (const auto& [key, value] : written) values[key] = value;
+  }
+  for (const auto& [name, word] : launch_.accelerate_words) {
+    const auto [key, value] = accelerate_value(name, word.text);
+    const bool idle = classify("accelerate", key, "").kind == Leftover::Kind::kNoEffect;
+    const bool of_section = base::contains(key, ".") || key == "mixed_precision";
+    if (value == "(nothing)" && of_section && !idle)
+      return input_error(fmt::format("{}: --{}: found nothing; allowed: a value",
+                                     run_.session.where(word.line), name));
+    if (key.empty() || value == "(nothing)" || idle) continue;
+    if (!ShellUnknowns::in(value))
+      values[key] = {value, -1, run_.session.where(word.line)};
+    else if (!key.starts_with("num_"))  // how many GPUs: the launch says why they are not known
+      return input_error(fmt::format("{}: --{} depends on {}", run_.session.where(word.line), name,
+                                     run_.session.unknowns.reason(value)));
+  }
+  if (values.empty()) return Reading();
+  // Without a file accelerate looks at what it was given and at the node.
+  if (launch_.accelerate_config.empty() && !values.contains("distributed_type"))
+    values["distributed_type"] = {"MULTI_GPU", 0, file + ", accelerate's default"};
+  return read_accelerate(values, file);
+}
+
+Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form) {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kTrainerArguments));
+  ERGOMETER_ASSIGN(Reading files, accelerate());
+  const bool file_only = file.has_value();
+  if (file) add_reading(files, *std::move(file));
+  if (form == FileForm::kAxolotl) return files;
+  std::vector<TrainerArgument> list;
+  for (const Argument& argument : arguments) {
+    if (!argument.unknown.empty()) {
+      if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
+      continue;
+    }
+    if (argument.name == "deepspeed" && written_file(run_.state, argument.value) != nullptr) {
+      ERGOMETER_ASSIGN(const std::string text,
+                       text_of(argument.value, line_of("deepspeed"), "--deepspeed"));
+      ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
+      add_reading(files, std::move(deepspeed));
+      continue;
+    }
+    if (argument.name == "fsdp_config" && written_file(run_.state, argument.value) != nullptr) {
+      ERGOMETER_ASSIGN(const std::string text,
+                       text_of(argument.value, line_of("fsdp_config"), "--fsdp_config"));
+      ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, argument.value));
+      for (const auto& [key, value] : inner)
+        list.push_back({"fsdp_config." + key, value.text, line_of(argument.name) % kLinesOfFile});
+      continue;
+    }
+    if (argument.name == "deepspeed" && argument.list.empty()) {
+      ERGOMETER_TRY(read_own_deepspeed(arguments, files));
+      continue;
+    }
+    const bool own =
+        argument.name == "zero_stage" || argument.name == "offload" || argument.name == "dtype";
+    if (own && has("deepspeed")) continue;
+    // Its words may be another framework's, whose file says the rest.
+    if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
+    // A file's name is one word, and what stands behind it is the program's.
+    const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
+    list.push_back({argument.name, value, line_of(argument.name) % kLinesOfFile});
+  }
+  if (list.empty()) return files;
+  ERGOMETER_ASSIGN(Reading reading,
+                   read_trainer_arguments(list, run_.session.name, is_trl(launch_.program)));
+  add_reading(files, std::move(reading));
+  // What the arguments leave open, the program's file may say.
+  if (file_only && files.settings.find("seq_length") != nullptr)
+    std::erase_if(files.notes, [](const std::string& note) {
+      return note.starts_with("how long sequences are");
+    });
+  return files;
+}
+
+Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& arguments,
+                                               Reading& files) const {
+  const auto find = [&](std::string_view name) {
+    return std::find_if(arguments.begin(), arguments.end(),
+                        [&](const Argument& argument) { return argument.name == name; });
+  };
+  const auto stage = find("zero_stage");
+  if (stage == arguments.end())
+    return input_error(fmt::format(
+        "{}: --deepspeed without a file: {} makes its own configuration, which is not known "
+        "here; --script-adds \"--deepspeed FILE.json\" says one",
+        run_.session.where(line_of("deepspeed")), launch_.name));
+  ERGOMETER_TRY(check_known(*stage));
+  const auto number = base::parse_integer(stage->value);
+  if (!number || *number < 0 || *number > 3)
+    return input_error(fmt::format("{}: --zero_stage: found \"{}\"; allowed: 0, 1, 2 or 3",
+                                   stage->where, stage->value));
+  spec::Settings& settings = files.settings;
+  settings.set("zero", stage->value, {stage->where, "--zero_stage"});
+  if (const auto offload = find("offload"); offload != arguments.end())
+    settings.set("optimizer_cpu_offload", "true", {offload->where, "--offload"});
+  const auto type = find("dtype");
+  const std::string precision = type == arguments.end() ? "fp16" : type->value;
+  if (precision == "fp16" || precision == "bf16")
+    settings.set("precision", precision,
+                 {type == arguments.end() ? stage->where : type->where,
+                  type == arguments.end() ? "DeepSpeed-Chat's default" : "--dtype"});
+  spec::set_framework(settings, "deepspeed", run_.session.name);
+  set_deepspeed_defaults(*number, run_.session.name, files);
+  return {};
+}
+
+Result<Reading> ProgramReader::parse_axolotl_program(const std::string& text,
+                                                     const std::string& path) const {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kTrainerArguments));
+  spec::FlatYaml overrides;
+  for (const Argument& argument : arguments) {
+    const bool off = argument.name.starts_with("no_");
+    const std::string key = off ? argument.name.substr(3) : argument.name;
+    if (classify("axolotl", key, "").kind == Leftover::Kind::kNoEffect) continue;
+    ERGOMETER_TRY(check_known(argument));
+    const std::string bare = off ? "false" : "true";
+    overrides[key] = {argument.list.empty() ? bare : argument.list, -1, argument.where};
+  }
+  return parse_axolotl(text, path, overrides);
+}
+
+Result<Reading> ProgramReader::parse_llama_factory(const std::string& text,
+                                                   const std::string& path) const {
+  spec::FlatYaml overrides;
+  for (const ShellText& word : launch_.arguments) {
+    const size_t equals = word.text.find('=');
+    if (word.text.starts_with('-') || equals == word.text.npos) continue;
+    const std::string key = word.text.substr(0, equals), value = word.text.substr(equals + 1);
+    if (!ShellUnknowns::in(value)) {
+      overrides[key] = {value, -1};
+      continue;
+    }
+    if (trainer_reads(key))
+      return input_error(fmt::format("{}: {} depends on {}", run_.session.where(word.line), key,
+                                     run_.session.unknowns.reason(value)));
+  }
+  return parse_trainer_file(text, path, overrides);
+}
+
+}  // namespace ergometer::intake

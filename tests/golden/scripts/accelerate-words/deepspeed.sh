@@ -1,0 +1,1 @@
+accelerate launch --mixed_precision bf16 --use_deepspeed --zero_stage 2 --offload_optimizer_device cpu --gradient_accumulation_steps 4 --num_machines 2 --num_processes 16 train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --max_length 4096 --gradient_accumulation_steps 4

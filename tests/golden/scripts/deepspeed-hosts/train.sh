@@ -1,0 +1,5 @@
+#!/bin/bash
+[[ -n $HOSTS ]] && printf 'n1 slots=8\nn2 slots=8 # the other one\n' > hostfile
+deepspeed --hostfile=hostfile $@ pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \
+  --seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --bf16 \
+  --micro-batch-size 1 --global-batch-size 1680

@@ -1,0 +1,3 @@
+export TP=4
+envsubst < template.sh > job.sh
+bash job.sh
