@@ -58,6 +58,8 @@ base::Result<engine::SimulateOptions> simulate_options(const Arguments& argument
                                                         : engine::EngineKind::kSweep;
   const bool whole = arguments.has("run") || arguments.has("report");
   options.all_ranks = arguments.has("ranks") || whole;
+  options.energy_parts =
+      whole || arguments.has("json") || arguments.value("explain").starts_with("energy");
   if (arguments.has("trace-ranks")) {
     ERGOMETER_ASSIGN(options.sampled_ranks,
                      parse_ranks("--trace-ranks", arguments.value("trace-ranks"), job.gpus));
@@ -161,7 +163,8 @@ std::vector<Flag> simulate_flags() {
       "whose timeline and telemetry: 0,8-11 or all; by default the first of every stage");
   add("ranks", Takes::kNothing, "", "output", "a line for every rank");
   add("explain", Takes::kOptionalValue, "NAME", "output",
-      "where a number comes from: mfu, memory.peak_bytes, op:qkv, ...; without NAME every setting");
+      "where a number comes from: mfu, memory.peak_bytes, op:qkv, energy, ...; without NAME every "
+      "setting");
   add("settings", Takes::kNothing, "", "output",
       "what the files and options say, each with where it stands; nothing is simulated");
   return flags;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/compile.h"
-#include "engine/representative.h"
 
 namespace ergometer::engine {
 namespace {
@@ -63,11 +62,7 @@ StepActivity fine_activity(const EngineInput& input, const cost::EnergyTable& en
     const PricedOperators operators(input, r);
     const std::vector<plan::Instruction>& program = input.plan.roles[r].program;
     for (size_t i = 0; i < program.size(); ++i) {
-      // A pipeline transfer's energy at each end counts what that end sends and receives; the
-      // sender's is enough.
-      if (!launches(program[i].kind) || program[i].op < 0 ||
-          program[i].kind == plan::InstructionKind::kRecv)
-        continue;
+      if (!draws(program[i])) continue;
       spread(role, result.slice_s(), times[r].begin_s[i], times[r].end_s[i],
              energies[r][static_cast<size_t>(program[i].op)], operators.duration(i).clocked_s);
     }
@@ -93,10 +88,19 @@ StepActivity coarser(const StepActivity& fine, int factor) {
   return result;
 }
 
-StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
-                               const Slicing& slicing) {
+std::vector<Activities> reference_times(const EngineInput& input) {
   std::vector<Activities> times;
   run_representatives(input, durations(input), times);
+  return times;
+}
+
+bool draws(const plan::Instruction& it) {
+  return launches(it.kind) && it.op >= 0 && it.kind != plan::InstructionKind::kRecv;
+}
+
+StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
+                               const Slicing& slicing) {
+  const std::vector<Activities> times = reference_times(input);
   const double step_s = last_end_s(times);
   // Many slices come in eights, so that intervals can look at eight sums of them.
   const int wanted = pieces(step_s, slicing.coarse_s, slicing.most_coarse);

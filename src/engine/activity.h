@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cost/energy.h"
+#include "engine/representative.h"
 #include "engine/timeline.h"
 
 namespace ergometer::engine {
@@ -38,6 +39,13 @@ struct StepActivities {
   StepActivity fine, coarse;  ///< the same work
   double step_s() const { return fine.step_s; }
 };
+
+/// When one rank of every role does what at the reference clock; by role.
+std::vector<Activities> reference_times(const EngineInput& input);
+
+/// Whether an instruction's energy counts. A pipeline transfer's energy at each end counts what
+/// that end sends and receives; the sender's is enough.
+bool draws(const plan::Instruction& it);
 
 /// One rank of every role is looked at.
 StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,

@@ -64,6 +64,9 @@ void add(const EngineInput& input, const Span& span, size_t role, const plan::In
 
 }  // namespace
 
+const char* group_word(workload::GroupKind group) { return kGroups.at(static_cast<size_t>(group)); }
+const char* collective_word(CollectiveKind kind) { return kKinds.at(static_cast<size_t>(kind)); }
+
 std::vector<run::CollectiveUse> collective_use(const EngineInput& input,
                                                const std::vector<Span>& spans,
                                                const Timeline& timeline) {
@@ -91,8 +94,8 @@ std::vector<run::CollectiveUse> collective_use(const EngineInput& input,
         use.exposed_s +=
             timeline.ranks[static_cast<size_t>(rank)].parts_s[static_cast<size_t>(Part::kSendRecv)];
     }
-    all.push_back({.group = kGroups.at(static_cast<size_t>(group)),
-                   .kind = kKinds.at(static_cast<size_t>(kind)),
+    all.push_back({.group = group_word(group),
+                   .kind = collective_word(kind),
                    .calls = use.calls / count,
                    .bytes = use.bytes / count,
                    .total_s = use.total_s / count,

@@ -112,17 +112,6 @@ std::string library_name(const spec::Gpu& gpu, const Operator& op) {
   return memory_name(op);
 }
 
-std::string_view pass_word(workload::Pass pass) {
-  switch (pass) {
-    case workload::Pass::kForward: return "forward";
-    case workload::Pass::kRecompute: return "recompute";
-    case workload::Pass::kBackward: return "backward";
-    case workload::Pass::kWeight: return "weight";
-    case workload::Pass::kOptimizer: return "optimizer";
-  }
-  return "";
-}
-
 /// `names`: by operator, made once.
 run::Kernel kernel(const EngineInput& input, const Span& span, const plan::Instruction& it,
                    const std::vector<std::string>& names) {
@@ -151,6 +140,17 @@ run::Kernel kernel(const EngineInput& input, const Span& span, const plan::Instr
 }
 
 }  // namespace
+
+std::string_view pass_word(workload::Pass pass) {
+  switch (pass) {
+    case workload::Pass::kForward: return "forward";
+    case workload::Pass::kRecompute: return "recompute";
+    case workload::Pass::kBackward: return "backward";
+    case workload::Pass::kWeight: return "weight";
+    case workload::Pass::kOptimizer: return "optimizer";
+  }
+  return "";
+}
 
 std::string kernel_name(const spec::Gpu& gpu, const Operator& op) {
   return fmt::format("{} [{}]", library_name(gpu, op), op.name);

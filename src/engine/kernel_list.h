@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/timeline.h"
@@ -17,5 +18,7 @@ std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector
 std::string kernel_name(const spec::Gpu& gpu, const workload::Operator& op);
 /// "gemm", "attention", "memory", "collective", "send_recv" or "optimizer".
 std::string kernel_category(const workload::Operator& op);
+/// As `run::Kernel::pass` has it: "forward", "recompute", "backward", "weight" or "optimizer".
+std::string_view pass_word(workload::Pass pass);
 
 }  // namespace ergometer::engine

@@ -68,6 +68,51 @@ Values random_job(uint64_t number) {
   return values;
 }
 
+/// The kinds of work that a step's energy is divided over: experts, adapters, shards, schedules,
+/// inference; under every way to hold clocks.
+Values job_of_any_work(uint64_t number) {
+  Choice pick(number);
+  Values values = {
+      {"cluster", pick.of<std::string>({"hgx-h100", "charllm-h200", "dgx-a100", "mi300x"})},
+      {"gpus", pick.of<std::string>({"4", "8", "12", "16", "32"})},
+      {"tensor_model_parallel_size", pick.of<std::string>({"1", "2", "4"})},
+      {"micro_batch_size", pick.of<std::string>({"1", "2"})},
+      {"gradient_accumulation_steps", pick.of<std::string>({"4", "8"})},
+      {"seq_length", pick.of<std::string>({"512", "2048"})}};
+  const bool experts = pick.chance(0.4);
+  values.emplace_back("model", experts ? pick.of<std::string>({"mixtral-8x7b", "deepseek-v2-lite"})
+                                       : pick.of<std::string>({"llama3-8b", "gpt3-1.3b"}));
+  if (experts)
+    values.emplace_back("expert_model_parallel_size", pick.of<std::string>({"1", "2", "4", "8"}));
+  if (pick.chance(0.2)) {
+    values.emplace_back("mode", pick.of<std::string>({"prefill", "decode"}));
+  } else {
+    values.emplace_back("recompute", pick.of<std::string>({"none", "selective", "full"}));
+    if (pick.chance(0.25)) values.emplace_back("lora", "16");
+    if (pick.chance(0.25)) {
+      values.emplace_back("fsdp", "true");
+    } else {
+      values.emplace_back("pipeline_model_parallel_size", pick.of<std::string>({"1", "2", "4"}));
+      values.emplace_back("schedule", pick.of<std::string>({"gpipe", "1f1b", "zb-h1"}));
+    }
+  }
+  if (pick.chance(0.5)) values.emplace_back("overlap_grad_reduce", "true");
+  if (pick.chance(0.3)) values.emplace_back("power_cap", pick.between(200, 400));
+  if (pick.chance(0.2)) values.emplace_back("lock_clock", pick.between(600, 1400));
+  if (pick.chance(0.3)) values.emplace_back("seed", pick.between(1, 99));
+  if (pick.chance(0.2)) values.emplace_back("override", "node0.gpu1.speed=70%");
+  if (pick.chance(0.2))
+    values.emplace_back("power_smoothing", "floor=0.7,down=200W/s,hysteresis=2s");
+  if (pick.chance(0.3)) values.emplace_back("duration", "2");
+  return values;
+}
+
+std::string words_of(const Values& values) {
+  std::string words;
+  for (const auto& [name, value] : values) words += fmt::format(" --{} {}", name, value);
+  return words;
+}
+
 double relative(double a, double b) {
   return std::abs(a - b) / std::max({std::abs(a), std::abs(b), 1e-9});
 }
@@ -150,6 +195,26 @@ void expect_energy_adds_up(const run::Run& run) {
   EXPECT_LE(run.cluster_power.p95_w, highest_w);
 }
 
+/// Every dimension of a step's energy has all of it, and all of the step.
+void expect_parts_of_energy_add_up(const run::Run& run) {
+  std::map<std::string, double> joules, work_j, seconds;
+  for (const run::EnergyRow& row : run.power.step_energy) {
+    joules[row.dimension] += row.joules;
+    work_j[row.dimension] += row.work_joules;
+    seconds[row.dimension] += row.seconds;
+    EXPECT_GE(row.work_joules, 0) << row.dimension << ' ' << row.name;
+    EXPECT_GE(row.joules, row.work_joules) << row.dimension << ' ' << row.name;
+    EXPECT_GE(row.seconds, 0) << row.dimension << ' ' << row.name;
+  }
+  EXPECT_EQ(joules.size(), 8u);
+  for (const auto& [dimension, sum] : joules) {
+    EXPECT_LT(relative(sum, run.power.gpu_energy_j_per_step), 1e-9) << dimension;
+    if (dimension == "part") continue;
+    EXPECT_LT(relative(seconds[dimension], run.performance.step_time_s), 1e-9) << dimension;
+    EXPECT_LT(relative(work_j[dimension], work_j["phase"]), 1e-9) << dimension;
+  }
+}
+
 /// A temperature at or above a limit is a thermal event.
 void expect_events_at_limits(const run::Run& run, const physics::GpuPower& gpu) {
   for (const run::Telemetry& row : run.telemetry) {
@@ -171,9 +236,7 @@ TEST(PowerViews, SayTheSame) {
   uint64_t hot = 0, refused = 0, restless = 0;
   for (uint64_t number = 0; number < jobs; ++number) {
     const Values values = random_job(number);
-    std::string words;
-    for (const auto& [name, value] : values) words += fmt::format(" --{} {}", name, value);
-    SCOPED_TRACE(fmt::format("job {}:{}", number, words));
+    SCOPED_TRACE(fmt::format("job {}:{}", number, words_of(values)));
     const auto job = test::try_job_of(values);
     if (!job) {
       ++refused;
@@ -181,8 +244,11 @@ TEST(PowerViews, SayTheSame) {
     }
     std::vector<int64_t> ranks(static_cast<size_t>(job->gpus));
     for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int64_t>(i);
-    const auto run = simulate(
-        *job, {.all_ranks = true, .intervals = false, .telemetry_ranks = ranks, .bands = true});
+    const auto run = simulate(*job, {.all_ranks = true,
+                                     .intervals = false,
+                                     .telemetry_ranks = ranks,
+                                     .bands = true,
+                                     .energy_parts = true});
     if (!run) {
       EXPECT_TRUE(run.error().message.find("find no rest") != std::string::npos)
           << run.error().message;
@@ -192,6 +258,7 @@ TEST(PowerViews, SayTheSame) {
     expect_summary_is_telemetry(*run);
     expect_summary_is_ranks(*run);
     expect_energy_adds_up(*run);
+    expect_parts_of_energy_add_up(*run);
     expect_events_at_limits(*run, *physics::gpu_power(job->cluster.node.gpu));
     hot += run->thermal.event_shares[2].fraction > 0;
     if (HasFatalFailure() || HasNonfatalFailure()) break;
@@ -199,6 +266,26 @@ TEST(PowerViews, SayTheSame) {
   EXPECT_GT(hot, jobs / 50) << "limits of temperature are among what is looked at";
   EXPECT_LT(refused, jobs / 3);
   EXPECT_LE(restless, jobs / 500);
+}
+
+TEST(PowerViews, PartsOfEnergyAddUp) {
+  constexpr uint64_t kJobs = 400;
+  uint64_t looked_at = 0;
+  for (uint64_t number = 0; number < kJobs; ++number) {
+    const Values values = job_of_any_work(number);
+    SCOPED_TRACE(fmt::format("job {}:{}", number, words_of(values)));
+    const auto job = test::try_job_of(values);
+    if (!job) continue;
+    const auto run =
+        simulate(*job, {.engine = number % 4 == 0 ? EngineKind::kEvents : EngineKind::kSweep,
+                        .intervals = false,
+                        .energy_parts = true});
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    ++looked_at;
+    expect_parts_of_energy_add_up(*run);
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(looked_at, kJobs * 3 / 4);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "engine/power_loop.h"
 #include "engine/power_record.h"
 #include "engine/power_summary.h"
+#include "engine/step_energy.h"
 #include "engine/summary.h"
 #include "engine/telemetry_view.h"
 
@@ -130,6 +131,14 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
                    .ranks = options.ranks},
                   result);
   ERGOMETER_CHECK(std::isfinite(result.power.energy_j_per_step), "energy is a finite number");
+  if (options.energy_of != nullptr)
+    result.power.step_energy = step_energy({.input = input,
+                                            .workload = *options.energy_of,
+                                            .energies = energies,
+                                            .timeline = result.timeline,
+                                            .fleet = fleet,
+                                            .gpus = record.gpus(),
+                                            .power = result.power});
   if (options.intervals) {
     spec::Job alike = job;
     alike.conditions.seed = 0;

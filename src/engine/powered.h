@@ -17,6 +17,8 @@ struct PoweredOptions {
   bool intervals = true;                          ///< of power and temperature
   bool ranks = false;                             ///< fill the columns of every rank
   bool bands = false;                             ///< how telemetry is distributed over all ranks
+  /// The job's work, for the energy of its parts; null: those are not asked for.
+  const workload::Workload* energy_of = nullptr;
 };
 
 /// A job's time, power and heat together: the loop of engine/power_loop.h under the job's

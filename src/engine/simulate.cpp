@@ -98,15 +98,17 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   const bool with_power =
       options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
   if (with_power) {
-    ERGOMETER_ASSIGN(Powered powered,
-                     power_and_heat(input, {.sampled_ranks = played,
-                                            .telemetry_ranks = options.telemetry_ranks.empty()
-                                                                   ? options.sampled_ranks
-                                                                   : options.telemetry_ranks,
-                                            .events = events,
-                                            .intervals = options.intervals,
-                                            .ranks = options.all_ranks,
-                                            .bands = options.bands}));
+    ERGOMETER_ASSIGN(
+        Powered powered,
+        power_and_heat(
+            input, {.sampled_ranks = played,
+                    .telemetry_ranks = options.telemetry_ranks.empty() ? options.sampled_ranks
+                                                                       : options.telemetry_ranks,
+                    .events = events,
+                    .intervals = options.intervals,
+                    .ranks = options.all_ranks,
+                    .bands = options.bands,
+                    .energy_of = options.energy_parts ? &result.workload : nullptr}));
     take(std::move(powered), result);
   } else {
     result.timeline = events ? simulate_events(input) : sweep(input);

@@ -24,8 +24,9 @@ struct SimulateOptions {
   std::vector<int64_t> task_ranks = {};
   /// Whose telemetry; empty: of `sampled_ranks`.
   std::vector<int64_t> telemetry_ranks = {};
-  bool bands = false;       ///< how telemetry is distributed over all GPUs
-  size_t most_kernels = 0;  ///< of more, those of a window of the step (kernel_window.h); 0: all
+  bool bands = false;         ///< how telemetry is distributed over all GPUs
+  bool energy_parts = false;  ///< the Run shall hold a step's energy by phase, operator, ...
+  size_t most_kernels = 0;    ///< of more, those of a window of the step (kernel_window.h); 0: all
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
 };
 

@@ -13,6 +13,10 @@ namespace ergometer::engine {
 /// the schedule runs them apart (ZB-H1).
 std::vector<run::RankTasks> step_tasks(const EngineInput& input, const std::vector<Span>& spans);
 
+/// What a kind of group and a kind of collective are called in a Run: "tp", "all_gather".
+const char* group_word(workload::GroupKind group);
+const char* collective_word(workload::CollectiveKind kind);
+
 /// Time in collectives by kind and group in one step: mean over the ranks of
 /// `spans`, the one with the
 /// most time first. What is exposed adds up, kind by kind, to the ranks' breakdown.

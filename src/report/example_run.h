@@ -20,7 +20,10 @@ inline void add_example_power(run::Run& run) {
                .mean_interval_w = {580, 645},
                .peak_interval_w = {680, 700},
                .gpu_parts = {{"tensor", 300}, {"hbm", 112.5}, {"constant", 200}},
-               .node_parts = {{"gpus", 1225}, {"cpu", 200}, {"fans", 175}}};
+               .node_parts = {{"gpus", 1225}, {"cpu", 200}, {"fans", 175}},
+               .step_energy = {{"phase", "forward", 1450, 1000, 0.5},
+                               {"phase", "idle", 1000, 0, 0.5},
+                               {"part", "tensor", 2450, 0, 0}}};
   run.cluster_power = {.interval_s = 0.25,
                        .watts = {3600, 3600, 3000, 2600},
                        .lowest_w = 2600,

@@ -214,13 +214,14 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
                                   const std::string& name) {
   if (name.empty()) return explain_settings(job);
   if (name.starts_with("op:")) return explain_operator(job, name.substr(3));
+  if (name == "energy" || name.starts_with("energy.")) return explain_energy(run, job, name);
   const Context context{run, job};
   if (name.starts_with("links.")) return explain_link(run, job, name);
   if (const std::string field = full_name(name); !field.empty())
     return explain_field(context, field);
   if (const spec::SettingInfo* setting = spec::find_setting(name))
     return explain_setting(job, std::string(setting->name));
-  std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step"};
+  std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step", "energy"};
   for (const run::SummaryField& field : run::summary_fields()) {
     known.emplace_back(field.name);
     known.emplace_back(field.name.substr(field.name.rfind('.') + 1));

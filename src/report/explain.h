@@ -12,9 +12,9 @@
 namespace ergometer::report {
 
 /// Explains a number of the summary by its name in `--json` ("mfu" or "performance.mfu",
-/// "memory.peak_bytes", "links.nic.bytes_per_step"), the price of an operator ("op:qkv"), or,
-/// without a name, every setting of the job with where it came from. An unknown name is an input
-/// error that suggests the nearest.
+/// "memory.peak_bytes", "links.nic.bytes_per_step"), the price of an operator ("op:qkv"), what a
+/// step's energy is spent on ("energy", "energy.layer"), or, without a name, every setting of the
+/// job with where it came from. An unknown name is an input error that suggests the nearest.
 base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
                                   const std::string& name);
 
@@ -26,6 +26,14 @@ Explanation explain_memory(const run::Run& run, const spec::Job& job, std::strin
 /// "power.mean_w_per_gpu", "thermal.max_gpu_c", ...; an error where the Run knows nothing of power.
 base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
                                         std::string_view field);
+/// "energy": a step's GPU energy by every dimension, the dearest rows of each; "energy.phase": all
+/// rows of one. An error where the Run knows nothing of power.
+base::Result<Explanation> explain_energy(const run::Run& run, const spec::Job& job,
+                                         const std::string& name);
+/// Shares of a whole in tenths of a percent that add up to 1000: rounded, and what is then missing
+/// or too much taken by the largest, a tenth each, so that a small value has the same share in
+/// every list of the same whole. `values`: not negative; all shares are 0 where their sum is.
+std::vector<int> shares_in_tenths(const std::vector<double>& values);
 /// "links.nic.bytes_per_step".
 base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job,
                                        const std::string& name);

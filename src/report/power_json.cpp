@@ -15,6 +15,19 @@ void write_parts(JsonWriter& json, const char* name, const std::vector<run::Powe
   json.end_object();
 }
 
+void write_energy(JsonWriter& json, const std::vector<run::EnergyRow>& rows) {
+  if (rows.empty()) return;
+  json.key("step_energy").begin_array();
+  for (const run::EnergyRow& row : rows) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.member("dimension", row.dimension).member("name", row.name).member("joules", row.joules);
+    if (row.is_divided())
+      json.member("work_joules", row.work_joules).member("seconds", row.seconds);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_thermal(JsonWriter& json, const run::Run& run) {
   json.key("thermal").begin_object();
   write_fields(json, run, "thermal.");
@@ -78,6 +91,7 @@ void write_power(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   write_fields(json, run, "power.");
   write_parts(json, "gpu_parts_w", run.power.gpu_parts);
   write_parts(json, "node_parts_w", run.power.node_parts);
+  write_energy(json, run.power.step_energy);
   json.end_object();
   write_thermal(json, run);
   write_cluster(json, run, power);

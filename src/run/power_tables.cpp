@@ -7,6 +7,9 @@ constexpr const char* kPowerSchema = R"sql(
 CREATE TABLE power_parts (
   scope TEXT NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, watts REAL NOT NULL,
   PRIMARY KEY (scope, position)) WITHOUT ROWID;
+CREATE TABLE step_energy (
+  position INTEGER PRIMARY KEY, dimension TEXT NOT NULL, name TEXT NOT NULL, joules REAL NOT NULL,
+  work_joules REAL, seconds REAL);
 CREATE TABLE slot_rows (slot_row INTEGER PRIMARY KEY, mean_gpu_c REAL NOT NULL, max_gpu_c REAL NOT NULL,
   mean_clock_mhz REAL NOT NULL);
 CREATE TABLE event_shares (position INTEGER PRIMARY KEY, reason TEXT NOT NULL, fraction REAL NOT NULL);
@@ -26,6 +29,15 @@ void insert_parts(Database& db, std::string_view scope, const std::vector<PowerP
   Statement insert(db, "INSERT INTO power_parts VALUES (?, ?, ?, ?)");
   int64_t position = 0;
   for (const PowerPart& part : parts) insert.run(scope, position++, part.name, part.watts);
+}
+
+void insert_energy(Database& db, const std::vector<EnergyRow>& rows) {
+  Statement insert(db, "INSERT INTO step_energy VALUES (?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const EnergyRow& row : rows)
+    insert.run(position++, row.dimension, row.name, row.joules,
+               row.is_divided() ? NullableReal(row.work_joules) : NullableReal(),
+               row.is_divided() ? NullableReal(row.seconds) : NullableReal());
 }
 
 void insert_thermal(Database& db, const Thermal& thermal) {
@@ -63,6 +75,16 @@ void select_parts(Database& db, std::string_view scope, std::vector<PowerPart>& 
   Statement select(db, "SELECT name, watts FROM power_parts WHERE scope = ? ORDER BY position");
   select.bind_all(scope);
   while (select.step()) parts.push_back({select.text(0), select.real(1)});
+}
+
+void select_energy(Database& db, std::vector<EnergyRow>& rows) {
+  if (!db.has_table("step_energy")) return;
+  Statement select(
+      db,
+      "SELECT dimension, name, joules, work_joules, seconds FROM step_energy ORDER BY position");
+  while (select.step())
+    rows.push_back(
+        {select.text(0), select.text(1), select.real(2), select.real(3), select.real(4)});
 }
 
 void select_thermal(Database& db, Thermal& thermal) {
@@ -111,6 +133,7 @@ void insert_power(Database& db, const Run& run) {
   if (!run.has_power) return;
   insert_parts(db, kGpuScope, run.power.gpu_parts);
   insert_parts(db, kNodeScope, run.power.node_parts);
+  insert_energy(db, run.power.step_energy);
   insert_thermal(db, run.thermal);
   insert_cluster(db, run.cluster_power);
 }
@@ -121,6 +144,7 @@ void select_power(Database& db, Run& run) {
   if (!run.has_power) return;
   select_parts(db, kGpuScope, run.power.gpu_parts);
   select_parts(db, kNodeScope, run.power.node_parts);
+  select_energy(db, run.power.step_energy);
   select_thermal(db, run.thermal);
   select_cluster(db, run.cluster_power);
 }

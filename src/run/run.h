@@ -88,11 +88,23 @@ struct PowerPart {
   double watts = 0;
 };
 
+/// A part of the energy that the GPUs of a job take in a step, over all of them. The rows of one
+/// dimension add up to `Power::gpu_energy_j_per_step`.
+struct EnergyRow {
+  std::string dimension;  ///< "phase", "stage", "block", "layer", "kind", "operator", ...
+  std::string name;
+  double joules = 0;
+  double work_joules = 0;  ///< of them, what the work itself takes; the rest is drawn all the time
+  double seconds = 0;      ///< of the step, mean over GPUs, in which that rest is drawn for it
+  /// What draws it ("part") is not divided into work and the rest.
+  bool is_divided() const { return dimension != "part"; }
+};
+
 struct Power {
   double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
   /// Every node at its plug, supplies' losses and fans included, without the building.
   double cluster_mean_w = 0, cluster_peak_w = 0;
-  double facility_mean_w = 0;    ///< cluster mean times PUE
+  double facility_mean_w = 0;        ///< cluster mean times PUE
   double duration_s = 0, steps = 0;  ///< that all of this is about
   double energy_j_per_step = 0;      ///< cluster: mean power times duration, over the steps
   double gpu_energy_j_per_step = 0;
@@ -101,6 +113,7 @@ struct Power {
   std::vector<PowerPart> gpu_parts;           ///< a GPU, mean over GPUs
   std::vector<PowerPart>
       node_parts;  ///< a node, mean over nodes; their sum is cluster mean / nodes
+  std::vector<EnergyRow> step_energy;  ///< dimension by dimension; empty where not asked for
 };
 
 /// Largest change of the cluster's power from one interval to the next.
