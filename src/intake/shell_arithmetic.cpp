@@ -298,7 +298,10 @@ class ArithmeticReader {
 
 base::Result<std::string> shell_arithmetic(std::string_view expression,
                                            const ArithmeticScope& scope) {
-  return ArithmeticReader(expression, scope, 0).read();
+  // The shell takes quotes away before it reads an expression.
+  std::string plain(expression);
+  std::erase(plain, '"');
+  return ArithmeticReader(plain, scope, 0).read();
 }
 
 }  // namespace ergometer::intake

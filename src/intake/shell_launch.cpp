@@ -75,11 +75,8 @@ class LaunchReader {
       const std::string& word = words_[at].text;
       const std::string_view name = file_name(word);
       if (is_program(at)) break;
-      if (name == "srun" || name == "mpirun" || name == "mpiexec" || name == "torchrun" ||
-          name == "deepspeed" || name == "accelerate" || name == "accelerate-launch" ||
-          name == "horovodrun" || name == "sbatch") {
-        launcher_ = name == "mpiexec" || name == "horovodrun" ? "mpirun" : std::string(name);
-        if (name == "sbatch") launcher_ = "srun";
+      if (const std::string_view launcher = launcher_like(name); !launcher.empty()) {
+        launcher_ = launcher;
         note(at, at);
       } else if (name.starts_with("python")) {
         after_python_ = true;
@@ -110,6 +107,29 @@ class LaunchReader {
   }
 
  private:
+  /// The launcher whose options a launcher has; empty for other words.
+  static std::string_view launcher_like(std::string_view name) {
+    struct Launcher {
+      std::string_view name, like;
+    };
+    constexpr std::array kLaunchers =
+        std::to_array<Launcher>({{"srun", "srun"},
+                                 {"sbatch", "srun"},
+                                 {"flux", "srun"},
+                                 {"mpirun", "mpirun"},
+                                 {"mpiexec", "mpirun"},
+                                 {"horovodrun", "mpirun"},
+                                 {"aprun", "mpirun"},
+                                 {"prun", "mpirun"},
+                                 {"jsrun", "jsrun"},
+                                 {"torchrun", "torchrun"},
+                                 {"deepspeed", "deepspeed"},
+                                 {"accelerate", "accelerate"},
+                                 {"accelerate-launch", "accelerate"}});
+    for (const Launcher& it : kLaunchers)
+      if (it.name == name) return it.like;
+    return "";
+  }
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
     if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
@@ -163,6 +183,10 @@ class LaunchReader {
       for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
       for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
         take(name, mpi_.tasks_per_node);
+    } else if (launcher_ == "jsrun") {
+      for (const char* name : {"-n", "--nrs"}) take(name, resource_sets_);
+      for (const char* name : {"-a", "--tasks-per-rs"}) take(name, own_.tasks_per_node);
+      for (const char* name : {"-p", "--np"}) take(name, own_.tasks);
     } else if (launcher_ == "torchrun") {
       take("--nnodes", own_.nodes);
       take("--nproc-per-node", own_.tasks_per_node);
@@ -275,6 +299,8 @@ class LaunchReader {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
       launch_.gpus_is_open = gpus == 0 && !own_.tasks.empty();
+    } else if (launcher_ == "jsrun" && !is_front_end(launch_.program)) {
+      gpus = of_jsrun();
     } else if (launcher_ == "mpirun" && !is_front_end(launch_.program)) {
       gpus = known(mpi_.tasks, "-np");
       if (gpus == 0 && !mpi_.tasks_per_node.empty())
@@ -312,6 +338,13 @@ class LaunchReader {
     if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
     return count * gpus;
   }
+  /// Resource sets with as many processes each; a process drives one GPU.
+  int64_t of_jsrun() {
+    if (!own_.tasks.empty()) return known(own_.tasks, "--np");
+    if (resource_sets_.empty()) return 0;
+    return known(resource_sets_, "--nrs") *
+           (own_.tasks_per_node.empty() ? 1 : known(own_.tasks_per_node, "--tasks_per_rs"));
+  }
   int64_t nodes_of_launcher() const {
     return std::max<int64_t>({1, run_.session.batch.nodes, launcher_number(slurm_.nodes)});
   }
@@ -346,7 +379,7 @@ class LaunchReader {
   std::string launcher_;
   bool after_python_ = false, after_env_ = false;
   LauncherCounts slurm_, mpi_, own_;
-  std::string hostfile_ = "/job/hostfile", include_, exclude_, why_, shown_;
+  std::string hostfile_ = "/job/hostfile", include_, exclude_, resource_sets_, why_, shown_;
 };
 
 }  // namespace
@@ -396,17 +429,22 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   return std::nullopt;
 }
 
+void export_list(std::string_view list, ShellState& state) {
+  for (const std::string& part : base::split(list, ','))
+    if (const size_t equals = part.find('='); sets_variable(part))
+      export_variable(part.substr(0, equals), part.substr(equals + 1), state);
+}
+
 void set_exported(const std::vector<ShellText>& words, ShellState& state) {
   bool after_env = false;
-  for (const ShellText& word : words) {
-    if (is_shell(word.text) || is_script(word.text)) return;
-    after_env = after_env || file_name(word.text) == "env";
-    if (const size_t equals = word.text.find('='); after_env && sets_variable(word.text))
-      export_variable(word.text.substr(0, equals), word.text.substr(equals + 1), state);
-    if (!word.text.starts_with("--export=")) continue;
-    for (const std::string& part : base::split(word.text.substr(9), ','))
-      if (const size_t equals = part.find('='); equals != part.npos)
-        export_variable(part.substr(0, equals), part.substr(equals + 1), state);
+  for (size_t at = 0; at < words.size(); ++at) {
+    const std::string& word = words[at].text;
+    if (is_shell(word) || is_script(word)) return;
+    after_env = after_env || file_name(word) == "env";
+    if (const size_t equals = word.find('='); after_env && sets_variable(word))
+      export_variable(word.substr(0, equals), word.substr(equals + 1), state);
+    else if (const auto list = option_value(words, at, "--export"))
+      export_list(*list, state);
   }
 }
 

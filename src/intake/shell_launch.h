@@ -27,6 +27,8 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
 
 /// What the variables say that Slurm has set, where no #SBATCH line is seen.
 void set_batch_of_environment(ShellRun& run);
+/// The variables of a list as `--export` takes it: "ALL,NAME=VALUE,OTHER".
+void export_list(std::string_view list, ShellState& state);
 /// Variables that `sbatch --export=ALL,NAME=VALUE` or `env NAME=VALUE` give an inner script.
 void set_exported(const std::vector<ShellText>& words, ShellState& state);
 

@@ -133,6 +133,8 @@ TEST(ShellRun, Arithmetic) {
             "run|32|4|1024|1|$[1]");
   EXPECT_EQ(started("A=3; let A*=2; ((A+=1)); run $A `expr $A \\* 2` $(echo \"$A*3\" | bc)"),
             "run|7|14|21");
+  EXPECT_EQ(started("set -- a b; while (( \"$#\" )); do run $1; shift; done; run $(( \"2\" * 3 ))"),
+            "run|a\nrun|b\nrun|6");
   EXPECT_EQ(started("run $((1/0))"), "refused: run.sh:1: $((1/0)): division by 0");
   EXPECT_EQ(started("run $((A * 8))"), "run|<?>");
 }
@@ -156,6 +158,21 @@ TEST(ShellRun, FilesBesideTheScript) {
   EXPECT_EQ(started("source /opt/site/env.sh; run a${TP:-1}"), "run|a<?>");
 }
 
+TEST(ShellRun, LinesAndColumnsOfKnownTexts) {
+  const std::string write = "printf 'tp: 4\nname: \"a b\"\npp:8\n' > f\n";
+  EXPECT_EQ(
+      started(write + "run $(sed -n 's/^ *tp: *//p' f) $(sed -nE 's/^(p+):([0-9]+)$/\\2-\\1/p' f)"),
+      "run|4|8-pp");
+  EXPECT_EQ(started(write + "run $(sed -e 's/[0-9]/<&>/g' -e '/name/d' f)"), "run|tp:|<4>|pp:<8>");
+  EXPECT_EQ(started(write + "run $(sed -n 3p f) $(sed 's/x*/-/g;s/a/b/' f)"), "sed|s/x*/-/g;s/a/b/|f\nrun|pp:8|<?>");
+  EXPECT_EQ(started("run $(echo abc | sed 's/x*/-/g') $(echo aab | sed 's/^a//g')"),
+            "run|-a-b-c-|ab");
+  EXPECT_EQ(started(write + "run $(grep tp f | awk '{print $2}') $(awk -F: '/pp/ {print $2}' f) "
+                            "$(awk 'NR==1 {print $NF}' f) $(awk '{ s += $2 } END { print s }' f)"),
+            "awk|{ s += $2 } END { print s }|f\nrun|4|8|4|<?>");
+  EXPECT_EQ(started("run $(hostname | awk '{print $1}')"), "awk|{print $1}\nrun|<?>");
+}
+
 TEST(ShellRun, WhatIsNotKnownIsMarked) {
   EXPECT_EQ(started("run --x $(date +%s) $HOSTNAME"), "run|--x|<?>|<?>");
   // Both branches are followed; what they share is known.
@@ -164,6 +181,17 @@ TEST(ShellRun, WhatIsNotKnownIsMarked) {
             "nvidia-smi\ngrep|-q|H100\nrun|--a|<?>|1");
   // A branch that ends the script is not the one of a job.
   EXPECT_EQ(started("if ! mkdir x; then exit 1; fi; run"), "mkdir|x\nrun");
+}
+
+TEST(ShellRun, BatchLinesExportVariables) {
+  EXPECT_EQ(started("#SBATCH --export=ALL,TP=4,X\nrun ${TP:-2} $X"), "run|4");
+  EXPECT_EQ(started("#SBATCH -N 2 --export \"NONE,TP=4\" -J \"a b\" # x\nrun ${TP:-2}"), "run|4");
+  EXPECT_EQ(started("#PBS -l select=4\n#PBS -v TP=4,PP=2\nrun ${TP:-1} ${PP:-1}"), "run|4|2");
+  EXPECT_EQ(started("#BSUB -env \"all, TP=4\"\nrun ${TP:-1}"), "run|4");
+  // What sbatch is told comes in place of the script's own line.
+  const std::string inner = "printf '#SBATCH --export=TP=4,PP=2\nrun ${TP:-1} ${PP:-1}\n' > a.sh\n";
+  EXPECT_EQ(started(inner + "sbatch --export=ALL,TP=8 a.sh"), "sbatch|--export=ALL,TP=8|run|8|1");
+  EXPECT_EQ(started(inner + "sbatch a.sh"), "sbatch|run|4|2");
 }
 
 TEST(ShellRun, BatchScripts) {

@@ -16,9 +16,27 @@ namespace {
 
 /// Variables that differ from machine to machine: their values are never known here.
 bool is_of_machine(std::string_view name) {
-  constexpr std::array kNames = std::to_array<std::string_view>(
-      {"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "HOSTNAME", "PATH", "LD_LIBRARY_PATH", "SHELL",
-       "RANDOM", "SECONDS", "TMPDIR", "UID", "EUID", "PPID", "$", "!", "EPOCHSECONDS"});
+  constexpr std::array kNames = std::to_array<std::string_view>({"HOME",
+                                                                 "USER",
+                                                                 "LOGNAME",
+                                                                 "PWD",
+                                                                 "OLDPWD",
+                                                                 "HOSTNAME",
+                                                                 "PATH",
+                                                                 "LD_LIBRARY_PATH",
+                                                                 "SHELL",
+                                                                 "RANDOM",
+                                                                 "SECONDS",
+                                                                 "TMPDIR",
+                                                                 "UID",
+                                                                 "EUID",
+                                                                 "PPID",
+                                                                 "$",
+                                                                 "!",
+                                                                 "EPOCHSECONDS",
+                                                                 "BASHPID",
+                                                                 "BASH_VERSION",
+                                                                 "BASH_VERSINFO"});
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -118,8 +136,10 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
   const auto unknown = [&](std::string reason) {
     return Value{true, {{session_.unknowns.mark(std::move(reason)), session_.line}}, false, false};
   };
+  if (name == "PIPESTATUS") return unknown("$PIPESTATUS, what the programs of a pipeline return");
   if (is_of_machine(name)) return unknown(fmt::format("${}, which differs by machine", name));
-  if (name.starts_with("SLURM_") && session_.is_batch)
+  const bool of_slurm = name.starts_with("SLURM_") || name.starts_with("SLURMD_");
+  if (of_slurm && session_.is_batch)
     return unknown(fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name));
   if (!state_.missing_source.empty())
     return Value{true,
