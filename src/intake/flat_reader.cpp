@@ -13,7 +13,7 @@ namespace ergometer::intake {
 namespace {
 
 /// Words that divide a job over GPUs. Whoever does not read one of them reads another job.
-constexpr std::array<std::string_view, 22> kParallelismWords = {
+constexpr std::array<std::string_view, 24> kParallelismWords = {
     "tensor_model_parallel_size",
     "tensor_parallel_size",
     "tensor_parallel_degree",
@@ -36,6 +36,8 @@ constexpr std::array<std::string_view, 22> kParallelismWords = {
     "sequence_parallel_degree",
     "data_parallel_shard_degree",
     "data_parallel_replicate_degree",
+    "dp_shard_size",
+    "dp_replicate_size",
 };
 
 /// Above every count that a configuration holds, so that products of two fit.

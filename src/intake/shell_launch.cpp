@@ -101,6 +101,7 @@ class LaunchReader {
     launch_.name = file_name(launch_.program);
     launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
     if (is_trl(launch_.program)) read_words_of_trl();
+    if (file_name(launch_.program) == "axolotl") read_words_of_axolotl(at + 1);
     launch_.foreign = foreign_framework();
     count();
     return std::move(launch_);
@@ -267,6 +268,32 @@ class LaunchReader {
                   words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       i = begin - 1;
     }
+  }
+  /// `axolotl train job.yml --launcher torchrun -- --nproc_per_node 8` starts a launcher by its
+  /// words behind the dashes; without any it is accelerate, which takes what its node has.
+  void read_words_of_axolotl(size_t begin) {
+    LaunchWords kept;
+    std::string launcher = "accelerate";
+    size_t at = begin;
+    for (; at < words_.size() && words_[at].text != "--"; ++at) {
+      const size_t before = at;
+      const auto name = option_value(words_, at, "--launcher");
+      const auto tasks = option_value(words_, at, "--num-processes");
+      if (name) launcher = *name;
+      if (tasks) own_.tasks = *tasks;
+      if (name || tasks)
+        note(before, at);
+      else
+        kept.push_back(words_[at]);
+    }
+    launch_.arguments = std::move(kept);
+    const std::string around = launcher_;
+    launcher_ = launcher;
+    for (++at; at < words_.size(); ++at) read_option(at);
+    if (launcher == "torchrun" && own_.tasks_per_node.empty()) own_.tasks_per_node = own_.tasks;
+    // Alone, one process; accelerate takes what a node has where no word says less.
+    if (launcher == "python") launcher_ = around.empty() ? "torchrun" : around;
+    if (launcher == "accelerate" && own_.tasks.empty()) launcher_ = around;
   }
   /// A number, or 0 with the reason kept.
   int64_t known(const std::string& text, std::string_view what) {

@@ -164,7 +164,8 @@ TEST(ShellRun, LinesAndColumnsOfKnownTexts) {
       started(write + "run $(sed -n 's/^ *tp: *//p' f) $(sed -nE 's/^(p+):([0-9]+)$/\\2-\\1/p' f)"),
       "run|4|8-pp");
   EXPECT_EQ(started(write + "run $(sed -e 's/[0-9]/<&>/g' -e '/name/d' f)"), "run|tp:|<4>|pp:<8>");
-  EXPECT_EQ(started(write + "run $(sed -n 3p f) $(sed 's/x*/-/g;s/a/b/' f)"), "sed|s/x*/-/g;s/a/b/|f\nrun|pp:8|<?>");
+  EXPECT_EQ(started(write + "run $(sed -n 3p f) $(sed 's/x*/-/g;s/a/b/' f)"),
+            "sed|s/x*/-/g;s/a/b/|f\nrun|pp:8|<?>");
   EXPECT_EQ(started("run $(echo abc | sed 's/x*/-/g') $(echo aab | sed 's/^a//g')"),
             "run|-a-b-c-|ab");
   EXPECT_EQ(started(write + "run $(grep tp f | awk '{print $2}') $(awk -F: '/pp/ {print $2}' f) "
