@@ -82,7 +82,12 @@ class TrainerReader {
       read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
     if (length.empty() && kind_ == TrainerKind::kPlain)
       read_.note("how long sequences are is not said; --seq says it");
-    const bool packs = read_.flag("packing", false) || read_.flag("neat_packing", false);
+    const bool neat = read_.flag("neat_packing", false),
+               packs = read_.flag("packing", false) || neat;
+    if (neat)
+      read_.not_modelled("neat_packing",
+                         "time: attention only within each packed document; predicted over whole "
+                         "sequences, --packed-mean-length says how long documents are");
     if (!length.empty() && !packs)
       read_.note(fmt::format(
           "every sequence is taken to be {} tokens long: without packing that is the longest, and "
@@ -164,6 +169,8 @@ class TrainerReader {
                                      : word == "sdpa"                               ? "fused"
                                                                                     : "";
     if (!backend.empty()) read_.set("attention_backend", std::string(backend), key);
+    for (const char* older : {"use_flash_attn", "use_flash_attention", "use_flash_attention_2"})
+      if (read_.flag(older, false) && backend.empty()) read_.set("attention_backend", "fa2", older);
     if (!word.empty() && backend.empty() && word != "auto" && !word.starts_with("kernels-"))
       read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
     const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
