@@ -102,7 +102,7 @@ class LaunchReader {
     launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
     if (is_trl(launch_.program)) read_words_of_trl();
     if (file_name(launch_.program) == "axolotl") read_words_of_axolotl(at + 1);
-    launch_.foreign = foreign_framework();
+    if (!is_swift(launch_)) launch_.foreign = foreign_framework();
     count();
     return std::move(launch_);
   }
@@ -312,7 +312,9 @@ class LaunchReader {
                                 ? known(slurm_.gpus_per_node, "--gpus-per-node")
                                 : batch.gpus_per_node;
     int64_t gpus = 0;
-    if (launcher_ == "torchrun") {
+    if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
+      gpus = of_swift();
+    } else if (launcher_ == "torchrun") {
       const int64_t nodes = own_.nodes.empty() ? 1 : known(own_.nodes, "--nnodes");
       const bool all = own_.tasks_per_node == "gpu" || own_.tasks_per_node == "auto";
       const int64_t each = own_.tasks_per_node.empty() ? 1
@@ -364,6 +366,27 @@ class LaunchReader {
       if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
     if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
     return count * gpus;
+  }
+  /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
+  /// over all GPUs that it sees.
+  int64_t of_swift() {
+    const auto said = [&](std::string_view name) {
+      const auto it = launch_.environment.find(name);
+      return it == launch_.environment.end() ? std::string() : it->second;
+    };
+    const std::string nodes = said("NNODES"), each = said("NPROC_PER_NODE");
+    const std::string seen = said("CUDA_VISIBLE_DEVICES");
+    const bool one = each.empty() && nodes.empty() && launcher_number(seen + "1") > 0 &&
+                     !base::contains(seen, ",");
+    if (each.empty() && !one) {
+      why_ = "without NPROC_PER_NODE it takes the GPUs that it sees, as one process";
+      return 0;
+    }
+    for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
+      if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
+    if (one) shown_ = "CUDA_VISIBLE_DEVICES=" + seen;
+    const int64_t count = nodes.empty() ? 1 : known(nodes, "NNODES");
+    return count * (one ? 1 : known(each, "NPROC_PER_NODE"));
   }
   /// Resource sets with as many processes each; a process drives one GPU.
   int64_t of_jsrun() {
@@ -418,6 +441,15 @@ bool is_front_end(std::string_view program) {
 
 bool is_llama_factory(std::string_view program) {
   return file_name(program) == "llamafactory-cli" || program == "llamafactory.cli";
+}
+
+bool is_swift(const Launch& launch) {
+  const auto trains = [](std::string_view command) { return command == "sft" || command == "pt"; };
+  const std::string_view name = file_name(launch.program);
+  if (name == "swift" || name == "megatron")
+    return !launch.arguments.empty() && trains(launch.arguments.front().text);
+  return base::contains(launch.program, "swift/cli/") && name.ends_with(".py") &&
+         trains(name.substr(0, name.size() - 3));
 }
 
 bool is_trl(std::string_view program) {
