@@ -81,6 +81,7 @@ class ShellExpander::Fields {
 
   const bool splits;
   const bool hides;
+  int in_braces = 0;  ///< the word of ${NAME:-WORD}: its own blanks end fields as well
 
  private:
   std::vector<ShellText> done_;
@@ -227,11 +228,21 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
       while (end < raw.size() &&
              std::string_view("$`\\'\"\n<>~").find(raw[end]) == std::string_view::npos)
         ++end;
-      out.add(raw.substr(at, end - at), current, quoting != Quoting::kNone);
+      if (out.in_braces > 0 && quoting == Quoting::kNone)
+        out.add_split(raw.substr(at, end - at), current);
+      else
+        out.add(raw.substr(at, end - at), current, quoting != Quoting::kNone);
       at = end;
     }
   }
   --depth_;
+}
+
+void ShellExpander::expand_alternative(std::string_view word, int line, Quoting quoting,
+                                       Fields& out) {
+  ++out.in_braces;
+  expand(word, line, quoting, out);
+  --out.in_braces;
 }
 
 size_t ShellExpander::expand_dollar(std::string_view raw, size_t at, int line, Quoting quoting,
@@ -325,7 +336,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
     const std::string_view word = operation.substr(1);
     const char op = operation.front();
     if (op == '+') {
-      if (there) expand(word, line, quoting, out);
+      if (there) expand_alternative(word, line, quoting, out);
       return;
     }
     if (!there && op == '?')
@@ -339,7 +350,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
       assign(name, {word_text(word, line), line});
       return expand_name(name, line, quoting, out);
     }
-    if (!there) return expand(word, line, quoting, out);
+    if (!there) return expand_alternative(word, line, quoting, out);
   } else if (!rest.empty()) {
     value = changed(std::move(value), rest, line);
   }

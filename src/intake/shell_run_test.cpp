@@ -158,6 +158,14 @@ TEST(ShellRun, FilesBesideTheScript) {
   EXPECT_EQ(started("source /opt/site/env.sh; run a${TP:-1}"), "run|a<?>");
 }
 
+TEST(ShellRun, WordsOfParametersAreSplit) {
+  EXPECT_EQ(started("Y=1; run ${X:-a b} ${Y:+--c d}e ${X:-'f g'} \"${X-h i}\" ${X:-\"j k\" l\\ m}"),
+            "run|a|b|--c|de|f g|h i|j k|l m");
+  EXPECT_EQ(started("A=(${X:-a b}); B=${X:-c d}; run ${#A[@]} \"$B\" ${X:-$B e}"),
+            "run|2|c d|c|d|e");
+  EXPECT_EQ(started("IFS=,; run a,b ${X:-c,d} ${X:-$(printf '%s' e,f)}"), "run|a,b|c|d|e|f");
+}
+
 TEST(ShellRun, LinesAndColumnsOfKnownTexts) {
   const std::string write = "printf 'tp: 4\nname: \"a b\"\npp:8\n' > f\n";
   EXPECT_EQ(
