@@ -130,7 +130,7 @@ TEST(ShellRun, OneBranchIsTaken) {
 
 TEST(ShellRun, Arithmetic) {
   EXPECT_EQ(started("G=8; N=4; run $((G * N)) $(( (G+N)/3 )) $((2**10)) $((G>N?1:0)) $[1]"),
-            "run|32|4|1024|1|$[1]");
+            "run|32|4|1024|1|1");
   EXPECT_EQ(started("A=3; let A*=2; ((A+=1)); run $A `expr $A \\* 2` $(echo \"$A*3\" | bc)"),
             "run|7|14|21");
   EXPECT_EQ(started("set -- a b; while (( \"$#\" )); do run $1; shift; done; run $(( \"2\" * 3 ))"),
@@ -156,6 +156,35 @@ TEST(ShellRun, FilesBesideTheScript) {
   EXPECT_EQ(started(". ./not-here.sh; run $TP"), "run|<?>");
   EXPECT_EQ(started("source ~/venv/bin/activate; run a$TP"), "run|a");
   EXPECT_EQ(started("source /opt/site/env.sh; run a${TP:-1}"), "run|a<?>");
+}
+
+TEST(ShellRun, LessCommonWaysAreThoseOfBash) {
+  EXPECT_EQ(started("A=(1 2 3 4); run ${A[@]: -2} ${A[@]: -3:2}; set -- a b c; run ${@: -1}"),
+            "run|3|4|2|3\nrun|c");
+  EXPECT_EQ(started("declare -A M=([a]=1); [[ -v M[a] ]] && run a; [[ -v M[b] ]] || run b"),
+            "run|a\nrun|b");
+  EXPECT_EQ(started("run $(printf '%03d-%5.2f-%x-%.2s' 7 3.14159 255 abc) $(printf '%.0f' 2.6)"),
+            "run|007-|3.14-ff-ab|3");
+  EXPECT_EQ(started("run {1..5..2} {08..10} {a..c} {3..1} x{1..2}y"),
+            "run|1|3|5|08|09|10|a|b|c|3|2|1|x1y|x2y");
+  EXPECT_EQ(started("f() { return 3; }; f; V=$?; ! true; W=$?; X=$(exit 4); run $V $W $?"),
+            "run|3|1|4");
+  EXPECT_EQ(started("run \"${U:-\"q r\"}\" \"${1:-\"a\"}b\""), "run|q r|ab");
+  EXPECT_EQ(started("f() { echo err >&2; echo 4; }; run $(f) $(f 2>/dev/null) $(f &> log)"),
+            "run|4|4");
+  EXPECT_EQ(started("declare -i I=2*3; I+=4; run $I $((10#08 + 2#101))"), "run|10|13");
+  EXPECT_EQ(started("A=(a b); A[4]=c; run ${!A[@]}"), "run|0|1|4");
+  EXPECT_EQ(started("case 7b in 7b) V=1;;& *b) V=2;; esac"),
+            "refused: run.sh:1: a branch of case that goes on (;& and ;;&) is not followed");
+}
+
+TEST(ShellRun, WhatBranchesPrintAndReturn) {
+  // Neither the first nor the second alone.
+  EXPECT_EQ(started("run $([ -f /data/not-here ] && echo y || echo n)"), "run|<?>");
+  EXPECT_EQ(started("[ -f /data/not-here ] && A=1 || A=2; run a$A"), "run|a<?>");
+  EXPECT_EQ(started("run $(if [ -f /data/not-here ]; then echo 8; else echo 8; fi)"), "run|8");
+  EXPECT_EQ(started("if [ -f /data/not-here ]; then echo 2 > f; else echo 3 > f; fi; run $(< f)"),
+            "run|<?>");
 }
 
 TEST(ShellRun, WordsOfParametersAreSplit) {

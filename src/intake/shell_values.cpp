@@ -36,7 +36,8 @@ bool is_of_machine(std::string_view name) {
                                                                  "EPOCHSECONDS",
                                                                  "BASHPID",
                                                                  "BASH_VERSION",
-                                                                 "BASH_VERSINFO"});
+                                                                 "BASH_VERSINFO",
+                                                                 "FUNCNAME"});
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -155,8 +156,12 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
 void ShellExpander::assign(std::string_view name, const ShellText& value, bool append) {
   const size_t bracket = name.find('[');
   ShellVariable& variable = state_.variables[meant_variable(state_, name.substr(0, bracket))];
+  const bool integer = variable.integer;
   const auto put_in = [&](ShellText& slot) {
-    if (append)
+    if (integer) {
+      const std::string sum = append && !slot.text.empty() ? slot.text + "+" : "";
+      slot = {arithmetic(sum + "(" + value.text + ")"), value.line};
+    } else if (append)
       slot = {slot.text + value.text, slot.text.empty() ? value.line : slot.line};
     else
       slot = value;
