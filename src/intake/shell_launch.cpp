@@ -239,6 +239,9 @@ class LaunchReader {
                                                             {"tune", "torchtune"},
                                                             {"swift", "ms-swift"},
                                                             {"megatron", "ms-swift"},
+                                                            {"MaxText", "MaxText"},
+                                                            {"maxtext", "MaxText"},
+                                                            {"levanter", "Levanter"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
