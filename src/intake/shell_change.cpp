@@ -97,6 +97,7 @@ std::string ShellExpander::changed_text(const std::string& text, std::string_vie
     const bool at_start = !twice && sought.starts_with('#'),
                at_end = !twice && sought.starts_with('%');
     if (at_start || at_end) sought.erase(0, 1);
+    if (sought.empty()) return at_start ? with + text : text + with;
     std::string made;
     size_t at = 0;
     for (bool more = true; at < text.size();) {

@@ -120,6 +120,9 @@ void ScriptRunner::assign(const ShellAssignment& assignment, const Words& declar
   for (const ShellText& word : declaration) {
     if (!word.text.starts_with('-')) continue;
     is_map = is_map || base::contains(word.text, "A");
+    if (word.text.find_first_of("lu") != word.text.npos)
+      session_.fail(
+          fmt::format("declare {} is not followed; ${{NAME,,}} and ${{NAME^^}} are", word.text));
     if (base::contains(word.text, "i")) state_.variables[assignment.name].integer = true;
     // What it referred to before does not get the new name.
     if (base::contains(word.text, "n")) state_.variables[assignment.name].refers_to.clear();

@@ -174,6 +174,9 @@ TEST(ShellRun, LessCommonWaysAreThoseOfBash) {
             "run|4|4");
   EXPECT_EQ(started("declare -i I=2*3; I+=4; run $I $((10#08 + 2#101))"), "run|10|13");
   EXPECT_EQ(started("A=(a b); A[4]=c; run ${!A[@]}"), "run|0|1|4");
+  EXPECT_EQ(started("A=(a b); run ${A[@]/#/x} ${A[@]/%/:8}"), "run|xa|xb|a:8|b:8");
+  EXPECT_EQ(started("declare -l A=B"),
+            "refused: run.sh:1: declare -l is not followed; ${NAME,,} and ${NAME^^} are");
   EXPECT_EQ(started("case 7b in 7b) V=1;;& *b) V=2;; esac"),
             "refused: run.sh:1: a branch of case that goes on (;& and ;;&) is not followed");
 }
