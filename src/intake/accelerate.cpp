@@ -49,6 +49,13 @@ class AccelerateReader {
         return std::string(section) + std::string(name);
       };
       read_.copy_count(key("tp_size"), "tensor_model_parallel_size");
+      if (read_.integer(key("cp_size"), 1).value_or(1) > 1) {
+        const std::string method = read_.text(key("cp_comm_strategy"), "allgather");
+        if (method != "allgather" && method != "alltoall")
+          read_.refuse(key("cp_comm_strategy"), "allgather, alltoall");
+        read_.set("cp_comm_type", method == "allgather" ? "all_gather" : "p2p",
+                  key("cp_comm_strategy"));
+      }
       read_.copy_count(key("cp_size"), "context_parallel_size");
       const auto shards = read_.integer(key("dp_shard_size"), 1);
       const auto replicas = read_.integer(key("dp_replicate_size"), 1);
@@ -67,6 +74,7 @@ class AccelerateReader {
     spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
     if (kind == "deepspeed") return read_deepspeed_section();
     if (kind == "fsdp") read_fsdp();
+    settle_shard_size(read_);
     if (kind == "megatron_lm") read_megatron();
     if (kind == "no" && !read_.has("num_processes"))
       read_.set_default("gpus", "1", "distributed_type: NO");

@@ -64,6 +64,11 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
     return base::input_error(
         fmt::format("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter));
   }
+  // Its configuration alone switches FSDP on; a list of words beside it is the older way.
+  const auto section = values.lower_bound("fsdp_config.");
+  const bool says = section != values.end() && section->first.starts_with("fsdp_config.");
+  if (says && trainer.find("fsdp") == trainer.end())
+    trainer["fsdp"] = {"full_shard", section->second.line};
   // A rank alone trains no adapters.
   if (adapter.empty()) trainer["use_peft"] = {"false", 0};
   if (!adapter.empty())

@@ -13,7 +13,7 @@ namespace ergometer::intake {
 namespace {
 
 /// Words that divide a job over GPUs. Whoever does not read one of them reads another job.
-constexpr std::array<std::string_view, 22> kParallelismWords = {
+constexpr std::array<std::string_view, 24> kParallelismWords = {
     "tensor_model_parallel_size",
     "tensor_parallel_size",
     "tensor_parallel_degree",
@@ -36,6 +36,8 @@ constexpr std::array<std::string_view, 22> kParallelismWords = {
     "sequence_parallel_degree",
     "data_parallel_shard_degree",
     "data_parallel_replicate_degree",
+    "dp_shard_size",
+    "dp_replicate_size",
 };
 
 /// Above every count that a configuration holds, so that products of two fit.
@@ -223,8 +225,20 @@ base::Result<Reading> FlatReader::finish(std::string form) {
   return std::move(reading_);
 }
 
+namespace {
+
+/// Blanks in place of a comment; lines stay where they are.
+void blank_until(std::string& text, size_t& at, size_t end) {
+  for (size_t i = at; i < end; ++i)
+    if (text[i] != '\n') text[i] = ' ';
+  at = end == at ? at : end - 1;
+}
+
+}  // namespace
+
 base::Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file) {
-  // Inside braces tabs are only space, but the YAML parser minds them.
+  // Inside braces tabs are only space, but the YAML parser minds them; comments are those of
+  // JSON with comments, which DeepSpeed reads.
   std::string plain = text;
   bool quoted = false;
   for (size_t i = 0; i < plain.size(); ++i) {
@@ -234,6 +248,12 @@ base::Result<spec::FlatYaml> flatten_json(const std::string& text, const std::st
       quoted = !quoted;
     else if (!quoted && plain[i] == '\t')
       plain[i] = ' ';
+    else if (!quoted && plain.compare(i, 2, "//") == 0)
+      blank_until(plain, i, std::min(plain.find('\n', i), plain.size()));
+    else if (!quoted && plain.compare(i, 2, "/*") == 0)
+      blank_until(
+          plain, i,
+          plain.find("*/", i + 2) == plain.npos ? plain.size() : plain.find("*/", i + 2) + 2);
   }
   auto values = spec::flatten_yaml(plain, file);
   if (values) return values;

@@ -26,6 +26,7 @@ constexpr std::array kRelatives = std::to_array<Relative>({
     {"nemo-2", "megatron-core"},
     {"nemo-1", "megatron-core"},
     {"megatron-lm", "megatron-core"},
+    {"megatron-lm", "mindspeed"},
     {"llama-factory", "trainer"},
     {"axolotl", "trainer"},
 });

@@ -302,10 +302,17 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
 
 Result<std::vector<std::string>> shell_words_of(const std::string& text) {
   ERGOMETER_ASSIGN(const ShellRun run, run_shell("words " + text, "words", {}));
+  if (!run.session.unset.empty())
+    return input_error(fmt::format("\"{}\" names ${}, which is not set; write its value", text,
+                                   *run.session.unset.begin()));
   std::vector<std::string> words;
   if (run.commands.size() == 1)
-    for (size_t i = 1; i < run.commands.front().words.size(); ++i)
+    for (size_t i = 1; i < run.commands.front().words.size(); ++i) {
       words.push_back(run.commands.front().words[i].text);
+      if (ShellUnknowns::in(words.back()))
+        return input_error(
+            fmt::format("\"{}\" holds what only a running shell knows; write its value", text));
+    }
   return words;
 }
 

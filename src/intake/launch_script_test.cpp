@@ -26,6 +26,12 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(gpus_of("python -m torch.distributed.launch --nproc_per_node 4 --nnodes 2 train.py"),
             8);
   EXPECT_EQ(gpus_of("srun -N 4 --ntasks-per-node=8 python -u train.py"), 32);
+  EXPECT_EQ(gpus_of("flux run -N 4 -n 32 -g 1 python train.py"), 32);
+  EXPECT_EQ(gpus_of("aprun -n 64 -N 4 python train.py"), 64);
+  EXPECT_EQ(gpus_of("jsrun -n 16 -a 6 -g 6 -c 42 python train.py"), 96);
+  EXPECT_EQ(gpus_of("jsrun --nrs=96 --tasks_per_rs 1 -r6 python train.py"), 96);
+  EXPECT_EQ(gpus_of("jsrun -n16 -a1 -g6 torchrun --nnodes 16 --nproc_per_node 6 train.py"), 96);
+  EXPECT_EQ(gpus_of("jsrun -r 6 -g 1 python train.py"), 0);
   EXPECT_EQ(gpus_of("srun -n16 python train.py"), 16);
   EXPECT_EQ(gpus_of("#SBATCH --nodes=3 --ntasks-per-node=4\nsrun python train.py"), 12);
   EXPECT_EQ(gpus_of("#SBATCH -N 2\n#SBATCH --gres=gpu:a100:8\n"

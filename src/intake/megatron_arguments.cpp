@@ -99,6 +99,7 @@ class ArgumentReader {
 
   Result<Settings> finish() {
     finish_deepspeed();
+    spread_experts();
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     ERGOMETER_TRY(finish_sharding());
     ERGOMETER_TRY(finish_recomputation());
@@ -218,10 +219,48 @@ class ArgumentReader {
       return true;
     }
     if (argument.name == "cp_comm_type") ERGOMETER_TRY(check_same(argument));
+    ERGOMETER_TRY(check_modelled(argument));
+    if (argument.name == "context_parallel_algo") return read_context_algorithm(argument);
     if (read_special(argument)) return true;
     if (const MegatronDimension* dimension = find_megatron_dimension(argument.name))
       return read_dimension(*dimension, argument);
     return read_setting(argument);
+  }
+
+  /// MindSpeed's ways to lay a job out that make another one of it.
+  Result<void> check_modelled(const Argument& argument) const {
+    struct Other {
+      std::string_view name, says;
+    };
+    constexpr std::array kOthers = std::to_array<Other>(
+        {{"noop_layers", "layers that do nothing"}, {"tp_2d", "tensors split in two directions"}});
+    for (const Other& it : kOthers)
+      if (it.name == argument.name)
+        return input_error(fmt::format("{}: --{}: {} are not modelled", argument.where,
+                                       dashed(argument.name), it.says));
+    return {};
+  }
+
+  /// MindSpeed's word for how ranks of a sequence meet.
+  Result<bool> read_context_algorithm(const Argument& argument) {
+    const bool ring = argument.value == "megatron_cp_algo";
+    if (!ring && argument.value != "ulysses_cp_algo")
+      return wrong(argument, "megatron_cp_algo, ulysses_cp_algo");
+    settings_.set("cp_comm_type", ring ? "p2p" : "a2a", origin(argument));
+    return true;
+  }
+
+  /// MindSpeed's experts lie whole on the ranks that tensors are split over elsewhere.
+  void spread_experts() {
+    if (!spreads_experts_ || !model_.contains("num_experts")) return;
+    const auto size = [&](std::string_view name) {
+      const Settings::Value* value = settings_.find(name);
+      return value == nullptr ? 1 : base::parse_integer(value->text).value_or(1);
+    };
+    const int64_t tp = std::clamp<int64_t>(size("tensor_model_parallel_size"), 1, spec::kMostRanks);
+    const int64_t ep = std::clamp<int64_t>(size("expert_model_parallel_size"), 1, spec::kMostRanks);
+    settings_.set("expert_model_parallel_size", std::to_string(tp * ep), origin(*spreads_experts_));
+    settings_.set("expert_tensor_parallel_size", "1", origin(*spreads_experts_));
   }
 
   /// Arguments whose value needs translation.
@@ -273,6 +312,10 @@ class ArgumentReader {
       strategy_ = argument;
     else if (argument.name == "use_legacy_models")
       own_kernels_ = argument;
+    else if (argument.name == "n_shared_experts" || argument.name == "num_shared_experts")
+      shared_experts_ = base::parse_integer(value).value_or(0);
+    else if (argument.name == "moe_tp_extend_ep")
+      spreads_experts_ = argument;
     else if (argument.name == "transformer_impl" || argument.name == "spec") {
       // "local": Megatron-LM's own layers; --spec may name a module of a package as well.
       if (value != "local") return false;
@@ -402,6 +445,13 @@ class ArgumentReader {
     if (first_dense_ > 0 && first_dense_ < layers && every == 1)
       model_["moe_layer_freq"] =
           fmt::format("([0]*{}+[1]*{})", first_dense_, layers - first_dense_);
+    // A number of shared experts is as many of an expert's width.
+    const int64_t width =
+        model_.value("moe_ffn_hidden_size", model_.value("ffn_hidden_size", int64_t{0}));
+    constexpr int64_t kMostShared = 1'000;
+    if (shared_experts_ > 0 && shared_experts_ < kMostShared && width > 0 &&
+        !model_.contains("moe_shared_expert_intermediate_size"))
+      model_["moe_shared_expert_intermediate_size"] = shared_experts_ * width;
     const Settings::Value* overlap = settings_.find("moe_shared_expert_overlap");
     if (overlap == nullptr || model_.value("moe_shared_expert_intermediate_size", int64_t{0}) > 0)
       return;
@@ -428,10 +478,11 @@ class ArgumentReader {
   std::vector<std::string> notes_;
   nlohmann::json model_ = nlohmann::json::object();
   std::string tokenizer_, padded_vocabulary_;
-  std::optional<Argument> strategy_;     ///< of Megatron's FSDP
+  std::optional<Argument> strategy_;  ///< of Megatron's FSDP
+  std::optional<Argument> spreads_experts_;
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;
-  int64_t first_dense_ = 0;
+  int64_t first_dense_ = 0, shared_experts_ = 0;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
   std::string first_where_;

@@ -97,6 +97,7 @@ constexpr std::array kRenamed = std::to_array<Renamed>({
     {"activations_checkpoint_num_layers", "recompute_num_layers"},
     {"checkpoint_num_layers", "recompute_num_layers"},
     {"checkpoint_activations_granularity", "recompute_granularity"},
+    {"num_layer_list", "stage_layers"},
 });
 
 /// Arguments whose value needs translation.
@@ -125,6 +126,10 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
                                                                  "optimizer",
                                                                  "fp4_format",
                                                                  "first_k_dense_replace",
+                                                                 "context_parallel_algo",
+                                                                 "moe_tp_extend_ep",
+                                                                 "n_shared_experts",
+                                                                 "num_shared_experts",
                                                                  "cp_comm_type"});
 
 }  // namespace
@@ -178,10 +183,10 @@ bool megatron_switch(std::string_view name) {
   if (const MegatronDimension* dimension = find_megatron_dimension(name))
     return dimension->kind == DimensionKind::kSwitch;
   const SettingInfo* info = megatron_setting(name);
-  return info != nullptr
-             ? info->kind == SettingKind::kSwitch
-             : name == "disable_bias_linear" || name == "no_position_embedding" ||
-                   name == "use_rotary_position_embeddings" || name == "use_legacy_models";
+  return info != nullptr ? info->kind == SettingKind::kSwitch
+                         : name == "disable_bias_linear" || name == "no_position_embedding" ||
+                               name == "use_rotary_position_embeddings" ||
+                               name == "use_legacy_models" || name == "moe_tp_extend_ep";
 }
 
 }  // namespace ergometer::intake

@@ -19,7 +19,7 @@ bool trainer_reads(std::string_view name);
 
 /// What read_program() reads a program with. Its parts: which framework's it is, and what others
 /// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
-/// front ends (program_trainer.cpp).
+/// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp).
 class ProgramReader {
  public:
   ProgramReader(const Launch& launch, const ShellRun& run);
@@ -72,6 +72,10 @@ class ProgramReader {
   /// cutoff_len=1024`.
   base::Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;
   base::Result<Reading> megatron();
+  /// ms-swift's `swift sft`, which is the Trainer under other words.
+  base::Result<Reading> swift() const;
+  /// Its `megatron sft`, which is Megatron-LM with true and false.
+  base::Result<Reading> megatron_swift() const;
   /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
   static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading);
 

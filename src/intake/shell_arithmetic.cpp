@@ -270,7 +270,18 @@ class ArithmeticReader {
   }
   int64_t number() {
     int radix = 10;
-    if (text_.substr(at_, 2) == "0x" || text_.substr(at_, 2) == "0X") {
+    // 10#08: a number of another base.
+    size_t digits = at_;
+    while (digits < text_.size() && std::isdigit(static_cast<unsigned char>(text_[digits])) != 0)
+      ++digits;
+    constexpr int kLargestRadix = 36;
+    int said = 0;
+    if (digits < text_.size() && text_[digits] == '#' &&
+        std::from_chars(text_.data() + at_, text_.data() + digits, said).ec == std::errc() &&
+        said >= 2 && said <= kLargestRadix) {
+      radix = said;
+      at_ = digits + 1;
+    } else if (text_.substr(at_, 2) == "0x" || text_.substr(at_, 2) == "0X") {
       radix = 16;
       at_ += 2;
     } else if (text_[at_] == '0') {
@@ -298,7 +309,10 @@ class ArithmeticReader {
 
 base::Result<std::string> shell_arithmetic(std::string_view expression,
                                            const ArithmeticScope& scope) {
-  return ArithmeticReader(expression, scope, 0).read();
+  // The shell takes quotes away before it reads an expression.
+  std::string plain(expression);
+  std::erase(plain, '"');
+  return ArithmeticReader(plain, scope, 0).read();
 }
 
 }  // namespace ergometer::intake

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 
 #include "base/text.h"
 #include "intake/launcher_options.h"
@@ -10,34 +11,92 @@
 namespace ergometer::intake {
 namespace {
 
-/// Words of "#SBATCH --nodes=4 -J x  # comment".
-void read_batch_lines(const std::string& script, ShellSession& session, LauncherCounts& counts) {
+/// Words behind "#SBATCH", without their quotes; "#SBATCH --nodes=4 -J x  # comment".
+std::vector<ShellText> batch_words(std::string_view line) {
+  std::vector<ShellText> words;
+  std::string word;
+  char quote = '\0';
+  const auto end_word = [&] {
+    if (!word.empty()) words.push_back({word, 0});
+    word.clear();
+  };
+  for (const char c : line) {
+    const bool blank = c == ' ' || c == '\t' || c == '\r';
+    if (quote == '\0' && word.empty() && c == '#') break;
+    if (quote == '\0' && (c == '"' || c == '\''))
+      quote = c;
+    else if (c == quote)
+      quote = '\0';
+    else if (quote == '\0' && blank)
+      end_word();
+    else
+      word += c;
+  }
+  end_word();
+  return words;
+}
+
+/// What the lines of other batch systems set for their script: `#PBS -v TP=8,PP=4`, `#$ -v TP=8`,
+/// `#BSUB -env "all, TP=8"`.
+void export_of_line(const std::string& line, ShellState& state) {
+  struct System {
+    std::string_view mark, option;
+  };
+  for (const auto& [mark, option] : {System{"#PBS", "-v"}, {"#$", "-v"}, {"#BSUB", "-env"}}) {
+    if (!line.starts_with(mark)) continue;
+    const std::vector<ShellText> words = batch_words(std::string_view(line).substr(mark.size()));
+    for (size_t at = 0; at + 1 < words.size(); ++at) {
+      if (words[at].text != option) continue;
+      std::string list = words[at + 1].text;
+      std::erase(list, ' ');
+      export_list(list, state);
+    }
+  }
+}
+
+struct BatchLines {
+  LauncherCounts counts;
+  std::optional<std::string> exports;  ///< what `--export` says
+};
+
+BatchLines read_batch_lines(const std::string& script, ShellSession& session, ShellState& state) {
+  BatchLines lines;
   for (std::string& line : base::split(script, '\n')) {
     // Slurm reads up to the first command.
     if (line.find_first_not_of(" \t") != line.npos && !line.starts_with('#')) break;
+    export_of_line(line, state);
     if (!line.starts_with("#SBATCH")) continue;
     session.is_batch = true;
-    std::vector<ShellText> words;
-    for (const std::string& part : base::split(line.substr(7), ' ')) {
-      if (part.starts_with('#')) break;
-      for (const std::string& word : base::split(part, '\t'))
-        if (!word.empty()) words.push_back({word, 0});
-    }
-    for (size_t at = 0; at < words.size(); ++at) read_slurm_option(words, at, counts);
+    const std::vector<ShellText> words = batch_words(std::string_view(line).substr(7));
+    for (size_t at = 0; at < words.size(); ++at)
+      if (const auto list = option_value(words, at, "--export"))
+        lines.exports = *list;
+      else
+        read_slurm_option(words, at, lines.counts);
   }
+  return lines;
 }
 
 }  // namespace
 
 void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
                          ShellSession& session, ShellState& state) {
-  LauncherCounts counts;
-  read_batch_lines(script, session, counts);
-  if (!words.empty() && file_name(words.front().text) == "sbatch") {
+  const bool submits = !words.empty() && file_name(words.front().text) == "sbatch";
+  // Only who submits a script looks at its lines; what was given beside it is stronger.
+  ShellState submitted;
+  auto [counts, exports] = read_batch_lines(script, session, submitted);
+  if (submits) {
     session.is_batch = true;
     for (size_t at = 1; at < words.size() && !is_script(words[at].text); ++at)
-      read_slurm_option(words, at, counts);
+      if (option_value(words, at, "--export"))
+        exports.reset();  // in place of the script's own
+      else
+        read_slurm_option(words, at, counts);
   }
+  if (exports) export_list(*exports, submitted);
+  if (words.empty() || submits)
+    for (const auto& [name, variable] : submitted.variables)
+      if (!session.given.contains(name)) state.variables[name] = variable;
   if (!session.is_batch || (!words.empty() && file_name(words.front().text) != "sbatch")) return;
   BatchRequest& batch = session.batch;
   const auto given = [&](const char* name) -> int64_t {

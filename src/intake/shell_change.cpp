@@ -15,7 +15,9 @@ ShellExpander::Value ShellExpander::changed(Value value, std::string_view operat
   if (value.list && operation.front() == ':') {
     // ${ARGS[@]:1:2}
     const size_t second = operation.find(':', 1);
-    const auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
+    auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
+    // From the end.
+    if (begin && *begin < 0) *begin += value.first + std::ssize(value.items);
     const auto count = second == operation.npos
                            ? base::Result<int64_t>(1'000'000)
                            : base::parse_integer(arithmetic(operation.substr(second + 1)));
@@ -95,6 +97,7 @@ std::string ShellExpander::changed_text(const std::string& text, std::string_vie
     const bool at_start = !twice && sought.starts_with('#'),
                at_end = !twice && sought.starts_with('%');
     if (at_start || at_end) sought.erase(0, 1);
+    if (sought.empty()) return at_start ? with + text : text + with;
     std::string made;
     size_t at = 0;
     for (bool more = true; at < text.size();) {
@@ -119,6 +122,41 @@ std::string ShellExpander::changed_text(const std::string& text, std::string_vie
   session_.fail(fmt::format("${{...{}}} is not understood", operation.substr(0, 40)));
   return "";
 }
+
+namespace {
+
+/// {1..9}, {1..9..2}, {08..12}, {a..c}; nothing for anything else.
+std::vector<std::string> brace_sequence(const std::string& from, const std::string& behind) {
+  const size_t dots = behind.find("..");
+  const std::string to = behind.substr(0, dots);
+  const auto step = base::parse_integer(dots == behind.npos ? "1" : behind.substr(dots + 2));
+  const auto is_letter = [](const std::string& text) {
+    return text.size() == 1 && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
+  };
+  const bool letters = is_letter(from) && is_letter(to);
+  const auto number = [&](const std::string& text) {
+    return letters ? base::Result<int64_t>(static_cast<int64_t>(text[0]))
+                   : base::parse_integer(text);
+  };
+  const auto first = number(from), last = number(to);
+  constexpr int64_t kLargest = 1'000'000, kMost = 9'999;
+  if (!first || !last || !step || std::abs(*first) > kLargest || std::abs(*last) > kLargest ||
+      std::abs(*step) > kLargest)
+    return {};
+  const int64_t by = std::max<int64_t>(1, std::abs(*step));
+  if (std::abs(*last - *first) / by > kMost) return {};
+  // Zeros in front of either end give all numbers its width.
+  const auto has_zero = [](const std::string& text) { return text.size() > 1 && text[0] == '0'; };
+  const size_t width = has_zero(from) || has_zero(to) ? std::max(from.size(), to.size()) : 0;
+  std::vector<std::string> made;
+  for (int64_t i = *first; *first <= *last ? i <= *last : i >= *last;
+       i += *first <= *last ? by : -by)
+    made.push_back(letters ? std::string(1, static_cast<char>(i))
+                           : fmt::format("{:0{}}", i, width));
+  return made;
+}
+
+}  // namespace
 
 std::vector<std::string> expand_shell_braces(const std::string& raw) {
   constexpr size_t kMostWordsOfBraces = 1'000, kLongestWithBraces = 2'000;
@@ -147,15 +185,8 @@ std::vector<std::string> expand_shell_braces(const std::string& raw) {
       begin = comma + 1;
     }
   } else if (const size_t dots = inner.find(".."); dots != inner.npos) {
-    const auto first = base::parse_integer(inner.substr(0, dots));
-    const auto last = base::parse_integer(inner.substr(dots + 2));
-    if (!first || !last || *first < -1'000'000 || *first > 1'000'000 ||
-        std::abs(*last - *first) > 9'999)
-      return {raw};
-    for (int64_t i = *first;; i += *last < *first ? -1 : 1) {
-      choices.push_back(std::to_string(i));
-      if (i == *last) break;
-    }
+    choices = brace_sequence(inner.substr(0, dots), inner.substr(dots + 2));
+    if (choices.empty()) return {raw};
   } else {
     return {raw};
   }

@@ -25,6 +25,11 @@ void ScriptRunner::redirect(const std::vector<ShellRedirection>& list, std::stri
     } else if (redirection.operation == "<") {
       input = text_of_file(expander_.text(redirection.target).text);
       reads = true;
+    } else if (redirection.operation == ">&" && redirection.descriptor < 2 &&
+               redirection.target.text == "2") {
+      target = "/dev/stderr";
+    } else if (redirection.operation.starts_with("&>")) {
+      target = expander_.text(redirection.target).text;
     } else if (redirection.operation.starts_with('>') && redirection.operation != ">&" &&
                redirection.descriptor < 2) {
       target = expander_.text(redirection.target).text;
@@ -35,12 +40,13 @@ void ScriptRunner::redirect(const std::vector<ShellRedirection>& list, std::stri
 
 void ScriptRunner::write(const std::string& target, const std::string& text) {
   constexpr size_t kLargestFile = 1'000'000;
-  if (target.empty() || target == "/dev/null") return;
+  if (target.empty() || target == "/dev/null" || target == "/dev/stderr") return;
   std::string& file = state_.files[target];
   if (file.size() < kLargestFile) file += text;
 }
 
 std::string ScriptRunner::text_of_file(const std::string& path) {
+  if (path == "/dev/null") return "";
   if (const std::string* written = written_file(state_, path)) return *written;
   const auto found = find_beside(path);
   if (found)
@@ -73,9 +79,11 @@ Flow ScriptRunner::run_simple(const ShellNode& node, Streams streams) {
   if (stopped()) return Flow::kExit;
   const bool declares = !words.empty() && is_declaration(words.front().text);
   if (words.empty() || declares) {
-    state_.status = 0;
+    // The status is that of the last substitution in them, of which there may be none.
+    const int64_t before = substitutions_;
     for (const ShellAssignment& assignment : node.assignments)
       assign(assignment, declares ? words : Words());
+    if (declares || substitutions_ == before) state_.status = 0;
     if (declares) declare(words, node.assignments);
     if (node.assignments.empty() && words.empty() && !node.redirections.empty()) write(target, "");
     return stopped() ? Flow::kExit : Flow::kNext;
@@ -112,6 +120,10 @@ void ScriptRunner::assign(const ShellAssignment& assignment, const Words& declar
   for (const ShellText& word : declaration) {
     if (!word.text.starts_with('-')) continue;
     is_map = is_map || base::contains(word.text, "A");
+    if (word.text.find_first_of("lu") != word.text.npos)
+      session_.fail(
+          fmt::format("declare {} is not followed; ${{NAME,,}} and ${{NAME^^}} are", word.text));
+    if (base::contains(word.text, "i")) state_.variables[assignment.name].integer = true;
     // What it referred to before does not get the new name.
     if (base::contains(word.text, "n")) state_.variables[assignment.name].refers_to.clear();
   }

@@ -81,6 +81,7 @@ class ShellExpander::Fields {
 
   const bool splits;
   const bool hides;
+  int in_braces = 0;  ///< the word of ${NAME:-WORD}: its own blanks end fields as well
 
  private:
   std::vector<ShellText> done_;
@@ -207,6 +208,8 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
       expand(inner, current, Quoting::kDouble, out);
       current += static_cast<int>(std::count(inner.begin(), inner.end(), '\n'));
       at = end;
+    } else if (c == '"' && quoting == Quoting::kDouble && out.in_braces > 0) {
+      ++at;  // "${NAME:-"WORD"}"
     } else if (c == '~' && quoting == Quoting::kNone && at == 0 &&
                (raw.size() == 1 || raw[1] == '/')) {
       // Where it is matters only to who opens a file there: others see a path of that name.
@@ -227,11 +230,21 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
       while (end < raw.size() &&
              std::string_view("$`\\'\"\n<>~").find(raw[end]) == std::string_view::npos)
         ++end;
-      out.add(raw.substr(at, end - at), current, quoting != Quoting::kNone);
+      if (out.in_braces > 0 && quoting == Quoting::kNone)
+        out.add_split(raw.substr(at, end - at), current);
+      else
+        out.add(raw.substr(at, end - at), current, quoting != Quoting::kNone);
       at = end;
     }
   }
   --depth_;
+}
+
+void ShellExpander::expand_alternative(std::string_view word, int line, Quoting quoting,
+                                       Fields& out) {
+  ++out.in_braces;
+  expand(word, line, quoting, out);
+  --out.in_braces;
 }
 
 size_t ShellExpander::expand_dollar(std::string_view raw, size_t at, int line, Quoting quoting,
@@ -250,6 +263,15 @@ size_t ShellExpander::expand_dollar(std::string_view raw, size_t at, int line, Q
              (is_shell_name_char(piece[1]) ||
               std::string_view("@*#?$!-").find(piece[1]) != std::string_view::npos)) {
     expand_name(piece.substr(1), line, quoting, out);
+  } else if (raw.substr(at, 2) == "$[" && quoting != Quoting::kDocument) {
+    // The older way to write $((...)).
+    const size_t close = raw.find(']', at);
+    if (close == raw.npos) {
+      session_.fail("$[ has no ]");
+      return raw.size();
+    }
+    put(arithmetic(raw.substr(at + 2, close - at - 2)), line, quoting, out);
+    return close + 1;
   } else if (piece == "$\"") {
     return at + 1;
   } else {
@@ -295,7 +317,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
     if (const auto it = state_.variables.find(name); it != state_.variables.end()) {
       for (const auto& [key, entry] : it->second.entries) keys.push_back({key, line});
       for (size_t i = 0; i < it->second.items.size(); ++i)
-        keys.push_back({std::to_string(i), line});
+        if (it->second.items[i].text != kUnsetItem) keys.push_back({std::to_string(i), line});
     }
     return put_list(keys, index == "*", quoting, out);
   }
@@ -325,7 +347,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
     const std::string_view word = operation.substr(1);
     const char op = operation.front();
     if (op == '+') {
-      if (there) expand(word, line, quoting, out);
+      if (there) expand_alternative(word, line, quoting, out);
       return;
     }
     if (!there && op == '?')
@@ -339,7 +361,7 @@ void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoti
       assign(name, {word_text(word, line), line});
       return expand_name(name, line, quoting, out);
     }
-    if (!there) return expand(word, line, quoting, out);
+    if (!there) return expand_alternative(word, line, quoting, out);
   } else if (!rest.empty()) {
     value = changed(std::move(value), rest, line);
   }

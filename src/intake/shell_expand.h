@@ -41,6 +41,8 @@ class ShellExpander {
   void expand(std::string_view raw, int line, Quoting quoting, Fields& out);
   size_t expand_dollar(std::string_view raw, size_t at, int line, Quoting quoting, Fields& out);
   void expand_braces(std::string_view body, int line, Quoting quoting, Fields& out);
+  /// The word of ${NAME:-WORD} and ${NAME:+WORD}.
+  void expand_alternative(std::string_view word, int line, Quoting quoting, Fields& out);
   void expand_name(std::string_view name, int line, Quoting quoting, Fields& out);
   void put(const std::string& value, int line, Quoting quoting, Fields& out);
   void put_list(const std::vector<ShellText>& items, bool one_text, Quoting quoting, Fields& out);

@@ -1,16 +1,22 @@
 #include <fmt/format.h>
 #include <regex.h>
 
+#include <array>
+#include <memory>
+#include <utility>
+
 #include "base/text.h"
 #include "intake/shell_utilities.h"
 
-// grep and sed of known text.
+// grep, sed and awk of known text.
 
 namespace ergometer::intake {
 namespace {
 
 using UtilityWords = std::vector<ShellText>;
 using Filtered = std::optional<UtilityResult>;
+
+constexpr size_t kLongestFiltered = 4'000;
 
 /// Patterns that take no more than a line's length times their own.
 bool is_plain_pattern(const std::string& pattern) {
@@ -48,7 +54,7 @@ Filtered grep(const UtilityWords& words, const std::string& input,
   std::vector<std::string> found;
   bool too_long = false;
   for (const std::string& line : shell_lines(text)) {
-    too_long = too_long || line.size() > 4'000;
+    too_long = too_long || line.size() > kLongestFiltered;
     if (!too_long && (regexec(&pattern, line.c_str(), 0, nullptr, 0) == 0) != inverts)
       found.push_back(line);
   }
@@ -60,7 +66,133 @@ Filtered grep(const UtilityWords& words, const std::string& input,
                        found.empty() ? 1 : 0};
 }
 
-/// One s/from/to/g whose `from` is no pattern.
+/// A compiled expression, freed with it.
+class Pattern {
+ public:
+  Pattern(const std::string& text, bool extended)
+      : good_(is_plain_pattern(text) && !refers_back(text) &&
+              regcomp(&regex_, text.c_str(), extended ? REG_EXTENDED : 0) == 0) {}
+  ~Pattern() {
+    if (good_) regfree(&regex_);
+  }
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  bool good() const { return good_; }
+  bool find(const char* text, bool at_begin, std::array<regmatch_t, 10>& found) const {
+    return regexec(&regex_, text, found.size(), found.data(), at_begin ? 0 : REG_NOTBOL) == 0;
+  }
+  bool matches(const std::string& line) const {
+    return regexec(&regex_, line.c_str(), 0, nullptr, 0) == 0;
+  }
+
+ private:
+  /// \1 within a pattern may take longer than anyone waits.
+  static bool refers_back(const std::string& text) {
+    for (size_t i = 0; i + 1 < text.size(); ++i)
+      if (text[i] == '\\' && text[++i] >= '1' && text[i] <= '9') return true;
+    return false;
+  }
+  regex_t regex_{};
+  bool good_;
+};
+
+/// A command of sed: s/from/to/, or what is printed or deleted.
+struct SedCommand {
+  std::unique_ptr<Pattern> pattern;  ///< of s, or of the lines that are meant
+  int64_t line = 0;                  ///< the one line that is meant; 0: as `pattern` says
+  char kind = 's';                   ///< s, p or d
+  std::string to;
+  bool everywhere = false, prints = false;
+};
+
+/// The parts of s/from/to/flags, or of /from/p.
+std::vector<std::string> parts_between(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) {
+      if (text[i + 1] != separator) parts.back() += '\\';
+      parts.back() += text[++i];
+    } else if (text[i] == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += text[i];
+    }
+  }
+  return parts;
+}
+
+std::optional<SedCommand> sed_command(const std::string& text, bool extended) {
+  if (text.size() < 2) return std::nullopt;
+  SedCommand command;
+  const bool replaces = text[0] == 's';
+  if (!replaces && text[0] != '/') {
+    const auto line = base::parse_integer(text.substr(0, text.size() - 1));
+    command.kind = text.back();
+    if (!line || *line < 1 || (command.kind != 'p' && command.kind != 'd')) return std::nullopt;
+    command.line = *line;
+    return command;
+  }
+  const std::vector<std::string> parts =
+      parts_between(text.substr(replaces ? 2 : 1), replaces ? text[1] : '/');
+  if (parts.size() != (replaces ? 3U : 2U) || parts[0].empty()) return std::nullopt;
+  command.pattern = std::make_unique<Pattern>(parts[0], extended);
+  if (!command.pattern->good()) return std::nullopt;
+  if (!replaces) {
+    if (parts[1] != "p" && parts[1] != "d") return std::nullopt;
+    command.kind = parts[1][0];
+    return command;
+  }
+  command.to = parts[1];
+  for (const char flag : parts[2]) {
+    if (flag != 'g' && flag != 'p') return std::nullopt;
+    command.everywhere = command.everywhere || flag == 'g';
+    command.prints = command.prints || flag == 'p';
+  }
+  return command;
+}
+
+/// The text in place of a match: & is the match, \1 a group of it.
+std::string replacement(const std::string& to, const char* line,
+                        const std::array<regmatch_t, 10>& found) {
+  std::string made;
+  for (size_t i = 0; i < to.size(); ++i) {
+    size_t group = found.size();
+    if (to[i] == '&')
+      group = 0;
+    else if (to[i] == '\\' && i + 1 < to.size() && to[++i] >= '0' && to[i] <= '9')
+      group = static_cast<size_t>(to[i] - '0');
+    if (group == found.size()) {
+      made += to[i] == 'n' && to[i - 1] == '\\' ? '\n' : to[i];
+    } else if (const regmatch_t& match = found.at(group); match.rm_so >= 0) {
+      made.append(line + match.rm_so, static_cast<size_t>(match.rm_eo - match.rm_so));
+    }
+  }
+  return made;
+}
+
+/// Whether something was replaced.
+bool substitute_in(std::string& line, const SedCommand& command) {
+  std::string made;
+  std::array<regmatch_t, 10> found{};
+  size_t at = 0;
+  bool changed = false;
+  while (at <= line.size() && command.pattern->find(line.c_str() + at, at == 0, found)) {
+    changed = true;
+    made.append(line, at, static_cast<size_t>(found[0].rm_so));
+    made += replacement(command.to, line.c_str() + at, found);
+    const bool empty = found[0].rm_eo == found[0].rm_so;
+    at += static_cast<size_t>(found[0].rm_eo);
+    if (empty && at < line.size()) made += line[at];
+    at += empty ? 1 : 0;
+    if (!command.everywhere) break;
+  }
+  if (!changed) return false;
+  if (at < line.size()) made.append(line, at);
+  line = std::move(made);
+  return true;
+}
+
+/// One s/from/to/g whose `from` is no pattern: the only one that marks in a text do not disturb.
 struct Substitution {
   std::string from, to;
   bool everywhere = false;
@@ -77,33 +209,166 @@ std::optional<Substitution> substitution_of(const std::string& text) {
   return Substitution{parts[0], parts[1], parts[2] == "g"};
 }
 
-Filtered sed(const UtilityWords& words, const std::string& input,
-             const std::function<std::string(const std::string&)>& text_of_file) {
-  std::vector<Substitution> substitutions;
-  std::vector<std::string> files;
+struct SedWords {
+  std::vector<std::string> scripts, files;
+  bool quiet = false, extended = false;
+};
+std::optional<SedWords> sed_words(const UtilityWords& words) {
+  SedWords read;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text;
-    const bool named = word == "-e" && i + 1 < words.size();
-    if (!named && word.starts_with('-')) return std::nullopt;
-    if (named || substitutions.empty()) {
-      const auto substitution = substitution_of(named ? words[++i].text : word);
-      if (!substitution) return std::nullopt;
-      substitutions.push_back(*substitution);
+    if (word == "-e" && i + 1 < words.size()) {
+      read.scripts.push_back(words[++i].text);
+    } else if (word.size() > 1 && word[0] == '-') {
+      if (word.find_first_not_of("nEr", 1) != word.npos) return std::nullopt;
+      read.quiet = read.quiet || base::contains(word, "n");
+      read.extended = read.extended || word.find_first_of("Er") != word.npos;
+    } else if (read.scripts.empty()) {
+      read.scripts.push_back(word);
     } else {
-      files.push_back(word);
+      read.files.push_back(word);
     }
   }
-  std::string text = files.empty() ? input : "";
-  for (const std::string& file : files) text += text_of_file(file);
-  if (text.starts_with('\x01') || substitutions.empty()) return std::nullopt;
+  return read.scripts.empty() ? std::nullopt : std::optional(std::move(read));
+}
+
+Filtered sed_by_patterns(const SedWords& read, const std::string& text) {
+  std::vector<SedCommand> commands;
+  for (const std::string& script : read.scripts) {
+    auto command = sed_command(script, read.extended);
+    if (!command || ShellUnknowns::in(script)) return std::nullopt;
+    commands.push_back(std::move(*command));
+  }
+  std::vector<std::string> made;
+  int64_t number = 0;
+  for (std::string& line : shell_lines(text)) {
+    ++number;
+    if (line.size() > kLongestFiltered) return std::nullopt;
+    bool deleted = false;
+    for (const SedCommand& command : commands) {
+      if (deleted) break;
+      const bool meant = command.kind == 's' ? substitute_in(line, command)
+                         : command.line > 0  ? number == command.line
+                                             : command.pattern->matches(line);
+      deleted = meant && command.kind == 'd';
+      if (meant && (command.prints || command.kind == 'p')) made.push_back(line);
+    }
+    if (!read.quiet && !deleted) made.push_back(line);
+  }
+  return UtilityResult{join_shell_lines(made), 0};
+}
+
+Filtered sed(const UtilityWords& words, const std::string& input,
+             const std::function<std::string(const std::string&)>& text_of_file) {
+  const auto read = sed_words(words);
+  if (!read) return std::nullopt;
+  std::string text = read->files.empty() ? input : "";
+  for (const std::string& file : read->files) text += text_of_file(file);
+  if (text.starts_with('\x01')) return std::nullopt;
+  std::vector<Substitution> plain;
+  for (const std::string& script : read->scripts)
+    if (const auto one = substitution_of(script); one && !read->quiet && !read->extended)
+      plain.push_back(*one);
+  if (plain.size() != read->scripts.size())
+    return ShellUnknowns::in(text) ? std::nullopt : sed_by_patterns(*read, text);
   std::vector<std::string> lines = shell_lines(text);
   constexpr size_t kLongestLine = 100'000;
   for (std::string& line : lines)
-    for (const Substitution& one : substitutions)
+    for (const Substitution& one : plain)
       for (size_t at = line.find(one.from); at != line.npos && line.size() < kLongestLine;
            at = one.everywhere ? line.find(one.from, at + one.to.size()) : line.npos)
         line.replace(at, one.from.size(), one.to);
   return UtilityResult{join_shell_lines(lines), 0};
+}
+
+/// awk's way to say a column: [-F SEPARATOR] '[NR==LINE | /PATTERN/] {print $COLUMN}'.
+struct AwkProgram {
+  std::unique_ptr<Pattern> pattern;
+  int64_t line = 0, column = 0;  ///< column 0: the line; -1: its last
+};
+std::optional<AwkProgram> awk_program(std::string text) {
+  std::erase(text, ' ');
+  std::erase(text, ';');
+  const size_t brace = text.find("{print");
+  if (brace == text.npos || !text.ends_with('}')) return std::nullopt;
+  AwkProgram program;
+  const std::string lines = text.substr(0, brace);
+  if (lines.size() > 2 && lines.front() == '/' && lines.back() == '/') {
+    program.pattern = std::make_unique<Pattern>(lines.substr(1, lines.size() - 2), true);
+    if (!program.pattern->good() || lines.find('/', 1) != lines.size() - 1) return std::nullopt;
+  } else if (lines.starts_with("NR==")) {
+    const auto line = base::parse_integer(lines.substr(4));
+    if (!line || *line < 1) return std::nullopt;
+    program.line = *line;
+  } else if (!lines.empty()) {
+    return std::nullopt;
+  }
+  const std::string column = text.substr(brace + 6, text.size() - brace - 7);
+  const auto number = base::parse_integer(column.starts_with('$') ? column.substr(1) : "");
+  if (column == "$NF")
+    program.column = -1;
+  else if (number && *number >= 0)
+    program.column = *number;
+  else if (!column.empty())
+    return std::nullopt;
+  return program;
+}
+
+std::vector<std::string> columns_of(const std::string& line, const std::string& separator) {
+  if (!separator.empty()) return base::split(line, separator[0]);
+  std::vector<std::string> columns;
+  std::string column;
+  for (const char c : line + " ") {
+    const bool blank = c == ' ' || c == '\t';
+    if (!blank) column += c;
+    if (!blank || column.empty()) continue;
+    columns.push_back(column);
+    column.clear();
+  }
+  return columns;
+}
+
+Filtered awk(const UtilityWords& words, const std::string& input,
+             const std::function<std::string(const std::string&)>& text_of_file) {
+  std::string separator;
+  std::vector<std::string> plain;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (word.starts_with("-F")) {
+      separator = word.size() > 2 ? word.substr(2) : i + 1 < words.size() ? words[++i].text : "";
+      // One character is no pattern.
+      if (separator.size() != 1 || separator == " ") return std::nullopt;
+    } else if (word.starts_with('-')) {
+      return std::nullopt;
+    } else {
+      plain.push_back(word);
+    }
+  }
+  if (plain.empty() || ShellUnknowns::in(plain.front())) return std::nullopt;
+  // Blanks within a pattern count.
+  if (const size_t slash = plain.front().find('/');
+      slash != std::string::npos &&
+      base::contains(plain.front().substr(slash, plain.front().rfind('/') - slash), " "))
+    return std::nullopt;
+  const auto program = awk_program(plain.front());
+  std::string text = plain.size() == 1 ? input : "";
+  for (size_t i = 1; i < plain.size(); ++i) text += text_of_file(plain[i]);
+  if (!program || ShellUnknowns::in(text)) return std::nullopt;
+  std::vector<std::string> made;
+  int64_t number = 0;
+  for (const std::string& line : shell_lines(text)) {
+    if (line.size() > kLongestFiltered) return std::nullopt;
+    ++number;
+    if (program->line > 0 && number != program->line) continue;
+    if (program->pattern && !program->pattern->matches(line)) continue;
+    const std::vector<std::string> columns = columns_of(line, separator);
+    const auto count = static_cast<int64_t>(columns.size());
+    const int64_t at = program->column < 0 ? count : program->column;
+    made.push_back(program->column == 0    ? line
+                   : at > 0 && at <= count ? columns[static_cast<size_t>(at) - 1]
+                                           : "");
+  }
+  return UtilityResult{join_shell_lines(made), 0};
 }
 
 }  // namespace
@@ -111,8 +376,10 @@ Filtered sed(const UtilityWords& words, const std::string& input,
 std::optional<UtilityResult> shell_filter(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file) {
-  return words.front().text == "grep" ? grep(words, input, text_of_file)
-                                      : sed(words, input, text_of_file);
+  const std::string& name = words.front().text;
+  return name == "grep"  ? grep(words, input, text_of_file)
+         : name == "sed" ? sed(words, input, text_of_file)
+                         : awk(words, input, text_of_file);
 }
 
 }  // namespace ergometer::intake

@@ -75,11 +75,8 @@ class LaunchReader {
       const std::string& word = words_[at].text;
       const std::string_view name = file_name(word);
       if (is_program(at)) break;
-      if (name == "srun" || name == "mpirun" || name == "mpiexec" || name == "torchrun" ||
-          name == "deepspeed" || name == "accelerate" || name == "accelerate-launch" ||
-          name == "horovodrun" || name == "sbatch") {
-        launcher_ = name == "mpiexec" || name == "horovodrun" ? "mpirun" : std::string(name);
-        if (name == "sbatch") launcher_ = "srun";
+      if (const std::string_view launcher = launcher_like(name); !launcher.empty()) {
+        launcher_ = launcher;
         note(at, at);
       } else if (name.starts_with("python")) {
         after_python_ = true;
@@ -104,12 +101,36 @@ class LaunchReader {
     launch_.name = file_name(launch_.program);
     launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
     if (is_trl(launch_.program)) read_words_of_trl();
-    launch_.foreign = foreign_framework();
+    if (file_name(launch_.program) == "axolotl") read_words_of_axolotl(at + 1);
+    if (!is_swift(launch_)) launch_.foreign = foreign_framework();
     count();
     return std::move(launch_);
   }
 
  private:
+  /// The launcher whose options a launcher has; empty for other words.
+  static std::string_view launcher_like(std::string_view name) {
+    struct Launcher {
+      std::string_view name, like;
+    };
+    constexpr std::array kLaunchers =
+        std::to_array<Launcher>({{"srun", "srun"},
+                                 {"sbatch", "srun"},
+                                 {"flux", "srun"},
+                                 {"mpirun", "mpirun"},
+                                 {"mpiexec", "mpirun"},
+                                 {"horovodrun", "mpirun"},
+                                 {"aprun", "mpirun"},
+                                 {"prun", "mpirun"},
+                                 {"jsrun", "jsrun"},
+                                 {"torchrun", "torchrun"},
+                                 {"deepspeed", "deepspeed"},
+                                 {"accelerate", "accelerate"},
+                                 {"accelerate-launch", "accelerate"}});
+    for (const Launcher& it : kLaunchers)
+      if (it.name == name) return it.like;
+    return "";
+  }
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
     if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
@@ -163,6 +184,10 @@ class LaunchReader {
       for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
       for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
         take(name, mpi_.tasks_per_node);
+    } else if (launcher_ == "jsrun") {
+      for (const char* name : {"-n", "--nrs"}) take(name, resource_sets_);
+      for (const char* name : {"-a", "--tasks-per-rs"}) take(name, own_.tasks_per_node);
+      for (const char* name : {"-p", "--np"}) take(name, own_.tasks);
     } else if (launcher_ == "torchrun") {
       take("--nnodes", own_.nodes);
       take("--nproc-per-node", own_.tasks_per_node);
@@ -214,6 +239,9 @@ class LaunchReader {
                                                             {"tune", "torchtune"},
                                                             {"swift", "ms-swift"},
                                                             {"megatron", "ms-swift"},
+                                                            {"MaxText", "MaxText"},
+                                                            {"maxtext", "MaxText"},
+                                                            {"levanter", "Levanter"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
@@ -244,6 +272,32 @@ class LaunchReader {
       i = begin - 1;
     }
   }
+  /// `axolotl train job.yml --launcher torchrun -- --nproc_per_node 8` starts a launcher by its
+  /// words behind the dashes; without any it is accelerate, which takes what its node has.
+  void read_words_of_axolotl(size_t begin) {
+    LaunchWords kept;
+    std::string launcher = "accelerate";
+    size_t at = begin;
+    for (; at < words_.size() && words_[at].text != "--"; ++at) {
+      const size_t before = at;
+      const auto name = option_value(words_, at, "--launcher");
+      const auto tasks = option_value(words_, at, "--num-processes");
+      if (name) launcher = *name;
+      if (tasks) own_.tasks = *tasks;
+      if (name || tasks)
+        note(before, at);
+      else
+        kept.push_back(words_[at]);
+    }
+    launch_.arguments = std::move(kept);
+    const std::string around = launcher_;
+    launcher_ = launcher;
+    for (++at; at < words_.size(); ++at) read_option(at);
+    if (launcher == "torchrun" && own_.tasks_per_node.empty()) own_.tasks_per_node = own_.tasks;
+    // Alone, one process; accelerate takes what a node has where no word says less.
+    if (launcher == "python") launcher_ = around.empty() ? "torchrun" : around;
+    if (launcher == "accelerate" && own_.tasks.empty()) launcher_ = around;
+  }
   /// A number, or 0 with the reason kept.
   int64_t known(const std::string& text, std::string_view what) {
     if (ShellUnknowns::in(text)) {
@@ -261,7 +315,9 @@ class LaunchReader {
                                 ? known(slurm_.gpus_per_node, "--gpus-per-node")
                                 : batch.gpus_per_node;
     int64_t gpus = 0;
-    if (launcher_ == "torchrun") {
+    if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
+      gpus = of_swift();
+    } else if (launcher_ == "torchrun") {
       const int64_t nodes = own_.nodes.empty() ? 1 : known(own_.nodes, "--nnodes");
       const bool all = own_.tasks_per_node == "gpu" || own_.tasks_per_node == "auto";
       const int64_t each = own_.tasks_per_node.empty() ? 1
@@ -275,6 +331,8 @@ class LaunchReader {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
       launch_.gpus_is_open = gpus == 0 && !own_.tasks.empty();
+    } else if (launcher_ == "jsrun" && !is_front_end(launch_.program)) {
+      gpus = of_jsrun();
     } else if (launcher_ == "mpirun" && !is_front_end(launch_.program)) {
       gpus = known(mpi_.tasks, "-np");
       if (gpus == 0 && !mpi_.tasks_per_node.empty())
@@ -312,6 +370,34 @@ class LaunchReader {
     if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
     return count * gpus;
   }
+  /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
+  /// over all GPUs that it sees.
+  int64_t of_swift() {
+    const auto said = [&](std::string_view name) {
+      const auto it = launch_.environment.find(name);
+      return it == launch_.environment.end() ? std::string() : it->second;
+    };
+    const std::string nodes = said("NNODES"), each = said("NPROC_PER_NODE");
+    const std::string seen = said("CUDA_VISIBLE_DEVICES");
+    const bool one = each.empty() && nodes.empty() && launcher_number(seen + "1") > 0 &&
+                     !base::contains(seen, ",");
+    if (each.empty() && !one) {
+      why_ = "without NPROC_PER_NODE it takes the GPUs that it sees, as one process";
+      return 0;
+    }
+    for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
+      if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
+    if (one) shown_ = "CUDA_VISIBLE_DEVICES=" + seen;
+    const int64_t count = nodes.empty() ? 1 : known(nodes, "NNODES");
+    return count * (one ? 1 : known(each, "NPROC_PER_NODE"));
+  }
+  /// Resource sets with as many processes each; a process drives one GPU.
+  int64_t of_jsrun() {
+    if (!own_.tasks.empty()) return known(own_.tasks, "--np");
+    if (resource_sets_.empty()) return 0;
+    return known(resource_sets_, "--nrs") *
+           (own_.tasks_per_node.empty() ? 1 : known(own_.tasks_per_node, "--tasks_per_rs"));
+  }
   int64_t nodes_of_launcher() const {
     return std::max<int64_t>({1, run_.session.batch.nodes, launcher_number(slurm_.nodes)});
   }
@@ -346,7 +432,7 @@ class LaunchReader {
   std::string launcher_;
   bool after_python_ = false, after_env_ = false;
   LauncherCounts slurm_, mpi_, own_;
-  std::string hostfile_ = "/job/hostfile", include_, exclude_, why_, shown_;
+  std::string hostfile_ = "/job/hostfile", include_, exclude_, resource_sets_, why_, shown_;
 };
 
 }  // namespace
@@ -358,6 +444,15 @@ bool is_front_end(std::string_view program) {
 
 bool is_llama_factory(std::string_view program) {
   return file_name(program) == "llamafactory-cli" || program == "llamafactory.cli";
+}
+
+bool is_swift(const Launch& launch) {
+  const auto trains = [](std::string_view command) { return command == "sft" || command == "pt"; };
+  const std::string_view name = file_name(launch.program);
+  if (name == "swift" || name == "megatron")
+    return !launch.arguments.empty() && trains(launch.arguments.front().text);
+  return base::contains(launch.program, "swift/cli/") && name.ends_with(".py") &&
+         trains(name.substr(0, name.size() - 3));
 }
 
 bool is_trl(std::string_view program) {
@@ -396,17 +491,22 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   return std::nullopt;
 }
 
+void export_list(std::string_view list, ShellState& state) {
+  for (const std::string& part : base::split(list, ','))
+    if (const size_t equals = part.find('='); sets_variable(part))
+      export_variable(part.substr(0, equals), part.substr(equals + 1), state);
+}
+
 void set_exported(const std::vector<ShellText>& words, ShellState& state) {
   bool after_env = false;
-  for (const ShellText& word : words) {
-    if (is_shell(word.text) || is_script(word.text)) return;
-    after_env = after_env || file_name(word.text) == "env";
-    if (const size_t equals = word.text.find('='); after_env && sets_variable(word.text))
-      export_variable(word.text.substr(0, equals), word.text.substr(equals + 1), state);
-    if (!word.text.starts_with("--export=")) continue;
-    for (const std::string& part : base::split(word.text.substr(9), ','))
-      if (const size_t equals = part.find('='); equals != part.npos)
-        export_variable(part.substr(0, equals), part.substr(equals + 1), state);
+  for (size_t at = 0; at < words.size(); ++at) {
+    const std::string& word = words[at].text;
+    if (is_shell(word) || is_script(word)) return;
+    after_env = after_env || file_name(word) == "env";
+    if (const size_t equals = word.find('='); after_env && sets_variable(word))
+      export_variable(word.substr(0, equals), word.substr(equals + 1), state);
+    else if (const auto list = option_value(words, at, "--export"))
+      export_list(*list, state);
   }
 }
 

@@ -27,6 +27,8 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
 
 /// What the variables say that Slurm has set, where no #SBATCH line is seen.
 void set_batch_of_environment(ShellRun& run);
+/// The variables of a list as `--export` takes it: "ALL,NAME=VALUE,OTHER".
+void export_list(std::string_view list, ShellState& state);
 /// Variables that `sbatch --export=ALL,NAME=VALUE` or `env NAME=VALUE` give an inner script.
 void set_exported(const std::vector<ShellText>& words, ShellState& state);
 
@@ -54,6 +56,8 @@ bool is_front_end(std::string_view program);
 bool is_llama_factory(std::string_view program);
 /// TRL's `trl sft --model_name_or_path ...`, which starts itself by accelerate.
 bool is_trl(std::string_view program);
+/// ms-swift's `swift sft` and `megatron sft`, or the modules behind them.
+bool is_swift(const Launch& launch);
 /// srun, torchrun, trl, ...: programs that start others.
 bool is_launcher(std::string_view word);
 

@@ -77,7 +77,9 @@ ShellState merge_states(const std::vector<ShellState>& ends, const std::string& 
   std::set<std::string> names;
   for (const ShellState& end : ends) {
     for (const auto& [name, variable] : end.variables) names.insert(name);
-    for (const auto& [path, text] : end.files) merged.files[path] = text;
+    for (const auto& [path, text] : end.files)
+      if (const auto [it, is_new] = merged.files.emplace(path, text); !is_new && it->second != text)
+        it->second = unknowns.mark_lines(reason) + "\n";
     for (const auto& [name, body] : end.functions) merged.functions[name] = body;
     if (merged.missing_source.empty()) merged.missing_source = end.missing_source;
   }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "base/text.h"
 #include "intake/shell_merge.h"
 #include "intake/shell_test.h"
 
@@ -64,6 +66,7 @@ Flow ScriptRunner::run_parsed(const std::string& text, const std::string& file, 
 
 std::string ScriptRunner::substitute(std::string_view script, int line) {
   session_.line = line;
+  ++substitutions_;
   std::string input, output;
   // $(< file)
   std::string text(script);
@@ -160,11 +163,32 @@ Flow ScriptRunner::run_pipeline(const ShellNode& node, Streams streams) {
 }
 
 Flow ScriptRunner::run_and_or(const ShellNode& node, Streams streams) {
-  const Flow flow = run(*node.parts[0], streams);
-  if (flow != Flow::kNext || stopped()) return flow;
   const bool wants = node.kind == NodeKind::kAnd;
+  const ShellNode& left = *node.parts[0];
+  const bool chooses = !wants && left.kind == NodeKind::kAnd;
+  Flow flow = run(chooses ? *left.parts[0] : left, streams);
+  if (flow != Flow::kNext || stopped()) return flow;
+  if (chooses && state_.status == kUnknownStatus) {
+    // TEST && ONE || OTHER is either, never both halves of a way.
+    return branches(node.line, reason_,
+                    {[&] {
+                       const Flow end = run(*left.parts[1], streams);
+                       const bool fails = state_.status != 0 && state_.status != kUnknownStatus;
+                       return end == Flow::kNext && fails ? run(*node.parts[1], streams) : end;
+                     },
+                     [&] { return run(*node.parts[1], streams); }},
+                    streams);
+  }
+  if (chooses && state_.status == 0) flow = run(*left.parts[1], streams);
+  if (flow != Flow::kNext || stopped()) return flow;
   if (state_.status == kUnknownStatus)
-    return either(node.line, {node.parts[1].get(), nullptr}, streams);
+    return branches(node.line, reason_,
+                    {[&] { return run(*node.parts[1], streams); },
+                     [&] {
+                       state_.status = wants ? 1 : 0;
+                       return Flow::kNext;
+                     }},
+                    streams);
   if ((state_.status == 0) == wants) return run(*node.parts[1], streams);
   return Flow::kNext;
 }
@@ -183,7 +207,8 @@ Flow ScriptRunner::run_if(const ShellNode& node, size_t at, Streams streams) {
   const int line = node.parts[at]->line;
   return branches(line, reason,
                   {[&] { return run(*node.parts[at + 1], streams); },
-                   [&] { return run_if(node, at + 2, streams); }});
+                   [&] { return run_if(node, at + 2, streams); }},
+                  streams);
 }
 
 Flow ScriptRunner::either(int line, const std::vector<const ShellNode*>& nodes, Streams streams) {
@@ -191,14 +216,16 @@ Flow ScriptRunner::either(int line, const std::vector<const ShellNode*>& nodes, 
   for (const ShellNode* way : nodes)
     ways.emplace_back(
         [this, way, streams] { return way == nullptr ? Flow::kNext : run(*way, streams); });
-  return branches(line, reason_, ways);
+  return branches(line, reason_, ways, streams);
 }
 
 Flow ScriptRunner::branches(int line, const std::string& why,
-                            const std::vector<std::function<Flow()>>& ways) {
+                            const std::vector<std::function<Flow()>>& ways, Streams streams) {
   const std::string reason =
       fmt::format("what is true at {}{}", session_.where(line), why.empty() ? "" : ": " + why);
   const ShellState before = copy_of_state();
+  const size_t printed_before = streams.output->size();
+  std::vector<std::string> printed;
   std::vector<ShellState> ends;
   conditions_.push_back(reason);
   Flow leaves = Flow::kNext;
@@ -206,6 +233,10 @@ Flow ScriptRunner::branches(int line, const std::string& why,
     if (stopped()) break;
     state_ = before;
     const Flow flow = way();
+    const std::string own = streams.output->substr(printed_before);
+    streams.output->resize(printed_before);
+    // What a way prints that ends the script may be all that there is.
+    if (flow == Flow::kNext || !own.empty()) printed.push_back(own);
     if (flow == Flow::kNext)
       ends.push_back(copy_of_state());
     else if (flow != Flow::kExit) {
@@ -216,10 +247,33 @@ Flow ScriptRunner::branches(int line, const std::string& why,
   }
   conditions_.pop_back();
   if (stopped()) return Flow::kExit;
+  print_one_of(std::move(printed), reason, streams);
   if (ends.empty()) return leaves;
+  const int status = ends.front().status;
+  const bool same = std::all_of(ends.begin(), ends.end(),
+                                [&](const ShellState& end) { return end.status == status; });
   state_ = merge_states(ends, reason, session_.unknowns);
-  state_.status = ends.size() == 1 ? ends.front().status : 0;
+  state_.status = same ? status : kUnknownStatus;
+  if (!same) reason_ = why;
   return Flow::kNext;
+}
+
+void ScriptRunner::print_one_of(std::vector<std::string> printed, const std::string& reason,
+                                Streams streams) {
+  if (printed.empty()) return;
+  const auto same = [&](const std::string& text) { return text == printed.front(); };
+  if (std::all_of(printed.begin(), printed.end(), same)) {
+    *streams.output += printed.front();
+    return;
+  }
+  bool many_lines = false;
+  for (std::string& text : printed) {
+    if (text.ends_with('\n')) text.pop_back();
+    many_lines = many_lines || base::contains(text, "\n");
+  }
+  *streams.output += (many_lines ? session_.unknowns.mark_lines(reason)
+                                 : session_.unknowns.mark(reason, std::move(printed))) +
+                     "\n";
 }
 
 Flow ScriptRunner::run_while(const ShellNode& node, Streams streams) {
@@ -230,7 +284,8 @@ Flow ScriptRunner::run_while(const ShellNode& node, Streams streams) {
       // How often is not known: what the body sets is not known either.
       return branches(
           node.line, reason_,
-          {[&] { return ends_loop(run(*node.parts[1], streams)); }, [] { return Flow::kNext; }});
+          {[&] { return ends_loop(run(*node.parts[1], streams)); }, [] { return Flow::kNext; }},
+          streams);
     }
     if ((state_.status == 0) == node.negated) break;
     flow = run(*node.parts[1], streams);
@@ -279,7 +334,8 @@ Flow ScriptRunner::run_count(const ShellNode& node, Streams streams) {
     if (ShellUnknowns::in(value))
       return branches(
           node.line, session_.unknowns.entry(value).reason,
-          {[&] { return ends_loop(run(*node.parts[0], streams)); }, [] { return Flow::kNext; }});
+          {[&] { return ends_loop(run(*node.parts[0], streams)); }, [] { return Flow::kNext; }},
+          streams);
     if (value == "0") break;
     Flow flow = run(*node.parts[0], streams);
     if (leaves_loop(flow)) return flow;

@@ -130,9 +130,11 @@ TEST(ShellRun, OneBranchIsTaken) {
 
 TEST(ShellRun, Arithmetic) {
   EXPECT_EQ(started("G=8; N=4; run $((G * N)) $(( (G+N)/3 )) $((2**10)) $((G>N?1:0)) $[1]"),
-            "run|32|4|1024|1|$[1]");
+            "run|32|4|1024|1|1");
   EXPECT_EQ(started("A=3; let A*=2; ((A+=1)); run $A `expr $A \\* 2` $(echo \"$A*3\" | bc)"),
             "run|7|14|21");
+  EXPECT_EQ(started("set -- a b; while (( \"$#\" )); do run $1; shift; done; run $(( \"2\" * 3 ))"),
+            "run|a\nrun|b\nrun|6");
   EXPECT_EQ(started("run $((1/0))"), "refused: run.sh:1: $((1/0)): division by 0");
   EXPECT_EQ(started("run $((A * 8))"), "run|<?>");
 }
@@ -156,6 +158,62 @@ TEST(ShellRun, FilesBesideTheScript) {
   EXPECT_EQ(started("source /opt/site/env.sh; run a${TP:-1}"), "run|a<?>");
 }
 
+TEST(ShellRun, LessCommonWaysAreThoseOfBash) {
+  EXPECT_EQ(started("A=(1 2 3 4); run ${A[@]: -2} ${A[@]: -3:2}; set -- a b c; run ${@: -1}"),
+            "run|3|4|2|3\nrun|c");
+  EXPECT_EQ(started("declare -A M=([a]=1); [[ -v M[a] ]] && run a; [[ -v M[b] ]] || run b"),
+            "run|a\nrun|b");
+  EXPECT_EQ(started("run $(printf '%03d-%5.2f-%x-%.2s' 7 3.14159 255 abc) $(printf '%.0f' 2.6)"),
+            "run|007-|3.14-ff-ab|3");
+  EXPECT_EQ(started("run {1..5..2} {08..10} {a..c} {3..1} x{1..2}y"),
+            "run|1|3|5|08|09|10|a|b|c|3|2|1|x1y|x2y");
+  EXPECT_EQ(started("f() { return 3; }; f; V=$?; ! true; W=$?; X=$(exit 4); run $V $W $?"),
+            "run|3|1|4");
+  EXPECT_EQ(started("run \"${U:-\"q r\"}\" \"${1:-\"a\"}b\""), "run|q r|ab");
+  EXPECT_EQ(started("f() { echo err >&2; echo 4; }; run $(f) $(f 2>/dev/null) $(f &> log)"),
+            "run|4|4");
+  EXPECT_EQ(started("declare -i I=2*3; I+=4; run $I $((10#08 + 2#101))"), "run|10|13");
+  EXPECT_EQ(started("A=(a b); A[4]=c; run ${!A[@]}"), "run|0|1|4");
+  EXPECT_EQ(started("A=(a b); run ${A[@]/#/x} ${A[@]/%/:8}"), "run|xa|xb|a:8|b:8");
+  EXPECT_EQ(started("declare -l A=B"),
+            "refused: run.sh:1: declare -l is not followed; ${NAME,,} and ${NAME^^} are");
+  EXPECT_EQ(started("case 7b in 7b) V=1;;& *b) V=2;; esac"),
+            "refused: run.sh:1: a branch of case that goes on (;& and ;;&) is not followed");
+}
+
+TEST(ShellRun, WhatBranchesPrintAndReturn) {
+  // Neither the first nor the second alone.
+  EXPECT_EQ(started("run $([ -f /data/not-here ] && echo y || echo n)"), "run|<?>");
+  EXPECT_EQ(started("[ -f /data/not-here ] && A=1 || A=2; run a$A"), "run|a<?>");
+  EXPECT_EQ(started("run $(if [ -f /data/not-here ]; then echo 8; else echo 8; fi)"), "run|8");
+  EXPECT_EQ(started("if [ -f /data/not-here ]; then echo 2 > f; else echo 3 > f; fi; run $(< f)"),
+            "run|<?>");
+}
+
+TEST(ShellRun, WordsOfParametersAreSplit) {
+  EXPECT_EQ(started("Y=1; run ${X:-a b} ${Y:+--c d}e ${X:-'f g'} \"${X-h i}\" ${X:-\"j k\" l\\ m}"),
+            "run|a|b|--c|de|f g|h i|j k|l m");
+  EXPECT_EQ(started("A=(${X:-a b}); B=${X:-c d}; run ${#A[@]} \"$B\" ${X:-$B e}"),
+            "run|2|c d|c|d|e");
+  EXPECT_EQ(started("IFS=,; run a,b ${X:-c,d} ${X:-$(printf '%s' e,f)}"), "run|a,b|c|d|e|f");
+}
+
+TEST(ShellRun, LinesAndColumnsOfKnownTexts) {
+  const std::string write = "printf 'tp: 4\nname: \"a b\"\npp:8\n' > f\n";
+  EXPECT_EQ(
+      started(write + "run $(sed -n 's/^ *tp: *//p' f) $(sed -nE 's/^(p+):([0-9]+)$/\\2-\\1/p' f)"),
+      "run|4|8-pp");
+  EXPECT_EQ(started(write + "run $(sed -e 's/[0-9]/<&>/g' -e '/name/d' f)"), "run|tp:|<4>|pp:<8>");
+  EXPECT_EQ(started(write + "run $(sed -n 3p f) $(sed 's/x*/-/g;s/a/b/' f)"),
+            "sed|s/x*/-/g;s/a/b/|f\nrun|pp:8|<?>");
+  EXPECT_EQ(started("run $(echo abc | sed 's/x*/-/g') $(echo aab | sed 's/^a//g')"),
+            "run|-a-b-c-|ab");
+  EXPECT_EQ(started(write + "run $(grep tp f | awk '{print $2}') $(awk -F: '/pp/ {print $2}' f) "
+                            "$(awk 'NR==1 {print $NF}' f) $(awk '{ s += $2 } END { print s }' f)"),
+            "awk|{ s += $2 } END { print s }|f\nrun|4|8|4|<?>");
+  EXPECT_EQ(started("run $(hostname | awk '{print $1}')"), "awk|{print $1}\nrun|<?>");
+}
+
 TEST(ShellRun, WhatIsNotKnownIsMarked) {
   EXPECT_EQ(started("run --x $(date +%s) $HOSTNAME"), "run|--x|<?>|<?>");
   // Both branches are followed; what they share is known.
@@ -164,6 +222,17 @@ TEST(ShellRun, WhatIsNotKnownIsMarked) {
             "nvidia-smi\ngrep|-q|H100\nrun|--a|<?>|1");
   // A branch that ends the script is not the one of a job.
   EXPECT_EQ(started("if ! mkdir x; then exit 1; fi; run"), "mkdir|x\nrun");
+}
+
+TEST(ShellRun, BatchLinesExportVariables) {
+  EXPECT_EQ(started("#SBATCH --export=ALL,TP=4,X\nrun ${TP:-2} $X"), "run|4");
+  EXPECT_EQ(started("#SBATCH -N 2 --export \"NONE,TP=4\" -J \"a b\" # x\nrun ${TP:-2}"), "run|4");
+  EXPECT_EQ(started("#PBS -l select=4\n#PBS -v TP=4,PP=2\nrun ${TP:-1} ${PP:-1}"), "run|4|2");
+  EXPECT_EQ(started("#BSUB -env \"all, TP=4\"\nrun ${TP:-1}"), "run|4");
+  // What sbatch is told comes in place of the script's own line.
+  const std::string inner = "printf '#SBATCH --export=TP=4,PP=2\nrun ${TP:-1} ${PP:-1}\n' > a.sh\n";
+  EXPECT_EQ(started(inner + "sbatch --export=ALL,TP=8 a.sh"), "sbatch|--export=ALL,TP=8|run|8|1");
+  EXPECT_EQ(started(inner + "sbatch a.sh"), "sbatch|run|4|2");
 }
 
 TEST(ShellRun, BatchScripts) {

@@ -67,7 +67,10 @@ class ScriptRunner {
   Flow either(int line, const std::vector<const ShellNode*>& nodes, Streams streams);
   /// Follows every branch from the same state. One that ends the script is taken not to happen:
   /// there is a job.
-  Flow branches(int line, const std::string& why, const std::vector<std::function<Flow()>>& ways);
+  Flow branches(int line, const std::string& why, const std::vector<std::function<Flow()>>& ways,
+                Streams streams);
+  /// What one of several ways printed, which of them is not known.
+  void print_one_of(std::vector<std::string> printed, const std::string& reason, Streams streams);
   Flow run_while(const ShellNode& node, Streams streams);
   static Flow ends_loop(Flow flow);
   /// break and continue count loops; true: `flow` concerns who stands around the loop.
@@ -133,6 +136,7 @@ class ScriptRunner {
   size_t option_letter_ = 1;  ///< of getopts, in a word of several
   int64_t levels_ = 0;        ///< loops that the last break or continue leaves
   bool flow_was_break_ = false;
+  int64_t substitutions_ = 0;  ///< $(...) that were run
   int calls_ = 0;
   int64_t copied_ = 0;
   int64_t environments_ = 0;  ///< characters kept of the environments of programs

@@ -27,6 +27,7 @@ struct ShellVariable {
   std::vector<ShellText> items;              ///< kText: one
   std::map<std::string, ShellText> entries;  ///< kMap
   bool exported = false;
+  bool integer = false;     ///< of `declare -i`: what is assigned is an expression
   std::string refers_to{};  ///< of `declare -n`: the variable that is meant
 };
 

@@ -331,9 +331,9 @@ class ShellParser {
       made->patterns.push_back(std::move(patterns));
       made->parts.push_back(parse_list({"esac"}));
       skip_newlines();
-      if (starts(";;&"))
-        at_ += 3;
-      else if (starts(";;") || starts(";&"))
+      if (starts(";;&") || starts(";&"))
+        fail(line_, "a branch of case that goes on (;& and ;;&) is not followed");
+      else if (starts(";;"))
         at_ += 2;
       else if (peek_word() != "esac")
         fail(line_, "a branch of case has no \";;\"");

@@ -106,12 +106,26 @@ class TestReader {
     return unary('n', words_[at_++].text);
   }
 
+  /// -v NAME, -v NAME[INDEX]
+  bool is_set_variable(const std::string& text) const {
+    const size_t bracket = text.find('[');
+    const auto it = state_.variables.find(text.substr(0, bracket));
+    if (it == state_.variables.end() || bracket == text.npos || !text.ends_with(']'))
+      return it != state_.variables.end();
+    const ShellVariable& variable = it->second;
+    const std::string index = text.substr(bracket + 1, text.size() - bracket - 2);
+    if (variable.kind == ShellVariable::Kind::kMap) return variable.entries.contains(index);
+    const auto at = base::parse_integer(index);
+    return at && *at >= 0 && *at < std::ssize(variable.items) &&
+           variable.items[static_cast<size_t>(*at)].text != kUnsetItem;
+  }
+
   Answer unary(char op, const std::string& text) {
     if (op == 'n' || op == 'z') {
       if (unknowns_.may_be_empty(text)) return std::nullopt;
       return text.empty() == (op == 'z');
     }
-    if (op == 'v') return state_.variables.contains(text);
+    if (op == 'v') return is_set_variable(text);
     if (std::string_view("fdeasrwxLh").find(op) == std::string_view::npos) return std::nullopt;
     if (ShellUnknowns::in(text)) return std::nullopt;
     if (text.empty()) return false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -156,7 +157,8 @@ Output first_or_last(const Words& words, const std::string& input) {
 
 Output translated(const Words& words, const std::string& input) {
   const bool deletes = words.size() == 3 && words[1].text == "-d";
-  if (words.size() != 3) return std::nullopt;
+  const bool options = words.size() > 1 && words[1].text.size() > 1 && words[1].text[0] == '-';
+  if (words.size() != 3 || (options && !deletes)) return std::nullopt;
   const auto set = [](const std::string& text) -> std::string {
     if (text == "[:upper:]" || text == "A-Z") return "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     if (text == "[:lower:]" || text == "a-z") return "abcdefghijklmnopqrstuvwxyz";
@@ -226,6 +228,27 @@ Output counted(const Words& words, const std::string& input, const ShellUnknowns
   return UtilityResult{fmt::format("{}\n", count), 0};
 }
 
+/// A value as printf's conversions write it.
+std::string printed_value(const std::string& value, char kind, const std::string& precision) {
+  const auto digits = base::parse_integer(precision);
+  constexpr int64_t kMostDigits = 50;
+  const bool has_digits = digits && *digits >= 0 && *digits <= kMostDigits;
+  if (kind == 's') return has_digits ? value.substr(0, static_cast<size_t>(*digits)) : value;
+  if (std::string_view("diuxXo").find(kind) != std::string_view::npos) {
+    const int64_t number = std::strtoll(value.c_str(), nullptr, 0);
+    return kind == 'x'   ? fmt::format("{:x}", number)
+           : kind == 'X' ? fmt::format("{:X}", number)
+           : kind == 'o' ? fmt::format("{:o}", number)
+                         : std::to_string(number);
+  }
+  const int places = has_digits ? static_cast<int>(*digits) : 6;
+  const double number = std::strtod(value.c_str(), nullptr);
+  return kind == 'f'   ? fmt::format("{:.{}f}", number, places)
+         : kind == 'e' ? fmt::format("{:.{}e}", number, places)
+         : kind == 'g' ? fmt::format("{:.{}g}", number, places)
+                       : value;
+}
+
 }  // namespace
 
 std::vector<std::string> shell_lines(const std::string& text) {
@@ -257,7 +280,7 @@ std::string shell_printf(const std::vector<ShellText>& words, size_t format_at) 
       while (end < format.size() &&
              std::string_view("-0123456789.").find(format[end]) != std::string_view::npos)
         ++end;
-      const std::string width = format.substr(i + 1, end - i - 1);
+      const std::string full_width = format.substr(i + 1, end - i - 1);
       const char kind = end < format.size() ? format[end] : 's';
       i = end;
       if (kind == '%') {
@@ -266,6 +289,10 @@ std::string shell_printf(const std::vector<ShellText>& words, size_t format_at) 
       }
       std::string value = next < words.size() ? words[next].text : kind == 'd' ? "0" : "";
       ++next;
+      const size_t dot = full_width.find('.');
+      const std::string width = full_width.substr(0, dot);
+      if (!ShellUnknowns::in(value))
+        value = printed_value(value, kind, dot == width.npos ? "" : full_width.substr(dot + 1));
       if (kind == 'q') value = quoted_word(value);
       if (kind == 'b') value = with_escapes(value);
       if (const auto size = base::parse_integer(width.starts_with('-') ? width.substr(1) : width);

@@ -21,8 +21,8 @@ struct UtilityResult {
 std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
                                            const std::string& input, ShellSession& session);
 
-/// grep (-v, -q, -E, -i, -c) and sed (s/text/text/, plain texts) of files and input that
-/// are known; nothing for anything else.
+/// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2}' with -F,
+/// /from/ and NR==) of files and input that are known; nothing for anything else.
 std::optional<UtilityResult> shell_filter(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file);

@@ -16,9 +16,28 @@ namespace {
 
 /// Variables that differ from machine to machine: their values are never known here.
 bool is_of_machine(std::string_view name) {
-  constexpr std::array kNames = std::to_array<std::string_view>(
-      {"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "HOSTNAME", "PATH", "LD_LIBRARY_PATH", "SHELL",
-       "RANDOM", "SECONDS", "TMPDIR", "UID", "EUID", "PPID", "$", "!", "EPOCHSECONDS"});
+  constexpr std::array kNames = std::to_array<std::string_view>({"HOME",
+                                                                 "USER",
+                                                                 "LOGNAME",
+                                                                 "PWD",
+                                                                 "OLDPWD",
+                                                                 "HOSTNAME",
+                                                                 "PATH",
+                                                                 "LD_LIBRARY_PATH",
+                                                                 "SHELL",
+                                                                 "RANDOM",
+                                                                 "SECONDS",
+                                                                 "TMPDIR",
+                                                                 "UID",
+                                                                 "EUID",
+                                                                 "PPID",
+                                                                 "$",
+                                                                 "!",
+                                                                 "EPOCHSECONDS",
+                                                                 "BASHPID",
+                                                                 "BASH_VERSION",
+                                                                 "BASH_VERSINFO",
+                                                                 "FUNCNAME"});
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -118,8 +137,10 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
   const auto unknown = [&](std::string reason) {
     return Value{true, {{session_.unknowns.mark(std::move(reason)), session_.line}}, false, false};
   };
+  if (name == "PIPESTATUS") return unknown("$PIPESTATUS, what the programs of a pipeline return");
   if (is_of_machine(name)) return unknown(fmt::format("${}, which differs by machine", name));
-  if (name.starts_with("SLURM_") && session_.is_batch)
+  const bool of_slurm = name.starts_with("SLURM_") || name.starts_with("SLURMD_");
+  if (of_slurm && session_.is_batch)
     return unknown(fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name));
   if (!state_.missing_source.empty())
     return Value{true,
@@ -135,8 +156,12 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
 void ShellExpander::assign(std::string_view name, const ShellText& value, bool append) {
   const size_t bracket = name.find('[');
   ShellVariable& variable = state_.variables[meant_variable(state_, name.substr(0, bracket))];
+  const bool integer = variable.integer;
   const auto put_in = [&](ShellText& slot) {
-    if (append)
+    if (integer) {
+      const std::string sum = append && !slot.text.empty() ? slot.text + "+" : "";
+      slot = {arithmetic(sum + "(" + value.text + ")"), value.line};
+    } else if (append)
       slot = {slot.text + value.text, slot.text.empty() ? value.line : slot.line};
     else
       slot = value;

@@ -59,6 +59,8 @@ Result<Reading> ProgramReader::read() {
         "(`ergometer simulate --help`), or as Megatron-LM's or the Hugging Face Trainer's "
         "arguments",
         run_.session.where(launch_.line), launch_.name, launch_.foreign));
+  if (is_swift(launch_))
+    return base::contains(launch_.program, "megatron") ? megatron_swift() : swift();
   if (has("job.config_file") || base::contains(launch_.program, "torchtitan")) return torchtitan();
   const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                  [](const ShellText& word) { return is_override(word.text); });
@@ -309,7 +311,7 @@ bool ProgramReader::shards_without_zero(const spec::Settings::Value& value,
 
 bool trains(const Launch& launch) {
   int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ||
-                      is_trl(launch.program) || !launch.foreign.empty()
+                      is_trl(launch.program) || is_swift(launch) || !launch.foreign.empty()
                   ? 2
                   : 0;
   for (const ShellText& word : launch.arguments) {

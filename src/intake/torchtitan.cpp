@@ -133,7 +133,9 @@ class TitanReader {
       read_.find(place("pipeline_parallel_microbatch_size"));
     }
     read_.set("micro_batch_size", std::to_string(micro), micro_key);
-    if (!read_.copy_count("training.global_batch_size", "global_batch_size"))
+    // A larger batch of the step is as many passes; a pipeline runs empty between them.
+    const bool whole = read_.copy_count("training.global_batch_size", "global_batch_size");
+    if (!whole || degree("pipeline_model_parallel_size") > 1)
       read_.set("gradient_accumulation_steps", std::to_string(local / micro), local_key);
   }
 

@@ -82,7 +82,12 @@ class TrainerReader {
       read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
     if (length.empty() && kind_ == TrainerKind::kPlain)
       read_.note("how long sequences are is not said; --seq says it");
-    const bool packs = read_.flag("packing", false) || read_.flag("neat_packing", false);
+    const bool neat = read_.flag("neat_packing", false),
+               packs = read_.flag("packing", false) || neat;
+    if (neat)
+      read_.not_modelled("neat_packing",
+                         "time: attention only within each packed document; predicted over whole "
+                         "sequences, --packed-mean-length says how long documents are");
     if (!length.empty() && !packs)
       read_.note(fmt::format(
           "every sequence is taken to be {} tokens long: without packing that is the longest, and "
@@ -143,6 +148,16 @@ class TrainerReader {
         read_.set("cp_comm_type", "a2a", key);
     for (const char* key : {"tensor_parallel_size", "tp_size"})
       read_.copy_count(key, "tensor_model_parallel_size");
+    const auto shards = read_.integer("dp_shard_size", 1),
+               replicas = read_.integer("dp_replicate_size", 1);
+    if (shards)
+      read_.set("data_parallel_size",
+                std::to_string(std::min(*shards, spec::kMostRanks) *
+                               std::min(replicas.value_or(1), spec::kMostRanks)),
+                "dp_shard_size");
+    if (shards && *shards > 1) read_sharding_strategy(read_, "full_shard", "dp_shard_size");
+    if (shards && *shards > 1 && replicas.value_or(1) > 1)
+      read_.set("fsdp_shard_size", std::to_string(*shards), "dp_shard_size");
   }
 
   void read_kernels() {
@@ -154,6 +169,8 @@ class TrainerReader {
                                      : word == "sdpa"                               ? "fused"
                                                                                     : "";
     if (!backend.empty()) read_.set("attention_backend", std::string(backend), key);
+    for (const char* older : {"use_flash_attn", "use_flash_attention", "use_flash_attention_2"})
+      if (read_.flag(older, false) && backend.empty()) read_.set("attention_backend", "fa2", older);
     if (!word.empty() && backend.empty() && word != "auto" && !word.starts_with("kernels-"))
       read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
     const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
@@ -307,6 +324,7 @@ class TrainerReader {
     }
     if (!known) read_sharding_strategy(read_, "full_shard", "fsdp");
     read_fsdp_config();
+    settle_shard_size(read_);
   }
 
   void read_fsdp_config() {
@@ -317,6 +335,12 @@ class TrainerReader {
       read_backward_prefetch(read_, key("backward_prefetch"));
       if (read_.flag(key("activation_checkpointing"), false))
         read_.set("recompute_granularity", "full", key("activation_checkpointing"));
+      if (read_.flag(key("offload_params"), false)) {
+        read_.set("optimizer_cpu_offload", "true", key("offload_params"));
+        read_.not_modelled(key("offload_params"),
+                           "memory and time: parameters and gradients are on the host as "
+                           "well; predicted on the GPU");
+      }
       if (read_.has(key("reshard_after_forward")) &&
           !read_.flag(key("reshard_after_forward"), true))
         read_sharding_strategy(read_, "shard_grad_op", key("reshard_after_forward"));
@@ -335,6 +359,18 @@ void read_backward_prefetch(FlatReader& read, std::string_view key) {
   if (word != "backward_pre")
     read.not_modelled(key,
                       "time: when the next parameters are gathered; predicted as BACKWARD_PRE");
+}
+
+void settle_shard_size(FlatReader& read) {
+  const auto* shards = read.said().find("fsdp_shard_size");
+  const auto* zero = read.said().find("zero");
+  if (shards == nullptr || zero == nullptr || zero->text == "3") return;
+  const std::string key = shards->origin.key;
+  read.reading().settings.erase("fsdp_shard_size");
+  read.not_modelled(key,
+                    "memory and time: copies are sharded over a part of the ranks each, which is "
+                    "modelled only where parameters are freed behind their forward; predicted as "
+                    "sharded over all");
 }
 
 bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,

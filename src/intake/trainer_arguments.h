@@ -39,6 +39,8 @@ base::Result<Reading> read_trainer(const spec::FlatYaml& values, const std::stri
 /// known.
 bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,
                             int64_t node_gpus = 0);
+/// Takes a size of shards back where another key says that parameters stay gathered.
+void settle_shard_size(FlatReader& read);
 /// FSDP's backward_prefetch, of which the default is predicted.
 void read_backward_prefetch(FlatReader& read, std::string_view key);
 

@@ -170,7 +170,10 @@ void check_stages(SettingReader& read, const Job& job) {
 void check_interleaving(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (p.pp == 1) return read.refuse(fmt::format("{} needs --pp above 1", read.said(kVpp, p.vpp)));
-  if (p.microbatch_group < p.pp)
+  // torchtitan takes fewer micro batches than stages in one round.
+  const bool one_round =
+      job.training.framework == Framework::kTorchFsdp && job.micro_batches() == p.microbatch_group;
+  if (p.microbatch_group < p.pp && !one_round)
     return read.refuse(fmt::format(
         "{} is less than the {} pipeline stages",
         read.said("microbatch_group_size_per_virtual_pipeline_stage", p.microbatch_group), p.pp));

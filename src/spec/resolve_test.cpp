@@ -415,6 +415,12 @@ TEST(ResolveGivesWay, InterleavingTakesTwoChunksAndGroupsThatFit) {
   EXPECT_EQ(
       job_of(over(over(kDense, seven), {{"software", "torchtitan"}})).parallelism.microbatch_group,
       7);
+  // Three micro batches on four stages are torchtitan's one round; Megatron-LM has no such.
+  const Flags three = {{"vpp", "2"}, {"gbs", "6"}};
+  EXPECT_NE(error_of(over(kDense, three)), "no error");
+  EXPECT_EQ(
+      job_of(over(over(kDense, three), {{"software", "torchtitan"}})).parallelism.microbatch_group,
+      3);
   // Eleven are one group of six and one of five.
   EXPECT_EQ(dense({{"vpp", "2"}, {"gbs", "22"}, {kGroup, "6"}}), "no error");
   EXPECT_EQ(job_of(flags({{"model", "llama3-8b"},

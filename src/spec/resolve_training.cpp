@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "spec/resolve.h"
 #include "spec/setting_names.h"
@@ -103,7 +104,7 @@ void settle_micro_batch_group(SettingReader& read, Job& job) {
       job.training.framework != Framework::kTorchFsdp)
     return;
   const int64_t batches = job.micro_batches(), rounds = std::max<int64_t>(1, batches / p.pp);
-  if (batches < p.pp || batches % rounds != 0) return;
+  if (batches % rounds != 0) return;
   p.microbatch_group = batches / rounds;
   read.derive(kGroup, "torchtitan's: all micro batches in rounds of equal size");
 }
@@ -131,6 +132,14 @@ void read_accumulation(SettingReader& read, Job& job) {
   if (product > kMostSequences)
     return read.refuse(fmt::format("{}: {} are more than {:.0f} sequences a step",
                                    read.said(kAccumulation), factors, kMostSequences));
+  const double rounds = static_cast<double>(t.global_batch) / product;
+  if (whole && rounds > 1 && rounds == std::floor(rounds) && job.parallelism.pp > 1 &&
+      t.framework == Framework::kTorchFsdp)
+    return read.refuse(fmt::format(
+        "{} takes the pipeline {:.0f} times, empty in between, which is not modelled: a rank's "
+        "batch has {} micro batch{}; try a batch of {:.0f}, or {} micro batches a rank",
+        read.said(kGbs, t.global_batch), rounds, steps, steps == 1 ? "" : "es", product,
+        static_cast<int64_t>(rounds) * steps));
   if (whole && product != static_cast<double>(t.global_batch))
     return read.refuse(
         fmt::format("{} contradicts {}; leave one out", read.said(kGbs, t.global_batch), factors));

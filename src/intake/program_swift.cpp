@@ -1,0 +1,286 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "intake/adapters.h"
+#include "intake/flat_reader.h"
+#include "intake/framework_options.h"
+#include "intake/launcher_options.h"
+#include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
+#include "intake/program_reader.h"
+#include "intake/trainer_arguments.h"
+#include "spec/model_names.h"
+#include "spec/read.h"
+
+// ms-swift: `swift sft` is the Trainer and `megatron sft` Megatron-LM, both with other words and
+// other defaults.
+
+namespace ergometer::intake {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+constexpr ArgumentKnowledge kAllMayCount = {[](std::string_view) { return true; },
+                                            [](std::string_view) { return false; }};
+
+/// ms-swift's words for arguments of the Trainer.
+struct SwiftName {
+  std::string_view swift, trainer;
+};
+constexpr std::array kSwiftNames = std::to_array<SwiftName>({
+    {"model", "model_name_or_path"},
+    {"model_id_or_path", "model_name_or_path"},
+    {"target_modules", "lora_target_modules"},
+    {"attn_impl", "attn_implementation"},
+    {"dtype", "torch_dtype"},
+});
+
+bool is_tuner(std::string_view name) {
+  return name == "train_type" || name == "tuner_type" || name == "sft_type";
+}
+
+bool is_idle(const Argument& argument) {
+  return classify("ms-swift", argument.name, "").kind == Leftover::Kind::kNoEffect;
+}
+
+Leftover idle(const Argument& argument) {
+  return {Leftover::Kind::kNoEffect, "--" + argument.name, argument.where, ""};
+}
+
+base::Error wrong(const Argument& argument, std::string_view allowed) {
+  return {base::ErrorKind::kInput,
+          fmt::format("{}: --{}: found \"{}\"; allowed: {}", argument.where, argument.name,
+                      argument.list.substr(0, 60), allowed)};
+}
+
+/// The configurations of DeepSpeed that come with ms-swift, by their names.
+bool add_own_deepspeed(const Argument& argument, spec::FlatYaml& values) {
+  std::string name = argument.value;
+  const bool offloads = name.ends_with("_offload");
+  if (offloads) name.resize(name.size() - std::string_view("_offload").size());
+  if (name.size() != 5 || !name.starts_with("zero") || name[4] < '0' || name[4] > '3') return false;
+  const auto add = [&](std::string_view key, std::string value) {
+    values[fmt::format("deepspeed.zero_optimization.{}", key)] = {std::move(value), -1,
+                                                                  argument.where};
+  };
+  add("stage", name.substr(4));
+  add("overlap_comm", "false");
+  if (offloads) add("offload_optimizer.device", "cpu");
+  if (offloads && name == "zero3") add("offload_param.device", "cpu");
+  return true;
+}
+
+/// The Trainer's values for the words of `swift sft`.
+class SwiftWords {
+ public:
+  Result<void> read(const Argument& argument) {
+    const auto put = [&](std::string_view key, std::string value) {
+      values_[std::string(key)] = {std::move(value), -1, argument.where};
+    };
+    std::string_view name = argument.name;
+    for (const SwiftName& it : kSwiftNames)
+      if (it.swift == name) name = it.trainer;
+    const std::string value = argument.list.empty() ? "true" : argument.list;
+    if (is_tuner(argument.name)) {
+      if (value != "lora" && value != "full") return tl::unexpected(wrong(argument, "lora, full"));
+      put("use_peft", value == "lora" ? "true" : "false");
+    } else if (name == "deepspeed" && add_own_deepspeed(argument, values_)) {
+    } else if (name == "torch_dtype") {
+      // The Trainer's switches follow from it.
+      put(value == "float16" ? "fp16" : value == "float32" ? "no_16" : "bf16", "true");
+    } else if (name == "attn_implementation") {
+      put(name, value == "flash_attn" ? "flash_attention_2" : value);
+    } else if (name == "quant_bits") {
+      put(value == "8" ? "load_in_8bit" : "load_in_4bit", value == "0" ? "false" : "true");
+    } else {
+      put(name, value);
+    }
+    return {};
+  }
+  spec::FlatYaml finish() {
+    const auto by_default = [&](std::string_view key, std::string_view value) {
+      values_.try_emplace(std::string(key), spec::FlatValue{std::string(value), 0});
+    };
+    by_default("use_peft", "true");
+    if (values_.at("use_peft").text == "true") {
+      by_default("lora_rank", "8");
+      by_default("lora_target_modules", "all-linear");
+    }
+    if (values_.erase("no_16") == 0 && !values_.contains("fp16")) by_default("bf16", "true");
+    by_default("gradient_checkpointing", "true");
+    by_default("per_device_train_batch_size", "1");
+    return std::move(values_);
+  }
+
+ private:
+  spec::FlatYaml values_;
+};
+
+/// Megatron-LM's arguments for the words of `megatron sft`, which say true and false.
+std::vector<Argument> megatron_words(const std::vector<Argument>& words) {
+  std::vector<Argument> made;
+  const auto has = [&](std::string_view name) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const Argument& argument) { return argument.name == name; });
+  };
+  for (Argument argument : words) {
+    const std::string value = base::lower(argument.value);
+    if (argument.name == "max_length") argument.name = "seq_length";
+    if (value == "false" || (argument.name == "recompute_granularity" && value == "none")) continue;
+    if (value == "true") argument.value = argument.list = "";
+    if (argument.name == "torch_dtype" || argument.name == "dtype") {
+      if (value != "bfloat16" && value != "float16") continue;
+      argument.name = value == "float16" ? "fp16" : "bf16";
+      argument.value = argument.list = "";
+    }
+    made.push_back(std::move(argument));
+  }
+  struct Default {
+    std::string_view name, value;
+  };
+  constexpr std::array kDefaults = std::to_array<Default>({{"use_distributed_optimizer", ""},
+                                                           {"moe_grouped_gemm", ""},
+                                                           {"micro_batch_size", "1"},
+                                                           {"global_batch_size", "16"},
+                                                           {"recompute_granularity", "selective"},
+                                                           {"attention_backend", "flash"}});
+  for (const auto& [name, value] : kDefaults)
+    if (!has(name))
+      made.push_back(
+          {std::string(name), std::string(value), std::string(value), "ms-swift's default", ""});
+  const auto in_16 = [](const Argument& argument) {
+    return argument.name == "bf16" || argument.name == "fp16";
+  };
+  const bool in_32 = std::any_of(words.begin(), words.end(), [](const Argument& argument) {
+    return (argument.name == "torch_dtype" || argument.name == "dtype") &&
+           argument.value == "float32";
+  });
+  if (!in_32 && std::none_of(made.begin(), made.end(), in_16))
+    made.push_back({"bf16", "", "", "ms-swift's default", ""});
+  return made;
+}
+
+/// Shared experts that a model lacks overlap with nothing.
+void drop_shared_overlap(Reading& reading) {
+  const auto* named = reading.settings.find("model");
+  const auto* overlap = reading.settings.find("moe_shared_expert_overlap");
+  if (named == nullptr || overlap == nullptr) return;
+  const auto model = spec::read_model(named->text);
+  if (!model || model->experts.shared_ffn > 0) return;
+  reading.leftovers.push_back({Leftover::Kind::kNoEffect, overlap->origin.key, overlap->origin.text,
+                               "the model has no shared experts"});
+  reading.settings.erase("moe_shared_expert_overlap");
+}
+
+}  // namespace
+
+Result<Reading> ProgramReader::swift() const {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kAllMayCount));
+  SwiftWords words;
+  std::vector<Leftover> leftovers;
+  for (const Argument& argument : arguments) {
+    if (is_idle(argument)) {
+      leftovers.push_back(idle(argument));
+      continue;
+    }
+    ERGOMETER_TRY(check_known(argument));
+    ERGOMETER_TRY(words.read(argument));
+  }
+  spec::FlatYaml values = words.finish();
+  // As many as make 16 sequences a step, where nobody says how many.
+  constexpr int64_t kUsualBatch = 16;
+  const auto batch = base::parse_integer(values.at("per_device_train_batch_size").text);
+  const bool follows = !values.contains("gradient_accumulation_steps");
+  if (follows && launch_.gpus > 0 && batch && *batch > 0 && *batch < kUsualBatch * kUsualBatch) {
+    const int64_t at_once = *batch * launch_.gpus;
+    values["gradient_accumulation_steps"] = {std::to_string((kUsualBatch + at_once - 1) / at_once),
+                                             0};
+  }
+  ERGOMETER_ASSIGN(Reading reading, read_trainer(values, run_.session.name, TrainerKind::kPlain));
+  if (follows && launch_.gpus == 0) {
+    reading.defaults.erase("gradient_accumulation_steps");
+    reading.open["gradient_accumulation_steps"] = fmt::format(
+        "{}: how often gradients are accumulated: until a step has 16 sequences, on GPUs of which "
+        "the number is not said; give --ga or --gbs",
+        run_.session.where(launch_.line));
+  }
+  reading.leftovers.insert(reading.leftovers.end(), leftovers.begin(), leftovers.end());
+  return reading;
+}
+
+Result<Reading> ProgramReader::megatron_swift() const {
+  ERGOMETER_ASSIGN(std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kAllMayCount));
+  std::vector<Leftover> leftovers;
+  std::vector<Argument> words;
+  const Argument *model = nullptr, *tuner = nullptr, *rank = nullptr, *targets = nullptr;
+  bool packs = false;
+  for (const Argument& argument : arguments) {
+    if (argument.name == "model" || (argument.name == "load" && model == nullptr))
+      model = &argument;
+    else if (is_tuner(argument.name))
+      tuner = &argument;
+    else if (argument.name == "lora_rank")
+      rank = &argument;
+    else if (argument.name == "target_modules")
+      targets = &argument;
+    else if (argument.name == "packing")
+      packs = base::lower(argument.value) != "false";
+    else if (is_idle(argument))
+      leftovers.push_back(idle(argument));
+    else
+      words.push_back(argument);
+  }
+  for (const Argument* argument : {model, tuner, rank, targets})
+    if (argument != nullptr) ERGOMETER_TRY(check_known(*argument));
+  for (const Argument& argument : words) ERGOMETER_TRY(check_known(argument));
+  ERGOMETER_ASSIGN(Reading reading, read_megatron(megatron_words(words), run_.session.name));
+  reading.leftovers.insert(reading.leftovers.end(), leftovers.begin(), leftovers.end());
+  const auto set = [&](std::string_view name, std::string value, const Argument* from) {
+    reading.settings.set(name, std::move(value),
+                         from == nullptr
+                             ? spec::Origin{run_.session.name + ", ms-swift's default", ""}
+                             : spec::Origin{from->where, "--" + from->name});
+  };
+  if (model != nullptr) {
+    // Converted weights keep the model's name: Qwen3-30B-A3B-Base-mcore.
+    std::string name = model->value;
+    while (name.ends_with('/')) name.pop_back();
+    for (const std::string_view end : {"-mcore", "_mcore", "-MCore"})
+      if (name.ends_with(end)) name.resize(name.size() - end.size());
+    const std::string last(file_name(name));
+    if (spec::find_hub_model(last) != nullptr)
+      set("model", last, model);
+    else if (model->name == "model")
+      set("model", name, model);
+    else
+      reading.open["model"] =
+          fmt::format("{}: which model --{} {} is, its name does not say; give --model",
+                      model->where, model->name, model->value);
+  }
+  drop_shared_overlap(reading);
+  if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !packs)
+    reading.notes.push_back(fmt::format(
+        "every sequence is taken to be {} tokens long: without packing that is the longest, and "
+        "--seq says another length",
+        length->text));
+  if (tuner != nullptr && tuner->value != "full") {
+    if (tuner->value != "lora") return tl::unexpected(wrong(*tuner, "lora, full"));
+    const auto number = base::parse_integer(rank == nullptr ? "8" : rank->value);
+    if (!number || *number < 1) return tl::unexpected(wrong(*rank, "a whole number from 1"));
+    std::string unknown;
+    const auto layers = lora_targets(targets == nullptr ? "all-linear" : targets->list, unknown);
+    if (!layers)
+      return tl::unexpected(wrong(*targets, "linear layers of attention and feed-forward"));
+    set("lora", std::to_string(*number), rank);
+    set("lora_targets", layers->empty() ? "qkv,proj,fc1,fc2" : *layers, targets);
+  }
+  return reading;
+}
+
+}  // namespace ergometer::intake
