@@ -92,10 +92,10 @@ void predict_kernel(const PoweredMachine& machine, const KernelPowerWork& work,
                                 : price_attention(p.device, p.attention, p.gemm, p.memory, work.op);
   const physics::Energy energy = machine.energy.energy(work.op, {});
   row.platform = machine.platform;
-  row.at_measured_w = run_kernel(machine.power, energy, row.measured_s, {}, work.limit_w).watts;
+  row.at_measured_w = run_kernel(machine.power, energy, row.measured_s, {}, row.limit_w).watts;
   const TimeAndPower alone =
       run_kernel(machine.power, energy, price.seconds(),
-                 {price.clocked_s / price.seconds(), machine.reference_hz}, work.limit_w);
+                 {price.clocked_s / price.seconds(), machine.reference_hz}, row.limit_w);
   row.predicted_s = alone.seconds;
   row.at_predicted_w = alone.watts;
 }

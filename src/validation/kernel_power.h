@@ -21,7 +21,7 @@ struct KernelPowerRow {
   std::string shape_family;  ///< kernels of one kind and width, which readings are compared in
   double flops = 0, bytes = 0;
   double measured_s = 0, predicted_s = 0;
-  double measured_w = 0;
+  double measured_w = 0, limit_w = 0;
   double at_measured_w = 0;   ///< predicted for a kernel that takes `measured_s`
   double at_predicted_w = 0;  ///< predicted from the shape alone
   bool scored = false;        ///< long enough that no launch gap is in the reading

@@ -89,6 +89,7 @@ std::string kernel_power_json(const KernelPowerReport& report) {
     json.member("device", row.device).member("platform", row.platform);
     json.member("framework", row.framework);
     json.member("measured_s", row.measured_s).member("measured_w", row.measured_w);
+    json.member("limit_w", row.limit_w);
     if (row.skipped_reason.empty()) {
       json.member("predicted_s", row.predicted_s);
       json.member("at_measured_time_w", row.at_measured_w);

@@ -85,7 +85,7 @@ class PowerCells {
     work.row.source = text("kernel_source");
     work.row.measured_s = positive("latency_ms") / 1e3;
     work.row.measured_w = positive("power_w");
-    work.limit_w = positive("power_limit_w");
+    work.row.limit_w = positive("power_limit_w");
     work.row.flops = work.op.flops;
     work.row.bytes = work.op.bytes;
     if (!wrong_.empty()) return base::input_error(std::move(wrong_));
@@ -154,6 +154,7 @@ base::Result<KernelPowerWork> attention_power_row(const base::CsvTable& table, s
   shape.kv_heads = cells.whole("num_key_value_heads");
   shape.qk_dim = shape.v_dim = cells.whole("head_dim");
   shape.window = cells.whole("window_size", 0);
+  shape.cached_bytes = cache.bytes;
   shape.q_length = cells.whole("isl");
   const int64_t before = cells.whole("step", 0);
   shape.kv_length = before + shape.q_length;

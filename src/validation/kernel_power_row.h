@@ -16,7 +16,6 @@ struct KernelPowerWork {
   KernelPowerRow row;  ///< what was measured; nothing predicted yet
   workload::Operator op;
   bool block_scales = false;  ///< FP8 with a scale for each 1 x 128 elements
-  double limit_w = 0;
 };
 
 /// Whether the table is one of attention, not of GEMMs; its columns are checked.
