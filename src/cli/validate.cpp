@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "base/nearest.h"
@@ -12,7 +13,10 @@
 #include "cli/progress.h"
 #include "cli/threads.h"
 #include "engine/interval.h"
+#include "import/byte_source.h"
+#include "import/unpack.h"
 #include "validation/evidence.h"
+#include "validation/kernel_power.h"
 #include "validation/microbench.h"
 #include "validation/predict.h"
 #include "validation/score.h"
@@ -100,13 +104,47 @@ base::Result<validation::ScoreOutput> output_of(const Arguments& arguments,
   return base::input_error(std::move(message));
 }
 
-/// Kernels and collectives by themselves.
+constexpr size_t kLargestTable = 64 << 20;
+
+/// The whole file, unpacked.
+base::Result<std::string> read_table(const std::string& path) {
+  ERGOMETER_ASSIGN(const std::unique_ptr<importer::ByteSource> file, importer::open_file(path));
+  importer::PeekSource peeked(*file);
+  constexpr size_t kHeadBytes = 16;
+  ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
+  const auto unpacked = importer::is_packed(head) ? importer::unpack(head, peeked, path) : nullptr;
+  importer::ByteSource& source = unpacked ? *unpacked : peeked;
+  constexpr size_t kPiece = 1 << 20;
+  std::string text;
+  for (size_t had = 0;; had = text.size()) {
+    text.resize(had + kPiece);
+    ERGOMETER_ASSIGN(const size_t got, source.read(text.data() + had, kPiece));
+    text.resize(had + got);
+    if (got == 0) break;
+    if (text.size() > kLargestTable)
+      return base::input_error(fmt::format("{}: holds more than 64 MiB of text", path));
+  }
+  if (source.cut_off())
+    return base::input_error(fmt::format("{}: the packed data is cut off", path));
+  return text;
+}
+
+/// Kernels and collectives by themselves; with a column of watts, what kernels draw.
 base::Result<int> run_microbench(const Arguments& arguments, const Console& console) {
   if (!arguments.words.empty())
     return base::input_error(fmt::format(
         "validate: --microbench takes one file, '{}' is one too many", arguments.words.front()));
+  const std::string path = arguments.value("microbench");
+  ERGOMETER_ASSIGN(const std::string table, read_table(path));
+  if (validation::is_kernel_power(table)) {
+    ERGOMETER_ASSIGN(const validation::KernelPowerReport report,
+                     validation::score_kernel_power_text(table, path));
+    console.answer(arguments.has("json") ? validation::kernel_power_json(report)
+                                         : validation::kernel_power_text(report));
+    return 0;
+  }
   ERGOMETER_ASSIGN(const validation::MicrobenchReport report,
-                   validation::score_microbench(arguments.value("microbench")));
+                   validation::score_microbench_text(table, path));
   console.answer(arguments.has("json") ? validation::microbench_json(report)
                                        : validation::microbench_text(report, true));
   return 0;
@@ -168,7 +206,9 @@ std::vector<Flag> validate_flags() {
        Takes::kValue,
        "FILE.csv",
        "rows",
-       "instead of runs, GEMMs, attention, collectives and copies measured by themselves",
+       "instead of runs, GEMMs, attention, collectives and copies measured by themselves; with "
+       "columns "
+       "latency_ms and power_w, what kernels draw",
        {}},
       threads_flag(),
   };

@@ -4,11 +4,13 @@
 //
 //   GEMM, grouped GEMM of F FLOPs, B bytes of HBM traffic, b bytes an operand:
 //     tensor F e_t(precision);  cache (F b (1/tile_m + 1/tile_n) / 2 + B) e_c;  memory B e_m
-//   attention of F FLOPs over scores of qk + v channels: tensor F e_t; vector 8 F / (2 (qk + v))
-//   e_v
-//     (scale, maximum, exponential, sum and rescaling of each score: 8 FLOPs, assumed);
-//     cache (F b / 256 + B) e_c: keys and values pass the SMs once for each 128 queries;  memory B
-//     e_m
+//   attention of F FLOPs over scores of qk + v channels, of which X F are executed: tensor X F e_t;
+//     vector 8 X F / (2 (qk + v)) e_v (scale, maximum, exponential, sum and rescaling of each
+//     score: 8 FLOPs, assumed);  cache (X F b / 256 + B) e_c: keys and values pass the SMs once for
+//     each 128 queries;  memory B e_m. X = 1 + 64 c / K, K: keys that a query meets on average, c:
+//     1 of a causal call, 2 with a window. A fused kernel works through whole tiles of 128 x 128;
+//     of those that the diagonal or a window's far edge cuts, half is masked away, 64 keys for each
+//     query. Decoding and unfused attention: X = 1.
 //   memory-bound kernel of B bytes: vector B e_v (one FLOP a byte, assumed); cache B e_c; memory
 //     B e_m; the state-space scan's F FLOPs: tensor F e_t
 //   collective that sends W bytes: link 2 W e_l (every GPU of a group receives what it sends);
@@ -21,11 +23,15 @@
 // pJ/B: F = 1.0995e12, B = 0.4027e9: tensor 0.5498 J, cache (1.0995e12 * 2 * 0.01171875 / 2 +
 // 0.4027e9) * 30e-12 = 0.3986 J, memory 0.0362 J.
 //
+// Worked: a window of 128 keys: K = 128, X = 1 + 64 * 2 / 128 = 2, the two tiles that 128 queries
+// visit. 4,096 tokens without a window: K = 2,048.5, X = 1.03.
+//
 // Range: kernels that fill the GPU. Operand reuse inside the SMs is in e_t; what stays in the L2
 // cache is counted as HBM traffic, as in the price.
 #include "cost/energy.h"
 
 #include "cost/cost.h"
+#include "cost/parameters.h"
 
 namespace ergometer::cost {
 namespace {
@@ -67,11 +73,24 @@ physics::Energy gemm_energy(const EnergyModel::Parameters& p, const Operator& op
           .memory_j = op.bytes * p.work.memory};
 }
 
+/// X: FLOPs that a kernel executes for each that counts.
+double executed_share(const Operator& op) {
+  const workload::AttentionShape& shape = op.attention;
+  if (!shape.fused || decodes(shape)) return 1;
+  const double keys = visited_keys(op);
+  const bool window = shape.window > 0 && shape.window < shape.kv_length;
+  const double edges = (shape.causal ? 1 : 0) + (window ? 1 : 0);
+  return keys > 0 ? 1 + kQueriesPerPass / 2 * edges / keys : 1;
+}
+
 physics::Energy attention_energy(const EnergyModel::Parameters& p, const Operator& op) {
   const auto channels = static_cast<double>(op.attention.qk_dim + op.attention.v_dim);
-  const double scores = channels > 0 ? op.flops / (2 * channels) : 0;
-  const double cache_bytes = op.flops * bytes_of(op.precision) / (2 * kQueriesPerPass) + op.bytes;
-  return {.tensor_j = op.flops * tensor_j_per_flop(p, op.precision),
+  const double flops = op.flops * executed_share(op);
+  const double scores = channels > 0 ? flops / (2 * channels) : 0;
+  const double element =
+      op.attention.cached_bytes > 0 ? op.attention.cached_bytes : bytes_of(op.precision);
+  const double cache_bytes = flops * element / (2 * kQueriesPerPass) + op.bytes;
+  return {.tensor_j = flops * tensor_j_per_flop(p, op.precision),
           .vector_j = kScoreFlops * scores * p.work.vector,
           .cache_j = cache_bytes * p.work.cache,
           .memory_j = op.bytes * p.work.memory};

@@ -76,6 +76,45 @@ TEST(OperatorEnergy, AttentionPaysForItsScores) {
   EXPECT_DOUBLE_EQ(energy.tensor_j, 0.256);
   EXPECT_DOUBLE_EQ(energy.vector_j, 0.08);  // 8 FLOPs of 10 pJ for each of 1e9 scores
   EXPECT_DOUBLE_EQ(energy.cache_j, 0.12);   // 512e9 / 128 bytes of 30 pJ
+  // Keys and values of one byte in a cache: half as much through L2, as many FLOPs.
+  op.attention.cached_bytes = 1;
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), op).cache_j, 0.06);
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), op).tensor_j, 0.256);
+}
+
+// 8 heads of 128, 1024 tokens: queries and keys form tiles of 128 x 128.
+workload::Operator tiled_attention(int64_t window) {
+  workload::Operator op;
+  op.kind = OperatorKind::kAttention;
+  op.attention = {.batch = 1,
+                  .heads = 8,
+                  .kv_heads = 8,
+                  .q_length = 1024,
+                  .kv_length = 1024,
+                  .qk_dim = 128,
+                  .v_dim = 128,
+                  .window = window};
+  return op;
+}
+
+TEST(OperatorEnergy, AttentionWorksThroughWholeTiles) {
+  // Queries that all meet 128 keys: 4 * 8 * 1024 * 128 * 128 = 0.5369e9 FLOPs, in two tiles each.
+  workload::Operator windowed = tiled_attention(128);
+  windowed.flops = 536870912;
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), windowed).tensor_j, 2 * 536870912 * 0.5e-12);
+  // 512 keys on average: one tile of eight and a half is cut by the diagonal, 64 keys a query.
+  workload::Operator causal = tiled_attention(0);
+  causal.flops = 4 * 536870912.0;
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), causal).tensor_j,
+                   4 * 536870912.0 * (1 + 64.0 / 512) * 0.5e-12);
+  // Without a mask every tile counts in full, and so do separate kernels and a single query.
+  causal.attention.causal = false;
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), causal).tensor_j, 4 * 536870912.0 * 0.5e-12);
+  windowed.attention.fused = false;
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), windowed).tensor_j, 536870912 * 0.5e-12);
+  windowed.attention.fused = true;
+  windowed.attention.q_length = 1;
+  EXPECT_DOUBLE_EQ(energy_of(round_job(), windowed).tensor_j, 536870912 * 0.5e-12);
 }
 
 TEST(OperatorEnergy, AMemoryBoundKernelPaysForItsBytes) {

@@ -57,9 +57,10 @@ struct AttentionShape {
   int64_t qk_dim = 0, v_dim = 0;
   bool causal = true;
   bool backward = false;
-  bool fused = true;   ///< flash attention; else separate score, softmax and value kernels
-  int64_t window = 0;  ///< sliding window in tokens; 0: none
-  bool sinks = false;  ///< a learned logit a head joins the softmax (GPT-OSS)
+  bool fused = true;        ///< flash attention; else separate score, softmax and value kernels
+  int64_t window = 0;       ///< sliding window in tokens; 0: none
+  bool sinks = false;       ///< a learned logit a head joins the softmax (GPT-OSS)
+  double cached_bytes = 0;  ///< of an element of keys and values; 0: as the operands
 };
 
 /// Tokens of a mixture of experts that travel once to each member that holds any of their experts.
