@@ -14,10 +14,15 @@
 #include "intake/axolotl.h"
 #include "intake/deepspeed.h"
 #include "intake/flat_reader.h"
+#include "intake/foundry.h"
+#include "intake/kubernetes.h"
 #include "intake/launch_script.h"
 #include "intake/megatron_yaml.h"
+#include "intake/nanotron.h"
 #include "intake/nemo_files.h"
+#include "intake/neox.h"
 #include "intake/torchtitan.h"
+#include "intake/torchtune.h"
 #include "intake/trainer_arguments.h"
 #include "spec/read.h"
 #include "spec/settings.h"
@@ -31,7 +36,7 @@ constexpr std::string_view kReadable =
     "a job file, a model's config.json, DeepSpeed's JSON, arguments of the Hugging Face Trainer "
     "(JSON, YAML, Python), LLaMA-Factory's and Axolotl's YAML, accelerate's YAML, PEFT's "
     "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
-    "Megatron-LM, "
+    "Megatron-LM, nanotron, GPT-NeoX, torchtune and LLM Foundry, Kubernetes manifests, "
     "launch scripts and lists of Megatron-LM's arguments";
 
 /// What is asked of a file's keys.
@@ -76,22 +81,23 @@ bool is_neox(const Keys& keys) {
                    "attention-config", "num-layers", "hidden-size"});
 }
 
+/// Frameworks whose files are told by a few words of their own.
+FileForm form_by_words(const Keys& keys) {
+  if (keys.has("apiVersion") && keys.has("kind")) return FileForm::kKubernetes;
+  if (is_neox(keys)) return FileForm::kNeox;
+  if (keys.any({"model._component_", "tokenizer._component_"})) return FileForm::kTorchtune;
+  if (keys.any({"train_loader", "model.expansion_ratio", "global_train_batch_size"}) &&
+      keys.has("model.name"))
+    return FileForm::kFoundry;
+  if (keys.any({"model.model_config", "tokens.micro_batch_size"}) && keys.under("parallelism"))
+    return FileForm::kNanotron;
+  return FileForm::kNone;
+}
+
 /// What a file is that is known and not read, and what to do instead; empty: none such.
 std::string_view foreign_file(const Keys& keys) {
-  if (is_neox(keys))
-    return "a configuration of GPT-NeoX, which is not read; give its sizes as options or as "
-           "Megatron-LM's arguments";
-  if (keys.has("apiVersion") && keys.has("kind"))
-    return "a Kubernetes manifest, which is not read; give the command of its containers as a "
-           "script, and --gpus";
-  if (keys.any({"model._component_", "tokenizer._component_"}))
-    return "a configuration of torchtune, which is not read; give its model and sizes as options";
-  if (keys.any({"train_loader", "model.expansion_ratio"}) && keys.has("model.name"))
-    return "a configuration of LLM Foundry, which is not read; give its model and sizes as options";
   if (keys.any({"model.d_model", "device_train_microbatch_size"}))
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
-  if (keys.any({"model.model_config", "tokens.micro_batch_size"}) && keys.under("parallelism"))
-    return "a configuration of nanotron, which is not read; give its model and sizes as options";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   if (keys.under("train") && keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir"}))
@@ -100,6 +106,7 @@ std::string_view foreign_file(const Keys& keys) {
 }
 
 FileForm form_of_json(const Keys& keys) {
+  if (const FileForm form = form_by_words(keys); form != FileForm::kNone) return form;
   if (!foreign_file(keys).empty()) return FileForm::kForeign;
   if (keys.any({"peft_type", "lora_alpha"})) return FileForm::kPeft;
   if (keys.any({"model_type", "architectures", "num_hidden_layers", "hidden_size", "n_embd"}))
@@ -114,6 +121,7 @@ FileForm form_of_json(const Keys& keys) {
 }
 
 FileForm form_of_yaml(const Keys& keys) {
+  if (const FileForm form = form_by_words(keys); form != FileForm::kNone) return form;
   if (!foreign_file(keys).empty()) return FileForm::kForeign;
   if (keys.under("MODEL_ARGS")) return FileForm::kMegatronArguments;
   if (keys.any({"distributed_type", "compute_environment"})) return FileForm::kAccelerate;
@@ -256,6 +264,11 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kMegatronBridge: return parse_megatron_bridge(text, file, context);
     case FileForm::kPrimus: return parse_primus(text, file, context);
     case FileForm::kMegatronYaml: return parse_megatron_yaml(text, file);
+    case FileForm::kNanotron: return parse_nanotron(text, file);
+    case FileForm::kNeox: return parse_neox(text, file);
+    case FileForm::kTorchtune: return parse_torchtune(text, file);
+    case FileForm::kFoundry: return parse_foundry(text, file);
+    case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);
     case FileForm::kForeign:
       return base::input_error(fmt::format("{}: is {}", file, what_foreign(text, file)));

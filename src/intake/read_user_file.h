@@ -25,6 +25,11 @@ enum class FileForm {
   kMegatronBridge,
   kPrimus,
   kMegatronYaml,
+  kNanotron,
+  kNeox,
+  kTorchtune,
+  kFoundry,
+  kKubernetes,
   kForeign,           ///< known, and not read
   kMegatronArguments  ///< a shell script, a list of arguments, or MODEL_ARGS in YAML
 };

@@ -30,10 +30,12 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     state_.status = status;
     return Flow::kNext;
   };
-  if (name == ":" || name == "true" || name == "trap" || name == "wait" || name == "ulimit" ||
-      name == "umask" || name == "shopt" || name == "alias" || name == "sleep" || name == "chmod")
+  if (name == ":" || name == "true" || name == "wait" || name == "ulimit" || name == "umask" ||
+      name == "alias" || name == "sleep" || name == "chmod")
     return done();
   if (name == "false") return done(1);
+  if (name == "trap") return run_trap(words), done();
+  if (name == "shopt") return run_shopt(words), done();
   if (name == "test" || name == "[") {
     Words tested = behind(words, 1);
     if (name == "[" && !tested.empty() && tested.back().text == "]") tested.pop_back();
@@ -99,6 +101,25 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
   return std::nullopt;
 }
 
+void ScriptRunner::run_trap(const Words& words) {
+  size_t at = 1;
+  if (at < words.size() && words[at].text == "--") ++at;
+  if (at >= words.size() || words[at].text == "-p" || words[at].text == "-l") return;
+  const bool resets = words[at].text == "-" || at + 1 == words.size();
+  const std::string text = resets ? "" : words[at].text;
+  for (const ShellText& word : behind(words, at))
+    if (word.text == "EXIT" || word.text == "0") state_.exit_trap = text;
+}
+
+void ScriptRunner::run_shopt(const Words& words) {
+  bool sets = false, clears = false;
+  for (const ShellText& word : behind(words, 1)) {
+    sets = sets || word.text == "-s";
+    clears = clears || word.text == "-u";
+    if (word.text == "nullglob" && (sets || clears)) state_.null_globs = sets;
+  }
+}
+
 void ScriptRunner::unset(const std::string& name) {
   const size_t bracket = name.find('[');
   if (bracket == name.npos) {
@@ -125,6 +146,13 @@ void ScriptRunner::run_set(const Words& words) {
     const std::string& word = words[i].text;
     if (word == "-a") state_.exports_all = true;
     if (word == "+a") state_.exports_all = false;
+    const bool on = word.starts_with('-'), letters = word.size() > 1 && (on || word[0] == '+');
+    if (letters && word[1] != '-') {
+      const std::string option =
+          word.ends_with('o') && i + 1 < words.size() ? words[i + 1].text : "";
+      if (base::contains(word, "f") || option == "noglob") state_.no_globs = on;
+      if (base::contains(word, "e") || option == "errexit") state_.stops_at_error = on;
+    }
     if (word == "--") {
       state_.arguments = behind(words, i + 1);
       return;
@@ -159,6 +187,7 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
   if (name == "exec" && words.size() == 1) return Flow::kNext;
   if (name == "exec" || name == "nohup" || name == "builtin" || name == "nice") {
     const Flow flow = run_words(behind(words, 1), streams);
+    if (name == "exec") state_.exit_trap.clear();  // the shell is gone
     return name == "exec" && flow == Flow::kNext ? Flow::kExit : flow;
   }
   if (name == "command") {
@@ -266,8 +295,11 @@ Flow ScriptRunner::run_read(const Words& words, Streams streams) {
     state_.variables[names.front()] = {ShellVariable::Kind::kList, parts, {}, false};
   } else {
     if (names.empty()) names.emplace_back("REPLY");
+    // What is one unknown text may be several words.
+    const bool several = !parts.empty() && session_.unknowns.may_be_several(parts.back().text);
+    const ShellText rest = several ? parts.back() : ShellText{"", session_.line};
     for (size_t i = 0; i < names.size(); ++i)
-      expander_.assign(names[i], i < parts.size() ? parts[i] : ShellText{"", session_.line});
+      expander_.assign(names[i], i < parts.size() ? parts[i] : rest);
   }
   state_.status = whole ? 1 : 0;  // the end it looks for is not there
   return Flow::kNext;

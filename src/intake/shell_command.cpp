@@ -78,6 +78,13 @@ Flow ScriptRunner::run_simple(const ShellNode& node, Streams streams) {
   redirect(node.redirections, input, reads, target);
   if (stopped()) return Flow::kExit;
   const bool declares = !words.empty() && is_declaration(words.front().text);
+  if (declares && words.front().text == "local" && locals_.empty()) {
+    // bash says that it can only be used in a function, and sets nothing.
+    if (state_.stops_at_error)
+      session_.fail("`local` outside a function, at which the script ends under set -e");
+    state_.status = 1;
+    return stopped() ? Flow::kExit : Flow::kNext;
+  }
   if (words.empty() || declares) {
     // The status is that of the last substitution in them, of which there may be none.
     const int64_t before = substitutions_;

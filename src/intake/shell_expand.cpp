@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "base/text.h"
 #include "intake/shell_arithmetic.h"
+#include "intake/shell_files.h"
 
 namespace ergometer::intake {
 namespace {
@@ -50,6 +52,10 @@ class ShellExpander::Fields {
   void add(std::string_view text, int line, bool quoted) {
     if (current_.empty() && line > 0 && !text.empty()) line_ = line;
     current_ += hides && quoted ? escaped_pattern(text) : std::string(text);
+    if (splits) {
+      pattern_ += quoted ? escaped_pattern(text) : std::string(text);
+      globs_ = globs_ || (!quoted && text.find_first_of("*?[") != text.npos);
+    }
     has_ = has_ || quoted || !text.empty();
   }
   void add_split(std::string_view text, int line) {
@@ -66,8 +72,13 @@ class ShellExpander::Fields {
     }
   }
   void end_field() {
-    if (has_ && done_.size() < kMostFields) done_.push_back({std::move(current_), line_});
+    if (has_ && done_.size() < kMostFields) {
+      if (globs_) patterns_[done_.size()] = pattern_;
+      done_.push_back({std::move(current_), line_});
+    }
     current_.clear();
+    pattern_.clear();
+    globs_ = false;
     has_ = false;
   }
   /// An empty pair of quotes is a field, one that held an empty list is none.
@@ -76,6 +87,8 @@ class ShellExpander::Fields {
     end_field();
     return std::move(done_);
   }
+  /// Of fields with *, ? or [ outside quotes: the field as a pattern, by its number.
+  const std::map<size_t, std::string>& patterns() const { return patterns_; }
   std::string take_text() { return std::move(current_); }
   int line() const { return line_; }
 
@@ -86,6 +99,9 @@ class ShellExpander::Fields {
  private:
   std::vector<ShellText> done_;
   std::string current_;
+  std::string pattern_;
+  std::map<size_t, std::string> patterns_;
+  bool globs_ = false;
   std::string separators_;
   bool has_ = false;
   int line_;
@@ -106,11 +122,30 @@ std::vector<ShellText> ShellExpander::fields(const std::vector<RawWord>& words) 
     for (const std::string& raw : expand_shell_braces(word.text)) {
       Fields out(word.line, true, false, between);
       expand(raw, word.line, Quoting::kNone, out);
-      for (ShellText& field : out.take()) all.push_back(std::move(field));
+      std::vector<ShellText> made = out.take();
+      for (size_t i = 0; i < made.size(); ++i) {
+        const auto pattern = out.patterns().find(i);
+        if (pattern == out.patterns().end() || state_.no_globs)
+          all.push_back(std::move(made[i]));
+        else
+          put_files(made[i], pattern->second, all);
+      }
       if (session_.failed() || all.size() > kMostFields) return all;
     }
   }
   return all;
+}
+
+void ShellExpander::put_files(const ShellText& word, const std::string& pattern,
+                              std::vector<ShellText>& all) {
+  if (!may_name_files(word.text, state_.null_globs)) return all.push_back(word);
+  const std::string script = session_.files.empty() ? "" : session_.files.front();
+  const std::vector<std::string> files = files_that_match(pattern, state_.folder, script);
+  for (const std::string& file : files) all.push_back({file, word.line});
+  if (files.empty())
+    all.push_back({session_.unknowns.mark_words(fmt::format(
+                       "the files that {} means at {}", word.text, session_.where(session_.line))),
+                   word.line});
 }
 
 ShellText ShellExpander::text(const RawWord& word) {

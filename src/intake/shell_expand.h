@@ -38,6 +38,8 @@ class ShellExpander {
   class Fields;
   enum class Quoting { kNone, kDouble, kDocument };
 
+  /// What stands where a word was a pattern of files: those beside the script, else a mark.
+  void put_files(const ShellText& word, const std::string& pattern, std::vector<ShellText>& all);
   void expand(std::string_view raw, int line, Quoting quoting, Fields& out);
   size_t expand_dollar(std::string_view raw, size_t at, int line, Quoting quoting, Fields& out);
   void expand_braces(std::string_view body, int line, Quoting quoting, Fields& out);
@@ -57,6 +59,7 @@ class ShellExpander {
   };
   Value value_of(std::string_view name, std::string_view index, bool has_index);
   Value special(std::string_view name);
+  Value behind_unknown(const std::vector<ShellText>& items) const;
   Value from_outside(std::string_view name);
   std::string first_separator() const;
   /// Which variable of an expression is empty because nobody set something; empty: none.

@@ -23,9 +23,25 @@ bool is_plain_pattern(const std::string& pattern) {
   return pattern.size() < 200 && pattern.find('{') == pattern.npos;
 }
 
+/// What grep -o prints of lines: every match that is not empty.
+std::vector<std::string> matches_in(const regex_t& pattern, const std::vector<std::string>& lines) {
+  std::vector<std::string> all;
+  for (const std::string& line : lines) {
+    regmatch_t match{};
+    for (size_t at = 0; at < line.size() && regexec(&pattern, line.c_str() + at, 1, &match,
+                                                    at == 0 ? 0 : REG_NOTBOL) == 0;) {
+      const auto begin = static_cast<size_t>(match.rm_so), end = static_cast<size_t>(match.rm_eo);
+      if (end > begin) all.push_back(line.substr(at + begin, end - begin));
+      at += end > begin ? end : end + 1;
+    }
+  }
+  return all;
+}
+
 Filtered grep(const UtilityWords& words, const std::string& input,
               const std::function<std::string(const std::string&)>& text_of_file) {
-  bool inverts = false, quiet = false, extended = false, counts = false, any_case = false;
+  bool inverts = false, quiet = false, extended = false, counts = false, any_case = false,
+       only = false;
   std::vector<std::string> plain;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text;
@@ -34,12 +50,13 @@ Filtered grep(const UtilityWords& words, const std::string& input,
       continue;
     }
     for (const char c : word.substr(1)) {
-      if (std::string_view("vqEicse").find(c) == std::string_view::npos) return std::nullopt;
+      if (std::string_view("vqEicseoh").find(c) == std::string_view::npos) return std::nullopt;
       inverts = inverts || c == 'v';
       quiet = quiet || c == 'q';
       extended = extended || c == 'E';
       counts = counts || c == 'c';
       any_case = any_case || c == 'i';
+      only = only || c == 'o';
     }
   }
   if (plain.empty() || !is_plain_pattern(plain.front())) return std::nullopt;
@@ -48,8 +65,9 @@ Filtered grep(const UtilityWords& words, const std::string& input,
   if (plain.size() > 2 || ShellUnknowns::in(text) || ShellUnknowns::in(plain.front()))
     return std::nullopt;
   regex_t pattern;
-  if (regcomp(&pattern, plain.front().c_str(),
-              REG_NOSUB | (extended ? REG_EXTENDED : 0) | (any_case ? REG_ICASE : 0)) != 0)
+  if (regcomp(
+          &pattern, plain.front().c_str(),
+          (only ? 0 : REG_NOSUB) | (extended ? REG_EXTENDED : 0) | (any_case ? REG_ICASE : 0)) != 0)
     return std::nullopt;
   std::vector<std::string> found;
   bool too_long = false;
@@ -58,8 +76,9 @@ Filtered grep(const UtilityWords& words, const std::string& input,
     if (!too_long && (regexec(&pattern, line.c_str(), 0, nullptr, 0) == 0) != inverts)
       found.push_back(line);
   }
+  if (only && !too_long && !counts && !inverts) found = matches_in(pattern, found);
   regfree(&pattern);
-  if (too_long) return std::nullopt;
+  if (too_long || (only && (counts || inverts))) return std::nullopt;
   return UtilityResult{quiet    ? ""
                        : counts ? fmt::format("{}\n", found.size())
                                 : join_shell_lines(found),
@@ -234,7 +253,16 @@ std::optional<SedWords> sed_words(const UtilityWords& words) {
 
 Filtered sed_by_patterns(const SedWords& read, const std::string& text) {
   std::vector<SedCommand> commands;
+  std::vector<std::string> scripts;
   for (const std::string& script : read.scripts) {
+    // Of "s/a/b/; s/c/d/" each; one that holds a ";" itself is no command in pieces.
+    for (const std::string& part : base::split(script, ';')) {
+      const size_t begin = part.find_first_not_of(" \t\n");
+      if (begin == part.npos) continue;
+      scripts.push_back(part.substr(begin, part.find_last_not_of(" \t\n") + 1 - begin));
+    }
+  }
+  for (const std::string& script : scripts) {
     auto command = sed_command(script, read.extended);
     if (!command || ShellUnknowns::in(script)) return std::nullopt;
     commands.push_back(std::move(*command));

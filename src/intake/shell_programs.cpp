@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -14,6 +15,20 @@ namespace ergometer::intake {
 namespace {
 
 constexpr size_t kMostCommands = 2'000;
+
+/// The one file that a filter of lines reads; empty: its input.
+std::string file_of_filter(const std::vector<ShellText>& words) {
+  constexpr std::array kFilters =
+      std::to_array<std::string_view>({"head", "tail", "cut", "sort", "uniq"});
+  if (words.size() < 2 ||
+      std::find(kFilters.begin(), kFilters.end(), words.front().text) == kFilters.end())
+    return "";
+  const std::string& last = words.back().text;
+  const std::string& before = words[words.size() - 2].text;
+  const bool value = before.size() == 2 && base::contains("-n -d -f -c -k -t", before);
+  const bool takes_word = value && words.front().text != "sort";
+  return last.empty() || last.starts_with('-') || takes_word ? "" : last;
+}
 
 }  // namespace
 
@@ -27,7 +42,7 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
       ++at;
     Flow flow = Flow::kNext;
     if (at < words.size())
-      in_copy([&] {
+      in_copy(streams, [&] {
         set_exported(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), state_);
         flow = run_words(behind(words, at), streams);
       });
@@ -52,6 +67,16 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
     *streams.output += words[1].text + "\n";
     state_.status = 0;
     return Flow::kNext;
+  }
+  // `head -n 1 FILE`: the file in place of the input.
+  if (const std::string path = file_of_filter(words); !path.empty()) {
+    const std::string text = text_of_file(path);
+    const Words filter(words.begin(), words.end() - 1);
+    if (auto result = shell_utility(filter, text, session_)) {
+      *streams.output += result->output;
+      state_.status = result->status;
+      return Flow::kNext;
+    }
   }
   if (auto result = shell_utility(words, *streams.input, session_)) {
     *streams.output += result->output;
@@ -179,10 +204,12 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   if (!inner.is_text && inner.text.empty()) streams.input->clear();
   contexts_.push_back(
       Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
-  in_copy([&] {
+  auto around = std::exchange(locals_, {});
+  in_copy(streams, [&] {
     for (auto it = state_.variables.begin(); it != state_.variables.end();)
       it = it->second.exported ? std::next(it) : state_.variables.erase(it);
     state_.functions.clear();
+    state_.no_globs = state_.null_globs = state_.stops_at_error = false;
     state_.arguments = behind(words, inner.arguments);
     set_exported(words, state_);
     set_batch_variables(*text, words, session_, state_);
@@ -197,6 +224,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
     session_.line = line;
     session_.name = name;
   });
+  locals_ = std::move(around);
   contexts_.pop_back();
   return Flow::kNext;
 }

@@ -22,6 +22,19 @@ void ScriptRunner::run_text(const std::string& text, const std::string& file) {
   std::string input, output;
   Streams streams = {&input, &output};
   run_file(text, file, streams);
+  run_exit_trap(streams);
+}
+
+void ScriptRunner::run_exit_trap(Streams streams) {
+  const std::string text = std::move(state_.exit_trap);
+  state_.exit_trap.clear();
+  if (text.empty() || stopped()) return;
+  if (ShellUnknowns::in(text))
+    return session_.fail(
+        fmt::format("what `trap` runs at the end depends on {}", session_.unknowns.reason(text)));
+  const int status = state_.status;
+  run_inner(text, streams);
+  state_.status = status;
 }
 
 void ScriptRunner::run_started(const Words& words) {
@@ -72,7 +85,8 @@ std::string ScriptRunner::substitute(std::string_view script, int line) {
   std::string text(script);
   if (const size_t at = text.find_first_not_of(" \t\n"); at != text.npos && text[at] == '<')
     text.insert(at, "cat ");
-  in_copy([&] { run_inner(text, {&input, &output}); });
+  const Streams own = {&input, &output};
+  in_copy(own, [&] { run_inner(text, own); });
   while (output.ends_with('\n')) output.pop_back();
   return output;
 }
@@ -109,10 +123,13 @@ Flow ScriptRunner::run_compound(const ShellNode& node, Streams streams) {
     case NodeKind::kPipeline: return run_pipeline(node, streams);
     case NodeKind::kAnd:
     case NodeKind::kOr: return run_and_or(node, streams);
-    case NodeKind::kSubshell: {
-      in_copy([&] { run(*node.parts[0], streams); });
+    case NodeKind::kSubshell:
+      in_copy(streams, [&] { run(*node.parts[0], streams); });
       return Flow::kNext;
-    }
+    case NodeKind::kBackground:
+      in_copy(streams, [&] { run(*node.parts[0], streams); });
+      state_.status = 0;
+      return Flow::kNext;
     case NodeKind::kIf: return run_if(node, 0, streams);
     case NodeKind::kWhile: return run_while(node, streams);
     case NodeKind::kFor: return run_for(node, streams);
@@ -155,7 +172,7 @@ Flow ScriptRunner::run_pipeline(const ShellNode& node, Streams streams) {
     if (node.parts.size() == 1)
       flow = run(*node.parts[i], own);
     else
-      in_copy([&] { run(*node.parts[i], own); });
+      in_copy(own, [&] { run(*node.parts[i], own); });
     between = std::move(output);
   }
   if (node.negated && state_.status != kUnknownStatus) state_.status = state_.status == 0 ? 1 : 0;
@@ -252,7 +269,11 @@ Flow ScriptRunner::branches(int line, const std::string& why,
   const int status = ends.front().status;
   const bool same = std::all_of(ends.begin(), ends.end(),
                                 [&](const ShellState& end) { return end.status == status; });
+  const bool same_trap = std::all_of(ends.begin(), ends.end(), [&](const ShellState& end) {
+    return end.exit_trap == ends.front().exit_trap;
+  });
   state_ = merge_states(ends, reason, session_.unknowns);
+  if (!same_trap) state_.exit_trap = session_.unknowns.mark(reason);
   state_.status = same ? status : kUnknownStatus;
   if (!same) reason_ = why;
   return Flow::kNext;
@@ -317,6 +338,15 @@ Flow ScriptRunner::run_for(const ShellNode& node, Streams streams) {
   for (const ShellText& item : items) {
     if (stopped()) return Flow::kExit;
     expander_.assign(node.name, item);
+    if (ShellUnknowns::in(item.text) && session_.unknowns.entry(item.text).any_words) {
+      // How many words there are is not known: what the body sets is not known either.
+      const Flow flow = branches(
+          node.line, session_.unknowns.entry(item.text).reason,
+          {[&] { return ends_loop(run(*node.parts[0], streams)); }, [] { return Flow::kNext; }},
+          streams);
+      if (flow != Flow::kNext || stopped()) return flow;
+      continue;
+    }
     Flow flow = run(*node.parts[0], streams);
     if (leaves_loop(flow)) return flow;
     if (flow_was_break_) break;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "intake/shell_arithmetic.h"
 #include "spec/test_file.h"
 
@@ -36,6 +38,73 @@ TEST(ShellRun, Quotes) {
             "run|--a|1|--b|x y\n--d|e\"f");
   EXPECT_EQ(started("A='1  2'; run $A \"$A\" '$A' \\$A \"\" ''"), "run|1|2|1  2|$A|$A||");
   EXPECT_EQ(started("run $'a\\tb' a\"b\"'c'"), "run|a\tb|abc");
+}
+
+TEST(ShellRun, WhatASubshellSetsEndsWithIt) {
+  EXPECT_EQ(started("X=1; X=2 & run $X; wait; run $X"), "run|1\nrun|1");
+  EXPECT_EQ(started("X=1; ( X=3; run $X ) & run $X"), "run|3\nrun|1");
+  EXPECT_EQ(started("X=1; X=2 && Y=3 & run $X $Y"), "run|1");
+  EXPECT_EQ(started("exit 0 & run 1"), "run|1");
+  EXPECT_EQ(started("for i in 1 2; do N=$i; run $i & done; run $N"), "run|1\nrun|2\nrun|2");
+}
+
+TEST(ShellRun, TrapsOfExitRunAtTheEndOfTheirShell) {
+  EXPECT_EQ(started("trap 'run end' EXIT; run a"), "run|a\nrun|end");
+  EXPECT_EQ(started("f() { run $X; }; trap f EXIT; X=2; exit 1; run b"), "run|2");
+  EXPECT_EQ(started("X=$(trap 'echo 4' EXIT; echo 2 > /dev/null); run $X"), "run|4");
+  EXPECT_EQ(started("( trap 'run s' EXIT; run a ); run b"), "run|a\nrun|s\nrun|b");
+  EXPECT_EQ(started("trap 'echo 9' 0; X=$(echo 1); run $X"), "run|1");
+  EXPECT_EQ(started("trap 'run t' EXIT; trap - EXIT; run a"), "run|a");
+  EXPECT_EQ(started("trap 'run t' EXIT; exec run a"), "run|a");
+  EXPECT_EQ(started("trap 'run t' TERM INT; run a"), "run|a");
+}
+
+TEST(ShellRun, LocalOutsideFunctionsSetsNothing) {
+  EXPECT_EQ(started("X=1; local X=2; run $X"), "run|1");
+  EXPECT_EQ(started("f() { bash -c 'local X=2; run a$X'; local Y=3; run $Y; }; f"), "run|a\nrun|3");
+  EXPECT_EQ(started("set -euo pipefail\nlocal X=2; run $X"),
+            "refused: run.sh:2: `local` outside a function, at which the script ends under set -e");
+}
+
+TEST(ShellRun, PatternsOfFilesAreNotTakenForWords) {
+  EXPECT_EQ(started("run a/*.bin --n 4"), "run|<?>|--n|4");
+  EXPECT_EQ(started("A=(a/*.bin); run ${#A[@]}"), "run|<?>");
+  EXPECT_EQ(started("N=0; for f in a/*.x; do N=$((N+1)); done; run $N"), "run|<?>");
+  EXPECT_EQ(started("shopt -s nullglob; run a/[xy].z b"), "run|<?>|b");
+  EXPECT_EQ(started("set -f; run a/*.bin"), "run|a/*.bin");
+  EXPECT_EQ(started("run 'a*' \"b*\" c\\* --x=*.py x=* 4*8 http://h/?q=1 [a]"),
+            "run|a*|b*|c*|--x=*.py|x=*|4*8|http://h/?q=1|[a]");
+  const spec::TestFile first("glob_b.x", "1"), second("glob_a.x", "2");
+  const std::filesystem::path path(first.path);
+  const std::string stem =
+      path.filename().string().substr(0, path.filename().string().find("glob"));
+  EXPECT_EQ(started("cd " + path.parent_path().string() + "; run " + stem + "glob_?.x"),
+            "run|" + stem + "glob_a.x|" + stem + "glob_b.x");
+}
+
+TEST(ShellRun, FiltersOfKnownTexts) {
+  EXPECT_EQ(started("L=a:b:c:d; run $(echo $L | cut -d: -f2-) $(echo $L | cut -d: -f1,3) "
+                    "$(echo abcd | cut -c2-3) $(echo $L | cut -d: -f-2)"),
+            "run|b:c:d|a:c|bc|a:b");
+  EXPECT_EQ(started("run $(printf '3\n1\n2\n1\n' | sort -n | uniq | paste -sd, -)"), "run|1,2,3");
+  EXPECT_EQ(started("run $(printf '3\n10\n' | sort -nr) $(printf 'b\na\n' | sort)"),
+            "run|10|3|a|b");
+  EXPECT_EQ(started("run $(printf 'B\na\n' | sort)"), "sort\nrun|<?>");
+  EXPECT_EQ(started("run $(printf 'a\nb\nc\n' | tail -n +2) $(seq -s, 1 3)"), "run|b|c|1,2,3");
+  EXPECT_EQ(started("run $(echo 'x slots=8 y slots=16' | grep -o 'slots=[0-9]*' | cut -d= -f2)"),
+            "run|8|16");
+  EXPECT_EQ(started("run $(echo a-b | sed 's/a/x/; s/-/_/')"), "run|x_b");
+  EXPECT_EQ(
+      started("A=64; run $(python3 -c \"print($A // (4 * 2))\") $(python -c 'print(int(3*5))')"),
+      "run|8|15");
+  EXPECT_EQ(started("run $(python -c 'print(7/2)')"), "python|-c|print(7/2)\nrun|<?>");
+}
+
+TEST(ShellRun, WhatStandsBehindUnknownWordsIsNotKnown) {
+  EXPECT_EQ(started("set -- $(hosts); run ${2:-8}"), "hosts\nrun|<?>");
+  EXPECT_EQ(started("A=($(hosts)); run ${A[3]:-8} ${B[3]:-8}"), "hosts\nrun|<?>|8");
+  EXPECT_EQ(started("read X Y <<< \"$(hosts)\"; run ${Y:-8}"), "hosts\nrun|<?>");
+  EXPECT_EQ(started("set -- a; run ${2:-8}"), "run|8");
 }
 
 TEST(ShellRun, QuotesAreMadeForInnerShells) {
@@ -205,7 +274,7 @@ TEST(ShellRun, LinesAndColumnsOfKnownTexts) {
       "run|4|8-pp");
   EXPECT_EQ(started(write + "run $(sed -e 's/[0-9]/<&>/g' -e '/name/d' f)"), "run|tp:|<4>|pp:<8>");
   EXPECT_EQ(started(write + "run $(sed -n 3p f) $(sed 's/x*/-/g;s/a/b/' f)"),
-            "sed|s/x*/-/g;s/a/b/|f\nrun|pp:8|<?>");
+            "run|pp:8|-t-p-:-|-4-|-n-b-m-e-:-|-\"-a-|-b-\"-|-p-p-:-8-");
   EXPECT_EQ(started("run $(echo abc | sed 's/x*/-/g') $(echo aab | sed 's/^a//g')"),
             "run|-a-b-c-|ab");
   EXPECT_EQ(started(write + "run $(grep tp f | awk '{print $2}') $(awk -F: '/pp/ {print $2}' f) "

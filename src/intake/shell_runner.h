@@ -47,16 +47,22 @@ class ScriptRunner {
   Flow run_parsed(const std::string& text, const std::string& file, int line, bool counts,
                   Streams streams);
   std::string substitute(std::string_view script, int line);
-  /// A subshell: what it changes ends with it, except for files.
+  /// A subshell: what it changes ends with it, except for files; so does its own trap of EXIT.
   template <class Body>
-  void in_copy(const Body& body) {
+  void in_copy(Streams streams, const Body& body) {
     ShellState kept = copy_of_state();
+    state_.exit_trap.clear();
     body();
+    run_exit_trap(streams);
     kept.files = std::move(state_.files);
     kept.status = state_.status;
     state_ = std::move(kept);
   }
   ShellState copy_of_state();
+  /// What `trap TEXT EXIT` left, once.
+  void run_exit_trap(Streams streams);
+  void run_trap(const Words& words);
+  void run_shopt(const Words& words);
   Flow run(const ShellNode& node, Streams streams);
   Flow run_compound(const ShellNode& node, Streams streams);
   Flow run_list(const ShellNode& node, Streams streams);

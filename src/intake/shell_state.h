@@ -54,6 +54,10 @@ class ShellUnknowns {
   /// A mark may stand for anything but nothing, unless branches made it.
   /// "$(hostname) at run.sh:3, which is not known here"
   std::string reason(std::string_view text) const;
+  /// Whether a word may be several: then what stands behind it in a list is not known either.
+  bool may_be_several(std::string_view text) const {
+    return in(text) && (entry(text).any_words || entry(text).many_lines);
+  }
   bool may_be_empty(std::string_view text) const {
     return text.starts_with('\x01') && text.ends_with('\x02') && !entry(text).choices.empty();
   }
@@ -71,6 +75,10 @@ struct ShellState {
   std::string folder;  ///< the current one, empty where the program was started
   int status = 0;      ///< of the last command; kUnknownStatus
   bool exports_all = false;
+  bool no_globs = false;        ///< set -f
+  bool null_globs = false;      ///< shopt -s nullglob: a pattern that no file matches is no word
+  bool stops_at_error = false;  ///< set -e
+  std::string exit_trap;        ///< what runs at the end of this shell
   /// The first file that `source` did not find: what it sets is not known from there on.
   std::string missing_source;
 };

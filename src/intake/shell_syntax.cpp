@@ -163,7 +163,15 @@ class ShellParser {
       const size_t before = at_;
       list->parts.push_back(parse_and_or());
       skip_blanks();
-      if (here() == '&' || (here() == ';' && !starts(";;"))) ++at_;
+      if (here() == '&') {
+        Node aside = node(Kind::kBackground);
+        aside->line = list->parts.back()->line;
+        aside->parts = {list->parts.back()};
+        list->parts.back() = aside;
+        ++at_;
+      } else if (here() == ';' && !starts(";;")) {
+        ++at_;
+      }
       if (at_ == before)
         fail(line_, fmt::format("\"{}\" stands where no command can begin", peek_word()));
     }

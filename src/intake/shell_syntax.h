@@ -41,6 +41,7 @@ struct ShellNode {
     kOr,          ///< parts[0] || parts[1]
     kList,        ///< parts, one after the other
     kSubshell,    ///< parts, as a list
+    kBackground,  ///< parts[0] &
     kIf,          ///< parts: condition, body, condition, body, ..., perhaps an else
     kWhile,       ///< parts: condition, body; negated: until
     kFor,         ///< name, words, parts[0]; without `in`: the positional arguments

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "base/text.h"
 #include "intake/shell_arithmetic.h"
@@ -82,7 +83,13 @@ Output bc(const Words& words, const std::string& input) {
 
 Output seq(const Words& words) {
   std::vector<int64_t> numbers;
+  std::string separator = "\n";
   for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i].text.starts_with("-s")) {
+      separator = words[i].text.substr(2);
+      if (separator.empty() && i + 1 < words.size()) separator = words[++i].text;
+      continue;
+    }
     const auto number = base::parse_integer(words[i].text);
     if (!number) return std::nullopt;
     numbers.push_back(*number);
@@ -98,9 +105,9 @@ Output seq(const Words& words) {
   int64_t count = 0;
   for (int64_t i = first; step > 0 ? i <= numbers.back() : i >= numbers.back(); i += step) {
     if (++count > kMostNumbers) return std::nullopt;
-    text += std::to_string(i) + "\n";
+    text += (text.empty() ? "" : separator) + std::to_string(i);
   }
-  return UtilityResult{text, 0};
+  return UtilityResult{text.empty() ? "" : text + "\n", 0};
 }
 
 Output name_of_path(const Words& words) {
@@ -133,6 +140,7 @@ Output real_path(const Words& words) {
 
 Output first_or_last(const Words& words, const std::string& input) {
   int64_t count = 10;
+  bool from = false;  // tail -n +2: from the second line on
   for (size_t i = 1; i < words.size(); ++i) {
     std::string word = words[i].text;
     if (word == "-n" && i + 1 < words.size())
@@ -141,11 +149,19 @@ Output first_or_last(const Words& words, const std::string& input) {
       word = word.substr(2);
     else if (word.starts_with("-"))
       word = word.substr(1);
-    const auto number = base::parse_integer(word);
+    from = words[0].text == "tail" && word.starts_with('+');
+    const auto number = base::parse_integer(from ? word.substr(1) : word);
     if (!number || *number < 0) return std::nullopt;
     count = *number;
   }
   std::vector<std::string> lines = shell_lines(input);
+  if (from) {
+    if (ShellUnknowns::in(input)) return std::nullopt;
+    const size_t skipped =
+        std::min(lines.size(), static_cast<size_t>(std::max<int64_t>(count, 1)) - 1);
+    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(skipped));
+    return UtilityResult{join_shell_lines(lines), 0};
+  }
   // Of something unknown that is one mark, its first line is as unknown.
   const size_t kept = std::min(lines.size(), static_cast<size_t>(count));
   if (words[0].text == "head")
@@ -185,12 +201,31 @@ Output translated(const Words& words, const std::string& input) {
   return UtilityResult{made, 0};
 }
 
+/// "2", "2-", "-3", "1,3-4": which of `count` fields or characters, in their own order.
+std::optional<std::vector<bool>> chosen_of(const std::string& list, size_t count) {
+  std::vector<bool> chosen(count, false);
+  for (const std::string& part : base::split(list, ',')) {
+    const size_t dash = part.find('-');
+    const std::string low = part.substr(0, dash),
+                      high = dash == part.npos ? low : part.substr(dash + 1);
+    const auto begin = low.empty() ? base::Result<int64_t>(1) : base::parse_integer(low);
+    const auto end = high.empty() && dash != part.npos
+                         ? base::Result<int64_t>(static_cast<int64_t>(count))
+                         : base::parse_integer(high);
+    if (!begin || !end || *begin < 1 || *end < 0 || part == "-") return std::nullopt;
+    for (int64_t i = *begin; i <= *end && i <= static_cast<int64_t>(count); ++i)
+      chosen[static_cast<size_t>(i) - 1] = true;
+  }
+  return chosen;
+}
+
 Output cut(const Words& words, const std::string& input) {
-  std::string delimiter = "\t", fields;
+  std::string delimiter = "\t", fields, characters;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text;
     std::string* target = word.starts_with("-d")   ? &delimiter
                           : word.starts_with("-f") ? &fields
+                          : word.starts_with("-c") ? &characters
                                                    : nullptr;
     if (target == nullptr) return std::nullopt;
     if (word.size() > 2)
@@ -198,17 +233,101 @@ Output cut(const Words& words, const std::string& input) {
     else if (i + 1 < words.size())
       *target = words[++i].text;
   }
-  const auto field = base::parse_integer(fields);
-  if (!field || *field < 1 || delimiter.size() != 1 || ShellUnknowns::in(input))
+  if (fields.empty() == characters.empty() || delimiter.size() != 1 || ShellUnknowns::in(input))
     return std::nullopt;
   std::vector<std::string> lines = shell_lines(input);
   for (std::string& line : lines) {
-    const std::vector<std::string> parts = base::split(line, delimiter[0]);
-    if (parts.size() > 1)
-      line =
-          static_cast<size_t>(*field) <= parts.size() ? parts[static_cast<size_t>(*field) - 1] : "";
+    if (fields.empty() ? line.empty() : line.find(delimiter[0]) == line.npos) continue;
+    const std::vector<std::string> parts =
+        fields.empty() ? std::vector<std::string>(line.size()) : base::split(line, delimiter[0]);
+    const auto chosen = chosen_of(fields.empty() ? characters : fields, parts.size());
+    if (!chosen) return std::nullopt;
+    std::string made;
+    bool first = true;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!chosen->at(i)) continue;
+      if (fields.empty())
+        made += line[i];
+      else
+        made += (first ? "" : delimiter) + parts[i];
+      first = false;
+    }
+    line = std::move(made);
   }
   return UtilityResult{join_shell_lines(lines), 0};
+}
+
+/// sort, of lines or by whole numbers; uniq of neighbours. Nothing else of them is followed.
+Output sorted(const Words& words, const std::string& input) {
+  bool numbers = false, reversed = false, unique = words[0].text == "uniq";
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (unique || word.size() < 2 || word[0] != '-' ||
+        word.find_first_not_of("nru", 1) != word.npos)
+      return std::nullopt;
+    numbers = numbers || base::contains(word, "n");
+    reversed = reversed || base::contains(word, "r");
+    unique = unique || base::contains(word, "u");
+  }
+  if (ShellUnknowns::in(input)) return std::nullopt;
+  std::vector<std::string> lines = shell_lines(input);
+  if (words[0].text == "sort") {
+    std::vector<std::pair<int64_t, std::string>> keyed;
+    for (std::string& line : lines) {
+      const auto number = numbers ? base::parse_integer(line) : base::Result<int64_t>(0);
+      // The order of letters and signs is the locale's.
+      const bool plain = std::all_of(line.begin(), line.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+      });
+      if (!number || (!numbers && !plain)) return std::nullopt;
+      keyed.emplace_back(*number, std::move(line));
+    }
+    std::sort(keyed.begin(), keyed.end());
+    if (reversed) std::reverse(keyed.begin(), keyed.end());
+    for (size_t i = 0; i < lines.size(); ++i) lines[i] = std::move(keyed[i].second);
+  }
+  if (unique) lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return UtilityResult{join_shell_lines(lines), 0};
+}
+
+/// paste -s: all lines in one.
+Output pasted(const Words& words, const std::string& input) {
+  bool serial = false;
+  std::string delimiter = "\t";
+  for (size_t i = 1; i < words.size(); ++i) {
+    std::string word = words[i].text;
+    if (word == "-") continue;
+    if (word.starts_with("-s")) {
+      serial = true;
+      word.erase(1, 1);
+      if (word == "-") continue;
+    }
+    if (!word.starts_with("-d")) return std::nullopt;
+    delimiter = word.size() > 2 ? word.substr(2) : i + 1 < words.size() ? words[++i].text : "";
+  }
+  if (!serial || delimiter.size() != 1) return std::nullopt;
+  std::string text;
+  for (const std::string& line : shell_lines(input)) text += (text.empty() ? "" : delimiter) + line;
+  return UtilityResult{text + "\n", 0};
+}
+
+/// python -c "print(4 * 16 // 8)": whole numbers, none below zero, and no division with a rest.
+Output python_sum(const Words& words) {
+  if (words.size() != 3 || words[1].text != "-c") return std::nullopt;
+  std::string text = words[2].text;
+  std::erase(text, ' ');
+  if (!text.starts_with("print(") || !text.ends_with(')')) return std::nullopt;
+  text = text.substr(6, text.size() - 7);
+  for (size_t at = text.find("int("); at != text.npos; at = text.find("int(", at))
+    text.erase(at, 3);
+  for (size_t at = text.find('/'); at != text.npos; at = text.find('/', at + 1)) {
+    if (text.compare(at, 2, "//") != 0) return std::nullopt;
+    text.erase(at, 1);
+  }
+  if (text.empty() || text.find_first_not_of("0123456789+*/%()") != text.npos) return std::nullopt;
+  Output result = integers_of(text);
+  if (result) result->status = 0;
+  return result;
 }
 
 Output counted(const Words& words, const std::string& input, const ShellUnknowns& unknowns) {
@@ -326,6 +445,9 @@ std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
   if (name == "head" || name == "tail") return first_or_last(words, input);
   if (name == "tr") return translated(words, input);
   if (name == "cut") return cut(words, input);
+  if (name == "sort" || name == "uniq") return sorted(words, input);
+  if (name == "paste") return pasted(words, input);
+  if (name == "python" || name == "python3") return python_sum(words);
   if (name == "wc") return counted(words, input, session.unknowns);
   if (name == "date" || name == "hostname" || name == "whoami")
     return UtilityResult{

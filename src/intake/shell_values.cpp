@@ -108,7 +108,16 @@ ShellExpander::Value ShellExpander::value_of(std::string_view name, std::string_
   if (at < 0) at += count;
   if (at >= 0 && at < count && again->second.items[static_cast<size_t>(at)].text != kUnsetItem)
     value = {true, {again->second.items[static_cast<size_t>(at)]}, false, false};
+  else if (has_index && at >= count)
+    value = behind_unknown(again->second.items);
   return value;
+}
+
+/// What stands behind the last item of a list: nothing, unless an item may be several.
+ShellExpander::Value ShellExpander::behind_unknown(const std::vector<ShellText>& items) const {
+  for (const ShellText& item : items)
+    if (session_.unknowns.may_be_several(item.text)) return {true, {item}, false, false};
+  return {};
 }
 
 ShellExpander::Value ShellExpander::special(std::string_view name) {
@@ -127,6 +136,7 @@ ShellExpander::Value ShellExpander::special(std::string_view name) {
     const auto at = static_cast<size_t>(*number);
     if (at >= 1 && at <= state_.arguments.size())
       return {true, {state_.arguments[at - 1]}, false, false};
+    if (Value behind = behind_unknown(state_.arguments); behind.set) return behind;
     session_.unset.insert("$" + std::string(name));
     return {};
   }

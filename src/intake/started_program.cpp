@@ -17,6 +17,7 @@
 #include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/torchtitan.h"
+#include "intake/trainer_arguments.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 
@@ -71,8 +72,22 @@ Result<Reading> ProgramReader::read() {
                              "model_name_or_path", "config_name"});
   const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
   // Words beside another framework's file are not the Trainer's.
+  if (file && form == FileForm::kNeox && launch_.gpus == 0)
+    file->open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
+                                     run_.session.where(launch_.line), launch_.name);
   if (file && !of_trainer && !said) return *std::move(file);
-  if (file || said || is_trl(launch_.program)) return trainer(std::move(file), form);
+  if (file || said || is_trl(launch_.program)) {
+    ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form));
+    std::string name = launch_.program.substr(launch_.program.rfind('/') + 1);
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == '_' || c == '.' || c == '-'; }, ' ');
+    const std::vector<std::string> parts = base::split(name, ' ');
+    if (std::any_of(parts.begin(), parts.end(),
+                    [](const std::string& part) { return is_preference_training(part); }))
+      reading.leftovers.push_back(
+          preference_training(launch_.name, run_.session.where(launch_.line)));
+    return reading;
+  }
   if (!trains(launch_))
     return input_error(fmt::format(
         "{}: {} is started with arguments of which none says how a model is trained; programs "

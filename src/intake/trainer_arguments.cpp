@@ -161,6 +161,9 @@ class TrainerReader {
   }
 
   void read_kernels() {
+    for (const char* key : {"stage", "rlhf_type"})
+      if (is_preference_training(read_.text(key)))
+        read_.reading().leftovers.push_back(preference_training(key, read_.origin(key).text));
     const auto key = present({"attn_implementation", "flash_attn", "_attn_implementation"});
     const std::string word = key.empty() ? "" : base::lower(read_.text(key));
     const std::string_view backend = word == "eager" || word == "disabled"          ? "unfused"
@@ -432,6 +435,18 @@ Result<Reading> parse_trainer_file(const std::string& text, const std::string& f
   const auto has = [&](std::string_view key) { return values.find(key) != values.end(); };
   const bool factory = has("finetuning_type") || has("cutoff_len") || has("template");
   return read_trainer(values, file, factory ? TrainerKind::kLlamaFactory : TrainerKind::kPlain);
+}
+
+Leftover preference_training(std::string_view name, const std::string& where) {
+  return {Leftover::Kind::kNotModelled, std::string(name), where,
+          "time and memory: pairs of answers, and models beside the trained one; predicted as "
+          "fine-tuning on as many texts"};
+}
+
+bool is_preference_training(std::string_view word) {
+  for (const char* kind : {"dpo", "kto", "orpo", "ppo", "grpo", "cpo", "simpo", "rm"})
+    if (base::lower(word) == kind) return true;
+  return false;
 }
 
 }  // namespace ergometer::intake

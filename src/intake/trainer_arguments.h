@@ -30,6 +30,11 @@ base::Result<Reading> parse_trainer_file(const std::string& text, const std::str
 base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file);
 
 /// Which of the Trainer's front ends the values are of: it decides what holds by default.
+/// What a prediction leaves out of DPO and its relatives.
+Leftover preference_training(std::string_view name, const std::string& where);
+/// "dpo", "kto", "rm", ...: training that is not on texts alone.
+bool is_preference_training(std::string_view word);
+
 enum class TrainerKind { kPlain, kTrl, kLlamaFactory };
 base::Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
                                    TrainerKind kind);

@@ -201,6 +201,8 @@ class PythonReader {
       for (const auto& [at, open] : calls_of(text_, it.name)) {
         if (is_definition(at)) continue;
         trl_ = trl_ || it.callee == Callee::kTrlArguments;
+        if (it.callee == Callee::kTrlArguments && it.name != "SFTConfig")
+          other_ = preference_training(it.name, file_);
         for (const PythonArgument& argument : arguments_of_call(text_, open))
           ERGOMETER_TRY(read_argument(it.callee, argument, argument.line));
       }
@@ -209,7 +211,10 @@ class PythonReader {
           "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
           "written in it",
           file_));
-    return read_trainer(values_, file_, trl_ ? TrainerKind::kTrl : TrainerKind::kPlain);
+    ERGOMETER_ASSIGN(Reading reading,
+                     read_trainer(values_, file_, trl_ ? TrainerKind::kTrl : TrainerKind::kPlain));
+    if (other_) reading.leftovers.push_back(*other_);
+    return reading;
   }
 
  private:
@@ -285,6 +290,7 @@ class PythonReader {
   const std::string& file_;
   spec::FlatYaml values_;
   bool trl_ = false;
+  std::optional<Leftover> other_;  ///< what it trains is no fine-tuning on texts
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ for user in CHAIN[CHAIN.index("engine"):]:
 HEAVY = {
     "CLI/": {"cli"},
     "nlohmann/": {"spec", "intake", "run", "record", "validation", "report", "launch", "page", "cli"},
-    "yaml-cpp/": {"spec"},
+    "yaml-cpp/": {"spec", "intake"},
     "toml++/": {"intake"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},

@@ -64,7 +64,7 @@ class Includes(unittest.TestCase):
         self.write("engine/sweep.cpp", "#include <yaml-cpp/yaml.h>\n")
         self.write("engine/sweep_test.cpp", "#include <nlohmann/json.hpp>\n#include <sqlite3.h>\n")
         self.expect(
-            "src/engine/sweep.cpp:1: <yaml-cpp/yaml.h>: only spec may use it",
+            "src/engine/sweep.cpp:1: <yaml-cpp/yaml.h>: only intake, spec may use it",
             "src/engine/sweep_test.cpp:2: <sqlite3.h>: only run may use it",
             "src/spec/read.h:1: <nlohmann/json.hpp>: slow to compile, include it in a .cpp file")
 

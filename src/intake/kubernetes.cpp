@@ -1,0 +1,179 @@
+#include "intake/kubernetes.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+#include "intake/launch_script.h"
+#include "spec/settings.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+using spec::kMostRanks;
+
+constexpr int kDeepestManifest = 32;
+
+int manifest_line(const YAML::Node& node) {
+  return node.Mark().is_null() ? 1 : node.Mark().line + 1;
+}
+
+/// A member that may not be there; no node of a map is made by asking for it.
+YAML::Node member(const YAML::Node& node, const char* name) {
+  return node.IsMap() && node[name] ? node[name] : YAML::Node(YAML::NodeType::Undefined);
+}
+bool is_there(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
+
+class Manifest {
+ public:
+  explicit Manifest(const std::string& file) : file_(file) {}
+
+  void read(const YAML::Node& document) {
+    const YAML::Node kind = member(document, "kind");
+    if (is_there(kind) && kind.IsScalar()) is_mpi_ = kind.Scalar() == "MPIJob";
+    if (const YAML::Node spec = member(document, "spec"); is_there(spec)) walk(spec, 1, 0, "", "");
+  }
+
+  Result<Reading> reading(const ScriptContext& context) {
+    if (!error_.empty()) return input_error(error_);
+    if (gpus_ == 0)
+      return input_error(fmt::format(
+          "{}: no container has nvidia.com/gpu or amd.com/gpu among its limits", file_));
+    if (programs_.empty())
+      return input_error(
+          fmt::format("{}:{}: the containers with GPUs have no command: what their image runs is "
+                      "not known here",
+                      file_, gpus_line_));
+    ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context));
+    const auto* said = reading.settings.find("gpus");
+    if (said != nullptr && says_nodes_ && said->text != std::to_string(gpus_))
+      return input_error(fmt::format(
+          "{}:{}: the manifest has {} GPUs, and its command starts {}; make both the same", file_,
+          gpus_line_, gpus_, said->text));
+    reading.settings.set("gpus", std::to_string(gpus_),
+                         {fmt::format("{}:{}", file_, gpus_line_), "limits x replicas"});
+    reading.open.erase("gpus");
+    reading.form = "a Kubernetes manifest";
+    return reading;
+  }
+
+ private:
+  void fail(const YAML::Node& node, std::string_view what) {
+    if (error_.empty()) error_ = fmt::format("{}:{}: {}", file_, manifest_line(node), what);
+  }
+
+  /// A count of pods: `replicas`, `parallelism`, `numNodes`.
+  int64_t count(const YAML::Node& node, const char* name) {
+    const YAML::Node value = member(node, name);
+    if (!is_there(value)) return 1;
+    const auto number = base::parse_integer(value.IsScalar() ? value.Scalar() : "");
+    if (number && *number >= 0 && *number <= kMostRanks) return *number;
+    fail(value, fmt::format("{}: a whole number is expected", name));
+    return 1;
+  }
+
+  /// `role`: Launcher or Worker, where there are such; `name`: the key that the node stands at.
+  void walk(const YAML::Node& node, int64_t pods, int depth, const std::string& role,
+            const std::string& name) {
+    if (depth > kDeepestManifest || !error_.empty()) return;
+    if (node.IsSequence())
+      for (const auto& item : node) walk(item, pods, depth + 1, role, "");
+    if (!node.IsMap()) return;
+    pods = std::min(pods * count(node, "replicas") * count(node, "parallelism"), kMostRanks);
+    if (const YAML::Node all = member(node, "containers"); is_there(all) && all.IsSequence())
+      for (const auto& container : all) add(container, member(container, "resources"), pods, role);
+    // Kubeflow's TrainJob has no template of its own.
+    if (const YAML::Node each = member(node, "resourcesPerNode"); is_there(each))
+      add(node, each, pods * count(node, "numNodes"), role);
+    for (const auto& pair : node)
+      if (pair.first.IsScalar() && pair.first.Scalar() != "containers")
+        walk(pair.second, pods, depth + 1,
+             name.ends_with("ReplicaSpecs") ? pair.first.Scalar() : role, pair.first.Scalar());
+  }
+
+  int64_t gpus_of(const YAML::Node& resources) {
+    for (const char* kind : {"limits", "requests"})
+      for (const char* device : {"nvidia.com/gpu", "amd.com/gpu"})
+        if (const YAML::Node value = member(member(resources, kind), device); is_there(value)) {
+          const auto number = base::parse_integer(value.IsScalar() ? value.Scalar() : "");
+          if (number && *number >= 0 && *number <= kMostRanks) {
+            if (gpus_line_ == 0) gpus_line_ = manifest_line(value);
+            return *number;
+          }
+          fail(value, fmt::format("{}: a whole number is expected", device));
+        }
+    return 0;
+  }
+
+  void add(const YAML::Node& container, const YAML::Node& resources, int64_t pods,
+           const std::string& role) {
+    const int64_t gpus = resources.IsDefined() ? gpus_of(resources) : 0;
+    gpus_ = std::min(gpus_ + gpus * pods, kMostRanks);
+    const bool starts = is_mpi_ ? role == "Launcher" : gpus > 0;
+    if (!starts || pods == 0) return;
+    StartedProgram program;
+    add_environment(member(container, "env"), program);
+    for (const char* part : {"command", "args"})
+      if (const YAML::Node words = member(container, part); is_there(words))
+        for (const auto& word : words)
+          if (word.IsScalar()) program.words.push_back(with_variables(word.Scalar(), program));
+    if (program.words.empty()) return;
+    for (const std::string& word : program.words)
+      says_nodes_ = says_nodes_ || base::contains(word, "nnodes") || word == "-np" ||
+                    base::contains(word, " -np ") || word == "-n" ||
+                    base::contains(word, "num_machines");
+    const auto same = [&](const StartedProgram& other) { return other.words == program.words; };
+    if (std::none_of(programs_.begin(), programs_.end(), same))
+      programs_.push_back(std::move(program));
+  }
+
+  static void add_environment(const YAML::Node& list, StartedProgram& program) {
+    if (!is_there(list) || !list.IsSequence()) return;
+    for (const auto& item : list) {
+      const YAML::Node name = member(item, "name"), value = member(item, "value");
+      if (is_there(name) && is_there(value) && name.IsScalar() && value.IsScalar())
+        program.environment[name.Scalar()] = value.Scalar();
+    }
+  }
+
+  /// $(NAME) of a variable of the container is replaced before anything runs; others stay.
+  static std::string with_variables(std::string word, const StartedProgram& program) {
+    for (const auto& [name, value] : program.environment) {
+      const std::string reference = "$(" + name + ")";
+      for (size_t at = word.find(reference); at != word.npos && word.size() < 1'000'000;
+           at = word.find(reference, at + value.size()))
+        word.replace(at, reference.size(), value);
+    }
+    return word;
+  }
+
+  const std::string& file_;
+  std::vector<StartedProgram> programs_;
+  std::string error_;
+  int64_t gpus_ = 0;
+  int gpus_line_ = 0;
+  bool is_mpi_ = false, says_nodes_ = false;
+};
+
+}  // namespace
+
+Result<Reading> parse_kubernetes(const std::string& text, const std::string& file,
+                                 const ScriptContext& context) {
+  Manifest manifest(file);
+  // Mentioning each other, documents would be walked without an end.
+  try {
+    for (const YAML::Node& document : YAML::LoadAll(text)) manifest.read(document);
+  } catch (const YAML::Exception& problem) {
+    return input_error(
+        fmt::format("{}:{}: not valid YAML: {}", file, problem.mark.line + 1, problem.msg));
+  }
+  return manifest.reading(context);
+}
+
+}  // namespace ergometer::intake
