@@ -1,5 +1,6 @@
-// A Run file of any bytes: read whole and as telemetry, and looked at as `analyze` does. Whatever
-// it holds, the answer is a Run or an error with a message.
+// A Run file of any bytes, through everything that takes one: read whole and as telemetry, analyzed,
+// merged with itself, compared by what was measured, played back, and made into a report. Whatever it
+// holds, the answer is a result or an error with a message.
 
 #include <unistd.h>
 
@@ -7,29 +8,60 @@
 #include <cstdlib>
 #include <string>
 
+#include "analysis/merge_runs.h"
 #include "analysis/telemetry.h"
+#include "compare/measured.h"
+#include "page/document.h"
+#include "record/sources.h"
 #include "run/run.h"
 
 namespace {
+
+using namespace ergometer;
 
 const std::string& path() {
   static const std::string name = "/dev/shm/ergometer-fuzz-run-" + std::to_string(getpid());
   return name;
 }
 
+template <class T>
+void check_told(const base::Result<T>& result) {
+  if (!result && result.error().message.empty()) std::abort();
+}
+
+void play_back() {
+  record::SourceOptions options;
+  options.replay = path();
+  options.replay_speed = 0;
+  check_told(record::open_replay(options));
+}
+
+void use(const run::Run& run) {
+  check_told(compare::measure(run.traces, run.log, "a"));
+  check_told(analysis::merge_runs({{"a", run}}, ""));
+  check_told(analysis::merge_runs({{"a", run}, {"b", run}}, ""));
+  page::DocumentOptions all;
+  all.all_ranks = true;
+  check_told(page::document({{"a", run}}, all));
+  page::DocumentOptions two;
+  two.most_simulations = 4;
+  check_told(page::document({{"a", run}, {"b", run}}, two));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
-  using namespace ergometer;
   std::FILE* file = std::fopen(path().c_str(), "wb");
   if (file == nullptr) std::abort();
   std::fwrite(data, 1, size, file);
   std::fclose(file);
   const auto run = run::read_run(path());
-  if (!run && run.error().message.empty()) std::abort();
+  check_told(run);
+  if (run) use(*run);
   const auto log = run::read_device_log(path());
   if (log) (void)analysis::analyze_telemetry(*log);
   (void)run::has_traces(path());
+  play_back();
   std::remove(path().c_str());
   return 0;
 }

@@ -4,7 +4,7 @@
 #   ./scripts/fuzz.sh [SECONDS] [FUZZER ...]     60 seconds each, all of them
 #
 # Inputs that reach new code are kept in build/fuzz/corpus, findings in build/fuzz/findings. A finding, once
-# fixed, belongs into fuzz/corpus/<fuzzer>, and its cause into a unit test.
+# fixed, belongs into fuzz/corpus/<fuzzer>, which the test fuzz.corpus runs with any compiler, and its cause into a unit test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -8,8 +8,9 @@
 namespace ergometer::base {
 
 void check_failed(const char* file, int line, const char* condition, std::string_view message) {
-  fmt::print(stderr, "ergometer: internal error at {}:{}: {} ({})\n", file, line, message,
-             condition);
+  const std::string text =
+      fmt::format("ergometer: internal error at {}:{}: {} ({})\n", file, line, message, condition);
+  std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(nullptr);
   std::_Exit(70);
 }

@@ -33,13 +33,13 @@ class Descriptor {
 };
 
 tl::unexpected<Error> cannot_read(const std::string& path, int error) {
-  return input_error(
-      fmt::format("{}: cannot be read: {}", path, std::generic_category().message(error)));
+  return tl::unexpected(Error{kind_of(error), fmt::format("{}: cannot be read: {}", path,
+                                                          std::generic_category().message(error))});
 }
 
 tl::unexpected<Error> open_failed(const std::string& path, int error) {
   if (error == ENOENT) return input_error(fmt::format("{}: no such file", path));
-  if (error == EACCES) return input_error(fmt::format("{}: no permission to read it", path));
+  if (error == EACCES) return missing_error(fmt::format("{}: no permission to read it", path));
   return cannot_read(path, error);
 }
 
@@ -58,6 +58,23 @@ ssize_t read_some(int file, char* to, size_t bytes) {
 }
 
 }  // namespace
+
+ErrorKind kind_of(int system_error) {
+  switch (system_error) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ESTALE: return ErrorKind::kMissing;
+    default: return ErrorKind::kInput;
+  }
+}
 
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   ERGOMETER_TRY(check_path(path));

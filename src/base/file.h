@@ -12,4 +12,8 @@ namespace ergometer::base {
 /// Writing is in base/output_file.h.
 Result<std::string> read_file(const std::string& path, size_t max_bytes);
 
+/// Whose fault a failed call on a file is, by its errno: a full disk, a missing permission and a
+/// broken device are the machine's, a name that leads nowhere is the user's.
+ErrorKind kind_of(int system_error);
+
 }  // namespace ergometer::base

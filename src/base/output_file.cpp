@@ -2,13 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
 
 namespace ergometer::base {
 namespace {
@@ -16,8 +22,8 @@ namespace {
 constexpr int kNameAttempts = 100;  // another process may hold some of the temporary names
 
 tl::unexpected<Error> cannot_write(const std::string& path, int error) {
-  return input_error(
-      fmt::format("{}: cannot be written: {}", path, std::generic_category().message(error)));
+  return tl::unexpected(Error{kind_of(error), fmt::format("{}: cannot be written: {}", path,
+                                                          std::generic_category().message(error))});
 }
 
 /// The file behind symbolic links, so that the rename replaces it and not the link.
@@ -54,6 +60,7 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
     descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     file.target_ = follow_links(path);
+    remove_abandoned(file.target_);
     descriptor = open_temporary(file.target_, file.temporary_);
   }
   if (descriptor < 0) return cannot_write(path, errno);
@@ -82,11 +89,64 @@ void OutputFile::write(std::string_view text) {
 
 Result<void> OutputFile::commit() {
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
-  if (error_ == 0 && !temporary_.empty() && std::rename(temporary_.c_str(), target_.c_str()) != 0)
-    error_ = errno;
+  if (error_ == 0 && !temporary_.empty()) error_ = rename_durably(temporary_, target_);
   if (error_ == 0) return {};
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   return cannot_write(path_, error_);
+}
+
+int rename_durably(const std::string& from, const std::string& to) {
+  const auto sync = [](const std::string& path, int how) {
+    const int file = ::open(path.c_str(), how | O_CLOEXEC);
+    if (file < 0) return errno;
+    const int error = ::fsync(file) == 0 ? 0 : errno;
+    ::close(file);
+    // Some file systems have nothing to sync.
+    return error == EINVAL || error == ENOTSUP ? 0 : error;
+  };
+  // A file without permission to be read was written all the same.
+  if (const int error = sync(from, O_RDONLY); error != 0 && error != EACCES) return error;
+  if (std::rename(from.c_str(), to.c_str()) != 0) return errno;
+  const std::string folder = std::filesystem::path(to).parent_path().string();
+  // The file is in its place; a folder that cannot be synced only makes it less sure to stay.
+  (void)sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  return 0;
+}
+
+void remove_abandoned(const std::string& target) {
+  namespace fs = std::filesystem;
+  constexpr auto kYoung = std::chrono::hours(1);
+  const fs::path path(target);
+  const std::string start = path.filename().string() + ".partial-";
+  std::error_code error;
+  fs::directory_iterator entries(path.parent_path().empty() ? "." : path.parent_path(), error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (!name.starts_with(start)) continue;
+    const auto process =
+        parse_integer(name.substr(start.size(), name.find('-', start.size()) - start.size()));
+    if (!process || *process <= 0 || *process > INT32_MAX) continue;
+    if (::kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH) continue;
+    std::error_code ignored;
+    const auto written = entries->last_write_time(ignored);
+    if (!ignored && fs::file_time_type::clock::now() - written > kYoung)
+      ::unlink(entries->path().c_str());
+  }
+}
+
+Result<void> check_replaces(const std::string& path, std::string_view what,
+                            std::string_view beginning) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+    return {};
+  std::string head(beginning.size(), '\0');
+  std::FILE* const file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return cannot_write(path, errno);
+  head.resize(std::fread(head.data(), 1, head.size(), file));
+  std::fclose(file);
+  if (head == beginning) return {};
+  return input_error(
+      fmt::format("{}: exists and is not {}; remove it first or choose another name", path, what));
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {

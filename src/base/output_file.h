@@ -15,6 +15,8 @@ namespace ergometer::base {
 /// renamed onto.
 class OutputFile {
  public:
+  /// Of kind kMissing (as for `commit`): no room, no permission. What writers that are gone left
+  /// half-written of the same file is removed.
   static Result<OutputFile> open(const std::string& path);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -22,7 +24,7 @@ class OutputFile {
 
   /// Buffered; a failure shows in `commit`.
   void write(std::string_view text);
-  /// Once, at the end.
+  /// Once, at the end. What is there then outlives a power cut.
   Result<void> commit();
 
  private:
@@ -37,5 +39,18 @@ class OutputFile {
 
 /// The same in one call.
 Result<void> write_file_atomically(const std::string& path, std::string_view text);
+
+/// Renames a written file over another so that a power cut leaves the one or the other, whole. The
+/// errno of what failed, or 0.
+int rename_durably(const std::string& from, const std::string& to);
+
+/// Removes `TARGET.partial-PID...` of processes that are no more. Young ones stay, for a process of
+/// another host, on a shared file system, is not seen from here.
+void remove_abandoned(const std::string& target);
+
+/// A wrong order of arguments must not cost a file: an input error where a file of another kind
+/// stands at `path`. `what`: "a report"; its files begin with `beginning`.
+Result<void> check_replaces(const std::string& path, std::string_view what,
+                            std::string_view beginning);
 
 }  // namespace ergometer::base

@@ -1,10 +1,21 @@
 #include "base/output_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+namespace {
+int g_syncs = 0;
+}
+/// In the place of the C library's: counts, and does the same.
+extern "C" int fsync(int file) {
+  ++g_syncs;
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace ergometer::base {
 namespace {
@@ -95,6 +106,49 @@ TEST_F(OutputFileTest, ATemporaryNameThatIsTakenIsLeftAlone) {
 TEST_F(OutputFileTest, DevicesStayInPlace) {
   ASSERT_TRUE(write_file_atomically("/dev/null", "text"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(OutputFileTest, OutlivesAPowerCut) {
+  g_syncs = 0;
+  ASSERT_TRUE(write_file_atomically((folder_ / "a.txt").string(), "text"));
+  EXPECT_EQ(g_syncs, 2) << "the file and its folder";
+}
+
+TEST_F(OutputFileTest, AFullDiskIsTheMachinesLack) {
+  auto file = OutputFile::open("/dev/full");
+  ASSERT_TRUE(file);
+  file->write("x");
+  EXPECT_EQ(file->commit().error().kind, ErrorKind::kMissing);
+  EXPECT_EQ(OutputFile::open((folder_ / "no/a").string()).error().kind, ErrorKind::kInput);
+}
+
+TEST_F(OutputFileTest, WhatDeadWritersLeftIsRemoved) {
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const auto left = [&](pid_t process, const char* end, bool old) {
+    const fs::path path = folder_ / ("a.txt.partial-" + std::to_string(process) + end);
+    std::ofstream(path) << "half";
+    if (old) fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    return path;
+  };
+  const fs::path dead = left(gone, "", true), dead_too = left(gone, "-0", true),
+                 young = left(gone, "-1", false), alive = left(::getpid(), "-7", true);
+  ASSERT_TRUE(write_file_atomically((folder_ / "a.txt").string(), "text"));
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_FALSE(fs::exists(dead_too));
+  EXPECT_TRUE(fs::exists(young));
+  EXPECT_TRUE(fs::exists(alive));
+}
+
+TEST_F(OutputFileTest, AnotherKindOfFileIsNotReplaced) {
+  const std::string path = (folder_ / "a.txt").string();
+  EXPECT_TRUE(check_replaces(path, "a page", "<html"));
+  std::ofstream(path) << "<html>";
+  EXPECT_TRUE(check_replaces(path, "a page", "<html"));
+  std::ofstream(path) << "my notes";
+  EXPECT_EQ(check_replaces(path, "a page", "<html").error().message,
+            path + ": exists and is not a page; remove it first or choose another name");
 }
 
 }  // namespace

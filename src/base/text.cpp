@@ -102,4 +102,21 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string hide_passwords(std::string_view text) {
+  constexpr std::string_view kScheme = "://";
+  std::string result;
+  for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme)) {
+    at += kScheme.size();
+    result += text.substr(0, at);
+    text.remove_prefix(at);
+    const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n\"'"));
+    const size_t colon = authority.find(':'), end = authority.rfind('@');
+    if (end == authority.npos || colon >= end) continue;
+    result += text.substr(0, colon + 1);
+    result += "***";
+    text.remove_prefix(end);
+  }
+  return result.append(text);
+}
+
 }  // namespace ergometer::base

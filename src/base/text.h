@@ -52,4 +52,7 @@ inline bool contains(std::string_view text, std::string_view word) {
 /// The parts between separators; an empty text has none, "a," has "a" and an empty one.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// "https://user:secret@host/" as "https://user:***@host/", wherever it stands in a text.
+std::string hide_passwords(std::string_view text);
+
 }  // namespace ergometer::base

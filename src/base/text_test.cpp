@@ -57,5 +57,12 @@ TEST(Split, KeepsEmptyPartsButOfAnEmptyText) {
   EXPECT_EQ(split(",a", ','), (Parts{"", "a"}));
 }
 
+TEST(Text, HidesPasswordsInAddresses) {
+  EXPECT_EQ(hide_passwords("curl http://me:pa:ss@host:80/a ftp://x:y@z"),
+            "curl http://me:***@host:80/a ftp://x:***@z");
+  for (const char* plain : {"", "http://host:80/a@b:c", "me:word@host", "http://me@host", "a://"})
+    EXPECT_EQ(hide_passwords(plain), plain);
+}
+
 }  // namespace
 }  // namespace ergometer::base

@@ -12,6 +12,12 @@
 
 namespace ergometer::cli {
 
+/// What cannot be written (a closed or full standard error) is lost and changes nothing: there is
+/// nobody left to tell, and the exit status still says how it went.
+inline void say(std::FILE* to, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+}
+
 /// Where answers and messages go, and how much is said.
 struct Console {
   std::FILE* out = stdout;

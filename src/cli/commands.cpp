@@ -163,7 +163,7 @@ std::vector<Flag> all_flags(const Command& command) {
 }
 
 void Console::note(std::string_view text) const {
-  if (!quiet) fmt::print(err, "ergometer: {}\n", text);
+  if (!quiet) say(err, fmt::format("ergometer: {}\n", text));
 }
 
 }  // namespace ergometer::cli

@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -68,7 +71,7 @@ base::Result<int> help(const std::vector<std::string>& words) {
 
 base::Result<int> run(std::vector<std::string> words) {
   if (words.empty()) {
-    fmt::print(stderr, "{}", cli::program_help());
+    cli::say(stderr, cli::program_help());
     return static_cast<int>(base::ErrorKind::kInput);
   }
   const std::string name = words.front();
@@ -87,21 +90,29 @@ base::Result<int> run(std::vector<std::string> words) {
 /// like success.
 int finish(int status) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  fmt::print(stderr, "ergometer: standard output cannot be written\n");
+  cli::say(stderr, "ergometer: standard output cannot be written\n");
   return static_cast<int>(base::ErrorKind::kMissing);
+}
+
+/// Where a standard stream is closed, the first file that is opened would take its number, and get
+/// what is meant for the stream.
+void fill_closed_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) != stream) std::abort();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_closed_streams();
   try {
     const base::Result<int> result =
         run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     if (result) return finish(*result);
-    fmt::print(stderr, "ergometer: {}\n", result.error().message);
+    cli::say(stderr, fmt::format("ergometer: {}\n", result.error().message));
     return static_cast<int>(result.error().kind);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ergometer: internal error: {}\n", error.what());
+    cli::say(stderr, fmt::format("ergometer: internal error: {}\n", error.what()));
     return kOurBug;
   }
 }

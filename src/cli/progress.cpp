@@ -25,7 +25,7 @@ Progress::Progress(const Console& console, std::string what, size_t total)
 
 Progress::~Progress() {
   if (stream_ == nullptr) return;
-  fmt::print(stream_, "\r{:{}}\r", "", drawn_width_);
+  say(stream_, fmt::format("\r{:{}}\r", "", drawn_width_));
   std::fflush(stream_);
 }
 
@@ -51,7 +51,7 @@ void Progress::draw() {
                         base::format_seconds(static_cast<double>(total_ - done_) / rate));
   }
   // What a longer line left behind is wiped.
-  fmt::print(stream_, "\r{:<{}}", line, std::max(drawn_width_, line.size()));
+  say(stream_, fmt::format("\r{:<{}}", line, std::max(drawn_width_, line.size())));
   drawn_width_ = std::max(drawn_width_, line.size());
   std::fflush(stream_);
 }

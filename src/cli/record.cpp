@@ -22,7 +22,7 @@ void show(const Session& session, const RecordOptions& options, const Console& c
   if (!recorded) return console.note(recorded.error().message);
   if (options.json) return console.answer(recording_json(session, *recorded));
   std::FILE* stream = own_output ? console.out : console.err;
-  fmt::print(stream, "{}", recording_text(session, *recorded, terminal_style(stream)));
+  say(stream, recording_text(session, *recorded, terminal_style(stream)));
 }
 
 base::Result<int> record_to_file(const RecordOptions& options, const record::Signals& signals,
@@ -52,7 +52,7 @@ base::Result<int> run_record(const Arguments& arguments, const Console& console)
   ERGOMETER_ASSIGN(const RecordOptions options, read_record_options(arguments));
   if (!options.command.empty()) {
     if (const auto none = record::check_command(options.command.front())) {
-      fmt::print(console.err, "ergometer: {}\n", none->message);
+      say(console.err, fmt::format("ergometer: {}\n", none->message));
       return none->status;
     }
   }

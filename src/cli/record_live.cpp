@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/command.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::cli {
@@ -68,7 +69,7 @@ std::string live_table(const std::vector<Latest>& latest) {
 
 void LiveTable::go_up() {
   // To the first of its lines, and everything from there on away.
-  if (lines_ > 0) fmt::print(stream_, "\x1b[{}A\x1b[J", lines_);
+  if (lines_ > 0) say(stream_, fmt::format("\x1b[{}A\x1b[J", lines_));
   lines_ = 0;
 }
 
@@ -78,7 +79,7 @@ void LiveTable::draw() {
   drawn_ = now;
   const std::string table = live_table(snapshot_.look());
   go_up();
-  fmt::print(stream_, "{}", table);
+  say(stream_, table);
   std::fflush(stream_);
   lines_ = static_cast<size_t>(std::count(table.begin(), table.end(), '\n'));
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/record_live.h"
 #include "cli/terminal.h"
@@ -69,6 +70,8 @@ std::vector<run::Recording::Fact> facts_of(const RecordOptions& options,
   const auto job = record::job_facts(record::environment_variable);
   facts.insert(facts.end(), job.begin(), job.end());
   facts.insert(facts.end(), options.tags.begin(), options.tags.end());
+  // A Run is passed on; a password in an address of the command line is not meant to be.
+  for (run::Recording::Fact& fact : facts) fact.value = base::hide_passwords(fact.value);
   return facts;
 }
 

@@ -139,7 +139,7 @@ Result<int> show_shard(const Where& where, const Estimates& estimates, bool as_j
                                base::format_count(estimates.candidates),
                                base::format_count(estimates.feasible)));
   }
-  return estimates.left > 0 ? kInterrupted : 0;
+  return estimates.left > 0 ? StopAtSignal::status() : 0;
 }
 
 /// The first of the answer, as `simulate` and `launch` read it.
@@ -178,7 +178,7 @@ Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
   }
   console.answer(as_json ? search_json(answer) : search_text(answer));
   ERGOMETER_TRY(save_first(plan, space, result, console));
-  if (!result.complete) return kInterrupted;
+  if (!result.complete) return StopAtSignal::status();
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
 

@@ -7,8 +7,12 @@ namespace {
 
 // A signal handler reaches nothing else.
 std::atomic<bool> g_asked = false;
+std::atomic<int> g_signal = SIGINT;
 static_assert(std::atomic<bool>::is_always_lock_free);
-void ask(int) { g_asked = true; }
+void ask(int signal) {
+  g_signal = signal;
+  g_asked = true;
+}
 
 }  // namespace
 
@@ -26,5 +30,10 @@ StopAtSignal::~StopAtSignal() {
 }
 
 const std::atomic<bool>& StopAtSignal::asked() { return g_asked; }
+
+int StopAtSignal::status() {
+  constexpr int kBySignal = 128;
+  return kBySignal + g_signal;
+}
 
 }  // namespace ergometer::cli

@@ -4,8 +4,6 @@
 
 namespace ergometer::cli {
 
-inline constexpr int kInterrupted = 130;  ///< what a shell says of Ctrl-C
-
 /// While it lives, Ctrl-C and a polite kill are a wish to stop that the command asks for, and not
 /// the end of the process. One at a time.
 class StopAtSignal {
@@ -16,6 +14,8 @@ class StopAtSignal {
   StopAtSignal& operator=(const StopAtSignal&) = delete;
 
   static const std::atomic<bool>& asked();
+  /// What a shell says of a program that the last signal ended: 130 after Ctrl-C, 143 after a kill.
+  static int status();
 
  private:
   void (*interrupt_)(int);

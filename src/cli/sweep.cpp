@@ -41,7 +41,7 @@ int tell_stopped(const study::SessionResult& result, const std::string& out,
                    : fmt::format("stopped; {} of {} points are in {}.unfinished, and the same "
                                  "command goes on from there",
                                  all - result.left, all, out));
-  return kInterrupted;
+  return StopAtSignal::status();
 }
 
 base::Result<study::SessionResult> run_session(const study::Definition& definition,

@@ -8,7 +8,8 @@
 namespace ergometer::importer {
 
 /// What a source holds, written into a file of its own that goes when this does: for SQLite, which
-/// reads here and there. It lies where TMPDIR says.
+/// reads here and there. It lies where TMPDIR says and takes at most half of the room that is free
+/// there. What processes that were killed left is removed when the next is made.
 class TemporaryFile {
  public:
   /// An input error, which begins with `name`, where the source cannot be read; a missing-thing
@@ -21,8 +22,9 @@ class TemporaryFile {
   const std::string& path() const { return path_; }
 
  private:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  TemporaryFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
   std::string path_;
+  int file_ = -1;  ///< open, with a lock that says that it is in use
 };
 
 }  // namespace ergometer::importer

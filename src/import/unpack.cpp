@@ -5,7 +5,7 @@
 namespace ergometer::importer {
 namespace {
 
-constexpr uint64_t kGrowthAllowed = 300;
+constexpr uint64_t kGrowthAllowed = 100;
 constexpr uint64_t kGrowthFrom = uint64_t{256} << 20;
 
 bool is_gzip(std::string_view head) { return head.starts_with("\x1f\x8b"); }

@@ -16,7 +16,7 @@ bool is_packed(std::string_view head);
 
 /// What gzip or zstd packed, one member or frame or several; `head` says which, and must be packed.
 /// A stream that ends too early is cut off. Input errors: one that is damaged; one that grows more
-/// than 300-fold beyond 256 MiB (traces shrink 10 to 40-fold); zstd with a window above 128 MiB.
+/// than 100-fold beyond 256 MiB (traces shrink 10 to 40-fold); zstd with a window above 128 MiB.
 std::unique_ptr<ByteSource> unpack(std::string_view head, ByteSource& packed, std::string name);
 
 // One a format.

@@ -7,6 +7,8 @@
 #include <cctype>
 
 #include "base/file.h"
+#include "base/text.h"
+#include "base/text.h"
 #include "spec/yaml_map.h"
 
 namespace ergometer::launch {
@@ -138,13 +140,25 @@ Result<void> check_slurm(const Site& site) {
   if (!site.time_limit.empty() && !is_time_limit(site.time_limit))
     return input_error(
         fmt::format("time limit: found '{}', allowed: MINUTES, [DAYS-]HH:MM:SS", site.time_limit));
-  for (const std::string& argument : site.sbatch_arguments)
-    if (!argument.starts_with("--") || argument.find('\n') != std::string::npos ||
-        argument.starts_with("--array"))
+  for (const std::string& argument : site.sbatch_arguments) {
+    // sbatch takes a beginning for the whole name. `--wrap` runs another command in the script's
+    // place, and what such a command holds is not ours to keep in a file.
+    const std::string_view name =
+        std::string_view(argument).substr(0, argument.find_first_of("= "));
+    const bool another =
+        name.size() > 2 && (std::string_view("--array").starts_with(name) ||
+                            (name.size() > 3 && std::string_view("--wrap").starts_with(name)));
+    if (!argument.starts_with("--") || argument.find_first_of("\n\r") != std::string::npos ||
+        another)
       return input_error(fmt::format(
           "sbatch_arguments: found '{}', allowed: one option of sbatch each, as --qos=high, and "
-          "not --array",
-          argument));
+          "not --array or --wrap",
+          base::hide_passwords(argument)));
+    if (base::hide_passwords(argument) != argument)
+      return input_error(fmt::format(
+          "sbatch_arguments: {} holds a password (user:password@), and would stand in a file",
+          base::hide_passwords(argument)));
+  }
   return {};
 }
 
@@ -222,6 +236,11 @@ Result<void> add_environment(const std::string& name, const std::string& value, 
   if (sounds_secret(name))
     return input_error(fmt::format(
         "{} looks like a secret, and its value would stand in a file; name it with --secret {}",
+        name, name));
+  if (base::hide_passwords(value) != value)
+    return input_error(fmt::format(
+        "{}: its value holds a password (user:password@), and would stand in a file; name it with "
+        "--secret {}",
         name, name));
   if (value.find_first_of("\n\r") != std::string::npos)
     return input_error(fmt::format("{}: its value has several lines", name));

@@ -50,6 +50,8 @@ TEST(Site, NamesFileLineAndKey) {
             std::string::npos);
   EXPECT_NE(error_of("time_limit: soon\n").find("[DAYS-]HH:MM:SS"), std::string::npos);
   EXPECT_NE(error_of("sbatch_arguments: [--array=1-3]\n").find("not --array"), std::string::npos);
+  EXPECT_NE(error_of("sbatch_arguments: [--wrap=curl x]\n").find("or --wrap"), std::string::npos);
+  EXPECT_NE(error_of("sbatch_arguments: [--wr=curl x]\n").find("or --wrap"), std::string::npos);
   EXPECT_NE(error_of("account: 'a b'\n").find("'a b'"), std::string::npos);
   EXPECT_NE(error_of("hosts: ['-oProxyCommand=x']\n", Scheduler::kSsh).find("hosts"),
             std::string::npos);
@@ -87,6 +89,16 @@ TEST(Secret, IsNamedAndNeverHeld) {
   const auto unnamed = parse_secret(Scheduler::kKubernetes, "HF_TOKEN=hf_secretvalue");
   ASSERT_FALSE(unnamed);
   EXPECT_EQ(unnamed.error().message.find("hf_secretvalue"), std::string::npos);
+}
+
+/// Nor is one that stands in an address.
+TEST(Secret, IsNoPartOfAnAddress) {
+  for (const char* text : {"environment: {PROXY: \"http://me:word@host:80\"}\n",
+                           "sbatch_arguments: [\"--comment=http://me:word@host\"]\n"}) {
+    const std::string error = error_of(text);
+    EXPECT_NE(error.find("holds a password"), std::string::npos) << text;
+    EXPECT_EQ(error.find("me:word"), std::string::npos) << error;
+  }
 }
 
 TEST(Kubernetes, SaysWhatItLacks) {

@@ -205,5 +205,18 @@ TEST(Document, ARunThatKnowsNothing) {
   EXPECT_FALSE(whole["runs"][1]["summary"].contains("performance"));
 }
 
+TEST(Document, SurvivesARunThatIsCalledRecordedAndHoldsWhatIsSimulated) {
+  for (const char* source : {"recorded", "imported", "something"}) {
+    run::Run run = test::small_run();
+    run.source = source;
+    EXPECT_TRUE(document({test::named("a", run)}, {})) << source;
+    const auto two = document({test::named("a", run), test::named("b", run)}, {});
+    EXPECT_TRUE(two || !two.error().message.empty()) << source;
+    DocumentOptions all;
+    all.all_ranks = true;
+    EXPECT_TRUE(document({test::named("a", run)}, all)) << source;
+  }
+}
+
 }  // namespace
 }  // namespace ergometer::page

@@ -50,5 +50,13 @@ TEST(Page, TheBuiltInPageHasAPlaceForItsData) {
   EXPECT_EQ(filled.find("src=\"http"), std::string::npos);
 }
 
+TEST(Page, MayReachNothing) {
+  const std::string_view page = page_template();
+  const size_t policy = page.find("<meta http-equiv=\"Content-Security-Policy\"");
+  ASSERT_NE(policy, page.npos);
+  EXPECT_NE(page.find("default-src 'none'", policy), page.npos);
+  EXPECT_LT(policy, page.find("<script"));
+}
+
 }  // namespace
 }  // namespace ergometer::page

@@ -122,6 +122,8 @@ TimelineRows recorded_rows(const RunView& view, const std::vector<int64_t>& rank
   for (const int64_t rank : ranks) {
     const auto trace = std::find_if(view.traces.begin(), view.traces.end(),
                                     [&](const run::RankTrace& t) { return t.rank == rank; });
+    // Tasks may be known of a rank whose trace is not there.
+    if (trace == view.traces.end()) continue;
     const Span span = span_of(*trace);
     if (span.from_ns > span.to_ns) continue;
     traces.push_back(&*trace);
@@ -130,6 +132,7 @@ TimelineRows recorded_rows(const RunView& view, const std::vector<int64_t>& rank
     latest = std::max(latest, span.from_ns + trace->base_time_ns);
     rows.whole = rows.whole && trace->steps.size() <= 1;
   }
+  if (traces.empty()) return rows;
   const bool one_clock = latest - earliest <= kSameClock;
   for (size_t i = 0; i < traces.size(); ++i) {
     const int64_t zero_ns = one_clock ? earliest - traces[i]->base_time_ns : spans[i].from_ns;

@@ -41,6 +41,7 @@ struct TimelineRows {
   bool whole = true;               ///< that is all of the step, or of the recording
 };
 
+/// Without those ranks of a recording that have no trace.
 TimelineRows timeline_rows(const RunView& view, const std::vector<int64_t>& ranks);
 
 /// Leaves `most` kernels at most: those of the longest stretch from `from_ns` on that has no more.

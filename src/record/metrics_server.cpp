@@ -1,34 +1,39 @@
 #include "record/metrics_server.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <list>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
-#include "record/broken_pipe.h"
+#include "record/clock_peer.h"
+#include "record/http_exchange.h"
 
 namespace ergometer::record {
-
-struct MetricsServer::State {
-  httplib::Server http;
-  std::thread thread;
-  std::string address;
-  std::atomic<bool> ended = false;  ///< by itself
-
-  ~State() {
-    if (!thread.joinable()) return;
-    // A server that does not run yet would not hear that it should stop.
-    while (!http.is_running() && !ended) std::this_thread::yield();
-    http.stop();
-    thread.join();
-  }
-};
-
 namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLastAnswers{500};   ///< what is being answered gets it at the end
+constexpr milliseconds kNoDescriptor{100};  ///< before one looks for a free one again
+constexpr int kBacklog = 16;
+
+constexpr const char* kIndex =
+    "<!doctype html><title>Ergometer</title><h1>Ergometer</h1>\n"
+    "<p>Latest readings for Prometheus: <a href=\"/metrics\">/metrics</a></p>\n";
 
 struct Address {
   std::string host;
@@ -54,41 +59,218 @@ base::Result<Address> parse(const std::string& listen) {
   return Address{host.empty() ? "0.0.0.0" : host, static_cast<int>(*port)};
 }
 
-/// The library's own choice lets a second server take the same port, each to get half of the
-/// requests.
-void share_nothing(socket_t socket) {
-  const int yes = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+/// A socket that listens; none, with errno set or 0, where that cannot be.
+Socket listen_at(const Address& address) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  errno = 0;
+  if (::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &wanted, &found) !=
+      0) {
+    errno = 0;
+    return Socket();
+  }
+  Socket result;
+  for (const addrinfo* at = found; at != nullptr && result.get() < 0; at = at->ai_next) {
+    Socket socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int yes = 1;
+    if (socket.get() >= 0 &&
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        ::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
+        ::listen(socket.get(), kBacklog) == 0)
+      result = std::move(socket);
+  }
+  const int error = errno;
+  ::freeaddrinfo(found);
+  errno = error;
+  return result;
 }
 
-constexpr const char* kIndex =
-    "<!doctype html><title>Ergometer</title><h1>Ergometer</h1>\n"
-    "<p>Latest readings for Prometheus: <a href=\"/metrics\">/metrics</a></p>\n";
-
-void set_up(httplib::Server& http, MetricsServer::Page page) {
-  constexpr size_t kThreads = 2;
-  constexpr time_t kLimitS = 5;
-  http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  http.set_socket_options(share_nothing);
-  // A connection that is kept open would keep a thread.
-  http.set_keep_alive_max_count(1);
-  http.set_read_timeout(kLimitS);
-  http.set_write_timeout(kLimitS);
-  http.set_payload_max_length(0);
-  http.Get("/metrics",
-           [page = std::move(page)](const httplib::Request& request, httplib::Response& response) {
-             const MetricsPage made = page(request.get_header_value("Accept"));
-             response.set_content(made.body, made.content_type);
-           });
-  http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content("ok\n", "text/plain");
-  });
-  http.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content(kIndex, "text/html; charset=utf-8");
-  });
+int port_at(int socket) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
+  return bound.ss_family == AF_INET6 ? ntohs(reinterpret_cast<sockaddr_in6&>(bound).sin6_port)
+                                     : ntohs(reinterpret_cast<sockaddr_in&>(bound).sin_port);
 }
+
+bool would_block(ssize_t result) {
+  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+std::string answer_to(std::string_view text, const MetricsServer::Page& page) {
+  const auto request = parse_request(text);
+  constexpr const char* kPlain = "text/plain";
+  if (!request) return http_answer("400 Bad Request", kPlain, "no HTTP request\n", true);
+  const bool whole = request->method == "GET";
+  if (!whole && request->method != "HEAD")
+    return http_answer("405 Method Not Allowed", kPlain, "GET or HEAD\n", true);
+  if (request->path == "/metrics") {
+    const MetricsPage made = page(request->accept);
+    return http_answer("200 OK", made.content_type, made.body, whole);
+  }
+  if (request->path == "/healthz") return http_answer("200 OK", kPlain, "ok\n", whole);
+  if (request->path == "/") return http_answer("200 OK", "text/html; charset=utf-8", kIndex, whole);
+  return http_answer("404 Not Found", kPlain, "no such page\n", whole);
+}
+
+/// One client: its request is read, answered, and what else it sends thrown away until it closes;
+/// closing first would take the answer from a client that still sends.
+class Connection {
+ public:
+  Connection(Socket socket, Clock::time_point until) : socket_(std::move(socket)), until_(until) {}
+
+  pollfd wants() const {
+    return {socket_.get(), static_cast<short>(answering() ? POLLOUT : POLLIN), 0};
+  }
+  bool answering() const { return sent_ < answer_.size(); }
+  Clock::time_point until() const { return until_; }
+
+  /// As far as it goes without waiting; false: it is over.
+  bool go_on(const MetricsServer::Page& page) {
+    if (answer_.empty() && !read_request(page)) return false;
+    if (answering()) return write_answer();
+    return answer_.empty() || throw_away();
+  }
+
+ private:
+  bool read_request(const MetricsServer::Page& page) {
+    std::array<char, 4096> piece;
+    for (;;) {
+      const ssize_t got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
+      if (would_block(got)) return true;
+      if (got <= 0) return false;
+      request_.append(piece.data(), static_cast<size_t>(got));
+      if (is_whole_request(request_)) {
+        answer_ = answer_to(request_, page);
+        return true;
+      }
+      if (request_.size() > MetricsServer::kMostRequestBytes) {
+        answer_ = http_answer("431 Request Header Fields Too Large", "text/plain",
+                              "a request of more bytes than are read\n", true);
+        return true;
+      }
+    }
+  }
+
+  bool write_answer() {
+    while (answering()) {
+      const ssize_t put =
+          ::send(socket_.get(), answer_.data() + sent_, answer_.size() - sent_, MSG_NOSIGNAL);
+      if (would_block(put)) return true;
+      if (put <= 0) return false;
+      sent_ += static_cast<size_t>(put);
+    }
+    ::shutdown(socket_.get(), SHUT_WR);
+    return throw_away();
+  }
+
+  bool throw_away() {
+    std::array<char, 4096> piece;
+    const ssize_t got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
+    if (got > 0) thrown_away_ += static_cast<size_t>(got);
+    constexpr size_t kEnough = size_t{1} << 16;
+    return (got > 0 && thrown_away_ < kEnough) || would_block(got);
+  }
+
+  Socket socket_;
+  Clock::time_point until_;
+  std::string request_, answer_;
+  size_t sent_ = 0, thrown_away_ = 0;
+};
+
+class Loop {
+ public:
+  Loop(Socket listener, int wake, MetricsServer::Page page, milliseconds request_time)
+      : listener_(std::move(listener)),
+        wake_(wake),
+        page_(std::move(page)),
+        request_time_(request_time) {}
+
+  void run() {
+    while (!ending_ || (answering() && Clock::now() < ends_)) {
+      wait();
+      const auto now = Clock::now();
+      std::erase_if(connections_, [&](Connection& connection) {
+        return !connection.go_on(page_) || now >= connection.until();
+      });
+      if (!ending_) accept(now);
+    }
+  }
+
+ private:
+  bool answering() const {
+    return std::any_of(connections_.begin(), connections_.end(),
+                       [](const Connection& connection) { return connection.answering(); });
+  }
+
+  void wait() {
+    std::vector<pollfd> files;
+    auto until = ending_ ? ends_ : Clock::time_point::max();
+    if (!ending_) files.push_back({wake_, POLLIN, 0});
+    if (!ending_ && Clock::now() >= accepts_from_) files.push_back({listener_.get(), POLLIN, 0});
+    if (Clock::now() < accepts_from_) until = std::min(until, accepts_from_);
+    for (const Connection& connection : connections_) {
+      files.push_back(connection.wants());
+      until = std::min(until, connection.until());
+    }
+    int patience_ms = -1;
+    if (until != Clock::time_point::max())
+      patience_ms = static_cast<int>(
+          std::max<int64_t>(0, std::chrono::ceil<milliseconds>(until - Clock::now()).count()));
+    ::poll(files.data(), files.size(), patience_ms);
+    if (!ending_ && files.front().revents != 0) {
+      ending_ = true;
+      ends_ = Clock::now() + kLastAnswers;
+    }
+  }
+
+  void accept(Clock::time_point now) {
+    for (int i = 0; i < kBacklog && now >= accepts_from_; ++i) {
+      Socket socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (socket.get() < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+          accepts_from_ = now + kNoDescriptor;
+        return;
+      }
+      if (connections_.size() >= MetricsServer::kMostConnections) make_room();
+      connections_.emplace_back(std::move(socket), now + request_time_);
+      if (!connections_.back().go_on(page_)) connections_.pop_back();
+    }
+  }
+
+  /// The oldest of those that are not being answered, or the oldest.
+  void make_room() {
+    const auto idle = std::find_if(connections_.begin(), connections_.end(),
+                                   [](const Connection& c) { return !c.answering(); });
+    connections_.erase(idle == connections_.end() ? connections_.begin() : idle);
+  }
+
+  Socket listener_;
+  int wake_;
+  MetricsServer::Page page_;
+  milliseconds request_time_;
+  std::list<Connection> connections_;
+  bool ending_ = false;
+  Clock::time_point ends_, accepts_from_;
+};
 
 }  // namespace
+
+struct MetricsServer::State {
+  Socket wake;  ///< an event, readable from when the server shall end
+  std::string address;
+  std::thread thread;
+
+  ~State() {
+    if (!thread.joinable()) return;
+    const uint64_t one = 1;
+    while (::write(wake.get(), &one, sizeof one) < 0 && errno == EINTR) {}
+    thread.join();
+  }
+};
 
 MetricsServer::MetricsServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 MetricsServer::MetricsServer(MetricsServer&&) noexcept = default;
@@ -97,29 +279,22 @@ MetricsServer::~MetricsServer() = default;
 
 const std::string& MetricsServer::address() const { return state_->address; }
 
-base::Result<MetricsServer> MetricsServer::start(const std::string& listen, Page page) {
-  ERGOMETER_ASSIGN(Address address, parse(listen));
-  struct sigaction before = {};
-  ::sigaction(SIGPIPE, nullptr, &before);
+base::Result<MetricsServer> MetricsServer::start(const std::string& listen, Page page,
+                                                 std::chrono::milliseconds request_time) {
+  ERGOMETER_ASSIGN(const Address address, parse(listen));
+  Socket socket = listen_at(address);
   auto state = std::make_unique<State>();
-  ::sigaction(SIGPIPE, &before, nullptr);  // which the library has the program ignore
-  set_up(state->http, std::move(page));
-  errno = 0;
-  const int port = address.port == 0 ? state->http.bind_to_any_port(address.host)
-                   : state->http.bind_to_port(address.host, address.port) ? address.port
-                                                                          : -1;
-  if (port < 0) {
+  if (socket.get() >= 0) state->wake = Socket(::eventfd(0, EFD_CLOEXEC));
+  if (socket.get() < 0 || state->wake.get() < 0) {
     const char* const why = errno != 0 ? ::strerror(errno) : "no such address";
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing,
-                                      fmt::format("cannot listen at {}: {}", listen, why)});
+    return base::missing_error(fmt::format("cannot listen at {}: {}", listen, why));
   }
   const bool v6 = address.host.find(':') != std::string::npos;
-  state->address = fmt::format("{0}{2}{1}:{3}", v6 ? "[" : "", v6 ? "]" : "", address.host, port);
-  state->thread = std::thread([state = state.get()] {
-    const NoBrokenPipeSignal no_signal;
-    state->http.listen_after_bind();
-    state->ended = true;
-  });
+  state->address = fmt::format("{0}{2}{1}:{3}", v6 ? "[" : "", v6 ? "]" : "", address.host,
+                               port_at(socket.get()));
+  state->thread =
+      std::thread([loop = std::make_unique<Loop>(std::move(socket), state->wake.get(),
+                                                 std::move(page), request_time)] { loop->run(); });
   return MetricsServer(std::move(state));
 }
 

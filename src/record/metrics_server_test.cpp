@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
 #include <thread>
 
 namespace ergometer::record {
@@ -57,15 +60,20 @@ TEST(MetricsServer, ClientsThatKeepTheirConnectionLeaveRoomForOthers) {
   }
 }
 
-/// Asks and goes away without waiting.
-void ask_and_leave(const MetricsServer& server) {
+int connect_to(const MetricsServer& server) {
   const int port = std::stoi(server.address().substr(server.address().rfind(':') + 1));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  ASSERT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return socket;
+}
+
+/// Asks and goes away without waiting.
+void ask_and_leave(const MetricsServer& server) {
+  const int socket = connect_to(server);
   constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
   ASSERT_GT(::write(socket, kRequest.data(), kRequest.size()), 0);
   ::close(socket);
@@ -88,6 +96,91 @@ TEST(MetricsServer, AClientThatLeavesEndsNothing) {
   struct sigaction now = {};
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+/// Sends the beginning of a request and then a byte every 50 ms, as long as it is let, at most 8 s.
+class SlowClient {
+ public:
+  explicit SlowClient(const MetricsServer& server)
+      : socket_(connect_to(server)), thread_([this](const std::stop_token& stop) {
+          std::string_view text = "GET /metrics HTTP/1.1\r\nX: ";
+          for (int i = 0; i < 160 && !stop.stop_requested(); ++i) {
+            if (::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) < 0) return;
+            text = "x";
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          }
+        }) {}
+  ~SlowClient() {
+    thread_.request_stop();
+    thread_.join();
+    ::close(socket_);
+  }
+  int socket() const { return socket_; }
+
+ private:
+  int socket_;
+  std::jthread thread_;
+};
+
+double seconds_of(const std::function<void()>& action) {
+  const auto from = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+}
+
+TEST(MetricsServer, ItsEndWaitsForNoClient) {
+  std::optional<MetricsServer> server = *start("127.0.0.1:0");
+  const SlowClient slow(*server), slower(*server);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LT(seconds_of([&] { server.reset(); }), 2);
+}
+
+TEST(MetricsServer, SlowClientsLeaveRoomForOthers) {
+  const auto server = start("127.0.0.1:0");
+  ASSERT_TRUE(server);
+  const SlowClient a(*server), b(*server), c(*server);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  auto http = client(*server);
+  http.set_read_timeout(2);
+  const auto answer = http.Get("/healthz");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "ok\n");
+}
+
+TEST(MetricsServer, ARequestHasItsTimeHoweverManyBytesCome) {
+  const auto server = MetricsServer::start("127.0.0.1:0", echo, std::chrono::milliseconds(300));
+  ASSERT_TRUE(server);
+  const SlowClient slow(*server);
+  char byte = 0;
+  EXPECT_LT(seconds_of([&] { EXPECT_LE(::recv(slow.socket(), &byte, 1, 0), 0); }), 3);
+}
+
+TEST(MetricsServer, EndlessHeadersAreRefused) {
+  const auto server = start("127.0.0.1:0");
+  ASSERT_TRUE(server);
+  const int socket = connect_to(*server);
+  const std::string headers = "GET /metrics HTTP/1.1\r\n" + std::string(12000, 'x');
+  ASSERT_GT(::send(socket, headers.data(), headers.size(), MSG_NOSIGNAL), 0);
+  std::string answer(12, ' ');
+  ASSERT_EQ(::recv(socket, answer.data(), answer.size(), MSG_WAITALL), 12);
+  EXPECT_EQ(answer, "HTTP/1.1 431");
+  ::close(socket);
+}
+
+TEST(MetricsServer, IdleConnectionsTakeFewDescriptors) {
+  const auto server = start("127.0.0.1:0");
+  ASSERT_TRUE(server);
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = open_files();
+  std::vector<int> sockets;
+  constexpr int kMany = 61;
+  for (int i = 0; i < kMany; ++i) sockets.push_back(connect_to(*server));
+  EXPECT_TRUE(client(*server).Get("/healthz"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LE(open_files() - before, kMany + static_cast<int>(MetricsServer::kMostConnections) + 1);
+  for (const int socket : sockets) ::close(socket);
 }
 
 TEST(MetricsServer, AnAddressInUse) {

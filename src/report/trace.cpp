@@ -170,6 +170,7 @@ std::string_view stream_name(int32_t stream) {
 }
 
 base::Result<void> write_trace(const run::Run& run, const std::string& path) {
+  ERGOMETER_TRY(base::check_replaces(path, "a trace in JSON", "{"));
   ERGOMETER_ASSIGN(base::OutputFile file, base::OutputFile::open(path));
   const JobView job = view_job(run.job_json);
   file.write(fmt::format(

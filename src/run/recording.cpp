@@ -11,10 +11,12 @@
 #include <tuple>
 #include <utility>
 
+#include "base/output_file.h"
 #include "run/log_tables.h"
 #include "run/reading_rows.h"
 #include "run/run.h"
 #include "run/sqlite.h"
+#include "run/writer_lock.h"
 
 // Commits go through SQLite's rollback journal, which leaves nothing beside the file between them;
 // ARCHITECTURE.md says why not through a write-ahead log. What is not committed yet stands in
@@ -79,6 +81,7 @@ struct Recording::State {
   std::string path, host;
   std::unique_ptr<Database> db;
   FileIdentity file;
+  WriterLock lock;
   Pending pending;
   size_t devices = 0;  ///< added so far
 
@@ -101,6 +104,7 @@ base::Result<void> Recording::State::open() {
   db->execute("PRAGMA journal_mode = DELETE");
   db->execute("PRAGMA synchronous = NORMAL");
   file = FileIdentity::at(path);
+  lock = WriterLock::take(path);
   if (db->ok()) return {};
   const std::string what = db->problem();
   db.reset();
@@ -117,7 +121,7 @@ base::Result<void> Recording::State::restore() {
   Statement(*db, "VACUUM INTO ?").run(partial);
   std::string what = db->problem();
   db->roll_back();
-  if (what.empty() && std::rename(partial.c_str(), path.c_str()) != 0)
+  if (what.empty() && base::rename_durably(partial, path) != 0)
     what = "it was removed and cannot be renamed into place";
   if (!what.empty()) {
     std::remove(partial.c_str());
@@ -235,6 +239,7 @@ base::Result<void> Recording::finish() {
   ERGOMETER_TRY(commit());
   if (State::FileIdentity::at(state_->path) != state_->file) ERGOMETER_TRY(state_->restore());
   state_->db.reset();
+  state_->lock = {};
   return {};
 }
 

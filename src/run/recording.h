@@ -21,7 +21,8 @@ class Recording {
     std::string key, value;
   };
 
-  /// Refuses a file that is there and is not a Run, as write_run does.
+  /// Refuses a file that is there and is not a Run, as write_run does, or that another recording
+  /// writes.
   static base::Result<Recording> create(const std::string& path, const std::vector<Fact>& facts);
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;

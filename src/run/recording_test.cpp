@@ -277,5 +277,21 @@ TEST_F(RecordingFile, WorksOnAFileSystemWithoutLocks) {
   EXPECT_EQ(found(), 10u);
 }
 
+TEST_F(RecordingFile, AnotherDoesNotReplaceItWhileItIsWritten) {
+  Recording first = create();
+  add(first, 0, 10);
+  ASSERT_TRUE(first.commit());
+  const auto second = Recording::create(path_, {{"host", "node1"}});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(
+      second.error().message,
+      path_ + ": is being recorded by another process; wait for its end or choose another name");
+  EXPECT_FALSE(write_run(run::Run{}, path_));
+  add(first, 10, 20);
+  ASSERT_TRUE(first.finish());
+  EXPECT_EQ(found(), 20u);
+  EXPECT_TRUE(Recording::create(path_, {{"host", "node1"}}));
+}
+
 }  // namespace
 }  // namespace ergometer::run

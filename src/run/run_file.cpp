@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "run/detail_tables.h"
 #include "run/device_log.h"
@@ -15,12 +16,15 @@
 #include "run/log_tables.h"
 #include "run/power_tables.h"
 #include "run/run.h"
+
+#include "base/output_file.h"
 #include "run/sqlite.h"
 #include "run/study_tables.h"
 #include "run/summary_fields.h"
 #include "run/task_tables.h"
 #include "run/trace_tables.h"
 #include "run/views.h"
+#include "run/writer_lock.h"
 
 // A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
 // complete, so a reader never sees half a Run. The schema is described in docs/run-file.md: change
@@ -186,6 +190,9 @@ base::Result<void> check_target(const std::string& path) {
   if (fs::exists(status) && fs::file_size(path, error) > 0 && !is_run_file(path))
     return base::input_error(
         fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
+  if (WriterLock::is_held(path))
+    return base::input_error(fmt::format(
+        "{}: is being recorded by another process; wait for its end or choose another name", path));
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))
     return base::input_error(fmt::format("{}: there is no folder {}", path, folder.string()));
@@ -369,6 +376,7 @@ bool is_run_file(const std::string& path) {
 
 base::Result<void> write_run(const Run& run, const std::string& path) {
   ERGOMETER_TRY(check_target(path));
+  base::remove_abandoned(path);
   const std::string partial = fmt::format("{}.partial-{}", path, getpid());
   std::remove(partial.c_str());
   std::string problem;
@@ -378,11 +386,14 @@ base::Result<void> write_run(const Run& run, const std::string& path) {
     if (!db.ok()) problem = db.problem();
   }
   if (problem.empty()) remove_journals(path);
-  if (problem.empty() && std::rename(partial.c_str(), path.c_str()) != 0)
-    problem = "it cannot be renamed into place";
+  if (problem.empty()) {
+    if (const int error = base::rename_durably(partial, path); error != 0)
+      problem = "it cannot be renamed into place: " + std::generic_category().message(error);
+  }
   if (problem.empty()) return {};
   std::remove(partial.c_str());
-  return base::input_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
+  // What is the user's to mend was found before.
+  return base::missing_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
 }
 
 base::Result<Run> read_run(const std::string& path) {
@@ -434,8 +445,8 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
 bool has_traces(const std::string& path) {
   Database db(path, Database::Access::kRead);
   if (!check_is_run(db, path) || !db.has_table("trace_files")) return false;
-  return db.number("SELECT count(*) FROM trace_files") > 0 ||
-         (db.has_table("graphs") && db.number("SELECT count(*) FROM graphs") > 0);
+  return db.number("SELECT EXISTS (SELECT 1 FROM trace_files)") > 0 ||
+         (db.has_table("graphs") && db.number("SELECT EXISTS (SELECT 1 FROM graphs)") > 0);
 }
 
 }  // namespace ergometer::run

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "run/run.h"
+#include "run/sqlite.h"
 #include "run/summary_fields.h"
 
 namespace ergometer::run {
@@ -279,6 +280,47 @@ TEST_F(RunFile, ATruncatedRunIsAnErrorNotACrash) {
   ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
   fs::resize_file(path("a.run"), 6000);
   EXPECT_FALSE(read_error("a.run").empty());
+}
+
+TEST_F(RunFile, ASchemaThatIsNotOursIsRefused) {
+  struct Odd {
+    const char *statement, *told;
+  };
+  for (const Odd& odd :
+       {Odd{"DROP TABLE links; CREATE TABLE links(position, kind, bytes_per_step, mean_gb_per_s, "
+            "peak_gb_per_s, utilization, big AS (hex(zeroblob(50000000))))",
+            "the column links.big, which is computed"},
+        Odd{"CREATE TRIGGER t AFTER INSERT ON links BEGIN SELECT 1; END", "the trigger t"},
+        Odd{"CREATE VIRTUAL TABLE v USING fts5(a)", "the virtual table v"},
+        Odd{"CREATE TABLE d(a, b DEFAULT "
+            "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+            "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+            "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+            "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')",
+            "the column d.b with a default of its own"}}) {
+    ASSERT_TRUE(write_run(numbered_run(), path("odd.run")));
+    sql("odd.run", odd.statement);
+    EXPECT_EQ(read_error("odd.run"), path("odd.run") +
+                                         ": the Run cannot be read: its schema holds " + odd.told +
+                                         ", which no such file has");
+    EXPECT_FALSE(read_device_log(path("odd.run")));
+    EXPECT_FALSE(has_traces(path("odd.run")));
+  }
+}
+
+TEST_F(RunFile, AViewInATablesPlaceGivesNoMoreThanTheSizeOfTheFile) {
+  ASSERT_TRUE(write_run(numbered_run(), path("endless.run")));
+  sql("endless.run",
+      "DROP TABLE links; CREATE VIEW links AS WITH RECURSIVE t(x) AS (SELECT 1 "
+      "UNION ALL SELECT x + 1 FROM t) SELECT x, x, x, x, x, x FROM t");
+  EXPECT_NE(read_error("endless.run"), "");
+  Database db(path("endless.run"), Database::Access::kRead);
+  Statement rows(db, "SELECT * FROM links");
+  while (rows.step()) {}
+  EXPECT_EQ(db.problem(), "it gives more rows than its size allows: it is damaged or made up");
+  Database other(path("endless.run"), Database::Access::kRead);
+  EXPECT_EQ(other.number("SELECT count(*) FROM links"), 0);
+  EXPECT_EQ(other.problem(), "interrupted");
 }
 
 }  // namespace

@@ -3,27 +3,77 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 namespace ergometer::run {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLongestValue = 256 << 20;  ///< bytes of a text or a row
+constexpr int kStepsAPause = 1'000'000;   ///< of SQLite's machine
+constexpr int64_t kPausesOfAny = 200;     ///< some seconds
+constexpr int64_t kBytesAPause = 5000;    ///< 200 steps a byte
+constexpr int64_t kRowsOfAny = 65536;
 constexpr int kBusyMs = 5000;  ///< for so long one waits for another's commit
 
 }  // namespace
 
 std::string_view sqlite_version() { return sqlite3_libversion(); }
 
-Database::Database(const std::string& path, Access access) {
+Database::Database(const std::string& path, Access access) : path_(path) {
   switch (access) {
     case Access::kRead: open(path, SQLITE_OPEN_READONLY); break;
     case Access::kAppend: open(path, SQLITE_OPEN_READWRITE); break;
     case Access::kCreate: open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE); break;
   }
   if (access == Access::kRead && ok()) open_cut_off(path);
+  if (access != Access::kCreate && ok()) check_schema();
+}
+
+void Database::harden() {
+  for (const auto& [what, on] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                 {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                 {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}})
+    sqlite3_db_config(handle_, what, on, nullptr);
+  sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kLongestValue);
+  sqlite3_progress_handler(handle_, kStepsAPause, on_progress, this);
+}
+
+int Database::on_progress(void* database) {
+  return --static_cast<Database*>(database)->pauses_left_ < 0 ? 1 : 0;
+}
+
+/// What cannot be asked for here is for the queries that follow to say.
+void Database::check_schema() {
+  constexpr const char* kOdd =
+      "SELECT 'the trigger ' || name FROM sqlite_master WHERE type = 'trigger' "
+      "UNION ALL SELECT 'the virtual table ' || name FROM sqlite_master "
+      "WHERE type = 'table' AND coalesce(rootpage, 0) = 0 LIMIT 1";
+  constexpr const char* kOddColumn =
+      "SELECT 'the column ' || m.name || '.' || c.name || "
+      "iif(c.hidden IN (2, 3), ', which is computed', ' with a default of its own') "
+      "FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' "
+      "AND (c.hidden IN (2, 3) OR length(c.dflt_value) > 256) LIMIT 1";
+  for (const char* query : {kOdd, kOddColumn}) {
+    Statement odd(*this, query);
+    if (odd.step() && problem_.empty())
+      problem_ = "its schema holds " + odd.text(0) + ", which no such file has";
+  }
+}
+
+/// A damaged or made-up file may lead through the same pages again and again.
+bool Database::is_within_size(int64_t rows) {
+  if (path_.empty() || rows <= most_rows_) return true;
+  std::error_code error;
+  const auto bytes = static_cast<int64_t>(fs::file_size(path_, error));
+  if (error) return true;
+  most_rows_ = std::max(kRowsOfAny, bytes);
+  pauses_allowed_ = kPausesOfAny + bytes / kBytesAPause;
+  return rows <= most_rows_;
 }
 
 int Database::look() const {
@@ -37,6 +87,7 @@ void Database::open(const std::string& path, int flags) {
   handle_ = nullptr;
   check(sqlite3_open_v2(path.c_str(), &handle_, flags, locks_ ? nullptr : "unix-none"), SQLITE_OK);
   if (!ok()) return;
+  if ((flags & SQLITE_OPEN_CREATE) == 0) harden();
   sqlite3_busy_timeout(handle_, kBusyMs);
   if (!locks_ || look() == SQLITE_OK) return;
   const int code = sqlite3_extended_errcode(handle_);
@@ -114,13 +165,20 @@ Statement::~Statement() { sqlite3_finalize(handle_); }
 
 bool Statement::step() {
   if (!db_.ok()) return false;
+  if (rows_ == 0) (void)db_.is_within_size(1);
+  db_.pauses_left_ = db_.pauses_allowed_;
   const int code = sqlite3_step(handle_);
-  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_ROW) {
+    if (db_.is_within_size(++rows_)) return true;
+    db_.problem_ = "it gives more rows than its size allows: it is damaged or made up";
+    return false;
+  }
   db_.check(code, SQLITE_DONE);
   return false;
 }
 
 void Statement::reset() {
+  rows_ = 0;
   if (db_.ok()) db_.check(sqlite3_reset(handle_), SQLITE_OK);
 }
 

@@ -14,6 +14,10 @@ namespace ergometer::run {
 /// An open SQLite file. The first failure of any call on it or on its statements is kept and
 /// everything after it is skipped, so that a sequence of calls is checked once, at its end, with
 /// `ok()`.
+///
+/// A file that is there may be anybody's. It is opened so that its schema runs nothing: triggers,
+/// virtual tables and generated columns are refused, functions in views are not trusted, and no
+/// query gives more rows, or works longer, than the file's size explains.
 class Database {
  public:
   enum class Access : uint8_t {
@@ -42,10 +46,19 @@ class Database {
   friend class Statement;
   void check(int code, int expected);
   void open(const std::string& path, int flags);
+  void harden();
+  void check_schema();
+  /// What a query of one row after the other may give, and may take.
+  bool is_within_size(int64_t rows);
+  static int on_progress(void* database);
   int look() const;
   void open_cut_off(const std::string& path);
 
   sqlite3* handle_ = nullptr;
+  std::string path_;
+  int64_t most_rows_ = 0;  ///< of one query; grows with the file
+  /// Of SQLite's work for a query's next row.
+  int64_t pauses_allowed_ = INT64_MAX, pauses_left_ = INT64_MAX;
   bool locks_ = true;  ///< the file system has them
   std::string problem_;
 };
@@ -101,6 +114,7 @@ class Statement {
 
   Database& db_;
   sqlite3_stmt* handle_ = nullptr;
+  int64_t rows_ = 0;
 };
 
 }  // namespace ergometer::run

@@ -14,8 +14,15 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file.h"
+
 namespace ergometer::spread {
 namespace {
+
+tl::unexpected<base::Error> cannot_write(const std::string& path) {
+  return tl::unexpected(base::Error{
+      base::kind_of(errno), fmt::format("{}: cannot be written: {}", path, std::strerror(errno))});
+}
 
 base::Result<std::string> whole(int file, const std::string& path) {
   std::string text;
@@ -29,8 +36,21 @@ base::Result<std::string> whole(int file, const std::string& path) {
   }
 }
 
-/// "PIECE ANSWER"; nothing of a line that is damaged: its piece is done again.
+/// Of a line that reached the disk in part, or not as it was written (FNV-1a).
+uint32_t checksum(std::string_view text) {
+  uint32_t sum = 2166136261u;
+  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 16777619u;
+  return sum;
+}
+
+/// "CHECKSUM PIECE ANSWER"; nothing of a line that is damaged: its piece is done again.
 std::optional<std::pair<size_t, std::string>> parse_line(std::string_view line) {
+  uint32_t sum = 0;
+  const auto [sum_end, wrong] = std::from_chars(line.data(), line.data() + line.size(), sum, 16);
+  if (wrong != std::errc() || sum_end == line.data() + line.size() || *sum_end != ' ')
+    return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(sum_end - line.data()) + 1);
+  if (checksum(line) != sum) return std::nullopt;
   size_t piece = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), piece);
   if (error != std::errc() || end == line.data() + line.size() || *end != ' ') return std::nullopt;
@@ -52,8 +72,7 @@ base::Result<Journal> Journal::open(const std::string& path, const std::string& 
                                     const std::string& identity) {
   Journal journal(path);
   journal.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (journal.file_ < 0)
-    return base::input_error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  if (journal.file_ < 0) return cannot_write(path);
   if (::flock(journal.file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return base::input_error(
         fmt::format("{}: another ergometer is running this {} into the same file", path, kind));
@@ -66,9 +85,7 @@ base::Result<void> Journal::read(const std::string& kind, const std::string& ide
   const std::string head = fmt::format("ergometer {}, unfinished: {}\n", kind, identity);
   // A program that was killed while it wrote the first line has finished nothing.
   if (head.starts_with(text) && text.size() < head.size()) {
-    if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) != 0)
-      return base::input_error(
-          fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+    if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) != 0) return cannot_write(path_);
     return write(head);
   }
   if (!text.starts_with(head))
@@ -84,7 +101,7 @@ base::Result<void> Journal::read(const std::string& kind, const std::string& ide
   }
   if (::ftruncate(file_, static_cast<off_t>(at)) != 0 ||
       ::lseek(file_, static_cast<off_t>(at), SEEK_SET) < 0)
-    return base::input_error(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+    return cannot_write(path_);
   return {};
 }
 
@@ -93,16 +110,15 @@ base::Result<void> Journal::write(const std::string& line) {
   while (written < line.size()) {
     const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return base::input_error(
-          fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+    if (count < 0) return cannot_write(path_);
     written += static_cast<size_t>(count);
   }
   return {};
 }
 
 base::Result<void> Journal::append(size_t piece, const std::string& answer) {
-  return write(fmt::format("{} {}\n", piece, answer));
+  const std::string line = fmt::format("{} {}", piece, answer);
+  return write(fmt::format("{:08x} {}\n", checksum(line), line));
 }
 
 void Journal::remove() { std::remove(path_.c_str()); }

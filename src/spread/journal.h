@@ -9,8 +9,8 @@
 namespace ergometer::spread {
 
 /// What is finished of a work, kept beside its output while it runs: a text file of one line a
-/// piece, each written in one go. Whatever kills the program costs at most the line that it was
-/// writing. One process at a time.
+/// piece, each with its checksum and written in one go. Whatever kills the program costs at most
+/// the line that it was writing. One process at a time.
 class Journal {
  public:
   /// Opens the journal or begins it. `kind` says what is done, in a word, and `identity`, in a
@@ -22,7 +22,7 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
   ~Journal();
 
-  /// By piece, the answers of former runs. What a damaged line holds is whoever reads it to tell.
+  /// By piece, the answers of former runs. What a damaged line held is not among them.
   std::map<size_t, std::string>& finished() { return finished_; }
   base::Result<void> append(size_t piece, const std::string& answer);
   /// At the end: the output holds everything.

@@ -92,7 +92,8 @@ TEST_F(Squares, WhatFormerRunsDidIsNotDoneAgain) {
 TEST_F(Squares, ADamagedJournalCostsItsPiecesOnly) {
   keep_journal();
   std::ofstream(journal())
-      << "ergometer sum, unfinished: squares 1/1\n0 0\n1 x\n2\nnonsense\n99 1\n3 9";
+      << "ergometer sum, unfinished: squares 1/1\n65a361d7 0 0\n2f5a8be4 1 x\n2\nnonsense\n"
+         "fea2970c 99 1\n4e28efed 3 9";
   const auto progress = go();
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->finished_before, 1u);
@@ -128,6 +129,28 @@ TEST(Shards, AreParsed) {
   EXPECT_EQ(*parse_shard("2/8"), (Shard{2, 8}));
   for (const char* bad : {"0/2", "3/2", "1", "/", "a/b", "1/", "1/0", "-1/2", ""})
     EXPECT_FALSE(parse_shard(bad)) << bad;
+}
+
+TEST(Journal, ALineThatIsNotAsItWasWrittenIsDoneAgain) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("ergometer-journal-" + std::to_string(getpid())))
+          .string();
+  {
+    auto journal = Journal::open(path, "sum", "squares");
+    ASSERT_TRUE(journal);
+    ASSERT_TRUE(journal->append(3, "nine"));
+    ASSERT_TRUE(journal->append(4, "sixteen"));
+  }
+  {
+    std::ifstream in(path);
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    text.replace(text.find("nine"), 4, "mine");
+    std::ofstream(path) << text;
+  }
+  auto again = Journal::open(path, "sum", "squares");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->finished(), (std::map<size_t, std::string>{{4, "sixteen"}}));
+  again->remove();
 }
 
 }  // namespace

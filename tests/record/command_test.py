@@ -111,6 +111,12 @@ class Streams(RecordTest):
         self.assertEqual(self.sql("SELECT value FROM run WHERE key = 'tag.run'"), "baseline")
 
 
+    def test_passwords_in_addresses_are_not_kept(self):
+        self.record("sh", "-c", "true http://me:word@host/", options=["--tag", "proxy=http://me:word@host/"])
+        self.assertEqual(self.sql("SELECT value FROM run WHERE key = 'command'"), "sh -c true http://me:***@host/")
+        self.assertEqual(self.sql("SELECT value FROM run WHERE key = 'tag.proxy'"), "http://me:***@host/")
+
+
 class Signals(RecordTest):
     def test_signals_are_passed_on_and_the_recording_goes_on(self):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT):
