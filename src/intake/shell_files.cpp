@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFiles = 1'000;
+constexpr size_t kMostNames = 1'000;
 
 bool is_pattern(const std::string& part) { return part.find_first_of("*?[") != part.npos; }
 
@@ -39,14 +39,14 @@ std::vector<std::string> matches_from(const fs::path& root, const std::vector<st
       size_t seen = 0;
       for (fs::directory_iterator it(root / before, error), end; !error && it != end;
            it.increment(error)) {
-        if (++seen > kMostFiles) return {};
+        if (++seen > kMostNames) return {};
         const std::string name = it->path().filename().string();
         if (name.starts_with('.') && !part.starts_with('.')) continue;
         if (matches_pattern(name, part).value_or(false)) next.push_back(prefix + name);
       }
     }
     found = std::move(next);
-    if (found.empty() || found.size() > kMostFiles) return {};
+    if (found.empty() || found.size() > kMostNames) return {};
   }
   std::sort(found.begin(), found.end());
   return found;

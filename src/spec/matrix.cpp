@@ -237,7 +237,7 @@ Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::str
                      settings_from_nemo(nemo_values(table, row), file, ignored, result.notes));
     // The study ran Megatron-LM and NeMo as their arguments leave them, of releases that it does
     // not name.
-    set_framework(result.settings, "megatron-lm", file);
+    set_framework(result.settings, "megatron-lm-tuned", file);
     ERGOMETER_ASSIGN(std::string cluster, testbed(table, row, file));
     result.settings.set("cluster", std::move(cluster),
                         Origin{fmt::format("{}:{}", file, line_of(table, row)), "gpu"});

@@ -119,8 +119,8 @@ TEST(Recipe, IsInferredWhereNobodyNamesOne) {
   const auto plain = resolve(recipe_settings({{"tensor_model_parallel_size", "8"}}));
   ASSERT_TRUE(plain) << plain.error().message;
   EXPECT_EQ(plain->recipe.source, "inferred");
-  EXPECT_EQ(plain->recipe.name, "unnamed");
-  EXPECT_EQ(plain->software.name, "megatron-unnamed");
+  EXPECT_EQ(plain->recipe.name, "megatron-lm");
+  EXPECT_EQ(plain->software.name, "megatron-lm");
   const auto sharded = resolve(recipe_settings({{"fsdp", "true"}}));
   ASSERT_TRUE(sharded) << sharded.error().message;
   EXPECT_EQ(sharded->recipe.name, "pytorch-fsdp");

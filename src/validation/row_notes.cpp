@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "spec/setting_names.h"
@@ -73,6 +74,26 @@ void take_chunks(JobDraft& draft) {
     draft.say(kVpp, fmt::format("{}", *layers / (stages * *each)), kNotes);
 }
 
+/// Layers moved away from the stage of the head until the stages have equal FLOPs, or as nearly as
+/// whole layers allow: first stages take what does not divide.
+void take_even_flops(JobDraft& draft) {
+  if (!contains(draft.cell(kNotes), "layers redistributed to even out FLOPs")) return;
+  const auto hidden = draft.whole("hidden"), seq = draft.whole("seq"), vocab = draft.whole("vocab");
+  const int64_t layers = draft.whole("layers").value_or(0), others = draft.number(kPp, 1) - 1;
+  if (!hidden || !seq || !vocab || layers <= 0 || others < 1) return;
+  // The head in layers, FLOPs forward of a token: 2 h V over 24 h^2 + 4 h s.
+  const double head = static_cast<double>(*vocab) /
+                      (12 * static_cast<double>(*hidden) + 2 * static_cast<double>(*seq));
+  const double even = (static_cast<double>(layers) + head) / static_cast<double>(others + 1);
+  const int64_t last = std::max<int64_t>(std::llround(even - head), 0);
+  std::string stages;
+  for (int64_t stage = 0; stage < others; ++stage) {
+    const int64_t left = layers - last;
+    stages += fmt::format("{},", left / others + (stage < left % others ? 1 : 0));
+  }
+  draft.say("stage_layers", stages + fmt::format("{}", last), kNotes);
+}
+
 struct Phrase {
   std::string_view words, setting, value;
 };
@@ -115,6 +136,7 @@ void take_notes(JobDraft& draft) {
     if (contains(draft.cell(kNotes), phrase.words) && applies(draft, phrase.setting))
       draft.say(phrase.setting, std::string(phrase.value), kNotes);
   take_chunks(draft);
+  take_even_flops(draft);
   fill_weak_scaling(draft);
   fill_expert_parallelism(draft);
   if (draft.source_has("CI golden") && test_attends_unfused(draft))
