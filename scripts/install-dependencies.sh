@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the build (default), packages (--packages) and the tests (--tests) need on Debian 12. Does nothing when all is
-# there.
+# Installs what the build (default), packages (--packages) and the tests (--tests) need on Debian 12; nothing when all is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,8 +7,8 @@ build=(g++ cmake ninja-build ccache pkg-config git
   libcli11-dev libfmt-dev libexpected-dev nlohmann-json3-dev libyaml-cpp-dev libsqlite3-dev libeigen3-dev libsimdjson-dev
   zlib1g-dev libzstd-dev libcpp-httplib-dev libprotobuf-dev libtomlplusplus-dev)
 packages=(dpkg-dev python3)
-tests=("${packages[@]}" mmdebstrap libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3-yaml shellcheck sqlite3
-  libopenmpi-dev openmpi-bin munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
+tests=("${packages[@]}" libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3-yaml shellcheck sqlite3
+  mmdebstrap libopenmpi-dev openmpi-bin munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
 developers=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 wanted=("${build[@]}")
