@@ -16,8 +16,7 @@ log=$(mktemp)
 tree=$(mktemp -d)
 trap 'rm -rf "$log" "$tree"' EXIT
 echo "Building the program ..." >&2
-if ! { { [ -f build/release/build.ninja ] || cmake --preset release; } &&
-  cmake --build --preset release --target ergometer_package; } >"$log" 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release --target ergometer_package; } >"$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi

@@ -147,5 +147,5 @@ class Report:
         return f"Report({len(self.html)} characters)"
 
     def _repr_html_(self) -> str:
-        return (f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" '
+        return (f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" '
                 'style="width: 100%; height: 800px; border: 0"></iframe>')
