@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# Installs what the build (default) and the tests (--tests) need on Debian 12. Does nothing when all is there.
+# Installs what the build (default), packages (--packages) and the tests (--tests) need on Debian 12; nothing when all is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=(g++ cmake ninja-build ccache pkg-config git
   libcli11-dev libfmt-dev libexpected-dev nlohmann-json3-dev libyaml-cpp-dev libsqlite3-dev libeigen3-dev libsimdjson-dev
   zlib1g-dev libzstd-dev libcpp-httplib-dev libprotobuf-dev libtomlplusplus-dev)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3 python3-yaml shellcheck sqlite3
-  libopenmpi-dev openmpi-bin munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
+packages=(dpkg-dev python3)
+tests=("${packages[@]}" libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3-yaml shellcheck sqlite3
+  mmdebstrap libopenmpi-dev openmpi-bin munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
 developers=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 wanted=("${build[@]}")
 tests_wanted=false
 for argument in "$@"; do
   case "$argument" in
+    --packages) wanted+=("${packages[@]}") ;;
     --tests) wanted+=("${tests[@]}"); tests_wanted=true ;;
     --developers) wanted+=("${tests[@]}" "${developers[@]}"); tests_wanted=true ;;
-    *) echo "usage: $0 [--tests] [--developers]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--packages] [--tests] [--developers]" >&2; exit 2 ;;
   esac
 done
 

@@ -10,6 +10,7 @@
 #include "cli/completion.h"
 #include "cli/doctor.h"
 #include "cli/launch.h"
+#include "cli/mcp.h"
 #include "cli/merge.h"
 #include "cli/optimize.h"
 #include "cli/record.h"
@@ -119,6 +120,9 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer catalog show llama3-70b\n"
      "  ergometer catalog show cluster charllm-h200 > my-cluster.yaml\n",
      "list or show", 1, 3, catalog_flags, run_catalog},
+    {"mcp", "Answer an assistant: a server of the Model Context Protocol on standard input", "mcp",
+     "  ergometer mcp   (an MCP client starts it; docs/guide/ask-from-an-assistant.md)\n", "", 0, 0,
+     mcp_flags, run_mcp},
     {"doctor", "Check that everything works on this machine", "doctor", "  ergometer doctor\n", "",
      0, 0, doctor_flags, run_doctor},
     {"completion", "Print the shell's completion script", "completion bash|zsh|fish",
