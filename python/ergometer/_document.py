@@ -114,10 +114,10 @@ class Document(Record):
         option = {"simulate": "run", "sweep": "out"}.get(self._words[0])
         if option is None:
             raise _program.Error(f"{self._words[0]} writes no Run", 2)
-        folder = tempfile.TemporaryDirectory(prefix="ergometer-")
-        path = pathlib.Path(file or pathlib.Path(folder.name) / "job.run")
+        folder = None if file else tempfile.TemporaryDirectory(prefix="ergometer-")
+        path = pathlib.Path(folder.name) / "job.run" if folder else pathlib.Path(str(file))
         _program.ask([*self._words, f"--{option}={path}"])
-        return RunFile(path, None if file else folder)
+        return RunFile(path, folder)
 
     def report(self, file: Union[None, str, pathlib.Path] = None) -> "Report":
         """The report page, of `simulate`, `sweep` or `analyze`; kept in `file` if it is named."""

@@ -18,7 +18,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build/clean-root"
-MAIN_JOB = ["simulate", "llama3-70b", "--cluster", "charllm-h200", "--gpus", "32", "--tp", "4", "--pp", "4"]
+MAIN_JOB = ["simulate", "llama3-70b", "--cluster", "charllm-h200", "--gpus", "32", "--tp", "4", "--pp", "4",
+            "--mbs", "1", "--gbs", "128", "--seq-length", "8192"]
 SKIPPED = 77
 
 
@@ -100,7 +101,7 @@ class CleanRoot(unittest.TestCase):
         print(f"from the wheel to the answer: {time.monotonic() - started:.1f} s")
         self.assertEqual(self.inside("/root/venv/bin/python", "-c", """
 import ergometer
-job = ergometer.simulate("llama3-70b", cluster="charllm-h200", gpus=32, tp=4, pp=4)
+job = ergometer.simulate("llama3-70b", cluster="charllm-h200", gpus=32, tp=4, pp=4, mbs=1, gbs=128, seq_length=8192)
 print(ergometer.program(), job.summary(), sep="\\n", end="")"""), "/root/venv/bin/ergometer\n" + EXPECTED)
         self.inside("/root/venv/bin/pip", "uninstall", "-y", "ergometer")
         self.inside("test", "-e", "/root/venv/lib/ergometer/libfmt.so.9", status=1)
