@@ -37,6 +37,7 @@ constexpr std::array kTargetWords = std::to_array<TargetWord>({
     {"qkv", "qkv"},
     {"o_proj", "proj"},
     {"out_proj", "proj"},
+    {"output_proj", "proj"},
     {"dense", "proj"},
     {"wo", "proj"},
     {"linear_proj", "proj"},

@@ -1,9 +1,12 @@
 #include "intake/kubernetes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <vector>
 
 #include "base/text.h"
@@ -18,7 +21,11 @@ using base::Result;
 
 using spec::kMostRanks;
 
-constexpr int kDeepestManifest = 32;
+constexpr int kDeepestManifest = 32, kMostNodes = 100'000;
+
+/// Kinds whose counts of pods are read; others multiply theirs in ways of their own.
+constexpr std::array<std::string_view, 8> kWorkloads = {
+    "Pod", "Job", "CronJob", "JobSet", "StatefulSet", "PyTorchJob", "MPIJob", "TrainJob"};
 
 int manifest_line(const YAML::Node& node) {
   return node.Mark().is_null() ? 1 : node.Mark().line + 1;
@@ -32,15 +39,23 @@ bool is_there(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(
 
 class Manifest {
  public:
-  explicit Manifest(const std::string& file) : file_(file) {}
+  Manifest(const std::string& file, const ScriptContext& context)
+      : file_(file), context_(context) {}
 
   void read(const YAML::Node& document) {
-    const YAML::Node kind = member(document, "kind");
-    if (is_there(kind) && kind.IsScalar()) is_mpi_ = kind.Scalar() == "MPIJob";
-    if (const YAML::Node spec = member(document, "spec"); is_there(spec)) walk(spec, 1, 0, "", "");
+    const YAML::Node kind = member(document, "kind"), spec = member(document, "spec");
+    const std::string word = is_there(kind) && kind.IsScalar() ? kind.Scalar() : "";
+    is_mpi_ = word == "MPIJob";
+    given_.clear();
+    if (word == "PyTorchJob") set_given_by_operator(spec);
+    const int64_t before = gpus_;
+    if (is_there(spec)) walk(spec, 1, 0, "", "");
+    if (gpus_ > before && std::find(kWorkloads.begin(), kWorkloads.end(), word) == kWorkloads.end())
+      fail(kind, fmt::format("kind: found \"{}\", whose pods are not counted; allowed: {}", word,
+                             fmt::join(kWorkloads, ", ")));
   }
 
-  Result<Reading> reading(const ScriptContext& context) {
+  Result<Reading> reading() {
     if (!error_.empty()) return input_error(error_);
     if (gpus_ == 0)
       return input_error(fmt::format(
@@ -50,12 +65,15 @@ class Manifest {
           fmt::format("{}:{}: the containers with GPUs have no command: what their image runs is "
                       "not known here",
                       file_, gpus_line_));
-    ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context));
+    ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context_));
+    // Without a number of nodes the command says how many it starts in its own pod.
     const auto* said = reading.settings.find("gpus");
-    if (said != nullptr && says_nodes_ && said->text != std::to_string(gpus_))
-      return input_error(fmt::format(
-          "{}:{}: the manifest has {} GPUs, and its command starts {}; make both the same", file_,
-          gpus_line_, gpus_, said->text));
+    const bool all = said == nullptr || said->text == std::to_string(gpus_);
+    if (!all && (says_nodes_ || said->text != std::to_string(gpus_of_pod_)))
+      return input_error(
+          fmt::format("{}:{}: {} {} GPUs, and its command starts {}; make both the same", file_,
+                      gpus_line_, says_nodes_ ? "the manifest has" : "a pod has",
+                      says_nodes_ ? gpus_ : gpus_of_pod_, said->text));
     reading.settings.set("gpus", std::to_string(gpus_),
                          {fmt::format("{}:{}", file_, gpus_line_), "limits x replicas"});
     reading.open.erase("gpus");
@@ -82,6 +100,7 @@ class Manifest {
   void walk(const YAML::Node& node, int64_t pods, int depth, const std::string& role,
             const std::string& name) {
     if (depth > kDeepestManifest || !error_.empty()) return;
+    if (++nodes_ > kMostNodes) return fail(node, "too many values");
     if (node.IsSequence())
       for (const auto& item : node) walk(item, pods, depth + 1, role, "");
     if (!node.IsMap()) return;
@@ -118,12 +137,15 @@ class Manifest {
     const bool starts = is_mpi_ ? role == "Launcher" : gpus > 0;
     if (!starts || pods == 0) return;
     StartedProgram program;
-    add_environment(member(container, "env"), program);
+    program.environment = given_;
+    if (!given_.empty()) program.unknown = {"RANK", "MASTER_ADDR", "MASTER_PORT"};
+    add_environment(container, program);
     for (const char* part : {"command", "args"})
       if (const YAML::Node words = member(container, part); is_there(words))
         for (const auto& word : words)
           if (word.IsScalar()) program.words.push_back(with_variables(word.Scalar(), program));
     if (program.words.empty()) return;
+    gpus_of_pod_ = gpus;
     for (const std::string& word : program.words)
       says_nodes_ = says_nodes_ || base::contains(word, "nnodes") || word == "-np" ||
                     base::contains(word, " -np ") || word == "-n" ||
@@ -133,12 +155,35 @@ class Manifest {
       programs_.push_back(std::move(program));
   }
 
-  static void add_environment(const YAML::Node& list, StartedProgram& program) {
-    if (!is_there(list) || !list.IsSequence()) return;
-    for (const auto& item : list) {
+  /// What the operator of PyTorchJobs sets; who is who the running job alone knows.
+  void set_given_by_operator(const YAML::Node& spec) {
+    int64_t pods = 0;
+    const YAML::Node replicas = member(spec, "pytorchReplicaSpecs");
+    if (replicas.IsDefined() && replicas.IsMap())
+      for (const auto& pair : replicas) pods += count(pair.second, "replicas");
+    const YAML::Node each = member(spec, "nprocPerNode");
+    const auto processes =
+        base::parse_integer(is_there(each) && each.IsScalar() ? each.Scalar() : "");
+    pods = std::min(pods, kMostRanks);
+    given_["PET_NNODES"] = std::to_string(pods);
+    given_["WORLD_SIZE"] =
+        std::to_string(pods * std::clamp<int64_t>(processes.value_or(1), 1, kMostRanks));
+    if (processes) given_["PET_NPROC_PER_NODE"] = std::to_string(*processes);
+  }
+
+  void add_environment(const YAML::Node& container, StartedProgram& program) const {
+    const YAML::Node list = member(container, "env");
+    for (const auto& item : is_there(list) && list.IsSequence() ? list : YAML::Node()) {
       const YAML::Node name = member(item, "name"), value = member(item, "value");
-      if (is_there(name) && is_there(value) && name.IsScalar() && value.IsScalar())
+      if (!is_there(name) || !name.IsScalar()) continue;
+      if (is_there(value) && value.IsScalar())
         program.environment[name.Scalar()] = value.Scalar();
+      else if (is_there(member(item, "valueFrom")))
+        program.unknown.insert(name.Scalar());
+    }
+    for (const auto& [name, value] : context_.environment) {
+      program.environment[name] = value;
+      program.unknown.erase(name);
     }
   }
 
@@ -154,10 +199,13 @@ class Manifest {
   }
 
   const std::string& file_;
+  const ScriptContext& context_;
   std::vector<StartedProgram> programs_;
   std::string error_;
   int64_t gpus_ = 0;
-  int gpus_line_ = 0;
+  int64_t gpus_of_pod_ = 0;
+  int gpus_line_ = 0, nodes_ = 0;
+  std::map<std::string, std::string, std::less<>> given_;  ///< variables of every container
   bool is_mpi_ = false, says_nodes_ = false;
 };
 
@@ -165,7 +213,7 @@ class Manifest {
 
 Result<Reading> parse_kubernetes(const std::string& text, const std::string& file,
                                  const ScriptContext& context) {
-  Manifest manifest(file);
+  Manifest manifest(file, context);
   // Mentioning each other, documents would be walked without an end.
   try {
     for (const YAML::Node& document : YAML::LoadAll(text)) manifest.read(document);
@@ -173,7 +221,7 @@ Result<Reading> parse_kubernetes(const std::string& text, const std::string& fil
     return input_error(
         fmt::format("{}:{}: not valid YAML: {}", file, problem.mark.line + 1, problem.msg));
   }
-  return manifest.reading(context);
+  return manifest.reading();
 }
 
 }  // namespace ergometer::intake
