@@ -37,10 +37,23 @@ YAML::Node member(const YAML::Node& node, const char* name) {
 }
 bool is_there(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 
+using Variables = std::map<std::string, std::string, std::less<>>;
+
 class Manifest {
  public:
   Manifest(const std::string& file, const ScriptContext& context)
       : file_(file), context_(context) {}
+
+  /// ConfigMaps of the same file are known before what refers to them.
+  void keep_config_map(const YAML::Node& document) {
+    const YAML::Node kind = member(document, "kind"), data = member(document, "data"),
+                     name = member(member(document, "metadata"), "name");
+    if (!is_there(kind) || !kind.IsScalar() || kind.Scalar() != "ConfigMap") return;
+    if (!is_there(name) || !name.IsScalar() || !is_there(data) || !data.IsMap()) return;
+    for (const auto& pair : data)
+      if (pair.first.IsScalar() && pair.second.IsScalar())
+        config_maps_[name.Scalar()][pair.first.Scalar()] = pair.second.Scalar();
+  }
 
   void read(const YAML::Node& document) {
     const YAML::Node kind = member(document, "kind"), spec = member(document, "spec");
@@ -106,10 +119,11 @@ class Manifest {
     if (!node.IsMap()) return;
     pods = std::min(pods * count(node, "replicas") * count(node, "parallelism"), kMostRanks);
     if (const YAML::Node all = member(node, "containers"); is_there(all) && all.IsSequence())
-      for (const auto& container : all) add(container, member(container, "resources"), pods, role);
+      for (const auto& container : all)
+        add(container, member(container, "resources"), pods, role, member(node, "volumes"));
     // Kubeflow's TrainJob has no template of its own.
     if (const YAML::Node each = member(node, "resourcesPerNode"); is_there(each))
-      add(node, each, pods * count(node, "numNodes"), role);
+      add(node, each, pods * count(node, "numNodes"), role, YAML::Node());
     for (const auto& pair : node)
       if (pair.first.IsScalar() && pair.first.Scalar() != "containers")
         walk(pair.second, pods, depth + 1,
@@ -131,15 +145,18 @@ class Manifest {
   }
 
   void add(const YAML::Node& container, const YAML::Node& resources, int64_t pods,
-           const std::string& role) {
+           const std::string& role, const YAML::Node& volumes) {
     const int64_t gpus = resources.IsDefined() ? gpus_of(resources) : 0;
     gpus_ = std::min(gpus_ + gpus * pods, kMostRanks);
     const bool starts = is_mpi_ ? role == "Launcher" : gpus > 0;
     if (!starts || pods == 0) return;
     StartedProgram program;
     program.environment = given_;
-    if (!given_.empty()) program.unknown = {"RANK", "MASTER_ADDR", "MASTER_PORT"};
+    if (!given_.empty())
+      program.unknown = {"RANK",          "MASTER_ADDR",     "MASTER_PORT",
+                         "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"};
     add_environment(container, program);
+    add_mounted(member(container, "volumeMounts"), volumes, program);
     for (const char* part : {"command", "args"})
       if (const YAML::Node words = member(container, part); is_there(words))
         for (const auto& word : words)
@@ -171,20 +188,62 @@ class Manifest {
     if (processes) given_["PET_NPROC_PER_NODE"] = std::to_string(*processes);
   }
 
+  /// The ConfigMap that `reference` names, null where it is not in this file.
+  const Variables* config_map(const YAML::Node& reference) const {
+    const YAML::Node name = member(reference, "name");
+    if (!is_there(name) || !name.IsScalar()) return nullptr;
+    const auto it = config_maps_.find(name.Scalar());
+    return it == config_maps_.end() ? nullptr : &it->second;
+  }
+
   void add_environment(const YAML::Node& container, StartedProgram& program) const {
+    const YAML::Node sources = member(container, "envFrom");
+    for (const auto& item : is_there(sources) && sources.IsSequence() ? sources : YAML::Node())
+      if (const Variables* map = config_map(member(item, "configMapRef")))
+        for (const auto& [name, value] : *map) program.environment[name] = value;
     const YAML::Node list = member(container, "env");
     for (const auto& item : is_there(list) && list.IsSequence() ? list : YAML::Node()) {
       const YAML::Node name = member(item, "name"), value = member(item, "value");
       if (!is_there(name) || !name.IsScalar()) continue;
       if (is_there(value) && value.IsScalar())
         program.environment[name.Scalar()] = value.Scalar();
-      else if (is_there(member(item, "valueFrom")))
-        program.unknown.insert(name.Scalar());
+      else if (const YAML::Node from = member(item, "valueFrom"); is_there(from)) {
+        const YAML::Node reference = member(from, "configMapKeyRef"),
+                         key = member(reference, "key");
+        const Variables* map = config_map(reference);
+        const bool known = map != nullptr && is_there(key) && key.IsScalar();
+        if (const auto it = known ? map->find(key.Scalar()) : Variables::const_iterator();
+            known && it != map->end())
+          program.environment[name.Scalar()] = it->second;
+        else
+          program.unknown.insert(name.Scalar());
+      }
     }
     for (const auto& [name, value] : context_.environment) {
       program.environment[name] = value;
       program.unknown.erase(name);
     }
+  }
+
+  /// ConfigMaps of this file that the container finds as files.
+  void add_mounted(const YAML::Node& mounts, const YAML::Node& volumes,
+                   StartedProgram& program) const {
+    if (!is_there(mounts) || !mounts.IsSequence() || !is_there(volumes) || !volumes.IsSequence())
+      return;
+    const auto scalar = [](const YAML::Node& node) {
+      return is_there(node) && node.IsScalar() ? node.Scalar() : std::string();
+    };
+    for (const auto& mount : mounts)
+      for (const auto& volume : volumes) {
+        if (scalar(member(mount, "name")) != scalar(member(volume, "name"))) continue;
+        const Variables* map = config_map(member(volume, "configMap"));
+        const std::string path = scalar(member(mount, "mountPath")),
+                          one = scalar(member(mount, "subPath"));
+        if (map == nullptr) continue;
+        for (const auto& [name, text] : *map)
+          if (one.empty() || one == name)
+            program.files[one.empty() ? fmt::format("{}/{}", path, name) : path] = text;
+      }
   }
 
   /// $(NAME) of a variable of the container is replaced before anything runs; others stay.
@@ -205,7 +264,8 @@ class Manifest {
   int64_t gpus_ = 0;
   int64_t gpus_of_pod_ = 0;
   int gpus_line_ = 0, nodes_ = 0;
-  std::map<std::string, std::string, std::less<>> given_;  ///< variables of every container
+  Variables given_;  ///< variables of every container
+  std::map<std::string, Variables, std::less<>> config_maps_;
   bool is_mpi_ = false, says_nodes_ = false;
 };
 
@@ -216,7 +276,9 @@ Result<Reading> parse_kubernetes(const std::string& text, const std::string& fil
   Manifest manifest(file, context);
   // Mentioning each other, documents would be walked without an end.
   try {
-    for (const YAML::Node& document : YAML::LoadAll(text)) manifest.read(document);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    for (const YAML::Node& document : documents) manifest.keep_config_map(document);
+    for (const YAML::Node& document : documents) manifest.read(document);
   } catch (const YAML::Exception& problem) {
     return input_error(
         fmt::format("{}:{}: not valid YAML: {}", file, problem.mark.line + 1, problem.msg));

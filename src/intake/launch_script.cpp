@@ -288,6 +288,7 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
   run.session.files = {name};
   for (const StartedProgram& program : programs) {
     run.state.variables.clear();
+    run.state.files = program.files;
     for (const auto& [variable, value] : program.environment)
       export_variable(variable, value, run.state);
     for (const std::string& variable : program.unknown)

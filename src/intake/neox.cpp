@@ -46,6 +46,13 @@ class NeoxReader {
     if (type == "CharLevelTokenizer") return 512;
     if (base::contains(path, "20b_tokenizer") || base::contains(path, "neox")) return 50277;
     if (const int64_t named = spec::tokenizer_vocabulary(file); named > 0) return named;
+    for (const auto& [word, words] : {std::pair("llama3", 128256), std::pair("llama-3", 128256),
+                                      std::pair("llama2", 32000), std::pair("llama-2", 32000)})
+      if (base::contains(path, word)) {
+        read_.note(
+            fmt::format("the vocabulary of {} is taken to be that of {}: {}", file, word, words));
+        return words;
+      }
     read_.refuse("tokenizer_type",
                  "GPT2BPETokenizer, or a vocab_file that names a tokenizer known here; of others "
                  "write padded_vocab_size");
@@ -73,9 +80,15 @@ class NeoxReader {
     // of it, rounded up to a multiple of 256.
     int64_t inner = 4 * hidden;
     if (gated) inner = (inner * 2 / 3 + 255) / 256 * 256;
-    if (const auto said = read_.integer("intermediate_size", 1))
-      inner = *said;
-    else if (gated)
+    if (const auto said = read_.integer("intermediate_size", 1)) {
+      // It counts both parts of a gated layer and two thirds of it are taken, but of mlp_type
+      // llama.
+      const bool thirds = gated && mlp != "llama";
+      inner = thirds ? std::max<int64_t>(1, *said / 3) : *said;
+      if (thirds)
+        read_.note(fmt::format("of intermediate_size {} GPT-NeoX makes gated layers {} wide", *said,
+                               inner));
+    } else if (gated)
       read_.not_modelled("hidden_size",
                          fmt::format("time: the inner width of a gated layer, which the file does "
                                      "not say, is taken as {} (intermediate_size says it)",
@@ -185,14 +198,12 @@ class NeoxReader {
   const bool flash_;
 };
 
-/// What stands at attention_config, up to the next key and without comments: the kinds of layers
-/// are lists within lists, [[["flash"], 44]], of which no value is made.
-std::string kinds_of_layers(const std::string& text, const spec::FlatYaml& values) {
-  const auto it = values.find("attention_config");
-  if (it == values.end()) return "";
+/// What stands at attention_config, on a file's line and up to the next key, without comments: the
+/// kinds of layers are lists within lists, [[["flash"], 44]], of which no value is made.
+std::string kinds_of_layers(const std::string& text, int first_line) {
   const std::vector<std::string> lines = base::split(text, '\n');
   std::string list;
-  for (auto line = static_cast<size_t>(it->second.line - 1); line < lines.size(); ++line) {
+  for (auto line = static_cast<size_t>(first_line - 1); line < lines.size(); ++line) {
     std::string code = lines[line].substr(0, lines[line].find('#'));
     if (list.empty()) {
       const size_t key = std::min(code.find("attention-config"), code.find("attention_config"));
@@ -208,15 +219,19 @@ std::string kinds_of_layers(const std::string& text, const spec::FlatYaml& value
 
 }  // namespace
 
-base::Result<Reading> parse_neox(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(text, file));
+base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
   spec::FlatYaml values;
-  for (const auto& [key, value] : written) {
-    std::string name = key;
-    std::replace(name.begin(), name.end(), '-', '_');
-    values[name] = value;
+  std::string list;
+  for (const NeoxFile& it : files) {
+    ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(it.text, it.file));
+    for (const auto& [key, value] : written) {
+      std::string name = key;
+      std::replace(name.begin(), name.end(), '-', '_');
+      if (name == "attention_config") list = kinds_of_layers(it.text, value.line);
+      values[name] = {value.text, value.line, fmt::format("{}:{}", it.file, value.line)};
+    }
   }
-  const std::string list = kinds_of_layers(text, values);
+  const std::string& file = files.front().file;
   for (const char* other : {"mamba", "rwkv", "sparse", "gmlp", "local"})
     if (base::contains(list, other))
       return base::input_error(fmt::format(

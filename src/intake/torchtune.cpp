@@ -158,8 +158,10 @@ class TorchtuneReader {
 
 }  // namespace
 
-base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
+                                      const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
   return TorchtuneReader(values, file).read();
 }
 
