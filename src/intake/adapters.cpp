@@ -37,6 +37,7 @@ constexpr std::array kTargetWords = std::to_array<TargetWord>({
     {"qkv", "qkv"},
     {"o_proj", "proj"},
     {"out_proj", "proj"},
+    {"output_proj", "proj"},
     {"dense", "proj"},
     {"wo", "proj"},
     {"linear_proj", "proj"},
@@ -72,6 +73,11 @@ std::optional<std::string> lora_targets(std::string_view targets, std::string& u
     word = base::lower(word);
     if (word == "all-linear" || word == "all" || word == "all_linear") return "";
     const std::string last = word.substr(word.rfind('.') + 1);
+    // GPT-2 and the first Qwen call both projections back by one name.
+    if (last == "c_proj") {
+      chosen[1] = chosen[3] = true;
+      continue;
+    }
     const auto* it = std::find_if(kTargetWords.begin(), kTargetWords.end(),
                                   [&](const TargetWord& t) { return t.word == last; });
     if (it == kTargetWords.end()) {
@@ -92,8 +98,12 @@ void read_lora(FlatReader& read, std::string_view rank, std::string_view targets
   if (!r) return;
   read.set("lora", std::to_string(*r), rank);
   const std::string listed = read.text(targets);
-  if (listed.empty())
+  if (listed.empty()) {
+    read.note(
+        "adapters are taken to be those of queries and values, PEFT's default where no modules are "
+        "named; --lora-targets says which ones a script adapts by itself");
     return read.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+  }
   std::string unknown;
   const auto words = lora_targets(listed, unknown);
   if (!words)

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "intake/adapters.h"
 #include "intake/flat_reader.h"
 #include "intake/trainer_arguments.h"
 #include "spec/model_names.h"
@@ -34,7 +35,12 @@ class FoundryReader {
       const std::string name = read_.text(kName);
       const auto* entry = spec::find_hub_model(name);
       if (name.empty()) return read_.refuse(kName, "a model's name");
-      return read_.set("model", entry == nullptr ? name : entry->name, kName);
+      read_.set("model", entry == nullptr ? name : entry->name, kName);
+      for (const char* size : {"num_hidden_layers", "hidden_size", "intermediate_size",
+                               "num_attention_heads", "num_key_value_heads", "vocab_size"})
+        if (const auto key = fmt::format("model.config_overrides.{}", size); read_.has(key))
+          read_.refuse(key, "none: the model would be another one than its name says");
+      return read_adapter();
     }
     if (kind != "mpt_causal_lm") return read_.refuse("model.name", "mpt_causal_lm, hf_causal_lm");
     const auto hidden = size("model.d_model"), heads = size("model.n_heads"),
@@ -80,6 +86,14 @@ class FoundryReader {
     for (const char* key : {"model.norm_type", "model.emb_pdrop", "model.init_device",
                             "model.learned_pos_emb", "model.attn_config.rope"})
       read_.find(key);
+  }
+
+  void read_adapter() {
+    if (!read_.has_section("model.peft_config")) return;
+    const std::string type = base::lower(read_.text("model.peft_config.peft_type", "lora"));
+    if (type != "lora") return read_.refuse("model.peft_config.peft_type", "LORA");
+    read_.set("mode", "lora", "model.peft_config.peft_type");
+    read_lora(read_, "model.peft_config.r", "model.peft_config.target_modules");
   }
 
   int64_t size(const char* key) {

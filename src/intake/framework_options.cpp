@@ -39,18 +39,14 @@ std::string option_key(std::string_view name) {
   return key;
 }
 
-/// "checkpoint.*" is everything in that section, "*.lora_dropout" that word in any.
+/// "checkpoint.*" is everything in that section, "*.lora_dropout" that word in any, "save_*" every
+/// word that begins so.
 bool matches(std::string_view pattern, std::string_view key) {
-  if (pattern == key) return true;
-  if (pattern.ends_with(".*")) {
-    pattern.remove_suffix(1);
-    return key.starts_with(pattern);
-  }
-  if (pattern.starts_with("*.")) {
-    pattern.remove_prefix(1);
-    return key.ends_with(pattern) || key == pattern.substr(1);
-  }
-  return false;
+  const size_t star = pattern.find('*');
+  if (star == pattern.npos) return pattern == key;
+  const std::string_view before = pattern.substr(0, star), behind = pattern.substr(star + 1);
+  if (before.empty() && behind.starts_with('.') && key == behind.substr(1)) return true;
+  return key.size() + 1 >= pattern.size() && key.starts_with(before) && key.ends_with(behind);
 }
 
 bool takes_options_of(std::string_view framework, std::string_view other) {

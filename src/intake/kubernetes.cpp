@@ -1,9 +1,12 @@
 #include "intake/kubernetes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <vector>
 
 #include "base/text.h"
@@ -18,7 +21,11 @@ using base::Result;
 
 using spec::kMostRanks;
 
-constexpr int kDeepestManifest = 32;
+constexpr int kDeepestManifest = 32, kMostNodes = 100'000;
+
+/// Kinds whose counts of pods are read; others multiply theirs in ways of their own.
+constexpr std::array<std::string_view, 8> kWorkloads = {
+    "Pod", "Job", "CronJob", "JobSet", "StatefulSet", "PyTorchJob", "MPIJob", "TrainJob"};
 
 int manifest_line(const YAML::Node& node) {
   return node.Mark().is_null() ? 1 : node.Mark().line + 1;
@@ -30,17 +37,38 @@ YAML::Node member(const YAML::Node& node, const char* name) {
 }
 bool is_there(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 
+using Variables = std::map<std::string, std::string, std::less<>>;
+
 class Manifest {
  public:
-  explicit Manifest(const std::string& file) : file_(file) {}
+  Manifest(const std::string& file, const ScriptContext& context)
+      : file_(file), context_(context) {}
 
-  void read(const YAML::Node& document) {
-    const YAML::Node kind = member(document, "kind");
-    if (is_there(kind) && kind.IsScalar()) is_mpi_ = kind.Scalar() == "MPIJob";
-    if (const YAML::Node spec = member(document, "spec"); is_there(spec)) walk(spec, 1, 0, "", "");
+  /// ConfigMaps of the same file are known before what refers to them.
+  void keep_config_map(const YAML::Node& document) {
+    const YAML::Node kind = member(document, "kind"), data = member(document, "data"),
+                     name = member(member(document, "metadata"), "name");
+    if (!is_there(kind) || !kind.IsScalar() || kind.Scalar() != "ConfigMap") return;
+    if (!is_there(name) || !name.IsScalar() || !is_there(data) || !data.IsMap()) return;
+    for (const auto& pair : data)
+      if (pair.first.IsScalar() && pair.second.IsScalar())
+        config_maps_[name.Scalar()][pair.first.Scalar()] = pair.second.Scalar();
   }
 
-  Result<Reading> reading(const ScriptContext& context) {
+  void read(const YAML::Node& document) {
+    const YAML::Node kind = member(document, "kind"), spec = member(document, "spec");
+    const std::string word = is_there(kind) && kind.IsScalar() ? kind.Scalar() : "";
+    is_mpi_ = word == "MPIJob";
+    given_.clear();
+    if (word == "PyTorchJob") set_given_by_operator(spec);
+    const int64_t before = gpus_;
+    if (is_there(spec)) walk(spec, 1, 0, "", "");
+    if (gpus_ > before && std::find(kWorkloads.begin(), kWorkloads.end(), word) == kWorkloads.end())
+      fail(kind, fmt::format("kind: found \"{}\", whose pods are not counted; allowed: {}", word,
+                             fmt::join(kWorkloads, ", ")));
+  }
+
+  Result<Reading> reading() {
     if (!error_.empty()) return input_error(error_);
     if (gpus_ == 0)
       return input_error(fmt::format(
@@ -50,12 +78,15 @@ class Manifest {
           fmt::format("{}:{}: the containers with GPUs have no command: what their image runs is "
                       "not known here",
                       file_, gpus_line_));
-    ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context));
+    ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context_));
+    // Without a number of nodes the command says how many it starts in its own pod.
     const auto* said = reading.settings.find("gpus");
-    if (said != nullptr && says_nodes_ && said->text != std::to_string(gpus_))
-      return input_error(fmt::format(
-          "{}:{}: the manifest has {} GPUs, and its command starts {}; make both the same", file_,
-          gpus_line_, gpus_, said->text));
+    const bool all = said == nullptr || said->text == std::to_string(gpus_);
+    if (!all && (says_nodes_ || said->text != std::to_string(gpus_of_pod_)))
+      return input_error(
+          fmt::format("{}:{}: {} {} GPUs, and its command starts {}; make both the same", file_,
+                      gpus_line_, says_nodes_ ? "the manifest has" : "a pod has",
+                      says_nodes_ ? gpus_ : gpus_of_pod_, said->text));
     reading.settings.set("gpus", std::to_string(gpus_),
                          {fmt::format("{}:{}", file_, gpus_line_), "limits x replicas"});
     reading.open.erase("gpus");
@@ -82,15 +113,17 @@ class Manifest {
   void walk(const YAML::Node& node, int64_t pods, int depth, const std::string& role,
             const std::string& name) {
     if (depth > kDeepestManifest || !error_.empty()) return;
+    if (++nodes_ > kMostNodes) return fail(node, "too many values");
     if (node.IsSequence())
       for (const auto& item : node) walk(item, pods, depth + 1, role, "");
     if (!node.IsMap()) return;
     pods = std::min(pods * count(node, "replicas") * count(node, "parallelism"), kMostRanks);
     if (const YAML::Node all = member(node, "containers"); is_there(all) && all.IsSequence())
-      for (const auto& container : all) add(container, member(container, "resources"), pods, role);
+      for (const auto& container : all)
+        add(container, member(container, "resources"), pods, role, member(node, "volumes"));
     // Kubeflow's TrainJob has no template of its own.
     if (const YAML::Node each = member(node, "resourcesPerNode"); is_there(each))
-      add(node, each, pods * count(node, "numNodes"), role);
+      add(node, each, pods * count(node, "numNodes"), role, YAML::Node());
     for (const auto& pair : node)
       if (pair.first.IsScalar() && pair.first.Scalar() != "containers")
         walk(pair.second, pods, depth + 1,
@@ -112,18 +145,24 @@ class Manifest {
   }
 
   void add(const YAML::Node& container, const YAML::Node& resources, int64_t pods,
-           const std::string& role) {
+           const std::string& role, const YAML::Node& volumes) {
     const int64_t gpus = resources.IsDefined() ? gpus_of(resources) : 0;
     gpus_ = std::min(gpus_ + gpus * pods, kMostRanks);
     const bool starts = is_mpi_ ? role == "Launcher" : gpus > 0;
     if (!starts || pods == 0) return;
     StartedProgram program;
-    add_environment(member(container, "env"), program);
+    program.environment = given_;
+    if (!given_.empty())
+      program.unknown = {"RANK",          "MASTER_ADDR",     "MASTER_PORT",
+                         "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"};
+    add_environment(container, program);
+    add_mounted(member(container, "volumeMounts"), volumes, program);
     for (const char* part : {"command", "args"})
       if (const YAML::Node words = member(container, part); is_there(words))
         for (const auto& word : words)
           if (word.IsScalar()) program.words.push_back(with_variables(word.Scalar(), program));
     if (program.words.empty()) return;
+    gpus_of_pod_ = gpus;
     for (const std::string& word : program.words)
       says_nodes_ = says_nodes_ || base::contains(word, "nnodes") || word == "-np" ||
                     base::contains(word, " -np ") || word == "-n" ||
@@ -133,13 +172,78 @@ class Manifest {
       programs_.push_back(std::move(program));
   }
 
-  static void add_environment(const YAML::Node& list, StartedProgram& program) {
-    if (!is_there(list) || !list.IsSequence()) return;
-    for (const auto& item : list) {
+  /// What the operator of PyTorchJobs sets; who is who the running job alone knows.
+  void set_given_by_operator(const YAML::Node& spec) {
+    int64_t pods = 0;
+    const YAML::Node replicas = member(spec, "pytorchReplicaSpecs");
+    if (replicas.IsDefined() && replicas.IsMap())
+      for (const auto& pair : replicas) pods += count(pair.second, "replicas");
+    const YAML::Node each = member(spec, "nprocPerNode");
+    const auto processes =
+        base::parse_integer(is_there(each) && each.IsScalar() ? each.Scalar() : "");
+    pods = std::min(pods, kMostRanks);
+    given_["PET_NNODES"] = std::to_string(pods);
+    given_["WORLD_SIZE"] =
+        std::to_string(pods * std::clamp<int64_t>(processes.value_or(1), 1, kMostRanks));
+    if (processes) given_["PET_NPROC_PER_NODE"] = std::to_string(*processes);
+  }
+
+  /// The ConfigMap that `reference` names, null where it is not in this file.
+  const Variables* config_map(const YAML::Node& reference) const {
+    const YAML::Node name = member(reference, "name");
+    if (!is_there(name) || !name.IsScalar()) return nullptr;
+    const auto it = config_maps_.find(name.Scalar());
+    return it == config_maps_.end() ? nullptr : &it->second;
+  }
+
+  void add_environment(const YAML::Node& container, StartedProgram& program) const {
+    const YAML::Node sources = member(container, "envFrom");
+    for (const auto& item : is_there(sources) && sources.IsSequence() ? sources : YAML::Node())
+      if (const Variables* map = config_map(member(item, "configMapRef")))
+        for (const auto& [name, value] : *map) program.environment[name] = value;
+    const YAML::Node list = member(container, "env");
+    for (const auto& item : is_there(list) && list.IsSequence() ? list : YAML::Node()) {
       const YAML::Node name = member(item, "name"), value = member(item, "value");
-      if (is_there(name) && is_there(value) && name.IsScalar() && value.IsScalar())
+      if (!is_there(name) || !name.IsScalar()) continue;
+      if (is_there(value) && value.IsScalar())
         program.environment[name.Scalar()] = value.Scalar();
+      else if (const YAML::Node from = member(item, "valueFrom"); is_there(from)) {
+        const YAML::Node reference = member(from, "configMapKeyRef"),
+                         key = member(reference, "key");
+        const Variables* map = config_map(reference);
+        const bool known = map != nullptr && is_there(key) && key.IsScalar();
+        if (const auto it = known ? map->find(key.Scalar()) : Variables::const_iterator();
+            known && it != map->end())
+          program.environment[name.Scalar()] = it->second;
+        else
+          program.unknown.insert(name.Scalar());
+      }
     }
+    for (const auto& [name, value] : context_.environment) {
+      program.environment[name] = value;
+      program.unknown.erase(name);
+    }
+  }
+
+  /// ConfigMaps of this file that the container finds as files.
+  void add_mounted(const YAML::Node& mounts, const YAML::Node& volumes,
+                   StartedProgram& program) const {
+    if (!is_there(mounts) || !mounts.IsSequence() || !is_there(volumes) || !volumes.IsSequence())
+      return;
+    const auto scalar = [](const YAML::Node& node) {
+      return is_there(node) && node.IsScalar() ? node.Scalar() : std::string();
+    };
+    for (const auto& mount : mounts)
+      for (const auto& volume : volumes) {
+        if (scalar(member(mount, "name")) != scalar(member(volume, "name"))) continue;
+        const Variables* map = config_map(member(volume, "configMap"));
+        const std::string path = scalar(member(mount, "mountPath")),
+                          one = scalar(member(mount, "subPath"));
+        if (map == nullptr) continue;
+        for (const auto& [name, text] : *map)
+          if (one.empty() || one == name)
+            program.files[one.empty() ? fmt::format("{}/{}", path, name) : path] = text;
+      }
   }
 
   /// $(NAME) of a variable of the container is replaced before anything runs; others stay.
@@ -154,10 +258,14 @@ class Manifest {
   }
 
   const std::string& file_;
+  const ScriptContext& context_;
   std::vector<StartedProgram> programs_;
   std::string error_;
   int64_t gpus_ = 0;
-  int gpus_line_ = 0;
+  int64_t gpus_of_pod_ = 0;
+  int gpus_line_ = 0, nodes_ = 0;
+  Variables given_;  ///< variables of every container
+  std::map<std::string, Variables, std::less<>> config_maps_;
   bool is_mpi_ = false, says_nodes_ = false;
 };
 
@@ -165,15 +273,17 @@ class Manifest {
 
 Result<Reading> parse_kubernetes(const std::string& text, const std::string& file,
                                  const ScriptContext& context) {
-  Manifest manifest(file);
+  Manifest manifest(file, context);
   // Mentioning each other, documents would be walked without an end.
   try {
-    for (const YAML::Node& document : YAML::LoadAll(text)) manifest.read(document);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    for (const YAML::Node& document : documents) manifest.keep_config_map(document);
+    for (const YAML::Node& document : documents) manifest.read(document);
   } catch (const YAML::Exception& problem) {
     return input_error(
         fmt::format("{}:{}: not valid YAML: {}", file, problem.mark.line + 1, problem.msg));
   }
-  return manifest.reading(context);
+  return manifest.reading();
 }
 
 }  // namespace ergometer::intake

@@ -288,8 +288,11 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
   run.session.files = {name};
   for (const StartedProgram& program : programs) {
     run.state.variables.clear();
+    run.state.files = program.files;
     for (const auto& [variable, value] : program.environment)
       export_variable(variable, value, run.state);
+    for (const std::string& variable : program.unknown)
+      export_variable(variable, run.session.unknowns.mark("the variable " + variable), run.state);
     run_shell_program(program.words, run);
   }
   if (run.session.failed()) return input_error(run.session.failure);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ base::Result<Reading> parse_launch_script(const std::string& text, const std::st
 struct StartedProgram {
   std::vector<std::string> words;
   std::map<std::string, std::string, std::less<>> environment;
+  std::set<std::string> unknown{};  ///< variables whose values somebody else keeps
+  std::map<std::string, std::string, std::less<>> files{};  ///< that it finds, path to text
 };
 /// The job of programs that a script really started; inner shells (`srun bash -c ...`) are
 /// followed. `name` is what messages call the script.

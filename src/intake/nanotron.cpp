@@ -107,6 +107,11 @@ class NanotronReader {
       read_.not_modelled(kAsync,
                          "time: transfers of tensor parallelism wait for nothing beside them; "
                          "predicted beside the weight gradients");
+    constexpr const char* kGathered = "parallelism.tp_recompute_allgather";
+    if (!read_.flag(kGathered, true) && tp > 1 && mode == "reduce_scatter")
+      read_.not_modelled(kGathered,
+                         "memory and time: gathered activations are kept; predicted as gathered "
+                         "again");
     const std::string engine = base::lower(read_.text("parallelism.pp_engine", "afab"));
     if (engine != "afab" && engine != "1f1b")
       return read_.refuse("parallelism.pp_engine", "1f1b, afab");

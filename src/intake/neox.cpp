@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/text.h"
 #include "intake/flat_reader.h"
 #include "spec/recipe.h"
+#include "spec/settings.h"
+#include "spec/tokenizers.h"
 
 namespace ergometer::intake {
 namespace {
@@ -38,13 +41,21 @@ class NeoxReader {
     if (const auto said = read_.integer("padded_vocab_size", 1)) return *said;
     if (const auto said = read_.integer("vocab_size", 1)) return *said;
     const std::string type = read_.text("tokenizer_type", "GPT2BPETokenizer");
-    const std::string path = base::lower(read_.text("vocab_file"));
+    const std::string file = read_.text("vocab_file"), path = base::lower(file);
     if (type == "GPT2BPETokenizer") return 50257;
     if (type == "CharLevelTokenizer") return 512;
     if (base::contains(path, "20b_tokenizer") || base::contains(path, "neox")) return 50277;
+    if (const int64_t named = spec::tokenizer_vocabulary(file); named > 0) return named;
+    for (const auto& [word, words] : {std::pair("llama3", 128256), std::pair("llama-3", 128256),
+                                      std::pair("llama2", 32000), std::pair("llama-2", 32000)})
+      if (base::contains(path, word)) {
+        read_.note(
+            fmt::format("the vocabulary of {} is taken to be that of {}: {}", file, word, words));
+        return words;
+      }
     read_.refuse("tokenizer_type",
-                 "GPT2BPETokenizer, or a vocab_file of GPT-NeoX-20B's tokenizer; of others write "
-                 "padded_vocab_size");
+                 "GPT2BPETokenizer, or a vocab_file that names a tokenizer known here; of others "
+                 "write padded_vocab_size");
     return 1;
   }
 
@@ -69,9 +80,15 @@ class NeoxReader {
     // of it, rounded up to a multiple of 256.
     int64_t inner = 4 * hidden;
     if (gated) inner = (inner * 2 / 3 + 255) / 256 * 256;
-    if (const auto said = read_.integer("intermediate_size", 1))
-      inner = *said;
-    else if (gated)
+    if (const auto said = read_.integer("intermediate_size", 1)) {
+      // It counts both parts of a gated layer and two thirds of it are taken, but of mlp_type
+      // llama.
+      const bool thirds = gated && mlp != "llama";
+      inner = thirds ? std::max<int64_t>(1, *said / 3) : *said;
+      if (thirds)
+        read_.note(fmt::format("of intermediate_size {} GPT-NeoX makes gated layers {} wide", *said,
+                               inner));
+    } else if (gated)
       read_.not_modelled("hidden_size",
                          fmt::format("time: the inner width of a gated layer, which the file does "
                                      "not say, is taken as {} (intermediate_size says it)",
@@ -126,6 +143,11 @@ class NeoxReader {
          {"zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"})
       if (const std::string word = read_.text(key); !is_off(word))
         read_.set("optimizer_cpu_offload", "true", key);
+    constexpr const char* kParameters = "zero_optimization.offload_param.device";
+    if (!is_off(read_.text(kParameters)))
+      read_.not_modelled(kParameters,
+                         "memory and time: parameters wait on the host and travel for every layer; "
+                         "they are predicted on the GPU");
     const bool again = read_.flag("checkpoint_activations", false);
     read_.set("recompute_granularity", again ? "full" : "none", "checkpoint_activations");
     const int64_t each = read_.integer("checkpoint_num_layers", 1).value_or(1);
@@ -146,8 +168,12 @@ class NeoxReader {
         read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps");
     if (!micro && !whole)
       read_.refuse("train_micro_batch_size_per_gpu", "a whole number, or train_batch_size");
-    if (!whole && !rounds)
+    // Alone, the batch is one micro batch of every rank.
+    if (!rounds && whole != micro)
       read_.set("gradient_accumulation_steps", "1", "gradient_accumulation_steps");
+    const auto nodes = read_.integer("num_nodes", -1), each = read_.integer("num_gpus", 1);
+    if (nodes && each && *nodes > 0)
+      read_.set("gpus", std::to_string(*each * std::min(*nodes, spec::kMostRanks)), "num_gpus");
   }
 
   void read_precision() {
@@ -172,20 +198,40 @@ class NeoxReader {
   const bool flash_;
 };
 
+/// What stands at attention_config, on a file's line and up to the next key, without comments: the
+/// kinds of layers are lists within lists, [[["flash"], 44]], of which no value is made.
+std::string kinds_of_layers(const std::string& text, int first_line) {
+  const std::vector<std::string> lines = base::split(text, '\n');
+  std::string list;
+  for (auto line = static_cast<size_t>(first_line - 1); line < lines.size(); ++line) {
+    std::string code = lines[line].substr(0, lines[line].find('#'));
+    if (list.empty()) {
+      const size_t key = std::min(code.find("attention-config"), code.find("attention_config"));
+      code.erase(0, std::min(code.find(':', std::min(key, code.size())), code.size()));
+      code = "," + code.substr(std::min<size_t>(1, code.size()));
+    }
+    const size_t next = code.find(':'), comma = code.rfind(',', next);
+    list += next == code.npos ? code : code.substr(0, comma == code.npos ? 0 : comma);
+    if (next != code.npos) break;
+  }
+  return list;
+}
+
 }  // namespace
 
-base::Result<Reading> parse_neox(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(text, file));
+base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
   spec::FlatYaml values;
-  for (const auto& [key, value] : written) {
-    std::string name = key;
-    std::replace(name.begin(), name.end(), '-', '_');
-    values[name] = value;
+  std::string list;
+  for (const NeoxFile& it : files) {
+    ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(it.text, it.file));
+    for (const auto& [key, value] : written) {
+      std::string name = key;
+      std::replace(name.begin(), name.end(), '-', '_');
+      if (name == "attention_config") list = kinds_of_layers(it.text, value.line);
+      values[name] = {value.text, value.line, fmt::format("{}:{}", it.file, value.line)};
+    }
   }
-  // The kinds of layers are lists within lists: [[["flash"], 44]].
-  const size_t kinds = std::min(text.find("attention-config"), text.find("attention_config"));
-  const std::string list =
-      kinds == text.npos ? "" : text.substr(kinds, text.find('\n', kinds) - kinds);
+  const std::string& file = files.front().file;
   for (const char* other : {"mamba", "rwkv", "sparse", "gmlp", "local"})
     if (base::contains(list, other))
       return base::input_error(fmt::format(

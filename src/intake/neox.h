@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "intake/reading.h"
@@ -9,6 +10,10 @@ namespace ergometer::intake {
 
 /// GPT-NeoX's YAML or JSON, with dashes or underscores: Megatron-LM's sizes beside DeepSpeed's
 /// keys. Its experts, and layers other than attention, are refused.
-base::Result<Reading> parse_neox(const std::string& text, const std::string& file);
+struct NeoxFile {
+  std::string text, file;
+};
+/// Several files are one configuration, of which a later one says it last.
+base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files);
 
 }  // namespace ergometer::intake

@@ -63,6 +63,10 @@ class ProgramReader {
   /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
   /// recipe.yaml`; nothing where no file says how a model is trained.
   base::Result<std::optional<Reading>> configuration(FileForm& form);
+  /// GPT-NeoX takes all files behind its program as one.
+  base::Result<Reading> neox() const;
+  /// `tune run RECIPE --config FILE key=value ...`
+  base::Result<Reading> torchtune() const;
   /// What a file finds in its program's environment.
   ScriptContext context() const;
   /// Axolotl's file with the options behind it, which are named as its keys.
@@ -72,6 +76,8 @@ class ProgramReader {
   /// cutoff_len=1024`.
   base::Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;
   base::Result<Reading> megatron();
+  /// The words of ms-swift, and those of its --config file that they leave open.
+  base::Result<std::vector<Argument>> swift_arguments() const;
   /// ms-swift's `swift sft`, which is the Trainer under other words.
   base::Result<Reading> swift() const;
   /// Its `megatron sft`, which is Megatron-LM with true and false.

@@ -178,9 +178,30 @@ void drop_shared_overlap(Reading& reading) {
 
 }  // namespace
 
-Result<Reading> ProgramReader::swift() const {
-  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+Result<std::vector<Argument>> ProgramReader::swift_arguments() const {
+  ERGOMETER_ASSIGN(std::vector<Argument> words,
                    arguments_of(launch_.arguments, run_, kAllMayCount));
+  const auto named = [&](std::string_view name) {
+    return std::find_if(words.begin(), words.end(),
+                        [&](const Argument& word) { return word.name == name; });
+  };
+  const auto config = named("config");
+  if (config == words.end()) return words;
+  ERGOMETER_TRY(check_known(*config));
+  const std::string path = config->value;
+  ERGOMETER_ASSIGN(const std::string text, text_of(path, launch_.line, "--config"));
+  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, path));
+  words.erase(config);
+  std::vector<Argument> all;
+  for (const auto& [key, value] : values)
+    if (named(key) == words.end())
+      all.push_back({key, value.text, value.text, fmt::format("{}:{}", path, value.line), ""});
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+Result<Reading> ProgramReader::swift() const {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments, swift_arguments());
   SwiftWords words;
   std::vector<Leftover> leftovers;
   for (const Argument& argument : arguments) {

@@ -45,6 +45,8 @@ constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_devic
                                                                       "lora_enable",
                                                                       "lora_r",
                                                                       "lora_rank",
+                                                                      "lora_dim",
+                                                                      "only_optimize_lora",
                                                                       "lora_target_modules",
                                                                       "load_in_4bit",
                                                                       "load_in_8bit",
@@ -57,7 +59,7 @@ constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_devic
 bool trainer_switch(std::string_view name) {
   return name == "bf16" || name == "fp16" || name == "gradient_checkpointing" ||
          name == "packing" || name == "use_peft" || name == "use_lora" || name == "lora_enable" ||
-         name == "load_in_4bit" || name == "load_in_8bit";
+         name == "only_optimize_lora" || name == "load_in_4bit" || name == "load_in_8bit";
 }
 
 constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};

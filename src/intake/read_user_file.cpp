@@ -157,6 +157,15 @@ std::vector<std::string_view> trimmed_lines(std::string_view text) {
   return lines;
 }
 
+bool is_manifest(std::string_view text) {
+  bool version = false, kind = false;
+  for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size() - 1) + 1) {
+    version = version || text.substr(at).starts_with("apiVersion:");
+    kind = kind || text.substr(at).starts_with("kind:");
+  }
+  return version && kind;
+}
+
 bool is_torchtitan(std::string_view text) {
   constexpr std::array<std::string_view, 6> kSections = {
       "[model]",        "[training]", "[parallelism]", "[activation_checkpoint]",
@@ -222,9 +231,12 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
+  if (file.ends_with(".py")) return is_python(text) ? FileForm::kTrainerPython : FileForm::kNone;
   // Whatever files it writes.
   if (is_shell_script(text)) return FileForm::kMegatronArguments;
   if (is_makefile(file)) return FileForm::kForeign;
+  // Files of others may lie in a manifest.
+  if (is_manifest(text)) return FileForm::kKubernetes;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
   if (is_python(text)) return FileForm::kTrainerPython;
   if (const auto values = spec::flatten_yaml(text, file)) {
@@ -265,7 +277,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kPrimus: return parse_primus(text, file, context);
     case FileForm::kMegatronYaml: return parse_megatron_yaml(text, file);
     case FileForm::kNanotron: return parse_nanotron(text, file);
-    case FileForm::kNeox: return parse_neox(text, file);
+    case FileForm::kNeox: return parse_neox({{text, file}});
     case FileForm::kTorchtune: return parse_torchtune(text, file);
     case FileForm::kFoundry: return parse_foundry(text, file);
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
@@ -276,7 +288,14 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
   }
   // What is no YAML, or a list in place of a configuration, has a message of its own.
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
-  if (yaml && !spec::flatten_yaml(text, file)) return read_own(text, file);
+  const auto values = spec::flatten_yaml(text, file);
+  if (yaml && !values) {
+    const auto own = read_own(text, file);
+    constexpr std::string_view kTwice = "a second time";
+    const bool other = base::contains(values.error().message, kTwice) &&
+                       (own || !base::contains(own.error().message, kTwice));
+    return other ? tl::unexpected(values.error()) : own;
+  }
   if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
       text.find_first_of('[') < text.find_first_of('{'))
     return read_config(text, file);

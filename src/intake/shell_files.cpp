@@ -62,8 +62,9 @@ bool may_name_files(std::string_view word, bool null_globs) {
   const bool option = word.starts_with('-');
   const bool assigned = word.find('=') != word.npos;
   const bool address = word.find("://") != word.npos;
+  // Numbers, and the frequency and the kinds of layers: ([0]*1+[1]*26), M-M*-ME.
   const bool expression =
-      word.size() > 1 && word.find_first_not_of("0123456789+-*/%().") == word.npos;
+      word.size() > 1 && word.find_first_not_of("0123456789+-*/%().[]|ME") == word.npos;
   return !only_brackets && !option && !assigned && !address && !expression;
 }
 

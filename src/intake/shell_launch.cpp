@@ -236,7 +236,6 @@ class LaunchReader {
                                                             {"torchtune", "torchtune"},
                                                             {"colossalai", "ColossalAI"},
                                                             {"composer", "LLM Foundry"},
-                                                            {"tune", "torchtune"},
                                                             {"swift", "ms-swift"},
                                                             {"megatron", "ms-swift"},
                                                             {"MaxText", "MaxText"},
@@ -453,6 +452,11 @@ bool is_swift(const Launch& launch) {
     return !launch.arguments.empty() && trains(launch.arguments.front().text);
   return base::contains(launch.program, "swift/cli/") && name.ends_with(".py") &&
          trains(name.substr(0, name.size() - 3));
+}
+
+bool is_tune(const Launch& launch) {
+  return file_name(launch.program) == "tune" && !launch.arguments.empty() &&
+         launch.arguments.front().text == "run";
 }
 
 bool is_trl(std::string_view program) {

@@ -58,6 +58,8 @@ bool is_llama_factory(std::string_view program);
 bool is_trl(std::string_view program);
 /// ms-swift's `swift sft` and `megatron sft`, or the modules behind them.
 bool is_swift(const Launch& launch);
+/// torchtune's `tune run`, which starts torchrun itself.
+bool is_tune(const Launch& launch);
 /// srun, torchrun, trl, ...: programs that start others.
 bool is_launcher(std::string_view word);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "base/file.h"
@@ -14,12 +15,15 @@
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
 #include "intake/nemo_files.h"
+#include "intake/neox.h"
 #include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/torchtitan.h"
+#include "intake/torchtune.h"
 #include "intake/trainer_arguments.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
+#include "spec/settings.h"
 
 namespace ergometer::intake {
 namespace {
@@ -62,6 +66,7 @@ Result<Reading> ProgramReader::read() {
         run_.session.where(launch_.line), launch_.name, launch_.foreign));
   if (is_swift(launch_))
     return base::contains(launch_.program, "megatron") ? megatron_swift() : swift();
+  if (is_tune(launch_)) return torchtune();
   if (has("job.config_file") || base::contains(launch_.program, "torchtitan")) return torchtitan();
   const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                  [](const ShellText& word) { return is_override(word.text); });
@@ -72,9 +77,6 @@ Result<Reading> ProgramReader::read() {
                              "model_name_or_path", "config_name"});
   const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
   // Words beside another framework's file are not the Trainer's.
-  if (file && form == FileForm::kNeox && launch_.gpus == 0)
-    file->open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
-                                     run_.session.where(launch_.line), launch_.name);
   if (file && !of_trainer && !said) return *std::move(file);
   if (file || said || is_trl(launch_.program)) {
     ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form));
@@ -88,6 +90,13 @@ Result<Reading> ProgramReader::read() {
           preference_training(launch_.name, run_.session.where(launch_.line)));
     return reading;
   }
+  const auto unknown =
+      std::find_if(launch_.arguments.begin(), launch_.arguments.end(),
+                   [](const ShellText& word) { return ShellUnknowns::in(word.text); });
+  if (!trains(launch_) && unknown != launch_.arguments.end())
+    return input_error(fmt::format("{}: the arguments of {} depend on {}",
+                                   run_.session.where(launch_.line), launch_.name,
+                                   run_.session.unknowns.reason(unknown->text)));
   if (!trains(launch_))
     return input_error(fmt::format(
         "{}: {} is started with arguments of which none says how a model is trained; programs "
@@ -268,6 +277,10 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (!text) continue;
     form = form_of(*text, path);
     if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
+    if (form == FileForm::kNeox) {
+      ERGOMETER_ASSIGN(Reading reading, neox());
+      return std::optional<Reading>(std::move(reading));
+    }
     ERGOMETER_ASSIGN(Reading reading,
                      form == FileForm::kTrainer && is_llama_factory(launch_.program)
                          ? parse_llama_factory(*text, path)
@@ -276,6 +289,61 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     return std::optional<Reading>(std::move(reading));
   }
   return std::optional<Reading>();
+}
+
+Result<Reading> ProgramReader::neox() const {
+  std::vector<NeoxFile> files;
+  for (const ShellText& word : launch_.arguments)
+    if (word.text.ends_with(".yml") || word.text.ends_with(".yaml")) {
+      ERGOMETER_ASSIGN(std::string text, text_of(word.text, word.line, launch_.program));
+      files.push_back({std::move(text), word.text});
+    }
+  ERGOMETER_ASSIGN(Reading reading, parse_neox(files));
+  const BatchRequest& batch = run_.session.batch;
+  if (launch_.gpus > 0 || reading.settings.find("gpus") != nullptr) return reading;
+  if (batch.nodes > 0 && batch.gpus_per_node > 0)
+    reading.settings.set("gpus", std::to_string(batch.nodes * batch.gpus_per_node),
+                         {run_.session.where(launch_.line), "nodes x GPUs of the batch"});
+  else
+    reading.open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
+                                       run_.session.where(launch_.line), launch_.name);
+  return reading;
+}
+
+Result<Reading> ProgramReader::torchtune() const {
+  std::string path;
+  spec::FlatYaml overrides;
+  std::map<std::string, int64_t> counts = {{"nnodes", 1}, {"nproc_per_node", 1}};
+  const std::string where = run_.session.where(launch_.line);
+  for (size_t i = 1; i < launch_.arguments.size(); ++i) {
+    const ShellText& word = launch_.arguments[i];
+    if (ShellUnknowns::in(word.text))
+      return input_error(fmt::format("{}: a word of {} depends on {}", where, launch_.name,
+                                     run_.session.unknowns.reason(word.text)));
+    const size_t equals = word.text.find('=');
+    const std::string value = equals != word.text.npos           ? word.text.substr(equals + 1)
+                              : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
+                                                                 : "";
+    if (const auto count = counts.find(names_[i]); count != counts.end()) {
+      const auto number = base::parse_integer(value);
+      if (!number || *number < 1 || *number > spec::kMostRanks)
+        return input_error(fmt::format("{}: --{}: found \"{}\"; allowed: a whole number", where,
+                                       names_[i], value));
+      count->second = *number;
+    }
+    if (names_[i] == "config") path = value;
+    if (names_[i].empty() && equals != word.text.npos)
+      overrides[word.text.substr(0, equals)] = {value, 0, run_.session.where(word.line)};
+  }
+  if (!path.ends_with(".yaml"))
+    return input_error(fmt::format(
+        "{}: --config {} is torchtune's own file, which is not here; `tune cp {} FILE` writes it",
+        where, path, path));
+  ERGOMETER_ASSIGN(const std::string text, text_of(path, launch_.line, "--config"));
+  ERGOMETER_ASSIGN(Reading reading, parse_torchtune(text, path, overrides));
+  reading.settings.set("gpus", std::to_string(counts["nnodes"] * counts["nproc_per_node"]),
+                       {where, "tune run --nnodes x --nproc_per_node"});
+  return reading;
 }
 
 ScriptContext ProgramReader::context() const {
@@ -326,7 +394,8 @@ bool ProgramReader::shards_without_zero(const spec::Settings::Value& value,
 
 bool trains(const Launch& launch) {
   int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ||
-                      is_trl(launch.program) || is_swift(launch) || !launch.foreign.empty()
+                      is_trl(launch.program) || is_swift(launch) || is_tune(launch) ||
+                      !launch.foreign.empty()
                   ? 2
                   : 0;
   for (const ShellText& word : launch.arguments) {

@@ -340,7 +340,8 @@ class TitanReader {
 
   void read_rest() {
     const bool before = read_.flag("training.compile", false);  // its name until 2025
-    const bool compiles = read_.flag("compile.enable", before);
+    const std::string parts = read_.text("compile.components", "model");
+    const bool compiles = read_.flag("compile.enable", before) && base::contains(parts, "model");
     spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
                         read_.file());
     constexpr std::string_view kOffload = "training.enable_cpu_offload";

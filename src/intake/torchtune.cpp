@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "intake/adapters.h"
 #include "intake/flat_reader.h"
+#include "intake/trainer_arguments.h"
 #include "spec/model_names.h"
 #include "spec/recipe.h"
 
@@ -56,19 +58,14 @@ class TorchtuneReader {
     if (!rank) return read_.refuse("model.lora_rank", "a whole number");
     read_.set("mode", "lora", kModel);
     read_.set("lora", std::to_string(*rank), "model.lora_rank");
-    const std::string modules = read_.text("model.lora_attn_modules");
-    std::string targets;
-    const auto add = [&](const char* target) {
-      targets += (targets.empty() ? "" : ",") + std::string(target);
-    };
-    for (const char* part : {"q_proj", "k_proj", "v_proj"})
-      if (base::contains(modules, part)) {
-        add("qkv");
-        break;
-      }
-    if (base::contains(modules, "output_proj")) add("proj");
-    if (read_.flag("model.apply_lora_to_mlp", false)) add("fc1"), add("fc2");
-    if (!targets.empty()) read_.set("lora_targets", targets, "model.lora_attn_modules");
+    constexpr const char* kModules = "model.lora_attn_modules";
+    std::string modules = read_.text(kModules), unknown;
+    if (read_.flag("model.apply_lora_to_mlp", false)) modules += ",w1,w2,w3";
+    const auto targets = lora_targets(modules, unknown);
+    if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
+    read_.set("lora_targets", *targets, kModules);
+    if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
+      read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
       read_.not_modelled(kModel, "memory: the base model is kept in 4 bit; predicted in 16 bit");
   }
@@ -122,6 +119,10 @@ class TorchtuneReader {
     read_.set("precision", type, "dtype");
     const bool again = read_.flag("enable_activation_checkpointing", false);
     read_.set("recompute_granularity", again ? "full" : "none", "enable_activation_checkpointing");
+    read_.find("ac_option");
+    if (read_.text("ac_mode") == "selective" && again)
+      read_.not_modelled("ac_mode",
+                         "memory and time: some layers alone are computed again; predicted as all");
     // In 16 bit everything is: parameters have no second copy.
     if (type == "bf16") {
       read_.set("grad_reduce_in_bf16", "true", "dtype");
@@ -134,9 +135,20 @@ class TorchtuneReader {
     if (!optimizer.ends_with("adamw") && !optimizer.ends_with(".adam"))
       read_.not_modelled(kOptimizer,
                          "memory and time: another optimizer's states; predicted as Adam's");
-    if (base::contains(read_.text("loss._component_"), "LinearCrossEntropy"))
-      read_.set("linear_cross_entropy_fusion", "true", "loss._component_");
-    const bool compiles = read_.flag("compile", false);
+    if (read_.flag("optimizer_in_bwd", false))
+      read_.not_modelled("optimizer_in_bwd",
+                         "memory: gradients are gone as soon as they are applied; predicted as "
+                         "kept to the end of the step");
+    constexpr const char* kLoss = "loss._component_";
+    const std::string loss = read_.text(kLoss);
+    if (base::contains(loss, "LinearCrossEntropy"))
+      read_.set("linear_cross_entropy_fusion", "true", kLoss);
+    if (base::contains(loss, "rlhf"))
+      read_.reading().leftovers.push_back(preference_training(kLoss, read_.origin(kLoss).text));
+    if (read_.has_section("teacher_model"))
+      read_.refuse("teacher_model._component_", "none: a teacher beside the model is not read");
+    // A switch for all, or one for each part.
+    const bool compiles = read_.flag("compile", false) || read_.flag("compile.model", false);
     spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
                         read_.file());
   }
@@ -146,8 +158,10 @@ class TorchtuneReader {
 
 }  // namespace
 
-base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
+                                      const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
   return TorchtuneReader(values, file).read();
 }
 

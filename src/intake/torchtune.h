@@ -4,10 +4,13 @@
 
 #include "base/result.h"
 #include "intake/reading.h"
+#include "spec/yaml_flat.h"
 
 namespace ergometer::intake {
 
 /// torchtune's YAML: its words for what the Trainer's arguments say, over PyTorch's FSDP 2.
-base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file);
+/// `overrides` are words of the command line.
+base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
+                                      const spec::FlatYaml& overrides = {});
 
 }  // namespace ergometer::intake

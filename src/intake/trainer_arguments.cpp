@@ -164,6 +164,9 @@ class TrainerReader {
     for (const char* key : {"stage", "rlhf_type"})
       if (is_preference_training(read_.text(key)))
         read_.reading().leftovers.push_back(preference_training(key, read_.origin(key).text));
+    // A word of the trainers of answers alone.
+    if (constexpr const char* kPrompt = "max_prompt_length"; read_.has(kPrompt))
+      read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));
     const auto key = present({"attn_implementation", "flash_attn", "_attn_implementation"});
     const std::string word = key.empty() ? "" : base::lower(read_.text(key));
     const std::string_view backend = word == "eager" || word == "disabled"          ? "unfused"
@@ -190,7 +193,22 @@ class TrainerReader {
           "optim", "memory and time: another optimizer's states; predicted as Adam's in FP32");
   }
 
+  /// DeepSpeed-Chat names modules by a part of their path, which all linear layers have.
+  void read_adapters_of_chat() {
+    const auto rank = read_.integer("lora_dim", 0);
+    const bool alone = read_.flag("only_optimize_lora", false);
+    read_.find("lora_module_name");
+    if (rank.value_or(0) == 0) return;
+    read_.set("lora", std::to_string(*rank), "lora_dim");
+    read_.set("lora_targets", "qkv,proj,fc1,fc2", "lora_module_name");
+    if (!alone)
+      read_.not_modelled("lora_dim",
+                         "memory and time: the model is trained beside its adapters; predicted as "
+                         "frozen");
+  }
+
   void read_adapters() {
+    read_adapters_of_chat();
     const auto rank = present({"lora_r", "lora_rank"});
     const auto targets = present({"lora_target_modules", "lora_target"});
     const std::string tuning = base::lower(read_.text("finetuning_type"));
@@ -326,6 +344,10 @@ class TrainerReader {
       known = true;
     }
     if (!known) read_sharding_strategy(read_, "full_shard", "fsdp");
+    constexpr std::string_view kStrategy = "fsdp_config.fsdp_sharding_strategy";
+    if (const std::string word = base::lower(read_.text(kStrategy));
+        !word.empty() && !read_sharding_strategy(read_, word, kStrategy))
+      return read_.refuse(kStrategy, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
     read_fsdp_config();
     settle_shard_size(read_);
   }

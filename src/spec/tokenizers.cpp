@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "spec/model_names.h"
 #include "spec/read.h"
 
 namespace ergometer::spec {
@@ -41,8 +42,9 @@ int64_t tokenizer_vocabulary(std::string_view name) {
   const size_t slash = name.rfind('/');
   const std::string_view last = slash == name.npos ? name : name.substr(slash + 1);
   for (const std::string_view word : {name, last}) {
-    if (word.empty() || find_in_catalog(CatalogKind::kModel, word) == nullptr) continue;
-    if (const auto model = read_model(std::string(word))) return model->vocab;
+    const CatalogEntry* entry = word.empty() ? nullptr : find_hub_model(word);
+    if (entry == nullptr) continue;
+    if (const auto model = read_model(std::string(entry->name))) return model->vocab;
   }
   return 0;
 }

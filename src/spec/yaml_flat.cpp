@@ -14,19 +14,32 @@ namespace {
 constexpr size_t kMostYamlValues = 100'000;
 constexpr int kDeepestYaml = 32;
 
+/// 8_192 is a number in YAML 1.1, which Python's readers follow.
+std::string scalar_text(const YAML::Node& node) {
+  std::string text = node.Scalar();
+  const bool digits = !text.empty() && text.front() >= '0' && text.front() <= '9' &&
+                      text.find_first_not_of("0123456789_") == text.npos;
+  if (digits && node.Tag() == "?") std::erase(text, '_');
+  return text;
+}
+
 int line_of(const YAML::Node& node) { return node.Mark().is_null() ? 1 : node.Mark().line + 1; }
 
 class Flattener {
  public:
   explicit Flattener(const std::string& file) : file_(file) {}
 
+  /// A key that stands twice and says the same is no mistake that changes anything.
   base::Result<void> add_map(const YAML::Node& map, const std::string& prefix, int depth) {
     std::vector<std::string> seen;
     for (const auto& pair : map) {
       if (!pair.first.IsScalar()) continue;
       const std::string key = pair.first.Scalar();
       const std::string path = prefix + key;
-      if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      const auto before = values.find(path);
+      const bool same = before != values.end() && pair.second.IsScalar() &&
+                        before->second.text == pair.second.Scalar();
+      if (!same && std::find(seen.begin(), seen.end(), key) != seen.end())
         return base::input_error(
             fmt::format("{}:{}: {}: stands here a second time", file_, line_of(pair.first), path));
       seen.push_back(key);
@@ -44,7 +57,7 @@ class Flattener {
           fmt::format("{}:{}: {}: too deep or too many values", file_, line, path));
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);
     if (node.IsScalar() && node.Scalar() != "null" && node.Scalar() != "~")
-      values[path] = {node.Scalar(), line};
+      values[path] = {scalar_text(node), line};
     if (node.IsSequence()) return add_list(node, path, line, depth);
     return {};
   }
