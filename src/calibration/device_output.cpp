@@ -34,6 +34,7 @@ constexpr std::array kPowerLines = std::to_array<Line>({
     {"power.voltage_knee", "", 1,
      ERGOMETER_LINE(power.voltage.knee_hz / model.power.clocks.highest_hz)},
     {"power.excursion", "", 1, ERGOMETER_LINE(power.excursion)},
+    {"power.cap_held", "", 1, ERGOMETER_LINE(power.held)},
     {"power.tensor_fp16", "pJ/FLOP", kPico, ERGOMETER_LINE(energy.tensor_fp16)},
     {"power.vector", "pJ/FLOP", kPico, ERGOMETER_LINE(energy.vector)},
     {"power.cache", "pJ/B", kPico, ERGOMETER_LINE(energy.cache)},

@@ -30,6 +30,8 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"per_doubling", &Uncertainty::per_doubling},
     {"host", &Uncertainty::host},
     {"communication", &Uncertainty::communication},
+    {"power_work", &Uncertainty::power_work},
+    {"power_beside", &Uncertainty::power_beside},
     {"memory_base", &Uncertainty::memory_base},
     {"memory_activations", &Uncertainty::memory_activations},
     {"memory_software_unseen", &Uncertainty::memory_software_unseen},

@@ -176,17 +176,17 @@ void FleetHeat::advance(double dt_s, std::span<const double> watts,
 
 void FleetHeat::start_at(double celsius) { heat_.start_at(celsius); }
 
-void FleetHeat::cool_down() {
+void FleetHeat::cool_down(double clock_hz) {
+  if (clock_hz <= 0) clock_hz = fleet_.kind.clocks.lowest_hz;
   FleetStep idle;
   idle.gpus.resize(static_cast<size_t>(fleet_.gpus()));
   for (int round = 0; round < 20; ++round) {
     for (size_t gpu = 0; gpu < idle.gpus.size(); ++gpu) {
       const physics::Load nothing{.awake = false};
       idle.gpus[gpu] = {
-          .mean_w = fleet_.kind.power_w(fleet_.kind.clocks.lowest_hz, heat_.die_c()[gpu], nothing,
-                                        fleet_.silicon[gpu]),
+          .mean_w = fleet_.kind.power_w(clock_hz, heat_.die_c()[gpu], nothing, fleet_.silicon[gpu]),
           .memory_w = fleet_.kind.memory_heat_w(nothing),
-          .clock_hz = fleet_.kind.clocks.lowest_hz};
+          .clock_hz = clock_hz};
     }
     settle(idle);
     if (moved_k_ < 0.01) break;

@@ -34,8 +34,8 @@ class FleetHeat {
   /// Temperatures after `dt_s` seconds at this power, of it the HBM's heat, one a GPU; fans follow
   /// in their own period.
   void advance(double dt_s, std::span<const double> watts, std::span<const double> memory_w);
-  /// All GPUs idle for so long that nothing changes any more.
-  void cool_down();
+  /// All GPUs idle for so long that nothing changes any more, at their lowest clock or at this.
+  void cool_down(double clock_hz = 0);
   /// Everything at one temperature.
   void start_at(double celsius);
   /// The largest change of a temperature, K, and of a ceiling relative to the highest clock, in the

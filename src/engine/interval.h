@@ -54,6 +54,9 @@ struct Uncertainty {
   double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU
   double host = 0;              ///< a step that only waits for the host; in proportion
   double communication = 0;     ///< a step that only waits for communication; in proportion
+  // Of power (`power_interval`).
+  double power_work = 0;    ///< of what the cores' work draws, one factor for all of it
+  double power_beside = 0;  ///< of what a node draws beside its GPUs, one factor for all of it
   // Of memory, not of time (`memory_fit`).
   double memory_base = 0;             ///< any job
   double memory_activations = 0;      ///< one of activations and reserve alone; in proportion

@@ -6,6 +6,7 @@
 
 #include "base/exponential.h"
 #include "base/random.h"
+#include "engine/evidence_tables.h"
 #include "engine/fleet_heat.h"
 #include "engine/governed_step.h"
 
@@ -43,6 +44,7 @@ class Draw {
                                                                            : "cooling.immersion.";
     return factor(job_.cluster.node.parameters, kind + name);
   }
+  double node(const std::string& name) const { return factor(job_.cluster.node.parameters, name); }
   bool has_inlet() const { return job_.conditions.has_inlet; }
 
  private:
@@ -60,9 +62,11 @@ const char* tensor_parameter(spec::Precision precision) {
 }
 
 void vary(const Draw& draw, spec::Precision precision, StepActivity& activity) {
-  const double tensor = draw.gpu(tensor_parameter(precision)), vector = draw.gpu("power.vector"),
-               cache = draw.gpu("power.cache"), memory = draw.gpu("power.memory"),
-               link = draw.gpu("power.link");
+  const double work =
+      base::exponential(catalog_uncertainty().power_work * draw.normal("power_work"));
+  const double tensor = work * draw.gpu(tensor_parameter(precision)),
+               vector = work * draw.gpu("power.vector"), cache = work * draw.gpu("power.cache"),
+               memory = draw.gpu("power.memory"), link = draw.gpu("power.link");
   for (RoleActivity& role : activity.roles)
     for (physics::Energy& slice : role.slices) {
       slice.tensor_j *= tensor;
@@ -73,7 +77,22 @@ void vary(const Draw& draw, spec::Precision precision, StepActivity& activity) {
     }
 }
 
+/// What a node draws beside its GPUs: each part by its grade, and all as nodes differ.
+void vary_beside(const Draw& draw, Fleet& fleet) {
+  const double beside =
+      base::exponential(catalog_uncertainty().power_beside * draw.normal("power_beside"));
+  physics::NodePower& node = fleet.node;
+  node.cpu_w *= beside * draw.node("power.cpu");
+  node.dram_w *= beside * draw.node("power.dram");
+  node.nics_w *= beside * draw.node("power.nic");
+  node.switches_w *= beside * draw.node("power.switch");
+  node.other_w *= beside * draw.node("power.other");
+  fleet.cooling.fan_w *= beside * draw.cooling("fan_power");
+  node.supply_efficiency = 1 - (1 - node.supply_efficiency) * draw.node("power.supply_efficiency");
+}
+
 void vary(const Draw& draw, Fleet& fleet) {
+  vary_beside(draw, fleet);
   fleet.kind.constant_w *= draw.gpu("power.constant");
   fleet.kind.leakage_w *= draw.gpu("power.leakage");
   fleet.kind.active_w *= draw.gpu("power.active");
@@ -139,7 +158,7 @@ double relative_deviation(base::Grade grade) {
 PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
                                const StepActivity& activity, double reference_hz,
                                double step_sigma) {
-  std::vector<double> mean_w, peak_w, max_c;
+  std::vector<double> mean_w, peak_w, cluster_mean_w, cluster_peak_w, max_c;
   const StepActivity coarse = coarser(activity, coarsening(activity.slices, kMostSlices));
   for (int number = 0; number < kDraws; ++number) {
     const Draw draw(job, number);
@@ -156,19 +175,26 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
       heat.settle(step);
       if (heat.moved_k() < kSettledDrawK) break;
     }
-    double ranks = 0, sum_w = 0, largest_w = 0, hottest_c = -1e9;
+    double ranks = 0, sum_w = 0, swing_w = 0, largest_w = 0, hottest_c = -1e9;
     for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
       if (varied.role[gpu] < 0) continue;
       ranks += varied.weight_of(gpu);
       sum_w += varied.weight_of(gpu) * step.gpus[gpu].mean_w;
+      swing_w += varied.weight_of(gpu) * (step.gpus[gpu].peak_w - step.gpus[gpu].mean_w);
       largest_w = std::max(largest_w, step.gpus[gpu].peak_w);
       hottest_c = std::max(hottest_c, heat.surroundings().die_c[gpu]);
     }
     mean_w.push_back(sum_w / ranks);
     peak_w.push_back(largest_w);
+    cluster_mean_w.push_back(heat.cluster_w());
+    cluster_peak_w.push_back(heat.cluster_w() + swing_w / varied.node.supply_efficiency);
     max_c.push_back(hottest_c);
   }
-  return {factors(std::move(mean_w)), factors(std::move(peak_w)), differences(std::move(max_c))};
+  return {.mean = factors(std::move(mean_w)),
+          .peak = factors(std::move(peak_w)),
+          .cluster_mean = factors(std::move(cluster_mean_w)),
+          .cluster_peak = factors(std::move(cluster_peak_w)),
+          .max_c = differences(std::move(max_c))};
 }
 
 }  // namespace ergometer::engine

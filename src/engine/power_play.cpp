@@ -200,7 +200,7 @@ void PowerPlay::limit_heat(double dt_s) {
     Board& board = boards_[gpu];
     board.thermal.advance(fleet_.kind, dt_s, die_c[gpu], memory_c[gpu], board.clock_hz);
     tick_.reasons[gpu] |= board.thermal.reasons();
-    const double beyond_w = tick_.watts[gpu] - tick_.burnt_w[gpu] - cap_w(gpu);
+    const double beyond_w = tick_.watts[gpu] - tick_.burnt_w[gpu] - fleet_.kind.held * cap_w(gpu);
     board.trim_w = std::clamp(board.trim_w + beyond_w * dt_s / kTrimS, 0.0, kMostTrim * cap_w(gpu));
   }
 }

@@ -71,6 +71,8 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
   const PowerIntervals found = power_intervals(job, fleet, activity, result.reference_hz, sigma);
   result.power.mean_interval_w = around(result.power.mean_w_per_gpu, found.mean);
   result.power.peak_interval_w = around(result.power.peak_w_per_gpu, found.peak);
+  result.power.cluster_mean_interval_w = around(result.power.cluster_mean_w, found.cluster_mean);
+  result.power.cluster_peak_interval_w = around(result.power.cluster_peak_w, found.cluster_peak);
   // The driver holds dies at their limit, whatever the parameters are.
   const double held_c =
       fleet.kind.target_c > 0 ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c) : INFINITY;

@@ -12,6 +12,7 @@
 #include "engine/limiter.h"
 #include "engine/link_use.h"
 #include "engine/powered.h"
+#include "engine/run_phases.h"
 #include "engine/step_tasks.h"
 #include "engine/summary.h"
 
@@ -73,6 +74,17 @@ void add_detail(const EngineInput& input, const SimulateOptions& options, const 
   if (options.most_kernels > 0) keep_window(run, options.most_kernels);
 }
 
+base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const run::Power& power) {
+  PhaseCost batch;
+  if (job.conditions.run.eval_batches > 0) {
+    ERGOMETER_ASSIGN(const run::Run evaluation, simulate(evaluation_of(job), {.intervals = false}));
+    batch = {evaluation.performance.step_time_s, evaluation.power.cluster_mean_w};
+  }
+  ERGOMETER_ASSIGN(const double standing_w, standing_power_w(job));
+  return run_phases(job.conditions.run, {power.duration_s / power.steps, power.cluster_mean_w},
+                    batch, standing_w);
+}
+
 }  // namespace
 
 base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
@@ -110,6 +122,9 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
                     .bands = options.bands,
                     .energy_of = options.energy_parts ? &result.workload : nullptr}));
     take(std::move(powered), result);
+    if (job.conditions.run.given()) {
+      ERGOMETER_ASSIGN(result.run.power.run_phases, phases_of(job, result.run.power));
+    }
   } else {
     result.timeline = events ? simulate_events(input) : sweep(input);
   }

@@ -104,7 +104,7 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
   hold(limits.lock_hz, kApplicationsClocksSetting);
   hold(thermal_hz, kSwThermalSlowdown);
 
-  const double cap_w = limits.cap_w > 0 ? limits.cap_w : gpu.cap_w;
+  const double cap_w = gpu.held * (limits.cap_w > 0 ? limits.cap_w : gpu.cap_w);
   const PowerCurve curve(gpu, silicon, leakage_w, load, response);
   const double ceiling_hz = decision.clock_hz;
   // Most decisions repeat the one before: look there first.

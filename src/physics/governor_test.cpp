@@ -51,6 +51,15 @@ TEST(Governor, HoldsTheCapByHand) {
   EXPECT_EQ(decide(governed_gpu(), {177.1}, load, clocked).reasons, kSwPowerCap);
 }
 
+// A board that holds 98 % of its limit: 180.7 W are 177.09, enough for 710 MHz; 180.5 W are not.
+TEST(Governor, HoldsWhatBoardsHoldOfTheCap) {
+  GpuPower gpu = governed_gpu();
+  gpu.held = 0.98;
+  const Load load{200, 0, 0, true};
+  EXPECT_DOUBLE_EQ(decide(gpu, {180.7}, load, {1, 1000e6}).clock_hz, 710e6);
+  EXPECT_DOUBLE_EQ(decide(gpu, {180.5}, load, {1, 1000e6}).clock_hz, 700e6);
+}
+
 TEST(Governor, CapOutOfReachIsTheLowestClock) {
   const ClockDecision decision = decide(governed_gpu(), {40}, {200, 0, 0, true}, {1, 1000e6});
   EXPECT_DOUBLE_EQ(decision.clock_hz, 100e6);

@@ -76,6 +76,7 @@ base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
   power.leakage_per_k = get("power.leakage_per_k");
   power.active_w = get("power.active");
   power.excursion = get("power.excursion");
+  power.held = get("power.cap_held", 1);
   power.cap_w = get("tdp");
   power.lowest_cap_w = get("power_cap_min", power.cap_w);
   power.highest_cap_w = get("power_cap_max", power.cap_w);

@@ -67,6 +67,7 @@ struct GpuPower {
   double leakage_per_k = 0;      ///< k
   double active_w = 0;           ///< clock tree and issue at the highest clock while awake
   double cap_w = 0, lowest_cap_w = 0, highest_cap_w = 0;  ///< default power limit and its range
+  double held = 1;         ///< share of the limit in force that boards at it draw
   double idle_w = 0;       ///< reading with a context and no work, for reports
   double excursion = 1.5;  ///< fast limiter: power never exceeds this times the default cap
   /// Temperatures at which the driver begins to slow down, halves clocks, and turns off, C; the

@@ -19,8 +19,11 @@ inline void add_example_power(run::Run& run) {
                .tokens_per_j = 20.48,
                .mean_interval_w = {580, 645},
                .peak_interval_w = {680, 700},
+               .cluster_mean_interval_w = {2800, 3600},
+               .cluster_peak_interval_w = {3200, 4000},
                .gpu_parts = {{"tensor", 300}, {"hbm", 112.5}, {"constant", 200}},
                .node_parts = {{"gpus", 1225}, {"cpu", 200}, {"fans", 175}},
+               .run_phases = {{"training", 300, 3200}, {"pauses", 100, 1200}},
                .step_energy = {{"phase", "forward", 1450, 1000, 0.5},
                                {"phase", "idle", 1000, 0, 0.5},
                                {"part", "tensor", 2450, 0, 0}}};

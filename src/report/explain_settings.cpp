@@ -38,6 +38,16 @@ std::string smoothing(const spec::Conditions& c) {
                      set(c.smoothing_up_w_per_s, " W/s"), set(c.smoothing_down_w_per_s, " W/s"),
                      c.smoothing_hysteresis_s);
 }
+std::string run_phases(const spec::RunPhases& run) {
+  if (!run.given()) return "not set";
+  std::string text =
+      run.steps > 0 ? fmt::format("{:g} steps", run.steps) : fmt::format("{:g} s", run.length_s);
+  if (run.eval_every > 0)
+    text += fmt::format(
+        ", {:g} batches evaluated every {:g} steps from step {:g} on, with a pause of {:g} s",
+        run.eval_batches, run.eval_every, run.eval_from, run.eval_pause_s);
+  return text + fmt::format(", pauses of {:g} s", run.pause_s);
+}
 std::vector<std::string> overrides(const spec::Conditions& c) {
   std::vector<std::string> texts;
   for (const spec::Override& o : c.overrides) texts.push_back(o.text);
@@ -78,6 +88,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("duration", set(job.conditions.duration_s, " s")),
     ERGOMETER_ENTRY("steady", job.conditions.duration_s == 0),
     ERGOMETER_ENTRY("start_c", set(job.conditions.start_c, " C")),
+    ERGOMETER_ENTRY("run_phases", run_phases(job.conditions.run)),
     ERGOMETER_ENTRY("sensor", to_word(job.conditions.sensor)),
     ERGOMETER_ENTRY("cluster_cap", set(job.conditions.cluster_cap_w, " W")),
     ERGOMETER_ENTRY("power_smoothing", smoothing(job.conditions)),

@@ -184,6 +184,18 @@ void write_smoothing(JsonWriter& json, const spec::Conditions& c) {
   json.member("hysteresis_s", c.smoothing_hysteresis_s).end_object();
 }
 
+void write_run_phases(JsonWriter& json, const spec::RunPhases& run) {
+  if (!run.given()) return;
+  json.key("run_phases").begin_object();
+  write_if(json, "steps", run.steps > 0, run.steps);
+  write_if(json, "length_s", run.length_s > 0, run.length_s);
+  write_if(json, "eval_every", run.eval_every > 0, run.eval_every);
+  write_if(json, "eval_from", run.eval_from > 0, run.eval_from);
+  write_if(json, "eval_batches", run.eval_batches > 0, run.eval_batches);
+  write_if(json, "eval_pause_s", run.eval_pause_s > 0, run.eval_pause_s);
+  json.member("pause_s", run.pause_s).end_object();
+}
+
 void write_conditions(JsonWriter& json, const spec::Conditions& c) {
   json.key("conditions").begin_object();
   json.member("clocks", c.constant_clocks ? "constant" : "governed");
@@ -196,6 +208,7 @@ void write_conditions(JsonWriter& json, const spec::Conditions& c) {
   write_if(json, "duration_s", c.duration_s > 0, c.duration_s);
   write_if(json, "start_c", c.start_c > 0, c.start_c);
   json.member("sensor", to_word(c.sensor));
+  write_run_phases(json, c.run);
   write_if(json, "cluster_cap_w", c.cluster_cap_w > 0, c.cluster_cap_w);
   json.member("pue", c.pue);
   write_smoothing(json, c);

@@ -59,6 +59,7 @@ std::vector<std::string> conditions_of(const Json& conditions) {
       real(conditions, "operand_activity") < 1)
     add("operand_activity", "operand activity ", "");
   if (real(conditions, "pue") > 1) add("pue", "PUE ", "");
+  if (member(conditions, "run_phases").is_object()) words.emplace_back("phases of the run");
   if (member(conditions, "power_smoothing").is_object()) words.emplace_back("power smoothing");
   if (const Json& overrides = member(conditions, "overrides"); overrides.is_array())
     for (const Json& one : overrides) words.push_back(text(one, "text"));

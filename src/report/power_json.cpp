@@ -28,6 +28,18 @@ void write_energy(JsonWriter& json, const std::vector<run::EnergyRow>& rows) {
   json.end_array();
 }
 
+void write_phases(JsonWriter& json, const std::vector<run::RunPhase>& phases) {
+  if (phases.empty()) return;
+  json.member("run_mean_w", run::mean_w(phases)).key("run_phases").begin_array();
+  for (const run::RunPhase& it : phases)
+    json.begin_object(JsonWriter::Layout::kOneLine)
+        .member("name", it.name)
+        .member("seconds", it.seconds)
+        .member("cluster_w", it.cluster_w)
+        .end_object();
+  json.end_array();
+}
+
 void write_thermal(JsonWriter& json, const run::Run& run) {
   json.key("thermal").begin_object();
   write_fields(json, run, "thermal.");
@@ -91,6 +103,7 @@ void write_power(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   write_fields(json, run, "power.");
   write_parts(json, "gpu_parts_w", run.power.gpu_parts);
   write_parts(json, "node_parts_w", run.power.node_parts);
+  write_phases(json, run.power.run_phases);
   write_energy(json, run.power.step_energy);
   json.end_object();
   write_thermal(json, run);

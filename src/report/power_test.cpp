@@ -53,8 +53,10 @@ TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
             R"(Power and heat
   GPU          612 W mean, 680 W at the 95th percentile, 698 W peak; mean 580 W
                to 645 W (90 %)
-  at the plug  1.60 kW a node, 3.20 kW the cluster, 3.60 kW at its peak, 3.84 kW
-               with the building
+  at the plug  1.60 kW a node, 3.20 kW the cluster, 3.60 kW at its peak; 1.40 kW
+               to 1.80 kW a node (90 %), 3.84 kW with the building
+  whole run    1.35 kW a node, 2.70 kW the cluster, over 6.67 min: training 75.0
+               % at 3.20 kW, pauses 25.0 % at 1.20 kW
   energy       3.20 kJ a step, 20.5 tokens/J
   temperature  65.2 C mean, 79.5 C hottest (75 to 84 C, 90 %); front row 57.2 C,
                rear 73.0 C; HBM 84.0 C; inlet 25.0 C, fans 75 %

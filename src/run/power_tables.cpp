@@ -10,6 +10,8 @@ CREATE TABLE power_parts (
 CREATE TABLE step_energy (
   position INTEGER PRIMARY KEY, dimension TEXT NOT NULL, name TEXT NOT NULL, joules REAL NOT NULL,
   work_joules REAL, seconds REAL);
+CREATE TABLE run_phases (
+  position INTEGER PRIMARY KEY, name TEXT NOT NULL, seconds REAL NOT NULL, cluster_w REAL NOT NULL);
 CREATE TABLE slot_rows (slot_row INTEGER PRIMARY KEY, mean_gpu_c REAL NOT NULL, max_gpu_c REAL NOT NULL,
   mean_clock_mhz REAL NOT NULL);
 CREATE TABLE event_shares (position INTEGER PRIMARY KEY, reason TEXT NOT NULL, fraction REAL NOT NULL);
@@ -38,6 +40,12 @@ void insert_energy(Database& db, const std::vector<EnergyRow>& rows) {
     insert.run(position++, row.dimension, row.name, row.joules,
                row.is_divided() ? NullableReal(row.work_joules) : NullableReal(),
                row.is_divided() ? NullableReal(row.seconds) : NullableReal());
+}
+
+void insert_phases(Database& db, const std::vector<RunPhase>& phases) {
+  Statement insert(db, "INSERT INTO run_phases VALUES (?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const RunPhase& it : phases) insert.run(position++, it.name, it.seconds, it.cluster_w);
 }
 
 void insert_thermal(Database& db, const Thermal& thermal) {
@@ -87,6 +95,12 @@ void select_energy(Database& db, std::vector<EnergyRow>& rows) {
         {select.text(0), select.text(1), select.real(2), select.real(3), select.real(4)});
 }
 
+void select_phases(Database& db, std::vector<RunPhase>& phases) {
+  if (!db.has_table("run_phases")) return;
+  Statement select(db, "SELECT name, seconds, cluster_w FROM run_phases ORDER BY position");
+  while (select.step()) phases.push_back({select.text(0), select.real(1), select.real(2)});
+}
+
 void select_thermal(Database& db, Thermal& thermal) {
   Statement limit(db, "SELECT value FROM run WHERE key = 'thermal_limit'");
   if (limit.step()) thermal.limit = limit.text(0);
@@ -133,6 +147,7 @@ void insert_power(Database& db, const Run& run) {
   if (!run.has_power) return;
   insert_parts(db, kGpuScope, run.power.gpu_parts);
   insert_parts(db, kNodeScope, run.power.node_parts);
+  insert_phases(db, run.power.run_phases);
   insert_energy(db, run.power.step_energy);
   insert_thermal(db, run.thermal);
   insert_cluster(db, run.cluster_power);
@@ -144,6 +159,7 @@ void select_power(Database& db, Run& run) {
   if (!run.has_power) return;
   select_parts(db, kGpuScope, run.power.gpu_parts);
   select_parts(db, kNodeScope, run.power.node_parts);
+  select_phases(db, run.power.run_phases);
   select_energy(db, run.power.step_energy);
   select_thermal(db, run.thermal);
   select_cluster(db, run.cluster_power);

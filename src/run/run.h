@@ -100,6 +100,12 @@ struct EnergyRow {
   bool is_divided() const { return dimension != "part"; }
 };
 
+/// A phase of a training run, all its times together.
+struct RunPhase {
+  std::string name;  ///< "training", "evaluation", "pauses"
+  double seconds = 0, cluster_w = 0;
+};
+
 struct Power {
   double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
   /// Every node at its plug, supplies' losses and fans included, without the building.
@@ -110,11 +116,23 @@ struct Power {
   double gpu_energy_j_per_step = 0;
   double tokens_per_j = 0;                    ///< of cluster energy
   Interval mean_interval_w, peak_interval_w;  ///< a GPU
-  std::vector<PowerPart> gpu_parts;           ///< a GPU, mean over GPUs
+  Interval cluster_mean_interval_w, cluster_peak_interval_w;
+  std::vector<PowerPart> gpu_parts;  ///< a GPU, mean over GPUs
   std::vector<PowerPart>
-      node_parts;  ///< a node, mean over nodes; their sum is cluster mean / nodes
+      node_parts;                    ///< a node, mean over nodes; their sum is cluster mean / nodes
+  std::vector<RunPhase> run_phases;  ///< empty where not asked for
   std::vector<EnergyRow> step_energy;  ///< dimension by dimension; empty where not asked for
 };
+
+/// Mean power of all nodes over all phases.
+inline double mean_w(const std::vector<RunPhase>& phases) {
+  double joules = 0, seconds = 0;
+  for (const RunPhase& phase : phases) {
+    joules += phase.seconds * phase.cluster_w;
+    seconds += phase.seconds;
+  }
+  return seconds > 0 ? joules / seconds : 0;
+}
 
 /// Largest change of the cluster's power from one interval to the next.
 struct Ramp {

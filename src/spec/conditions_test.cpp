@@ -240,6 +240,38 @@ TEST(Override, TheJobMustHaveTheNodeAndTheGpu) {
             1185e6);
 }
 
+TEST(RunPhases, PartsInAnyOrder) {
+  const RunPhases run =
+      conditions({{"run-phases", "pause=1min,eval-every=100,eval-batches=10,steps=1000"}}).run;
+  EXPECT_EQ(run.steps, 1000);
+  EXPECT_EQ(run.eval_every, 100);
+  EXPECT_EQ(run.eval_from, 100);  // as every, unless said
+  EXPECT_EQ(run.eval_batches, 10);
+  EXPECT_EQ(run.pause_s, 60);
+  EXPECT_EQ(conditions({{"run-phases", "length=2h"}}).run.length_s, 7200);
+  EXPECT_FALSE(conditions({}).run.given());
+}
+
+TEST(RunPhases, SayWhatIsWrong) {
+  const auto error = [](const char* text) { return conditions_error({{"run-phases", text}}); };
+  EXPECT_EQ(error("pause=1min"),
+            "--run-phases: lacks how long the run is: steps=1000 or length=2h");
+  EXPECT_EQ(error("steps=10,length=2h"),
+            "--run-phases: steps and length both say how long the run is; leave one out");
+  EXPECT_EQ(error("steps=10,eval-every=5"),
+            "--run-phases: eval-every and eval-batches go together");
+  EXPECT_EQ(error("steps=10,eval-from=5"), "--run-phases: eval-from needs eval-every");
+  EXPECT_EQ(error("length=60,pause=1min"), "--run-phases: pause is as long as the run");
+  EXPECT_EQ(error("step=10"),
+            "--run-phases: step is not known; did you mean steps?; it is one of steps, length, "
+            "eval-every, eval-from, eval-batches, eval-pause, pause");
+  EXPECT_EQ(error("1000"),
+            "--run-phases: found \"1000\"; the form is "
+            "steps=1000,eval-every=100,eval-batches=10,pause=1min");
+  EXPECT_EQ(conditions_error({{"run-phases", "steps=10"}, {"duration", "10min"}}),
+            "--run-phases steps=10 contradicts --duration 10min; leave one out");
+}
+
 TEST(PowerSmoothing, PartsInAnyOrder) {
   const Conditions c =
       conditions({{"power-smoothing", "up=50W/s,floor=0.8,hysteresis=2s,down=0.1kW/s"}});

@@ -132,6 +132,18 @@ struct Override {
 /// time line itself.
 enum class Sensor : uint8_t { kVendor, kNone };
 
+/// A training run around its steps, as far as its mean power wants to know it.
+struct RunPhases {
+  double steps = 0;         ///< of training; 0: as many as `length_s` has room for
+  double length_s = 0;      ///< of the whole run; 0: as long as `steps` take
+  double eval_every = 0;    ///< steps from one evaluation to the next; 0: none
+  double eval_from = 0;     ///< steps before the first one
+  double eval_batches = 0;  ///< global batches that each evaluates
+  double eval_pause_s = 0;  ///< at each evaluation, while GPUs stand
+  double pause_s = 0;       ///< of the whole run, while GPUs stand: start, checkpoints, data
+  bool given() const { return steps > 0 || length_s > 0; }
+};
+
 /// What surrounds the job: power, clocks, cooling, and how long to look.
 struct Conditions {
   /// Every GPU at the kind's reference clock; no power, no heat.
@@ -146,7 +158,8 @@ struct Conditions {
   double operand_activity = 1;  ///< 0: zeros, 1: random data or trained weights
   double duration_s = 0;        ///< from a cold start; 0: straight to the steady state
   Sensor sensor = Sensor::kVendor;
-  double start_c = 0;           ///< of every GPU, with `duration_s`; 0: as idle
+  double start_c = 0;  ///< of every GPU, with `duration_s`; 0: as idle
+  RunPhases run;       ///< not given: the step alone
   // The facility.
   double cluster_cap_w = 0;    ///< 0: none; else held by equal power caps
   double pue = 1;              ///< facility power over IT power

@@ -56,6 +56,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "share of the highest clock above which voltage rises"},
     {kPower, "power.excursion", "", 1, 10, true,
      "short peaks reach at most this times the default power limit"},
+    {kPower, "power.cap_held", "", 0.5, 1, false,
+     "share of the power limit that boards at it draw; 1 where nothing is known"},
     {kPower, "power.tensor_fp32", "J/FLOP", 0, 1e-9, false, "matrix work in TF32 or FP32"},
     {kPower, "power.tensor_fp16", "J/FLOP", 0, 1e-9, true, "matrix work in FP16 or BF16"},
     {kPower, "power.tensor_fp8", "J/FLOP", 0, 1e-9, false, "matrix work in FP8"},

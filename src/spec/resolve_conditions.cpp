@@ -9,6 +9,7 @@
 #include "spec/measure_range.h"
 #include "spec/overrides.h"
 #include "spec/resolve.h"
+#include "spec/run_phases.h"
 
 namespace ergometer::spec {
 namespace {
@@ -18,9 +19,9 @@ constexpr std::string_view kLock = "lock_clock";
 constexpr std::array<std::string_view, 3> kCoolings = {"air", "liquid", "immersion"};
 
 /// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
-constexpr std::array<std::string_view, 11> kNeedPower = {
-    "power_cap", "lock_clock",  "inlet_c",         "cooling", "fan",   "steady",
-    "duration",  "cluster_cap", "power_smoothing", "start_c", "sensor"};
+constexpr std::array<std::string_view, 12> kNeedPower = {
+    "power_cap", "lock_clock",  "inlet_c",         "cooling", "fan",    "steady",
+    "duration",  "cluster_cap", "power_smoothing", "start_c", "sensor", "run_phases"};
 
 bool needs_power(OverrideKind kind) {
   return kind != OverrideKind::kSpeed && kind != OverrideKind::kLink && kind != OverrideKind::kNic;
@@ -115,6 +116,20 @@ void read_time(SettingReader& read, Conditions& c) {
         fmt::format("{} needs --duration: the steady state has no start", read.said("start_c")));
 }
 
+void read_run_phases(SettingReader& read, Job& job) {
+  constexpr std::string_view kName = "run_phases";
+  const std::string text = read.text(kName);
+  if (text.empty()) return;
+  auto phases = parse_run_phases(text);
+  if (!phases) return read.refuse(fmt::format("{}: {}", read.where(kName), phases.error().message));
+  if (!job.trains())
+    return read.refuse(fmt::format("{}: the phases are those of a training run", read.said(kName)));
+  if (job.conditions.duration_s > 0)
+    return read.refuse(
+        fmt::format("{} contradicts {}; leave one out", read.said(kName), read.said("duration")));
+  job.conditions.run = *phases;
+}
+
 void read_facility(SettingReader& read, Conditions& c) {
   c.cluster_cap_w = read.measure("cluster_cap", 0, "none");
   c.pue = read.real("pue", 1, "the building is left out");
@@ -186,6 +201,7 @@ void resolve_conditions(SettingReader& read, Job& job) {
   c.seed = static_cast<uint64_t>(read.integer("seed", 0, "every GPU nominal"));
   c.operand_activity = read.real("operand_activity", 1, "random data or trained weights");
   read_time(read, c);
+  read_run_phases(read, job);
   read_facility(read, c);
   for (const std::string& text : read.words("override")) read_override(read, job, text);
   const Gpu& gpu = job.cluster.node.gpu;

@@ -203,6 +203,10 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "straight to the steady state; on without --duration"},
     {"start_c", "", kMeasure, 1, 120, "", kConditions,
      "with --duration: every GPU's temperature at the start, instead of the idle one", "C"},
+    {"run_phases", "", kText, 0, 0, "", kConditions,
+     "mean power of a whole run beside the step's: "
+     "steps=1000,eval-every=100,eval-from=100,eval-batches=10,eval-pause=2s,pause=1min; length=2h "
+     "in place of steps"},
     {"sensor", "", kChoice, 0, 0, "nvml|none", kConditions,
      "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it is"},
     {"cluster_cap", "", kMeasure, 1, 1e11, "", kConditions,

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "validation/benchmark_run.h"
 #include "validation/names.h"
 
 namespace ergometer::validation {
@@ -210,6 +211,15 @@ Result<void> check(const Identity& identity, const Found& found) {
   return {};
 }
 
+/// A mean over a whole run is predicted of one, where its length and its benchmark are known.
+void add_run_phases(const Identity& identity, PowerJob& job) {
+  const auto run = benchmark_run(identity.release, identity.model, identity.task);
+  if (!run || job.run_s <= 0 || job.statistic != PowerStatistic::kMean) return;
+  spec::Job& it = job.run.job;
+  it.conditions.run = phases_of(*run, job.run_s, static_cast<double>(it.training.global_batch));
+  job.pause_deviation = run->pause_deviation;
+}
+
 }  // namespace
 
 Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::string& file) {
@@ -252,6 +262,7 @@ Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> run
   result.statistic = *statistic;
   result.watts = *watts;
   result.run_s = run_seconds(row.cell("notes"));
+  add_run_phases(identity, result);
   result.from = found.run->cell("id");
   return result;
 }

@@ -36,6 +36,9 @@ struct PowerJob {
   double watts = 0;
   double run_s = 0;  ///< how long the run was that a mean goes over, evaluation and pauses
                      ///< included; 0: not stated
+  /// The mean is one over a whole run whose evaluations and pauses are known: phases are in the
+  /// job's conditions, this is the pauses' relative deviation. 0: of training alone.
+  double pause_deviation = 0;
   std::string from;  ///< id of the run whose row gave the layout
 };
 

@@ -34,8 +34,8 @@ const char* word(Agreement agrees) {
 }
 
 const std::map<std::string, Agreement> kVerdicts = {
-    {"sign.deep-pipelines", Agreement::kYes},
-    {"sign.throttling-by-depth", Agreement::kInPart},
+    {"sign.deep-pipelines", Agreement::kInPart},
+    {"sign.throttling-by-depth", Agreement::kNo},
     {"sign.rear-clocks", Agreement::kYes},
     {"size.hot-clocks", Agreement::kNo},
     {"sign.overlap-clocks", Agreement::kYes},
