@@ -157,8 +157,10 @@ class FoundryReader {
 
 }  // namespace
 
-base::Result<Reading> parse_foundry(const std::string& text, const std::string& file) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+base::Result<Reading> parse_foundry(const std::string& text, const std::string& file,
+                                    const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
   return FoundryReader(values, file).read();
 }
 

@@ -4,10 +4,12 @@
 
 #include "base/result.h"
 #include "intake/reading.h"
+#include "spec/yaml_flat.h"
 
 namespace ergometer::intake {
 
 /// MosaicML's LLM Foundry YAML: MPT by its sizes, or a model of the Hub, over PyTorch's FSDP.
-base::Result<Reading> parse_foundry(const std::string& text, const std::string& file);
+base::Result<Reading> parse_foundry(const std::string& text, const std::string& file,
+                                    const spec::FlatYaml& overrides = {});
 
 }  // namespace ergometer::intake

@@ -122,12 +122,17 @@ void replace_variables(spec::FlatYaml& values, const ScriptContext& context,
     for (size_t at = value.text.find("${"); at != std::string::npos;
          at = value.text.find("${", at)) {
       const size_t end = value.text.find('}', at), colon = value.text.find(':', at);
-      if (end == std::string::npos || colon == std::string::npos || colon > end) break;
-      const std::string name = value.text.substr(at + 2, colon - at - 2);
-      const std::string fallback = value.text.substr(colon + 1, end - colon - 1);
+      if (end == std::string::npos) break;
+      const bool has_default = colon < end;
+      const std::string name = value.text.substr(at + 2, (has_default ? colon : end) - at - 2);
+      const std::string fallback = has_default ? value.text.substr(colon + 1, end - colon - 1) : "";
       if (const auto it = context.environment.find(name); it != context.environment.end()) {
         value.text.replace(at, end - at + 1, it->second);
         at += it->second.size();
+        continue;
+      }
+      if (!has_default) {
+        at = end;
         continue;
       }
       if (key.find("overrides.") != key.npos || key.ends_with(".model"))

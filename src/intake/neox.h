@@ -8,12 +8,12 @@
 
 namespace ergometer::intake {
 
-/// GPT-NeoX's YAML or JSON, with dashes or underscores: Megatron-LM's sizes beside DeepSpeed's
-/// keys. Its experts, and layers other than attention, are refused.
 struct NeoxFile {
   std::string text, file;
 };
-/// Several files are one configuration, of which a later one says it last.
+/// GPT-NeoX's YAML or JSON, with dashes or underscores: Megatron-LM's sizes beside DeepSpeed's
+/// keys. Several files are one configuration, of which the last word counts. Its experts, and
+/// layers other than attention, are refused.
 base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files);
 
 }  // namespace ergometer::intake

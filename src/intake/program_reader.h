@@ -65,6 +65,10 @@ class ProgramReader {
   base::Result<std::optional<Reading>> configuration(FileForm& form);
   /// GPT-NeoX takes all files behind its program as one.
   base::Result<Reading> neox() const;
+  /// Refused: a word key=value of which the value is not known, unless the key changes nothing.
+  base::Result<void> check_word(const ShellText& word, std::string_view framework) const;
+  /// `composer train.py FILE key=value ...`; nothing where no file is LLM Foundry's.
+  base::Result<std::optional<Reading>> foundry() const;
   /// `tune run RECIPE --config FILE key=value ...`
   base::Result<Reading> torchtune() const;
   /// What a file finds in its program's environment.

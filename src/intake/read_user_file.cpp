@@ -157,13 +157,13 @@ std::vector<std::string_view> trimmed_lines(std::string_view text) {
   return lines;
 }
 
+/// By its first line that says something: a script may write a manifest as well.
 bool is_manifest(std::string_view text) {
-  bool version = false, kind = false;
-  for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size() - 1) + 1) {
-    version = version || text.substr(at).starts_with("apiVersion:");
-    kind = kind || text.substr(at).starts_with("kind:");
-  }
-  return version && kind;
+  for (const std::string_view line : trimmed_lines(text))
+    if (!line.empty() && !line.starts_with('#') && line != "---")
+      return line.starts_with("apiVersion:") ||
+             (line.starts_with("kind:") && base::contains(text, "apiVersion:"));
+  return false;
 }
 
 bool is_torchtitan(std::string_view text) {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/deepspeed.h"
+#include "intake/foundry.h"
 #include "intake/framework_options.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
@@ -58,6 +59,8 @@ ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
 }
 
 Result<Reading> ProgramReader::read() {
+  ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
+  if (composed) return *std::move(composed);
   if (!launch_.foreign.empty())
     return input_error(fmt::format(
         "{}: {} is a program of {}, which is not read; give the job's sizes as options "
@@ -310,6 +313,42 @@ Result<Reading> ProgramReader::neox() const {
   return reading;
 }
 
+Result<void> ProgramReader::check_word(const ShellText& word, std::string_view framework) const {
+  if (!ShellUnknowns::in(word.text)) return {};
+  const std::string key = word.text.substr(0, word.text.find('='));
+  const bool idle =
+      !ShellUnknowns::in(key) && classify(framework, key, "").kind == Leftover::Kind::kNoEffect;
+  if (idle) return {};
+  return input_error(fmt::format("{}: a word of {} depends on {}", run_.session.where(word.line),
+                                 launch_.name, run_.session.unknowns.reason(word.text)));
+}
+
+Result<std::optional<Reading>> ProgramReader::foundry() const {
+  spec::FlatYaml overrides;
+  std::string file, text;
+  for (const ShellText& word : launch_.arguments) {
+    const size_t equals = word.text.find('=');
+    if (equals != word.text.npos) {
+      if (!word.text.starts_with('-') && !ShellUnknowns::in(word.text))
+        overrides[word.text.substr(0, equals)] = {word.text.substr(equals + 1), 0,
+                                                  run_.session.where(word.line)};
+    } else if (word.text.ends_with(".yaml") && file.empty()) {
+      auto read = text_of(word.text, word.line, launch_.program);
+      if (!read && launch_.foreign == "LLM Foundry") return tl::unexpected(read.error());
+      if (!read || form_of(*read, word.text) != FileForm::kFoundry) continue;
+      file = word.text;
+      text = *std::move(read);
+    }
+  }
+  if (file.empty()) return std::optional<Reading>();
+  for (const ShellText& word : launch_.arguments) ERGOMETER_TRY(check_word(word, "llm-foundry"));
+  ERGOMETER_ASSIGN(Reading reading, parse_foundry(text, file, overrides));
+  if (launch_.gpus == 0)
+    reading.open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
+                                       run_.session.where(launch_.line), launch_.name);
+  return std::optional<Reading>(std::move(reading));
+}
+
 Result<Reading> ProgramReader::torchtune() const {
   std::string path;
   spec::FlatYaml overrides;
@@ -317,9 +356,8 @@ Result<Reading> ProgramReader::torchtune() const {
   const std::string where = run_.session.where(launch_.line);
   for (size_t i = 1; i < launch_.arguments.size(); ++i) {
     const ShellText& word = launch_.arguments[i];
-    if (ShellUnknowns::in(word.text))
-      return input_error(fmt::format("{}: a word of {} depends on {}", where, launch_.name,
-                                     run_.session.unknowns.reason(word.text)));
+    ERGOMETER_TRY(check_word(word, "torchtune"));
+    if (ShellUnknowns::in(word.text)) continue;
     const size_t equals = word.text.find('=');
     const std::string value = equals != word.text.npos           ? word.text.substr(equals + 1)
                               : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text

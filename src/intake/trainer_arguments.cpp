@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -53,14 +54,35 @@ class TrainerReader {
   void read_model() {
     const std::string_view key =
         present({"model_name_or_path", "model_id", "model_name", "config_name"});
-    if (!is_off(read_.text("config_overrides")))
-      return read_.refuse(
-          "config_overrides",
-          "nothing: a model with other sizes is read from a config.json of its own");
+    if (!is_off(read_.text("config_overrides"))) return read_overridden(key);
     if (key.empty()) return;
     read_.set("model",
               spec::relocated_value(*spec::find_setting("model"), read_.text(key), read_.file()),
               key);
+  }
+
+  /// A llama all of whose sizes are given; of others the rest stands in the framework.
+  void read_overridden(std::string_view named) {
+    constexpr std::string_view kOverrides = "config_overrides";
+    nlohmann::json model = {{"model_type", "llama"}};
+    for (const std::string& item : base::split(read_.text(kOverrides), ',')) {
+      const size_t equals = item.find('=');
+      if (equals == item.npos) continue;
+      const std::string value = base::lower(item.substr(equals + 1));
+      if (const auto number = base::parse_integer(value))
+        model[item.substr(0, equals)] = *number;
+      else if (value == "true" || value == "false")
+        model[item.substr(0, equals)] = value == "true";
+    }
+    for (const char* size : {"hidden_size", "intermediate_size", "num_hidden_layers",
+                             "num_attention_heads", "vocab_size"})
+      if (!named.empty() || read_.text("model_type") != "llama" || !model.contains(size))
+        return read_.refuse(kOverrides,
+                            "all sizes of a model_type llama; another model is read from a "
+                            "config.json of its own");
+    if (!model.contains("num_key_value_heads"))
+      model["num_key_value_heads"] = model["num_attention_heads"];
+    read_.set("model", model.dump(), kOverrides);
   }
 
   void read_batches() {
