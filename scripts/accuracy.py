@@ -513,10 +513,13 @@ over {accepted} rows, {inside} of them inside their 90 % interval; {skipped} row
 enough about it. The rows repeat a few runs: {accepted} rows are twelve measurements of three machines, so that the share inside says
 little; by line it is what the last column shows.
 
-Means of MLPerf runs go from `run_start` to `run_stop`. They are predicted as such a run (`--run-phases`): its length is the
-row's, the benchmark's evaluations and what GPUs stand still come from catalog/tables/benchmark_runs.csv, taken from logs of 1
-and 8 nodes. Of 117 s on 64 nodes half is training by this; of the step alone these means are 34 % off. Fitted: to the log of
-pw-0001 full fans of HGX H100 nodes, to it and one of 8 nodes the pauses of MLPerf v4.0; nothing to rows of 64 nodes. Maxima are those of single readings over all nodes; the prediction's is of nominal boards.
+Means of MLPerf runs go from `run_start` to `run_stop`. They are predicted as such a run (`--run-phases`): its length is
+the row's, the benchmark's evaluations and what GPUs stand still come from catalog/tables/benchmark_runs.csv, taken from
+logs of 1 and 8 nodes. Of 117 s on 64 nodes half is training by this; of the step alone these means are 34 % off.
+Fitted: to the log of pw-0001 full fans of HGX H100 nodes, to it and one of 8 nodes the pauses of MLPerf v4.0; nothing
+to rows of 64 nodes. Their means are better than what they are made of: steps of 8 nodes are 21 % too short and 11 % too
+high in power by the log, and a run of given length then holds more evaluations with their pauses (the log's whole run:
++10 %). Maxima are those of single readings over all nodes; the prediction's is of nominal boards.
 
 """
 
