@@ -109,6 +109,7 @@ spec::Job simumax_job(const std::string& name) {
   set(settings, "mbs", "1");
   set(settings, "gbs", fmt::format("{}", dp * std::stoll(number_after(name, "mbc", "1"))));
   set(settings, "seq", number_after(name, "seq", "4096"));
+  set(settings, "cross_entropy_loss_fusion", name.ends_with("_cef") ? "true" : "false");
   auto job = spec::resolve(settings);
   EXPECT_TRUE(job) << name << ": " << (job ? "" : job.error().message);
   if (!job) return {};
