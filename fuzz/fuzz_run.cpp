@@ -1,6 +1,6 @@
-// A Run file of any bytes, through everything that takes one: read whole and as telemetry, analyzed,
-// merged with itself, compared by what was measured, played back, and made into a report. Whatever it
-// holds, the answer is a result or an error with a message.
+// A Run file of any bytes, through everything that takes one: read whole and as telemetry,
+// analyzed, merged with itself, compared by what was measured, played back, and made into a report.
+// Whatever it holds, the answer is a result or an error with a message.
 
 #include <unistd.h>
 

@@ -192,7 +192,10 @@ std::vector<Factor> surroundings_factors() {
       {"node_power", "node beside its GPUs", kSurroundings, {"pue"}, {}, of_node_power},
       {"silicon", "chips drawn", kSurroundings, {"seed"}},
       {"operands", "operands' values", kSurroundings, {"operand_activity"}},
-      {"time", "time looked at", kSurroundings, {"duration", "steady", "start_c", "sensor", "run_phases"}},
+      {"time",
+       "time looked at",
+       kSurroundings,
+       {"duration", "steady", "start_c", "sensor", "run_phases"}},
       {"faults", "GPUs and nodes that differ", kSurroundings, {"override"}},
   };
 }

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "base/text.h"
 #include "spec/yaml_map.h"
 
 namespace ergometer::launch {

@@ -47,9 +47,9 @@ struct Response {
 Load load_at(const Load& load, const Response& response, double clock_hz);
 
 /// The highest lattice clock, at most `limits` and `thermal_hz` allow, whose power over the
-/// governor's window stays within what boards hold of the cap; the lowest clock when none does. `thermal_hz`: the
-/// ceiling of the thermal governor, 0: none. Reasons name what holds the clock where it is. A cap
-/// of 0 is the GPU's default. Under 30 ns.
+/// governor's window stays within what boards hold of the cap; the lowest clock when none does.
+/// `thermal_hz`: the ceiling of the thermal governor, 0: none. Reasons name what holds the clock
+/// where it is. A cap of 0 is the GPU's default. Under 30 ns.
 ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const ClockLimits& limits,
                            double die_c, const Load& load, const Response& response,
                            double thermal_hz);

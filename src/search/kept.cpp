@@ -32,10 +32,10 @@ Kept::Kept(const SearchOptions& options)
   };
   const size_t top = options.top, limit = std::max(kPlayedForEach * top, kPlayedAtLeast);
   if (!limits_.any()) {
-    pool(top, kMargin, limit, {});
+    pool(top, kPlayedMargin, limit, {});
     return;
   }
-  for (const double share : kSharesOfLimit) pool(top, kMargin, limit, scaled(limits_, share));
+  for (const double share : kSharesOfLimit) pool(top, kPlayedMargin, limit, scaled(limits_, share));
   for (size_t i = 0; i < kLimits; ++i) {
     Limits others = limits_;
     others.most[i] = 0;

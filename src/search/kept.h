@@ -8,6 +8,8 @@ namespace ergometer::search {
 
 /// Of estimates: nine in ten are this close to the engine (docs/models/search.md).
 constexpr double kMargin = 0.02;
+/// What is played: two estimates, each within kMargin, are the square root of 2 further apart.
+constexpr double kPlayedMargin = 0.03;
 
 /// What a search keeps of the candidates that it has estimated: those that the engine is to play,
 /// and the front. Every thread has one; what all keep together does not depend on who saw what.

@@ -139,7 +139,7 @@ int64_t Player::play_limited(const std::vector<Found>& found, std::vector<Played
       double worst = 0;
       for (const Played& played : std::span(best).first(options_.top))
         worst = std::max(worst, value_of(options_.objective, played.found));
-      if (value_of(options_.objective, found[from]) > worst * (1 + kMargin)) break;
+      if (value_of(options_.objective, found[from]) > worst * (1 + kPlayedMargin)) break;
     }
     if (options_.stop != nullptr && *options_.stop && !best.empty()) break;
     const size_t count = std::min(together, found.size() - from);

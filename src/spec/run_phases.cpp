@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "spec/measure_range.h"
 
 namespace ergometer::spec {
@@ -18,7 +18,7 @@ using base::Result;
 struct Part {
   std::string_view name;
   MeasureRange range;
-  double RunPhases::*target;
+  double RunPhases::* target;
 };
 constexpr double kMostS = 3.2e8, kMostSteps = 1e9;
 constexpr std::array kParts = std::to_array<Part>({
@@ -65,9 +65,7 @@ std::string_view flaw(const RunPhases& phases) {
 
 Result<RunPhases> parse_run_phases(std::string_view text) {
   RunPhases phases;
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  for (const std::string_view part : base::split(text, ',')) {
     const size_t equal = part.find('=');
     if (equal == std::string_view::npos)
       return input_error(fmt::format(

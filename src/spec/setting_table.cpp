@@ -208,7 +208,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "steps=1000,eval-every=100,eval-from=100,eval-batches=10,eval-pause=2s,pause=1min; length=2h "
      "in place of steps"},
     {"sensor", "", kChoice, 0, 0, "nvml|none", kConditions,
-     "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it is"},
+     "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it "
+     "is"},
     {"cluster_cap", "", kMeasure, 1, 1e11, "", kConditions,
      "limit of the cluster's power, held by equal power caps: 2.5MW", "W"},
     {"pue", "", kReal, 1, 5, "", kConditions, "power of the building over power of its machines"},

@@ -85,12 +85,10 @@ void take_even_flops(JobDraft& draft) {
   const double head = static_cast<double>(*vocab) /
                       (12 * static_cast<double>(*hidden) + 2 * static_cast<double>(*seq));
   const double even = (static_cast<double>(layers) + head) / static_cast<double>(others + 1);
-  const int64_t last = std::max<int64_t>(std::llround(even - head), 0);
+  const int64_t last = std::max<int64_t>(std::llround(even - head), 0), left = layers - last;
   std::string stages;
-  for (int64_t stage = 0; stage < others; ++stage) {
-    const int64_t left = layers - last;
+  for (int64_t stage = 0; stage < others; ++stage)
     stages += fmt::format("{},", left / others + (stage < left % others ? 1 : 0));
-  }
   draft.say("stage_layers", stages + fmt::format("{}", last), kNotes);
 }
 
