@@ -107,7 +107,9 @@ std::optional<int64_t> FlatReader::integer(std::string_view key, int64_t least) 
   if (real && *real >= static_cast<double>(least) && *real <= static_cast<double>(kLargestNumber) &&
       static_cast<double>(static_cast<int64_t>(*real)) == *real)
     return static_cast<int64_t>(*real);
-  refuse(key, fmt::format("a whole number of at least {}", least));
+  const bool beyond = real && *real > static_cast<double>(kLargestNumber);
+  refuse(key, beyond ? fmt::format("a whole number of at most {}", kLargestNumber)
+                     : fmt::format("a whole number of at least {}", least));
   return std::nullopt;
 }
 
