@@ -48,10 +48,26 @@ void change_nics(YamlMap& map, Node& node) {
   }
 }
 
+/// Collectives keep the share of the links' rate that they were measured at, unless the file says
+/// how fast they are.
+void scale_collectives(base::ParameterSet& parameters, double factor) {
+  const base::ParameterSet before = parameters;
+  for (const auto& [name, parameter] : before.all()) {
+    if (!name.starts_with("collective.") || parameter.unit != "B/s") continue;
+    base::Parameter scaled = parameter;
+    scaled.value *= factor;
+    scaled.source = fmt::format("{:g} times, as intra_bandwidth: {}", factor, parameter.source);
+    scaled.grade = base::Grade::kAssumed;
+    parameters.set(name, scaled);
+  }
+}
+
 void change_intra(YamlMap& map, Node& node) {
   if (!map.has("intra_bandwidth")) return;
   const base::Parameter bandwidth =
       map.parameter("intra_bandwidth", "B/s", kSlowestLink, kFastestLink);
+  if (!map.has("intra_collectives") && node.intra_bytes_per_s > 0)
+    scale_collectives(node.parameters, bandwidth.value / node.intra_bytes_per_s);
   node.intra_bytes_per_s = bandwidth.value;
   node.parameters.set("intra.bandwidth", bandwidth);
 }

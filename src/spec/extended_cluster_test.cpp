@@ -33,6 +33,20 @@ TEST(ExtendedCluster, SharesANodesBandwidthAmongItsNics) {
   EXPECT_EQ(nic->node.nics[7].bytes_per_s, 12.5e9);
 }
 
+TEST(ExtendedCluster, CollectivesKeepTheirShareOfOtherLinks) {
+  const auto twice = parse_cluster("{extends: hgx-h100, intra_bandwidth: 900 GB/s}", "c.yaml");
+  ASSERT_TRUE(twice) << twice.error().message;
+  const base::ParameterSet before = read_cluster("hgx-h100")->node.parameters;
+  const base::Parameter* ring = twice->node.parameters.find("collective.ring_bandwidth");
+  EXPECT_EQ(ring->value, 2 * before.at("collective.ring_bandwidth"));
+  EXPECT_EQ(ring->grade, base::Grade::kAssumed);
+  EXPECT_EQ(twice->node.parameters.at("collective.latency"), before.at("collective.latency"));
+  const auto said = parse_cluster(
+      "{extends: hgx-h100, intra_bandwidth: 900 GB/s, intra_collectives: hopper-nvlink}", "c.yaml");
+  EXPECT_EQ(said->node.parameters.at("collective.ring_bandwidth"),
+            read_cluster("hgx-h100")->node.parameters.at("collective.ring_bandwidth"));
+}
+
 TEST(ExtendedCluster, LiesInAnotherAndTakesAnotherGpu) {
   const auto cluster = parse_cluster(
       R"({"extends": {"extends": "charllm-h100", "nodes": 16}, "gpu": "h200-sxm5-141gb",
