@@ -208,13 +208,14 @@ FabricParameters read_fabric(Reader& r) {
 }
 
 /// One GPU's NIC rate over its in-domain rate: how much slower a network-paced collective runs
-/// through HBM.
+/// through HBM. Beyond what a node's GPUs pass on to each other cards make no collective faster,
+/// and none louder.
 double network_memory_fraction(const spec::Node& node, const DomainParameters& domain,
                                const FabricParameters& fabric) {
   double nics = 0;
   for (const spec::Nic& nic : node.nics) nics += nic.bytes_per_s;
   if (node.gpus <= 1 || domain.ring_bytes_per_s <= 0) return 1;
-  return std::min(1.0, nics / node.gpus * fabric.line_efficiency / domain.ring_bytes_per_s);
+  return std::min(nics * fabric.line_efficiency / domain.ring_bytes_per_s, 1.0) / node.gpus;
 }
 
 /// A precision whose peak the GPU does not state cannot be priced.

@@ -16,12 +16,12 @@ constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 constexpr double kPlayAgain = 2e-3;
 /// A round of the search for rest: whole steps, at least so long; where heat holds clocks back,
 /// what sinks take to follow. Governors that hunt have no rest but in the mean: rounds become
-/// longer, and a quarter of what a sensor can tell is rest enough.
-constexpr double kRoundS = 1, kHeldRoundS = 20;
+/// longer, of several steps, and a quarter of what a sensor can tell is rest enough.
+constexpr double kRoundS = 1, kHeldRoundS = 20, kHuntedSteps = 8;
 constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
 constexpr double kHuntingK = 0.25;
 /// What still moves after all rounds is an answer within what a sensor shows, or none.
-constexpr double kWanderingK = 1, kWandering = 0.01;
+constexpr double kWanderingK = 1, kWandering = 0.03;
 /// Shown at least: what a sensor averages over, and how long governors hunt.
 constexpr double kLeastShownS = 0.05, kHuntingShownS = 20;
 constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second
@@ -43,7 +43,7 @@ double weight_of(int round) {
 class Damping {
  public:
   double weight(double change) {
-    if (change * last_ < 0) weight_ = std::max(0.15, 0.6 * weight_);
+    if (change * last_ < 0) weight_ = std::max(0.05, 0.6 * weight_);
     if (change * last_ > 0) weight_ = std::min(1.0, 1.3 * weight_);
     last_ = change;
     return weight_;
@@ -194,7 +194,8 @@ bool PowerLoop::settle_play(const Fleet& fleet, FleetHeat& heat) {
     hunting_ = held || round >= kPatientRounds;
     const double longer = std::exp2(std::max(0, round - kPatientRounds) / kDoubledEvery);
     const double least_s = held ? kHeldRoundS : kRoundS * longer;
-    const double wanted = std::max(1.0, std::ceil(least_s / step_s));
+    const double wanted =
+        std::max(hunting_ && !held ? kHuntedSteps : 1.0, std::ceil(least_s / step_s));
     Means means(fleet);
     play_->mark();
     const auto ticks = static_cast<int64_t>(std::round(wanted * step_s / dt_s));

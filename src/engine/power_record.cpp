@@ -53,24 +53,29 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
   }
 }
 
+void PowerRecord::lead_in(const Tick& tick) {
+  const auto length = static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9)));
+  for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
+    last_w_[gpu].resize(length);
+    last_w_[gpu][ring_at_] = tick.watts[gpu];
+  }
+  ring_at_ = (ring_at_ + 1) % length;
+  ring_filled_ = std::min(ring_filled_ + 1, length);
+}
+
 /// Means over the ticks of a peak, once there are as many.
 void PowerRecord::add_peaks(const Tick& tick) {
-  const auto length = static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9)));
-  const bool full = ring_filled_ + 1 >= length;
+  lead_in(tick);
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
-    std::vector<double>& ring = last_w_[gpu];
-    ring.resize(length);
-    ring[ring_at_] = tick.watts[gpu];
-    if (!full || fleet_.role[gpu] < 0) continue;
+    const std::vector<double>& ring = last_w_[gpu];
+    if (ring_filled_ < ring.size() || fleet_.role[gpu] < 0) continue;
     double watts = 0;
-    for (const double w : ring) watts += w / static_cast<double>(length);
+    for (const double w : ring) watts += w / static_cast<double>(ring.size());
     sums_[gpu].peak_w = std::max(sums_[gpu].peak_w, watts);
     const auto bin = static_cast<size_t>(std::max(0.0, watts) / kBinW);
     if (bin >= histogram_.size()) histogram_.resize(bin + 1);
     histogram_[bin] += fleet_.weight_of(gpu) * tick.length_s;
   }
-  ring_at_ = (ring_at_ + 1) % length;
-  if (!full) ++ring_filled_;
 }
 
 double PowerRecord::p95_w() const {

@@ -106,6 +106,10 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   const double duration_s = job.conditions.duration_s;
   TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
                           duration_s > 0 ? duration_s : activity.step_s());
+  const auto lead_in = [&](const Tick& tick) {
+    record.lead_in(tick);
+    telemetry.lead_in(tick);
+  };
   const auto watch = [&](const Tick& tick) {
     record.add(tick, heat);
     telemetry.add(tick, heat);
@@ -117,7 +121,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
       heat.cool_down();
     telemetry.lead_in_idle(heat);
     loop.run(fleet, heat, duration_s, watch);
-  } else if (!loop.settle(fleet, heat, [&](const Tick& tick) { telemetry.lead_in(tick); }, watch)) {
+  } else if (!loop.settle(fleet, heat, lead_in, watch)) {
     return base::input_error(
         "power and heat: clocks and temperatures of this job find no rest, so that there is no "
         "steady state; --duration 20min plays what happens");
