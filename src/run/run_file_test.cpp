@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <fmt/format.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -305,6 +306,16 @@ TEST_F(RunFile, ASchemaThatIsNotOursIsRefused) {
                                          ", which no such file has");
     EXPECT_FALSE(read_device_log(path("odd.run")));
     EXPECT_FALSE(has_traces(path("odd.run")));
+  }
+}
+
+TEST_F(RunFile, NumbersThatAreNoneAreRefused) {
+  for (const auto& [value, told] : {std::pair{"9e999", "inf"}, std::pair{"-1e61", "-1e+61"}}) {
+    ASSERT_TRUE(write_run(numbered_run(), path("much.run")));
+    sql("much.run", fmt::format("UPDATE links SET bytes_per_step = {}", value).c_str());
+    EXPECT_EQ(read_error("much.run"),
+              path("much.run") + ": the Run cannot be read: bytes_per_step: found " + told +
+                  "; allowed: a number up to 1e60");
   }
 }
 

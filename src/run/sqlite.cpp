@@ -1,9 +1,11 @@
 #include "run/sqlite.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -219,7 +221,16 @@ std::string Statement::column_name(int column) const {
   return sqlite3_column_name(handle_, column);
 }
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
-double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
+double Statement::real(int column) const {
+  constexpr double kMost =
+      1e60;  // of anything measured or predicted; sums and products stay finite
+  const double value = sqlite3_column_double(handle_, column);
+  if (std::abs(value) <= kMost) return value;
+  if (db_.ok())
+    db_.problem_ =
+        fmt::format("{}: found {}; allowed: a number up to 1e60", column_name(column), value);
+  return 0;
+}
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(handle_, column) == SQLITE_NULL;
 }

@@ -101,7 +101,7 @@ class Statement {
   int columns() const;
   std::string column_name(int column) const;
   int64_t integer(int column) const;
-  double real(int column) const;
+  double real(int column) const;  ///< what is beyond 1e60, or no number, is a failure
   std::string text(int column) const;
   bool is_null(int column) const;
   bool is_integer(int column) const;
