@@ -1,7 +1,6 @@
 #include "run/log_tables.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "run/reading_rows.h"
 #include "run/table_rows.h"
@@ -265,30 +264,6 @@ HostClock& clock_of(std::vector<HostClock>& clocks, const std::string& host) {
   return clocks.back();
 }
 
-/// Numbers that a file of ours never holds, and with which no sum goes well.
-bool finite(const DeviceLog& log) {
-  bool all = true;
-  const auto check = [&](double value) { all = all && std::isfinite(value); };
-  for (const Device& device : log.devices) {
-    check(device.conversion_efficiency);
-    check(device.stated_power_w);
-    for (const EnergyWindow& w : device.windows) check(w.energy_j);
-  }
-  for (const TrainingLog& t : log.training) {
-    check(t.global_batch);
-    for (const double rate : t.samples_per_s) check(rate);
-    for (const TrainingStep& step : t.steps) check(step.seconds);
-  }
-  for (const PowerLimitRow& row : log.power_limits)
-    for (const double value : {row.limit_w, row.time_s, row.mean_w, row.energy_j}) check(value);
-  for (const Gauge& gauge : log.gauges) check(gauge.value);
-  for (const CollectiveLog& c : log.collectives)
-    for (const CollectiveTiming& t : c.timings)
-      for (const double value : {t.bytes, t.seconds, t.algorithm_gb_per_s, t.bus_gb_per_s})
-        check(value);
-  return all;
-}
-
 }  // namespace
 
 void create_log_tables(Database& db) {
@@ -319,7 +294,7 @@ bool select_log(Database& db, DeviceLog& log) {
     return false;
   select_training(db, log.training);
   select_rest(db, log);
-  return select_steps(db, log.training) && select_collectives(db, log.collectives) && finite(log);
+  return select_steps(db, log.training) && select_collectives(db, log.collectives);
 }
 
 void select_clocks(Database& db, std::vector<HostClock>& clocks) {

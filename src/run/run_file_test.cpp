@@ -1,5 +1,5 @@
-#include <gtest/gtest.h>
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -313,9 +313,9 @@ TEST_F(RunFile, NumbersThatAreNoneAreRefused) {
   for (const auto& [value, told] : {std::pair{"9e999", "inf"}, std::pair{"-1e61", "-1e+61"}}) {
     ASSERT_TRUE(write_run(numbered_run(), path("much.run")));
     sql("much.run", fmt::format("UPDATE links SET bytes_per_step = {}", value).c_str());
-    EXPECT_EQ(read_error("much.run"),
-              path("much.run") + ": the Run cannot be read: bytes_per_step: found " + told +
-                  "; allowed: a number up to 1e60");
+    EXPECT_EQ(read_error("much.run"), path("much.run") +
+                                          ": the Run cannot be read: bytes_per_step: found " +
+                                          told + "; allowed: a number up to 1e60");
   }
 }
 
