@@ -9,6 +9,9 @@ function(ergometer_folder name)
   cmake_parse_arguments(FOLDER "" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
   add_library(ergometer_${name} STATIC ${FOLDER_SOURCES})
   ergometer_unity(ergometer_${name})
+  # libergometer.so is made of the same objects, and exports only what its header says.
+  set_target_properties(ergometer_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(ergometer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM FOLDER_LINKS PREPEND ergometer_)
   target_link_libraries(ergometer_${name} PUBLIC ${FOLDER_LINKS} tl::expected fmt::fmt PRIVATE ${FOLDER_LIBRARIES})
