@@ -100,7 +100,7 @@ class ERGOMETER_API Document {
 
 /// One job: step time, memory, links, power, heat. `files`: a model's name, or files that say the job.
 ERGOMETER_API Document simulate(const Files& files, const Options& options = {});
-/// The same, and under `explanation` where one number comes from: "mfu", "memory.peak_bytes", "op:qkv".
+/// The same, and under `explain` where one number comes from: "mfu", "memory.peak_bytes", "op:qkv".
 ERGOMETER_API Document explain(const std::string& number, const Files& files, const Options& options = {});
 /// The best of all layouts of a job, in `best`.
 ERGOMETER_API Document search(const Files& files, const Options& options = {});

@@ -1,7 +1,11 @@
 #include <ergometer/ergometer.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/check.h"
@@ -76,6 +80,29 @@ TEST(Library, OptionsAreWordsOfTheCommandLine) {
   EXPECT_EQ(Option("ranks", true).word(), "--ranks");
   EXPECT_EQ(Option("sequence-parallel", false).word(), "--no-sequence-parallel");
   EXPECT_EQ(Option("with", std::string("tp=8,pp=2")).word(), "--with=tp=8,pp=2");
+}
+
+TEST(Library, EveryCallAnswers) {
+  const std::string folder = fmt::format("{}library-{}/", testing::TempDir(), ::getpid());
+  std::filesystem::create_directory(folder);
+  const std::string run = folder + "job.run", study = folder + "study.yaml";
+  std::ofstream(study) << "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\n"
+                          "axes: {tp: [2, 4]}\n";
+  EXPECT_TRUE(explain("mfu", {"llama3-8b"}, kSmall).has("explain"));
+  EXPECT_TRUE(optimize({"llama3-8b"}, {{"cluster", "hgx-h100"}, {"gpus", 8}, {"knobs", "caps"}})
+                  .has("keeps"));
+  simulate({"llama3-8b"}, {{"cluster", "hgx-h100"}, {"gpus", 8}, {"tp", 2}, {"run", run}});
+  EXPECT_TRUE(analyze({run}).has("performance.step_time_s"));
+  EXPECT_EQ(report({run}, folder + "job.html").size("runs"), 1);
+  EXPECT_GT(compare({run}, {{"with", "tp=4"}}).size("causes"), 0);
+  EXPECT_EQ(catalog({"show", "llama3-8b"}).text("name"), "llama3-8b");
+  std::vector<std::string> shards;
+  for (const char* shard : {"1/2", "2/2"}) {
+    shards.push_back(fmt::format("{}{}.run", folder, shard[0]));
+    EXPECT_EQ(sweep({study}, {{"shard", shard}, {"out", shards.back()}}).size("rows"), 1);
+  }
+  EXPECT_EQ(merge(shards, {{"out", folder + "all.run"}}).number("points"), 2);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Library, TheHostKeepsItsStreamsAndSignals) {
