@@ -61,7 +61,11 @@ void expect(bool right, const Json& found, std::string_view name, const char* wa
 }  // namespace
 
 std::shared_ptr<const Json> parse_document(const std::string& text) {
-  return std::make_shared<const Json>(Json::parse(text));
+  auto tree = std::make_shared<const Json>(Json::parse(text, nullptr, false));
+  if (tree->is_discarded())
+    throw Error("these options ask for text or a table, of which there is no document",
+                kWrongInput);
+  return tree;
 }
 
 Document::Document(std::shared_ptr<const Content> content) : content_(std::move(content)) {}

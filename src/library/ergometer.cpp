@@ -19,7 +19,7 @@ namespace {
 
 static_assert(kSchemaVersion == run::kSchemaVersion);
 
-constexpr int kOurBug = 70;
+constexpr int kNo = static_cast<int>(base::ErrorKind::kNo), kOurBug = 70;
 
 /// Those that neither start programs nor talk to terminals, assistants and sensors.
 constexpr std::array<std::string_view, 11> kOffered = {"simulate", "search",  "sweep",    "compare",
@@ -56,9 +56,13 @@ Answer ask_unguarded(const cli::Command& command, const std::vector<std::string>
   cli::MemoryStream out, err;
   const cli::Console console{out.get(), err.get(), arguments->has("quiet"), true};
   const auto status = command.run(*arguments, console);
-  if (!status) throw refuse(status.error());
-  Answer answer{out.text(), base::split(err.text(), '\n'), *status};
+  Answer answer{out.text(), base::split(err.text(), '\n'), status.value_or(kNo)};
   if (!answer.notes.empty()) answer.notes.pop_back();  // behind the last line's end
+  if (status) return answer;
+  // A "no" behind an answer belongs to it: a study of which nothing can run.
+  if (status.error().kind != base::ErrorKind::kNo || answer.out.empty())
+    throw refuse(status.error());
+  answer.notes.push_back(status.error().message);
   return answer;
 }
 

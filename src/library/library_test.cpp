@@ -62,6 +62,7 @@ TEST(Library, AnErrorHasTheProgramsMessageAndStatus) {
   expect_error(2, "is an option, no file", [] { simulate({"--explain"}); });
   expect_error(2, "'record' is no command of the library", [] { command("record", {}); });
   expect_error(2, "did you mean simulate?", [] { command("simulat", {}); });
+  expect_error(2, "there is no document", [] { simulate({"llama3-8b"}, {{"settings", true}}); });
   expect_error(2, "help", [] { simulate({}, {{"help", true}}); });
 }
 
@@ -70,6 +71,14 @@ TEST(Library, AnAnswerMayBeNo) {
   EXPECT_TRUE(job.answer_is_no());
   EXPECT_FALSE(job.truth("memory.fits"));
   EXPECT_FALSE(small_job().answer_is_no());
+  const std::string study = fmt::format("{}refused-{}.yaml", testing::TempDir(), ::getpid());
+  std::ofstream(study) << "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\n"
+                          "axes: {tp: [3]}\n";
+  const Document refused = sweep({study});
+  std::filesystem::remove(study);
+  EXPECT_TRUE(refused.answer_is_no());
+  EXPECT_EQ(refused.text("rows[0].status"), "refused");
+  EXPECT_FALSE(refused.notes().empty());
 }
 
 TEST(Library, OptionsAreWordsOfTheCommandLine) {
