@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes, in build/archives, archives (.a) of the libraries that Debian has for loading only, from the sources of the packages
-# that are installed: a program that is one file is linked with them. Nothing when they are there.
+# that are installed: a program that is one file is linked with them. Nothing when they are there; status 3: no mirror has the
+# sources.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,7 +30,7 @@ archive() {  # name, source, flags ...
 }
 archive fmt fmtlib-*/src/format.cc
 archive simdjson simdjson-*/singleheader/simdjson.cpp
-(cd cpp-httplib-*/ && python3 ./split.py -o "$work")
+(cd cpp-httplib-*/ && python3 ./split.py -o "$work" >/dev/null)
 read -ra flags < <(pkg-config --cflags cpp-httplib)
 archive cpp-httplib httplib.cc "${flags[@]}"
 echo "${sources[*]}" >"$out/sources"

@@ -25,8 +25,9 @@ quietly() { "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }; }
 
 # What `cmake --install` lays, with the program that is one file.
 lay_tree() {
+  build ergometer_package
   ./scripts/archives.sh
-  build ergometer_package ergometer_one_file
+  quietly cmake --build --preset release --target ergometer_one_file
   quietly cmake --install build/release --prefix "$tree" --strip
   strip -o "$tree/bin/ergometer" build/release/one-file/ergometer
 }

@@ -27,7 +27,10 @@ SKIPPED = 77
 
 def made(kind):
     """The package, made by the one script."""
-    done = subprocess.run([ROOT / "scripts/package.sh", kind], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([ROOT / "scripts/package.sh", kind], stdout=subprocess.PIPE, text=True)
+    if done.returncode == 3:
+        sys.exit(SKIPPED)
+    done.check_returncode()
     return ROOT / done.stdout.strip()
 
 
