@@ -15,7 +15,7 @@ tree=$(mktemp -d)
 trap 'rm -rf "$log" "$tree"' EXIT
 
 build() {  # targets
-  ./scripts/install-dependencies.sh --packages
+  ./scripts/install-dependencies.sh --packages >&2
   echo "Building the program ..." >&2
   quietly cmake --preset release
   quietly cmake --build --preset release --target "$@"
