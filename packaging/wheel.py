@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the Python wheel of an installed program, with nothing but Python, ldd and objdump.
+"""Makes the Python wheel of an installed program that is one file, with nothing but Python and objdump.
 
     packaging/wheel.py TREE FOLDER     TREE/bin/ergometer is the program; the wheel is written into FOLDER
 
-The wheel holds the Python module, the program as a script, and in lib/ergometer, where the program's RPATH finds them, every
-library that it needs but glibc's and g++'s, which every system has (PEP 600). Its tag says on which systems these are new
-enough: manylinux_2_35 is glibc 2.35 or newer.
+The wheel holds the Python module and the program as a script. Its tag says on which systems the program starts (PEP 600):
+manylinux_2_35 is glibc 2.35 or newer.
 """
 import base64
 import hashlib
@@ -17,9 +16,6 @@ import sys
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-OF_THE_SYSTEM = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s)\.so)")
-# Systems with this glibc are the first to have this libstdc++ (GLIBCXX_3.4.N): of g++ 10, 11, 12, 13.
-GLIBC_OF_LIBSTDCXX = {28: (2, 32), 29: (2, 34), 30: (2, 35), 31: (2, 38), 32: (2, 38)}
 SUMMARY = "Predicts time, power and heat of LLM training jobs"
 
 
@@ -27,32 +23,12 @@ def output(*words):
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def libraries(program):
-    """What the program loads, less what is every system's: [(name, path)]."""
-    found = re.findall(r"^\s*(\S+) => (\S+)", output("ldd", program), re.MULTILINE)
-    if missing := [name for name, path in found if path == "not"]:
-        sys.exit(f"{program}: these libraries are not installed: {', '.join(missing)}")
-    return sorted((name, pathlib.Path(path)) for name, path in found if not OF_THE_SYSTEM.match(name))
-
-
-def oldest_glibc(files):
-    """The oldest on which all of these files start."""
-    symbols = "".join(output("objdump", "-T", file) for file in files)
-    needed = [(int(major), int(minor)) for major, minor in re.findall(r"\bGLIBC_(\d+)\.(\d+)", symbols)]
-    libstdcxx = max(int(minor) for minor in re.findall(r"\bGLIBCXX_3\.4\.(\d+)", symbols))
-    if libstdcxx >= min(GLIBC_OF_LIBSTDCXX):
-        needed.append(GLIBC_OF_LIBSTDCXX[libstdcxx])
-    return max(needed)
-
-
-def licence_of(library):
-    """The copyright file of the Debian package that the library is from: (package, file)."""
-    for path in (library, library.resolve(), pathlib.Path("/usr") / library.relative_to("/")):
-        owner = subprocess.run(["dpkg-query", "--search", path], capture_output=True, text=True)
-        if owner.returncode == 0:
-            package = owner.stdout.split(":")[0]
-            return package, pathlib.Path("/usr/share/doc") / package / "copyright"
-    sys.exit(f"{library}: no package is known that it is from, and so no licence")
+def oldest_glibc(program):
+    """The oldest on which the program starts."""
+    if others := re.findall(r"NEEDED +((?!ld-linux|libc\.|libm\.)\S+)", output("objdump", "-p", program)):
+        sys.exit(f"{program}: loads {', '.join(others)}, and so is not one file")
+    needed = re.findall(r"\bGLIBC_(\d+)\.(\d+)", output("objdump", "-T", program))
+    return max((int(major), int(minor)) for major, minor in needed)
 
 
 class Wheel:
@@ -92,10 +68,10 @@ Description-Content-Type: text/markdown
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
-    program, folder = pathlib.Path(sys.argv[1]) / "bin/ergometer", pathlib.Path(sys.argv[2])
+    tree, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    program = tree / "bin/ergometer"
     version = output(program, "--version").split()[1]
-    needed = libraries(program)
-    major, minor = oldest_glibc([program, *(path for _, path in needed)])
+    major, minor = oldest_glibc(program)
     tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
     info, data = f"ergometer-{version}.dist-info", f"ergometer-{version}.data"
     path = folder / f"ergometer-{version}-{tag}.whl"
@@ -105,13 +81,9 @@ def main():
         if file.suffix in (".py", ".typed"):
             wheel.add(f"ergometer/{file.name}", file.read_bytes())
     wheel.add(f"{data}/scripts/ergometer", program.read_bytes(), 0o755)
-    licences = {"ergometer": ROOT / "LICENSE"}
-    for name, library in needed:
-        wheel.add(f"{data}/data/lib/ergometer/{name}", library.read_bytes(), 0o755)
-        package, licence = licence_of(library)
-        licences[package] = licence
-    for package, licence in sorted(licences.items()):
-        wheel.add(f"{info}/licenses/{package}", licence.read_bytes())
+    documents = tree / "share/doc/ergometer"
+    for licence in [documents / "copyright", *sorted((documents / "licences").iterdir())]:
+        wheel.add(f"{info}/licenses/{licence.name}", licence.read_bytes())
     wheel.add(f"{info}/METADATA", metadata(version).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: ergometer\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
     wheel.close(f"{info}/RECORD")

@@ -16,7 +16,14 @@ changes=$(awk -v heading="## $version" '$0 == heading {told = 1; next} /^## / {t
 out=build/releases/$version
 rm -rf "$out"
 mkdir -p "$out"
-for kind in deb wheel; do cp "$(./scripts/package.sh "$kind")" "$out"; done
+for kind in deb wheel binary container; do
+  made=$(./scripts/package.sh "$kind") && status=0 || status=$?
+  case $status in
+    0) cp "$made" "$out" ;;
+    3) [ "$kind" = container ] || exit 3; echo "$0: this release has no image" >&2 ;;
+    *) exit "$status" ;;
+  esac
+done
 git archive --prefix="ergometer-$version/" HEAD | gzip -n >"$out/ergometer-$version.tar.gz"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 git tag --annotate --cleanup=verbatim --message "Ergometer $version"$'\n\n'"$changes" "v$version"

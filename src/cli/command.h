@@ -23,6 +23,8 @@ struct Console {
   std::FILE* out = stdout;
   std::FILE* err = stderr;
   bool quiet = false;
+  /// Another program calls: its signals, and the ranks that it may be one of, are not ours.
+  bool hosted = false;
 
   void answer(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
   /// One line on standard error, unless --quiet.

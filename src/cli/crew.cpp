@@ -53,7 +53,7 @@ bool is_spoken_for(const std::vector<std::string>& words) {
 base::Result<int> with_crew(const Arguments& arguments, const Console& console,
                             const CrewCommand& command) {
   const spread::Launched launched =
-      arguments.has("shard") ? spread::Launched{} : spread::launched();
+      console.hosted || arguments.has("shard") ? spread::Launched{} : spread::launched();
   if (launched.ranks == 1) return command(*spread::thread_crew(), console);
   base::Result<int> result = run_as_rank(launched, console, command);
   if (!result && launched.rank > 0) return static_cast<int>(result.error().kind);

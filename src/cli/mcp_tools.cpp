@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "cli/memory_stream.h"
 
 namespace ergometer::cli {
 namespace {
@@ -137,30 +138,6 @@ base::Result<Arguments> tool_arguments(const Tool& tool, const Command& command,
     return base::input_error("explain: the number's name is missing, such as mfu");
   return arguments;
 }
-
-/// A stream into memory.
-class MemoryStream {
- public:
-  MemoryStream() : stream_(::open_memstream(&text_, &size_)) {
-    if (stream_ == nullptr) throw std::bad_alloc();
-  }
-  MemoryStream(const MemoryStream&) = delete;
-  MemoryStream& operator=(const MemoryStream&) = delete;
-  ~MemoryStream() {
-    std::fclose(stream_);
-    std::free(text_);
-  }
-  std::FILE* get() { return stream_; }
-  std::string text() {
-    std::fflush(stream_);
-    return {text_, size_};
-  }
-
- private:
-  char* text_ = nullptr;
-  size_t size_ = 0;
-  std::FILE* stream_;
-};
 
 }  // namespace
 

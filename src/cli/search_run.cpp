@@ -216,7 +216,7 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   if (crew.leads() && !where.out.empty()) {
     ERGOMETER_ASSIGN(finished, finished_file(plan, where));
   }
-  const StopAtSignal stop;
+  const StopAtSignal stop(console.hosted);
   plan.options.stop = &StopAtSignal::asked();
   ERGOMETER_ASSIGN(Estimates estimates,
                    finished ? read_estimates(space, search::layouts_of(space), *finished, where.out)

@@ -16,7 +16,8 @@ void ask(int signal) {
 
 }  // namespace
 
-StopAtSignal::StopAtSignal() {
+StopAtSignal::StopAtSignal(bool hosted) : hosted_(hosted) {
+  if (hosted_) return;
   g_asked = false;
   interrupt_ = std::signal(SIGINT, ask);
   // Where somebody has interrupts ignored (nohup, a shell's background), they stay so.
@@ -25,6 +26,7 @@ StopAtSignal::StopAtSignal() {
 }
 
 StopAtSignal::~StopAtSignal() {
+  if (hosted_) return;
   std::signal(SIGINT, interrupt_);
   std::signal(SIGTERM, terminate_);
 }

@@ -5,10 +5,10 @@
 namespace ergometer::cli {
 
 /// While it lives, Ctrl-C and a polite kill are a wish to stop that the command asks for, and not
-/// the end of the process. One at a time.
+/// the end of the process. One at a time; where another program calls, signals stay its own.
 class StopAtSignal {
  public:
-  StopAtSignal();
+  explicit StopAtSignal(bool hosted = false);
   ~StopAtSignal();
   StopAtSignal(const StopAtSignal&) = delete;
   StopAtSignal& operator=(const StopAtSignal&) = delete;
@@ -18,8 +18,9 @@ class StopAtSignal {
   static int status();
 
  private:
-  void (*interrupt_)(int);
-  void (*terminate_)(int);
+  bool hosted_;
+  void (*interrupt_)(int) = nullptr;
+  void (*terminate_)(int) = nullptr;
 };
 
 }  // namespace ergometer::cli

@@ -56,7 +56,7 @@ base::Result<study::SessionResult> run_session(const study::Definition& definiti
     progress.emplace(console, "predict", missing);
   };
   options.advance = [&] { progress->advance(); };
-  const StopAtSignal stop;
+  const StopAtSignal stop(console.hosted);
   return study::run_study(definition, expansion, options, crew);
 }
 

@@ -41,6 +41,9 @@ bool is_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) != 0 && variable("TERM") != "dumb";
 }
 
-report::TextStyle terminal_style(std::FILE* stream) { return {wants_colour(stream), is_utf8()}; }
+report::TextStyle terminal_style(std::FILE* stream) {
+  if (fileno(stream) < 0) return {false, true};
+  return {wants_colour(stream), is_utf8()};
+}
 
 }  // namespace ergometer::cli

@@ -4,6 +4,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -19,7 +20,14 @@ class ReadAhead : public ByteSource {
  public:
   explicit ReadAhead(ByteSource& source) : source_(source) {
     for (Piece& piece : pieces_) piece.bytes.resize(kPieceBytes);
-    thread_ = std::jthread([this](const std::stop_token& stop) { fill(stop); });
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      try {
+        fill(stop);
+      } catch (...) {
+        thrown_ = std::current_exception();
+        end(std::nullopt);
+      }
+    });
   }
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
@@ -51,7 +59,8 @@ class ReadAhead : public ByteSource {
   std::condition_variable_any changed_;
   bool ended_ = false, cut_off_ = false;
   std::optional<base::Error> error_;
-  std::jthread thread_;  ///< last, so that it ends before the rest goes
+  std::exception_ptr thrown_;  ///< in the thread; the reader throws it again
+  std::jthread thread_;        ///< last, so that it ends before the rest goes
 };
 
 void ReadAhead::end(std::optional<base::Error> error) {
@@ -92,6 +101,7 @@ base::Result<size_t> ReadAhead::read(char* to, size_t bytes) {
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return piece.full || ended_; });
+    if (!piece.full && thrown_) std::rethrow_exception(thrown_);
     if (!piece.full && error_) return tl::unexpected(*error_);
     if (!piece.full) return 0;
   }

@@ -164,7 +164,8 @@ def check_page(page, program, update):
         for entry in ("examples", "tests"):
             (folder / entry).symlink_to(ROOT / entry)
         environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(folder), "ROOT": str(ROOT), "LC_ALL": "C.UTF-8",
-                       "TZ": "UTC", "TERM": "dumb", "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+                       "TZ": "UTC", "TERM": "dumb", "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1",
+                       "CMAKE_PREFIX_PATH": str(program.parent)}
         for kind, *rest in parse(lines):
             if kind == "before":
                 run(rest[0], folder, environment)
