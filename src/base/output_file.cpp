@@ -136,15 +136,8 @@ void remove_abandoned(const std::string& target) {
 
 Result<void> check_replaces(const std::string& path, std::string_view what,
                             std::string_view beginning) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
-    return {};
-  std::string head(beginning.size(), '\0');
-  std::FILE* const file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return cannot_write(path, errno);
-  head.resize(std::fread(head.data(), 1, head.size(), file));
-  std::fclose(file);
-  if (head == beginning) return {};
+  ERGOMETER_ASSIGN(const std::string head, read_head(path, beginning.size()));
+  if (head.empty() || head == beginning) return {};
   return input_error(
       fmt::format("{}: exists and is not {}; remove it first or choose another name", path, what));
 }

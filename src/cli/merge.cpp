@@ -21,7 +21,8 @@ namespace {
 
 base::Result<analysis::RunPart> read_part(const std::string& path, const Arguments& arguments,
                                           const Console& console) {
-  if (run::is_run_file(path)) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (is_run) {
     ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
     return analysis::RunPart{path, std::move(run)};
   }

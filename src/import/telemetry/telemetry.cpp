@@ -293,8 +293,11 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
 /// A Run's telemetry, or what Nsight Systems sampled; traces in it, which may be, are read by who
 /// reads traces. Whether there may be any.
 base::Result<bool> Reader::read_database(const std::string& path, const std::string& name) {
-  if (run::is_run_file(path)) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (is_run) {
     auto log = run::read_device_log(path);
+    if (!log && log.error().kind == base::ErrorKind::kMissing)
+      return tl::unexpected(std::move(log).error());
     // A recording may have been killed before its first reading.
     if (!log || (!run::has_log(*log) && log->source != "recorded")) return true;
     begin_telemetry(name);
@@ -302,7 +305,10 @@ base::Result<bool> Reader::read_database(const std::string& path, const std::str
     return run::has_traces(path);
   }
   run::Database db(path, run::Database::Access::kRead);
-  if (!db.has_table("GPU_METRICS")) return true;
+  const bool has_metrics = db.has_table("GPU_METRICS");
+  if (!db.ok() && db.fault() == base::ErrorKind::kMissing)
+    return db.failure(name + ": cannot be read");
+  if (!has_metrics) return true;
   begin_telemetry(name);
   ERGOMETER_TRY(read_nsys_metrics(db, log_));
   return true;
