@@ -42,11 +42,13 @@ axes:
 """
 # Of how many calls one fails, where not every one does.
 SHARES = {("sweep", "memory"): 397, ("sweep-on", "memory"): 397, ("sweep-threads", "memory"): 9973,
-          ("record", "memory"): 197, ("record-threads", "memory"): 23, ("record-threads", "read"): 1, ("record-threads", "short"): 1,
-          ("record-command", "memory"): 311}
+          ("record", "memory"): 197, ("record-threads", "memory"): 23, ("record-threads", "read"): 1,
+          ("record-threads", "short"): 1, ("record-command", "memory"): 311}
 SHARES_OF_KIND = {"memory": 97, "write": 1, "read": 7, "short": 5, "thread": 1}
-# The same with --every-call: what `sweep` allocates is made to fail there; here it is about the threads.
-SHARES_OF_EVERY_CALL = {("sweep-threads", "memory"): 97}
+# The same with --every-call: what these flows ask memory for, others of the four do too, where each call fails.
+SHARES_OF_EVERY_CALL = {("sweep-on", "memory"): 11, ("sweep-threads", "memory"): 97, ("record-command", "memory"): 11,
+                        ("refused", "memory"): 11}
+STAYS_SHARE = 10  # of how many calls in which memory fails once, it does for good in one, too
 
 
 @dataclasses.dataclass
@@ -281,6 +283,11 @@ class Tester:
             return SHARES_OF_EVERY_CALL.get((flow.name, kind), 1)
         return SHARES.get((flow.name, kind), SHARES_OF_KIND[kind])
 
+    def stays(self, kind, position, needs_room=True):
+        """Whether the call fails once or with all later ones."""
+        rarely = self.every_call and kind == "memory" and position % STAYS_SHARE != 0
+        return (False,) if rarely or (kind == "write" and not needs_room) else (False, True)
+
     def fail_in_forks(self, flow, kind):
         """At every call the program is asked to fork: a child goes on with the call failing."""
         folder = Folder(self.root, flow)
@@ -294,7 +301,7 @@ class Tester:
             calls, number, needs_room, at_end = struct.unpack("4I", message)
             if at_end:
                 break
-            for stays in (False, True) if kind != "write" or needs_room else (False,):
+            for stays in self.stays(kind, calls // self.share(flow, kind), needs_room):
                 folder.save()
                 ours.send(b"s" if stays else b"o")
                 child, = struct.unpack("i", ours.recv(4, socket.MSG_WAITALL))
@@ -339,7 +346,8 @@ class Tester:
             folder.remove()
             return fault, outcome
 
-        faults = [Fault(kind, call, 0, stays) for call in calls for stays in (False, True)]
+        faults = [Fault(kind, call, 0, stays) for position, call in enumerate(calls)
+                  for stays in self.stays(kind, position)]
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             for fault, outcome in pool.map(fail_one, faults):
                 self.record(flow, fault, outcome)
