@@ -98,7 +98,7 @@ class Folder:
         os.symlink(parent / "inputs", self.path / "inputs")
         for name, content in flow.before.items():
             (self.work / name).write_bytes(content)
-        self.saved = {}
+        self.saved, self.saved_streams = {}, {}
         self.said, self.error = self.streams / "out", self.streams / "err"
         for stream in (self.said, self.error):
             stream.touch()
@@ -144,7 +144,7 @@ class Tester:
         self.program, self.library = os.path.abspath(options.ergometer), os.path.abspath(options.library)
         self.every_call, self.root = options.every_call, root
         self.going_on, self.readable = {}, {}  # what was found of states of files
-        self.injected = collections.Counter()
+        self.injected, self.felt = collections.Counter(), collections.Counter()
         self.problems = collections.defaultdict(list)
 
     # How the program is started.
@@ -274,6 +274,7 @@ class Tester:
 
     def record(self, flow, fault, outcome):
         self.injected[flow.name, fault.kind] += 1
+        self.felt[flow.name, fault.kind] += outcome.status != 0
         problem = self.problem(flow, fault, outcome)
         if problem is not None:
             self.problems[flow.name].append(f"{flow.name}, {fault}: {problem}")
@@ -311,9 +312,10 @@ class Tester:
             ours.send(b"g")
         if process.wait(PATIENCE_S) not in flow.statuses:
             self.problems[flow.name].append(f"{flow.name}, {kind}: without a fault it ends with {process.returncode}")
+        if kind != "short" and self.felt[flow.name, kind] == 0:
+            self.problems[flow.name].append(f"{flow.name}, {kind}: no fault had any effect: are they made?")
         ours.close()
         folder.remove()
-        return calls
 
     @staticmethod
     def end_of(ours, child):
