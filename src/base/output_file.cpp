@@ -27,8 +27,10 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
 }
 
 /// The file behind symbolic links, so that the rename replaces it and not the link.
-std::string follow_links(const std::string& path) {
+Result<std::string> follow_links(const std::string& path) {
   char* resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr && kind_of(errno) == ErrorKind::kMissing)
+    return cannot_write(path, errno);
   if (resolved == nullptr) return path;
   std::string target = resolved;
   std::free(resolved);
@@ -59,12 +61,18 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   if (straight) {
     descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    file.target_ = follow_links(path);
+    ERGOMETER_ASSIGN(file.target_, follow_links(path));
     remove_abandoned(file.target_);
     descriptor = open_temporary(file.target_, file.temporary_);
   }
   if (descriptor < 0) return cannot_write(path, errno);
   file.file_ = ::fdopen(descriptor, "wb");
+  if (file.file_ == nullptr) {
+    const int error = errno;
+    ::close(descriptor);
+    if (!straight) ::unlink(file.temporary_.c_str());
+    return cannot_write(path, error);
+  }
   if (exists && !straight && ::fchmod(descriptor, status.st_mode & 07777) != 0)
     return cannot_write(path, errno);
   return file;

@@ -104,9 +104,9 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) != stream) std::abort();
 }
 
-/// What is said needs no memory.
-int out_of_memory() {
-  cli::say(stderr, "ergometer: out of memory\n");
+/// `message` is said without asking for memory.
+int out_of_memory(std::string_view message) {
+  cli::say(stderr, message);
   return static_cast<int>(base::ErrorKind::kMissing);
 }
 
@@ -124,7 +124,7 @@ void on_failed_allocation() {
 /// Files that were being written stay under their temporary names.
 [[noreturn]] void terminate() {
   if (memory_failed && (std::current_exception() != nullptr || std::uncaught_exceptions() > 0))
-    ::_exit(out_of_memory());
+    ::_exit(out_of_memory("ergometer: out of memory; unfinished files (*.partial-*) are left\n"));
   abort_loudly();
   std::abort();
 }
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
     cli::say(stderr, fmt::format("ergometer: {}\n", result.error().message));
     return static_cast<int>(result.error().kind);
   } catch (const std::bad_alloc&) {
-    return out_of_memory();
+    return out_of_memory("ergometer: out of memory\n");
   } catch (const std::system_error& error) {
     cli::say(stderr, fmt::format("ergometer: this machine refuses: {}\n", error.what()));
     return static_cast<int>(base::ErrorKind::kMissing);

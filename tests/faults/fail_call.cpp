@@ -1,23 +1,22 @@
 // Faults for a program that is started with this library in LD_PRELOAD. Calls of one kind are
 // counted from `main` on and one of them fails. What the loader does before is nobody's to handle.
 //
-//   FAULT_KIND   memory: allocations. write: system calls that write, make, rename, sync or close
-//   files, standard output
-//                among them. read: those that open, read or look at them. short: reads and writes,
-//                which do the first half. thread: starts of threads. Standard error is left alone:
-//                it is where failures are told.
-//   FAULT_AT     the number of the call that fails
-//   FAULT_STAYS  1: all later calls fail too; of `write` those that need room, for a full disk
-//   still removes files FAULT_ASK    1: instead of FAULT_AT, at every call FAULT_SOCKET is asked
-//   whether the process forks: the child goes on
-//                with that call failing and, when it has ended, the parent with the call made. The
-//                child believes that it holds its parent's file locks; positions in files are set
-//                back after it. Only while there is one thread.
-//   FAULT_EVERY  N: only at every N-th call
-//   FAULT_THREADED  1: only calls made while there are several threads count
-//   FAULT_SOCKET a descriptor; at the end it is told how many calls there were (`Message`)
-//   FAULT_LOG    a descriptor for what happens to files, in order: what a power cut would find is
-//   made of it
+// FAULT_KIND: memory (allocations); write (system calls that write, make, rename, sync or close
+//     files, standard output among them); read (those that open, read or look at them); short
+//     (reads and writes, which do the first half); thread (starts of threads). Standard error is
+//     left alone: it is where failures are told.
+// FAULT_AT=N: the N-th call fails.
+// FAULT_STAYS=1: all later calls fail too; of `write` those that need room, for a full disk still
+//     removes files.
+// FAULT_ASK=1: instead, at every call FAULT_SOCKET is asked whether the process forks. The child
+//     goes on with that call failing and, when it has ended, the parent with the call made. The
+//     child believes that it holds its parent's file locks; positions in files are set back after
+//     it. Only while there is one thread.
+// FAULT_EVERY=N: only at every N-th call.
+// FAULT_THREADED=1: only calls made while there are several threads count.
+// FAULT_SOCKET=DESCRIPTOR: at the end it is told how many calls there were (`Message`).
+// FAULT_LOG=DESCRIPTOR: what happens to files is written there, in order; what a power cut would
+//     find is made of it.
 //
 // System calls are trapped by a filter of the kernel (seccomp), so that those made inside the C
 // library, SQLite's and streams' count as the program's own do. A program that the process starts
@@ -27,11 +26,9 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -46,7 +43,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <string_view>
 
 extern "C" {

@@ -30,6 +30,7 @@ import tempfile
 import time
 
 KINDS = ["memory", "write", "read", "short"]
+ON_THE_SPOT = "ergometer: out of memory; unfinished files (*.partial-*) are left"
 UNLINK = (87, 263)  # numbers of system calls: unlink, unlinkat
 PATIENCE_S = 120
 SHOWN = 30  # problems of each flow
@@ -201,6 +202,10 @@ class Tester:
         if flow.recording:
             allowed |= {flow.out + "-journal", "ran"}
         left = set(outcome.files) - allowed
+        # No exception may leave some functions of nlohmann::json and tl::expected that ask for memory: the program ends
+        # on the spot, and says that what it was writing is left.
+        on_the_spot = fault.kind == "memory" and lines[-1:] == [ON_THE_SPOT]
+        left = {name for name in left if not (on_the_spot and name.startswith(flow.out + ".partial-"))}
         if left and fault.number not in UNLINK:
             return f"status {outcome.status}, left behind: {sorted(left)}"
         found = outcome.files.get(flow.out)

@@ -321,16 +321,16 @@ void Reader::begin_telemetry(const std::string& name) {
 }
 
 base::Result<void> Reader::read_path(const std::string& path) {
-  std::error_code error;
   const size_t before = result_.files.size();
   bool other = false;
-  // What cannot be opened is for who reads traces to say.
-  if (path.empty() || (!fs::is_directory(path, error) && !fs::is_regular_file(path, error))) {
-    other = true;
-  } else if (fs::is_directory(path, error)) {
+  ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
+  if (type == fs::file_type::directory) {
     ERGOMETER_ASSIGN(other, read_folder(path));
-  } else if (const auto file = open_file(path)) {
-    ERGOMETER_ASSIGN(other, read(**file, path, 0));
+  } else if (type == fs::file_type::regular) {
+    ERGOMETER_ASSIGN(const auto file, open_file(path));
+    ERGOMETER_ASSIGN(other, read(*file, path, 0));
+  } else {
+    other = true;  // for who reads traces to say
   }
   const bool none = result_.files.size() == before;
   if (other || none) result_.rest.push_back(path);
