@@ -104,4 +104,29 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   return text;
 }
 
+Result<std::string> read_head(const std::string& path, size_t bytes) {
+  ERGOMETER_ASSIGN(const std::filesystem::file_type type, file_type(path));
+  if (type != std::filesystem::file_type::regular) return std::string();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.open()) return open_failed(path, errno);
+  std::string head(bytes, '\0');
+  size_t size = 0;
+  while (size < bytes) {
+    const ssize_t got = read_some(file.number(), head.data() + size, bytes - size);
+    if (got < 0) return cannot_read(path, errno);
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  head.resize(size);
+  return head;
+}
+
+Result<std::filesystem::file_type> file_type(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::none && kind_of(error.value()) == ErrorKind::kMissing)
+    return cannot_read(path, error.value());
+  return type == std::filesystem::file_type::none ? std::filesystem::file_type::not_found : type;
+}
+
 }  // namespace ergometer::base

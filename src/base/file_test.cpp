@@ -50,6 +50,20 @@ TEST_F(File, ReadsFilesOfManyChunks) {
   EXPECT_TRUE(*read == text);
 }
 
+TEST_F(File, TheHeadOfARegularFileAndOfNothingElse) {
+  EXPECT_EQ(*read_head(write("a.txt", "abcdef"), 3), "abc");
+  EXPECT_EQ(*read_head(path("a.txt"), 10), "abcdef");
+  for (const std::string& other : {path("none"), folder_.string(), std::string("/dev/zero")})
+    EXPECT_EQ(*read_head(other, 3), "") << other;
+}
+
+TEST_F(File, WhatStandsAtAPath) {
+  EXPECT_EQ(*file_type(write("a.txt", "a")), fs::file_type::regular);
+  EXPECT_EQ(*file_type(folder_.string()), fs::file_type::directory);
+  for (const std::string& none : {path("none"), path("a.txt/b"), std::string(5000, 'x')})
+    EXPECT_EQ(*file_type(none), fs::file_type::not_found) << none;
+}
+
 TEST_F(File, EveryReasonHasItsOwnMessage) {
   EXPECT_EQ(message(path("none")), path("none") + ": no such file");
   EXPECT_EQ(message(folder_.string()), folder_.string() + ": is a directory, not a file");

@@ -27,8 +27,10 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
 }
 
 /// The file behind symbolic links, so that the rename replaces it and not the link.
-std::string follow_links(const std::string& path) {
+Result<std::string> follow_links(const std::string& path) {
   char* resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr && kind_of(errno) == ErrorKind::kMissing)
+    return cannot_write(path, errno);
   if (resolved == nullptr) return path;
   std::string target = resolved;
   std::free(resolved);
@@ -59,12 +61,18 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   if (straight) {
     descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    file.target_ = follow_links(path);
+    ERGOMETER_ASSIGN(file.target_, follow_links(path));
     remove_abandoned(file.target_);
     descriptor = open_temporary(file.target_, file.temporary_);
   }
   if (descriptor < 0) return cannot_write(path, errno);
   file.file_ = ::fdopen(descriptor, "wb");
+  if (file.file_ == nullptr) {
+    const int error = errno;
+    ::close(descriptor);
+    if (!straight) ::unlink(file.temporary_.c_str());
+    return cannot_write(path, error);
+  }
   if (exists && !straight && ::fchmod(descriptor, status.st_mode & 07777) != 0)
     return cannot_write(path, errno);
   return file;
@@ -136,15 +144,8 @@ void remove_abandoned(const std::string& target) {
 
 Result<void> check_replaces(const std::string& path, std::string_view what,
                             std::string_view beginning) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
-    return {};
-  std::string head(beginning.size(), '\0');
-  std::FILE* const file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return cannot_write(path, errno);
-  head.resize(std::fread(head.data(), 1, head.size(), file));
-  std::fclose(file);
-  if (head == beginning) return {};
+  ERGOMETER_ASSIGN(const std::string head, read_head(path, beginning.size()));
+  if (head.empty() || head == beginning) return {};
   return input_error(
       fmt::format("{}: exists and is not {}; remove it first or choose another name", path, what));
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 
@@ -39,6 +40,20 @@ class OutputFile {
 
 /// The same in one call.
 Result<void> write_file_atomically(const std::string& path, std::string_view text);
+
+/// A name beside the target that a file is written under: what stands there goes, before and after,
+/// unless it was renamed meanwhile.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::string path) : path_(std::move(path)) { std::remove(path_.c_str()); }
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  ~UnfinishedFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 /// Renames a written file over another so that a power cut leaves the one or the other, whole. The
 /// errno of what failed, or 0.

@@ -11,22 +11,27 @@ namespace ergometer::base {
 
 void parallel_for(size_t count, size_t threads, const std::function<void(size_t)>& work) {
   std::atomic<size_t> next = 0;
-  std::once_flag first;
-  std::exception_ptr thrown;
+  std::mutex mutex;
+  std::exception_ptr problem;
   const auto take_turns = [&] {
     try {
       for (size_t i = next++; i < count; i = next++) work(i);
     } catch (...) {
-      std::call_once(first, [&] { thrown = std::current_exception(); });
       next = count;
+      const std::scoped_lock lock(mutex);
+      if (!problem) problem = std::current_exception();
     }
   };
   {
     std::vector<std::jthread> others;
-    for (size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take_turns);
+    try {
+      for (size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take_turns);
+    } catch (const std::exception&) {
+      // The machine has no room for so many threads: those that there are do the work.
+    }
     take_turns();
   }
-  if (thrown) std::rethrow_exception(thrown);
+  if (problem) std::rethrow_exception(problem);
 }
 
 }  // namespace ergometer::base

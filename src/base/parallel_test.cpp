@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <new>
 #include <vector>
 
 namespace ergometer::base {
@@ -17,6 +19,19 @@ TEST(ParallelFor, CallsEveryIndexOnceWhateverTheNumberOfThreads) {
 
 TEST(ParallelFor, NothingToDo) {
   parallel_for(0, 4, [](size_t) { FAIL(); });
+}
+
+TEST(ParallelFor, AnExceptionReachesTheCallerAndEndsTheWork) {
+  for (const size_t threads : {1u, 4u}) {
+    std::atomic<size_t> calls = 0;
+    EXPECT_THROW(parallel_for(1'000'000, threads,
+                              [&](size_t) {
+                                ++calls;
+                                throw std::bad_alloc();
+                              }),
+                 std::bad_alloc);
+    EXPECT_LE(calls, 2 * threads);
+  }
 }
 
 }  // namespace

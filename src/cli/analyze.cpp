@@ -92,9 +92,10 @@ base::Result<void> write_page(run::Run run, const Arguments& arguments, const Co
 /// What was read, as a Run; a Run file by itself knows more than its traces and telemetry.
 base::Result<run::Run> as_run(importer::Telemetry telemetry, importer::Traces traces,
                               const Arguments& arguments) {
-  if (arguments.words.size() == 1 && run::is_run_file(arguments.words.front()) &&
-      !arguments.has("steps"))
-    return run::read_run(arguments.words.front());
+  if (arguments.words.size() == 1 && !arguments.has("steps")) {
+    ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(arguments.words.front()));
+    if (is_run) return run::read_run(arguments.words.front());
+  }
   run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
                                     std::move(traces.graphs));
   if (telemetry.any) run.log = std::move(telemetry.log);
@@ -106,7 +107,7 @@ base::Result<run::Run> as_run(importer::Telemetry telemetry, importer::Traces tr
 std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
   std::error_code error;
   if (words.size() != 1 || !std::filesystem::is_regular_file(words[0], error) ||
-      run::has_traces(words[0]))
+      run::has_traces(words[0]).value_or(true))
     return std::nullopt;
   auto run = run::read_run(words[0]);
   if (!run || run->source != "simulated") return std::nullopt;

@@ -76,7 +76,8 @@ spec::Settings options_of(const Arguments& arguments) {
 base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
                            const Console& console) {
   const bool yaml = word.ends_with(".yaml") || word.ends_with(".yml");
-  if (yaml || (!run::is_run_file(word) && intake::is_user_file(word))) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(word));
+  if (yaml || (!is_run && intake::is_user_file(word))) {
     ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
     UserFiles files(console, context);
     ERGOMETER_TRY(files.add(word));
@@ -89,7 +90,9 @@ base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
         "{}: there is no such file; compare takes Run files, job files (*.yaml) and recorded "
         "traces",
         word));
-  if (run::is_run_file(word) && !run::has_traces(word)) {
+  if (!is_run) return Side{word, std::nullopt, 0};
+  ERGOMETER_ASSIGN(const bool has_traces, run::has_traces(word));
+  if (!has_traces) {
     ERGOMETER_ASSIGN(const run::Run run, run::read_run(word));
     if (run.source == "simulated") return run_side(word, run);
   }

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/nearest.h"
@@ -101,16 +104,48 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) != stream) std::abort();
 }
 
+/// `message` is said without asking for memory.
+int out_of_memory(std::string_view message) {
+  cli::say(stderr, message);
+  return static_cast<int>(base::ErrorKind::kMissing);
+}
+
+std::terminate_handler abort_loudly = nullptr;
+
+std::atomic<bool> memory_failed = false;
+
+void on_failed_allocation() {
+  memory_failed = true;
+  throw std::bad_alloc();
+}
+
+/// Libraries have functions that ask for memory and that no exception may leave (the destructor of
+/// nlohmann::json, copies of tl::expected): where there is none, that is no bug of ours either.
+/// Files that were being written stay under their temporary names.
+[[noreturn]] void terminate() {
+  if (memory_failed && (std::current_exception() != nullptr || std::uncaught_exceptions() > 0))
+    ::_exit(out_of_memory("ergometer: out of memory; unfinished files (*.partial-*) are left\n"));
+  abort_loudly();
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   fill_closed_streams();
+  std::set_new_handler(on_failed_allocation);
+  abort_loudly = std::set_terminate(terminate);
   try {
     const base::Result<int> result =
         run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     if (result) return finish(*result);
     cli::say(stderr, fmt::format("ergometer: {}\n", result.error().message));
     return static_cast<int>(result.error().kind);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("ergometer: out of memory\n");
+  } catch (const std::system_error& error) {
+    cli::say(stderr, fmt::format("ergometer: this machine refuses: {}\n", error.what()));
+    return static_cast<int>(base::ErrorKind::kMissing);
   } catch (const std::exception& error) {
     cli::say(stderr, fmt::format("ergometer: internal error: {}\n", error.what()));
     return kOurBug;

@@ -21,7 +21,8 @@ namespace {
 
 base::Result<analysis::RunPart> read_part(const std::string& path, const Arguments& arguments,
                                           const Console& console) {
-  if (run::is_run_file(path)) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (is_run) {
     ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
     return analysis::RunPart{path, std::move(run)};
   }
@@ -74,16 +75,18 @@ std::vector<Flag> merge_flags() {
 
 base::Result<int> run_merge(const Arguments& arguments, const Console& console) {
   const auto& files = arguments.words;
-  const auto searches = std::count_if(files.begin(), files.end(), search::is_search_file);
-  if (searches == std::ssize(files)) return merge_searches(files, arguments, console);
-  if (searches > 0) {
-    const std::string& other =
-        *std::find_if_not(files.begin(), files.end(), search::is_search_file);
-    if (std::error_code ignored; !std::filesystem::exists(other, ignored))
-      return base::input_error(fmt::format("{}: there is no such file", other));
-    return base::input_error(
-        fmt::format("{}: is a search's file, and {} is not; merge one kind at a time",
-                    *std::find_if(files.begin(), files.end(), search::is_search_file), other));
+  const std::string *of_search = nullptr, *other = nullptr;  // the first of each
+  for (const std::string& path : files) {
+    ERGOMETER_ASSIGN(const bool is_search, search::is_search_file(path));
+    const std::string*& first = is_search ? of_search : other;
+    if (first == nullptr) first = &path;
+  }
+  if (other == nullptr) return merge_searches(files, arguments, console);
+  if (of_search != nullptr) {
+    if (std::error_code ignored; !std::filesystem::exists(*other, ignored))
+      return base::input_error(fmt::format("{}: there is no such file", *other));
+    return base::input_error(fmt::format(
+        "{}: is a search's file, and {} is not; merge one kind at a time", *of_search, *other));
   }
   const std::string out = arguments.value("out");
   if (out.empty())

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <new>
 
 #include "cli/record_options.h"
 #include "cli/record_report.h"
@@ -15,14 +16,31 @@ namespace ergometer::cli {
 namespace {
 
 /// The summary goes where it is in nobody's way: a command has standard output to itself.
-void show(const Session& session, const RecordOptions& options, const Console& console) {
+base::Result<void> show(const Session& session, const RecordOptions& options,
+                        const Console& console) {
   const bool own_output = options.command.empty();
-  if (!own_output && console.quiet) return;
-  const auto recorded = read_back(session);
-  if (!recorded) return console.note(recorded.error().message);
-  if (options.json) return console.answer(recording_json(session, *recorded));
-  std::FILE* stream = own_output ? console.out : console.err;
-  say(stream, recording_text(session, *recorded, terminal_style(stream)));
+  if (!own_output && console.quiet) return {};
+  ERGOMETER_ASSIGN(const Recorded recorded, read_back(session));
+  if (options.json) {
+    console.answer(recording_json(session, recorded));
+  } else {
+    std::FILE* stream = own_output ? console.out : console.err;
+    say(stream, recording_text(session, recorded, terminal_style(stream)));
+  }
+  return {};
+}
+
+/// Whether it was shown; else why not was said. A command's exit status is passed on, whatever
+/// becomes of the summary.
+bool show_or_say(const Session& session, const RecordOptions& options, const Console& console) {
+  try {
+    const auto shown = show(session, options, console);
+    if (!shown) say(console.err, fmt::format("ergometer: {}\n", shown.error().message));
+    return shown.has_value();
+  } catch (const std::bad_alloc&) {
+    say(console.err, "ergometer: out of memory\n");
+    return false;
+  }
 }
 
 base::Result<int> record_to_file(const RecordOptions& options, const record::Signals& signals,
@@ -37,13 +55,13 @@ base::Result<int> record_to_file(const RecordOptions& options, const record::Sig
     if (options.out.empty()) std::remove(file.c_str());
     return tl::unexpected(session.error());
   }
-  show(*session, options, console);
+  const bool shown = show_or_say(*session, options, console);
   if (session->command) {
     std::fflush(nullptr);
     return session->command->signal != 0 ? record::die_by(session->command->signal)
                                          : session->command->code;
   }
-  return session->report.problem.empty() ? 0 : static_cast<int>(base::ErrorKind::kMissing);
+  return shown && session->report.problem.empty() ? 0 : static_cast<int>(base::ErrorKind::kMissing);
 }
 
 }  // namespace

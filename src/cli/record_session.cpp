@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <new>
 
 #include "base/text.h"
 #include "base/version.h"
@@ -135,12 +136,20 @@ class Waiting {
                        {child, process, options_.duration_s,
                         [&] { return ends_with_sources && recorder_.finished(); }},
                        [&] {
-                         if (table_) table_->draw();
+                         if (table_) draw();
                        });
     if (table_) table_->finish();
   }
 
  private:
+  void draw() {
+    try {
+      table_->draw();
+    } catch (const std::bad_alloc&) {
+      // A command that is recorded is waited for, whatever becomes of the table.
+    }
+  }
+
   const RecordOptions& options_;
   const record::Signals& signals_;
   const record::Recorder& recorder_;

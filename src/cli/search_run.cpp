@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/output_file.h"
 #include "base/text.h"
@@ -67,10 +68,11 @@ Result<void> check_folder(const std::string& file) {
 /// `out` that cannot be written is said before the work, not after it.
 Result<std::optional<search::SearchFile>> finished_file(const SearchPlan& plan,
                                                         const Where& where) {
-  std::error_code ignored;
   ERGOMETER_TRY(check_folder(where.out));
-  if (!std::filesystem::exists(where.out, ignored)) return std::nullopt;
-  if (!search::is_search_file(where.out))
+  ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(where.out));
+  if (type == std::filesystem::file_type::not_found) return std::nullopt;
+  ERGOMETER_ASSIGN(const bool is_search, search::is_search_file(where.out));
+  if (!is_search)
     return input_error(fmt::format(
         "{}: exists and is not a search's; remove it or choose another name", where.out));
   ERGOMETER_ASSIGN(search::SearchFile file, search::read_search_file(where.out));

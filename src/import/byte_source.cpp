@@ -10,8 +10,16 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/file.h"
+
 namespace ergometer::importer {
 namespace {
+
+tl::unexpected<base::Error> cannot_read(const std::string& path, int error) {
+  return tl::unexpected(base::Error{
+      base::kind_of(error),
+      fmt::format("{}: cannot be read: {}", path, std::generic_category().message(error))});
+}
 
 class FileSource : public ByteSource {
  public:
@@ -23,8 +31,7 @@ class FileSource : public ByteSource {
     do got = ::read(file_, to, bytes);
     while (got < 0 && errno == EINTR);
     if (got >= 0) return static_cast<size_t>(got);
-    return base::input_error(
-        fmt::format("{}: cannot be read: {}", path_, std::generic_category().message(errno)));
+    return cannot_read(path_, errno);
   }
 
  private:
@@ -40,9 +47,8 @@ base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
     const int error = errno;
     if (error == ENOENT) return base::input_error(fmt::format("{}: no such file", path));
     if (error == EACCES)
-      return base::input_error(fmt::format("{}: no permission to read it", path));
-    return base::input_error(
-        fmt::format("{}: cannot be read: {}", path, std::generic_category().message(error)));
+      return base::missing_error(fmt::format("{}: no permission to read it", path));
+    return cannot_read(path, error);
   }
   return std::make_unique<FileSource>(file, path);
 }

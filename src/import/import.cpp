@@ -51,13 +51,16 @@ void add(Traces more, Traces& all) {
 /// A Run holds traces that were imported before; other databases are Nsight Systems'. `name` is
 /// what messages call the file.
 base::Result<Traces> read_database(const std::string& path, const std::string& name) {
-  if (!run::is_run_file(path)) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (!is_run) {
     run::Database db(path, run::Database::Access::kRead);
     ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_nsys(db, name));
     return Traces{std::move(ranks), {}, {}};
   }
   auto run = run::read_run(path);
-  if (!run) return base::input_error(name + run.error().message.substr(path.size()));
+  if (!run)
+    return tl::unexpected(
+        base::Error{run.error().kind, name + run.error().message.substr(path.size())});
   if (run->traces.empty() && run->graphs.empty())
     return base::input_error(
         fmt::format("{}: is a {} Run, which holds no traces", name, run->source));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <new>
 
 #include "base/check.h"
 #include "base/nearest.h"
@@ -98,6 +99,8 @@ Answer ask(const cli::Command& command, const std::vector<std::string>& words) {
     return ask_unguarded(command, words);
   } catch (const Error&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory", static_cast<int>(base::ErrorKind::kMissing));
   } catch (const std::exception& error) {
     throw Error(fmt::format("internal error: {}", error.what()), kOurBug);
   }

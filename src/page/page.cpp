@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/check.h"
 #include "page/page_data.h"
@@ -18,6 +19,7 @@ std::string deflate_whole(std::string_view text) {
   const int status = compress2(reinterpret_cast<Bytef*>(bytes.data()), &length,
                                reinterpret_cast<const Bytef*>(text.data()),
                                static_cast<uLong>(text.size()), Z_DEFAULT_COMPRESSION);
+  if (status == Z_MEM_ERROR) throw std::bad_alloc();
   ERGOMETER_CHECK(status == Z_OK, "a buffer of compressBound's size is too small");
   bytes.resize(length);
   return bytes;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <list>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -187,41 +188,52 @@ class Loop {
       : listener_(std::move(listener)),
         wake_(wake),
         page_(std::move(page)),
-        request_time_(request_time) {}
+        request_time_(request_time) {
+    files_.reserve(MetricsServer::kMostConnections + 2);
+  }
 
   void run() {
     while (!ending_ || (answering() && Clock::now() < ends_)) {
       wait();
-      const auto now = Clock::now();
-      std::erase_if(connections_, [&](Connection& connection) {
-        return !connection.go_on(page_) || now >= connection.until();
-      });
-      if (!ending_) accept(now);
+      try {
+        serve(Clock::now());
+      } catch (const std::bad_alloc&) {
+        // The recording is what matters; clients ask again.
+        connections_.clear();
+        accepts_from_ = Clock::now() + kNoDescriptor;
+      }
     }
   }
 
  private:
+  void serve(Clock::time_point now) {
+    std::erase_if(connections_, [&](Connection& connection) {
+      return !connection.go_on(page_) || now >= connection.until();
+    });
+    if (!ending_) accept(now);
+  }
+
   bool answering() const {
     return std::any_of(connections_.begin(), connections_.end(),
                        [](const Connection& connection) { return connection.answering(); });
   }
 
   void wait() {
-    std::vector<pollfd> files;
+    files_.clear();
     auto until = ending_ ? ends_ : Clock::time_point::max();
-    if (!ending_) files.push_back({wake_, POLLIN, 0});
-    if (!ending_ && Clock::now() >= accepts_from_) files.push_back({listener_.get(), POLLIN, 0});
+    if (!ending_) files_.push_back({wake_, POLLIN, 0});
+    if (!ending_ && Clock::now() >= accepts_from_) files_.push_back({listener_.get(), POLLIN, 0});
     if (Clock::now() < accepts_from_) until = std::min(until, accepts_from_);
     for (const Connection& connection : connections_) {
-      files.push_back(connection.wants());
+      files_.push_back(connection.wants());
       until = std::min(until, connection.until());
     }
     int patience_ms = -1;
     if (until != Clock::time_point::max())
       patience_ms = static_cast<int>(
           std::max<int64_t>(0, std::chrono::ceil<milliseconds>(until - Clock::now()).count()));
-    ::poll(files.data(), files.size(), patience_ms);
-    if (!ending_ && files.front().revents != 0) {
+    ::poll(files_.data(), files_.size(), patience_ms);
+    if (!ending_ && files_.front().revents != 0) {
       ending_ = true;
       ends_ = Clock::now() + kLastAnswers;
     }
@@ -253,6 +265,7 @@ class Loop {
   MetricsServer::Page page_;
   milliseconds request_time_;
   std::list<Connection> connections_;
+  std::vector<pollfd> files_;  ///< as many as there may be: waiting asks for no memory
   bool ending_ = false;
   Clock::time_point ends_, accepts_from_;
 };

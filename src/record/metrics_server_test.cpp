@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -96,6 +97,14 @@ TEST(MetricsServer, AClientThatLeavesEndsNothing) {
   struct sigaction now = {};
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+TEST(MetricsServer, APageWithoutMemoryCostsItsClientsOnly) {
+  const auto server = MetricsServer::start(
+      "127.0.0.1:0", [](std::string_view) -> MetricsPage { throw std::bad_alloc(); });
+  ASSERT_TRUE(server);
+  EXPECT_FALSE(client(*server).Get("/metrics"));
+  EXPECT_TRUE(client(*server).Get("/healthz"));
 }
 
 /// Sends the beginning of a request and then a byte every 50 ms, as long as it is let, at most 8 s.

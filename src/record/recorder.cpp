@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "record/clock.h"
@@ -12,6 +13,7 @@ namespace ergometer::record {
 namespace {
 
 constexpr double kSlowPeriod_s = 1, kCommitPeriod_s = 0.5;
+constexpr const char* kOutOfMemory = "out of memory";  // so short that telling it needs none
 constexpr size_t kMetricCount = static_cast<size_t>(run::Metric::kCount);
 
 /// Adds the calling thread's processor time to a sum at its end.
@@ -60,6 +62,17 @@ void Recorder::add_devices(Input& input) {
   }
   input.costs.source = input.source->name();
   input.latest.assign(input.numbers.size() * kMetricCount, INT64_MIN);
+}
+
+/// A machine may be short of memory for a moment, and the job that is recorded goes on: readings
+/// are lost, the recorder is not.
+template <class Work>
+void Recorder::if_memory_lasts(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    ++out_of_memory_;
+  }
 }
 
 void Recorder::read(Input& input) {
@@ -111,12 +124,12 @@ void Recorder::deliver(Input& input) {
 void Recorder::read_in_turn(Deadlines deadlines) {
   const CpuMeter meter(cpu_ns_);
   while (!stop_reading_.wait_until(deadlines.next())) {
-    for (Input& input : inputs_) read(input);
+    for (Input& input : inputs_) if_memory_lasts([&] { read(input); });
     ++ticks_;
     missed_ += deadlines.advance(Deadlines::Clock::now());
     finished_ = all_finished();
   }
-  for (Input& input : inputs_) read(input);
+  for (Input& input : inputs_) if_memory_lasts([&] { read(input); });
 }
 
 bool Recorder::all_finished() const {
@@ -129,7 +142,7 @@ void Recorder::read_slow(Input& input) {
   const CpuMeter meter(cpu_ns_);
   Deadlines deadlines(Deadlines::Clock::now(), kSlowPeriod_s);
   while (!stop_reading_.wait_until(deadlines.next())) {
-    read(input);
+    if_memory_lasts([&] { read(input); });
     deadlines.advance(Deadlines::Clock::now());
   }
 }
@@ -141,8 +154,10 @@ void Recorder::ask(ClockClient& peer) {
   const CpuMeter meter(cpu_ns_);
   Deadlines deadlines(Deadlines::Clock::now(), 1);
   while (!stop_reading_.wait_until(deadlines.next())) {
-    for (int i = 0; i < kQuestions; ++i)
-      if (auto probe = peer.ask(kPatience)) inbox_.put(*std::move(probe));
+    if_memory_lasts([&] {
+      for (int i = 0; i < kQuestions; ++i)
+        if (auto probe = peer.ask(kPatience)) inbox_.put(*std::move(probe));
+    });
     deadlines.advance(Deadlines::Clock::now());
   }
 }
@@ -152,12 +167,14 @@ void Recorder::write(Deadlines deadlines) {
   int64_t clock_ns = 0;
   while (!stop_writing_.wait_until(deadlines.next())) {
     const run::ClockReading clock = read_clocks();
-    if (clock.monotonic_ns - clock_ns > kNsPerSecond * 3 / 4) {
-      clock_ns = clock.monotonic_ns;
-      recording_.add(clock);
-    }
-    drain();
-    commit();
+    if_memory_lasts([&] {
+      if (clock.monotonic_ns - clock_ns > kNsPerSecond * 3 / 4) {
+        clock_ns = clock.monotonic_ns;
+        recording_.add(clock);
+      }
+      drain();
+      commit();
+    });
     deadlines.advance(Deadlines::Clock::now());
   }
 }
@@ -172,6 +189,10 @@ void Recorder::drain() {
   report_.lost += taken_.lost;
   if (taken_.lost > 0)
     note(fmt::format("{} readings are lost: a write took too long", taken_.lost));
+  if (const int64_t times = out_of_memory_; times > told_out_of_memory_) {
+    note("readings are lost: out of memory");
+    told_out_of_memory_ = times;
+  }
 }
 
 void Recorder::note(const std::string& text) {
@@ -209,7 +230,14 @@ RecorderReport Recorder::stop() {
   stop_reading_.set();
   for (std::thread& reader : readers_) reader.join();
   stop_writing_.set();
-  writer_.join();
+  if (writer_.joinable()) writer_.join();
+  if_memory_lasts([&] { finish(); });
+  if (out_of_memory_ > 0 && report_.problem.empty()) report_.problem = kOutOfMemory;
+  return std::move(report_);
+}
+
+/// Behind the threads' end.
+void Recorder::finish() {
   const int64_t before = thread_cpu_ns();
   recording_.add(read_clocks());
   drain();
@@ -228,7 +256,6 @@ RecorderReport Recorder::stop() {
   report_.repeated = repeated_;
   report_.source_cpu_ns = source_cpu_ns_;
   report_.cpu_ns = cpu_ns_ - source_cpu_ns_ + (thread_cpu_ns() - before);
-  return report_;
 }
 
 }  // namespace ergometer::record

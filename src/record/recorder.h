@@ -99,6 +99,9 @@ class Recorder {
   void drain();
   void commit();
   void note(const std::string& text);
+  void finish();
+  template <class Work>
+  void if_memory_lasts(const Work& work);
 
   run::Recording recording_;
   Snapshot& snapshot_;
@@ -113,9 +116,11 @@ class Recorder {
   StopFlag stop_reading_, stop_writing_;
   std::vector<std::thread> readers_;
   std::thread writer_;
+  int64_t told_out_of_memory_ = 0;  ///< of those times
   bool started_ = false, failing_ = false;
   std::atomic<bool> finished_ = false;
   std::atomic<int64_t> ticks_ = 0, missed_ = 0, repeated_ = 0, cpu_ns_ = 0, source_cpu_ns_ = 0;
+  std::atomic<int64_t> out_of_memory_ = 0;  ///< times that work was left out
 };
 
 }  // namespace ergometer::record

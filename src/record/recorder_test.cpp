@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <new>
 
 #include "run/run.h"
 
@@ -165,6 +166,19 @@ TEST_F(RecorderTest, OnlyTheGpusAskedForAreKept) {
   ASSERT_EQ(run.log.devices.size(), 2u);
   EXPECT_EQ(run.log.devices[1].index, 3);
   EXPECT_EQ(run.log.devices[1].find(Metric::kPower)->samples[0].value, 3);
+}
+
+TEST_F(RecorderTest, ARoundWithoutMemoryIsLeftOutAndSaid) {
+  add(1, [](int64_t n, Batch& batch) {
+    if (n == 2) throw std::bad_alloc();
+    batch.add(0, Metric::kPower, 1000 * (n + 1), 100);
+  });
+  const RecorderReport report = record({.hz = 100, .host = {}, .gpus = {}}, 0.1);
+  EXPECT_EQ(report.problem, "out of memory");
+  EXPECT_EQ(said_, std::vector<std::string>{"readings are lost: out of memory"});
+  const run::Run run = read();
+  EXPECT_EQ(run.log.devices.at(0).find(Metric::kPower)->samples.size(),
+            static_cast<size_t>(report.ticks));
 }
 
 TEST_F(RecorderTest, ADeviceThatIsGoneIsSaidAndTheOthersGoOn) {

@@ -196,7 +196,7 @@ struct Run;
 DeviceLog device_log(const Run& run);
 /// The same of a Run file, without reading what else it holds.
 base::Result<DeviceLog> read_device_log(const std::string& path);
-/// Whether a Run file holds imported traces; false of what is no Run.
-bool has_traces(const std::string& path);
+/// Whether a Run file holds imported traces; false of what is no Run, or a damaged one.
+base::Result<bool> has_traces(const std::string& path);
 
 }  // namespace ergometer::run

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <deque>
 #include <map>
+#include <new>
 #include <tuple>
 #include <utility>
 
@@ -116,17 +117,13 @@ base::Result<void> Recording::State::open() {
 base::Result<void> Recording::State::restore() {
   if (FileIdentity::at(path).exists)
     return tl::unexpected(problem("another file stands in its place"));
-  const std::string partial = fmt::format("{}.partial-{}", path, getpid());
-  std::remove(partial.c_str());
-  Statement(*db, "VACUUM INTO ?").run(partial);
+  const base::UnfinishedFile partial(fmt::format("{}.partial-{}", path, getpid()));
+  Statement(*db, "VACUUM INTO ?").run(partial.path());
   std::string what = db->problem();
   db->roll_back();
-  if (what.empty() && base::rename_durably(partial, path) != 0)
+  if (what.empty() && base::rename_durably(partial.path(), path) != 0)
     what = "it was removed and cannot be renamed into place";
-  if (!what.empty()) {
-    std::remove(partial.c_str());
-    return tl::unexpected(problem("it was removed: " + what));
-  }
+  if (!what.empty()) return tl::unexpected(problem("it was removed: " + what));
   return open();
 }
 
@@ -171,7 +168,12 @@ base::Result<void> Recording::State::commit_some() {
   if (db == nullptr) ERGOMETER_TRY(open());
   if (FileIdentity::at(path) != file) ERGOMETER_TRY(restore());
   const size_t cells = std::min(pending.cells.size(), kCellsAtOnce);
-  write(cells);
+  try {
+    write(cells);
+  } catch (const std::bad_alloc&) {
+    db->roll_back();
+    throw;
+  }
   if (!db->ok()) {
     const std::string what = db->problem();
     db->roll_back();
@@ -197,7 +199,10 @@ Recording::Recording(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Recording::~Recording() {
-  if (state_ != nullptr) (void)commit();
+  try {
+    if (state_ != nullptr) (void)commit();
+  } catch (const std::bad_alloc&) {  // what was committed before stays
+  }
 }
 
 size_t Recording::add_device(const Device& device) {

@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "run/detail_tables.h"
@@ -17,6 +15,7 @@
 #include "run/power_tables.h"
 #include "run/run.h"
 
+#include "base/file.h"
 #include "base/output_file.h"
 #include "run/sqlite.h"
 #include "run/study_tables.h"
@@ -38,6 +37,7 @@ namespace fs = std::filesystem;
 
 constexpr int kApplicationId = 0x4552474f;  // "ERGO" in ASCII, how `file` and we recognise a Run
 constexpr std::string_view kSqliteHeader("SQLite format 3\0", 16);
+constexpr size_t kHeadBytes = 72;  // up to the application id's end
 
 constexpr const char* kRunSchema = R"sql(
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -169,42 +169,49 @@ void fill(Database& db, const Run& run) {
   db.execute("COMMIT");
 }
 
-bool starts_like_sqlite(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 16> head{};
-  file.read(head.data(), head.size());
-  return file.gcount() == 16 && std::string_view(head.data(), 16) == kSqliteHeader;
+/// SQLite keeps the application id big-endian at byte 68 of the header.
+bool is_run_head(std::string_view head) {
+  if (head.size() < kHeadBytes || !head.starts_with(kSqliteHeader)) return false;
+  uint32_t id = 0;
+  for (const char c : head.substr(kHeadBytes - sizeof id)) id = id << 8 | static_cast<uint8_t>(c);
+  return id == uint32_t{kApplicationId};
 }
 
 /// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
 /// target.
 base::Result<void> check_target(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::is_directory(status))
+  ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
+  if (type == fs::file_type::directory)
     return base::input_error(
         fmt::format("{}: is a folder; give the name of the Run file to write in it", path));
-  if (fs::exists(status) && !fs::is_regular_file(status))
+  if (type != fs::file_type::not_found && type != fs::file_type::regular)
     return base::input_error(
         fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
-  if (fs::exists(status) && fs::file_size(path, error) > 0 && !is_run_file(path))
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
+  if (!head.empty() && !is_run_head(head))
     return base::input_error(
         fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
   if (WriterLock::is_held(path))
     return base::input_error(fmt::format(
         "{}: is being recorded by another process; wait for its end or choose another name", path));
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty() && !fs::is_directory(folder, error))
-    return base::input_error(fmt::format("{}: there is no folder {}", path, folder.string()));
+  const std::string folder = fs::path(path).parent_path().string();
+  if (folder.empty()) return {};
+  ERGOMETER_ASSIGN(const fs::file_type of_folder, base::file_type(folder));
+  if (of_folder != fs::file_type::directory)
+    return base::input_error(fmt::format("{}: there is no folder {}", path, folder));
   return {};
 }
 
+tl::unexpected<base::Error> cannot_read(const Database& db, const std::string& path) {
+  return db.failure(path + ": the Run cannot be read");
+}
+
 base::Result<void> check_is_run(Database& db, const std::string& path) {
-  if (!starts_like_sqlite(path))
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
+  if (!head.starts_with(kSqliteHeader))
     return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
   const int64_t id = db.number("PRAGMA application_id");
-  if (!db.ok())
-    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (!db.ok()) return cannot_read(db, path);
   if (id != kApplicationId)
     return base::input_error(
         fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
@@ -215,9 +222,10 @@ base::Result<void> check_is_run(Database& db, const std::string& path) {
                     path, version, kSchemaVersion));
   for (const char* table :
        {"run", "summary", "stages", "stage_parts", "links", "ranks", "kernels"}) {
-    if (!db.has_table(table))
+    if (!db.has_table(table) && db.ok())
       return base::input_error(fmt::format("{}: the table '{}' is missing", path, table));
   }
+  if (!db.ok()) return cannot_read(db, path);
   return {};
 }
 
@@ -349,8 +357,7 @@ constexpr const char* kDamagedLog =
 
 base::Result<void> check_read(const Database& db, const std::string& path, bool whole,
                               const char* damage) {
-  if (!db.ok())
-    return base::input_error(fmt::format("{}: the Run cannot be read: {}", path, db.problem()));
+  if (!db.ok()) return cannot_read(db, path);
   if (!whole)
     return base::input_error(fmt::format("{}: the Run is damaged: rows of {}", path, damage));
   return {};
@@ -363,44 +370,36 @@ void remove_journals(const std::string& path) {
 
 }  // namespace
 
-/// SQLite keeps the application id big-endian at byte 68 of the header.
-bool is_run_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<unsigned char, 72> head{};
-  if (!starts_like_sqlite(path) || !file.read(reinterpret_cast<char*>(head.data()), head.size()))
-    return false;
-  uint32_t id = 0;
-  for (size_t i = 68; i < head.size(); ++i) id = id << 8 | head[i];
-  return id == uint32_t{kApplicationId};
+base::Result<bool> is_run_file(const std::string& path) {
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
+  return is_run_head(head);
 }
 
 base::Result<void> write_run(const Run& run, const std::string& path) {
   ERGOMETER_TRY(check_target(path));
   base::remove_abandoned(path);
-  const std::string partial = fmt::format("{}.partial-{}", path, getpid());
-  std::remove(partial.c_str());
+  const base::UnfinishedFile partial(fmt::format("{}.partial-{}", path, getpid()));
   std::string problem;
   {
-    Database db(partial, Database::Access::kCreate);
+    Database db(partial.path(), Database::Access::kCreate);
     if (db.ok()) fill(db, run);
     if (!db.ok()) problem = db.problem();
   }
   if (problem.empty()) remove_journals(path);
   if (problem.empty()) {
-    if (const int error = base::rename_durably(partial, path); error != 0)
+    if (const int error = base::rename_durably(partial.path(), path); error != 0)
       problem = "it cannot be renamed into place: " + std::generic_category().message(error);
   }
   if (problem.empty()) return {};
-  std::remove(partial.c_str());
   // What is the user's to mend was found before.
   return base::missing_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
 }
 
 base::Result<Run> read_run(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error))
+  ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
+  if (type == fs::file_type::not_found)
     return base::input_error(fmt::format("{}: there is no such file", path));
-  if (fs::is_directory(path, error))
+  if (type == fs::file_type::directory)
     return base::input_error(fmt::format("{}: is a folder, not a Run file", path));
   Database db(path, Database::Access::kRead);
   ERGOMETER_TRY(check_is_run(db, path));
@@ -442,11 +441,18 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
   return log;
 }
 
-bool has_traces(const std::string& path) {
+base::Result<bool> has_traces(const std::string& path) {
   Database db(path, Database::Access::kRead);
-  if (!check_is_run(db, path) || !db.has_table("trace_files")) return false;
-  return db.number("SELECT EXISTS (SELECT 1 FROM trace_files)") > 0 ||
-         (db.has_table("graphs") && db.number("SELECT EXISTS (SELECT 1 FROM graphs)") > 0);
+  if (const auto is_run = check_is_run(db, path); !is_run) {
+    if (is_run.error().kind == base::ErrorKind::kMissing) return tl::unexpected(is_run.error());
+    return false;
+  }
+  const bool found =
+      db.has_table("trace_files") &&
+      (db.number("SELECT EXISTS (SELECT 1 FROM trace_files)") > 0 ||
+       (db.has_table("graphs") && db.number("SELECT EXISTS (SELECT 1 FROM graphs)") > 0));
+  if (!db.ok()) return cannot_read(db, path);
+  return found;
 }
 
 }  // namespace ergometer::run

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -134,6 +135,34 @@ Database::~Database() { sqlite3_close(handle_); }
 void Database::check(int code, int expected) {
   if (code == expected || !problem_.empty()) return;
   problem_ = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+  fault_ = fault_of(code);
+}
+
+tl::unexpected<base::Error> Database::failure(std::string_view what) const {
+  return tl::unexpected(base::Error{fault_, fmt::format("{}: {}", what, problem_)});
+}
+
+base::ErrorKind Database::fault_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_NOMEM:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_FULL:
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL: return base::ErrorKind::kMissing;
+    case SQLITE_CORRUPT: {
+      // So SQLite calls it, too, when a disk does not give back what was written.
+      int error = 0;
+      sqlite3_file_control(handle_, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+      if (error != EIO) return base::ErrorKind::kInput;
+      problem_ = sqlite3_errstr(SQLITE_IOERR);
+      return base::ErrorKind::kMissing;
+    }
+    default: return base::ErrorKind::kInput;
+  }
 }
 
 void Database::execute(const char* sql) {

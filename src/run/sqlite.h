@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -32,6 +34,9 @@ class Database {
 
   bool ok() const { return problem_.empty(); }
   const std::string& problem() const { return problem_; }
+  base::ErrorKind fault() const { return fault_; }  ///< this machine's, or the file's
+  /// The failure behind what could not be done ("job.run: the Run cannot be read").
+  tl::unexpected<base::Error> failure(std::string_view what) const;
   /// Gives up the open transaction, if there is one, and goes on after a failure.
   void roll_back();
 
@@ -45,6 +50,7 @@ class Database {
  private:
   friend class Statement;
   void check(int code, int expected);
+  base::ErrorKind fault_of(int code);
   void open(const std::string& path, int flags);
   void harden();
   void check_schema();
@@ -61,6 +67,7 @@ class Database {
   int64_t pauses_allowed_ = INT64_MAX, pauses_left_ = INT64_MAX;
   bool locks_ = true;  ///< the file system has them
   std::string problem_;
+  base::ErrorKind fault_ = base::ErrorKind::kInput;  ///< whose `problem_` is
 };
 
 /// Of the library that is linked: "3.40.1".

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <optional>
 #include <string_view>
 
@@ -64,11 +63,9 @@ class Lines {
 
 }  // namespace
 
-bool is_search_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string head(kHead.size(), '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return file.gcount() == static_cast<std::streamsize>(head.size()) && head == kHead;
+Result<bool> is_search_file(const std::string& path) {
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHead.size()));
+  return head == kHead;
 }
 
 Result<SearchFile> parse_search_file(const std::string& text, const std::string& path) {

@@ -25,7 +25,8 @@ struct SearchFile {
   std::string estimates;
 };
 
-bool is_search_file(const std::string& path);
+/// By its first bytes; false where there is none. An error: it cannot be read.
+base::Result<bool> is_search_file(const std::string& path);
 /// A file that is none, or that is cut off or damaged, is an input error.
 base::Result<SearchFile> read_search_file(const std::string& path);
 base::Result<SearchFile> parse_search_file(const std::string& text, const std::string& path);

@@ -23,7 +23,7 @@ class SearchFiles : public testing::Test {
 };
 
 TEST_F(SearchFiles, ReadBackTheSame) {
-  EXPECT_TRUE(is_search_file(path_));
+  EXPECT_TRUE(is_search_file(path_).value());
   const auto back = read_search_file(path_);
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->identity, kFile.identity);
@@ -43,8 +43,8 @@ TEST_F(SearchFiles, CutOffAnywhereAreRefused) {
 }
 
 TEST(SearchFile, OtherFilesAreNone) {
-  EXPECT_FALSE(is_search_file("/no/such/file"));
-  EXPECT_FALSE(is_search_file("/dev/null"));
+  EXPECT_FALSE(is_search_file("/no/such/file").value());
+  EXPECT_FALSE(is_search_file("/dev/null").value());
   EXPECT_FALSE(parse_search_file("ergometer search 12\n", "f"));
 }
 

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -31,9 +32,18 @@ base::Result<std::string> whole(int file, const std::string& path) {
     const ssize_t count = ::read(file, buffer.data(), buffer.size());
     if (count == 0) return text;
     if (count < 0)
-      return base::input_error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+      return tl::unexpected(base::Error{
+          base::kind_of(errno), fmt::format("{}: cannot be read: {}", path, std::strerror(errno))});
     text.append(buffer.data(), static_cast<size_t>(count));
   }
+}
+
+/// Whether a file is what a killed program, or a power cut, left of the first line's writing: it
+/// has finished nothing. Bytes that did not reach the disk may be zero.
+bool is_begun(std::string_view text, std::string_view head) {
+  const auto written = [](char found, char wanted) { return found == wanted || found == '\0'; };
+  return text.size() <= head.size() && text != head &&
+         std::equal(text.begin(), text.end(), head.begin(), written);
 }
 
 /// Of a line that reached the disk in part, or not as it was written (FNV-1a).
@@ -83,10 +93,12 @@ base::Result<Journal> Journal::open(const std::string& path, const std::string& 
 base::Result<void> Journal::read(const std::string& kind, const std::string& identity) {
   ERGOMETER_ASSIGN(const std::string text, whole(file_, path_));
   const std::string head = fmt::format("ergometer {}, unfinished: {}\n", kind, identity);
-  // A program that was killed while it wrote the first line has finished nothing.
-  if (head.starts_with(text) && text.size() < head.size()) {
+  if (is_begun(text, head)) {
     if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) != 0) return cannot_write(path_);
-    return write(head);
+    ERGOMETER_TRY(write(head));
+    // After a power cut a line may be damaged, the first one may not: it says whose the others are.
+    if (::fdatasync(file_) != 0 && errno != EINVAL && errno != ENOTSUP) return cannot_write(path_);
+    return {};
   }
   if (!text.starts_with(head))
     return base::input_error(

@@ -25,6 +25,11 @@ class Pool {
     result_ = task_.done(piece, std::move(text));
     if (!result_) given_ = task_.pieces.size();
   }
+  /// Gives no more of them.
+  void end() {
+    const std::scoped_lock lock(mutex_);
+    given_ = task_.pieces.size();
+  }
   /// The first error of `Task::done`.
   const base::Result<void>& result() const { return result_; }
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <new>
 
 namespace ergometer::spread {
 namespace {
@@ -111,6 +114,38 @@ TEST_F(Squares, AnotherWorksJournalIsRefused) {
     ASSERT_FALSE(refused) << head;
     EXPECT_NE(refused.error().message.find("was left by another sum"), std::string::npos);
   }
+}
+
+TEST_F(Squares, AJournalWhoseFirstLineDidNotReachTheDiskIsBegunAgain) {
+  keep_journal();
+  const std::string head = "ergometer sum, unfinished: squares 1/1\n";
+  for (size_t written : {size_t{0}, size_t{9}, head.size() - 1}) {
+    std::ofstream(journal()) << head.substr(0, written) << std::string(head.size() - written, '\0');
+    const auto progress = go();
+    ASSERT_TRUE(progress) << written;
+    EXPECT_EQ(progress->finished_before, 0u);
+    fs::remove(journal());
+  }
+}
+
+TEST_F(Squares, WorkWithoutMemoryEndsAndWhatIsDoneIsKept) {
+  keep_journal();
+  const auto worker = work_.worker;
+  for (const size_t threads : {1, 3}) {
+    work_.threads = threads;
+    work_.worker = [&] {
+      return [&, work = worker()](size_t i) {
+        if (i >= 4) throw std::bad_alloc();
+        return work(i);
+      };
+    };
+    EXPECT_THROW((void)go(), std::bad_alloc);
+  }
+  work_.worker = worker;
+  const auto rest = go();
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->finished_before, 4u);
+  expect_all();
 }
 
 TEST_F(Squares, OnlyOneProcessWritesAJournal) {

@@ -10,8 +10,13 @@ class ThreadCrew : public Crew {
     Pool pool(task);
     const size_t threads = std::max<size_t>(1, std::min(task.threads, task.pieces.size()));
     base::parallel_for(threads, threads, [&](size_t) {
-      const Worker work = task.worker();
-      while (const auto piece = pool.next()) pool.answer(*piece, work(*piece));
+      try {
+        const Worker work = task.worker();
+        while (const auto piece = pool.next()) pool.answer(*piece, work(*piece));
+      } catch (...) {
+        pool.end();  // the other threads end, too, and what they answered is kept
+        throw;
+      }
     });
     return pool.result();
   }

@@ -177,8 +177,8 @@ Result<Definition> read_definition(const std::string& name_or_path) {
     if (ends_like_a_matrix(entry->path)) return matrix_alone(entry->name);
     return parse_definition(std::string(entry->text), std::string(entry->path));
   }
-  std::error_code ignored;
-  if (!std::filesystem::exists(name_or_path, ignored)) return unknown(name_or_path);
+  ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(name_or_path));
+  if (type == std::filesystem::file_type::not_found) return unknown(name_or_path);
   if (ends_like_a_matrix(name_or_path)) return matrix_alone(name_or_path);
   ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestFile));
   return parse_definition(text, name_or_path);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/file.h"
 #include "run/study_json.h"
 #include "study/facts.h"
 #include "study/finish.h"
@@ -28,7 +29,8 @@ run::Run empty_run(const Definition& definition, const Expansion& expansion, con
 
 /// The Run that stands at `out` already, when this study made it; nothing when there is none.
 Result<std::optional<run::Run>> finished_run(const std::string& out, const Facts& facts) {
-  if (!run::is_run_file(out)) return std::nullopt;
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(out));
+  if (!is_run) return std::nullopt;
   ERGOMETER_ASSIGN(run::Run run, run::read_run(out));
   const auto made_by = read_facts(run);
   if (!made_by)
@@ -48,20 +50,22 @@ Result<std::optional<run::Run>> finished_run(const std::string& out, const Facts
 }
 
 Result<void> check_folder(const std::string& out) {
-  const std::filesystem::path folder = std::filesystem::path(out).parent_path();
-  std::error_code ignored;
-  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
-  return base::input_error(fmt::format("{}: there is no folder {}", out, folder.string()));
+  const std::string folder = std::filesystem::path(out).parent_path().string();
+  if (folder.empty()) return {};
+  ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(folder));
+  if (type == std::filesystem::file_type::directory) return {};
+  return base::input_error(fmt::format("{}: there is no folder {}", out, folder));
 }
 
 /// An `out` that cannot be written is said before the work, not after it.
 Result<void> check_out(const std::string& out) {
   ERGOMETER_TRY(check_folder(out));
-  std::error_code ignored;
-  if (std::filesystem::is_directory(out, ignored))
+  ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(out));
+  if (type == std::filesystem::file_type::directory)
     return base::input_error(
         fmt::format("{}: is a folder; give the name of the Run file to write in it", out));
-  if (std::filesystem::exists(out, ignored) && std::filesystem::file_size(out, ignored) > 0)
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(out, 1));
+  if (!head.empty())
     return base::input_error(
         fmt::format("{}: exists and is not a Run; remove it first or choose another name", out));
   return {};

@@ -98,9 +98,7 @@ bool is_nsys(run::Database& db) {
 
 base::Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file) {
   const bool known = is_nsys(db);
-  if (!db.ok())
-    return base::input_error(
-        fmt::format("{}: is an SQLite file that cannot be read: {}", file, db.problem()));
+  if (!db.ok()) return db.failure(file + ": is an SQLite file that cannot be read");
   if (!known)
     return base::input_error(fmt::format(
         "{}: is an SQLite file, but neither a Run nor an export of Nsight Systems: it has none of "
@@ -115,7 +113,7 @@ base::Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std
   ERGOMETER_ASSIGN(const int64_t epoch, nsys_epoch(db, file));
   set_ranks(from);
   count_other_tables(from);
-  if (!db.ok()) return base::input_error(fmt::format("{}: cannot be read: {}", file, db.problem()));
+  if (!db.ok()) return db.failure(file + ": cannot be read");
   return finish(from, epoch);
 }
 

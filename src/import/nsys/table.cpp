@@ -50,9 +50,7 @@ bool NsysTable::next() {
 
 base::Result<void> NsysTable::finish() const {
   if (!problem_.empty()) return base::input_error(problem_);
-  if (!db_.ok())
-    return base::input_error(
-        fmt::format("{}: table {}: cannot be read: {}", file_, table_, db_.problem()));
+  if (!db_.ok()) return db_.failure(fmt::format("{}: table {}: cannot be read", file_, table_));
   if (rows_ && left_ < 0)
     return base::input_error(fmt::format(
         "{}: table {}: is damaged: it has more rows than the file has bytes", file_, table_));

@@ -293,8 +293,11 @@ base::Result<bool> Reader::read_folder(const std::string& folder) {
 /// A Run's telemetry, or what Nsight Systems sampled; traces in it, which may be, are read by who
 /// reads traces. Whether there may be any.
 base::Result<bool> Reader::read_database(const std::string& path, const std::string& name) {
-  if (run::is_run_file(path)) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (is_run) {
     auto log = run::read_device_log(path);
+    if (!log && log.error().kind == base::ErrorKind::kMissing)
+      return tl::unexpected(std::move(log).error());
     // A recording may have been killed before its first reading.
     if (!log || (!run::has_log(*log) && log->source != "recorded")) return true;
     begin_telemetry(name);
@@ -302,7 +305,10 @@ base::Result<bool> Reader::read_database(const std::string& path, const std::str
     return run::has_traces(path);
   }
   run::Database db(path, run::Database::Access::kRead);
-  if (!db.has_table("GPU_METRICS")) return true;
+  const bool has_metrics = db.has_table("GPU_METRICS");
+  if (!db.ok() && db.fault() == base::ErrorKind::kMissing)
+    return db.failure(name + ": cannot be read");
+  if (!has_metrics) return true;
   begin_telemetry(name);
   ERGOMETER_TRY(read_nsys_metrics(db, log_));
   return true;
@@ -315,16 +321,16 @@ void Reader::begin_telemetry(const std::string& name) {
 }
 
 base::Result<void> Reader::read_path(const std::string& path) {
-  std::error_code error;
   const size_t before = result_.files.size();
   bool other = false;
-  // What cannot be opened is for who reads traces to say.
-  if (path.empty() || (!fs::is_directory(path, error) && !fs::is_regular_file(path, error))) {
-    other = true;
-  } else if (fs::is_directory(path, error)) {
+  ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
+  if (type == fs::file_type::directory) {
     ERGOMETER_ASSIGN(other, read_folder(path));
-  } else if (const auto file = open_file(path)) {
-    ERGOMETER_ASSIGN(other, read(**file, path, 0));
+  } else if (type == fs::file_type::regular) {
+    ERGOMETER_ASSIGN(const auto file, open_file(path));
+    ERGOMETER_ASSIGN(other, read(*file, path, 0));
+  } else {
+    other = true;  // for who reads traces to say
   }
   const bool none = result_.files.size() == before;
   if (other || none) result_.rest.push_back(path);
