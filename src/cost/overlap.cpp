@@ -8,7 +8,7 @@
 //
 // c: SMs the collective's channels occupy; share: part of the HBM bandwidth its steps take, 3 B for
 // every byte on the wire; a collective paced by the network takes less of it, in the ratio of NIC
-// to in-domain bandwidth.
+// to in-domain bandwidth, up to what all NICs of a node carry through a ring of its GPUs.
 //
 // Parameters: catalog/kernels "overlap.*": channel counts of NCCL and RCCL.
 //
