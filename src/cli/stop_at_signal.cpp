@@ -17,8 +17,8 @@ void ask(int signal) {
 }  // namespace
 
 StopAtSignal::StopAtSignal(bool hosted) : hosted_(hosted) {
-  if (hosted_) return;
   g_asked = false;
+  if (hosted_) return;
   interrupt_ = std::signal(SIGINT, ask);
   // Where somebody has interrupts ignored (nohup, a shell's background), they stay so.
   if (interrupt_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);
