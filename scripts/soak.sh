@@ -44,7 +44,7 @@ kills() {
 threads() {
   build tsan ergometer ergometer_tests
   build/tsan/ergometer_tests --gtest_brief=1
-  tests/golden/run.py --ergometer build/tsan/ergometer sweep search record analyze merge
+  GOLDEN_TIMEOUT_S=1800 tests/golden/run.py --ergometer build/tsan/ergometer sweep search record analyze merge
   tests/record/command_test.py build/tsan/ergometer
 }
 identity() { ./scripts/identity.sh; }

@@ -20,10 +20,15 @@ namespace {
 using test::Random;
 using test::Values;
 
-/// As many as this takes; ERGOMETER_RANDOM_JOBS asks for more.
+/// ERGOMETER_RANDOM_JOBS asks for more.
 int64_t jobs_wanted() {
+#ifdef ERGOMETER_SANITIZED
+  constexpr int64_t kJobs = 20;
+#else
+  constexpr int64_t kJobs = 60;
+#endif
   const char* asked = std::getenv("ERGOMETER_RANDOM_JOBS");
-  return asked != nullptr ? std::atoll(asked) : 60;
+  return asked != nullptr ? std::atoll(asked) : kJobs;
 }
 
 void choose_machine(Random& random, Values& values) {
