@@ -30,22 +30,22 @@ properties() {
 }
 hostile() {
   build release ergometer
-  tests/hostile/hostile_test.py build/release/ergometer --rounds "$rounds" --keep build/soak/hostile
+  python3 tests/hostile/hostile_test.py build/release/ergometer --rounds "$rounds" --keep build/soak/hostile
 }
 faults() {
   build release ergometer ergometer_fail_call
-  tests/faults/faults_test.py build/release/ergometer build/release/tests/libergometer_fail_call.so --every-call
+  python3 tests/faults/faults_test.py build/release/ergometer build/release/tests/libergometer_fail_call.so --every-call
 }
 kills() {
   build release ergometer
-  tests/record/kill_test.py build/release/ergometer --kills "$kills"
+  python3 tests/record/kill_test.py build/release/ergometer --kills "$kills"
 }
 # The flows that use threads under the thread sanitizer: all unit tests, and whole commands.
 threads() {
   build tsan ergometer ergometer_tests
   build/tsan/ergometer_tests --gtest_brief=1
   GOLDEN_TIMEOUT_S=1800 tests/golden/run.py --ergometer build/tsan/ergometer sweep search record analyze merge
-  tests/record/command_test.py build/tsan/ergometer
+  python3 tests/record/command_test.py build/tsan/ergometer
 }
 identity() { ./scripts/identity.sh; }
 fuzz() { ./scripts/fuzz.sh "$fuzz_s"; }
