@@ -32,17 +32,6 @@ class Descriptor {
   int number_;
 };
 
-tl::unexpected<Error> cannot_read(const std::string& path, int error) {
-  return tl::unexpected(Error{kind_of(error), fmt::format("{}: cannot be read: {}", path,
-                                                          std::generic_category().message(error))});
-}
-
-tl::unexpected<Error> open_failed(const std::string& path, int error) {
-  if (error == ENOENT) return input_error(fmt::format("{}: no such file", path));
-  if (error == EACCES) return missing_error(fmt::format("{}: no permission to read it", path));
-  return cannot_read(path, error);
-}
-
 Result<void> check_path(const std::string& path) {
   if (path.empty()) return input_error("an empty text is no file name");
   if (path.find('\0') != std::string::npos)
@@ -58,6 +47,17 @@ ssize_t read_some(int file, char* to, size_t bytes) {
 }
 
 }  // namespace
+
+tl::unexpected<Error> cannot_read(const std::string& path, int error) {
+  return tl::unexpected(Error{kind_of(error), fmt::format("{}: cannot be read: {}", path,
+                                                          std::generic_category().message(error))});
+}
+
+tl::unexpected<Error> open_failed(const std::string& path, int error) {
+  if (error == ENOENT) return input_error(fmt::format("{}: no such file", path));
+  if (error == EACCES) return missing_error(fmt::format("{}: no permission to read it", path));
+  return cannot_read(path, error);
+}
 
 ErrorKind kind_of(int system_error) {
   switch (system_error) {

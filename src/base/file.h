@@ -24,5 +24,8 @@ Result<std::filesystem::file_type> file_type(const std::string& path);
 /// Whose fault a failed call on a file is, by its errno: a full disk, a missing permission and a
 /// broken device are the machine's, a name that leads nowhere is the user's.
 ErrorKind kind_of(int system_error);
+/// A file that cannot be read, or opened for it, for the reason that an errno tells.
+tl::unexpected<Error> cannot_read(const std::string& path, int error);
+tl::unexpected<Error> open_failed(const std::string& path, int error);
 
 }  // namespace ergometer::base

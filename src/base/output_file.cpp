@@ -142,6 +142,14 @@ void remove_abandoned(const std::string& target) {
   }
 }
 
+Result<void> check_folder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) return {};
+  ERGOMETER_ASSIGN(const std::filesystem::file_type type, file_type(folder));
+  if (type == std::filesystem::file_type::directory) return {};
+  return input_error(fmt::format("{}: there is no folder {}", path, folder));
+}
+
 Result<void> check_replaces(const std::string& path, std::string_view what,
                             std::string_view beginning) {
   ERGOMETER_ASSIGN(const std::string head, read_head(path, beginning.size()));

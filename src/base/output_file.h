@@ -55,6 +55,9 @@ class UnfinishedFile {
   std::string path_;
 };
 
+/// That the folder a file is to be written in is there: said before the work, not after it.
+Result<void> check_folder(const std::string& path);
+
 /// Renames a written file over another so that a power cut leaves the one or the other, whole. The
 /// errno of what failed, or 0.
 int rename_durably(const std::string& from, const std::string& to);

@@ -56,19 +56,11 @@ struct Where {
   std::string out;
 };
 
-/// A file's folder that is not there is said before the work, not after it.
-Result<void> check_folder(const std::string& file) {
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
-  return input_error(fmt::format("{}: there is no folder {}", file, folder.string()));
-}
-
 /// The file that stands at `out` already, when it is this search's; nothing when there is none. An
 /// `out` that cannot be written is said before the work, not after it.
 Result<std::optional<search::SearchFile>> finished_file(const SearchPlan& plan,
                                                         const Where& where) {
-  ERGOMETER_TRY(check_folder(where.out));
+  ERGOMETER_TRY(base::check_folder(where.out));
   ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(where.out));
   if (type == std::filesystem::file_type::not_found) return std::nullopt;
   ERGOMETER_ASSIGN(const bool is_search, search::is_search_file(where.out));
@@ -208,7 +200,7 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
         "FILE");
   if (shard.count > 1 && !plan.save.empty())
     return input_error("search: --save writes the first of all; a shard has only its part's");
-  ERGOMETER_TRY(check_folder(plan.save));
+  ERGOMETER_TRY(base::check_folder(plan.save));
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
   ERGOMETER_TRY(search::check_power(space, plan.options));
   if (plan.launchable)

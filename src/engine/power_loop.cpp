@@ -21,7 +21,7 @@ constexpr double kRoundS = 1, kHeldRoundS = 20, kHuntedSteps = 8;
 constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
 constexpr double kHuntingK = 0.25;
 /// What still moves after all rounds is an answer within what a sensor shows, or none.
-constexpr double kWanderingK = 1, kWandering = 0.03;
+constexpr double kWanderingK = 1, kWandering = 0.01;
 /// Shown at least: what a sensor averages over, and how long governors hunt.
 constexpr double kLeastShownS = 0.05, kHuntingShownS = 20;
 constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second

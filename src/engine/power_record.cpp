@@ -53,7 +53,7 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
   }
 }
 
-void PowerRecord::lead_in(const Tick& tick) {
+void PowerRecord::remember(const Tick& tick) {
   const auto length = static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9)));
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
     last_w_[gpu].resize(length);
@@ -65,7 +65,7 @@ void PowerRecord::lead_in(const Tick& tick) {
 
 /// Means over the ticks of a peak, once there are as many.
 void PowerRecord::add_peaks(const Tick& tick) {
-  lead_in(tick);
+  remember(tick);
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
     const std::vector<double>& ring = last_w_[gpu];
     if (ring_filled_ < ring.size() || fleet_.role[gpu] < 0) continue;

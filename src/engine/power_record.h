@@ -32,8 +32,8 @@ class PowerRecord {
  public:
   explicit PowerRecord(const Fleet& fleet);
 
-  /// What was before: where peaks look back to, and nothing else.
-  void lead_in(const Tick& tick);
+  /// Where peaks look back to, and nothing else: for what was before.
+  void remember(const Tick& tick);
   void add(const Tick& tick, const FleetHeat& heat);
 
   std::vector<GpuRecord> gpus() const;

@@ -107,7 +107,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
                           duration_s > 0 ? duration_s : activity.step_s());
   const auto lead_in = [&](const Tick& tick) {
-    record.lead_in(tick);
+    record.remember(tick);
     telemetry.lead_in(tick);
   };
   const auto watch = [&](const Tick& tick) {

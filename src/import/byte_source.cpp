@@ -1,25 +1,17 @@
 #include "import/byte_source.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include "base/file.h"
 
 namespace ergometer::importer {
 namespace {
-
-tl::unexpected<base::Error> cannot_read(const std::string& path, int error) {
-  return tl::unexpected(base::Error{
-      base::kind_of(error),
-      fmt::format("{}: cannot be read: {}", path, std::generic_category().message(error))});
-}
 
 class FileSource : public ByteSource {
  public:
@@ -31,7 +23,7 @@ class FileSource : public ByteSource {
     do got = ::read(file_, to, bytes);
     while (got < 0 && errno == EINTR);
     if (got >= 0) return static_cast<size_t>(got);
-    return cannot_read(path_, errno);
+    return base::cannot_read(path_, errno);
   }
 
  private:
@@ -44,11 +36,7 @@ class FileSource : public ByteSource {
 base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
-    const int error = errno;
-    if (error == ENOENT) return base::input_error(fmt::format("{}: no such file", path));
-    if (error == EACCES)
-      return base::missing_error(fmt::format("{}: no permission to read it", path));
-    return cannot_read(path, error);
+    return base::open_failed(path, errno);
   }
   return std::make_unique<FileSource>(file, path);
 }

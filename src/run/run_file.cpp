@@ -194,12 +194,7 @@ base::Result<void> check_target(const std::string& path) {
   if (WriterLock::is_held(path))
     return base::input_error(fmt::format(
         "{}: is being recorded by another process; wait for its end or choose another name", path));
-  const std::string folder = fs::path(path).parent_path().string();
-  if (folder.empty()) return {};
-  ERGOMETER_ASSIGN(const fs::file_type of_folder, base::file_type(folder));
-  if (of_folder != fs::file_type::directory)
-    return base::input_error(fmt::format("{}: there is no folder {}", path, folder));
-  return {};
+  return base::check_folder(path);
 }
 
 tl::unexpected<base::Error> cannot_read(const Database& db, const std::string& path) {

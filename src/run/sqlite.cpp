@@ -251,8 +251,8 @@ std::string Statement::column_name(int column) const {
 }
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
 double Statement::real(int column) const {
-  constexpr double kMost =
-      1e60;  // of anything measured or predicted; sums and products stay finite
+  // Beyond anything measured or predicted; sums and products of what is below stay finite.
+  constexpr double kMost = 1e60;
   const double value = sqlite3_column_double(handle_, column);
   if (std::abs(value) <= kMost) return value;
   if (db_.ok())

@@ -31,9 +31,7 @@ base::Result<std::string> whole(int file, const std::string& path) {
   for (;;) {
     const ssize_t count = ::read(file, buffer.data(), buffer.size());
     if (count == 0) return text;
-    if (count < 0)
-      return tl::unexpected(base::Error{
-          base::kind_of(errno), fmt::format("{}: cannot be read: {}", path, std::strerror(errno))});
+    if (count < 0) return base::cannot_read(path, errno);
     text.append(buffer.data(), static_cast<size_t>(count));
   }
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/output_file.h"
 #include "run/study_json.h"
 #include "study/facts.h"
 #include "study/finish.h"
@@ -49,17 +50,9 @@ Result<std::optional<run::Run>> finished_run(const std::string& out, const Facts
   return run;
 }
 
-Result<void> check_folder(const std::string& out) {
-  const std::string folder = std::filesystem::path(out).parent_path().string();
-  if (folder.empty()) return {};
-  ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(folder));
-  if (type == std::filesystem::file_type::directory) return {};
-  return base::input_error(fmt::format("{}: there is no folder {}", out, folder));
-}
-
 /// An `out` that cannot be written is said before the work, not after it.
 Result<void> check_out(const std::string& out) {
-  ERGOMETER_TRY(check_folder(out));
+  ERGOMETER_TRY(base::check_folder(out));
   ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(out));
   if (type == std::filesystem::file_type::directory)
     return base::input_error(
