@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 parts=(properties hostile faults kills threads identity fuzz)
 for part in "$@"; do
-  [[ " ${parts[*]} " == *" $part "* ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " ${parts[*]} " == *" $part "* ]] || { echo "$0: found '$part'; allowed: ${parts[*]}" >&2; exit 2; }
 done
 [ $# -eq 0 ] || parts=("$@")
 jobs=${SOAK_JOBS:-10000} rounds=${SOAK_ROUNDS:-20} fuzz_s=${SOAK_FUZZ_S:-1800} kills=${SOAK_KILLS:-1000}
