@@ -8,8 +8,11 @@ namespace ergometer::engine {
 namespace {
 
 constexpr int kMostSliceRounds = 60, kUndampedRounds = 6;
-constexpr int kMostReferenceRounds = 4;
-constexpr double kSameLength = 5e-4;    ///< relative
+constexpr int kMostReferenceRounds = 6;
+constexpr double kSameLength = 5e-4;     ///< of a step, relative
+constexpr double kSamePrice = 1e-5;      ///< the same at nominal conditions
+constexpr double kSameReference = 1e-3;  ///< of a clock, relative
+constexpr int kMostNominalRounds = 3;
 constexpr double kSettledK = 0.05;      ///< largest change of a temperature that counts as none
 constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
 /// Change of a clock, relative, after which a step of a run is played anew.
@@ -38,19 +41,23 @@ double weight_of(int round) {
   return round < kUndampedRounds ? 1.0 : 1.0 / (round - kUndampedRounds + 2);
 }
 
-/// How far to go towards what a round found: all the way, less where the round before went the
-/// other way. A slower step draws less, so that its clocks rise and the next one is faster.
-class Damping {
+/// Looks for the length factor at which the play's steps last what the engine says. As a rule what
+/// the play lacks falls by a hundredth where the factor rises by one; near what a GPU draws
+/// standing still, by many: so it goes along the line through the last two.
+class LengthSearch {
  public:
-  double weight(double change) {
-    if (change * last_ < 0) weight_ = std::max(0.05, 0.6 * weight_);
-    if (change * last_ > 0) weight_ = std::min(1.0, 1.3 * weight_);
-    last_ = change;
-    return weight_;
+  /// `missing`: what the play lacked of the engine's step at this factor, relative.
+  double next(double factor, double missing) {
+    const double fall = (last_missing_ - missing) / (factor / last_factor_ - 1);
+    if (std::isfinite(fall)) fall_ = std::clamp(fall, 1.0, kSteepest);
+    last_factor_ = factor;
+    last_missing_ = missing;
+    return factor * (1 + std::clamp(missing / fall_, -kLongest, kLongest));
   }
 
  private:
-  double weight_ = 1, last_ = 0;
+  static constexpr double kSteepest = 20, kLongest = 0.3;
+  double fall_ = 1, last_factor_ = INFINITY, last_missing_ = INFINITY;
 };
 
 double largest_difference(std::span<const double> a, std::span<const double> b) {
@@ -93,117 +100,139 @@ struct PowerLoop::Means {
   }
 };
 
-PowerLoop::PowerLoop(const EngineInput& input, const StepActivities& activity, const Fleet& nominal)
-    : input_(input), activity_(activity), costs_(input.costs) {
-  find_reference(nominal);
+PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
+    : input_(input), priced_s_(nominal.work.step_s()), costs_(input.costs) {
+  settle_slices(nominal);
+  begin(nominal);
+  // First slices last what they are priced at, whatever their clock.
+  rests_ = rest(nominal, [] { return 0.0; });
+  take_clocks();
+  find_reference();
+  // A machine that cannot be cooled or fed: what its clocks do from one moment to the next would
+  // move the step manyfold.
+  if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kind.clocks.highest_hz) return;
+  // Then what they last at their clocks, which moves the clocks a little.
+  for (int round = 0; round < kMostNominalRounds; ++round) {
+    play_->set_pace(reference_hz_, length_factor_);
+    rests_ = rest(nominal, [this] { return priced_s_ / play_->marked_step_s() - 1; });
+    take_clocks();
+    const double before_hz = reference_hz_;
+    find_reference();
+    length_factor_ *= before_hz / reference_hz_;  // slices stay as long as they are
+    if (std::abs(before_hz / reference_hz_ - 1) < kSameReference) break;
+  }
+  play_->set_pace(reference_hz_, length_factor_);
 }
 
-double PowerLoop::tick_s(const Fleet& fleet, double step_s) const {
+void PowerLoop::settle(const Played& played) {
+  settle_slices(played);
+  begin(played);
+  // Until governors have come down from their highest clock.
+  while (play_->now_s() < kRoundS) play_->advance(tick_s(priced_s_));
+  rests_ = rest(played, [this] { return missing_of_replay(); });
+}
+
+double PowerLoop::tick_s(double step_s) const {
   const double most =
-      std::max(kTicksOfShortSteps, std::floor(kMostGpuTicks / static_cast<double>(fleet.gpus())));
+      std::max(kTicksOfShortSteps, std::floor(kMostGpuTicks / static_cast<double>(fleet_->gpus())));
   const double fine = std::min(kTicksOfShortSteps, std::floor(step_s / kShortestTickS));
   const double ticks = std::max({1.0, fine, std::ceil(step_s / kTickS)});
   return step_s / std::min(ticks, most);
 }
 
-void PowerLoop::find_reference(const Fleet& nominal) {
-  FleetHeat heat(nominal, input_.job.cluster.node);
-  settle_play(nominal, heat);
-  set_reference(nominal);
-  // How long the slices of a play last, against the step, once the reference is known.
-  play_ = std::make_unique<PowerPlay>(nominal, activity_.fine, input_.job.conditions, heat,
-                                      reference_hz_);
-  const double dt_s = tick_s(nominal, activity_.step_s());
-  while (play_->steps() < 1) play_->advance(dt_s);
-  length_factor_ = activity_.step_s() * play_->steps() / play_->now_s();
+void PowerLoop::begin(const Played& played) {
+  fleet_ = &played.fleet;
+  play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
+                                      played.heat, reference_hz_);
+  play_->set_pace(reference_hz_, length_factor_);
 }
 
 /// The clocks that ranks had at work since the play's mark.
-void PowerLoop::take_clocks(const Fleet& fleet) {
+void PowerLoop::take_clocks() {
   const std::vector<double> effective_hz = play_->effective_hz();
   clocks_hz_.clear();
-  for (int64_t rank = 0; rank < fleet.ranks; ++rank)
-    clocks_hz_.push_back(effective_hz[fleet.gpu_of(rank)]);
+  for (int64_t rank = 0; rank < fleet_->ranks; ++rank)
+    clocks_hz_.push_back(effective_hz[fleet_->gpu_of(rank)]);
 }
 
 /// The slowest rank's clock would be the reference if that rank set the pace of every part of the
 /// step. Where it does not, the step would come out shorter than its prices say: the reference is
 /// the clock at which it comes out as long.
-void PowerLoop::set_reference(const Fleet& nominal) {
-  take_clocks(nominal);
-  const double slowest_hz = *std::min_element(clocks_hz_.begin(), clocks_hz_.end());
-  const double priced_s = activity_.step_s();
-  double low_hz = 0, low_s = 0;  // of the round before
-  reference_hz_ = slowest_hz;
+void PowerLoop::find_reference() {
+  const auto [slowest, fastest] = std::minmax_element(clocks_hz_.begin(), clocks_hz_.end());
+  if (s_per_hz_ <= 0) s_per_hz_ = priced_s_ / *slowest;
+  reference_hz_ = std::clamp(reference_hz_, *slowest, *fastest);
+  double last_hz = 0, last_s = 0;  // of the round before
   for (int round = 0; round < kMostReferenceRounds; ++round) {
     costs_.reference_clock_hz = reference_hz_;
-    const double step_s = play_step({}, false).step_s;
-    const double missing_s = priced_s - step_s;
-    if (std::abs(missing_s) < kSameLength * priced_s) return;
-    const double s_per_hz =
-        low_hz > 0 ? (step_s - low_s) / (reference_hz_ - low_hz) : step_s / reference_hz_;
-    if (!(s_per_hz > 0)) return;  // nothing in it follows the clock
-    low_hz = std::exchange(reference_hz_, reference_hz_ + missing_s / s_per_hz);
-    low_s = step_s;
-    reference_hz_ = std::clamp(reference_hz_, slowest_hz / 2, 2 * slowest_hz);
+    timeline_ = play_step({}, false);
+    const double missing_s = priced_s_ - timeline_.step_s;
+    if (std::abs(missing_s) < kSamePrice * priced_s_) return;
+    const double per_hz = (timeline_.step_s - last_s) / (reference_hz_ - last_hz);
+    if (last_hz > 0 && std::isfinite(per_hz)) s_per_hz_ = per_hz;
+    if (!(s_per_hz_ > 0)) return;  // nothing in it follows the clock
+    last_hz = std::exchange(reference_hz_,
+                            std::clamp(reference_hz_ + missing_s / s_per_hz_, *slowest, *fastest));
+    last_s = timeline_.step_s;
+    if (reference_hz_ == last_hz) return;
   }
-  costs_.reference_clock_hz = reference_hz_;
 }
 
 /// Close to where the play settles, in closed form.
-void PowerLoop::settle_slices(const Fleet& fleet, FleetHeat& heat) const {
-  const GovernedStep governed(fleet, activity_.coarse);
+void PowerLoop::settle_slices(const Played& played) const {
+  const GovernedStep governed(played.fleet, played.work.coarse);
+  FleetHeat& heat = played.heat;
   FleetStep step;
   for (int round = 0; round < kMostSliceRounds; ++round) {
     if (reference_hz_ > 0)
       governed.at_pace(reference_hz_, heat.surroundings(), step);
     else
-      governed.at_length(activity_.step_s(), heat.surroundings(), step);
+      governed.at_length(priced_s_, heat.surroundings(), step);
     heat.settle(step, weight_of(round));
     if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) return;
   }
 }
 
-/// The engine plays a step at the clocks that the play had since its mark. Returns how much longer
-/// that is than the play's steps, relative.
-double PowerLoop::replay(const Fleet& fleet) {
-  take_clocks(fleet);
+/// The engine plays a step at the clocks that the play had since its mark: how much longer that is
+/// than the play's steps, relative.
+double PowerLoop::missing_of_replay() {
+  take_clocks();
   timeline_ = play_step({}, false);
   return timeline_.step_s / play_->marked_step_s() - 1;
 }
 
-void PowerLoop::lengthen(double share) {
-  length_factor_ *= 1 + share;
-  play_->set_length_factor(length_factor_);
+/// Plays until so many steps are done, but for half a tick: steps are `step_s` long.
+void PowerLoop::play_until(double steps, double step_s, const Watch& watch) {
+  const double dt_s = tick_s(step_s);
+  while (play_->steps() + dt_s / step_s / 2 < steps) watch(play_->advance(dt_s));
 }
 
-bool PowerLoop::settle_play(const Fleet& fleet, FleetHeat& heat) {
-  settle_slices(fleet, heat);
-  play_ = std::make_unique<PowerPlay>(fleet, activity_.fine, input_.job.conditions, heat,
-                                      reference_hz_);
-  play_->set_length_factor(length_factor_);
+/// Plays rounds until they repeat themselves. `lacking`: how much longer the step is to be than the
+/// play's in the last round, relative. Returns whether it came to that.
+bool PowerLoop::rest(const Played& played, const std::function<double()>& lacking) {
+  FleetHeat& heat = played.heat;
   std::vector<double> last_c(heat.surroundings().die_c.begin(), heat.surroundings().die_c.end());
-  double step_s = activity_.step_s();
-  Means hunted(fleet);
-  Damping damping;
+  double step_s = priced_s_, last_step = play_->steps();
+  Means hunted(played.fleet);
+  LengthSearch length;
   double missed = 0, largest_moved_k = 0;  // over the second half of all rounds
   bool held = false;                       // heat held clocks back, now or before
+  hunting_ = false;
   for (int round = 0; round < kMostRounds; ++round) {
     held = held || play_->held_by_heat();
-    const double dt_s = tick_s(fleet, step_s);
     hunting_ = held || round >= kPatientRounds;
     const double longer = std::exp2(std::max(0, round - kPatientRounds) / kDoubledEvery);
     const double least_s = held ? kHeldRoundS : kRoundS * longer;
     const double wanted =
         std::max(hunting_ && !held ? kHuntedSteps : 1.0, std::ceil(least_s / step_s));
-    Means means(fleet);
+    Means means(played.fleet);
     play_->mark();
-    const auto ticks = static_cast<int64_t>(std::round(wanted * step_s / dt_s));
-    for (int64_t i = 0; i < ticks; ++i) means.add(play_->advance(dt_s), heat);
+    play_until(last_step += wanted, step_s, [&](const Tick& tick) { means.add(tick, heat); });
     means.finish();
-    const double missing = reference_hz_ > 0 ? replay(fleet) : 0;
-    lengthen(missing * damping.weight(missing));
-    step_s = reference_hz_ > 0 ? timeline_.step_s : activity_.step_s();
+    const double missing = lacking();
+    length_factor_ = length.next(length_factor_, missing);
+    play_->set_pace(reference_hz_, length_factor_);
+    step_s = play_->marked_step_s() * (1 + missing);
     // A thermal governor's ceiling is a state that no closed form jumps to: time has to pass.
     held = held || play_->held_by_heat();
     if (!held) {
@@ -223,27 +252,22 @@ bool PowerLoop::settle_play(const Fleet& fleet, FleetHeat& heat) {
   return largest_moved_k < kWanderingK && std::abs(missed) < kWandering;
 }
 
-bool PowerLoop::settle(const Fleet& fleet, FleetHeat& heat, const Watch& lead_in,
-                       const Watch& watch) {
-  const bool settled = settle_play(fleet, heat);
-  const double step_s = timeline_.step_s, dt_s = tick_s(fleet, step_s);
-  const auto ticks = static_cast<int64_t>(std::round(step_s / dt_s));
-  const auto before = ticks * static_cast<int64_t>(std::max(1.0, std::ceil(kLeadInS / step_s)));
-  for (int64_t i = 0; i < before; ++i) lead_in(play_->advance(dt_s));
+void PowerLoop::show(const Watch& lead_in, const Watch& watch) {
+  const double step_s = timeline_.step_s, dt_s = tick_s(step_s);
+  const double before = std::max(1.0, std::ceil(kLeadInS / step_s));
+  play_until(std::ceil(play_->steps()) + before, step_s, lead_in);
   const double least_s = hunting_ || play_->held_by_heat() ? kHuntingShownS : kLeastShownS;
   shown_steps_ = std::max(1.0, std::ceil(least_s / step_s));
   play_->restart();
-  for (int64_t i = 0; i < ticks * static_cast<int64_t>(shown_steps_); ++i)
-    watch(play_->advance(dt_s));
-  return settled;
+  const auto ticks = static_cast<int64_t>(std::round(shown_steps_ * step_s / dt_s));
+  for (int64_t i = 0; i < ticks; ++i) watch(play_->advance(dt_s));
 }
 
-void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s, const Watch& watch) {
-  play_ = std::make_unique<PowerPlay>(fleet, activity_.fine, input_.job.conditions, heat,
-                                      reference_hz_);
-  play_->set_length_factor(length_factor_);
-  const double finest_s = std::max(std::min(kTickS, tick_s(fleet, activity_.step_s())),
-                                   duration_s * static_cast<double>(fleet.gpus()) / kMostRunTicks);
+void PowerLoop::run(const Played& played, double duration_s, const Watch& watch) {
+  begin(played);
+  const double finest_s =
+      std::max(std::min(kTickS, tick_s(priced_s_)),
+               duration_s * static_cast<double>(played.fleet.gpus()) / kMostRunTicks);
   const auto ticks = static_cast<int64_t>(std::max(1.0, std::ceil(duration_s / finest_s)));
   const double dt_s = duration_s / static_cast<double>(ticks);
   std::vector<double> played_hz;
@@ -256,7 +280,8 @@ void PowerLoop::run(const Fleet& fleet, FleetHeat& heat, double duration_s, cons
     for (size_t gpu = 0; gpu < played_hz.size(); ++gpu)
       change = std::max(change, std::abs(effective_hz[gpu] / played_hz[gpu] - 1));
     if (change > kPlayAgain) {
-      lengthen(replay(fleet));
+      length_factor_ *= 1 + missing_of_replay();
+      play_->set_pace(reference_hz_, length_factor_);
       played_hz = effective_hz;
     }
     play_->mark();

@@ -12,6 +12,14 @@
 
 namespace ergometer::engine {
 
+/// GPUs at their work. All are kept by reference; `heat` moves on.
+struct Played {
+  const spec::Conditions& conditions;  ///< for how power is smoothed
+  const StepActivities& work;
+  const Fleet& fleet;
+  FleetHeat& heat;
+};
+
 /// The loop between time, power and heat: steps are played in ticks (engine/power_play.h); what
 /// clocks that gives is played by the engine, whose step is how long the next one takes.
 ///
@@ -23,21 +31,24 @@ class PowerLoop {
  public:
   using Watch = std::function<void(const Tick&)>;
 
-  /// `input`: clocks and sampled ranks are ignored. `nominal`: the fleet without what the user
-  /// changed. All are kept by reference.
-  PowerLoop(const EngineInput& input, const StepActivities& activity, const Fleet& nominal);
+  /// Brings the job to rest at nominal conditions: a step takes what its prices say, and the
+  /// reference clock is the one at which the engine says so too. `input`: clocks and sampled ranks
+  /// are ignored. `nominal`: the job without what the user changed. Both are kept by reference.
+  PowerLoop(const EngineInput& input, const Played& nominal);
+  /// Brings it to rest at other conditions.
+  void settle(const Played& played);
+  /// Whether it came to rest; else clocks and temperatures still drifted when all rounds were
+  /// played.
+  bool rests() const { return rests_; }
+  /// Shows `watch` whole steps of what was settled last, `lead_in` those before time 0, as far as
+  /// sensors look back. One step, more where a step is shorter than a sensor's window or where heat
+  /// holds clocks back, which takes its own time.
+  void show(const Watch& lead_in, const Watch& watch);
+  /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
+  void run(const Played& played, double duration_s, const Watch& watch);
 
   /// The clock that nominal conditions settle at, of the ranks that set the pace.
   double reference_hz() const { return reference_hz_; }
-
-  /// Brings this fleet to where it repeats itself, then shows `watch` whole steps: `lead_in` those
-  /// before time 0, as far as sensors look back. One step, more where a step is shorter than a
-  /// sensor's window or where heat holds clocks back, which takes its own time. False: clocks and
-  /// temperatures still drifted when all rounds were played.
-  bool settle(const Fleet& fleet, FleetHeat& heat, const Watch& lead_in, const Watch& watch);
-  /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
-  void run(const Fleet& fleet, FleetHeat& heat, double duration_s, const Watch& watch);
-
   /// How many steps were shown, with the part of the last one.
   double shown_steps() const { return shown_steps_; }
   /// The play that was shown.
@@ -47,23 +58,25 @@ class PowerLoop {
 
  private:
   struct Means;
-  void find_reference(const Fleet& nominal);
-  void set_reference(const Fleet& nominal);
-  void settle_slices(const Fleet& fleet, FleetHeat& heat) const;
-  bool settle_play(const Fleet& fleet, FleetHeat& heat);
-  void take_clocks(const Fleet& fleet);
-  double replay(const Fleet& fleet);
-  void lengthen(double share);
-  double tick_s(const Fleet& fleet, double step_s) const;
+  void begin(const Played& played);
+  void settle_slices(const Played& played) const;
+  void play_until(double steps, double step_s, const Watch& watch);
+  bool rest(const Played& played, const std::function<double()>& lacking);
+  void take_clocks();
+  void find_reference();
+  double missing_of_replay();
+  double tick_s(double step_s) const;
   Timeline play_step(std::span<const int64_t> sampled, bool events) const;
 
   const EngineInput& input_;
-  const StepActivities& activity_;
-  cost::CostTable costs_;  ///< the input's, at the reference clock found
-  double reference_hz_ = 0;
+  double priced_s_;                         ///< a step at the reference clock
+  cost::CostTable costs_;                   ///< the input's, at the reference clock found
+  double reference_hz_ = 0, s_per_hz_ = 0;  ///< how much longer a higher one makes the step
+  const Fleet* fleet_ = nullptr;            ///< played last
   std::unique_ptr<PowerPlay> play_;
   double length_factor_ = 1;  ///< of the play
   bool hunting_ = false;      ///< governors found no step that repeats itself
+  bool rests_ = false;
   double shown_steps_ = 0;
   std::vector<double> clocks_hz_;  ///< of the last step that the engine played, one a rank
   Timeline timeline_;

@@ -117,8 +117,28 @@ TEST(PowerLoop, NominalConditionsTakeTheTimeThatPricesSay) {
     Values constant = layout;
     constant.emplace_back("clocks", "constant");
     const double priced_s = run_of(constant).performance.step_time_s;
-    EXPECT_NEAR(run_of(layout).performance.step_time_s, priced_s, 0.005 * priced_s) << "pp " << pp;
+    EXPECT_NEAR(run_of(layout).performance.step_time_s, priced_s, 1e-5 * priced_s) << "pp " << pp;
   }
+}
+
+TEST(PowerLoop, IsNominalWhereNothingMovesClocks) {
+  EXPECT_TRUE(is_nominal(job_with()));
+  for (const Values& looks : {Values{{"sensor", "none"}}, Values{{"pue", "1.3"}},
+                              Values{{"run_phases", "steps=100"}}, Values{{"cooling", "air"}}})
+    EXPECT_TRUE(is_nominal(job_with(looks))) << looks.front().first;
+  for (const Values& moves :
+       {Values{{"power_cap", "600"}}, Values{{"lock_clock", "1305"}}, Values{{"inlet_c", "30"}},
+        Values{{"fan", "60"}}, Values{{"cooling", "liquid"}}, Values{{"seed", "3"}},
+        Values{{"operand_activity", "0.5"}}, Values{{"cluster_cap", "15000"}},
+        Values{{"power_smoothing", "floor=0.9"}}, Values{{"duration", "60"}},
+        Values{{"override", "node1.inlet=40C"}}, Values{{"rank_map", "8-15,0-7"}}})
+    EXPECT_FALSE(is_nominal(job_with(moves))) << moves.front().first;
+}
+
+// Prices are of trained weights: with zeros there is power left for a higher clock.
+TEST(PowerLoop, ZerosAreFaster) {
+  EXPECT_LT(run_of({{"operand_activity", "0"}}).performance.step_time_s,
+            0.99 * run_of().performance.step_time_s);
 }
 
 TEST(PowerLoop, WithoutALimitClocksEqualTheLock) {
@@ -217,12 +237,13 @@ TEST(PowerLoop, ALongRunEndsInTheSteadyState) {
 
 TEST(PowerLoop, EnergyBalancesOverATransient) {
   const Loop loop(Values{{"fan", "70"}});
-  PowerLoop power(loop.input, loop.activity, loop.fleet);
   FleetHeat heat(loop.fleet, loop.job.cluster.node);
+  const Played played{loop.job.conditions, loop.activity, loop.fleet, heat};
+  PowerLoop power(loop.input, played);
   heat.cool_down();
   const double before_j = heat.heat().stored_j() + heat.heat().carried_j();
   double drawn_j = 0;
-  power.run(loop.fleet, heat, 120, [&](const Tick& tick) {
+  power.run(played, 120, [&](const Tick& tick) {
     for (const double watts : tick.watts) drawn_j += tick.length_s * watts;
   });
   const double found_j = heat.heat().stored_j() + heat.heat().carried_j() - before_j;
@@ -235,12 +256,15 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
   for (const char* pp : {"1", "2", "4"})
     for (const char* lock : {"1005", "1305"}) {
       const Loop loop(Values{{"pipeline_model_parallel_size", pp}, {"lock_clock", lock}});
-      const Fleet nominal = *make_fleet(job_with({{"pipeline_model_parallel_size", pp}}));
-      PowerLoop power(loop.input, loop.activity, nominal);
-      FleetHeat heat(loop.fleet, loop.job.cluster.node);
+      const Loop nominal(Values{{"pipeline_model_parallel_size", pp}});
+      FleetHeat nominal_heat(nominal.fleet, nominal.job.cluster.node),
+          heat(loop.fleet, loop.job.cluster.node);
+      PowerLoop power(loop.input,
+                      {nominal.job.conditions, nominal.activity, nominal.fleet, nominal_heat});
       PowerRecord record(loop.fleet);
-      ASSERT_TRUE(power.settle(
-          loop.fleet, heat, [](const Tick&) {}, [&](const Tick& tick) { record.add(tick, heat); }));
+      power.settle({loop.job.conditions, loop.activity, loop.fleet, heat});
+      ASSERT_TRUE(power.rests());
+      power.show([](const Tick&) {}, [&](const Tick& tick) { record.add(tick, heat); });
       const GovernedStep governed(loop.fleet, loop.activity.coarse);
       FleetHeat glance(loop.fleet, loop.job.cluster.node);
       FleetStep step;
@@ -259,10 +283,9 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
 
 TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {
   const Loop loop(Values{});
-  PowerLoop power(loop.input, loop.activity, loop.fleet);
   FleetHeat heat(loop.fleet, loop.job.cluster.node);
-  const auto nothing = [](const Tick&) {};
-  ASSERT_TRUE(power.settle(loop.fleet, heat, nothing, nothing));
+  const PowerLoop power(loop.input, {loop.job.conditions, loop.activity, loop.fleet, heat});
+  ASSERT_TRUE(power.rests());
   const auto& slots = loop.job.cluster.node.slots;
   const auto die_c = heat.surroundings().die_c;
   for (size_t a = 0; a < slots.size(); ++a)

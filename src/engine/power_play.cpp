@@ -288,9 +288,13 @@ std::vector<double> PowerPlay::effective_hz() const {
   const double base_hz = reference_hz_ > 0 ? reference_hz_ : fleet_.kind.clocks.highest_hz;
   std::vector<double> result;
   result.reserve(boards_.size());
-  for (const Board& board : boards_)
-    result.push_back(board.work_s > 0 ? base_hz * board.work_s / board.slowed_s
+  for (const Board& board : boards_) {
+    // Where memory is faster than at a very low reference clock, compute alone cannot make up for
+    // it.
+    const double least_s = board.work_s * base_hz / fleet_.kind.clocks.highest_hz;
+    result.push_back(board.work_s > 0 ? base_hz * board.work_s / std::max(least_s, board.slowed_s)
                                       : board.clock_s / (now_s_ - marked_s_));
+  }
   return result;
 }
 

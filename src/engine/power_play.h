@@ -45,8 +45,12 @@ class PowerPlay {
   PowerPlay(const Fleet& fleet, const StepActivity& work, const spec::Conditions& conditions,
             FleetHeat& heat, double reference_hz);
 
-  /// What a step lasts, over what its slices add up to at the clocks they are played at.
-  void set_length_factor(double factor) { length_factor_ = factor; }
+  /// `length_factor`: what a step lasts, over what its slices add up to at the clocks they are
+  /// played at.
+  void set_pace(double reference_hz, double length_factor) {
+    reference_hz_ = reference_hz;
+    length_factor_ = length_factor;
+  }
 
   /// Plays on for `dt_s` seconds.
   const Tick& advance(double dt_s);

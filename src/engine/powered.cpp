@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "base/check.h"
 #include "base/exponential.h"
@@ -31,7 +32,7 @@ Slicing slicing(const Fleet& fleet) {
 
 /// The job without what its user changed about power, clocks and cooling, on GPUs in rank order: a
 /// rank map that finds cooler places makes the job faster than its prices say.
-spec::Job at_nominal_conditions(const spec::Job& job) {
+spec::Job with_nominal_conditions(const spec::Job& job) {
   spec::Job nominal = job;
   nominal.conditions = {};
   nominal.conditions.cooling = job.cluster.node.cooling;
@@ -56,6 +57,28 @@ base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
         fleet.kind.lowest_cap_w));
   for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
   return {};
+}
+
+/// A job's GPUs, their work and their heat under its conditions. Heat points at the GPUs, so it
+/// stays where it is.
+struct Scene {
+  const spec::Job& job;
+  Fleet fleet;
+  cost::EnergyTable energies;
+  StepActivities activity;
+  FleetHeat heat{fleet, job.cluster.node};
+  Played played() { return {job.conditions, activity, fleet, heat}; }
+};
+
+base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
+  if (job.conditions.cluster_cap_w > 0)
+    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
+  ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
+  cost::EnergyTable energies = cost::price_energy(model, input.plan);
+  StepActivities activity = step_activities(input, energies, slicing(fleet));
+  return std::unique_ptr<Scene>(
+      new Scene{job, std::move(fleet), std::move(energies), std::move(activity)});
 }
 
 run::Interval around(double value, const run::Interval& factors) {
@@ -90,22 +113,33 @@ bool has_power_data(const spec::Job& job) {
          cost::EnergyModel::make(job).has_value();
 }
 
+bool is_nominal(const spec::Job& job) {
+  spec::Conditions given = job.conditions;
+  // How one looks at a job moves no clock.
+  given.constant_clocks = false;
+  given.sensor = {};
+  given.run = {};
+  given.pue = 1;
+  return given == with_nominal_conditions(job).conditions && job.parallelism.rank_map.empty();
+}
+
 base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
   const spec::Job& job = input.job;
-  ERGOMETER_ASSIGN(const cost::EnergyModel energy_model, cost::EnergyModel::make(job));
-  const cost::EnergyTable energies = cost::price_energy(energy_model, input.plan);
-  ERGOMETER_ASSIGN(const Fleet nominal, make_fleet(at_nominal_conditions(job)));
-  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
-  if (job.conditions.cluster_cap_w > 0)
-    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
-
-  const StepActivities activity = step_activities(input, energies, slicing(fleet));
-  PowerLoop loop(input, activity, nominal);
-  FleetHeat heat(fleet, job.cluster.node);
+  const spec::Job nominal_job = with_nominal_conditions(job);
+  ERGOMETER_ASSIGN(const std::unique_ptr<Scene> nominal, scene_of(nominal_job, input));
+  PowerLoop loop(input, nominal->played());
+  const bool differs = !is_nominal(job);
+  std::unique_ptr<Scene> own;
+  if (differs) {
+    ERGOMETER_ASSIGN(own, scene_of(job, input));
+  }
+  Scene& scene = differs ? *own : *nominal;
+  const Fleet& fleet = scene.fleet;
+  const FleetHeat& heat = scene.heat;
   PowerRecord record(fleet);
   const double duration_s = job.conditions.duration_s;
   TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
-                          duration_s > 0 ? duration_s : activity.step_s());
+                          duration_s > 0 ? duration_s : scene.activity.step_s());
   const auto lead_in = [&](const Tick& tick) {
     record.remember(tick);
     telemetry.lead_in(tick);
@@ -116,22 +150,25 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   };
   if (duration_s > 0) {
     if (job.conditions.start_c > 0)
-      heat.start_at(job.conditions.start_c);
+      scene.heat.start_at(job.conditions.start_c);
     else
-      heat.cool_down();
+      scene.heat.cool_down();
     telemetry.lead_in_idle(heat);
-    loop.run(fleet, heat, duration_s, watch);
-  } else if (!loop.settle(fleet, heat, lead_in, watch)) {
-    return base::input_error(
-        "power and heat: clocks and temperatures of this job find no rest, so that there is no "
-        "steady state; --duration 20min plays what happens");
+    loop.run(scene.played(), duration_s, watch);
+  } else {
+    if (differs) loop.settle(scene.played());
+    if (!loop.rests())
+      return base::input_error(
+          "power and heat: clocks and temperatures of this job find no rest, so that there is no "
+          "steady state; --duration 20min plays what happens");
+    loop.show(lead_in, watch);
   }
   Powered result;
   result.reference_hz = loop.reference_hz();
   result.timeline = loop.timeline(options.sampled_ranks, options.events);
   summarise_power({.job = job,
                    .fleet = fleet,
-                   .activity = activity.coarse,
+                   .activity = scene.activity.coarse,
                    .record = record,
                    .loop = loop,
                    .ranks = options.ranks},
@@ -140,7 +177,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   if (options.energy_of != nullptr)
     result.power.step_energy = step_energy({.input = input,
                                             .workload = *options.energy_of,
-                                            .energies = energies,
+                                            .energies = scene.energies,
                                             .timeline = result.timeline,
                                             .fleet = fleet,
                                             .gpus = record.gpus(),
@@ -149,7 +186,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     spec::Job alike = job;
     alike.conditions.seed = 0;
     ERGOMETER_ASSIGN(const Fleet fleet_alike, make_fleet(alike));
-    add_intervals(job, fleet_alike, activity.coarse, result);
+    add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
   result.telemetry = telemetry.rows();
   result.bands = telemetry.bands();

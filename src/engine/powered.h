@@ -38,6 +38,10 @@ struct Powered {
 /// catalog entry of GPU or node lacks a parameter that power or heat needs.
 base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options);
 
+/// Whether clocks fall by what the job's work draws alone: no limit, room, silicon, operands or
+/// placement of its own. Then a step takes what its prices say.
+bool is_nominal(const spec::Job& job);
+
 /// Whether the catalog says enough about the job's GPU and node for power and heat.
 bool has_power_data(const spec::Job& job);
 

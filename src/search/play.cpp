@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/parallel.h"
+#include "engine/powered.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "search/simplest.h"
@@ -89,12 +90,6 @@ int64_t Player::keep_top(std::vector<Played>& best) const {
   return tied;
 }
 
-/// Whether clocks fall by what work draws alone: nothing else holds them down.
-bool is_nominal(const spec::Conditions& conditions) {
-  return conditions.power_cap_w == 0 && conditions.lock_clock_hz == 0 &&
-         conditions.cluster_cap_w == 0 && conditions.overrides.empty();
-}
-
 /// Without limits. Where power is not asked for, times of all candidates first, and physics for the
 /// best of them: at nominal conditions it moves all alike.
 int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) const {
@@ -106,7 +101,7 @@ int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) c
   const bool physics =
       options_.needs_power() ||
       !std::all_of(space_.bases().begin(), space_.bases().end(),
-                   [](const Space::Base& base) { return is_nominal(base.megatron.conditions); });
+                   [](const Space::Base& base) { return engine::is_nominal(base.megatron); });
   best = play_all(found, physics);
   const int64_t tied = keep_top(best);
   if (physics || best.empty()) return tied;

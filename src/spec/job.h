@@ -126,6 +126,7 @@ struct Override {
   OverrideKind kind = OverrideKind::kPowerCap;
   double value = 0;
   std::string text;  ///< as the user wrote it
+  bool operator==(const Override&) const = default;
 };
 
 /// Whose readings telemetry holds: the vendor's sensors, as nvidia-smi or amd-smi show them, or the
@@ -142,6 +143,7 @@ struct RunPhases {
   double eval_pause_s = 0;  ///< at each evaluation, while GPUs stand
   double pause_s = 0;       ///< of the whole run, while GPUs stand: start, checkpoints, data
   bool given() const { return steps > 0 || length_s > 0; }
+  bool operator==(const RunPhases&) const = default;
 };
 
 /// What surrounds the job: power, clocks, cooling, and how long to look.
@@ -167,6 +169,7 @@ struct Conditions {
   double smoothing_up_w_per_s = 0, smoothing_down_w_per_s = 0;  ///< a GPU; 0: no limit
   double smoothing_hysteresis_s = 0;
   std::vector<Override> overrides;
+  bool operator==(const Conditions&) const = default;
 };
 
 /// The generation of a framework: host costs and speeds relative to the catalog's kernels, by the
