@@ -8,7 +8,7 @@
 
 #include "base/table.h"
 #include "plan/stages.h"
-#include "report/job_json.h"
+#include "spec/job_words.h"
 
 namespace ergometer::cli {
 
@@ -99,7 +99,7 @@ std::vector<std::string> named_cells(const Named& named, const spec::Job& job) {
   const double lock_hz = job.conditions.lock_clock_hz;
   std::vector<std::string> cells;
   if (named.gpus) cells.push_back(fmt::format("{}", job.gpus));
-  if (named.precision) cells.emplace_back(report::to_word(job.training.precision));
+  if (named.precision) cells.emplace_back(to_word(job.training.precision));
   if (named.clock)
     cells.push_back(lock_hz > 0 ? fmt::format("{:.0f} MHz", lock_hz / kMega) : "unlocked");
   return cells;

@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "base/json_writer.h"
+#include "spec/job_words.h"
+#include "spec/settings.h"
 
 namespace ergometer::compare {
 namespace {
@@ -16,11 +18,7 @@ using Cluster = spec::Cluster;
 std::string text_of(const std::string& text) { return text; }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 std::string text_of(int number) { return fmt::format("{}", number); }
-std::string text_of(spec::Cooling cooling) {
-  return cooling == spec::Cooling::kAir      ? "air"
-         : cooling == spec::Cooling::kLiquid ? "liquid"
-                                             : "immersion";
-}
+std::string text_of(spec::Cooling cooling) { return std::string(to_word(cooling)); }
 std::string text_of(spec::IntraKind kind) {
   switch (kind) {
     case spec::IntraKind::kNvlinkSwitch: return "NVLink switch";
@@ -121,15 +119,11 @@ bool of_node_power(char owner, std::string_view name) {
 
 std::vector<Factor> work_factors() {
   using enum FactorKind;
-  return {
-      {"model",
-       "model",
-       kWork,
-       {"model", "num_layers", "mtp_num_layers", "dropout", "make_vocab_size_divisible_by"}},
-      {"sequence", "sequence length", kWork, {"seq_length", "packed_mean_length"}},
-      {"global_batch", "global batch", kWork, {"global_batch_size", "gradient_accumulation_steps"}},
-      {"task", "task", kWork, {"mode", "lora", "lora_targets", "generate_tokens"}},
-      {"scale", "number of GPUs", kWork, {"gpus"}}};
+  return {{"model", "model", kWork},
+          {"sequence", "sequence length", kWork},
+          {"global_batch", "global batch", kWork},
+          {"task", "task", kWork},
+          {"scale", "number of GPUs", kWork}};
 }
 
 std::vector<Factor> machine_factors() {
@@ -138,23 +132,20 @@ std::vector<Factor> machine_factors() {
       {"compute_rate",
        "compute rate",
        kMachine,
-       {},
        {ERGOMETER_FIELD("GPU", node.gpu.name), ERGOMETER_FIELD("vendor", node.gpu.vendor),
         ERGOMETER_FIELD("architecture", node.gpu.architecture)},
        of_compute},
-      {"memory_bandwidth", "memory bandwidth", kMachine, {}, {}, of_bandwidth},
-      {"memory_capacity", "memory capacity", kMachine, {}, {}, of_memory_size},
-      {"clocks", "GPU's clocks and power", kMachine, {}, {}, of_clocks},
+      {"memory_bandwidth", "memory bandwidth", kMachine, {}, of_bandwidth},
+      {"memory_capacity", "memory capacity", kMachine, {}, of_memory_size},
+      {"clocks", "GPU's clocks and power", kMachine, {}, of_clocks},
       {"node_shape",
        "shape of the node",
        kMachine,
-       {},
        {ERGOMETER_FIELD("gpus per node", node.gpus), ERGOMETER_FIELD("slots", node.slots),
         ERGOMETER_FIELD("dies per module", node.gpu.dies_per_module)}},
       {"intra_links",
        "links inside the domain",
        kLinks,
-       {},
        {ERGOMETER_FIELD("kind", node.intra),
         {"line rate", line_rate,
          [](Cluster& to, const Cluster& from) {
@@ -166,7 +157,6 @@ std::vector<Factor> machine_factors() {
       {"network",
        "network between nodes",
        kLinks,
-       {},
        {ERGOMETER_FIELD("NICs", node.nics),
         {"GPUs of each NIC", gpus_of_nics,
          [](Cluster& to, const Cluster& from) { to.node.nics = from.node.nics; }},
@@ -179,95 +169,48 @@ std::vector<Factor> machine_factors() {
 std::vector<Factor> surroundings_factors() {
   using enum FactorKind;
   return {
-      {"limits",
-       "limits of power and clocks",
-       kSurroundings,
-       {"power_cap", "lock_clock", "clocks", "cluster_cap", "power_smoothing"}},
+      {"limits", "limits of power and clocks", kSurroundings},
       {"cooling",
        "cooling",
        kSurroundings,
-       {"cooling", "inlet_c", "fan"},
        {ERGOMETER_FIELD("built for", node.cooling)},
        of_cooling},
-      {"node_power", "node beside its GPUs", kSurroundings, {"pue"}, {}, of_node_power},
-      {"silicon", "chips drawn", kSurroundings, {"seed"}},
-      {"operands", "operands' values", kSurroundings, {"operand_activity"}},
-      {"time",
-       "time looked at",
-       kSurroundings,
-       {"duration", "steady", "start_c", "sensor", "run_phases"}},
-      {"faults", "GPUs and nodes that differ", kSurroundings, {"override"}},
+      {"node_power", "node beside its GPUs", kSurroundings, {}, of_node_power},
+      {"silicon", "chips drawn", kSurroundings},
+      {"operands", "operands' values", kSurroundings},
+      {"time", "time looked at", kSurroundings},
+      {"faults", "GPUs and nodes that differ", kSurroundings},
   };
 }
 
 std::vector<Factor> layout_factors() {
   using enum FactorKind;
   return {
-      {"tensor_parallelism",
-       "tensor parallelism",
-       kLayout,
-       {"tensor_model_parallel_size", "expert_tensor_parallel_size", "sequence_parallel",
-        "allow_tp_across_nodes"}},
-      {"context_parallelism",
-       "context parallelism",
-       kLayout,
-       {"context_parallel_size", "cp_comm_type"}},
-      {"pipeline",
-       "pipeline",
-       kLayout,
-       {"pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
-        "num_layers_per_virtual_pipeline_stage", "schedule",
-        "microbatch_group_size_per_virtual_pipeline_stage", "decoder_first_pipeline_num_layers",
-        "decoder_last_pipeline_num_layers", "account_for_embedding_in_pipeline_split",
-        "account_for_loss_in_pipeline_split", "stage_layers", "pipeline_model_parallel_layout"}},
-      {"placement", "which GPU runs which rank", kLayout, {"rank_map"}},
-      {"expert_parallelism", "expert parallelism", kLayout, {"expert_model_parallel_size"}},
-      {"sharding", "sharding over data parallelism", kLayout, {"zero", "fsdp", "fsdp_shard_size"}},
-      {"micro_batch", "micro batch", kLayout, {"micro_batch_size"}},
+      {"tensor_parallelism", "tensor parallelism", kLayout},
+      {"context_parallelism", "context parallelism", kLayout},
+      {"pipeline", "pipeline", kLayout},
+      {"placement", "which GPU runs which rank", kLayout},
+      {"expert_parallelism", "expert parallelism", kLayout},
+      {"sharding", "sharding over data parallelism", kLayout},
+      {"micro_batch", "micro batch", kLayout},
   };
 }
 
 std::vector<Factor> technique_factors() {
   using enum FactorKind;
   return {
-      {"recomputation",
-       "recomputation",
-       kTechnique,
-       {"recompute_granularity", "recompute_method", "recompute_num_layers",
-        "recompute_stage_layers", "recompute_modules"}},
-      {"precision",
-       "precision",
-       kTechnique,
-       {"precision", "bf16", "fp16", "fp8", "fp4", "fp8_recipe", "fp8_param_gather",
-        "fp8_attention", "grad_reduce_in_bf16"}},
-      {"overlap_gradients", "overlap of gradient reduction", kTechnique, {"overlap_grad_reduce"}},
-      {"overlap_parameters",
-       "overlap of parameter gathering",
-       kTechnique,
-       {"overlap_param_gather"}},
-      {"overlap_tensor", "overlap of tensor parallelism", kTechnique, {"tp_comm_overlap"}},
-      {"overlap_pipeline",
-       "overlap of pipeline transfers",
-       kTechnique,
-       {"overlap_p2p", "batch_p2p_sync", "scatter_gather_tensors_in_pipeline"}},
-      {"buckets", "gradient buckets", kTechnique, {"ddp_bucket_size"}},
-      {"experts",
-       "how tokens reach experts",
-       kTechnique,
-       {"moe_token_dispatcher_type", "moe_flex_dispatcher_backend",
-        "overlap_moe_expert_parallel_comm", "moe_grouped_gemm", "moe_expert_capacity_factor",
-        "moe_shared_expert_overlap"}},
-      {"kernels",
-       "kernels",
-       kTechnique,
-       {"attention_backend", "cross_entropy_loss_fusion", "linear_cross_entropy_fusion",
-        "gradient_accumulation_fusion", "apply_rope_fusion"}},
-      {"offload",
-       "states and activations on the host",
-       kTechnique,
-       {"optimizer_cpu_offload", "cpu_offloading_num_layers"}},
-      {"graphs", "CUDA graphs", kTechnique, {"cuda_graphs", "cuda_graph_scope"}},
-      {"software", "software", kTechnique, {"software", "framework"}},
+      {"recomputation", "recomputation", kTechnique},
+      {"precision", "precision", kTechnique},
+      {"overlap_gradients", "overlap of gradient reduction", kTechnique},
+      {"overlap_parameters", "overlap of parameter gathering", kTechnique},
+      {"overlap_tensor", "overlap of tensor parallelism", kTechnique},
+      {"overlap_pipeline", "overlap of pipeline transfers", kTechnique},
+      {"buckets", "gradient buckets", kTechnique},
+      {"experts", "how tokens reach experts", kTechnique},
+      {"kernels", "kernels", kTechnique},
+      {"offload", "states and activations on the host", kTechnique},
+      {"graphs", "CUDA graphs", kTechnique},
+      {"software", "software", kTechnique},
   };
 }
 
@@ -279,6 +222,9 @@ const std::vector<Factor>& factors() {
     for (auto part : {work_factors(), machine_factors(), surroundings_factors(), layout_factors(),
                       technique_factors()})
       list.insert(list.end(), part.begin(), part.end());
+    for (Factor& factor : list)
+      for (const spec::SettingInfo& info : spec::setting_table())
+        if (info.factor == factor.id) factor.settings.push_back(info.name);
     return list;
   }();
   return all;

@@ -26,10 +26,10 @@ struct ClusterField {
 struct Factor {
   std::string_view id, title;
   FactorKind kind = FactorKind::kTechnique;
-  std::vector<std::string_view> settings = {};
   std::vector<ClusterField> fields = {};
   /// Whether a parameter of the cluster belongs here. `owner`: 'g' GPU, 'n' node, 'f' fabric.
   bool (*parameters)(char owner, std::string_view name) = nullptr;
+  std::vector<std::string_view> settings = {};  ///< those that name it in `spec::setting_table()`
 };
 
 /// All there are, in the order in which equals are listed.

@@ -54,6 +54,8 @@ TEST(Pair, WhatIsWrittenDifferentlyIsNoDifference) {
                                         {"recompute", "none"},
                                         {"bf16", "true"},
                                         {"dp", "8"},
+                                        {"clocks", "governed"},
+                                        {"moe_token_dispatcher_type", "alltoall"},
                                         {"power_cap", "0.7kW"}}))),
             (std::vector<std::string>{"limits"}))
       << "a cap that equals the default is a cap all the same";

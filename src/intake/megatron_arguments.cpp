@@ -215,7 +215,7 @@ class ArgumentReader {
     deepspeed_ = deepspeed_ || argument.name == "deepspeed";
     of_deepspeed_ = of_deepspeed_ || is_of_deepspeed(argument.name);
     if (const MegatronMeaning* meaning = find_megatron_meaning(argument.name)) {
-      settings_.set(meaning->setting, std::string(meaning->value), origin(argument));
+      settings_.set(meaning->setting, meaning->value, origin(argument));
       return true;
     }
     if (argument.name == "cp_comm_type") ERGOMETER_TRY(check_same(argument));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "spec/job_words.h"
+
 namespace ergometer::intake {
 namespace {
 
@@ -60,45 +62,18 @@ std::string_view dimension_name(std::string_view argument) {
   return argument;
 }
 
-/// Arguments that say the same as one setting with a fixed value.
-constexpr std::array kMeanings = std::to_array<MegatronMeaning>({
-    {"use_distributed_optimizer", "zero", "1"},
-    {"recompute_activations", "recompute_granularity", "selective"},
-    {"checkpoint_activations", "recompute_granularity", "full"},
-    {"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "false"},
-    {"no_rope_fusion", "apply_rope_fusion", "false"},
-    {"no_overlap_p2p_communication", "overlap_p2p", "false"},
-    {"accumulate_allreduce_grads_in_fp32", "grad_reduce_in_bf16", "false"},
-    {"use_flash_attn", "attention_backend", "fused"},
-    {"use_flash_attn_v1", "attention_backend", "fused"},
-    {"use_flash_attn_v2", "attention_backend", "fused"},
-    {"use_flash_attn_triton", "attention_backend", "fused"},
-    {"use_flash_attn_builder", "attention_backend", "fused"},
-    {"use_torch_fsdp2", "fsdp", "true"},
-    {"use_megatron_fsdp", "fsdp", "true"},
-    {"use_custom_fsdp", "fsdp", "true"},
-    {"fp8_hybrid", "fp8", "true"},
-    {"fp8_e4m3", "fp8", "true"},
-    {"moe_enable_deepep", "moe_flex_dispatcher_backend", "deepep"},
-    {"enable_cuda_graph", "cuda_graphs", "true"},
-    {"external_cuda_graph", "cuda_graphs", "true"},
-});
-
-/// Arguments with a value that belongs to a setting of another name.
-struct Renamed {
-  std::string_view argument, setting;
-};
-constexpr std::array kRenamed = std::to_array<Renamed>({
-    {"model_parallel_size", "tensor_model_parallel_size"},
-    {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size"},
-    {"moe_expert_parallel_size", "expert_model_parallel_size"},
-    {"activations_checkpoint_method", "recompute_method"},
-    {"activations_checkpoint_granularity", "recompute_granularity"},
-    {"activations_checkpoint_num_layers", "recompute_num_layers"},
-    {"checkpoint_num_layers", "recompute_num_layers"},
-    {"checkpoint_activations_granularity", "recompute_granularity"},
-    {"num_layer_list", "stage_layers"},
-});
+std::vector<MegatronMeaning> read_meanings() {
+  std::vector<MegatronMeaning> all;
+  for (const SettingInfo& info : spec::setting_table())
+    for (const std::string& name : info.names(info.megatron))
+      if (const size_t equals = name.find('='); equals != name.npos)
+        all.push_back({name.substr(0, equals), info.name, name.substr(equals + 1)});
+  return all;
+}
+const std::vector<MegatronMeaning>& meanings() {
+  static const std::vector<MegatronMeaning> all = read_meanings();
+  return all;
+}
 
 /// Arguments whose value needs translation.
 constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_linear",
@@ -143,15 +118,15 @@ const MegatronDimension* find_megatron_dimension(std::string_view argument) {
 
 const MegatronMeaning* find_megatron_meaning(std::string_view argument) {
   const auto it =
-      std::find_if(kMeanings.begin(), kMeanings.end(),
+      std::find_if(meanings().begin(), meanings().end(),
                    [&](const MegatronMeaning& known) { return known.argument == argument; });
-  return it == kMeanings.end() ? nullptr : it;
+  return it == meanings().end() ? nullptr : &*it;
 }
 
 const SettingInfo* megatron_setting(std::string_view name) {
-  for (const Renamed& renamed : kRenamed)
-    if (renamed.argument == name) name = renamed.setting;
   const SettingInfo* info = find_setting(name);
+  for (const SettingInfo& other : spec::setting_table())
+    if (spec::index_of(other.megatron, name) >= 0) info = &other;
   // Short forms and our own words are not Megatron's; its --seed is of the weights, not of the
   // silicon.
   if (info == nullptr || info->name == "model" || info->name == "cluster" || info->name == "gpus" ||
@@ -163,7 +138,7 @@ const SettingInfo* megatron_setting(std::string_view name) {
 const std::vector<std::string>& megatron_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const MegatronMeaning& meaning : kMeanings) all.emplace_back(meaning.argument);
+    for (const MegatronMeaning& meaning : meanings()) all.push_back(meaning.argument);
     for (const MegatronDimension& dimension : kDimensions) all.emplace_back(dimension.name);
     for (const SettingInfo& info : spec::setting_table())
       if (megatron_setting(info.name) != nullptr) all.emplace_back(info.name);

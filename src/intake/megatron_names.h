@@ -21,7 +21,9 @@ const MegatronDimension* find_megatron_dimension(std::string_view argument);
 
 /// A switch that says the same as one setting with a fixed value.
 struct MegatronMeaning {
-  std::string_view argument, setting, value;
+  std::string argument;
+  std::string_view setting;
+  std::string value;
 };
 const MegatronMeaning* find_megatron_meaning(std::string_view argument);
 

@@ -25,47 +25,6 @@ struct Places {
   std::string parallel, model, ddp, optimizer, tokenizer;
 };
 
-struct CoreSetting {
-  std::string_view key, setting;
-};
-constexpr std::array kSizesOfLayout = std::to_array<CoreSetting>({
-    {"tensor_model_parallel_size", "tensor_model_parallel_size"},
-    {"pipeline_model_parallel_size", "pipeline_model_parallel_size"},
-    {"virtual_pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"},
-    {"context_parallel_size", "context_parallel_size"},
-    {"expert_model_parallel_size", "expert_model_parallel_size"},
-    {"expert_tensor_parallel_size", "expert_tensor_parallel_size"},
-    {"num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"},
-    {"num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"},
-    {"microbatch_group_size_per_vp_stage", "microbatch_group_size_per_virtual_pipeline_stage"},
-});
-constexpr std::array kFlagsOfLayout = std::to_array<CoreSetting>({
-    {"sequence_parallel", "sequence_parallel"},
-    {"account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"},
-    {"account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"},
-});
-constexpr std::array kFlagsOfModel = std::to_array<CoreSetting>({
-    {"gradient_accumulation_fusion", "gradient_accumulation_fusion"},
-    {"apply_rope_fusion", "apply_rope_fusion"},
-    {"cross_entropy_loss_fusion", "cross_entropy_loss_fusion"},
-    {"moe_grouped_gemm", "moe_grouped_gemm"},
-    {"moe_shared_expert_overlap", "moe_shared_expert_overlap"},
-    {"fp8_dot_product_attention", "fp8_attention"},
-    {"enable_cuda_graph", "cuda_graphs"},
-    {"external_cuda_graph", "cuda_graphs"},
-});
-constexpr std::array kWordsOfModel = std::to_array<CoreSetting>({
-    {"recompute_granularity", "recompute_granularity"},
-    {"recompute_method", "recompute_method"},
-    {"recompute_num_layers", "recompute_num_layers"},
-    {"recompute_modules", "recompute_modules"},
-    {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
-    {"moe_flex_dispatcher_backend", "moe_flex_dispatcher_backend"},
-    {"moe_expert_capacity_factor", "moe_expert_capacity_factor"},
-    {"cuda_graph_scope", "cuda_graph_scope"},
-    {"cp_comm_type", "cp_comm_type"},
-});
-
 class RecipeFileReader {
  public:
   RecipeFileReader(const spec::FlatYaml& values, const std::string& file, std::string framework,
@@ -102,12 +61,16 @@ class RecipeFileReader {
       length = length ? (read_.find(key), true) : read_.copy_count(key, "seq_length");
     if (read_.has("mixed_precision")) read_bridge_precision();
     read_mixed("mixed_precision.");
-    read_flags("comm_overlap.", kOverlap);
+    read_overlap("comm_overlap.");
     return finish("a recipe of Megatron-Bridge");
   }
 
  private:
-  static constexpr std::array kOverlap = std::to_array<CoreSetting>({
+  /// Kept in any of several sections.
+  struct Overlap {
+    std::string_view key, setting;
+  };
+  static constexpr std::array kOverlap = std::to_array<Overlap>({
       {"tp_comm_overlap", "tp_comm_overlap"},
       {"overlap_grad_reduce", "overlap_grad_reduce"},
       {"overlap_param_gather", "overlap_param_gather"},
@@ -115,9 +78,21 @@ class RecipeFileReader {
       {"overlap_moe_expert_parallel_comm", "overlap_moe_expert_parallel_comm"},
   });
 
-  template <class Table>
-  void read_flags(const std::string& section, const Table& table) {
-    for (const CoreSetting& it : table) read_.copy_flag(section + std::string(it.key), it.setting);
+  void read_overlap(const std::string& section) {
+    for (const Overlap& it : kOverlap) read_.copy_flag(section + std::string(it.key), it.setting);
+  }
+
+  /// How the ranks are divided stands in a section of its own, how they exchange with the model.
+  void read_core(const spec::SettingInfo& info, const std::string& name) {
+    using enum spec::SettingKind;
+    const bool divides = info.group == "parallelism" && info.kind != kChoice;
+    const std::string key = (divides ? at_.parallel : at_.model) + name;
+    if (info.kind == kInteger)
+      read_.copy_count(key, info.name);
+    else if (info.kind == kSwitch)
+      read_.copy_flag(key, info.name);
+    else if (!is_off(read_.text(key)))
+      read_.copy(key, info.name);
   }
 
   Result<Reading> finish(std::string form) {
@@ -127,16 +102,10 @@ class RecipeFileReader {
 
   void read_common() {
     read_core_model(read_, at_.model, at_.tokenizer);
-    for (const CoreSetting& it : kSizesOfLayout)
-      read_.copy_count(at_.parallel + std::string(it.key), it.setting);
-    read_flags(at_.parallel, kFlagsOfLayout);
-    read_flags(at_.model, kFlagsOfModel);
-    for (const CoreSetting& it : kWordsOfModel)
-      if (!is_off(read_.text(at_.model + std::string(it.key))))
-        read_.copy(at_.model + std::string(it.key), it.setting);
-    read_flags(at_.model, kOverlap);
-    read_flags(at_.ddp, kOverlap);
-    read_.copy_count(at_.model + "make_vocab_size_divisible_by", "make_vocab_size_divisible_by");
+    for (const spec::SettingInfo& info : spec::setting_table())
+      for (const std::string& name : info.names(info.core)) read_core(info, name);
+    read_overlap(at_.model);
+    read_overlap(at_.ddp);
     const std::string loss = at_.model + "cross_entropy_fusion_impl";
     if (read_.text(loss) == "linear") read_.set("linear_cross_entropy_fusion", "true", loss);
     read_offloading();
@@ -275,7 +244,7 @@ class RecipeFileReader {
     for (const auto& [key, value] : values_) {
       if (!key.starts_with("trainer.callbacks.") && !key.starts_with("callbacks.")) continue;
       const std::string_view last = std::string_view(key).substr(key.rfind('.') + 1);
-      for (const CoreSetting& it : kOverlap)
+      for (const Overlap& it : kOverlap)
         if (it.key == last) read_.copy_flag(key, it.setting);
       if (last == "defer_embedding_wgrad_compute" || last == "wgrad_deferral_limit")
         read_.find(key);

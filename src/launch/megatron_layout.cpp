@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "launch/megatron.h"
+#include "spec/job_words.h"
 
 namespace ergometer::launch {
 namespace {
@@ -8,26 +9,8 @@ namespace {
 using spec::Job;
 using spec::Recompute;
 
-std::string_view to_word(spec::CpComm comm) {
-  switch (comm) {
-    case spec::CpComm::kP2p: return "p2p";
-    case spec::CpComm::kAllGather: return "allgather";
-    case spec::CpComm::kAllToAll: return "a2a";
-  }
-  return "";
-}
-
-std::string_view to_word(spec::Fp8Recipe recipe) {
-  switch (recipe) {
-    case spec::Fp8Recipe::kDelayed: return "delayed";
-    case spec::Fp8Recipe::kTensorwise: return "tensorwise";
-    case spec::Fp8Recipe::kBlockwise: return "blockwise";
-    case spec::Fp8Recipe::kMxfp8: return "mxfp8";
-  }
-  return "";
-}
-
-std::string_view to_word(spec::AttentionBackend backend) {
+/// Which generation of flash attention runs is what is installed.
+std::string_view backend_word(spec::AttentionBackend backend) {
   switch (backend) {
     case spec::AttentionBackend::kFused: return "auto";
     case spec::AttentionBackend::kUnfused: return "unfused";
@@ -67,7 +50,8 @@ void add_groups(const Job& job, Arguments& to) {
   to.add_if(p.sequence_parallel, "sequence-parallel");
   if (p.cp > 1) {
     to.add("context-parallel-size", p.cp);
-    to.add("cp-comm-type", std::string(to_word(p.cp_comm)));
+    to.add("cp-comm-type",
+           p.cp_comm == spec::CpComm::kAllGather ? "allgather" : std::string(to_word(p.cp_comm)));
   }
   add_pipeline(job, to);
   if (job.model.experts.count > 0) {
@@ -105,11 +89,10 @@ void add_sharding(const Job& job, Arguments& to) {
 
 void add_recomputation(const spec::Training& t, Arguments& to) {
   if (t.recompute == Recompute::kNone) return;
-  const bool full = t.recompute == Recompute::kFull;
-  to.add("recompute-granularity", full ? "full" : "selective");
-  if (full) {
+  to.add("recompute-granularity", std::string(to_word(t.recompute)));
+  if (t.recompute == Recompute::kFull) {
     const bool block = t.recompute_method == spec::RecomputeMethod::kBlock;
-    to.add("recompute-method", block ? "block" : "uniform");
+    to.add("recompute-method", std::string(to_word(t.recompute_method)));
     to.add("recompute-num-layers", block ? t.recompute_layers : std::max(1L, t.recompute_layers));
   } else if (!t.recompute_modules.empty()) {
     to.all.push_back({"recompute-modules", t.recompute_modules});
@@ -135,15 +118,10 @@ void add_precision(const spec::Training& t, Arguments& to) {
 }
 
 void add_experts(const spec::Training& t, Arguments& to) {
-  using spec::MoeDispatcher;
-  const bool flexible =
-      t.moe_dispatcher == MoeDispatcher::kDeepEp || t.moe_dispatcher == MoeDispatcher::kHybridEp;
-  to.add("moe-token-dispatcher-type", flexible                                        ? "flex"
-                                      : t.moe_dispatcher == MoeDispatcher::kAllGather ? "allgather"
-                                                                                      : "alltoall");
-  if (flexible)
-    to.add("moe-flex-dispatcher-backend",
-           t.moe_dispatcher == MoeDispatcher::kDeepEp ? "deepep" : "hybridep");
+  to.add("moe-token-dispatcher-type", std::string(to_word(t.moe_dispatcher)));
+  if (t.moe_dispatcher == spec::MoeDispatcher::kDeepEp ||
+      t.moe_dispatcher == spec::MoeDispatcher::kHybridEp)
+    to.add("moe-flex-dispatcher-backend", std::string(flex_backend(t.moe_dispatcher)));
   to.add_if(t.moe_grouped_gemm, "moe-grouped-gemm");
   if (t.moe_capacity_factor > 0) {
     to.add("moe-expert-capacity-factor", fmt::format("{}", t.moe_capacity_factor));
@@ -155,7 +133,7 @@ void add_experts(const spec::Training& t, Arguments& to) {
 
 void add_kernels(const spec::Training& t, Arguments& to) {
   if (t.attention != spec::AttentionBackend::kFused)
-    to.add("attention-backend", std::string(to_word(t.attention)));
+    to.add("attention-backend", std::string(backend_word(t.attention)));
   // Without the first Megatron-Core does not look at the second.
   to.add_if(t.fused_cross_entropy || t.linear_cross_entropy, "cross-entropy-loss-fusion");
   if (t.linear_cross_entropy) to.add("cross-entropy-fusion-impl", "linear");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "spec/job_words.h"
+
 namespace ergometer::launch {
 namespace {
 
@@ -111,14 +113,13 @@ class Writer {
   void recomputation(const Training& t) {
     if (t.recompute == spec::Recompute::kNone) return;
     const bool full = t.recompute == spec::Recompute::kFull;
-    set("activations_checkpoint_granularity", full ? "full" : "selective");
+    set("activations_checkpoint_granularity", to_word(t.recompute));
     if (!full) {
       if (t.recompute_modules != std::vector<std::string>{"core_attn"})
         notes_.emplace_back("NeMo 1's selective recomputation is the attention core alone");
       return;
     }
-    const bool block = t.recompute_method == spec::RecomputeMethod::kBlock;
-    set("activations_checkpoint_method", block ? "block" : "uniform");
+    set("activations_checkpoint_method", to_word(t.recompute_method));
     set("activations_checkpoint_num_layers", std::max<int64_t>(1, t.recompute_layers));
   }
 
@@ -167,8 +168,7 @@ class Writer {
     set("expert_model_parallel_size", job.parallelism.ep);
     set("expert_tensor_parallel_size", job.parallelism.etp);
     const Training& t = job.training;
-    set("moe_token_dispatcher_type",
-        t.moe_dispatcher == spec::MoeDispatcher::kAllGather ? "allgather" : "alltoall");
+    set("moe_token_dispatcher_type", to_word(t.moe_dispatcher));
     set("moe_grouped_gemm", yes_no(t.moe_grouped_gemm));
     if (t.moe_capacity_factor > 0) {
       set("moe_expert_capacity_factor", t.moe_capacity_factor);

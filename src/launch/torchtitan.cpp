@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "plan/stages.h"
+#include "spec/job_words.h"
 #include "spec/torchtitan_flavors.h"
 
 namespace ergometer::launch {
@@ -104,13 +105,10 @@ std::string training_section(const Job& job, int64_t steps) {
 }
 
 std::string recomputation_section(const Training& t, std::vector<std::string>& notes) {
-  std::string_view mode = "none";
-  if (t.recompute == spec::Recompute::kFull) mode = "full";
-  if (t.recompute == spec::Recompute::kSelective) {
-    mode = "selective";
-    if (t.recompute_modules != std::vector<std::string>{"op"})
-      notes.emplace_back("torchtitan's selective recomputation chooses by operator, not by module");
-  }
+  const std::string_view mode = to_word(t.recompute);
+  if (t.recompute == spec::Recompute::kSelective &&
+      t.recompute_modules != std::vector<std::string>{"op"})
+    notes.emplace_back("torchtitan's selective recomputation chooses by operator, not by module");
   std::string text = fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n", mode);
   if (mode == "selective") text += "selective_ac_option = \"op\"\n";
   if (mode == "full" && t.recompute_method == spec::RecomputeMethod::kBlock)

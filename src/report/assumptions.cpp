@@ -9,7 +9,7 @@
 
 #include "report/explain.h"
 #include "report/format.h"
-#include "report/job_json.h"
+#include "spec/job_words.h"
 
 namespace ergometer::report {
 namespace {

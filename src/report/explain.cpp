@@ -7,7 +7,6 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "report/format.h"
-#include "report/job_json.h"
 #include "run/summary_fields.h"
 #include "spec/settings.h"
 #include "workload/flops.h"

@@ -7,7 +7,6 @@
 #include "cost/parameters.h"
 #include "report/collective_formulas.h"
 #include "report/format.h"
-#include "report/job_json.h"
 
 // The formulas of src/cost, one by one, each specialised to the operator at hand: what does not
 // enter is not shown. explain_price_test.cpp works them out again from what is printed.

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "report/explain.h"
-#include "report/job_json.h"
 #include "spec/setting_values.h"
 #include "spec/settings.h"
 
@@ -21,7 +20,6 @@ using spec::Job;
 std::string text_of(double number) { return fmt::format("{:g}", number); }
 std::string text_of(bool truth) { return truth ? "on" : "off"; }
 std::string text_of(const std::string& text) { return text; }
-std::string text_of(std::string_view text) { return std::string(text); }
 std::string text_of(const std::vector<std::string>& texts) {
   return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ","));
 }
@@ -70,17 +68,11 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("cluster", job.cluster.name),
     ERGOMETER_ENTRY("stage_layers", job.parallelism.stage_layers),
     ERGOMETER_ENTRY("rank_map", job.parallelism.rank_map),
-    ERGOMETER_ENTRY("flops",
-                    std::string_view(job.training.attention_flops_full ? "full" : "causal")),
     ERGOMETER_ENTRY("software", job.software.name),
     ERGOMETER_ENTRY("recompute_stage_layers", job.training.recompute_stage_layers),
     ERGOMETER_ENTRY("ddp_bucket_size", job.training.bucket_elements),
-    ERGOMETER_ENTRY("moe_token_dispatcher_type", to_word(job.training.moe_dispatcher)),
-    ERGOMETER_ENTRY("moe_flex_dispatcher_backend", flex_backend(job.training.moe_dispatcher)),
     ERGOMETER_ENTRY("power_cap", set(job.conditions.power_cap_w, " W")),
     ERGOMETER_ENTRY("lock_clock", set(job.conditions.lock_clock_hz / 1e6, " MHz")),
-    ERGOMETER_ENTRY("clocks",
-                    std::string_view(job.conditions.constant_clocks ? "constant" : "governed")),
     ERGOMETER_ENTRY("inlet_c", job.conditions.has_inlet
                                    ? fmt::format("{:g} C", job.conditions.inlet_c)
                                    : std::string("not set")),
@@ -89,7 +81,6 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("steady", job.conditions.duration_s == 0),
     ERGOMETER_ENTRY("start_c", set(job.conditions.start_c, " C")),
     ERGOMETER_ENTRY("run_phases", run_phases(job.conditions.run)),
-    ERGOMETER_ENTRY("sensor", to_word(job.conditions.sensor)),
     ERGOMETER_ENTRY("cluster_cap", set(job.conditions.cluster_cap_w, " W")),
     ERGOMETER_ENTRY("power_smoothing", smoothing(job.conditions)),
     ERGOMETER_ENTRY("override", overrides(job.conditions)),

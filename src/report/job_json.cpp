@@ -1,11 +1,12 @@
 #include "report/job_json.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "base/json_writer.h"
+#include "spec/job_words.h"
 #include "spec/overrides.h"
+#include "spec/setting_values.h"
 #include "workload/parameters.h"
 
 namespace ergometer::report {
@@ -146,8 +147,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("lora_rank", t.lora_rank);
   write_texts(json, "lora_targets", t.lora_targets);
   json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
-  json.member("flops", t.attention_flops_full ? "full" : "causal")
-      .member("cuda_graphs", t.cuda_graphs);
+  json.member("flops", spec::setting_value("flops", job)).member("cuda_graphs", t.cuda_graphs);
   write_texts(json, "cuda_graph_scope", t.cuda_graph_scope);
   json.end_object();
 }
@@ -196,9 +196,10 @@ void write_run_phases(JsonWriter& json, const spec::RunPhases& run) {
   json.member("pause_s", run.pause_s).end_object();
 }
 
-void write_conditions(JsonWriter& json, const spec::Conditions& c) {
+void write_conditions(JsonWriter& json, const spec::Job& job) {
+  const spec::Conditions& c = job.conditions;
   json.key("conditions").begin_object();
-  json.member("clocks", c.constant_clocks ? "constant" : "governed");
+  json.member("clocks", spec::setting_value("clocks", job));
   write_if(json, "power_cap_w", c.power_cap_w > 0, c.power_cap_w);
   write_if(json, "lock_clock_mhz", c.lock_clock_hz > 0, c.lock_clock_hz / 1e6);
   json.member("cooling", to_word(c.cooling));
@@ -234,116 +235,9 @@ std::string job_json(const spec::Job& job) {
   json.key("recipe").begin_object(JsonWriter::Layout::kOneLine);
   json.member("name", job.recipe.name).member("title", job.recipe.title);
   json.member("source", job.recipe.source).end_object();
-  write_conditions(json, job.conditions);
+  write_conditions(json, job);
   json.end_object();
   return json.take();
-}
-
-std::string_view to_word(spec::Schedule schedule) {
-  switch (schedule) {
-    case spec::Schedule::kOneFOneB: return "1f1b";
-    case spec::Schedule::kInterleaved: return "interleaved";
-    case spec::Schedule::kGpipe: return "gpipe";
-    case spec::Schedule::kZbH1: return "zb-h1";
-  }
-  ERGOMETER_CHECK(false, "unknown schedule");
-  return {};
-}
-
-std::string_view to_word(spec::CpComm comm) {
-  switch (comm) {
-    case spec::CpComm::kP2p: return "p2p";
-    case spec::CpComm::kAllGather: return "all_gather";
-    case spec::CpComm::kAllToAll: return "a2a";
-  }
-  ERGOMETER_CHECK(false, "unknown context-parallel communication");
-  return {};
-}
-
-std::string_view to_word(spec::Recompute recompute) {
-  switch (recompute) {
-    case spec::Recompute::kNone: return "none";
-    case spec::Recompute::kSelective: return "selective";
-    case spec::Recompute::kFull: return "full";
-  }
-  ERGOMETER_CHECK(false, "unknown recomputation");
-  return {};
-}
-
-std::string_view to_word(spec::RecomputeMethod method) {
-  return method == spec::RecomputeMethod::kUniform ? "uniform" : "block";
-}
-
-std::string_view to_word(spec::Precision precision) {
-  switch (precision) {
-    case spec::Precision::kFp32: return "fp32";
-    case spec::Precision::kFp16: return "fp16";
-    case spec::Precision::kBf16: return "bf16";
-    case spec::Precision::kFp8: return "fp8";
-    case spec::Precision::kNvfp4: return "nvfp4";
-  }
-  ERGOMETER_CHECK(false, "unknown precision");
-  return {};
-}
-
-std::string_view to_word(spec::Fp8Recipe recipe) {
-  switch (recipe) {
-    case spec::Fp8Recipe::kDelayed: return "delayed";
-    case spec::Fp8Recipe::kTensorwise: return "tensorwise";
-    case spec::Fp8Recipe::kBlockwise: return "blockwise";
-    case spec::Fp8Recipe::kMxfp8: return "mxfp8";
-  }
-  ERGOMETER_CHECK(false, "unknown FP8 recipe");
-  return {};
-}
-
-std::string_view to_word(spec::Mode mode) {
-  switch (mode) {
-    case spec::Mode::kPretrain: return "pretrain";
-    case spec::Mode::kLora: return "lora";
-    case spec::Mode::kPrefill: return "prefill";
-    case spec::Mode::kDecode: return "decode";
-  }
-  ERGOMETER_CHECK(false, "unknown mode");
-  return {};
-}
-
-std::string_view to_word(spec::MoeDispatcher dispatcher) {
-  switch (dispatcher) {
-    case spec::MoeDispatcher::kAllToAll: return "alltoall";
-    case spec::MoeDispatcher::kAllGather: return "allgather";
-    case spec::MoeDispatcher::kDeepEp:
-    case spec::MoeDispatcher::kHybridEp: return "flex";
-  }
-  ERGOMETER_CHECK(false, "unknown dispatcher");
-  return {};
-}
-
-std::string_view flex_backend(spec::MoeDispatcher dispatcher) {
-  return dispatcher == spec::MoeDispatcher::kHybridEp ? "hybridep" : "deepep";
-}
-
-std::string_view to_word(spec::AttentionBackend backend) {
-  switch (backend) {
-    case spec::AttentionBackend::kFused: return "fused";
-    case spec::AttentionBackend::kUnfused: return "unfused";
-    case spec::AttentionBackend::kFlash1: return "fa1";
-    case spec::AttentionBackend::kFlash2: return "fa2";
-    case spec::AttentionBackend::kFlash3: return "fa3";
-    case spec::AttentionBackend::kCudnn: return "cudnn";
-  }
-  ERGOMETER_CHECK(false, "unknown attention backend");
-  return {};
-}
-
-std::string_view to_word(spec::Framework framework) {
-  switch (framework) {
-    case spec::Framework::kMegatron: return "megatron";
-    case spec::Framework::kTorchFsdp: return "fsdp";
-    case spec::Framework::kNanotron: return "nanotron";
-  }
-  ERGOMETER_CHECK(false, "unknown framework");
-  return {};
 }
 
 std::string_view to_word(spec::IntraKind kind) {
@@ -365,14 +259,6 @@ std::string_view to_word(spec::FabricKind kind) {
   }
   ERGOMETER_CHECK(false, "unknown fabric");
   return {};
-}
-
-std::string_view to_word(spec::Sensor sensor) {
-  return sensor == spec::Sensor::kNone ? "none" : "nvml";
-}
-std::string_view to_word(spec::Cooling cooling) {
-  constexpr std::array<std::string_view, 3> kWords = {"air", "liquid", "immersion"};
-  return kWords.at(static_cast<size_t>(cooling));
 }
 
 }  // namespace ergometer::report

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "spec/cluster_files.h"
 #include "spec/cluster_reader.h"
+#include "spec/job_words.h"
 #include "spec/measured_gpu.h"
 #include "spec/read.h"
 
@@ -133,7 +134,8 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
 }
 
 Result<void> read_coolings(YamlMap& map, Node& node) {
-  const std::initializer_list<std::string_view> kWays = {"air", "liquid", "immersion"};
+  const std::initializer_list<std::string_view> kWays = {
+      to_word(Cooling::kAir), to_word(Cooling::kLiquid), to_word(Cooling::kImmersion)};
   node.cooling = static_cast<Cooling>(map.choice("cooling", kWays, static_cast<int>(node.cooling)));
   auto coolings = map.map("coolings");
   if (!coolings && map.has("coolings"))
@@ -141,7 +143,7 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
   if (map.error()) return tl::unexpected(*map.error());
   if (!coolings) return {};
   coolings->allow(kWays);
-  const std::string_view built = kWays.begin()[static_cast<int>(node.cooling)];
+  const std::string_view built = to_word(node.cooling);
   // A node that extends another may have it from there.
   const bool known = node.parameters.has(fmt::format("cooling.{}.inlet", built));
   if (!known && !coolings->has(built))

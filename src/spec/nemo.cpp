@@ -18,37 +18,10 @@ namespace {
 
 using base::Result;
 
-/// NeMo keys whose value is a setting's value as it stands.
+/// A word of NeMo's and ours.
 struct Direct {
   std::string_view key, setting;
 };
-constexpr std::array kDirect = std::to_array<Direct>({
-    {"model.tensor_model_parallel_size", "tensor_model_parallel_size"},
-    {"model.pipeline_model_parallel_size", "pipeline_model_parallel_size"},
-    {"model.virtual_pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"},
-    {"model.context_parallel_size", "context_parallel_size"},
-    {"model.expert_model_parallel_size", "expert_model_parallel_size"},
-    {"model.expert_tensor_parallel_size", "expert_tensor_parallel_size"},
-    {"model.micro_batch_size", "micro_batch_size"},
-    {"model.global_batch_size", "global_batch_size"},
-    {"model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by"},
-    {"model.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"},
-    {"model.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"},
-    {"model.account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"},
-    {"model.account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"},
-    {"model.batch_p2p_sync", "batch_p2p_sync"},
-    {"model.activations_checkpoint_granularity", "recompute_granularity"},
-    {"model.activations_checkpoint_method", "recompute_method"},
-    {"model.activations_checkpoint_num_layers", "recompute_num_layers"},
-    {"model.moe_token_dispatcher_type", "moe_token_dispatcher_type"},
-    {"model.moe_grouped_gemm", "moe_grouped_gemm"},
-    {"model.moe_expert_capacity_factor", "moe_expert_capacity_factor"},
-    {"model.gradient_accumulation_fusion", "gradient_accumulation_fusion"},
-    {"model.apply_rope_fusion", "apply_rope_fusion"},
-    {"model.cross_entropy_loss_fusion", "cross_entropy_loss_fusion"},
-    {"model.enable_cuda_graph", "cuda_graphs"},
-    {"model.fp8", "fp8"},
-});
 
 /// NeMo keys that are sizes of the model, under Megatron's names.
 constexpr std::array kSizes = std::to_array<Direct>({
@@ -86,7 +59,8 @@ class NemoReader {
       : values_(values), file_(file), notes_(notes) {}
 
   Result<Settings> read() {
-    for (const Direct& direct : kDirect) copy(direct.key, direct.setting);
+    for (const SettingInfo& info : setting_table())
+      for (const std::string& key : info.names(info.nemo)) copy("model." + key, info.name);
     ERGOMETER_TRY(read_gpus());
     ERGOMETER_TRY(read_precision());
     ERGOMETER_TRY(read_task());

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "spec/job_words.h"
 #include "spec/recipe.h"
 #include "spec/setting_names.h"
 
@@ -64,8 +65,7 @@ bool has_module(const Model& model, std::string_view module) {
   if (module == "moe" || module == "moe_act") return model.experts.count > 0;
   if (module == "shared_experts") return model.experts.shared_ffn > 0;
   if (module == "mla_up_proj") return model.attention == AttentionKind::kLatent;
-  const std::string known = fmt::format("|{}|", find_setting(kModules)->choices);
-  return known.find(fmt::format("|{}|", module)) != known.npos;
+  return index_of(find_setting(kModules)->choices, module) >= 0;
 }
 
 /// Modules that the model has not cannot be computed again.

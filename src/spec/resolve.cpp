@@ -49,11 +49,6 @@ void override_layers(SettingReader& read, Model& model) {
   const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
   if (layers != model.layer_count())
     model.layers.resize(static_cast<size_t>(layers), model.layers.back());
-  model.mtp_layers = read.integer("mtp_num_layers", model.mtp_layers, "the model's own");
-}
-
-void override_dropout(SettingReader& read, Model& model) {
-  model.dropout = read.real("dropout", model.dropout, "the model's own");
 }
 
 void read_software_name(SettingReader& read, SoftwareDefaults& defaults, Job& job) {
@@ -63,9 +58,7 @@ void read_software_name(SettingReader& read, SoftwareDefaults& defaults, Job& jo
   job.recipe = {name_of(choice), choice.recipe != nullptr ? choice.recipe->title : "",
                 choice.source};
   read.derive("software", fmt::format("of recipe {}", job.recipe.name));
-  job.training.framework = profile.framework == "nanotron" ? Framework::kNanotron
-                           : profile.framework == "fsdp"   ? Framework::kTorchFsdp
-                                                           : Framework::kMegatron;
+  job.training.framework = profile.framework;
   job.software = std::move(profile.software);
 }
 
@@ -83,7 +76,7 @@ Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   SettingReader read(settings, defaults.settings, job.origins);
   read_software_name(read, defaults, job);
   override_layers(read, job.model);
-  override_dropout(read, job.model);
+  read.plain_settings(job);
   resolve_mode(read, job);
   resolve_groups(read, job);
   if (checked && !read.error()) check_groups(read, job);

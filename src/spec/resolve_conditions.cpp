@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "spec/job_words.h"
 #include "spec/measure_range.h"
 #include "spec/overrides.h"
 #include "spec/resolve.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::string_view kCap = "power_cap";
 constexpr std::string_view kLock = "lock_clock";
-constexpr std::array<std::string_view, 3> kCoolings = {"air", "liquid", "immersion"};
 
 /// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
 constexpr std::array<std::string_view, 12> kNeedPower = {
@@ -56,10 +56,8 @@ void check_range(SettingReader& read, const Job& job, std::string_view name, dou
 void read_clocks(SettingReader& read, Job& job) {
   Conditions& c = job.conditions;
   const Gpu& gpu = job.cluster.node.gpu;
-  c.constant_clocks = read.choice("clocks", 0, "the governor decides") == 1;
-  c.power_cap_w = read.measure(kCap, 0, "the GPU's own");
   check_range(read, job, kCap, c.power_cap_w, cap_range(gpu));
-  const double asked = read.measure(kLock, 0, "not locked");
+  const double asked = c.lock_clock_hz;
   check_range(read, job, kLock, asked, lock_range(gpu));
   c.lock_clock_hz = on_lattice(gpu, asked);
   if (c.lock_clock_hz < asked - 1)
@@ -80,37 +78,33 @@ void read_fan(SettingReader& read, Conditions& c) {
 /// Ways to cool the node that its file knows.
 std::vector<std::string_view> known_ways(const Node& node) {
   std::vector<std::string_view> ways;
-  for (const std::string_view way : kCoolings)
-    if (node.parameters.has(fmt::format("cooling.{}.die_capacity", way))) ways.push_back(way);
+  for (const Cooling cooling : {Cooling::kAir, Cooling::kLiquid, Cooling::kImmersion})
+    if (const std::string_view way = to_word(cooling);
+        node.parameters.has(fmt::format("cooling.{}.die_capacity", way)))
+      ways.push_back(way);
   return ways;
 }
 
 void read_cooling(SettingReader& read, Job& job) {
   Conditions& c = job.conditions;
   const Node& node = job.cluster.node;
-  c.cooling =
-      static_cast<Cooling>(read.choice("cooling", static_cast<int>(node.cooling), "as built"));
+  c.cooling = read.choice("cooling", node.cooling, "as built");
   const std::vector<std::string_view> ways = known_ways(node);
-  const std::string_view asked = kCoolings.at(static_cast<size_t>(c.cooling));
   if (read.given("cooling") && !ways.empty() &&
-      std::find(ways.begin(), ways.end(), asked) == ways.end())
+      std::find(ways.begin(), ways.end(), to_word(c.cooling)) == ways.end())
     read.refuse(fmt::format("{}: {} is cooled by {}", read.said("cooling"), node.name,
                             fmt::join(ways, " or ")));
-  c.inlet_c = read.measure("inlet_c", 0, "the cooling's own");
   c.has_inlet = read.given("inlet_c");
   read_fan(read, c);
 }
 
 void read_time(SettingReader& read, Conditions& c) {
-  c.duration_s = read.measure("duration", 0, "straight to the steady state");
   const bool steady = read.flag("steady", c.duration_s == 0, "without --duration");
   if (read.given("steady") && steady && c.duration_s > 0)
     read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("steady"),
                             read.said("duration")));
   if (read.given("steady") && !steady && c.duration_s == 0)
     read.refuse(fmt::format("{} needs --duration", read.said("steady")));
-  c.sensor = static_cast<Sensor>(read.choice("sensor", 0, "nvml"));
-  c.start_c = read.measure("start_c", 0, "as idle");
   if (read.given("start_c") && c.duration_s == 0)
     read.refuse(
         fmt::format("{} needs --duration: the steady state has no start", read.said("start_c")));
@@ -130,9 +124,7 @@ void read_run_phases(SettingReader& read, Job& job) {
   job.conditions.run = *phases;
 }
 
-void read_facility(SettingReader& read, Conditions& c) {
-  c.cluster_cap_w = read.measure("cluster_cap", 0, "none");
-  c.pue = read.real("pue", 1, "the building is left out");
+void read_smoothing(SettingReader& read, Conditions& c) {
   const std::string smoothing = read.text("power_smoothing");
   if (smoothing.empty()) return;
   const auto parsed = parse_power_smoothing(smoothing, c);
@@ -198,11 +190,9 @@ void resolve_conditions(SettingReader& read, Job& job) {
   Conditions& c = job.conditions;
   read_clocks(read, job);
   read_cooling(read, job);
-  c.seed = static_cast<uint64_t>(read.integer("seed", 0, "every GPU nominal"));
-  c.operand_activity = read.real("operand_activity", 1, "random data or trained weights");
   read_time(read, c);
   read_run_phases(read, job);
-  read_facility(read, c);
+  read_smoothing(read, c);
   for (const std::string& text : read.words("override")) read_override(read, job, text);
   const Gpu& gpu = job.cluster.node.gpu;
   if (c.constant_clocks)

@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::string_view kGpus = "gpus";
 
-void read_group_sizes(SettingReader& read, Parallelism& p) {
-  p.tp = read.integer(kTp, 1, "not split");
-  p.cp = read.integer(kCp, 1, "not split");
-  p.pp = read.integer(kPp, 1, "one stage");
-  p.ep = read.integer("expert_model_parallel_size", 1, "every rank holds all experts");
-  p.etp = read.integer(kEtp, p.tp, "as tensor parallelism");
-  p.cp_comm = static_cast<CpComm>(read.choice("cp_comm_type", 0, "Megatron-LM's: ring"));
-}
-
 /// GPUs of which every number that the sizes divide is a multiple. Experts that nobody asked to
 /// split are not (`settle_expert_tensor`).
 int64_t gpu_unit(const SettingReader& read, const Parallelism& p) {
@@ -91,14 +82,7 @@ void compute_dp(SettingReader& read, Job& job) {
   read.derive(kDp, "gpus / (tp x cp x pp)");
 }
 
-void read_uneven_stages(SettingReader& read, Parallelism& p) {
-  p.first_stage_layers =
-      read.integer("decoder_first_pipeline_num_layers", 0, "as the other stages");
-  p.last_stage_layers = read.integer("decoder_last_pipeline_num_layers", 0, "as the other stages");
-  p.embedding_counts_as_layer =
-      read.flag("account_for_embedding_in_pipeline_split", false, "Megatron-LM's");
-  p.loss_counts_as_layer = read.flag("account_for_loss_in_pipeline_split", false, "Megatron-LM's");
-  p.stage_layers = read.integers("stage_layers");
+void read_stage_layout(SettingReader& read, Parallelism& p) {
   const std::string layout = read.text("pipeline_model_parallel_layout");
   if (layout.empty()) return;
   const auto parsed = parse_pipeline_layout(layout);
@@ -124,7 +108,7 @@ void read_rank_map(SettingReader& read, Parallelism& p) {
 
 bool asks_to_interleave(SettingReader& read) {
   return read.given("schedule") &&
-         read.choice("schedule", 0, "") == static_cast<int>(Schedule::kInterleaved);
+         read.choice("schedule", Schedule::kOneFOneB, "") == Schedule::kInterleaved;
 }
 
 /// Chunks a stage: as given, or from the layers of a chunk, or from a list of all chunks.
@@ -157,10 +141,8 @@ void read_chunks(SettingReader& read, Job& job) {
 }
 
 void read_schedule(SettingReader& read, Parallelism& p) {
-  const Schedule fallback = p.vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB;
-  p.schedule = static_cast<Schedule>(
-      read.choice("schedule", fallback == Schedule::kInterleaved ? 1 : 0,
-                  p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b"));
+  p.schedule = read.choice("schedule", p.vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB,
+                           p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b");
   p.microbatch_group =
       read.integer("microbatch_group_size_per_virtual_pipeline_stage", p.pp, "as pipeline stages");
 }
@@ -176,8 +158,7 @@ void read_sequence_parallel(SettingReader& read, Job& job) {
     p.sequence_parallel = false;
     read.adjust(kSp, "no sequence parallelism without tensor parallelism");
   }
-  const bool overlaps =
-      read.given("tp_comm_overlap") && read.flag("tp_comm_overlap", false, "not asked for");
+  const bool overlaps = read.given("tp_comm_overlap") && job.training.overlap_tp;
   if (p.tp == 1 || p.sequence_parallel || !overlaps || inference || read.given(kSp)) return;
   p.sequence_parallel = true;
   read.adjust(kSp, "overlapped tensor parallelism needs sequence parallelism");
@@ -211,9 +192,8 @@ void settle_expert_tensor(SettingReader& read, Job& job) {
 
 /// PyTorch's FSDP, which can leave parameters gathered. DeepSpeed refuses stages beside ZeRO 2.
 bool is_torch(SettingReader& read, const Job& job) {
-  const auto framework = static_cast<Framework>(
-      read.choice("framework", static_cast<int>(job.training.framework), "the software's"));
-  return framework == Framework::kTorchFsdp &&
+  return read.choice("framework", job.training.framework, "the software's") ==
+             Framework::kTorchFsdp &&
          job.software.name.find("deepspeed") == std::string::npos;
 }
 
@@ -241,13 +221,11 @@ void settle_sharding(SettingReader& read, Job& job) {
 void read_sharding(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   const bool inference = job.is_inference();
-  p.fsdp = read.flag("fsdp", false, "not asked for");
   const int64_t zero = inference ? 0 : p.fsdp ? 3 : 1;
   p.zero_stage = static_cast<int>(read.integer("zero", zero,
                                                inference ? "no optimizer"
                                                : p.fsdp  ? "FSDP shards all"
                                                          : "distributed optimizer"));
-  p.fsdp_shard_size = read.integer("fsdp_shard_size", 0, "all of dp");
   settle_sharding(read, job);
 }
 
@@ -255,8 +233,8 @@ void read_sharding(SettingReader& read, Job& job) {
 
 void resolve_groups(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
-  read_group_sizes(read, p);
-  read_uneven_stages(read, p);
+  p.etp = read.integer(kEtp, p.tp, "as tensor parallelism");
+  read_stage_layout(read, p);
   read_rank_map(read, p);
   if (read.error()) return;
   read_chunks(read, job);

@@ -32,8 +32,7 @@ void read_precision(SettingReader& read, Job& job) {
   const char* reason = bf16 || fp16 || fp8 || fp4 ? "as asked for"
                        : has_bf16                 ? "bf16"
                                                   : "fp16, for the GPU has no bf16";
-  t.precision =
-      static_cast<Precision>(read.choice("precision", static_cast<int>(precision), reason));
+  t.precision = read.choice("precision", precision, reason);
   const auto contradicts = [&](std::string_view name, bool on, Precision meant) {
     // FP8 and NVFP4 compute beside either 16-bit format, NVFP4 beside FP8 too.
     const bool agrees = t.precision == meant || t.precision == Precision::kNvfp4 ||
@@ -47,14 +46,11 @@ void read_precision(SettingReader& read, Job& job) {
   contradicts("fp8", fp8, Precision::kFp8);
   contradicts("fp4", fp4, Precision::kNvfp4);
   const bool fp4_blocks = t.precision == Precision::kNvfp4;  // blocks of 16 with FP8 scales
-  t.fp8_recipe = static_cast<Fp8Recipe>(
-      read.choice("fp8_recipe", fp4_blocks ? static_cast<int>(Fp8Recipe::kMxfp8) : 0,
-                  fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling"));
+  t.fp8_recipe = read.choice("fp8_recipe", fp4_blocks ? Fp8Recipe::kMxfp8 : Fp8Recipe::kDelayed,
+                             fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling");
   const bool narrow_products = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
   // A software's habit holds for the jobs that it can hold for.
-  t.fp8_parameters = read.flag("fp8_param_gather", false, "parameters in 16 bit") &&
-                     (narrow_products || read.given("fp8_param_gather"));
-  t.fp8_attention = read.flag("fp8_attention", false, "the attention core in 16 bit");
+  t.fp8_parameters = t.fp8_parameters && (narrow_products || read.given("fp8_param_gather"));
   // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
   const bool narrow = t.precision == Precision::kFp16;
   const bool reduce_narrow = read.flag(
@@ -165,14 +161,11 @@ void read_batches(SettingReader& read, Job& job) {
   Training& t = job.training;
   read_step_batch(read, job);
   if (read.error()) return;
-  t.packed_mean_length = read.integer("packed_mean_length", 0, "one document fills a sequence");
   t.seq_length =
       read.integer("seq_length", usual_length(job), "the model's positions, at most 4096");
   lengthen_positions(read, job);
   settle_sequence_parallel(read, job);
   settle_micro_batch_group(read, job);
-  t.vocab_multiple = read.integer("make_vocab_size_divisible_by", 128, "Megatron-LM's");
-  t.attention_flops_full = read.choice("flops", 0, "causal attention counts half") == 1;
 }
 
 void read_recomputation(SettingReader& read, Job& job) {
@@ -180,24 +173,19 @@ void read_recomputation(SettingReader& read, Job& job) {
   const bool full = read.given("recompute_method") || read.given("recompute_num_layers") ||
                     read.given("recompute_stage_layers");
   const bool selective = !full && read.given("recompute_modules");
-  t.recompute =
-      static_cast<Recompute>(read.choice("recompute_granularity",
-                                         full        ? 2
-                                         : selective ? 1
-                                                     : 0,
-                                         full ? "whole layers, for it is said how many or how"
-                                         : selective ? "selective, for modules are given"
-                                                     : "nothing is computed again"));
-  t.recompute_layers =
-      read.integer("recompute_num_layers", 0, "all layers; uniform: a checkpoint a layer");
+  t.recompute = read.choice("recompute_granularity",
+                            full        ? Recompute::kFull
+                            : selective ? Recompute::kSelective
+                                        : Recompute::kNone,
+                            full        ? "whole layers, for it is said how many or how"
+                            : selective ? "selective, for modules are given"
+                                        : "nothing is computed again");
   const bool counted = t.recompute_layers > 0;
-  t.recompute_method = static_cast<RecomputeMethod>(
-      read.choice("recompute_method", counted ? 1 : 0,
-                  counted ? "block, for a number of layers is given" : "uniform"));
-  t.recompute_stage_layers = read.integers("recompute_stage_layers");
+  t.recompute_method =
+      read.choice("recompute_method", counted ? RecomputeMethod::kBlock : RecomputeMethod::kUniform,
+                  counted ? "block, for a number of layers is given" : "uniform");
   if (!t.recompute_stage_layers.empty() && !read.given("recompute_method"))
     t.recompute_method = RecomputeMethod::kBlock;
-  t.recompute_modules = read.list("recompute_modules");
   if (t.recompute == Recompute::kSelective && t.recompute_modules.empty())
     t.recompute_modules = {"core_attn"};
 }
@@ -244,44 +232,28 @@ void read_overlap(SettingReader& read, Job& job) {
   t.overlap_grad_reduce = read.flag("overlap_grad_reduce", fsdp, reason);
   t.overlap_param_gather = read.flag("overlap_param_gather", fsdp, reason);
   settle_gather(read, job);
-  t.overlap_tp = read.flag("tp_comm_overlap", false, "not asked for");
   const bool interleaved = job.parallelism.vpp > 1;
-  t.batch_p2p_sync = read.flag("batch_p2p_sync", false, "Megatron-LM's");
   t.overlap_p2p = read.flag("overlap_p2p", interleaved && !t.batch_p2p_sync,
                             interleaved ? "Megatron-LM's with more than one chunk a stage"
                                         : "Megatron-LM's with one chunk a stage");
   settle_transfers(read, t);
   const bool whole = job.parallelism.tp > 1 && !job.parallelism.sequence_parallel;
-  const bool scatters = read.flag("scatter_gather_tensors_in_pipeline", false, "Megatron-Core's");
-  t.scatter_gather_p2p = scatters && whole;
-  t.bucket_elements = read.real("ddp_bucket_size", 0, "Megatron-LM's max(40 M, 1 M x dp)");
+  t.scatter_gather_p2p = t.scatter_gather_p2p && whole;
 }
 
-void read_experts(SettingReader& read, Training& t) {
+void read_dispatcher(SettingReader& read, Training& t) {
   const int dispatcher = read.choice("moe_token_dispatcher_type", 0, "all-to-all");
   const int backend = read.choice("moe_flex_dispatcher_backend", 0, "Megatron-LM's");
   constexpr int kFlex = 2;
   t.moe_dispatcher = dispatcher != kFlex ? static_cast<MoeDispatcher>(dispatcher)
                      : backend == 0      ? MoeDispatcher::kDeepEp
                                          : MoeDispatcher::kHybridEp;
-  t.overlap_expert_parallel = read.flag("overlap_moe_expert_parallel_comm", false, "not asked for");
-  t.moe_grouped_gemm = read.flag("moe_grouped_gemm", true, "grouped GEMM");
-  t.moe_capacity_factor = read.real("moe_expert_capacity_factor", 0, "dropless");
-  t.moe_shared_overlap = read.flag("moe_shared_expert_overlap", false, "not asked for");
 }
 
 void read_kernels(SettingReader& read, Job& job) {
   Training& t = job.training;
-  t.attention =
-      static_cast<AttentionBackend>(read.choice("attention_backend", 0, "flash attention"));
-  t.fused_cross_entropy = read.flag("cross_entropy_loss_fusion", true, "fused");
-  t.linear_cross_entropy = read.flag("linear_cross_entropy_fusion", false, "not asked for");
-  t.optimizer_offload = read.flag("optimizer_cpu_offload", false, "not asked for");
-  t.offloaded_layers = read.integer("cpu_offloading_num_layers", 0, "none");
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
-  t.fused_rope = read.flag("apply_rope_fusion", true, "fused");
-  t.cuda_graph_scope = read.list("cuda_graph_scope");
   // Engines that serve models replay graphs: without autograd and Python around every operator.
   t.cuda_graphs = read.flag("cuda_graphs", job.is_inference() || !t.cuda_graph_scope.empty(),
                             job.is_inference()           ? "inference replays graphs"
@@ -289,10 +261,10 @@ void read_kernels(SettingReader& read, Job& job) {
                                                          : "a scope is given");
   const bool fsdp = job.parallelism.fsdp;
   const Framework own = fsdp ? Framework::kTorchFsdp : t.framework;
-  t.framework = static_cast<Framework>(read.choice("framework", static_cast<int>(own),
-                                                   own == Framework::kTorchFsdp  ? "PyTorch FSDP"
-                                                   : own == Framework::kNanotron ? "nanotron"
-                                                                                 : "Megatron-LM"));
+  t.framework = read.choice("framework", own,
+                            own == Framework::kTorchFsdp  ? "PyTorch FSDP"
+                            : own == Framework::kNanotron ? "nanotron"
+                                                          : "Megatron-LM");
 }
 
 void check_precision(SettingReader& read, const Job& job) {
@@ -444,14 +416,15 @@ void check_inference(SettingReader& read, const Job& job) {
 
 void resolve_mode(SettingReader& read, Job& job) {
   Training& t = job.training;
-  t.lora_rank = read.integer("lora", 0, "no adapters");
-  t.lora_targets = read.list("lora_targets");
   const bool generates = read.given("generate_tokens");
-  const int fallback = t.lora_rank > 0 ? 1 : generates ? 3 : 0;
-  t.mode = static_cast<Mode>(read.choice("mode", fallback,
-                                         fallback == 0   ? "pre-training"
-                                         : fallback == 1 ? "adapters are asked for"
-                                                         : "tokens to generate are given"));
+  const bool adapts = t.lora_rank > 0;
+  t.mode = read.choice("mode",
+                       adapts      ? Mode::kLora
+                       : generates ? Mode::kDecode
+                                   : Mode::kPretrain,
+                       adapts      ? "adapters are asked for"
+                       : generates ? "tokens to generate are given"
+                                   : "pre-training");
   t.generate_tokens = read.integer("generate_tokens", t.mode == Mode::kDecode ? 1 : 0, "one token");
   if (t.mode == Mode::kLora && t.lora_rank == 0)
     read.refuse(fmt::format("{} needs --lora RANK", read.said("mode")));
@@ -472,7 +445,7 @@ void resolve_training(SettingReader& read, Job& job) {
   read_batches(read, job);
   read_recomputation(read, job);
   read_overlap(read, job);
-  read_experts(read, job.training);
+  read_dispatcher(read, job.training);
   read_kernels(read, job);
 }
 

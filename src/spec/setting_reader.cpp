@@ -91,6 +91,11 @@ const Settings::Value* SettingReader::value(std::string_view name, std::string_v
   return found;
 }
 
+void SettingReader::plain_settings(Job& job) {
+  for (const SettingInfo& info : setting_table())
+    if (!info.reason.empty()) info.read(*this, info, job);
+}
+
 void SettingReader::derive(std::string_view name, std::string_view reason) {
   if (!given(name)) origins_[std::string(name)] = Origin{fmt::format("default: {}", reason), ""};
 }
@@ -223,8 +228,8 @@ int SettingReader::choice(std::string_view name, int fallback, std::string_view 
   return fallback;
 }
 
-std::vector<std::string> SettingReader::list(std::string_view name) {
-  const Settings::Value* found = value(name, "not given");
+std::vector<std::string> SettingReader::list(std::string_view name, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
   std::vector<std::string> items;
   if (found == nullptr || found->text.empty()) return items;
   const std::vector<std::string_view> words = split(info_of(name).choices, '|');
@@ -236,8 +241,8 @@ std::vector<std::string> SettingReader::list(std::string_view name) {
   return items;
 }
 
-std::vector<int64_t> SettingReader::integers(std::string_view name) {
-  const Settings::Value* found = value(name, "not given");
+std::vector<int64_t> SettingReader::integers(std::string_view name, std::string_view reason) {
+  const Settings::Value* found = value(name, reason);
   std::vector<int64_t> numbers;
   if (found == nullptr || found->text.empty()) return numbers;
   for (const std::string_view item : split(found->text, ',')) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/result.h"
@@ -28,11 +29,18 @@ class SettingReader {
   std::string text(std::string_view name);
   /// The position of the word among the table's choices.
   int choice(std::string_view name, int fallback, std::string_view reason);
-  std::vector<std::string> list(std::string_view name);
-  std::vector<int64_t> integers(std::string_view name);
+  template <class Choice>
+    requires std::is_enum_v<Choice>
+  Choice choice(std::string_view name, Choice fallback, std::string_view reason) {
+    return static_cast<Choice>(choice(name, static_cast<int>(fallback), reason));
+  }
+  std::vector<std::string> list(std::string_view name, std::string_view reason);
+  std::vector<int64_t> integers(std::string_view name, std::string_view reason);
   /// In the base unit of the table's unit.
   double measure(std::string_view name, double fallback, std::string_view reason);
   std::vector<std::string> words(std::string_view name);
+  /// Every setting of which `SettingInfo::reason` says why the job's own value holds by default.
+  void plain_settings(Job& job);
   /// Records why a setting has the value it has, when it follows from others.
   void derive(std::string_view name, std::string_view reason);
   /// Records why a setting has not the value that was said or that it has by default

@@ -17,6 +17,13 @@ class YamlMap;
 
 inline constexpr int64_t kMostRanks = 1'048'576;
 
+class SettingReader;
+struct SettingInfo;
+/// What a job says of a setting: a word that is the same exactly when the values are.
+using SettingText = std::string (*)(const SettingInfo&, const Job&);
+/// Reads a setting into the job, whose value stays where nobody says anything.
+using SettingRead = void (*)(SettingReader&, const SettingInfo&, Job&);
+
 enum class SettingKind {
   kInteger,
   kReal,
@@ -28,18 +35,61 @@ enum class SettingKind {
   kWords /* comma-separated or given several times; any words */
 };
 
+/// What may be said of a setting, and where a job keeps it.
+struct SettingValue {
+  SettingKind kind = SettingKind::kText;
+  double min = 0, max = 0;        ///< numbers only; of a measure, in its base unit
+  std::string_view choices = {};  ///< "none|selective|full"; kChoice, and kList of such words
+  std::string_view unit = {};     ///< kMeasure: what a plain number is in, "MHz"
+  SettingText text = nullptr;     ///< null: the job does not keep it under one name
+  SettingRead read = nullptr;     ///< null: it is read by hand
+};
+
+/// Who shows and who uses a setting.
+struct SettingPlace {
+  std::string_view group;        ///< heading in --help: "parallelism", "training", ...
+  std::string_view factor = {};  ///< the cause in comparisons that it belongs to; empty: none
+};
+
+/// What only some settings have.
+struct SettingTraits {
+  /// Why the job's own initial value holds where nobody says anything. Empty: what holds follows
+  /// from the rest of the job (`resolve`).
+  std::string_view reason = {};
+  bool habit = false;            ///< a software profile may say it: no size of the job
+  std::string_view also = {};    ///< other words for it, with bars between: "zero_stage"
+  std::string_view sought = {};  ///< what people look for it under; for messages, not for reading
+  /// What Megatron-LM and its relatives call it beside its own name. "no_rope_fusion=false": a
+  /// switch that means this value.
+  std::string_view megatron = {};
+  std::string_view core = {};  ///< in Megatron-Core's configuration: NeMo 2 and Megatron-Bridge
+  std::string_view nemo = {};  ///< under `model` of a NeMo 1 file
+};
+/// In a list of names: the setting's own.
+inline constexpr std::string_view kOwnName = "=";
+
 /// One setting of a job: what a user may write in a job file (`name`), on the command line and in a
 /// Megatron-LM argument file (`--name` with dashes, `--short_name`). The command line, the readers,
-/// --help and shell completion are all made from this table.
-struct SettingInfo {
+/// --help, --explain, shell completion and the causes of comparisons are all made from this table.
+struct SettingInfo : SettingValue, SettingPlace, SettingTraits {
   std::string_view name;        ///< "tensor_model_parallel_size"
   std::string_view short_name;  ///< "tp"; may be empty
-  SettingKind kind;
-  double min, max;           ///< numbers only; of a measure, in its base unit
-  std::string_view choices;  ///< "none|selective|full"; kChoice only
-  std::string_view group;    ///< heading in --help: "parallelism", "training", ...
   std::string_view help;
-  std::string_view unit = {};  ///< kMeasure: what a plain number is in, "MHz"
+
+  /// `traits`: what sets one of its `SettingTraits`, each.
+  template <class... Traits>
+  constexpr SettingInfo(std::string_view its_name, std::string_view its_short_name,
+                        SettingValue value, SettingPlace place, std::string_view its_help,
+                        Traits... traits)
+      : SettingValue(value),
+        SettingPlace(place),
+        name(its_name),
+        short_name(its_short_name),
+        help(its_help) {
+    (traits(*this), ...);
+  }
+  /// The names in one of the lists of its traits.
+  std::vector<std::string> names(std::string_view list) const;
 };
 
 std::span<const SettingInfo> setting_table();

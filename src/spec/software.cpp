@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
+#include <vector>
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "spec/cluster_reader.h"
+#include "spec/job_words.h"
 #include "spec/parse_once.h"
 #include "spec/read.h"
 
@@ -18,25 +19,19 @@ using base::Result;
 
 constexpr size_t kLargestSoftware = 1 << 20;
 
-/// What a profile may stand for: habits of the software, never the job's sizes.
-constexpr std::array kSettable = std::to_array<std::string_view>(
-    {"attention_backend", "apply_rope_fusion", "batch_p2p_sync", "cross_entropy_loss_fusion",
-     "cuda_graphs", "dropout", "fp8_param_gather", "grad_reduce_in_bf16",
-     "gradient_accumulation_fusion", "moe_grouped_gemm", "moe_token_dispatcher_type",
-     "overlap_grad_reduce", "overlap_p2p", "overlap_param_gather",
-     "scatter_gather_tensors_in_pipeline", "sequence_parallel", "zero"});
-
 bool in_list(const SettingInfo& info, std::string_view value) {
   if (info.kind == SettingKind::kSwitch) return value == "true" || value == "false";
   if (info.kind == SettingKind::kReal) return value == "0";
   if (info.kind == SettingKind::kInteger) return value.size() == 1 && value[0] >= '0';
-  std::string_view rest = info.choices;
-  while (!rest.empty()) {
-    const size_t bar = std::min(rest.find('|'), rest.size());
-    if (rest.substr(0, bar) == value) return true;
-    rest.remove_prefix(std::min(bar + 1, rest.size()));
-  }
-  return false;
+  return index_of(info.choices, value) >= 0;
+}
+
+/// Habits of the software, never the job's sizes.
+std::vector<std::string_view> habits() {
+  std::vector<std::string_view> names;
+  for (const SettingInfo& info : setting_table())
+    if (info.habit) names.push_back(info.name);
+  return names;
 }
 
 void read_settings(YamlMap& file, SoftwareProfile& profile) {
@@ -48,18 +43,19 @@ void read_settings(YamlMap& file, SoftwareProfile& profile) {
   }
   const Origin origin{fmt::format("software profile {}", profile.software.name), ""};
   for (const YamlMap::Item& item : map->items()) {
-    if (std::find(kSettable.begin(), kSettable.end(), item.key) == kSettable.end()) {
-      const auto near = base::nearest(item.key, kSettable);
+    const SettingInfo* info = find_setting(item.key);
+    if (info == nullptr || info->name != item.key || !info->habit) {
+      const auto near = base::nearest(item.key, habits());
       map->refuse_at(item.line, item.key,
                      fmt::format("is not a setting that a software profile may give{}",
                                  near ? fmt::format("; did you mean {}?", *near) : ""));
-    } else if (const SettingInfo& info = *find_setting(item.key); !in_list(info, item.value)) {
+    } else if (!in_list(*info, item.value)) {
       map->refuse_at(item.line, item.key,
                      fmt::format("found \"{}\"; allowed: {}", item.value,
-                                 info.kind == SettingKind::kSwitch    ? "true or false"
-                                 : info.kind == SettingKind::kInteger ? "a digit"
-                                 : info.kind == SettingKind::kReal    ? "0"
-                                                                      : info.choices));
+                                 info->kind == SettingKind::kSwitch    ? "true or false"
+                                 : info->kind == SettingKind::kInteger ? "a digit"
+                                 : info->kind == SettingKind::kReal    ? "0"
+                                                                       : info->choices));
     } else {
       profile.settings.set(item.key, item.value, origin);
     }
@@ -78,9 +74,8 @@ Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string&
   for (const char* key : {"name", "framework", "parameters"}) map.require(key);
   SoftwareProfile profile;
   profile.software.name = map.text("name");
-  constexpr std::array<const char*, 3> kFrameworks = {"megatron", "fsdp", "nanotron"};
-  const int framework = map.choice("framework", {"megatron", "fsdp", "nanotron"}, 0);
-  profile.framework = kFrameworks[static_cast<size_t>(framework)];
+  profile.framework =
+      static_cast<Framework>(map.choice("framework", base::split(words_of(Framework{}), '|'), 0));
   profile.recipe = map.text("recipe");
   if (map.error()) return tl::unexpected(*map.error());
   read_settings(map, profile);

@@ -12,7 +12,7 @@ namespace ergometer::spec {
 /// the catalog, and the settings it stands for. A file of catalog/software.
 struct SoftwareProfile {
   Software software;
-  std::string framework;  ///< "megatron", "fsdp" or "nanotron", as the setting of that name
+  Framework framework = Framework::kMegatron;  ///< as the setting of that name
   std::string recipe;  ///< whose defaults go with it where the profile alone is named: "nemo 25.09"
   Settings settings;   ///< defaults, below what the user and the recipe say
 };

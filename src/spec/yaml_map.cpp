@@ -226,8 +226,7 @@ std::vector<int64_t> YamlMap::integers(std::string_view key, int64_t min, int64_
   return numbers;
 }
 
-int YamlMap::choice(std::string_view key, std::initializer_list<std::string_view> words,
-                    int fallback) {
+int YamlMap::choice(std::string_view key, const std::vector<std::string>& words, int fallback) {
   if (!has(key)) return fallback;
   const std::string word = text(key);
   const auto at = std::find(words.begin(), words.end(), word);

@@ -36,7 +36,10 @@ class YamlMap {
   double real(std::string_view key, double fallback, double min, double max);
   std::vector<int64_t> integers(std::string_view key, int64_t min, int64_t max);
   /// The index of the word in `words`.
-  int choice(std::string_view key, std::initializer_list<std::string_view> words, int fallback);
+  int choice(std::string_view key, std::initializer_list<std::string_view> words, int fallback) {
+    return choice(key, std::vector<std::string>(words.begin(), words.end()), fallback);
+  }
+  int choice(std::string_view key, const std::vector<std::string>& words, int fallback);
   /// A value as the catalog writes it, `{value: 80 GB, source: ..., grade: datasheet}`, or the bare
   /// value; then the source is the file and line, and the grade `assumed`.
   base::Parameter parameter(std::string_view key, std::string_view unit, double min, double max);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "plan/memory.h"
 #include "spec/adjustments.h"
+#include "spec/job_words.h"
 #include "spec/read.h"
 #include "spec/setting_names.h"
 #include "spec/setting_values.h"
@@ -58,7 +59,7 @@ void mend_recomputation(JobDraft& draft, const spec::Model& model) {
     return;
   }
   if (!draft.has(kModules)) return;
-  const std::string known(spec::find_setting(kModules)->choices);
+  const std::string_view known = spec::find_setting(kModules)->choices;
   std::string kept;
   for (const std::string_view module : alternatives(draft.text(kModules), ',')) {
     const bool experts = module == "moe" || module == "moe_act";
@@ -66,7 +67,7 @@ void mend_recomputation(JobDraft& draft, const spec::Model& model) {
         (experts && model.experts.count == 0) ||
         (module == "shared_experts" && model.experts.shared_ffn == 0) ||
         (module == "mla_up_proj" && model.attention != spec::AttentionKind::kLatent) ||
-        !contains(fmt::format("|{}|", known), fmt::format("|{}|", module));
+        spec::index_of(known, module) < 0;
     if (!lacks) kept += fmt::format("{}{}", kept.empty() ? "" : ",", module);
   }
   if (kept == draft.text(kModules)) return;
