@@ -1,17 +1,16 @@
 #include "import/pytorch_et/execution_trace.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "import/name_index.h"
 #include "import/pytorch_et/tensors.h"
 #include "import/rank_name.h"
-#include "import/whole_text.h"
+#include "import/walk_json.h"
 
 namespace ergometer::importer {
 namespace {
@@ -260,13 +259,7 @@ base::Result<run::WorkGraph> ExecutionTraceReader::finish() {
 
 base::Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file) {
   ExecutionTraceReader reader(file);
-  const auto walked =
-      walk_json<ondemand::parser, simdjson::simdjson_error, simdjson::INCOMPLETE_ARRAY_OR_OBJECT>(
-          source, file, [&](ondemand::document& document) {
-            reader.read(document);
-            return base::Result<void>();
-          });
-  ERGOMETER_TRY(walked);
+  ERGOMETER_TRY(walk_json(source, file, [&](auto& document) { return reader.read(document); }));
   return reader.finish();
 }
 
