@@ -1,7 +1,5 @@
 #pragma once
 
-#include <simdjson.h>
-
 #include <string>
 #include <type_traits>
 
@@ -11,25 +9,27 @@
 namespace ergometer::importer {
 
 /// Hands the whole JSON document of `source` to `read`, which returns nothing or a Result<void>.
-/// Whatever simdjson refuses on the way is an input error with the line.
-template <class Read>
+/// Whatever simdjson refuses on the way is an input error with the line. The caller, who includes
+/// simdjson, names its parser and its exception.
+template <class Parser, class Failure, class Read>
 base::Result<void> walk_json(ByteSource& source, const std::string& file, Read read) {
   ERGOMETER_ASSIGN(const std::string text, whole_text(source, file));
-  simdjson::ondemand::parser parser;
-  simdjson::ondemand::document document;
+  Parser parser;
   const size_t size = text.size() - kTextPadding;
-  if (const auto error = parser.iterate(text.data(), size, text.size()).get(document))
-    return json_error(file, text, std::string::npos, simdjson::error_message(error));
+  auto opened = parser.iterate(text.data(), size, text.size());
+  if (opened.error())
+    return json_error(file, text, std::string::npos, Failure(opened.error()).what());
+  auto& document = opened.value_unsafe();
   try {
     if constexpr (std::is_void_v<decltype(read(document))>)
       return read(document), base::Result<void>();
     else
       return read(document);
-  } catch (const simdjson::simdjson_error& failure) {
+  } catch (const Failure& failure) {
+    using Code = decltype(failure.error());
+    const bool cut_off = failure.error() == Code::INCOMPLETE_ARRAY_OR_OBJECT;
     const char* at = nullptr;
-    if (failure.error() == simdjson::INCOMPLETE_ARRAY_OR_OBJECT ||
-        document.current_location().get(at))
-      at = text.data() + size;
+    if (cut_off || document.current_location().get(at)) at = text.data() + size;
     return json_error(file, text, static_cast<size_t>(at - text.data()), failure.what());
   }
 }

@@ -9,13 +9,15 @@
 
 namespace ergometer::importer {
 
-/// The most that is read at once; a file of an execution graph or of a pipeline is far smaller.
+/// The most that is read at once; a file of an execution graph, of a pipeline or of telemetry is
+/// far smaller.
 inline constexpr size_t kMostText = size_t{1} << 31;
 /// Spaces behind a text, as simdjson wants them.
 inline constexpr size_t kTextPadding = 64;
 
-/// All of a source, with kTextPadding spaces behind it. Input error when it is larger than
-/// kMostText.
+/// All of a source. Input error when it is larger than `most` bytes.
+base::Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most);
+/// The same of up to kMostText, with kTextPadding spaces behind it.
 base::Result<std::string> whole_text(ByteSource& source, const std::string& file);
 
 /// "FILE:12: is no valid JSON: WHAT", the line counted up to `at`; without one where `at` lies

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include "import/chakra/chakra.h"
 #include "import/chakra/node_builder.h"
@@ -137,7 +138,9 @@ base::Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
 
 base::Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file) {
   ChakraJsonReader reader;
-  ERGOMETER_TRY(walk_json(source, file, [&](auto& document) { return reader.read(document); }));
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
+  ERGOMETER_TRY(walked);
   return reader.finish(file);
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <cctype>
@@ -223,7 +224,9 @@ base::Result<std::vector<run::RankTrace>> MegascanReader::finish(const std::stri
 base::Result<std::vector<run::RankTrace>> read_megascan(ByteSource& source,
                                                         const std::string& file) {
   MegascanReader reader;
-  ERGOMETER_TRY(walk_json(source, file, [&](auto& document) { return reader.read(document); }));
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
+  ERGOMETER_TRY(walked);
   return reader.finish(file);
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
@@ -186,7 +187,9 @@ void move_by(run::RankTrace& trace, const std::map<int64_t, int64_t>& offset_of)
 
 base::Result<run::RankTrace> read_primus(ByteSource& source, const std::string& file) {
   PrimusReader reader(file);
-  ERGOMETER_TRY(walk_json(source, file, [&](auto& document) { return reader.read(document); }));
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
+  ERGOMETER_TRY(walked);
   return reader.finish();
 }
 

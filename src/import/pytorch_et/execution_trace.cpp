@@ -1,6 +1,7 @@
 #include "import/pytorch_et/execution_trace.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
@@ -259,7 +260,9 @@ base::Result<run::WorkGraph> ExecutionTraceReader::finish() {
 
 base::Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file) {
   ExecutionTraceReader reader(file);
-  ERGOMETER_TRY(walk_json(source, file, [&](auto& document) { return reader.read(document); }));
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
+  ERGOMETER_TRY(walked);
   return reader.finish();
 }
 
