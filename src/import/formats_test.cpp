@@ -84,7 +84,7 @@ TEST(Formats, OfNoKind) {
 }
 
 /// Where files lie: in folders, archives and packed.
-class Files : public testing::Test {
+class FormatFiles : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("ergometer-formats-" + std::to_string(getpid()));
@@ -130,7 +130,7 @@ const std::string kTrace =
     R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1}]})";
 const std::string kReadings = "timestamp, power.draw [W]\n2023/07/14 10:12:46.483, 5\n";
 
-TEST_F(Files, TracesAndTelemetryInOneArchive) {
+TEST_F(FormatFiles, TracesAndTelemetryInOneArchive) {
   const std::string archive = tar_entry("smi.csv", kReadings) + tar_entry("README", "notes") +
                               tar_entry("._x", "an editor's") + tar_entry("rank-3.json", kTrace) +
                               std::string(1024, '\0');
@@ -146,7 +146,7 @@ TEST_F(Files, TracesAndTelemetryInOneArchive) {
   }
 }
 
-TEST_F(Files, WhatIsBrokenBesideTelemetryIsItsLogs) {
+TEST_F(FormatFiles, WhatIsBrokenBesideTelemetryIsItsLogs) {
   put("smi.csv", kReadings);
   put("notes.txt", "notes");
   put("other.json", R"({"nodes": 1})");
@@ -157,7 +157,7 @@ TEST_F(Files, WhatIsBrokenBesideTelemetryIsItsLogs) {
   EXPECT_EQ(recorded->telemetry.log.dropped[0].file, folder() + "/other.json");
 }
 
-TEST_F(Files, AMarkMayStandFarDown) {
+TEST_F(FormatFiles, AMarkMayStandFarDown) {
   const std::string far = std::string(2 * kHeadBytes, 'x') + "\n" +
                           R"(:::MLLOG {"key": "power_reading", "value": 5, "time_ms": 1})";
   const auto recorded = read_recorded({put("log", far)}, {}, 1);
@@ -165,7 +165,7 @@ TEST_F(Files, AMarkMayStandFarDown) {
   EXPECT_EQ(recorded->telemetry.log.devices.size(), 1U);
 }
 
-TEST_F(Files, APathThatHoldsNothingIsAnError) {
+TEST_F(FormatFiles, APathThatHoldsNothingIsAnError) {
   const std::string readings = put_packed("smi.csv.gz", kReadings), notes = put("notes", "notes");
   const auto one = read_recorded({readings}, {}, 1), both = read_recorded({readings, notes}, {}, 1);
   EXPECT_TRUE(one);
@@ -176,7 +176,7 @@ TEST_F(Files, APathThatHoldsNothingIsAnError) {
   EXPECT_EQ(telemetry->log.devices.size(), 1U);
 }
 
-TEST_F(Files, TelemetryComesThroughAPipe) {
+TEST_F(FormatFiles, TelemetryComesThroughAPipe) {
   const std::string path = folder() + "/pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(path) << kReadings; });
