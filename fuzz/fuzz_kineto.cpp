@@ -9,13 +9,13 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FileInput input(data, size);
-  const auto traces = ergometer::importer::read_traces({input.path()}, 1);
-  if (!traces) {
-    if (traces.error().message.empty()) std::abort();
+  const auto recorded = ergometer::importer::read_recorded({input.path()}, {}, 1);
+  if (!recorded) {
+    if (recorded.error().message.empty()) std::abort();
     return 0;
   }
-  for (const auto& dropped : traces->dropped)
+  for (const auto& dropped : recorded->traces.dropped)
     if (dropped.count <= 0 || dropped.reason.empty()) std::abort();
-  check(traces->ranks);
+  check(recorded->traces.ranks);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "analysis/heat_cost.h"
 #include "analysis/telemetry.h"
 #include "file_input.h"
+#include "import/import.h"
 #include "import/telemetry/telemetry.h"
 
 namespace {

@@ -24,14 +24,15 @@ inline void check(const ergometer::analysis::PipelineReport& pipeline) {
 
 /// Refused with a message, or a summary that adds up.
 inline void check_file(const std::string& path) {
-  auto traces = ergometer::importer::read_traces({path}, 1);
-  if (!traces) {
-    if (traces.error().message.empty()) std::abort();
+  auto recorded = ergometer::importer::read_recorded({path}, {}, 1);
+  if (!recorded) {
+    if (recorded.error().message.empty()) std::abort();
     return;
   }
-  for (const auto& dropped : traces->dropped)
+  for (const auto& dropped : recorded->traces.dropped)
     if (dropped.count <= 0 || dropped.reason.empty()) std::abort();
-  for (const auto& graph : ergometer::analysis::summarize_graphs(traces->graphs)) check(graph);
-  const auto told = ergometer::analysis::tell(traces->ranks, {});
+  for (const auto& graph : ergometer::analysis::summarize_graphs(recorded->traces.graphs))
+    check(graph);
+  const auto told = ergometer::analysis::tell(recorded->traces.ranks, {});
   if (told.job.pipeline) check(*told.job.pipeline);
 }

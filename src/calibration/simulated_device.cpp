@@ -209,8 +209,8 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name) {
   gpu.rates = {peak * parameters.value_or("gemm.efficiency", 1), kGemmCacheBytesPerFlop,
                kGemmMemoryBytesPerFlop,
                node.gpu.memory_bytes_per_s * parameters.value_or("memory.efficiency", 1)};
-  gpu.instant = physics::instant_sensor(node.gpu.architecture);
-  gpu.average = physics::average_sensor(node.gpu.architecture);
+  gpu.instant = physics::instant_sensor(gpu.power);
+  gpu.average = physics::average_sensor(gpu.power);
   return gpu;
 }
 

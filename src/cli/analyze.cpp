@@ -14,7 +14,6 @@
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
-#include "import/telemetry/telemetry.h"
 #include "page/write_report.h"
 #include "report/findings.h"
 #include "report/job_report_json.h"
@@ -46,29 +45,6 @@ void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& con
           fmt::format("{}: ends in the middle; what it holds up to there is analysed", trace.file));
 }
 
-/// A folder may hold both: what was read as telemetry is not lost for being no trace.
-void leave_out_telemetry(const std::vector<std::string>& files, importer::Traces& traces) {
-  std::erase_if(traces.dropped, [&](const run::Dropped& d) {
-    const bool is_trace =
-        std::any_of(traces.ranks.begin(), traces.ranks.end(),
-                    [&](const run::RankTrace& t) { return t.file.starts_with(d.file); });
-    return !is_trace && std::find(files.begin(), files.end(), d.file) != files.end();
-  });
-}
-
-/// The traces beside telemetry. A folder that held telemetry need not hold one.
-base::Result<importer::Traces> read_rest(importer::Telemetry& telemetry, size_t threads) {
-  if (telemetry.any && telemetry.rest.empty()) return importer::Traces{};
-  auto traces = importer::read_traces(telemetry.rest, threads);
-  if (!traces && telemetry.any && telemetry.rest_may_be_empty) {
-    telemetry.log.dropped.push_back(
-        {telemetry.rest.front(), "holds other files, none of which is a trace", 1});
-    return importer::Traces{};
-  }
-  if (traces) leave_out_telemetry(telemetry.files, *traces);
-  return traces;
-}
-
 void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary) {
   if (arguments.value("classes") != "study") return;
   summary.classes = analysis::study_table(summary.kernels);
@@ -89,18 +65,22 @@ base::Result<void> write_page(run::Run run, const Arguments& arguments, const Co
   return {};
 }
 
+run::Run make_run(importer::Recorded recorded) {
+  importer::Traces& traces = recorded.traces;
+  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
+                                    std::move(traces.graphs));
+  if (recorded.telemetry.any) run.log = std::move(recorded.telemetry.log);
+  run.job_json = std::move(recorded.telemetry.job_json);
+  return run;
+}
+
 /// What was read, as a Run; a Run file by itself knows more than its traces and telemetry.
-base::Result<run::Run> as_run(importer::Telemetry telemetry, importer::Traces traces,
-                              const Arguments& arguments) {
+base::Result<run::Run> as_run(importer::Recorded recorded, const Arguments& arguments) {
   if (arguments.words.size() == 1 && !arguments.has("steps")) {
     ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(arguments.words.front()));
     if (is_run) return run::read_run(arguments.words.front());
   }
-  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
-                                    std::move(traces.graphs));
-  if (telemetry.any) run.log = std::move(telemetry.log);
-  run.job_json = telemetry.job_json;
-  return run;
+  return make_run(std::move(recorded));
 }
 
 /// The Run, when the user named one file and it is a simulated Run.
@@ -149,9 +129,10 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
 }
 
 /// Answers with what traces and telemetry tell.
-base::Result<void> analyze_files(importer::Telemetry& telemetry, importer::Traces& traces,
-                                 const Arguments& arguments, const Console& console) {
-  const bool no_trace = traces.ranks.empty() && traces.graphs.empty();
+base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& arguments,
+                                 const Console& console) {
+  auto& [traces, telemetry] = recorded;
+  const bool no_trace = traces.empty();
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
   if (telemetry.any) beside.energy = analysis::energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
@@ -237,6 +218,15 @@ base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& argu
   return options;
 }
 
+base::Result<importer::Recorded> read_files(const std::vector<std::string>& paths,
+                                            const Arguments& arguments, const Console& console) {
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
+  ERGOMETER_ASSIGN(importer::Recorded recorded, importer::read_recorded(paths, options, threads));
+  note_truncated(recorded.traces.ranks, console);
+  return recorded;
+}
+
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
@@ -281,20 +271,15 @@ std::vector<Flag> analyze_flags() {
 }
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   if (auto run = simulated_run(arguments.words)) {
     ERGOMETER_ASSIGN(const int status, analyze_simulated(*run, arguments, console));
     if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));
     return status;
   }
-  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry,
-                   importer::read_telemetry(arguments.words, options));
-  ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
-  note_truncated(traces.ranks, console);
-  ERGOMETER_TRY(analyze_files(telemetry, traces, arguments, console));
+  ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(arguments.words, arguments, console));
+  ERGOMETER_TRY(analyze_files(recorded, arguments, console));
   if (!arguments.has("report")) return 0;
-  ERGOMETER_ASSIGN(run::Run run, as_run(std::move(telemetry), std::move(traces), arguments));
+  ERGOMETER_ASSIGN(run::Run run, as_run(std::move(recorded), arguments));
   ERGOMETER_TRY(write_page(std::move(run), arguments, console));
   return 0;
 }
@@ -309,18 +294,8 @@ std::vector<Flag> import_flags() {
 
 base::Result<run::Run> read_recorded(const std::vector<std::string>& paths,
                                      const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry(paths, options));
-  ERGOMETER_ASSIGN(importer::Traces traces, read_rest(telemetry, threads));
-  note_truncated(traces.ranks, console);
-  if (!telemetry.any)
-    std::move(telemetry.log.dropped.begin(), telemetry.log.dropped.end(),
-              std::back_inserter(traces.dropped));
-  run::Run run = analysis::make_run(std::move(traces.ranks), std::move(traces.dropped),
-                                    std::move(traces.graphs));
-  if (telemetry.any) run.log = std::move(telemetry.log);
-  run.job_json = telemetry.job_json;
+  ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(paths, arguments, console));
+  run::Run run = make_run(std::move(recorded));
   for (const std::string& note : run.log.notes) console.note(note);
   return run;
 }

@@ -15,7 +15,6 @@
 #include "compare/counterfactual.h"
 #include "compare/measured.h"
 #include "import/import.h"
-#include "import/telemetry/telemetry.h"
 #include "intake/read_user_file.h"
 #include "report/comparison_json.h"
 #include "report/comparison_text.h"
@@ -163,15 +162,9 @@ base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Conso
 }
 
 base::Result<compare::Measured> measure_recorded(const Side& side, size_t threads) {
-  ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry({side.name}, {}));
-  importer::Traces traces;
-  if (!telemetry.any || !telemetry.rest.empty()) {
-    auto read = importer::read_traces(
-        telemetry.any ? telemetry.rest : std::vector<std::string>{side.name}, threads);
-    if (!read && !telemetry.any) return tl::unexpected(std::move(read).error());
-    if (read) traces = std::move(*read);
-  }
-  return compare::measure(traces.ranks, telemetry.log, side.name);
+  ERGOMETER_ASSIGN(const importer::Recorded recorded,
+                   importer::read_recorded({side.name}, {}, threads));
+  return compare::measure(recorded.traces.ranks, recorded.telemetry.log, side.name);
 }
 
 base::Result<compare::Measured> measure_predicted(const Side& side) {

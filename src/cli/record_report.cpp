@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "import/telemetry/telemetry.h"
+#include "import/import.h"
 #include "report/telemetry_json.h"
 #include "run/run.h"
 

@@ -15,6 +15,7 @@
 #include "engine/interval.h"
 #include "import/byte_source.h"
 #include "import/unpack.h"
+#include "import/whole_text.h"
 #include "validation/evidence.h"
 #include "validation/kernel_power.h"
 #include "validation/microbench.h"
@@ -114,16 +115,7 @@ base::Result<std::string> read_table(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
   const auto unpacked = importer::is_packed(head) ? importer::unpack(head, peeked, path) : nullptr;
   importer::ByteSource& source = unpacked ? *unpacked : peeked;
-  constexpr size_t kPiece = 1 << 20;
-  std::string text;
-  for (size_t had = 0;; had = text.size()) {
-    text.resize(had + kPiece);
-    ERGOMETER_ASSIGN(const size_t got, source.read(text.data() + had, kPiece));
-    text.resize(had + got);
-    if (got == 0) break;
-    if (text.size() > kLargestTable)
-      return base::input_error(fmt::format("{}: holds more than 64 MiB of text", path));
-  }
+  ERGOMETER_ASSIGN(std::string text, importer::read_all(source, path, kLargestTable));
   if (source.cut_off())
     return base::input_error(fmt::format("{}: the packed data is cut off", path));
   return text;

@@ -3,7 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/csv.h"
+#include "spec/read.h"
 
 namespace ergometer::engine {
 namespace {
@@ -34,32 +40,35 @@ std::string_view type_word(spec::Precision precision) {
   return "bf16";
 }
 
-/// The names that the vendors' BLAS libraries give their kernels, as seen in traces of these
-/// architectures.
-std::string gemm_name(const spec::Gpu& gpu, const Operator& op) {
-  const std::string_view layout = layout_word(op.layout), type = type_word(op.precision);
-  if (gpu.vendor == "AMD")
-    return fmt::format("Cijk_{}_{}_MT256x256x64", layout == "nt" ? "Ailk_Bjlk" : "Alik_Bljk", type);
-  if (op.kind == OperatorKind::kGroupedGemm)
-    return fmt::format("cutlass_grouped_gemm_{}_{}", type, layout);
-  if (gpu.architecture == "volta") return fmt::format("volta_h884gemm_256x128_ldg8_{}", layout);
-  if (gpu.architecture == "ampere")
-    return fmt::format("ampere_{}_s16816gemm_{}_256x128_ldg8_f2f_stages_64x3_{}", type, type,
-                       layout);
-  if (gpu.architecture == "hopper")
-    return fmt::format("sm90_xmma_gemm_{}{}_{}f32_f32_{}_n_tilesize128x256x64_cublas", type, type,
-                       type, layout);
-  return fmt::format("nvjet_sm100_{}_256x256_64x4_2cta_{}", type, layout);
+using NamesByKernel = std::map<std::pair<std::string, std::string>, std::string, std::less<>>;
+
+/// By architecture and kernel, the catalog's table.
+NamesByKernel read_names() {
+  const spec::CatalogEntry* const entry =
+      spec::find_in_catalog(spec::CatalogKind::kTable, "kernel_names");
+  ERGOMETER_CHECK(entry != nullptr, "the catalog names kernels");
+  const auto table = base::parse_csv(entry->text, std::string(entry->path));
+  ERGOMETER_CHECK(table.has_value(), "the catalog's names of kernels can be read");
+  NamesByKernel names;
+  for (size_t row = 0; row < table->rows.size(); ++row)
+    names[{std::string(table->cell(row, "architecture")),
+           std::string(table->cell(row, "kernel"))}] = table->cell(row, "name");
+  return names;
 }
 
-std::string attention_name(const spec::Gpu& gpu, const Operator& op) {
-  const std::string_view direction = op.attention.backward ? "bprop" : "fprop";
-  if (gpu.vendor == "AMD")
-    return fmt::format("ck_tile_fmha_{}", op.attention.backward ? "bwd" : "fwd");
-  if (gpu.architecture == "hopper" || gpu.architecture == "blackwell")
-    return fmt::format("cudnn_generated_fort_native_sdpa_{}_flash_{}",
-                       gpu.architecture == "hopper" ? "sm90" : "sm100", direction);
-  return fmt::format("flash_{}_kernel", op.attention.backward ? "bwd" : "fwd");
+/// What libraries call a kernel on an architecture, or else on those that the table does not list;
+/// empty: it says neither.
+std::string known_name(const spec::Gpu& gpu, const char* kernel, const Operator& op) {
+  static const NamesByKernel names = read_names();
+  auto name = names.find({gpu.architecture, kernel});
+  if (name == names.end()) name = names.find({"", kernel});
+  if (name == names.end()) return "";
+  const bool backward = op.attention.backward, nt = op.layout == GemmLayout::kNt;
+  return fmt::format(fmt::runtime(name->second), fmt::arg("type", type_word(op.precision)),
+                     fmt::arg("layout", layout_word(op.layout)),
+                     fmt::arg("operands", nt ? "Ailk_Bjlk" : "Alik_Bljk"),
+                     fmt::arg("fwd", backward ? "bwd" : "fwd"),
+                     fmt::arg("fprop", backward ? "bprop" : "fprop"));
 }
 
 std::string memory_name(const Operator& op) {
@@ -85,10 +94,9 @@ std::string_view sum_word(spec::Precision precision) {
   return precision == spec::Precision::kFp16 ? "f16" : "bf16";
 }
 
-/// RCCL has one kernel for all; NCCL names its kernels by function, and by ring and LL whatever the
-/// protocol.
+/// NCCL names its kernels by function, and by ring and LL whatever the protocol.
 std::string collective_name(const spec::Gpu& gpu, const Operator& op) {
-  if (gpu.vendor == "AMD") return "ncclDevKernel_Generic_4";
+  if (std::string name = known_name(gpu, "collective", op); !name.empty()) return name;
   switch (op.collective) {
     case CollectiveKind::kAllReduce:
       return fmt::format("ncclDevKernel_AllReduce_Sum_{}_RING_LL", sum_word(op.precision));
@@ -103,9 +111,9 @@ std::string collective_name(const spec::Gpu& gpu, const Operator& op) {
 
 std::string library_name(const spec::Gpu& gpu, const Operator& op) {
   switch (op.kind) {
-    case OperatorKind::kGemm:
-    case OperatorKind::kGroupedGemm: return gemm_name(gpu, op);
-    case OperatorKind::kAttention: return attention_name(gpu, op);
+    case OperatorKind::kGemm: return known_name(gpu, "gemm", op);
+    case OperatorKind::kGroupedGemm: return known_name(gpu, "grouped_gemm", op);
+    case OperatorKind::kAttention: return known_name(gpu, "attention", op);
     case OperatorKind::kMemory: return memory_name(op);
     case OperatorKind::kCollective: return collective_name(gpu, op);
   }

@@ -129,6 +129,13 @@ TEST(KernelName, IsWhatProfilersShow) {
   op.name = "fc1";
   EXPECT_EQ(kernel_name(gpu, op),
             "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn [fc1]");
+  gpu.architecture = "cdna3";
+  op.layout = workload::GemmLayout::kNt;
+  EXPECT_EQ(kernel_name(gpu, op), "Cijk_Ailk_Bjlk_bf16_MT256x256x64 [fc1]");
+  gpu.architecture = "somebody's next";
+  EXPECT_EQ(kernel_name(gpu, op), "gemm_bf16_nt [fc1]");  // of nobody's library
+  op.kind = workload::OperatorKind::kAttention;
+  EXPECT_EQ(kernel_name(gpu, op), "flash_fwd_kernel [fc1]");
   op.kind = workload::OperatorKind::kCollective;
   op.collective = workload::CollectiveKind::kAllGather;
   op.name = "tp_all_gather";

@@ -15,8 +15,8 @@ TelemetryView::TelemetryView(const Fleet& fleet, const spec::Job& job,
     : fleet_(fleet),
       exact_(job.conditions.sensor == spec::Sensor::kNone),
       bands_(bands),
-      instant_(physics::instant_sensor(job.cluster.node.gpu.architecture)),
-      average_(physics::average_sensor(job.cluster.node.gpu.architecture)),
+      instant_(physics::instant_sensor(fleet.kind)),
+      average_(physics::average_sensor(fleet.kind)),
       ranks_(ranks.begin(), ranks.end()) {
   period_s_ =
       exact_ ? span_s / kMostExactRows : std::max(instant_.period_s, span_s / kMostReadings);

@@ -41,6 +41,13 @@ base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
   return std::make_unique<FileSource>(file, path);
 }
 
+base::Result<size_t> TextSource::read(char* to, size_t bytes) {
+  const size_t count = std::min(bytes, text_.size() - given_);
+  std::memcpy(to, text_.data() + given_, count);
+  given_ += count;
+  return count;
+}
+
 base::Result<std::string_view> PeekSource::peek(size_t bytes) {
   while (head_.size() < bytes) {
     const size_t had = head_.size();

@@ -27,6 +27,17 @@ class ByteSource {
 /// A file, a pipe or a device; `path` begins every message.
 base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
 
+/// A text that is there already.
+class TextSource : public ByteSource {
+ public:
+  explicit TextSource(std::string text) : text_(std::move(text)) {}
+  base::Result<size_t> read(char* to, size_t bytes) override;
+
+ private:
+  std::string text_;
+  size_t given_ = 0;
+};
+
 /// Looks at the first bytes of a source and gives them again to who reads.
 class PeekSource : public ByteSource {
  public:

@@ -4,26 +4,44 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/gpu_trace.h"
-#include "run/work_graph.h"
+#include "import/telemetry/options.h"
+#include "import/traces.h"
+#include "run/device_log.h"
 
 namespace ergometer::importer {
 
-/// Traces of one job: a file or several, and what was found beside them.
-struct Traces {
-  std::vector<run::RankTrace> ranks;   ///< in order of rank, then of file
-  std::vector<run::WorkGraph> graphs;  ///< the same
-  std::vector<run::Dropped> dropped;   ///< of all files; whole files that are no traces among them
+struct Telemetry {
+  run::DeviceLog log;
+  bool any = false;  ///< at least one file was telemetry
+  /// What names tell of the job, in the contract's form; empty where they do not.
+  std::string job_json;
 };
 
-/// Reads whatever stands at `paths`: traces, packed by gzip, zstd or not at all, tar archives of
-/// them, and folders (searched to the bottom) of all these; Runs into which such were imported.
-/// What a file is, its first bytes say, not its name. In a folder or an archive a file of another
-/// kind is passed over and counted; a path given by itself must be a trace. Files are read on
-/// `threads` threads; the result does not depend on them.
+/// What tools recorded of a job.
+struct Recorded {
+  Traces traces;
+  Telemetry telemetry;
+};
+
+/// Reads whatever stands at `paths`: traces, graphs and series of power, temperature, clocks and
+/// counters, packed by gzip, zstd or not at all; tar archives of them, and folders (searched to the
+/// bottom) of all these; Runs and exports of Nsight Systems. What a file is, its content says, not
+/// its name: import/formats.h lists the kinds. Files are read on `threads` threads; the result does
+/// not depend on them.
 ///
-/// What a Run's traces left out is kept. A trace that does not say its rank gets the lowest that no
-/// other has.
-base::Result<Traces> read_traces(const std::vector<std::string>& paths, size_t threads);
+/// In a folder or an archive a file of another kind is passed over and counted, as is a broken one;
+/// a path given by itself must hold a trace or telemetry. Where only telemetry is found, what is
+/// dropped of other files of known kinds is the log's. What a Run's traces left out is kept. A
+/// trace that does not say its rank gets the lowest that no other has. Times of telemetry are whole
+/// nanoseconds since 1970; a time without zone counts as UTC.
+///
+/// Input errors: a broken file (file, line, column, found, allowed); a path that holds nothing of
+/// this or cannot be read.
+base::Result<Recorded> read_recorded(const std::vector<std::string>& paths,
+                                     const TelemetryOptions& options, size_t threads);
+
+/// The telemetry alone; there need not be any.
+base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
+                                       const TelemetryOptions& options);
 
 }  // namespace ergometer::importer

@@ -63,79 +63,79 @@ std::string gzip(const std::string& text) {
 TEST_F(Import, KnowsAFileByWhatItHolds) {
   const std::string plain = put("a.json.gz", trace(1)), packed = put("b.json", gzip(trace(2))),
                     twice = put("c", gzip(gzip(trace(3))));
-  const auto traces = read_traces({plain, packed, twice}, 1);
+  const auto traces = read_recorded({plain, packed, twice}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  ASSERT_EQ(traces->ranks.size(), 3u);
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(traces->ranks[i].events.size(), i + 1);
+  ASSERT_EQ(traces->traces.ranks.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(traces->traces.ranks[i].events.size(), i + 1);
 }
 
 TEST_F(Import, ReadsGzipOfSeveralMembers) {
   const std::string text = trace(5);
   const std::string path =
       put("a.json.gz", gzip(text.substr(0, 40)) + gzip(text.substr(40)) + std::string(512, '\0'));
-  const auto traces = read_traces({path}, 1);
+  const auto traces = read_recorded({path}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  EXPECT_EQ(traces->ranks[0].events.size(), 5u);
-  EXPECT_FALSE(traces->ranks[0].truncated);
+  EXPECT_EQ(traces->traces.ranks[0].events.size(), 5u);
+  EXPECT_FALSE(traces->traces.ranks[0].truncated);
 }
 
 TEST_F(Import, NumbersRanksThatDoNotSay) {
   put("x.json", trace(1));
   put("y.json", trace(2));
   put("rank-1.json", trace(3));
-  const auto traces = read_traces({folder()}, 2);
+  const auto traces = read_recorded({folder()}, {}, 2);
   ASSERT_TRUE(traces) << traces.error().message;
-  ASSERT_EQ(traces->ranks.size(), 3u);
-  EXPECT_EQ(traces->ranks[0].events.size(), 1u);  // x: 0
-  EXPECT_EQ(traces->ranks[1].events.size(), 3u);  // rank-1
-  EXPECT_EQ(traces->ranks[2].events.size(), 2u);  // y: 2, the next that is free
-  EXPECT_EQ(traces->ranks[2].rank, 2);
+  ASSERT_EQ(traces->traces.ranks.size(), 3u);
+  EXPECT_EQ(traces->traces.ranks[0].events.size(), 1u);  // x: 0
+  EXPECT_EQ(traces->traces.ranks[1].events.size(), 3u);  // rank-1
+  EXPECT_EQ(traces->traces.ranks[2].events.size(), 2u);  // y: 2, the next that is free
+  EXPECT_EQ(traces->traces.ranks[2].rank, 2);
 }
 
 TEST_F(Import, ReadsTheSameOnAnyNumberOfThreads) {
   for (int i = 0; i < 12; ++i) put("d/rank_" + std::to_string(i) + ".json", trace(i + 1));
   put("d/notes.txt", "notes");
-  const auto one = read_traces({folder()}, 1), four = read_traces({folder()}, 4);
+  const auto one = read_recorded({folder()}, {}, 1), four = read_recorded({folder()}, {}, 4);
   ASSERT_TRUE(one && four);
-  ASSERT_EQ(one->ranks.size(), 12u);
+  ASSERT_EQ(one->traces.ranks.size(), 12u);
   for (size_t i = 0; i < 12; ++i) {
-    EXPECT_EQ(one->ranks[i].rank, static_cast<int64_t>(i));
-    EXPECT_EQ(one->ranks[i].file, four->ranks[i].file);
-    EXPECT_EQ(one->ranks[i].events.size(), i + 1);
+    EXPECT_EQ(one->traces.ranks[i].rank, static_cast<int64_t>(i));
+    EXPECT_EQ(one->traces.ranks[i].file, four->traces.ranks[i].file);
+    EXPECT_EQ(one->traces.ranks[i].events.size(), i + 1);
   }
-  ASSERT_EQ(one->dropped.size(), 1u);
-  EXPECT_EQ(one->dropped[0].reason, "is not a trace: it begins with 'notes'");
+  ASSERT_EQ(one->traces.dropped.size(), 1u);
+  EXPECT_EQ(one->traces.dropped[0].reason, "is not a trace: it begins with 'notes'");
 }
 
 TEST_F(Import, KeepsWhatRanksLeftOutInOnePlace) {
   put("rank_0.json", R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1},)"
                      R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":-1}]})");
-  const auto traces = read_traces({folder()}, 1);
+  const auto traces = read_recorded({folder()}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  ASSERT_EQ(traces->ranks.size(), 1u);
-  EXPECT_TRUE(traces->ranks[0].dropped.empty());
-  ASSERT_EQ(traces->dropped.size(), 1u);
-  EXPECT_EQ(traces->dropped[0].reason, "GPU event with a negative dur");
+  ASSERT_EQ(traces->traces.ranks.size(), 1u);
+  EXPECT_TRUE(traces->traces.ranks[0].dropped.empty());
+  ASSERT_EQ(traces->traces.dropped.size(), 1u);
+  EXPECT_EQ(traces->traces.dropped[0].reason, "GPU event with a negative dur");
 }
 
 TEST_F(Import, ReadsEveryRankOfAnArchive) {
-  const auto traces = read_traces({kKinetoData + "dlrm_kineto.tar.gz"}, 1);
+  const auto traces = read_recorded({kKinetoData + "dlrm_kineto.tar.gz"}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  ASSERT_EQ(traces->ranks.size(), 8u);
+  ASSERT_EQ(traces->traces.ranks.size(), 8u);
   EXPECT_EQ(
-      traces->ranks[1].file,
+      traces->traces.ranks[1].file,
       kKinetoData + "dlrm_kineto.tar.gz/dlrm_kineto/worker1_step_12.1694128201556.pt.trace.json");
-  EXPECT_EQ(traces->ranks[1].rank, 1);
-  EXPECT_EQ(traces->ranks[1].world_size, 8);
-  EXPECT_EQ(traces->ranks[1].events.size(), 326u);
-  EXPECT_EQ(traces->ranks[1].gpu, "Tesla V100-SXM2-32GB");
+  EXPECT_EQ(traces->traces.ranks[1].rank, 1);
+  EXPECT_EQ(traces->traces.ranks[1].world_size, 8);
+  EXPECT_EQ(traces->traces.ranks[1].events.size(), 326u);
+  EXPECT_EQ(traces->traces.ranks[1].gpu, "Tesla V100-SXM2-32GB");
 }
 
 TEST_F(Import, JoinsRcclKernelsToTheirCollectives) {
   const auto traces =
-      read_traces({kKinetoData + "mi300_resnet_act_checkpoint_rank0of8.json.gz"}, 1);
+      read_recorded({kKinetoData + "mi300_resnet_act_checkpoint_rank0of8.json.gz"}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  const run::RankTrace& rank = traces->ranks[0];
+  const run::RankTrace& rank = traces->traces.ranks[0];
   int64_t communication = 0, joined = 0;
   for (const run::GpuEvent& event : rank.events) {
     communication += event.kind == run::GpuClass::kCommunication ? 1 : 0;
@@ -147,7 +147,7 @@ TEST_F(Import, JoinsRcclKernelsToTheirCollectives) {
 
 TEST_F(Import, SaysWhatCannotBeRead) {
   const auto error_of = [](const std::string& path) {
-    const auto traces = read_traces({path}, 1);
+    const auto traces = read_recorded({path}, {}, 1);
     return traces ? "" : traces.error().message;
   };
   const std::string packed = gzip(trace(50));
@@ -168,10 +168,10 @@ TEST_F(Import, SaysWhatCannotBeRead) {
 TEST_F(Import, ReadsWhatATruncatedGzipHolds) {
   std::string text = trace(20000);
   const std::string packed = gzip(text);
-  const auto traces = read_traces({put("a.json.gz", packed.substr(0, packed.size() / 2))}, 1);
+  const auto traces = read_recorded({put("a.json.gz", packed.substr(0, packed.size() / 2))}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  EXPECT_TRUE(traces->ranks[0].truncated);
-  EXPECT_GT(traces->ranks[0].events.size(), 1000u);
+  EXPECT_TRUE(traces->traces.ranks[0].truncated);
+  EXPECT_GT(traces->traces.ranks[0].events.size(), 1000u);
 }
 
 }  // namespace

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "import/kineto/json_scan.h"
-#include "import/kineto/json_text.h"
+#include "import/json_scan.h"
+#include "import/json_text.h"
 
 namespace ergometer::importer {
 
@@ -28,7 +26,6 @@ base::Result<bool> JsonCursor::enter(char bracket) {
   return true;
 }
 
-/// Whether something stands before the closing bracket, which is passed.
 base::Result<bool> JsonCursor::next_item(char end) {
   ERGOMETER_ASSIGN(const char c, next_char(','));
   if (truncated_) return false;
@@ -63,38 +60,37 @@ base::Result<bool> JsonCursor::next_key(std::string& key) {
   return true;
 }
 
-base::Result<std::optional<std::string_view>> JsonCursor::value() {
+base::Result<std::optional<size_t>> JsonCursor::measure() {
   ERGOMETER_TRY(next_char(' '));
   ValueScan scan;
   size_t bytes = 0;
   for (;;) {
     bytes += scan.scan(window_.text().substr(bytes));
-    if (scan.done()) break;
+    if (scan.done()) return bytes;
     ERGOMETER_ASSIGN(const bool more, window_.more());
-    if (more) continue;
+    if (!more) return std::nullopt;
+  }
+}
+
+base::Result<std::optional<std::string_view>> JsonCursor::value() {
+  ERGOMETER_ASSIGN(const auto bytes, measure());
+  if (!bytes) {
     ERGOMETER_TRY(skip());
     return std::nullopt;
   }
-  const std::string_view text = window_.text().substr(0, bytes);
-  // A stray bracket is no value: step over it.
-  window_.consume(std::max<size_t>(bytes, 1));
+  const std::string_view text = window_.text().substr(0, *bytes);
+  window_.consume(*bytes);
   return text;
 }
 
 base::Result<void> JsonCursor::skip() {
   ValueScan scan;
-  size_t bytes = 0;
-  for (;;) {
-    const size_t taken = scan.scan(window_.text());
-    bytes += taken;
-    window_.consume(taken);
+  while (!scan.done() && !truncated_) {
+    window_.consume(scan.scan(window_.text()));
     if (scan.done()) break;
     ERGOMETER_ASSIGN(const bool more, window_.more());
-    if (more) continue;
-    truncated_ = true;
-    return {};
+    truncated_ = !more;
   }
-  if (bytes == 0 && window_.size() > 0) window_.consume(1);
   return {};
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "import/byte_source.h"
-#include "import/kineto/window.h"
+#include "import/window.h"
 
 namespace ergometer::importer {
 
@@ -27,10 +27,17 @@ class JsonCursor {
   base::Result<bool> next_key(std::string& key);
   /// Whether the list goes on, false behind its last element.
   base::Result<bool> next_element();
+  /// Whether something stands before the bracket `end`, which is passed; commas are.
+  base::Result<bool> next_item(char end);
   /// The value at hand, until the next call; nothing where it is cut off or larger than 16 MiB,
   /// which passes over it. Behind it at least 64 bytes may be read.
   base::Result<std::optional<std::string_view>> value();
+  /// Bytes of the value at hand, all of which are in the window; nothing where it is cut off or
+  /// larger than 16 MiB. It stays at hand.
+  base::Result<std::optional<size_t>> measure();
   base::Result<void> skip();
+  /// For who takes several values at once.
+  Window& window() { return window_; }
 
   bool truncated() const { return truncated_; }
   /// Bytes that may be read from where the last value began.
@@ -38,7 +45,6 @@ class JsonCursor {
 
  private:
   base::Result<char> next_char(char also);
-  base::Result<bool> next_item(char end);
 
   Window window_;
   const std::string& file_;

@@ -24,7 +24,7 @@ TEST(TemporaryFile, WhatKilledProcessesLeftIsRemovedAndWhatIsInUseStays) {
   std::ofstream(folder / "ergometer-abcdef") << "left";
   std::ofstream(folder / "ergometer-of-mine") << "another's";
   {
-    TestSource first("text"), second("more");
+    TextSource first("text"), second("more");
     const auto one = TemporaryFile::of(first, "a");
     const auto two = TemporaryFile::of(second, "b");
     ASSERT_TRUE(one);

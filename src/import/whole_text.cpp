@@ -6,23 +6,24 @@
 
 namespace ergometer::importer {
 
-base::Result<std::string> whole_text(ByteSource& source, const std::string& file) {
+base::Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most) {
   constexpr size_t kPiece = size_t{1} << 20;
   std::string text;
-  for (;;) {
+  for (size_t got = 1; got > 0;) {
     const size_t had = text.size();
     text.resize(had + kPiece);
-    ERGOMETER_ASSIGN(const size_t got, source.read(text.data() + had, kPiece));
+    ERGOMETER_ASSIGN(got, source.read(text.data() + had, kPiece));
     text.resize(had + got);
-    if (got == 0) break;
-    if (text.size() > kMostText)
+    if (text.size() > most)
       return base::input_error(
-          fmt::format("{}: is larger than the {} GiB that are read of a file "
-                      "of this kind",
-                      file, kMostText >> 30));
+          fmt::format("{}: holds more than {} MiB of text; cut it into pieces", file, most >> 20));
   }
-  text.append(kTextPadding, ' ');
   return text;
+}
+
+base::Result<std::string> whole_text(ByteSource& source, const std::string& file) {
+  ERGOMETER_ASSIGN(std::string text, read_all(source, file, kMostText));
+  return text.append(kTextPadding, ' ');
 }
 
 tl::unexpected<base::Error> json_error(const std::string& file, std::string_view text, size_t at,

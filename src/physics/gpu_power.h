@@ -67,8 +67,11 @@ struct GpuPower {
   double leakage_per_k = 0;      ///< k
   double active_w = 0;           ///< clock tree and issue at the highest clock while awake
   double cap_w = 0, lowest_cap_w = 0, highest_cap_w = 0;  ///< default power limit and its range
-  double held = 1;         ///< share of the limit in force that boards at it draw
-  double idle_w = 0;       ///< reading with a context and no work, for reports
+  double held = 1;    ///< share of the limit in force that boards at it draw
+  double idle_w = 0;  ///< reading with a context and no work, for reports
+  /// The power that the driver reports: time between updates, and over which times its instant and
+  /// its averaged reading are means.
+  double reading_period_s = 0.1, reading_instant_s = 0.1, reading_average_s = 0.1;
   double excursion = 1.5;  ///< fast limiter: power never exceeds this times the default cap
   /// Temperatures at which the driver begins to slow down, halves clocks, and turns off, C; the
   /// memory's limit, 0: unknown.

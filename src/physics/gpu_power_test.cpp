@@ -105,6 +105,9 @@ spec::Gpu catalog_gpu() {
   set("power.memory", 93e-12);
   set("power.link", 40e-12);
   set("power.data_share", 0.3);
+  set("power.reading_period", 0.1);
+  set("power.reading_instant", 0.025);
+  set("power.reading_average", 1);
   return gpu;
 }
 

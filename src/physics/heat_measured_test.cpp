@@ -272,7 +272,8 @@ TEST(A100SquareWave, SensorModelSeesWhatNvidiaSmiSaw) {
   Match best;
   for (double period = 0.1; period < 0.1025; period += 0.0002)
     for (double phase = 0; phase < period; phase += 0.002) {
-      PowerSensor sensor = instant_sensor("ampere");
+      PowerSensor sensor;
+      sensor.window_s = 0.025;
       sensor.period_s = period;
       sensor.phase_s = phase;
       if (const Match match = calibrated(recording, sensor); match.mean_error_w < best.mean_error_w)

@@ -1,40 +1,11 @@
 #include "physics/sensor.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/check.h"
 
 namespace ergometer::physics {
 namespace {
-
-struct Known {
-  std::string_view architecture;
-  double period_s, instant_s, average_s;
-};
-
-/// arXiv 2312.02741 (SC'24, doi 10.1109/SC41406.2024.00028) for Volta, Turing, Ampere (A100) and
-/// Hopper; before Ampere there is no averaged reading. Blackwell: assumed as Hopper. AMD documents
-/// neither period nor average of its socket power; assumed: that of a one-second average.
-constexpr std::array<Known, 8> kKnown{{
-    {"volta", 0.02, 0.01, 0.01},
-    {"turing", 0.1, 0.1, 0.1},
-    {"ampere", 0.1, 0.025, 1},
-    {"hopper", 0.1, 0.025, 1},
-    {"blackwell", 0.1, 0.025, 1},
-    {"cdna2", 0.1, 1, 1},
-    {"cdna3", 0.1, 1, 1},
-    {"cdna4", 0.1, 1, 1},
-}};
-
-const Known& known(std::string_view architecture) {
-  const auto found = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) {
-    return entry.architecture == architecture;
-  });
-  constexpr size_t kHopper = 3;  // what is unknown is most likely recent
-  return found == kKnown.end() ? kKnown[kHopper] : *found;
-}
 
 PowerSensor sensor(double period_s, double window_s) {
   PowerSensor result;
@@ -68,12 +39,12 @@ double rounded(double value, double quantum) {
 
 }  // namespace
 
-PowerSensor instant_sensor(std::string_view architecture) {
-  return sensor(known(architecture).period_s, known(architecture).instant_s);
+PowerSensor instant_sensor(const GpuPower& gpu) {
+  return sensor(gpu.reading_period_s, gpu.reading_instant_s);
 }
 
-PowerSensor average_sensor(std::string_view architecture) {
-  return sensor(known(architecture).period_s, known(architecture).average_s);
+PowerSensor average_sensor(const GpuPower& gpu) {
+  return sensor(gpu.reading_period_s, gpu.reading_average_s);
 }
 
 std::vector<Reading> read_sensor(const PowerSensor& sensor, std::span<const PowerPiece> series,

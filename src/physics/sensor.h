@@ -1,11 +1,9 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "spec/cluster.h"
+#include "physics/gpu_power.h"
 
 namespace ergometer::physics {
 
@@ -26,10 +24,9 @@ struct Reading {
   double time_s = 0, watts = 0;
 };
 
-/// "instant" and "average" of an architecture ("volta", "ampere", "hopper", "blackwell", "cdna3",
-/// ...): NVML's power.draw.instant and power.draw.average, AMD SMI's socket power.
-PowerSensor instant_sensor(std::string_view architecture);
-PowerSensor average_sensor(std::string_view architecture);
+/// NVML's power.draw.instant and power.draw.average, AMD SMI's socket power.
+PowerSensor instant_sensor(const GpuPower& gpu);
+PowerSensor average_sensor(const GpuPower& gpu);
 
 /// The readings of a sensor over a series that ends at `end_s`; before its start the power is that
 /// of the first piece.

@@ -3,9 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+
+#include "spec/read.h"
 
 namespace ergometer::physics {
 namespace {
+
+GpuPower power_of(const std::string& cluster) {
+  const auto read = spec::read_cluster(cluster);
+  const auto power = gpu_power(read->node.gpu);
+  EXPECT_TRUE(power) << cluster;
+  return *power;
+}
 
 /// 100 W until 0.24 s, then 500 W. Readings every 0.1 s of the last 0.1 s: the one at 0.3 s has
 /// seen 40 ms of the old and 60 ms of the new power, (0.04 x 100 + 0.06 x 500) / 0.1 = 340 W.
@@ -24,8 +34,9 @@ TEST(PowerSensor, MeansOverItsWindow) {
 /// not seen at all by the instant reading, and is 5 % of the one-second average.
 TEST(PowerSensor, MissesThreeQuartersOfTheTime) {
   const PowerPiece series[] = {{0, 100}, {1.92, 700}, {1.97, 100}};
-  const auto instant = read_sensor(instant_sensor("hopper"), series, 2.05);
-  const auto average = read_sensor(average_sensor("hopper"), series, 2.05);
+  const GpuPower gpu = power_of("hgx-h100");
+  const auto instant = read_sensor(instant_sensor(gpu), series, 2.05);
+  const auto average = read_sensor(average_sensor(gpu), series, 2.05);
   ASSERT_EQ(instant.size(), 21u);
   EXPECT_NEAR(instant.back().watts, 100, 1e-9);
   EXPECT_NEAR(average.back().watts, 100 + 0.05 * 600, 1e-9);
@@ -45,12 +56,28 @@ TEST(PowerSensor, GainOffsetPhaseAndRounding) {
   EXPECT_TRUE(read_sensor(sensor, {}, 10).empty());
 }
 
-TEST(PowerSensor, KnowsArchitectures) {
-  EXPECT_EQ(instant_sensor("volta").period_s, 0.02);
-  EXPECT_EQ(instant_sensor("volta").window_s, 0.01);
-  EXPECT_EQ(instant_sensor("ampere").window_s, 0.025);
-  EXPECT_EQ(average_sensor("ampere").window_s, 1);
-  EXPECT_EQ(instant_sensor("somebody's next").window_s, instant_sensor("hopper").window_s);
+/// docs/models/sensor.md.
+TEST(PowerSensor, IsTheCatalogs) {
+  const GpuPower volta = power_of("dgx1-v100"), ampere = power_of("hgx-a100-80gb"),
+                 cdna = power_of("mi300x");
+  EXPECT_EQ(instant_sensor(volta).period_s, 0.02);
+  EXPECT_EQ(instant_sensor(volta).window_s, 0.01);
+  EXPECT_EQ(average_sensor(volta).window_s, 0.01);
+  EXPECT_EQ(instant_sensor(ampere).window_s, 0.025);
+  EXPECT_EQ(average_sensor(ampere).window_s, 1);
+  EXPECT_EQ(instant_sensor(cdna).window_s, 1);
+}
+
+TEST(PowerSensor, OfAnUnknownGpuIsAnError) {
+  spec::Gpu gpu = spec::read_cluster("hgx-h100")->node.gpu;
+  base::ParameterSet known;
+  for (const auto& [name, parameter] : gpu.parameters.all())
+    if (name != "power.reading_instant") known.set(name, parameter);
+  gpu.parameters = known;
+  const auto power = gpu_power(gpu);
+  ASSERT_FALSE(power);
+  EXPECT_NE(power.error().message.find("parameter power.reading_instant is missing"),
+            std::string::npos);
 }
 
 TEST(TemperatureSensor, ReportsWholeDegrees) {

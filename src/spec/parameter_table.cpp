@@ -69,6 +69,12 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kPower, "power.link", "J/B", 0, 1e-8, true, "a byte over NVLink, xGMI or PCIe"},
     {kPower, "power.data_share", "", 0, 1, true,
      "share of matrix, cache and HBM energy that depends on the operands' values"},
+    {kPower, "power.reading_period", "s", 1e-4, 60, false,
+     "time between updates of the power that the driver reports; power needs the three"},
+    {kPower, "power.reading_instant", "s", 1e-4, 60, false,
+     "time over which its instant reading is a mean"},
+    {kPower, "power.reading_average", "s", 1e-4, 60, false,
+     "time over which its averaged reading is a mean"},
     // Kernels of an architecture.
     {kKernels, "gemm.efficiency", "", 0.05, 1, true,
      "share of peak FLOP/s that long, whole-wave GEMMs reach at the reference clock"},
@@ -87,6 +93,9 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kKernels, "gemm.fp4_efficiency", "", 0.05, 1, false, "as gemm.efficiency, of the FP4 peak"},
     {kKernels, "gemm.block_scaling", "", 0.1, 1, false,
      "FP8 GEMMs with block scales (1 x 128, MXFP8's 1 x 32) relative to per-tensor scales"},
+    {kKernels, "gemm.fp8_any_layout", "", 0, 1, false,
+     "1: FP8 GEMMs with per-tensor scales take operands in every layout; else with K innermost "
+     "alone"},
     {kKernels, "gemm.odd", "", 0.05, 1, false,
      "rate of 16-bit GEMMs whose matrices have rows of an odd number of elements"},
     {kKernels, "grouped.efficiency", "", 0.05, 1, true,

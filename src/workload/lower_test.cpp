@@ -201,18 +201,18 @@ TEST(Fp8, CastsOperandsAndHalvesTheGather) {
 TEST(Fp8, RecipesDifferInTheBytesOfACast) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128);
   job.training.precision = spec::Precision::kFp8;
-  const auto cast_bytes = [&](spec::Fp8Recipe recipe, const char* architecture) {
+  const auto cast_bytes = [&](spec::Fp8Recipe recipe, double any_layout) {
     job.training.fp8_recipe = recipe;
-    job.cluster.node.gpu.architecture = architecture;
+    job.cluster.node.gpu.parameters.set("gemm.fp8_any_layout", {any_layout, "", "", {}});
     const Workload workload = lower(job);
     return find_op(workload, layer_block(workload, 0).forward, "fc2_fp8_cast").bytes /
            (128.0 * 512);
   };
-  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kDelayed, "hopper"), 4);
-  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kDelayed, "blackwell"), 3);
-  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kTensorwise, "hopper"), 6);
-  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kBlockwise, "hopper"), 4.0625);
-  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kMxfp8, "blackwell"), 4.0625);
+  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kDelayed, 0), 4);
+  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kDelayed, 1), 3);
+  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kTensorwise, 0), 6);
+  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kBlockwise, 0), 4.0625);
+  EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kMxfp8, 1), 4.0625);
 }
 
 TEST(Accumulation, UnfusedAddsAKernelAndBf16GradientsHalveIt) {

@@ -51,8 +51,8 @@ Shapes shapes_of(const spec::Job& job) {
     shapes.quantized_bytes = kNvfp4Bytes;
   }
   shapes.precision = shapes.fp8 ? spec::Precision::kBf16 : training.precision;
-  // Blackwell multiplies per-tensor FP8 in every layout; Hopper and CDNA3 only with K innermost.
-  shapes.fp8_transposes = shapes.fp8 && job.cluster.node.gpu.architecture != "blackwell";
+  shapes.fp8_transposes =
+      shapes.fp8 && job.cluster.node.gpu.parameters.value_or("gemm.fp8_any_layout", 0) == 0;
   shapes.element = training.precision == spec::Precision::kFp32 ? 4 : 2;
   shapes.gradient = training.gradients_fp32 ? 4 : 2;
   set_lengths(job, shapes);

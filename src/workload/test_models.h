@@ -68,7 +68,6 @@ inline spec::Job job_of(spec::Model model, int64_t seq, int64_t tp = 1, int64_t 
   spec::Job job;
   job.model = std::move(model);
   job.cluster.node.gpus = 8;
-  job.cluster.node.gpu.architecture = "hopper";
   job.parallelism.tp = tp;
   job.parallelism.dp = dp;
   job.parallelism.sequence_parallel = tp > 1;

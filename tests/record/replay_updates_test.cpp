@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "analysis/telemetry.h"
-#include "import/telemetry/telemetry.h"
+#include "import/import.h"
 #include "record/test_support.h"
 
 namespace ergometer::record {

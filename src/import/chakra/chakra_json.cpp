@@ -4,8 +4,8 @@
 #include "import/chakra/chakra.h"
 #include "import/chakra/node_builder.h"
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
-#include "import/whole_text.h"
+#include "import/json_text.h"
+#include "import/walk_json.h"
 
 // Keys are written in several ways: "Id" and "id", "data_deps" and "dataDeps". They are compared in
 // lower case and without underscores.
@@ -138,12 +138,8 @@ base::Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
 
 base::Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file) {
   ChakraJsonReader reader;
-  const auto walked =
-      walk_json<ondemand::parser, simdjson::simdjson_error, simdjson::INCOMPLETE_ARRAY_OR_OBJECT>(
-          source, file, [&](ondemand::document& document) {
-            reader.read(document);
-            return base::Result<void>();
-          });
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
   ERGOMETER_TRY(walked);
   return reader.finish(file);
 }

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "run/operator_tree.h"
 
 namespace ergometer::importer {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "import/json_cursor.h"
+#include "import/json_scan.h"
+#include "import/json_text.h"
 #include "import/kineto/event_parser.h"
-#include "import/kineto/json_scan.h"
-#include "import/kineto/json_text.h"
 #include "import/kineto/metadata.h"
-#include "import/kineto/window.h"
 #include "import/rank_name.h"
 
 namespace ergometer::importer {
@@ -17,152 +17,64 @@ namespace {
 /// Goes through one file from its first byte to its last.
 class KinetoReader {
  public:
-  KinetoReader(ByteSource& source, const std::string& file) : window_(source), file_(file) {}
+  KinetoReader(ByteSource& source, const std::string& file) : cursor_(source, file), file_(file) {}
   base::Result<run::RankTrace> read();
 
  private:
-  base::Result<bool> next_char(char also, char& c);
-  base::Result<bool> whole_value(size_t& bytes);
-  base::Result<void> skip_value();
   base::Result<void> read_members();
-  base::Result<bool> read_key(std::string& key);
   base::Result<void> read_value(const std::string& key);
   base::Result<void> read_events();
   base::Result<void> read_one_event();
   void read_whole_event(size_t bytes);
   void read_repaired(std::string_view text);
-  void end_early() { truncated_ = true; }
   base::Result<void> check_kind() const;
   run::RankTrace finish();
 
-  Window window_;
+  JsonCursor cursor_;
+  Window& window_ = cursor_.window();
   const std::string& file_;
   EventParser parser_;
   Collector collector_;
   Metadata metadata_;
   std::vector<std::string> keys_;  ///< of the top object
-  bool has_events_ = false, is_list_ = false, truncated_ = false;
+  bool has_events_ = false, is_list_ = false;
 };
 
-/// Goes to the first character that is neither space nor `also`; false at the end.
-base::Result<bool> KinetoReader::next_char(char also, char& c) {
-  for (;;) {
-    window_.consume(skip_space(window_.text(), 0, also));
-    if (window_.size() > 0) {
-      c = window_.text().front();
-      return true;
-    }
-    ERGOMETER_ASSIGN(const bool more, window_.more());
-    if (!more) return false;
-  }
-}
-
-/// Has the whole of the value at the start of the window in it, if it fits. `bytes` is its length;
-/// false when the file ends before it, or it is too large.
-base::Result<bool> KinetoReader::whole_value(size_t& bytes) {
-  ValueScan scan;
-  bytes = 0;
-  for (;;) {
-    bytes += scan.scan(window_.text().substr(bytes));
-    if (scan.done()) return true;
-    ERGOMETER_ASSIGN(const bool more, window_.more());
-    if (!more) return false;
-  }
-}
-
-base::Result<void> KinetoReader::skip_value() {
-  ValueScan scan;
-  for (;;) {
-    window_.consume(scan.scan(window_.text()));
-    if (scan.done()) return {};
-    ERGOMETER_ASSIGN(const bool more, window_.more());
-    if (more) continue;
-    end_early();
-    return {};
-  }
-}
-
-/// False at the object's end, or where no key stands.
-base::Result<bool> KinetoReader::read_key(std::string& key) {
-  char c = 0;
-  ERGOMETER_ASSIGN(const bool any, next_char(',', c));
-  if (!any) end_early();
-  if (!any || c == '}') return false;
-  if (c != '"')
-    return base::input_error(fmt::format("{}: byte {}: a key in quotes is expected, found {}",
-                                         file_, window_.offset(), shown(c)));
-  size_t bytes = 0;
-  ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
-  if (!whole) {
-    end_early();
-    return false;
-  }
-  key = unquoted(window_.text().substr(0, bytes));
-  window_.consume(bytes);
-  ERGOMETER_ASSIGN(const bool behind, next_char(' ', c));
-  if (!behind) {
-    end_early();
-    return false;
-  }
-  if (c != ':')
-    return base::input_error(fmt::format("{}: byte {}: a colon is expected behind \"{}\", found {}",
-                                         file_, window_.offset(), key, shown(c)));
-  window_.consume(1);
-  return true;
-}
-
 base::Result<void> KinetoReader::read_value(const std::string& key) {
-  char c = 0;
-  ERGOMETER_ASSIGN(const bool any, next_char(' ', c));
-  if (!any) {
-    end_early();
-    return {};
+  if (key == "traceEvents") {
+    ERGOMETER_ASSIGN(const bool list, cursor_.enter('['));
+    has_events_ = has_events_ || list;
+    if (list) return read_events();
   }
-  if (key == "traceEvents" && c == '[') {
-    window_.consume(1);
-    has_events_ = true;
-    return read_events();
-  }
-  if (!is_metadata(key)) return skip_value();
-  size_t bytes = 0;
-  ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
-  if (!whole) return skip_value();
-  read_member(key, window_.text().substr(0, bytes), metadata_);
-  window_.consume(bytes);
+  if (!is_metadata(key)) return cursor_.skip();
+  ERGOMETER_ASSIGN(const auto value, cursor_.value());
+  if (value) read_member(key, *value, metadata_);
   return {};
 }
 
 base::Result<void> KinetoReader::read_members() {
-  window_.consume(1);
   std::string key;
   for (;;) {
-    ERGOMETER_ASSIGN(const bool any, read_key(key));
-    if (!any || truncated_) return {};
+    ERGOMETER_ASSIGN(const bool any, cursor_.next_key(key));
+    if (!any) return {};
     constexpr size_t kKeysKept = 64;
     if (keys_.size() < kKeysKept) keys_.push_back(key);
     ERGOMETER_TRY(read_value(key));
-    if (truncated_) return {};
   }
 }
 
 /// The element at the start of the window alone: it does not end within the window, or simdjson
 /// refused it.
 base::Result<void> KinetoReader::read_one_event() {
-  size_t bytes = 0;
-  ERGOMETER_ASSIGN(const bool whole, whole_value(bytes));
-  if (whole) {
-    read_whole_event(bytes);
-    // A stray bracket or colon is no value: step over it.
-    window_.consume(std::max<size_t>(bytes, 1));
-    return {};
+  ERGOMETER_ASSIGN(const auto bytes, cursor_.measure());
+  if (!bytes) {
+    collector_.drop(window_.at_end() ? DropReason::kCutOff : DropReason::kTooLarge);
+    return cursor_.skip();
   }
-  if (window_.at_end()) {
-    collector_.drop(DropReason::kCutOff);
-    end_early();
-    return {};
-  }
-  collector_.drop(DropReason::kTooLarge);
-  return skip_value();
+  read_whole_event(*bytes);
+  // A stray bracket or colon is no value: step over it.
+  window_.consume(std::max<size_t>(*bytes, 1));
+  return {};
 }
 
 void KinetoReader::read_whole_event(size_t bytes) {
@@ -190,19 +102,10 @@ base::Result<void> KinetoReader::read_events() {
   using End = EventParser::Outcome::End;
   uint64_t one_by_one_until = 0;  ///< simdjson can do nothing with the text up to here
   for (;;) {
-    char c = 0;
-    ERGOMETER_ASSIGN(const bool any, next_char(',', c));
-    if (!any) {
-      end_early();
-      return {};
-    }
-    if (c == ']') {
-      window_.consume(1);
-      return {};
-    }
+    ERGOMETER_ASSIGN(const bool any, cursor_.next_item(']'));
+    if (!any) return {};
     if (window_.offset() < one_by_one_until) {
       ERGOMETER_TRY(read_one_event());
-      if (truncated_) return {};
       continue;
     }
     if (window_.size() < Window::kFirstBytes / 2) ERGOMETER_TRY(window_.more());
@@ -241,7 +144,7 @@ base::Result<void> KinetoReader::check_kind() const {
   if (const std::string_view kind = kind_of(keys_); !kind.empty())
     return base::input_error(
         fmt::format("{}: is {}, not a Kineto trace: it has no \"traceEvents\"", file_, kind));
-  if (truncated_)
+  if (cursor_.truncated())
     return base::input_error(fmt::format("{}: ends after {} bytes, before any \"traceEvents\"",
                                          file_, window_.offset()));
   return base::input_error(
@@ -263,7 +166,7 @@ run::RankTrace KinetoReader::finish() {
   trace.world_size = metadata_.world_size;
   trace.base_time_ns = metadata_.base_time_ns;
   trace.gpu = metadata_.gpu;
-  trace.truncated = truncated_;
+  trace.truncated = cursor_.truncated();
   return trace;
 }
 
@@ -271,17 +174,16 @@ base::Result<run::RankTrace> KinetoReader::read() {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   ERGOMETER_TRY(window_.more());
   if (window_.text().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
-  char c = 0;
-  ERGOMETER_ASSIGN(const bool any, next_char(' ', c));
-  if (!any) return base::input_error(fmt::format("{}: is empty", file_));
-  if (c == '[') {
-    is_list_ = true;
-    window_.consume(1);
+  ERGOMETER_ASSIGN(is_list_, cursor_.enter('['));
+  if (cursor_.truncated()) return base::input_error(fmt::format("{}: is empty", file_));
+  if (is_list_) {
     ERGOMETER_TRY(read_events());
-  } else if (c == '{') {
-    ERGOMETER_TRY(read_members());
   } else {
-    return base::input_error(fmt::format("{}: is not JSON: it begins with {}", file_, shown(c)));
+    ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
+    if (!object)
+      return base::input_error(
+          fmt::format("{}: is not JSON: it begins with {}", file_, shown(window_.text().front())));
+    ERGOMETER_TRY(read_members());
   }
   ERGOMETER_TRY(check_kind());
   return finish();

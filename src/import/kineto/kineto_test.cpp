@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "import/kineto/window.h"
 #include "import/test_source.h"
+#include "import/window.h"
 
 namespace ergometer::importer {
 namespace {

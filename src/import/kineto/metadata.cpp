@@ -3,7 +3,7 @@
 #include <simdjson.h>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "import/rank_name.h"
 
 namespace ergometer::importer {

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "import/import.h"
-#include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
 namespace {
@@ -103,10 +102,10 @@ void hold_to_sql(const std::string& path, const std::vector<run::RankTrace>& tra
 }
 
 TEST(Nsys, AgreesWithSqlOnTheOldSchema) {
-  const auto traces = read_traces({kNsysData + "saxpy-mpi-cuda.sqlite.zst"}, 1);
+  const auto traces = read_recorded({kNsysData + "saxpy-mpi-cuda.sqlite.zst"}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  ASSERT_EQ(traces->ranks.size(), 1U);
-  const run::RankTrace& trace = traces->ranks[0];
+  ASSERT_EQ(traces->traces.ranks.size(), 1U);
+  const run::RankTrace& trace = traces->traces.ranks[0];
   // SELECT count(*), sum(end - start), and min(start), max(end) of kernels and copies.
   EXPECT_EQ(trace.events.size(), 20U);
   int64_t total = 0;
@@ -187,9 +186,10 @@ TEST(Nsys, CollectivesAreNcclsCallsAroundTheLaunch) {
 
 TEST(Nsys, GpuMetricsAreTelemetry) {
   const Export from(text_of(kNsysData + "new-schema.sql"));
-  const auto telemetry = read_telemetry({from.path()}, {});
-  ASSERT_TRUE(telemetry) << telemetry.error().message;
-  EXPECT_EQ(telemetry->rest, std::vector<std::string>{from.path()});
+  const auto recorded = read_recorded({from.path()}, {}, 1);
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  EXPECT_FALSE(recorded->traces.ranks.empty());
+  const Telemetry* const telemetry = &recorded->telemetry;
   ASSERT_EQ(telemetry->log.devices.size(), 2U);
   const run::Series* clock = telemetry->log.devices[0].find(run::Metric::kSmClock);
   ASSERT_NE(clock, nullptr);

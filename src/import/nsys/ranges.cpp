@@ -2,7 +2,7 @@
 #include <simdjson.h>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "import/nsys/export.h"
 #include "import/nsys/table.h"
 

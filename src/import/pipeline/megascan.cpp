@@ -6,10 +6,10 @@
 #include <map>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "import/pipeline/pipeline_files.h"
 #include "import/rank_name.h"
-#include "import/whole_text.h"
+#include "import/walk_json.h"
 
 namespace ergometer::importer {
 namespace {
@@ -224,12 +224,8 @@ base::Result<std::vector<run::RankTrace>> MegascanReader::finish(const std::stri
 base::Result<std::vector<run::RankTrace>> read_megascan(ByteSource& source,
                                                         const std::string& file) {
   MegascanReader reader;
-  const auto walked =
-      walk_json<ondemand::parser, simdjson::simdjson_error, simdjson::INCOMPLETE_ARRAY_OR_OBJECT>(
-          source, file, [&](ondemand::document& document) {
-            reader.read(document);
-            return base::Result<void>();
-          });
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
   ERGOMETER_TRY(walked);
   return reader.finish(file);
 }

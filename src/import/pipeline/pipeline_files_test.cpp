@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "import/graph_files.h"
 #include "import/test_source.h"
 
 namespace ergometer::importer {
@@ -149,17 +148,6 @@ TEST(Primus, IterationsAreJoinedToOneClock) {
   }
   join_step_clocks(ranks);  // they have one clock now
   EXPECT_EQ(ranks[0].tasks[1].start_ns, 10'000'000);
-}
-
-TEST(GraphFiles, AreKnownByTheirFirstBytes) {
-  EXPECT_EQ(graph_file(R"({"workload_graph": [)"), GraphFile::kChakraJson);
-  EXPECT_EQ(graph_file(R"({ "schema": "1.0.1", "nodes": [)"), GraphFile::kExecutionTrace);
-  EXPECT_EQ(graph_file(R"({"1": {"total": 4, "fwd_start": [)"), GraphFile::kPrimus);
-  EXPECT_EQ(graph_file("[" + event("forward", "B", "1", 0, R"("iteration":1)")),
-            GraphFile::kMegascan);
-  EXPECT_EQ(graph_file(R"([{"ph":"X","cat":"kernel","args":{"iteration":1}})"), GraphFile::kNone);
-  EXPECT_EQ(graph_file(R"({"schemaVersion": 1, "schema": 1, "nodes": 2)"), GraphFile::kNone);
-  EXPECT_EQ(graph_file("text with \"fwd_start\""), GraphFile::kNone);
 }
 
 }  // namespace

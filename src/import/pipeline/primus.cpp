@@ -7,10 +7,10 @@
 #include <tuple>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "import/pipeline/pipeline_files.h"
 #include "import/rank_name.h"
-#include "import/whole_text.h"
+#include "import/walk_json.h"
 
 namespace ergometer::importer {
 namespace {
@@ -187,9 +187,8 @@ void move_by(run::RankTrace& trace, const std::map<int64_t, int64_t>& offset_of)
 
 base::Result<run::RankTrace> read_primus(ByteSource& source, const std::string& file) {
   PrimusReader reader(file);
-  const auto walked =
-      walk_json<ondemand::parser, simdjson::simdjson_error, simdjson::INCOMPLETE_ARRAY_OR_OBJECT>(
-          source, file, [&](ondemand::document& document) { return reader.read(document); });
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
   ERGOMETER_TRY(walked);
   return reader.finish();
 }

@@ -7,11 +7,11 @@
 #include <array>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 #include "import/name_index.h"
 #include "import/pytorch_et/tensors.h"
 #include "import/rank_name.h"
-#include "import/whole_text.h"
+#include "import/walk_json.h"
 
 namespace ergometer::importer {
 namespace {
@@ -260,12 +260,8 @@ base::Result<run::WorkGraph> ExecutionTraceReader::finish() {
 
 base::Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file) {
   ExecutionTraceReader reader(file);
-  const auto walked =
-      walk_json<ondemand::parser, simdjson::simdjson_error, simdjson::INCOMPLETE_ARRAY_OR_OBJECT>(
-          source, file, [&](ondemand::document& document) {
-            reader.read(document);
-            return base::Result<void>();
-          });
+  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
+      source, file, [&](auto& document) { return reader.read(document); });
   ERGOMETER_TRY(walked);
   return reader.finish();
 }

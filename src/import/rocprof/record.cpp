@@ -5,7 +5,7 @@
 #include <array>
 
 #include "import/decimal.h"
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 
 namespace ergometer::importer {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "import/decimal.h"
 #include "import/json_cursor.h"
-#include "import/kineto/json_scan.h"
+#include "import/json_scan.h"
 #include "import/rank_name.h"
 #include "import/rocprof/process.h"
 

@@ -13,7 +13,7 @@ namespace {
 const std::string kRocprofData = ERGOMETER_SOURCE_DIR "/tests/data/rocprofv3/";
 
 std::vector<run::RankTrace> rocprof_of(const std::string& text) {
-  TestSource source(text);
+  TextSource source(text);
   EXPECT_TRUE(is_rocprof(text.substr(0, 512)));
   auto traces = read_rocprof(source, "job.json");
   EXPECT_TRUE(traces) << (traces ? "" : traces.error().message);
@@ -56,10 +56,10 @@ const std::string kNames =
       "marker_api": [{"key": 41, "value": "iteration 3"}]})";
 
 TEST(Rocprof, ReadsARealResult) {
-  const auto traces = read_traces({kRocprofData + "mi350x.json.gz"}, 1);
+  const auto traces = read_recorded({kRocprofData + "mi350x.json.gz"}, {}, 1);
   ASSERT_TRUE(traces) << traces.error().message;
-  ASSERT_EQ(traces->ranks.size(), 1U);
-  const run::RankTrace& trace = traces->ranks[0];
+  ASSERT_EQ(traces->traces.ranks.size(), 1U);
+  const run::RankTrace& trace = traces->traces.ranks[0];
   EXPECT_EQ(trace.events.size(), 153U);
   EXPECT_EQ(trace.gpu, "AMD Instinct MI350X");
   EXPECT_EQ(trace.events[0].start_ns, 63857982592000);
@@ -178,7 +178,7 @@ TEST(Rocprof, AFileCutOffGivesWhatItHolds) {
 
 TEST(Rocprof, WhatIsNoJsonIsAnError) {
   const std::string text = R"({"rocprofiler-sdk-tool": [{"agents" 5}]})";
-  TestSource source(text);
+  TextSource source(text);
   const auto traces = read_rocprof(source, "job.json");
   ASSERT_FALSE(traces);
   EXPECT_EQ(traces.error().message,

@@ -110,7 +110,7 @@ bool is_units(std::string_view line) {
 
 class DmonReader {
  public:
-  DmonReader(const TelemetryOptions& options, LogBuilder& log) : options_(options), log_(log) {}
+  explicit DmonReader(LogBuilder& log) : options_(log.options()), log_(log) {}
   base::Result<void> read(std::string_view text);
 
  private:
@@ -290,9 +290,8 @@ bool is_dmon(std::string_view text) {
   return false;
 }
 
-base::Result<void> read_dmon(std::string_view text, const TelemetryOptions& options,
-                             LogBuilder& log) {
-  return DmonReader(options, log).read(text);
+base::Result<void> read_dmon(std::string_view text, LogBuilder& log) {
+  return DmonReader(log).read(text);
 }
 
 }  // namespace ergometer::importer

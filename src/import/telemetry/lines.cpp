@@ -3,6 +3,11 @@
 
 namespace ergometer::importer {
 
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 bool Lines::next() {
   while (!rest_.empty()) {
     const size_t end = rest_.find('\n');
@@ -13,6 +18,12 @@ bool Lines::next() {
     if (!trim(line_).empty()) return true;
   }
   return false;
+}
+
+std::string_view first_line(std::string_view text) {
+  Lines lines(text);
+  lines.next();
+  return lines.line();
 }
 
 bool may_be_json(std::string_view text) {

@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/file.h"
+
 namespace ergometer::importer {
 namespace {
 
@@ -149,11 +151,25 @@ void LogBuilder::set_links(size_t device, run::Metric metric, int64_t links) {
     if (series.metric == metric) series.links = links;
 }
 
+base::Result<std::string> LogBuilder::text_beside(const std::string& path) const {
+  constexpr size_t kMostBytes = 4096;
+  const auto at = beside_.find(path);
+  return at == beside_.end() ? base::read_file(path, kMostBytes) : at->second;
+}
+
+void LogBuilder::note_twin(std::string_view text) {
+  const auto [at, is_new] =
+      seen_.emplace(std::make_pair(text.size(), std::hash<std::string_view>{}(text)), file_);
+  if (!is_new)
+    twins_.push_back(fmt::format("{} is equal to {}: one recording, not two", file_, at->second));
+}
+
 run::DeviceLog LogBuilder::finish() {
   parts_.finish(*this);
   parts_ = {};
   for (std::string& text : turn_notes(turns_)) note(std::move(text));
   turns_.clear();
+  for (std::string& text : twins_) note(std::move(text));
   sort_samples();
   std::stable_sort(log_.devices.begin(), log_.devices.end(),
                    [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });

@@ -3,9 +3,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/result.h"
 #include "import/telemetry/counter_turns.h"
 #include "import/telemetry/node_parts.h"
+#include "import/telemetry/options.h"
 #include "run/device_log.h"
 
 namespace ergometer::importer {
@@ -13,9 +17,16 @@ namespace ergometer::importer {
 /// Puts a DeviceLog together from files of any kind: readings of one device may stand in several.
 class LogBuilder {
  public:
+  explicit LogBuilder(TelemetryOptions options = {}) : options_(options) {}
+  const TelemetryOptions& options() const { return options_; }
+
   /// What is dropped and noted from here on is this file's.
   void begin_file(std::string name);
   const std::string& file() const { return file_; }
+
+  /// What a file beside a recording says: one of an archive, whose texts are added, or of a folder.
+  void add_beside(std::map<std::string, std::string> texts) { beside_.merge(texts); }
+  base::Result<std::string> text_beside(const std::string& path) const;
 
   /// The device that `id` names on `host`; made when it is new. The reference holds until the next
   /// call.
@@ -27,6 +38,8 @@ class LogBuilder {
   void add(size_t device, run::Metric metric, int64_t time_ns, double value, bool partial = false);
   void drop(std::string_view reason, int64_t count = 1);
   void note(std::string text);
+  /// Nodes' logs that are equal to the last byte are one meter, copied: notes it of this file.
+  void note_twin(std::string_view text);
   /// A log that is known as a whole: a device of a rank that is known already stays another.
   void add_log(run::DeviceLog log);
   run::DeviceLog& log() { return log_; }
@@ -45,12 +58,16 @@ class LogBuilder {
   void sort_samples();
   void number_ranks();
 
+  TelemetryOptions options_;
   run::DeviceLog log_;
   std::map<std::string, size_t> devices_;
   std::map<std::string, size_t, std::less<>> reasons_;  ///< of this file, into log_.dropped
   std::string file_, job_;
   NodeParts parts_;
   std::map<run::Metric, CounterTurns> turns_;
+  std::map<std::pair<size_t, size_t>, std::string> seen_;  ///< files by size and hash
+  std::vector<std::string> twins_;
+  std::map<std::string, std::string> beside_;  ///< by path
 };
 
 }  // namespace ergometer::importer

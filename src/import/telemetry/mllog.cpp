@@ -196,7 +196,12 @@ base::Result<void> MlLogReader::read(std::string_view text) {
 
 }  // namespace
 
+bool is_mllog(std::string_view text) {
+  return text.find(fmt::format("{} {{", kMark)) != std::string_view::npos;
+}
+
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log) {
+  log.note_twin(text);
   return MlLogReader(log).read(text);
 }
 

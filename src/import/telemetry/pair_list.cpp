@@ -72,10 +72,10 @@ CounterTurns unwrap(const CharllmMetric& metric, bool repair, Pairs& pairs) {
 }
 
 /// The folder's name may say which job it was, and the artifact's figures may say another.
-void note_config(const TelemetryOptions& options, LogBuilder& log) {
+void note_config(LogBuilder& log) {
   const CharllmConfig config = charllm_swapped_config(log.file());
   if (config.name.empty()) return;
-  if (options.repair) {
+  if (log.options().repair) {
     log.set_job(std::string(config.job_json));
     log.note(fmt::format("{} is {}, as its configuration says; the artifact's figures call it {}",
                          config.name, config.layout, config.labelled));
@@ -87,8 +87,7 @@ void note_config(const TelemetryOptions& options, LogBuilder& log) {
   }
 }
 
-void add_gpu(const CharllmGpuFile& file, const TelemetryOptions& options, Pairs pairs,
-             LogBuilder& log) {
+void add_gpu(const CharllmGpuFile& file, Pairs pairs, LogBuilder& log) {
   const CharllmMetric& metric = *file.metric;
   const bool link_0 =
       metric.metric == Metric::kNvlinkSent || metric.metric == Metric::kNvlinkReceived;
@@ -96,16 +95,16 @@ void add_gpu(const CharllmGpuFile& file, const TelemetryOptions& options, Pairs 
                                           fmt::format("rank {}", file.rank));
   log.device_at(device).rank = file.rank;
   if (metric.wraps) {
-    const CounterTurns turns = unwrap(metric, options.repair, pairs);
-    if (options.repair) log.add_turns(metric.metric, turns);
-    if (!options.repair)
+    const CounterTurns turns = unwrap(metric, log.options().repair, pairs);
+    if (log.options().repair) log.add_turns(metric.metric, turns);
+    if (!log.options().repair)
       log.drop("the counter went over 32 bits (--repair goes on counting)",
                turns.turns + turns.restarts);
   }
   for (const Pair& pair : pairs)
     log.add(device, metric.metric, pair.time_ns, pair.value * metric.factor, link_0);
   if (!link_0) return;
-  log.set_links(device, metric.metric, options.nvlink_links);
+  log.set_links(device, metric.metric, log.options().nvlink_links);
   log.note(
       "NVLink counters of CharLLM-PPT are those of link 0 alone: times the number of links "
       "(--nvlink-links 18 on H100 and H200) they are an estimate of the GPU's traffic, never the "
@@ -176,22 +175,21 @@ void add_node(const CharllmNodeFile& file, bool repair, const Pairs& pairs, LogB
 
 }  // namespace
 
-bool is_pair_list(std::string_view line) {
+bool is_pair_list(std::string_view text) {
   std::vector<std::string_view> cells;
-  split_cells(line, cells);
+  split_cells(first_line(text), cells);
   return cells.size() == 2 && time_to_ns(cells[0]) && number(cells[0]) && number(cells[1]);
 }
 
-base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions& options,
-                                  LogBuilder& log) {
+base::Result<void> read_pair_list(std::string_view text, LogBuilder& log) {
   ERGOMETER_ASSIGN(Pairs pairs, read_pairs(text, log));
-  note_config(options, log);
+  note_config(log);
   const CharllmGpuFile gpu = charllm_gpu_file(log.file());
   const CharllmNodeFile node = charllm_node_file(log.file());
   if (gpu.metric != nullptr) {
-    add_gpu(gpu, options, std::move(pairs), log);
+    add_gpu(gpu, std::move(pairs), log);
   } else if (!node.metric.empty()) {
-    add_node(node, options.repair, pairs, log);
+    add_node(node, log.options().repair, pairs, log);
   } else {
     log.drop("a series that is no GPU's and no node's, by its name",
              static_cast<int64_t>(pairs.size()));

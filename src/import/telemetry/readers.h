@@ -7,41 +7,38 @@
 
 #include "base/result.h"
 #include "import/telemetry/log_builder.h"
-#include "import/telemetry/options.h"
 
 namespace ergometer::importer {
 
 // One reader a format. `text` is a whole file, which `log.file()` names; wrong input is an input
-// error with file and line.
+// error with file and line. What a text is, its first 64 KiB may say.
 
 /// Tables with a header: nvidia-smi's CSV in all its spellings, Zeus's power monitor, our own.
-/// `rows`: something stands below the header.
-bool is_sensor_table(std::string_view header, bool rows);
+bool is_sensor_table(std::string_view text);
 /// A row with a time where the header should be.
-bool is_headerless_table(std::string_view line);
+bool is_headerless_table(std::string_view text);
 base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
 
 /// Zeus's windows with each GPU's energy, and tables of time and power by power limit.
-bool is_zeus_table(std::string_view header);
+bool is_zeus_table(std::string_view text);
 base::Result<void> read_zeus_table(std::string_view text, LogBuilder& log);
 
 /// CharLLM-PPT's files: `unix_seconds,value` without a header; the name says what it is
 /// (charllm_name.h).
-bool is_pair_list(std::string_view first_line);
-base::Result<void> read_pair_list(std::string_view text, const TelemetryOptions& options,
-                                  LogBuilder& log);
+bool is_pair_list(std::string_view text);
+base::Result<void> read_pair_list(std::string_view text, LogBuilder& log);
 
 /// MLPerf's logs: node power, and the training log beside it.
+bool is_mllog(std::string_view text);
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
 
 /// What a training program prints: steps and how long each took, of Megatron-LM, NeMo, torchtitan.
 bool is_step_log(std::string_view text);
-void read_step_log(std::string_view text, LogBuilder& log);
+base::Result<void> read_step_log(std::string_view text, LogBuilder& log);
 
 /// What nvidia-smi dmon and dcgmi dmon print, as text or CSV.
 bool is_dmon(std::string_view text);
-base::Result<void> read_dmon(std::string_view text, const TelemetryOptions& options,
-                             LogBuilder& log);
+base::Result<void> read_dmon(std::string_view text, LogBuilder& log);
 
 /// What nccl-tests print: their table of sizes, times and bandwidths.
 bool is_nccl_tests(std::string_view text);
@@ -62,14 +59,14 @@ bool is_prometheus_json(std::string_view head);
 base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
 
 /// Recordings of an external meter in binary; the time of their start stands in a file beside them.
-inline constexpr size_t kShuntRecordBytes = 18;
 bool is_shunt_meter(std::string_view bytes);
-std::string shunt_meter_start_file(std::string_view path);
-/// Nanoseconds since 1970, from that file's text.
-base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string& file);
-void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log);
+bool is_shunt_meter_start(std::string_view path);
+base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
 
 // Shared by them.
+
+/// A text behind its byte order mark, where it has one.
+std::string_view without_mark(std::string_view text);
 
 /// A file's lines, without their ends, and their numbers.
 class Lines {
@@ -87,6 +84,8 @@ class Lines {
   int64_t number_ = 0;
   bool cut_off_ = false;
 };
+
+std::string_view first_line(std::string_view text);
 
 /// Whether a text may be JSON by its first characters: "[rank0]: ..." and "[2024-05-15 ..." begin
 /// lines of logs. It begins with no space.

@@ -407,18 +407,21 @@ base::Result<void> TableReader::finish() {
 
 }  // namespace
 
-bool is_headerless_table(std::string_view line) {
+bool is_headerless_table(std::string_view text) {
   std::vector<std::string_view> cells;
-  split_cells(line, cells);
+  split_cells(first_line(text), cells);
   return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](std::string_view cell) {
            return cell.find(':') != std::string_view::npos && time_to_ns(cell).has_value();
          });
 }
 
-bool is_sensor_table(std::string_view line, bool rows) {
-  const Header header = read_header(line);
+bool is_sensor_table(std::string_view text) {
+  Lines lines(text);
+  lines.next();
+  const Header header = read_header(lines.line());
   return header.columns.size() > 1 &&
-         (header.own_metrics || (header.metrics && header.time != Header::kNone && rows));
+         (header.own_metrics ||
+          (header.metrics && header.time != Header::kNone && !lines.cut_off()));
 }
 
 base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log) {

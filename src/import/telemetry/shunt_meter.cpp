@@ -15,8 +15,7 @@ namespace {
 // little-endian 16-bit words, a clock, then voltage and current of four inputs. The scales are the
 // maker's; the clock's rate was fitted to 152 edges of a load whose times the host noted
 // (tests/data/a100-square-wave).
-constexpr size_t kInputs = 4, kWords = 1 + 2 * kInputs;
-static_assert(kShuntRecordBytes == 2 * kWords);
+constexpr size_t kInputs = 4, kWords = 1 + 2 * kInputs, kShuntRecordBytes = 2 * kWords;
 constexpr double kVolts = 0.007568 / 16, kAmperes = 0.0488 / 16;
 constexpr int64_t kTicks = 146663, kNsPerTicks = 50'000'000;  ///< 2.93326 MHz
 /// An input on which nothing hangs shows an offset below this.
@@ -53,26 +52,36 @@ std::array<bool, kInputs> used_inputs(std::string_view bytes, size_t records) {
   return used;
 }
 
-}  // namespace
+constexpr std::string_view kStartName = "start_ts.txt";
 
-std::string shunt_meter_start_file(std::string_view path) {
+std::string start_file(std::string_view path) {
   constexpr std::string_view kDataName = "data.bin";
-  if (!path.ends_with(kDataName)) return std::string(path) + ".start_ts.txt";
-  return std::string(path.substr(0, path.size() - kDataName.size())) + "start_ts.txt";
+  if (!path.ends_with(kDataName)) return fmt::format("{}.{}", path, kStartName);
+  return fmt::format("{}{}", path.substr(0, path.size() - kDataName.size()), kStartName);
 }
 
-base::Result<int64_t> shunt_meter_start(std::string_view text, const std::string& file) {
-  const size_t end = text.find_last_not_of(" \r\n\t");
-  const auto start = nanoseconds(trim(text.substr(0, end + 1)));
+/// When a recording begins, nanoseconds since 1970.
+base::Result<int64_t> start_of(const LogBuilder& log) {
+  const std::string file = start_file(log.file());
+  const auto text = log.text_beside(file);
+  if (!text)
+    return base::input_error(
+        fmt::format("{}: is a meter's recording; the time of its start must stand beside it: {}",
+                    log.file(), text.error().message));
+  const size_t end = text->find_last_not_of(" \r\n\t");
+  const auto start = nanoseconds(trim(std::string_view(*text).substr(0, end + 1)));
   if (start && *start > 0) return *start;
   return base::input_error(
-      fmt::format("{}:1: found '{}', allowed: microseconds since 1970", file, text.substr(0, 40)));
+      fmt::format("{}:1: found '{}', allowed: microseconds since 1970", file, text->substr(0, 40)));
 }
+
+}  // namespace
+
+bool is_shunt_meter_start(std::string_view path) { return path.ends_with(kStartName); }
 
 bool is_shunt_meter(std::string_view bytes) {
   constexpr size_t kFewest = 1000;
-  if (bytes.size() % kShuntRecordBytes != 0 || bytes.size() < kFewest * kShuntRecordBytes)
-    return false;
+  if (bytes.size() < kFewest * kShuntRecordBytes) return false;
   std::vector<int32_t> steps;
   constexpr int32_t kLowest = 15000, kHighest = 35000;  // 7 to 16.5 V
   for (size_t i = 0; i < kFewest; ++i) {
@@ -89,7 +98,11 @@ bool is_shunt_meter(std::string_view bytes) {
   return regular * 10 > static_cast<std::ptrdiff_t>(steps.size()) * 9;
 }
 
-void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log) {
+base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log) {
+  if (bytes.size() % kShuntRecordBytes != 0)
+    return base::input_error(fmt::format("{}: found {} bytes, allowed: whole records of {}",
+                                         log.file(), bytes.size(), kShuntRecordBytes));
+  ERGOMETER_ASSIGN(const int64_t start_ns, start_of(log));
   const size_t records = bytes.size() / kShuntRecordBytes;
   const std::array<bool, kInputs> used = used_inputs(bytes, records);
   const size_t meter =
@@ -106,6 +119,7 @@ void read_shunt_meter(std::string_view bytes, int64_t start_ns, LogBuilder& log)
       if (used[k]) watts += record.word[1 + 2 * k] * kVolts * record.word[2 + 2 * k] * kAmperes;
     log.add(meter, run::Metric::kPower, start_ns + ticks * kNsPerTicks / kTicks, watts);
   }
+  return {};
 }
 
 }  // namespace ergometer::importer

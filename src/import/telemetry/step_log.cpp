@@ -11,9 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/file.h"
 #include "import/telemetry/readers.h"
-#include "import/telemetry/telemetry.h"
 #include "import/telemetry/value.h"
 
 namespace ergometer::importer {
@@ -146,7 +144,7 @@ bool is_step_log(std::string_view text) {
   return found;
 }
 
-void read_step_log(std::string_view text, LogBuilder& log) {
+base::Result<void> read_step_log(std::string_view text, LogBuilder& log) {
   StepReader reader;
   for_each_line(text, [&](std::string_view line) {
     if (const auto step = step_line(line)) reader.take(*step);
@@ -157,15 +155,7 @@ void read_step_log(std::string_view text, LogBuilder& log) {
   training.job = stem_of(log.file());
   training.steps = std::move(reader.steps);
   log.log().training.push_back(std::move(training));
-}
-
-base::Result<run::DeviceLog> read_training_log(const std::string& path) {
-  constexpr size_t kMostBytes = size_t{1} << 31;
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kMostBytes));
-  LogBuilder log;
-  log.begin_file(path);
-  read_step_log(text, log);
-  return log.finish();
+  return {};
 }
 
 }  // namespace ergometer::importer

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "import/import.h"
 #include "import/telemetry/charllm_name.h"
 
 namespace ergometer::importer {
@@ -159,7 +160,6 @@ TEST(Zeus, MonitorWindowsAndLimits) {
 TEST(MlLog, NodesSwitchesPhases) {
   const Telemetry telemetry =
       telemetry_of({kTelemetryData + "mlperf/power", kTelemetryData + "mlperf/result_10.txt"});
-  EXPECT_TRUE(telemetry.rest.empty());
   const run::DeviceLog& log = telemetry.log;
   ASSERT_EQ(log.devices.size(), 3U);
   EXPECT_EQ(log.devices[0].name, "node_1");
@@ -268,8 +268,9 @@ TEST(CharLlm, ACounterThatBeganAgainIsNoTurn) {
 /// The folder's README works every number out.
 TEST(CharLlm, AFolderWithEveryDefect) {
   const std::string folder = ERGOMETER_SOURCE_DIR "/tests/data/charllm/results";
-  auto telemetry = read_telemetry({folder}, {.repair = true, .nvlink_links = 18});
-  ASSERT_TRUE(telemetry) << telemetry.error().message;
+  const auto recorded = read_recorded({folder}, {.repair = true, .nvlink_links = 18}, 1);
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  const Telemetry* const telemetry = &recorded->telemetry;
   const auto find = [&](run::DeviceKind kind, int64_t index) -> const run::Device& {
     for (const run::Device& d : telemetry->log.devices)
       if (d.kind == kind && (kind == run::DeviceKind::kGpu ? d.rank : d.index) == index) return d;
@@ -292,7 +293,7 @@ TEST(CharLlm, AFolderWithEveryDefect) {
             55);
   EXPECT_EQ(gained(find(run::DeviceKind::kPort, 0).find(Metric::kNetSent)), 16000);
   EXPECT_NE(telemetry->job_json.find(R"("ep": 8)"), std::string::npos);
-  EXPECT_EQ(telemetry->rest, std::vector<std::string>{folder});  // it holds traces too
+  EXPECT_FALSE(recorded->traces.ranks.empty());
 }
 
 TEST(CharLlm, WithoutRepairWhatIsWrongIsLeftOut) {
@@ -331,7 +332,7 @@ TEST(CharLlm, NamesOfNodesFiles) {
     EXPECT_EQ(charllm_node_file(path).metric, "") << path;
 }
 
-TEST(Telemetry, GzipFoldersAndWhatIsLeft) {
+TEST(Telemetry, GzipFoldersAndTracesBeside) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(testing::TempDir()) / "telemetry_test";
   fs::remove_all(folder);
@@ -348,11 +349,12 @@ TEST(Telemetry, GzipFoldersAndWhatIsLeft) {
   wide.close();
   EXPECT_EQ(values(telemetry_of({(folder / "wide.csv").string()}).log, 0, Metric::kPower),
             Values{5});
-  const Telemetry telemetry = telemetry_of({folder.string(), (folder / "trace.json").string()});
+  const auto recorded = read_recorded({folder.string(), (folder / "trace.json").string()}, {}, 1);
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  const Telemetry& telemetry = recorded->telemetry;
   EXPECT_TRUE(telemetry.any);
-  EXPECT_EQ(telemetry.files.at(0), (folder / "a" / "smi.csv.gz").string());
   EXPECT_EQ(values(telemetry.log, 0, Metric::kPower), Values{5});
-  EXPECT_EQ(telemetry.rest.size(), 2U);  // the folder holds JSON, and the JSON itself
+  EXPECT_EQ(recorded->traces.ranks.size(), 2U);  // the folder's, and the file by itself
   EXPECT_EQ(dropped_readings(telemetry.log, "column 'timestamp': found 'x'"), 1);
   fs::remove_all(folder);
 }

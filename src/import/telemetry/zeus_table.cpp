@@ -151,9 +151,9 @@ bool has_limits(const Table& table) {
 
 }  // namespace
 
-bool is_zeus_table(std::string_view header) {
+bool is_zeus_table(std::string_view text) {
   const std::string file;
-  const Table table(header, file);
+  const Table table(first_line(text), file);
   return has_windows(table) || has_limits(table);
 }
 

@@ -7,8 +7,7 @@
 #include <queue>
 #include <tuple>
 
-#include "import/byte_source.h"
-#include "import/telemetry/telemetry.h"
+#include "import/import.h"
 #include "record/files/call_timer.h"
 #include "record/sources.h"
 
@@ -116,13 +115,10 @@ Opened open_replay(const SourceOptions& options) {
                     "gives a row a read",
                     options.replay_speed));
   ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry({options.replay}, {}));
-  if (!telemetry.any) {
-    // A file that is not there is told by its own message.
-    ERGOMETER_TRY(importer::open_file(options.replay));
+  if (!telemetry.any)
     return base::input_error(
         fmt::format("{}: a Run with telemetry, or a file of telemetry, is expected to play back",
                     options.replay));
-  }
   auto source = std::make_unique<ReplaySource>(options, std::move(telemetry.log));
   if (source->empty())
     return base::input_error(

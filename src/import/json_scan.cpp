@@ -1,4 +1,4 @@
-#include "import/kineto/json_scan.h"
+#include "import/json_scan.h"
 
 namespace ergometer::importer {
 

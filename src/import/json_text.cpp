@@ -1,4 +1,4 @@
-#include "import/kineto/json_text.h"
+#include "import/json_text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "import/kineto/json_scan.h"
+#include "import/json_scan.h"
 
 namespace ergometer::importer {
 namespace {

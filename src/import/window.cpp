@@ -1,4 +1,4 @@
-#include "import/kineto/window.h"
+#include "import/window.h"
 
 #include <algorithm>
 #include <cstring>
