@@ -35,7 +35,7 @@ const char* word(Agreement agrees) {
 
 const std::map<std::string, Agreement> kVerdicts = {
     {"sign.deep-pipelines", Agreement::kInPart},
-    {"sign.throttling-by-depth", Agreement::kNo},
+    {"sign.throttling-by-depth", Agreement::kInPart},
     {"sign.rear-clocks", Agreement::kYes},
     {"size.hot-clocks", Agreement::kNo},
     {"sign.overlap-clocks", Agreement::kYes},
