@@ -10,7 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ergometer;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const auto reading = intake::parse_launch_script(text, "fuzz.sh", {{{"A", "1"}}, {"x", "2"}, {}, 0});
+  const auto reading =
+      intake::parse_launch_script(text, "fuzz.sh", {{{"A", "1"}}, {"x", "2"}, {}, 0});
   if (!reading) {
     if (reading.error().message.empty()) std::abort();
     return 0;

@@ -343,5 +343,19 @@ TEST(PowerLoop, TelemetryIsWhatSensorsShow) {
               0.1 * run->power.mean_w_per_gpu);
 }
 
+TEST(PowerLoop, TelemetryIsExactWhereNoSensorIsKnown) {
+  spec::Job job = job_with();
+  base::ParameterSet known;
+  for (const auto& [name, parameter] : job.cluster.node.gpu.parameters.all())
+    if (!name.starts_with("power.reading_")) known.set(name, parameter);
+  job.cluster.node.gpu.parameters = known;
+  const auto run = simulate(job, {.sampled_ranks = {0}}),
+             exact = simulate(job_with({{"sensor", "none"}}), {.sampled_ranks = {0}});
+  ASSERT_TRUE(run.has_value() && exact.has_value());
+  ASSERT_EQ(run->telemetry.size(), exact->telemetry.size());
+  for (size_t i = 0; i < run->telemetry.size(); ++i)
+    EXPECT_EQ(run->telemetry[i].power_w, exact->telemetry[i].power_w);
+}
+
 }  // namespace
 }  // namespace ergometer::engine

@@ -13,7 +13,7 @@ constexpr double kMostReadings = 4096, kMostExactRows = 65536;
 TelemetryView::TelemetryView(const Fleet& fleet, const spec::Job& job,
                              std::span<const int64_t> ranks, bool bands, double span_s)
     : fleet_(fleet),
-      exact_(job.conditions.sensor == spec::Sensor::kNone),
+      exact_(job.conditions.sensor == spec::Sensor::kNone || fleet.kind.reading_period_s <= 0),
       bands_(bands),
       instant_(physics::instant_sensor(fleet.kind)),
       average_(physics::average_sensor(fleet.kind)),

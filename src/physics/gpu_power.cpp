@@ -77,9 +77,11 @@ base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
   power.active_w = get("power.active");
   power.excursion = get("power.excursion");
   power.held = get("power.cap_held", 1);
-  power.reading_period_s = get("power.reading_period");
-  power.reading_instant_s = get("power.reading_instant");
-  power.reading_average_s = get("power.reading_average");
+  power.reading_period_s = get("power.reading_period", 0);
+  if (power.reading_period_s > 0) {
+    power.reading_instant_s = get("power.reading_instant");
+    power.reading_average_s = get("power.reading_average");
+  }
   power.cap_w = get("tdp");
   power.lowest_cap_w = get("power_cap_min", power.cap_w);
   power.highest_cap_w = get("power_cap_max", power.cap_w);

@@ -8,7 +8,8 @@ namespace ergometer::physics {
 namespace {
 
 PowerSensor sensor(double period_s, double window_s) {
-  PowerSensor result;
+  PowerSensor result;  // where none is known
+  if (period_s <= 0) return result;
   result.period_s = period_s;
   result.window_s = window_s;
   return result;

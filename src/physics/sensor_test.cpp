@@ -68,7 +68,7 @@ TEST(PowerSensor, IsTheCatalogs) {
   EXPECT_EQ(instant_sensor(cdna).window_s, 1);
 }
 
-TEST(PowerSensor, OfAnUnknownGpuIsAnError) {
+TEST(PowerSensor, IsKnownWholeOrNotAtAll) {
   spec::Gpu gpu = spec::read_cluster("hgx-h100")->node.gpu;
   base::ParameterSet known;
   for (const auto& [name, parameter] : gpu.parameters.all())
@@ -78,6 +78,11 @@ TEST(PowerSensor, OfAnUnknownGpuIsAnError) {
   ASSERT_FALSE(power);
   EXPECT_NE(power.error().message.find("parameter power.reading_instant is missing"),
             std::string::npos);
+  base::ParameterSet none;
+  for (const auto& [name, parameter] : known.all())
+    if (!name.starts_with("power.reading_")) none.set(name, parameter);
+  gpu.parameters = none;
+  EXPECT_EQ(gpu_power(gpu)->reading_period_s, 0);
 }
 
 TEST(TemperatureSensor, ReportsWholeDegrees) {

@@ -70,7 +70,7 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kPower, "power.data_share", "", 0, 1, true,
      "share of matrix, cache and HBM energy that depends on the operands' values"},
     {kPower, "power.reading_period", "s", 1e-4, 60, false,
-     "time between updates of the power that the driver reports; power needs the three"},
+     "time between updates of the power that the driver reports; without it telemetry is exact"},
     {kPower, "power.reading_instant", "s", 1e-4, 60, false,
      "time over which its instant reading is a mean"},
     {kPower, "power.reading_average", "s", 1e-4, 60, false,

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "record/nvml/reader.h"
 #include "record/every.h"
+#include "record/nvml/reader.h"
 
 namespace ergometer::record {
 namespace {
