@@ -32,9 +32,11 @@ std::string narrow(std::string_view wide) {
   return text;
 }
 
+/// What reads a file as traces (ReadTraces) or as telemetry (ReadLog); null: nothing does.
 template <class Reader>
-bool reads(const Format* format) {
-  return format != nullptr && std::holds_alternative<Reader>(format->read);
+Reader reader_of(const Format* format) {
+  const auto* const reader = format == nullptr ? nullptr : std::get_if<Reader>(&format->read);
+  return reader == nullptr ? nullptr : *reader;
 }
 
 /// Why a file is not read: what it is, or that nobody knows.
@@ -139,23 +141,22 @@ base::Result<void> FileReader::read_plain(PeekSource& source, std::string_view h
                                           const std::string& name) {
   const bool wide = is_wide(head);
   const Format* format = wide ? nullptr : format_of(head);
-  if (reads<ReadTraces>(format)) return take_traces(*format, source, name);
+  if (const auto reader = reader_of<ReadTraces>(format)) return take_traces(reader, source, name);
   const bool by_mark = format == nullptr && (wide || form_of(head) == Form::kText);
-  if (!by_mark && !reads<ReadLog>(format)) return refuse(name, reason_for(format, head));
+  if (!by_mark && !reader_of<ReadLog>(format)) return refuse(name, reason_for(format, head));
   ERGOMETER_ASSIGN(std::string text, read_all(source, name, kMostText));
   if (wide) text = narrow(text);
   if (by_mark) format = format_of(text);  // which may stand far down
   // Lists begin as lines of logs do.
   if (format == nullptr && trim(text).starts_with('[')) format = format_of(text, Form::kJson);
-  if (reads<ReadTraces>(format)) {
+  if (const auto reader = reader_of<ReadTraces>(format)) {
     TextSource again(std::move(text));
-    return take_traces(*format, again, name);
+    return take_traces(reader, again, name);
   }
-  if (reads<ReadLog>(format)) {
-    add_log(name, source.cut_off(),
-            [reader = std::get<ReadLog>(format->read), text = std::move(text)](LogBuilder& log) {
-              return reader(without_mark(text), log);
-            });
+  if (const auto reader = reader_of<ReadLog>(format)) {
+    add_log(name, source.cut_off(), [reader, text = std::move(text)](LogBuilder& log) {
+      return reader(without_mark(text), log);
+    });
     return {};
   }
   if (name == input_.path || !is_shunt_meter_start(name))
@@ -164,10 +165,10 @@ base::Result<void> FileReader::read_plain(PeekSource& source, std::string_view h
   return {};
 }
 
-base::Result<void> FileReader::take_traces(const Format& format, ByteSource& source,
+base::Result<void> FileReader::take_traces(ReadTraces reader, ByteSource& source,
                                            const std::string& name) {
   if (!with_traces_) return {};
-  ERGOMETER_ASSIGN(Traces traces, std::get<ReadTraces>(format.read)(source, name));
+  ERGOMETER_ASSIGN(Traces traces, reader(source, name));
   held_.traces.add(std::move(traces));
   return {};
 }

@@ -66,7 +66,7 @@ class FileReader {
   base::Result<bool> take_logs(const std::string& path, const std::string& name, bool is_run,
                                const std::shared_ptr<TemporaryFile>& kept);
   base::Result<void> read_plain(PeekSource& source, std::string_view head, const std::string& name);
-  base::Result<void> take_traces(const Format& format, ByteSource& source, const std::string& name);
+  base::Result<void> take_traces(ReadTraces reader, ByteSource& source, const std::string& name);
   base::Result<void> refuse(const std::string& name, std::string_view why);
   void add_log(const std::string& name, bool cut_off,
                std::function<base::Result<void>(LogBuilder&)> part);
