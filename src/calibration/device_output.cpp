@@ -89,10 +89,12 @@ std::string file_of(std::string_view name, std::string_view comment, std::span<c
                     const DeviceRecord& record, const DeviceFit& fit,
                     const std::vector<DeviceNumber>& numbers) {
   std::string out = fmt::format("# {}\nname: {}\nparameters:\n", comment, name);
+  const bool knows_sensor = fit.model.power.reading_period_s > 0;
   for (const Line& line : lines)
-    out += fmt::format("  {}: {{value: {}, {}}}\n", line.name,
-                       with_unit(line.of(fit.model) / line.scale, line.unit),
-                       source_of(find(numbers, line.name), record));
+    if (knows_sensor || !line.name.starts_with("power.reading_"))
+      out += fmt::format("  {}: {{value: {}, {}}}\n", line.name,
+                         with_unit(line.of(fit.model) / line.scale, line.unit),
+                         source_of(find(numbers, line.name), record));
   return out;
 }
 

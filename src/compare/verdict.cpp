@@ -26,12 +26,10 @@ const Quantity* find(const std::vector<Quantity>& list, std::string_view name) {
 }
 
 /// What the slower side would win by taking over a cause from the other, the dearest first.
-std::vector<const Cause*> to_change(const Comparison& comparison, const Quantity& step,
-                                    double sign) {
+std::vector<const Cause*> to_change(const Comparison& comparison, double sign) {
   std::vector<const Cause*> list;
-  const double least_s = kWorthwhile * std::min(step.a, step.b);
   for (const Cause& cause : comparison.causes)
-    if (sign * step_share(cause) > least_s) list.push_back(&cause);
+    if (sign * step_share(cause) > 0) list.push_back(&cause);
   std::stable_sort(list.begin(), list.end(), [&](const Cause* x, const Cause* y) {
     return sign * step_share(*x) > sign * step_share(*y);
   });
@@ -79,14 +77,18 @@ std::string verdict_of(const Comparison& comparison) {
   const bool b_slower = step->difference() > 0;
   const char *slow = b_slower ? "B" : "A", *fast = b_slower ? "A" : "B";
   const double sign = b_slower ? 1 : -1;
-  const std::vector<const Cause*> costs = to_change(comparison, *step, sign);
+  const std::vector<const Cause*> costs = to_change(comparison, sign);
   if (costs.empty()) return fmt::format("{} is slower, by less than rounding", slow);
   const bool measured = comparison.method == Method::kMeasured;
   std::string text =
       fmt::format("{} loses most {} {}", slow, measured ? "in" : "by", step_text(*costs.front()));
-  if (costs.size() > 1) text += fmt::format("; next would be {}", step_text(*costs[1]));
-  const auto gains = to_change(comparison, *step, -sign);
-  if (gains.empty()) return text;
+  const double least_s = kWorthwhile * std::min(step->a, step->b);
+  const auto is_worthwhile = [&](const std::vector<const Cause*>& causes, size_t i) {
+    return i < causes.size() && std::abs(step_share(*causes[i])) > least_s;
+  };
+  if (is_worthwhile(costs, 1)) text += fmt::format("; next would be {}", step_text(*costs[1]));
+  const auto gains = to_change(comparison, -sign);
+  if (!is_worthwhile(gains, 0)) return text;
   text += measured ? fmt::format("; {} loses most in {}", fast, step_text(*gains.front()))
                    : fmt::format("; {} would gain by taking over {}'s {}", fast, slow,
                                  step_text(*gains.front()));

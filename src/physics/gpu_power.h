@@ -71,7 +71,7 @@ struct GpuPower {
   double idle_w = 0;  ///< reading with a context and no work, for reports
   /// The power that the driver reports: time between updates, and over which times its instant and
   /// its averaged reading are means. A period of 0: not known.
-  double reading_period_s = 0.1, reading_instant_s = 0.1, reading_average_s = 0.1;
+  double reading_period_s = 0, reading_instant_s = 0, reading_average_s = 0;
   double excursion = 1.5;  ///< fast limiter: power never exceeds this times the default cap
   /// Temperatures at which the driver begins to slow down, halves clocks, and turns off, C; the
   /// memory's limit, 0: unknown.

@@ -4,6 +4,7 @@
 #include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
+#include "workload/shapes.h"
 
 // Model states, bytes per parameter of a rank (D: ranks the state is sharded over):
 //
@@ -93,8 +94,7 @@ ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stag
 double fp8_copy_bytes(const spec::Job& job) {
   if (job.training.precision == spec::Precision::kNvfp4) return 2 * kNvfp4Bytes;
   const bool frozen = job.training.mode == spec::Mode::kLora && job.training.fp8_parameters;
-  const bool any_layout = job.cluster.node.gpu.parameters.value_or("gemm.fp8_any_layout", 0) != 0;
-  const bool both = !any_layout && !frozen;
+  const bool both = !workload::multiplies_fp8_in_any_layout(job.cluster.node.gpu) && !frozen;
   switch (job.training.fp8_recipe) {
     case spec::Fp8Recipe::kDelayed:
     case spec::Fp8Recipe::kTensorwise: return both ? 2 : 1;

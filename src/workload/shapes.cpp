@@ -31,6 +31,10 @@ void set_lengths(const spec::Job& job, Shapes& shapes) {
 
 }  // namespace
 
+bool multiplies_fp8_in_any_layout(const spec::Gpu& gpu) {
+  return gpu.parameters.value_or("gemm.fp8_any_layout", 0) != 0;
+}
+
 Shapes shapes_of(const spec::Job& job) {
   const spec::Model& model = job.model;
   const spec::Parallelism& parallelism = job.parallelism;
@@ -51,8 +55,7 @@ Shapes shapes_of(const spec::Job& job) {
     shapes.quantized_bytes = kNvfp4Bytes;
   }
   shapes.precision = shapes.fp8 ? spec::Precision::kBf16 : training.precision;
-  shapes.fp8_transposes =
-      shapes.fp8 && job.cluster.node.gpu.parameters.value_or("gemm.fp8_any_layout", 0) == 0;
+  shapes.fp8_transposes = shapes.fp8 && !multiplies_fp8_in_any_layout(job.cluster.node.gpu);
   shapes.element = training.precision == spec::Precision::kFp32 ? 4 : 2;
   shapes.gradient = training.gradients_fp32 ? 4 : 2;
   set_lengths(job, shapes);

@@ -42,6 +42,9 @@ struct Shapes {
 };
 
 Shapes shapes_of(const spec::Job& job);
+/// Whether FP8 products with per-tensor scales are computed in every layout of their operands;
+/// else only with K innermost, and what is needed both ways is kept or written twice.
+bool multiplies_fp8_in_any_layout(const spec::Gpu& gpu);
 
 /// (query, key) pairs that one sequence's attention scores need on one context-parallel rank. With
 /// a causal mask the convention's half square (a window cuts it further); without, all of them. Of
