@@ -241,7 +241,10 @@ bool is_hidden(const std::string& path) {
 }
 
 std::string without_name(const std::string& message, const std::string& name) {
-  return message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message;
+  if (!message.starts_with(name + ":")) return message;
+  const std::string rest = message.substr(name.size() + 1);
+  if (rest.starts_with(' ')) return rest.substr(1);
+  return rest[0] >= '0' && rest[0] <= '9' ? "line " + rest : message;
 }
 
 }  // namespace ergometer::importer

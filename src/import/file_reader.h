@@ -79,7 +79,8 @@ class FileReader {
 
 /// What begins with a dot is macOS's or an editor's.
 bool is_hidden(const std::string& path);
-/// A message about `name` without its beginning, which is that name.
+/// A message about `name` without its beginning, which is that name; "NAME:2: ..." is of its
+/// line 2.
 std::string without_name(const std::string& message, const std::string& name);
 
 }  // namespace ergometer::importer
