@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/compile.h"
+#include "engine/period_work.h"
 
 namespace ergometer::engine {
 namespace {
@@ -50,23 +51,52 @@ int pieces(double length_s, double piece_s, int most) {
       std::clamp(std::ceil(length_s / piece_s), 1.0, static_cast<double>(most)));
 }
 
-StepActivity fine_activity(const EngineInput& input, const cost::EnergyTable& energies,
-                           const std::vector<Activities>& times, int slices) {
-  StepActivity result;
-  result.step_s = last_end_s(times);
-  result.slices = slices;
-  for (size_t r = 0; r < input.plan.roles.size(); ++r) {
-    RoleActivity& role = result.roles.emplace_back();
-    role.slices.resize(static_cast<size_t>(result.slices));
-    role.clocked_s.resize(static_cast<size_t>(result.slices));
-    const PricedOperators operators(input, r);
-    const std::vector<plan::Instruction>& program = input.plan.roles[r].program;
-    for (size_t i = 0; i < program.size(); ++i) {
-      if (!draws(program[i])) continue;
-      spread(role, result.slice_s(), times[r].begin_s[i], times[r].end_s[i],
-             energies[r][static_cast<size_t>(program[i].op)], operators.duration(i).clocked_s);
-    }
+/// The periods that a folded plan leaves out, each like the last one it has.
+void add_left_out(const PeriodWork& period, int64_t periods, double period_s, double slice_s,
+                  RoleActivity& role) {
+  for (size_t slice = 0; slice < role.slices.size(); ++slice) {
+    const double from_s = slice_s * static_cast<double>(slice);
+    const SliceWork work = period.between(from_s, from_s + slice_s, 1, periods, period_s);
+    role.slices[slice] += work.energy;
+    role.clocked_s[slice] += work.clocked_s;
   }
+}
+
+RoleActivity activity_of(const EngineInput& input, size_t number, const StepTimes& times,
+                         const cost::EnergyTable& energies, int slices) {
+  RoleActivity result;
+  result.slices.resize(static_cast<size_t>(slices));
+  result.clocked_s.resize(static_cast<size_t>(slices));
+  const double slice_s = times.step_s / slices;
+  const PricedOperators operators(input, number);
+  const plan::Role& role = input.plan.roles[number];
+  const Activities& activities = times.roles[number];
+  PeriodWork period;
+  for (size_t i = 0; i < role.program.size(); ++i) {
+    const plan::Instruction& it = role.program[i];
+    if (!draws(it)) continue;
+    const double later_s = i < role.periods[2] ? 0 : times.left_out_s;
+    const double begin_s = activities.begin_s[i] + later_s, end_s = activities.end_s[i] + later_s;
+    const physics::Energy& energy = energies[number][static_cast<size_t>(it.op)];
+    const double clocked_s = operators.duration(i).clocked_s;
+    spread(result, slice_s, begin_s, end_s, energy, clocked_s);
+    if (input.plan.times(role, i) > 1) period.add(begin_s, end_s, {energy, clocked_s});
+  }
+  if (input.plan.periods_left_out == 0) return result;
+  period.close();
+  add_left_out(period, input.plan.periods_left_out,
+               times.left_out_s / static_cast<double>(input.plan.periods_left_out), slice_s,
+               result);
+  return result;
+}
+
+StepActivity fine_activity(const EngineInput& input, const StepTimes& times,
+                           const cost::EnergyTable& energies, int slices) {
+  StepActivity result;
+  result.step_s = times.step_s;
+  result.slices = slices;
+  for (size_t role = 0; role < input.plan.roles.size(); ++role)
+    result.roles.push_back(activity_of(input, role, times, energies, slices));
   return result;
 }
 
@@ -88,9 +118,12 @@ StepActivity coarser(const StepActivity& fine, int factor) {
   return result;
 }
 
-std::vector<Activities> reference_times(const EngineInput& input) {
-  std::vector<Activities> times;
-  run_representatives(input, durations(input), times);
+StepTimes reference_times(const EngineInput& input) {
+  StepTimes times;
+  const LeftOut left_out = run_representatives(input, durations(input), times.roles);
+  times.steady = left_out.steady;
+  times.left_out_s = left_out.period_s * static_cast<double>(input.plan.periods_left_out);
+  times.step_s = last_end_s(times.roles) + times.left_out_s;
   return times;
 }
 
@@ -100,15 +133,16 @@ bool draws(const plan::Instruction& it) {
 
 StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
                                const Slicing& slicing) {
-  const std::vector<Activities> times = reference_times(input);
-  const double step_s = last_end_s(times);
+  const StepTimes times = reference_times(input);
+  const double step_s = times.step_s;
   // Many slices come in eights, so that intervals can look at eight sums of them.
   const int wanted = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
   const int coarse = wanted > 8 ? wanted / 8 * 8 : wanted;
   const double fine_s = std::min(slicing.fine_s, step_s / slicing.least_fine);
   const int factor = pieces(step_s / coarse, fine_s, std::max(1, slicing.most_fine / coarse));
   StepActivities result;
-  result.fine = fine_activity(input, energies, times, coarse * factor);
+  result.steady = times.steady;
+  result.fine = fine_activity(input, times, energies, coarse * factor);
   result.coarse = coarser(result.fine, factor);
   return result;
 }

@@ -37,11 +37,19 @@ struct Slicing {
 };
 struct StepActivities {
   StepActivity fine, coarse;  ///< the same work
+  bool steady = true;         ///< as `LeftOut::steady`
   double step_s() const { return fine.step_s; }
 };
 
-/// When one rank of every role does what at the reference clock; by role.
-std::vector<Activities> reference_times(const EngineInput& input);
+/// When one rank of every role does what at the reference clock.
+struct StepTimes {
+  std::vector<Activities> roles;
+  /// What a folded plan leaves out; the times of what follows its marks are so much too early.
+  double left_out_s = 0;
+  bool steady = true;
+  double step_s = 0;  ///< whole
+};
+StepTimes reference_times(const EngineInput& input);
 
 /// Whether an instruction's energy counts. A pipeline transfer's energy at each end counts what
 /// that end sends and receives; the sender's is enough.

@@ -265,6 +265,62 @@ TEST(AnyRandomJob, IsNoSlowerWithMore) {
   }
 }
 
+/// Every micro batch played.
+base::Result<Simulation> whole_step(const spec::Job& job) {
+  return simulate_in_full(job, {.whole_step = true});
+}
+
+/// A step whose periods were left out is the step in which all were played, whatever it waits for:
+/// times to rounding; what governors do of it, who decide in steps, nearly.
+void expect_same_step(const Simulation& folded, const Simulation& whole) {
+  const run::Performance &a = folded.run.performance, &b = whole.run.performance;
+  const double step_s = b.step_time_s;
+  EXPECT_NEAR(a.step_time_s, step_s, 1e-9 * step_s);
+  EXPECT_NEAR(a.breakdown_s.compute, b.breakdown_s.compute, 1e-9 * step_s);
+  EXPECT_NEAR(a.breakdown_s.exposed_all_reduce, b.breakdown_s.exposed_all_reduce, 1e-9 * step_s);
+  EXPECT_NEAR(a.breakdown_s.exposed_all_to_all, b.breakdown_s.exposed_all_to_all, 1e-9 * step_s);
+  EXPECT_NEAR(a.breakdown_s.exposed_send_recv, b.breakdown_s.exposed_send_recv, 1e-9 * step_s);
+  EXPECT_NEAR(a.breakdown_s.idle, b.breakdown_s.idle, 1e-9 * step_s);
+  EXPECT_NEAR(a.pipeline_bubble_fraction, b.pipeline_bubble_fraction, 1e-9);
+  EXPECT_EQ(folded.run.limiter, whole.run.limiter);
+  ASSERT_EQ(folded.run.links.size(), whole.run.links.size());
+  for (size_t i = 0; i < whole.run.links.size(); ++i)
+    EXPECT_NEAR(folded.run.links[i].bytes_per_step, whole.run.links[i].bytes_per_step,
+                1e-9 * whole.run.links[i].bytes_per_step);
+}
+
+/// Governors decide in steps: what rounding changes may move a decision, and all that follows.
+void expect_same_power(const Values& values) {
+  const auto job = test::try_job_of(values);
+  if (!job) return;
+  const auto whole = whole_step(*job), folded = simulate_in_full(*job, {});
+  if (!whole || !folded) return;
+  EXPECT_NEAR(folded->run.performance.step_time_s, whole->run.performance.step_time_s,
+              2e-3 * whole->run.performance.step_time_s);
+  EXPECT_NEAR(folded->run.power.mean_w_per_gpu, whole->run.power.mean_w_per_gpu,
+              2e-3 * whole->run.power.mean_w_per_gpu);
+  EXPECT_NEAR(folded->run.thermal.mean_gpu_c, whole->run.thermal.mean_gpu_c, 0.3);
+}
+
+TEST(AnyRandomJob, IsTheSameWithPeriodsLeftOut) {
+  Random random(4);
+  int64_t folded_jobs = 0;
+  for (int64_t i = 0; i < jobs_wanted() && !HasFailure(); ++i) {
+    const Values drawn = random_values(random);
+    const Values values = at_constant_clocks(
+        with(drawn, "ga", random.of<std::string>({"40", "64", "96", "144", "240"})));
+    SCOPED_TRACE(typed(values));
+    const auto job = test::try_job_of(values);
+    if (!job) continue;
+    const auto folded = simulate_in_full(*job, {}), whole = whole_step(*job);
+    ASSERT_TRUE(folded && whole);
+    folded_jobs += folded->plan.periods_left_out > 0 ? 1 : 0;
+    expect_same_step(*folded, *whole);
+    if (i % 4 == 0) expect_same_power(with(drawn, "ga", "96"));
+  }
+  EXPECT_GT(folded_jobs, jobs_wanted() / 2);
+}
+
 /// What needs less memory: shorter sequences, smaller micro batches, more computed again.
 std::vector<Values> with_less(const Values& values, const spec::Job& job) {
   std::vector<Values> less = {with(values, "seq", std::to_string(job.training.seq_length / 2))};

@@ -54,6 +54,10 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
   return a;
 }
 
+ClockedTime times(double factor, const ClockedTime& time) {
+  return {.fixed_s = factor * time.fixed_s, .clocked_s = factor * time.clocked_s};
+}
+
 /// Appends `next` to the run `run` if one line stays the largest over all clocks; else leaves it
 /// alone.
 bool merge(Step& run, const Step& next, ClockRange clocks) {
@@ -132,6 +136,17 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
   return step;
 }
 
+/// Writes down where periods end; true if one does before instruction `index`.
+bool mark_period(const plan::Role& source, size_t index, CompiledRole& compiled) {
+  bool marked = false;
+  for (size_t mark = 0; mark < source.periods.size(); ++mark) {
+    if (source.periods[mark] != index) continue;
+    compiled.periods[mark] = compiled.steps.size();
+    marked = true;
+  }
+  return marked;
+}
+
 }  // namespace
 
 PricedOperators::PricedOperators(const EngineInput& input, size_t role)
@@ -157,6 +172,7 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
   EventBuffers events(source);
   const PricedOperators operators(input, role);
   for (size_t i = 0; i < source.program.size(); ++i) {
+    const bool marked = mark_period(source, i, compiled);
     const Instruction& instruction = source.program[i];
     Step step = make_step(operators, instruction, i);
     if (!input.host_stalls.empty() && input.host_stalls[role].instruction == i)
@@ -168,8 +184,9 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
     if (step.kind == StepKind::kCompute) {
       if (step.stream == Stream::kCompute)
         add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute,
-            step.duration);
-      if (!compiled.steps.empty() && merge(compiled.steps.back(), step, clocks)) continue;
+            times(input.plan.times(source, i), step.duration));
+      if (!marked && !compiled.steps.empty() && merge(compiled.steps.back(), step, clocks))
+        continue;
     }
     compiled.steps.push_back(step);
   }

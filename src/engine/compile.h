@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -54,8 +56,9 @@ struct Step {
 /// A role's program, priced and merged.
 struct CompiledRole {
   std::vector<Step> steps;
-  int32_t event_buffers = 0;  ///< events alive at the same time, at most
-  ClockedTime compute;        ///< the compute stream's own work in the step
+  std::array<size_t, 3> periods{};  ///< `plan::Role::periods`, in steps
+  int32_t event_buffers = 0;        ///< events alive at the same time, at most
+  ClockedTime compute;              ///< the compute stream's own work in the step
   ClockedTime optimizer;
 };
 

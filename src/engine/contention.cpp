@@ -21,6 +21,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/compile.h"
 #include "engine/fair_share.h"
 #include "engine/representative.h"
@@ -85,19 +86,20 @@ class Contention {
     }
   }
 
-  Stretch settle() {
+  std::optional<Stretch> settle() {
     Stretch stretch = all_ones();
     Stretch found = stretch;
     double step_s = 0;
     for (int round = 0; round < kRounds; ++round) {
       run(stretch);
+      if (!left_out_.steady) return std::nullopt;
       const double before_s = std::exchange(step_s, end_s());
       if (round > 1 && std::abs(step_s - before_s) <= kSettledStep * step_s) break;
       look_at(found);
       const double change = move_to(found, round < kUndampedStretches ? 1.0 : 0.5, stretch);
       if (change < kSettled) break;
     }
-    return stretch;
+    return std::optional(std::move(stretch));
   }
 
   /// Whether anything can run beside anything.
@@ -135,6 +137,7 @@ class Contention {
   // Working memory of a round, kept from round to round.
   Durations durations_s_;
   std::vector<Activities> times_;
+  LeftOut left_out_;
   Lanes lanes_;
   struct Slowdowns {
     int32_t collective = 0;
@@ -171,7 +174,7 @@ void Contention::run(const Stretch& stretch) {
     std::vector<double>& row = durations_s_[role];
     for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
   }
-  run_representatives(input, durations_s_, times_);
+  left_out_ = run_representatives(input, durations_s_, times_);
 }
 
 /// Of the last round: when the last role is done.
@@ -180,7 +183,7 @@ double Contention::end_s() const {
   for (const Activities& times : times_)
     if (!times.end_s.empty())
       end_s = std::max(end_s, *std::max_element(times.end_s.begin(), times.end_s.end()));
-  return end_s;
+  return end_s + left_out_.period_s * static_cast<double>(plan_.periods_left_out);
 }
 
 void Contention::look_at(Stretch& found) {
@@ -352,11 +355,17 @@ double Contention::move_to(const Stretch& found, double weight, Stretch& stretch
 
 }  // namespace
 
+std::optional<Stretch> settle_folded(const spec::Job& job, const plan::Plan& plan,
+                                     const cost::CostModel& model, const cost::CostTable& costs) {
+  Contention contention(job, plan, model, costs);
+  if (!contention.has_side_streams()) return Stretch{};
+  return contention.settle();
+}
+
 Stretch settle_contention(const spec::Job& job, const plan::Plan& plan,
                           const cost::CostModel& model, const cost::CostTable& costs) {
-  Contention contention(job, plan, model, costs);
-  if (!contention.has_side_streams()) return {};
-  return contention.settle();
+  ERGOMETER_CHECK(plan.periods_left_out == 0, "a whole plan");
+  return *settle_folded(job, plan, model, costs);
 }
 
 }  // namespace ergometer::engine

@@ -33,11 +33,14 @@ struct Work {
 Work work_of(const EngineInput& input) {
   Work work;
   const double share = 1.0 / static_cast<double>(input.plan.roles.size());
-  for (size_t role = 0; role < input.plan.roles.size(); ++role)
-    for (const plan::Instruction& it : input.plan.roles[role].program) {
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const plan::Role& source = input.plan.roles[role];
+    for (size_t i = 0; i < source.program.size(); ++i) {
+      const plan::Instruction& it = source.program[i];
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
-      const double seconds = share * input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
+      const double seconds = share * input.plan.times(source, i) *
+                             input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
       if (op.pass == workload::Pass::kOptimizer) {
         if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
         continue;
@@ -49,6 +52,7 @@ Work work_of(const EngineInput& input) {
       else
         work.matrix_s += seconds;
     }
+  }
   return work;
 }
 
@@ -80,7 +84,9 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
   double longest = 0;
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     std::vector<double> seconds(input.plan.operators.size(), 0);
-    for (const plan::Instruction& it : input.plan.roles[role].program) {
+    const plan::Role& source = input.plan.roles[role];
+    for (size_t i = 0; i < source.program.size(); ++i) {
+      const plan::Instruction& it = source.program[i];
       if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
           it.kind == plan::InstructionKind::kWait)
         continue;
@@ -88,7 +94,7 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
       if (input.plan.operators[op].kind != OperatorKind::kCollective ||
           input.plan.operators[op].collective != kind)
         continue;
-      seconds[op] += input.costs.prices[role][op].seconds();
+      seconds[op] += input.plan.times(source, i) * input.costs.prices[role][op].seconds();
       if (seconds[op] <= longest) continue;
       longest = seconds[op];
       found = {&input.plan.operators[op], input.plan.placements[role][op].nodes > 1};

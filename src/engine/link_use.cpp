@@ -18,11 +18,12 @@ struct LinkLoad {
 /// How often a role's program runs each operator; receives count at their sender.
 std::vector<double> executions(const plan::Plan& plan, const plan::Role& role) {
   std::vector<double> times(plan.operators.size(), 0);
-  for (const plan::Instruction& it : role.program) {
+  for (size_t i = 0; i < role.program.size(); ++i) {
+    const plan::Instruction& it = role.program[i];
     const bool sends = it.kind == plan::InstructionKind::kCollective ||
                        it.kind == plan::InstructionKind::kWorld ||
                        it.kind == plan::InstructionKind::kSend;
-    if (sends && it.op >= 0) times[static_cast<size_t>(it.op)] += 1;
+    if (sends && it.op >= 0) times[static_cast<size_t>(it.op)] += plan.times(role, i);
   }
   return times;
 }

@@ -165,7 +165,7 @@ void PowerLoop::find_reference() {
   double last_hz = 0, last_s = 0;  // of the round before
   for (int round = 0; round < kMostReferenceRounds; ++round) {
     costs_.reference_clock_hz = reference_hz_;
-    timeline_ = play_step({}, false);
+    play_step();
     const double missing_s = priced_s_ - timeline_.step_s;
     if (std::abs(missing_s) < kSamePrice * priced_s_) return;
     const double per_hz = (timeline_.step_s - last_s) / (reference_hz_ - last_hz);
@@ -197,7 +197,7 @@ void PowerLoop::settle_slices(const Played& played) const {
 /// than the play's steps, relative.
 double PowerLoop::missing_of_replay() {
   take_clocks();
-  timeline_ = play_step({}, false);
+  play_step();
   return timeline_.step_s / play_->marked_step_s() - 1;
 }
 
@@ -289,18 +289,24 @@ void PowerLoop::run(const Played& played, double duration_s, const Watch& watch)
   shown_steps_ = play_->steps();
 }
 
-Timeline PowerLoop::timeline(std::span<const int64_t> sampled, bool events) const {
-  return sampled.empty() && !events ? timeline_ : play_step(sampled, events);
+EngineInput PowerLoop::at_clocks() const {
+  return {.job = input_.job,
+          .plan = input_.plan,
+          .costs = costs_,
+          .clocks_hz = clocks_hz_,
+          .sampled_ranks = {},
+          .stretch = input_.stretch};
 }
 
-Timeline PowerLoop::play_step(std::span<const int64_t> sampled, bool events) const {
-  const EngineInput input{.job = input_.job,
-                          .plan = input_.plan,
-                          .costs = costs_,
-                          .clocks_hz = clocks_hz_,
-                          .sampled_ranks = sampled,
-                          .stretch = input_.stretch};
-  return events ? simulate_events(input) : sweep(input);
+void PowerLoop::play_step() {
+  timeline_ = sweep(at_clocks());
+  steady_ = steady_ && timeline_.steady;
+}
+
+Timeline PowerLoop::play_events() const {
+  EngineInput input = at_clocks();
+  input.sampled_ranks = input_.sampled_ranks;
+  return simulate_events(input);
 }
 
 }  // namespace ergometer::engine

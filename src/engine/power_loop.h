@@ -40,6 +40,8 @@ class PowerLoop {
   /// Whether it came to rest; else clocks and temperatures still drifted when all rounds were
   /// played.
   bool rests() const { return rests_; }
+  /// Whether every step that the engine played told the whole one (`Timeline::steady`).
+  bool steady() const { return steady_; }
   /// Shows `watch` whole steps of what was settled last, `lead_in` those before time 0, as far as
   /// sensors look back. One step, more where a step is shorter than a sensor's window or where heat
   /// holds clocks back, which takes its own time.
@@ -53,8 +55,11 @@ class PowerLoop {
   double shown_steps() const { return shown_steps_; }
   /// The play that was shown.
   const PowerPlay& play() const { return *play_; }
-  /// A step at the clocks found, the last ones, with the spans of `sampled`.
-  Timeline timeline(std::span<const int64_t> sampled, bool events) const;
+  /// A step at the clocks found, the last ones; the same by the reference engine, with the input's
+  /// spans.
+  const Timeline& timeline() const { return timeline_; }
+  Timeline play_events() const;
+  const std::vector<double>& clocks_hz() const { return clocks_hz_; }
 
  private:
   struct Means;
@@ -66,7 +71,8 @@ class PowerLoop {
   void find_reference();
   double missing_of_replay();
   double tick_s(double step_s) const;
-  Timeline play_step(std::span<const int64_t> sampled, bool events) const;
+  void play_step();
+  EngineInput at_clocks() const;
 
   const EngineInput& input_;
   double priced_s_;                         ///< a step at the reference clock
@@ -76,7 +82,7 @@ class PowerLoop {
   std::unique_ptr<PowerPlay> play_;
   double length_factor_ = 1;  ///< of the play
   bool hunting_ = false;      ///< governors found no step that repeats itself
-  bool rests_ = false;
+  bool rests_ = false, steady_ = true;
   double shown_steps_ = 0;
   std::vector<double> clocks_hz_;  ///< of the last step that the engine played, one a rank
   Timeline timeline_;

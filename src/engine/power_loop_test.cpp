@@ -269,7 +269,7 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
       FleetHeat glance(loop.fleet, loop.job.cluster.node);
       FleetStep step;
       for (int round = 0; round < 40; ++round) {
-        governed.at_length(power.timeline({}, false).step_s, glance.surroundings(), step);
+        governed.at_length(power.timeline().step_s, glance.surroundings(), step);
         glance.settle(step);
       }
       const std::vector<GpuRecord> played = record.gpus();

@@ -165,7 +165,9 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   }
   Powered result;
   result.reference_hz = loop.reference_hz();
-  result.timeline = loop.timeline(options.sampled_ranks, options.events);
+  result.clocks_hz = loop.clocks_hz();
+  result.timeline = options.events ? loop.play_events() : loop.timeline();
+  result.timeline.steady = loop.steady() && nominal->activity.steady && scene.activity.steady;
   summarise_power({.job = job,
                    .fleet = fleet,
                    .activity = scene.activity.coarse,

@@ -11,12 +11,11 @@
 namespace ergometer::engine {
 
 struct PoweredOptions {
-  std::span<const int64_t> sampled_ranks = {};    ///< whose spans to keep
   std::span<const int64_t> telemetry_ranks = {};  ///< whose telemetry
-  bool events = false;                            ///< the reference engine plays the last step
-  bool intervals = true;                          ///< of power and temperature
-  bool ranks = false;                             ///< fill the columns of every rank
-  bool bands = false;                             ///< how telemetry is distributed over all ranks
+  bool events = false;    ///< the reference engine plays the last step, with the input's spans
+  bool intervals = true;  ///< of power and temperature
+  bool ranks = false;     ///< fill the columns of every rank
+  bool bands = false;     ///< how telemetry is distributed over all ranks
   /// The job's work, for the energy of its parts; null: those are not asked for.
   const workload::Workload* energy_of = nullptr;
 };
@@ -24,8 +23,9 @@ struct PoweredOptions {
 /// A job's time, power and heat together: the loop of engine/power_loop.h under the job's
 /// conditions, and what it says as parts of a Run.
 struct Powered {
-  Timeline timeline;  ///< a step at the clocks found
+  Timeline timeline;  ///< a step at the clocks found; steady if all were on the way there
   double reference_hz = 0;
+  std::vector<double> clocks_hz;  ///< those, one a rank
   run::Power power;
   run::ClusterPower cluster_power;
   run::Thermal thermal;
@@ -34,7 +34,8 @@ struct Powered {
   std::vector<run::TelemetryBand> bands;
 };
 
-/// `input`: prices at their own reference clock; its clocks are ignored. An input error: the
+/// `input`: prices at their own reference clock; its clocks are ignored, and without `events` its
+/// sampled ranks. An input error: the
 /// catalog entry of GPU or node lacks a parameter that power or heat needs.
 base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options);
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "engine/compile.h"
 #include "engine/scalar_rank.h"
+#include "engine/steady.h"
 
 namespace ergometer::engine {
 namespace {
@@ -26,7 +27,7 @@ struct Runner {
   const std::vector<double>& durations_s;
   ScalarRank rank;
   Activities& activities;
-  size_t next = 0;
+  size_t next = 0, until = 0;
   bool arrived = false;
   std::array<size_t, 2> meetings{};
 
@@ -45,29 +46,60 @@ struct Runner {
 class Representatives {
  public:
   Representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s,
-                  std::vector<Activities>& activities) {
+                  std::vector<Activities>& activities)
+      : plan_(input.plan) {
     activities.resize(input.plan.roles.size());
     for (size_t role = 0; role < input.plan.roles.size(); ++role)
       runners_.emplace_back(input, role, durations_s[role], activities[role]);
     sent_s_.assign(static_cast<size_t>(input.plan.messages), kNotSent);
   }
 
-  void run() {
+  LeftOut run() {
+    LeftOut left_out;
+    if (plan_.periods_left_out > 0) {
+      SteadyPhase steady;
+      for (size_t mark = 0; mark < 3; ++mark) {
+        for (Runner& runner : runners_) runner.until = runner.program.periods[mark];
+        run_until_stop();
+        steady.mark(moved_times());
+      }
+      left_out.steady = steady.can_leave_out(plan_.periods_left_out) && steady.has_one_pace();
+      if (left_out.steady) {
+        left_out.period_s = steady.period_s();
+        steady.leave_out(plan_.periods_left_out, left_out.period_s);
+      }
+    }
+    for (Runner& runner : runners_) runner.until = runner.program.program.size();
+    run_until_stop();
+    return left_out;
+  }
+
+ private:
+  void run_until_stop() {
     for (bool moved = true; moved;) {
       moved = false;
       for (Runner& runner : runners_) moved |= advance(runner);
     }
     for (const Runner& runner : runners_)
-      ERGOMETER_CHECK(runner.next == runner.program.program.size(),
-                      "deadlock: a role waits for what is never sent");
+      ERGOMETER_CHECK(runner.next == runner.until, "deadlock: a role waits for what is never sent");
   }
 
- private:
+  std::vector<MovedTimes> moved_times() {
+    using enum MovedTimes::Kind;
+    std::vector<MovedTimes> times;
+    for (size_t role = 0; role < runners_.size(); ++role) {
+      ScalarRank& rank = runners_[role].rank;
+      for (double& t : rank.streams_s()) times.push_back({kStream, role, std::span(&t, 1)});
+      for (double& t : rank.events_s()) times.push_back({kAwaited, role, std::span(&t, 1)});
+      times.push_back({kAwaited, role, rank.host_s()});
+    }
+    return times;
+  }
+
   bool advance(Runner& runner) {
     const size_t first = runner.next;
     const bool had_arrived = runner.arrived;
-    while (runner.next < runner.program.program.size() &&
-           execute(runner, runner.program.program[runner.next]))
+    while (runner.next < runner.until && execute(runner, runner.program.program[runner.next]))
       ++runner.next;
     return runner.next != first || runner.arrived != had_arrived;
   }
@@ -118,6 +150,7 @@ class Representatives {
     return true;
   }
 
+  const plan::Plan& plan_;
   std::vector<Runner> runners_;
   std::vector<double> sent_s_;
   std::array<std::vector<RoleMeeting>, 2> meetings_;
@@ -125,10 +158,10 @@ class Representatives {
 
 }  // namespace
 
-void run_representatives(const EngineInput& input,
-                         const std::vector<std::vector<double>>& durations_s,
-                         std::vector<Activities>& activities) {
-  Representatives(input, durations_s, activities).run();
+LeftOut run_representatives(const EngineInput& input,
+                            const std::vector<std::vector<double>>& durations_s,
+                            std::vector<Activities>& activities) {
+  return Representatives(input, durations_s, activities).run();
 }
 
 }  // namespace ergometer::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plan/plan.h"
@@ -40,6 +41,10 @@ class ScalarRank {
     else
       host_s_ = std::max(host_s_, t);
   }
+
+  std::span<double> streams_s() { return free_s_; }
+  std::span<double> events_s() { return events_s_; }
+  std::span<double> host_s() { return std::span(&host_s_, 1); }
 
  private:
   std::array<double, workload::kStreamCount> free_s_{};

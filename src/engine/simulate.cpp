@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "cost/degraded.h"
 #include "engine/interval.h"
 #include "engine/kernel_list.h"
 #include "engine/kernel_window.h"
@@ -15,12 +14,15 @@
 #include "engine/run_phases.h"
 #include "engine/step_tasks.h"
 #include "engine/summary.h"
+#include "plan/folded.h"
 
 namespace ergometer::engine {
 namespace {
 
 void take(Powered powered, Simulation& result) {
   result.timeline = std::move(powered.timeline);
+  result.reference_hz = powered.reference_hz;
+  result.clocks_hz = std::move(powered.clocks_hz);
   result.run.has_power = true;
   result.run.power = std::move(powered.power);
   result.run.cluster_power = std::move(powered.cluster_power);
@@ -28,20 +30,6 @@ void take(Powered powered, Simulation& result) {
   result.run.telemetry = std::move(powered.telemetry);
   result.run.bands = std::move(powered.bands);
   result.run.ranks = std::move(powered.ranks);
-}
-
-/// The times of `ranks` with the power and heat of `powered`, if there are any.
-std::vector<run::Rank> with_power_columns(std::vector<run::Rank> ranks,
-                                          const std::vector<run::Rank>& powered) {
-  for (size_t i = 0; i < powered.size(); ++i) {
-    ranks[i].mean_power_w = powered[i].mean_power_w;
-    ranks[i].peak_power_w = powered[i].peak_power_w;
-    ranks[i].mean_gpu_c = powered[i].mean_gpu_c;
-    ranks[i].max_gpu_c = powered[i].max_gpu_c;
-    ranks[i].mean_clock_mhz = powered[i].mean_clock_mhz;
-    ranks[i].throttled_time_fraction = powered[i].throttled_time_fraction;
-  }
-  return ranks;
 }
 
 /// All whose spans are needed, in order.
@@ -62,13 +50,40 @@ std::vector<Row> of_ranks(const std::vector<Row>& rows, const std::vector<int64_
   return kept;
 }
 
-void add_detail(const EngineInput& input, const SimulateOptions& options, const Timeline& timeline,
-                run::Run& run) {
-  run.kernels = kernel_list(input, of_ranks(timeline.spans, options.sampled_ranks));
+/// Plays the step once more, the whole of it, and keeps the spans of some ranks.
+void add_spans(const spec::Job& job, std::span<const int64_t> ranks, Simulation& result) {
+  if (result.plan.periods_left_out > 0) {
+    for (size_t role = 0; role < result.stretch.size(); ++role)
+      result.stretch[role] =
+          plan::unfolded(result.plan, result.plan.roles[role], result.stretch[role]);
+    result.plan = plan::make_plan(job, result.workload);
+  }
+  cost::CostTable costs = result.costs;
+  costs.reference_clock_hz = result.reference_hz;
+  result.timeline.spans = sweep({.job = job,
+                                 .plan = result.plan,
+                                 .costs = costs,
+                                 .clocks_hz = result.clocks_hz,
+                                 .sampled_ranks = ranks,
+                                 .stretch = result.stretch})
+                              .spans;
+}
+
+/// From the spans of the ranks asked for.
+void add_detail(const spec::Job& job, const SimulateOptions& options, Simulation& result) {
+  const EngineInput input{.job = job,
+                          .plan = result.plan,
+                          .costs = result.costs,
+                          .clocks_hz = result.clocks_hz,
+                          .sampled_ranks = {},
+                          .stretch = result.stretch};
+  const std::vector<Span>& spans = result.timeline.spans;
+  run::Run& run = result.run;
+  run.kernels = kernel_list(input, of_ranks(spans, options.sampled_ranks));
   if (!options.task_ranks.empty()) {
-    run.tasks = step_tasks(input, of_ranks(timeline.spans, options.task_ranks));
-    run.collectives = collective_use(input, of_ranks(timeline.spans, options.task_ranks), timeline);
-    for (const spec::Slot& slot : input.job.cluster.node.slots)
+    run.tasks = step_tasks(input, of_ranks(spans, options.task_ranks));
+    run.collectives = collective_use(input, of_ranks(spans, options.task_ranks), result.timeline);
+    for (const spec::Slot& slot : job.cluster.node.slots)
       run.slots.push_back({slot.row, slot.lane});
   }
   if (options.most_kernels > 0) keep_window(run, options.most_kernels);
@@ -85,42 +100,34 @@ base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const r
                     batch, standing_w);
 }
 
-}  // namespace
-
-base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
-  ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
-  Simulation result;
-  result.workload = workload::lower(job);
-  result.plan = plan::make_plan(job, result.workload);
-  result.memory = plan::memory(job, result.workload, result.plan.stages);
-  result.costs = cost::price_plan(model, result.plan, job);
-  ERGOMETER_TRY(cost::degrade_links(job, result.plan, result.costs));
-  result.stretch = settle_contention(job, result.plan, model, result.costs);
-
-  const std::vector<int64_t> played = played_ranks(options);
-  const std::span<const double> one_clock(&result.costs.reference_clock_hz, 1);
-  const EngineInput input{
-      .job = job,
-      .plan = result.plan,
-      .costs = result.costs,
-      .clocks_hz = options.clocks_hz.empty() ? one_clock : std::span(options.clocks_hz),
-      .sampled_ranks = played,
-      .stretch = result.stretch};
+/// Plays the plan and fills all but what needs spans.
+base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
+                        const Planned& planned, Simulation& result) {
+  result.reference_hz = planned.costs.reference_clock_hz;
+  result.clocks_hz = options.clocks_hz;
+  if (result.clocks_hz.empty()) result.clocks_hz = {result.reference_hz};
   const bool events = options.engine == EngineKind::kEvents;
+  const std::vector<int64_t> sampled = events ? played_ranks(options) : std::vector<int64_t>{};
+  const std::vector<double> clocks_hz = result.clocks_hz;
+  const EngineInput input{.job = job,
+                          .plan = planned.plan,
+                          .costs = planned.costs,
+                          .clocks_hz = clocks_hz,
+                          .sampled_ranks = sampled,
+                          .stretch = planned.stretch};
   const bool with_power =
       options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
   if (with_power) {
     ERGOMETER_ASSIGN(
         Powered powered,
         power_and_heat(
-            input, {.sampled_ranks = played,
-                    .telemetry_ranks = options.telemetry_ranks.empty() ? options.sampled_ranks
+            input, {.telemetry_ranks = options.telemetry_ranks.empty() ? options.sampled_ranks
                                                                        : options.telemetry_ranks,
                     .events = events,
                     .intervals = options.intervals,
                     .ranks = options.all_ranks,
                     .bands = options.bands,
-                    .energy_of = options.energy_parts ? &result.workload : nullptr}));
+                    .energy_of = options.energy_parts ? &planned.workload : nullptr}));
     take(std::move(powered), result);
     if (job.conditions.run.given()) {
       ERGOMETER_ASSIGN(result.run.power.run_phases, phases_of(job, result.run.power));
@@ -131,12 +138,30 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
 
   result.run.performance = performance(job, result.timeline);
   add_interval(result.run.performance, job, result.timeline);
-  result.run.memory = memory_summary(job, result.memory);
+  result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
-  if (options.all_ranks)
-    result.run.ranks = with_power_columns(rank_table(job, result.timeline), result.run.ranks);
-  add_detail(input, options, result.timeline, result.run);
+  if (options.all_ranks) result.run.ranks = rank_table(job, result.timeline, result.run.ranks);
   result.run.limiter = limiter(input, result.timeline, result.run.performance);
+  return {};
+}
+
+}  // namespace
+
+base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
+  const bool sweeps = options.engine == EngineKind::kSweep;
+  Simulation result;
+  ERGOMETER_ASSIGN(Planned planned,
+                   play_planned(job, sweeps && !options.whole_step, [&](const Planned& it) -> base::Result<bool> {
+                     result = {};
+                     ERGOMETER_TRY(play(job, options, it, result));
+                     return result.timeline.steady;
+                   }));
+  static_cast<Planned&>(result) = std::move(planned);
+  const std::vector<int64_t> sampled = played_ranks(options);
+  if (!sampled.empty()) {
+    if (sweeps) add_spans(job, sampled, result);
+    add_detail(job, options, result);
+  }
   return result;
 }
 

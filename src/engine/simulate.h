@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/timeline.h"
-#include "plan/memory.h"
+#include "engine/planned.h"
 #include "run/run.h"
 #include "spec/job.h"
 
@@ -28,15 +27,14 @@ struct SimulateOptions {
   bool energy_parts = false;  ///< the Run shall hold a step's energy by phase, operator, ...
   size_t most_kernels = 0;    ///< of more, those of a window of the step (kernel_window.h); 0: all
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
+  bool whole_step = false;  ///< every micro batch is played, where a few would tell the step too
 };
 
 /// Everything that was found out about a job on the way to its Run, for who wants to explain it.
-struct Simulation {
-  workload::Workload workload;
-  plan::Plan plan;
-  plan::MemoryReport memory;
-  cost::CostTable costs;
-  Stretch stretch;
+/// Its plan is whole where spans were asked for.
+struct Simulation : Planned {
+  double reference_hz = 0;        ///< that the timeline's clocks are held against
+  std::vector<double> clocks_hz;  ///< of the timeline, one a rank, or one for all
   Timeline timeline;
   run::Run run;
 };

@@ -47,7 +47,8 @@ class Uses {
         priced_(from.input, role) {}
 
   void add(const StepEnergyInput& from, const Activities& times, size_t role) {
-    const std::vector<plan::Instruction>& program = from.input.plan.roles[role].program;
+    const plan::Role& source = from.input.plan.roles[role];
+    const std::vector<plan::Instruction>& program = source.program;
     double free_s = 0;  // of the compute stream
     for (size_t i = 0; i < program.size(); ++i) {
       const plan::Instruction& it = program[i];
@@ -60,7 +61,7 @@ class Uses {
         if (draws(it)) use.energy = from.energies[role][static_cast<size_t>(it.op)];
         if (launches(it.kind)) use.running_s[part] = length_s;
         if (computes) use.charged_s[part] = charged_s(it, i, length_s);
-        take(it, part, use);
+        take(it, part, use, from.input.plan.times(source, i));
       }
       if (computes) free_s = times.end_s[i];
     }
@@ -85,12 +86,12 @@ class Uses {
     }
     return 0;
   }
-  void take(const plan::Instruction& it, size_t part, const WorkUse& use) {
+  void take(const plan::Instruction& it, size_t part, const WorkUse& use, double times) {
     for (WorkUse* sum :
          {&all, &operators[static_cast<size_t>(it.op)], &places[names_.place_of(it)]}) {
-      sum->charged_s[part] += use.charged_s[part];
-      sum->running_s[part] += use.running_s[part];
-      sum->energy += use.energy;
+      sum->charged_s[part] += times * use.charged_s[part];
+      sum->running_s[part] += times * use.running_s[part];
+      sum->energy += times * use.energy;
     }
   }
 
@@ -134,7 +135,7 @@ EnergyUse EnergyDivision::of(const WorkUse& part) const {
 
 std::vector<run::EnergyRow> step_energy(const StepEnergyInput& from) {
   const plan::Plan& plan = from.input.plan;
-  const std::vector<Activities> times = reference_times(from.input);
+  const StepTimes times = reference_times(from.input);
   const std::vector<RoleEnergy> drawn = drawn_by_role(from);
   const EnergyNames names = energy_names(plan, from.workload);
   EnergyTotals totals{.operators = std::vector<EnergyUse>(plan.operators.size()),
@@ -143,7 +144,7 @@ std::vector<run::EnergyRow> step_energy(const StepEnergyInput& from) {
                       .idle = {}};
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     Uses uses(from, names, role);
-    uses.add(from, times[role], role);
+    uses.add(from, times.roles[role], role);
     const int64_t first = static_cast<int64_t>(role) * plan.ranks_per_role;
     const EnergyDivision division(drawn[role], uses.all,
                                   mean_parts_of(from.timeline, first, plan.ranks_per_role),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "engine/memory_fit.h"
 #include "workload/flops.h"
@@ -114,17 +115,18 @@ run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& repor
   return memory;
 }
 
-std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline) {
-  std::vector<run::Rank> table;
-  table.reserve(timeline.ranks.size());
-  for (size_t i = 0; i < timeline.ranks.size(); ++i) {
+std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline,
+                                  std::vector<run::Rank> powered) {
+  std::vector<run::Rank> table = std::move(powered);
+  table.resize(timeline.ranks.size());
+  for (size_t i = 0; i < table.size(); ++i) {
     const auto rank = static_cast<int64_t>(i);
-    table.push_back({.rank = rank,
-                     .node = job.parallelism.gpu_of(rank) / job.cluster.node.gpus,
-                     .slot = job.parallelism.gpu_of(rank) % job.cluster.node.gpus,
-                     .stage = rank / job.stage_ranks(),
-                     .end_s = timeline.ranks[i].end_s,
-                     .breakdown_s = breakdown(timeline.ranks[i].parts_s)});
+    table[i].rank = rank;
+    table[i].node = job.parallelism.gpu_of(rank) / job.cluster.node.gpus;
+    table[i].slot = job.parallelism.gpu_of(rank) % job.cluster.node.gpus;
+    table[i].stage = rank / job.stage_ranks();
+    table[i].end_s = timeline.ranks[i].end_s;
+    table[i].breakdown_s = breakdown(timeline.ranks[i].parts_s);
   }
   return table;
 }

@@ -18,7 +18,9 @@ run::Performance performance(const spec::Job& job, const Timeline& timeline);
 double tokens_per_step(const spec::Job& job);
 
 run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& report);
-std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline);
+/// The times of every rank, beside its power and heat, if `powered` has them.
+std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline,
+                                  std::vector<run::Rank> powered);
 
 /// Dense matrix peak of one GPU at the job's precision, FLOP/s.
 double peak_flops_per_s(const spec::Job& job);

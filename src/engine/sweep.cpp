@@ -21,6 +21,7 @@
 #include "engine/compile.h"
 #include "engine/kernels.h"
 #include "engine/replay.h"
+#include "engine/steady.h"
 
 namespace ergometer::engine {
 namespace {
@@ -39,11 +40,13 @@ struct Sample {
 struct RoleState {
   CompiledRole compiled;
   size_t next = 0;       ///< step to run
+  size_t until = 0;      ///< step to stop before
   bool arrived = false;  ///< at the meeting with other roles that step `next` is
   Times inverse_clock;   ///< reference clock / clock
   std::array<Times, workload::kStreamCount> free_s;
   Times host_since_s;  ///< empty until the host first waits for the GPU
   double host_s = 0;
+  double host_before_s = 0;  ///< of `host_s`, what `host_since_s` has taken over
   std::vector<Times> events_s;
   std::array<Times, kPartCount> parts_s;  ///< of communication; empty until charged
   std::array<size_t, 2> meetings{};       ///< done so far: world, embedding
@@ -69,17 +72,25 @@ class Sweep {
     message_buffer_.assign(static_cast<size_t>(input.plan.messages), -1);
     set_positions();
     set_roles();
+    ERGOMETER_CHECK(input.plan.periods_left_out == 0 || input.sampled_ranks.empty(),
+                    "a folded plan has no spans of the whole step");
     for (const int64_t rank : input.sampled_ranks) add_sample(rank);
+    if (input.plan.periods_left_out > 0) find_receivers();
   }
 
   Timeline run(std::span<const size_t> order) {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t i = 0; i < roles_.size(); ++i) moved |= advance(order.empty() ? i : order[i]);
+    if (input_.plan.periods_left_out > 0) {
+      SteadyPhase steady;
+      for (size_t mark = 0; mark < 3; ++mark) {
+        for (RoleState& role : roles_) role.until = role.compiled.periods[mark];
+        run_until_stop(order);
+        steady.mark(moved_times());
+      }
+      is_steady_ = steady.can_leave_out(input_.plan.periods_left_out);
+      if (is_steady_) steady.leave_out(input_.plan.periods_left_out, 0);
     }
-    for (const RoleState& role : roles_)
-      ERGOMETER_CHECK(role.next == role.compiled.steps.size(),
-                      "deadlock: a role waits for what is never sent");
+    for (RoleState& role : roles_) role.until = role.compiled.steps.size();
+    run_until_stop(order);
     return collect();
   }
 
@@ -87,6 +98,9 @@ class Sweep {
   void set_positions();
   void set_roles();
   void add_sample(int64_t rank);
+  void find_receivers();
+  void run_until_stop(std::span<const size_t> order);
+  std::vector<MovedTimes> moved_times();
   bool advance(size_t role);
   bool execute(size_t role, const Step& step);
   bool receive(RoleState& role, const Step& step);
@@ -140,6 +154,8 @@ class Sweep {
   std::vector<Times> buffers_;
   std::vector<int32_t> free_buffers_;
   std::array<std::vector<Meeting>, 2> meetings_;
+  std::vector<size_t> receivers_;  ///< by message, of a folded plan
+  bool is_steady_ = true;
 };
 
 void Sweep::set_positions() {
@@ -176,14 +192,57 @@ void Sweep::add_sample(int64_t rank) {
       {.rank = rank, .position = position_[static_cast<size_t>(rank % n_)], .ends_s = {}});
 }
 
+void Sweep::find_receivers() {
+  receivers_.resize(message_buffer_.size());
+  for (size_t r = 0; r < roles_.size(); ++r)
+    for (const Step& step : roles_[r].compiled.steps)
+      if (step.kind == StepKind::kRecv) receivers_[static_cast<size_t>(step.slot)] = r;
+}
+
+void Sweep::run_until_stop(std::span<const size_t> order) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t i = 0; i < roles_.size(); ++i) moved |= advance(order.empty() ? i : order[i]);
+  }
+  for (const RoleState& role : roles_)
+    ERGOMETER_CHECK(role.next == role.until, "deadlock: a role waits for what is never sent");
+}
+
+/// Everything that decides what follows, and what is added up.
+std::vector<MovedTimes> Sweep::moved_times() {
+  using enum MovedTimes::Kind;
+  std::vector<MovedTimes> times;
+  for (size_t r = 0; r < roles_.size(); ++r) {
+    RoleState& role = roles_[r];
+    const auto add = [&](MovedTimes::Kind kind, std::span<double> values) {
+      times.push_back({.kind = kind, .role = r, .values = values});
+    };
+    for (Times& t : role.free_s) add(kStream, t);
+    for (Times& t : role.events_s) add(kAwaited, t);
+    if (!role.host_since_s.empty()) {
+      for (double& since_s : role.host_since_s) since_s += role.host_s;
+      role.host_before_s += std::exchange(role.host_s, 0.0);
+      add(kSum, std::span(&role.host_before_s, 1));
+    }
+    add(kAwaited, role.host_since_s.empty() ? std::span(&role.host_s, 1)
+                                            : std::span<double>(role.host_since_s));
+    for (Times& t : role.parts_s) add(kSum, t);
+    add(kSum, std::span(&role.host_gaps_s, 1));
+  }
+  for (size_t message = 0; message < message_buffer_.size(); ++message)
+    if (message_buffer_[message] >= 0)
+      times.push_back({.kind = kAwaited,
+                       .role = receivers_[message],
+                       .values = buffers_[static_cast<size_t>(message_buffer_[message])]});
+  return times;
+}
+
 /// Runs a role until it has to wait for another; true if it got anywhere.
 bool Sweep::advance(size_t role_index) {
   RoleState& role = roles_[role_index];
   const size_t first = role.next;
   const bool had_arrived = role.arrived;
-  while (role.next < role.compiled.steps.size() &&
-         execute(role_index, role.compiled.steps[role.next]))
-    ++role.next;
+  while (role.next < role.until && execute(role_index, role.compiled.steps[role.next])) ++role.next;
   return role.next != first || role.arrived != had_arrived;
 }
 
@@ -329,8 +388,9 @@ Timeline Sweep::collect() const {
   }
   for (const RoleState& role : roles_) {
     timeline.host_gaps_s.push_back(role.host_gaps_s);
-    timeline.launches_s.push_back(role.host_s);
+    timeline.launches_s.push_back(role.host_before_s + role.host_s);
   }
+  timeline.steady = is_steady_;
   for (const int64_t wanted : input_.sampled_ranks) {
     const RoleState& role = roles_[static_cast<size_t>(wanted / n_)];
     const auto sample = std::find_if(role.samples.begin(), role.samples.end(),

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Timeline {
   std::vector<double> host_gaps_s;
   /// By role: what its host spends to launch; from the sweep alone.
   std::vector<double> launches_s;
+  /// False: the periods that a folded plan leaves out are not like those it has, and all this is
+  /// not what the whole step would be.
+  bool steady = true;
 };
 
 /// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all
@@ -71,7 +75,7 @@ struct EngineInput {
 };
 
 /// The max-plus sweep: every rank on its own, the ranks of a role side by side (see
-/// engine/sweep.cpp).
+/// engine/sweep.cpp). Of a folded plan it tells the whole step, without spans.
 Timeline sweep(const EngineInput& input);
 
 /// The reference: a plain discrete-event simulation of the same programs, one rank at a time,
@@ -79,7 +83,11 @@ Timeline sweep(const EngineInput& input);
 Timeline simulate_events(const EngineInput& input);
 
 /// Finds which instructions run beside which (on one rank of every role, at reference clocks) and
-/// how far link sharing and kernel overlap stretch them; iterates until durations settle.
+/// how far link sharing and kernel overlap stretch them; iterates until durations settle. Of a
+/// folded plan: nothing, if what it leaves out is not like what it has.
+std::optional<Stretch> settle_folded(const spec::Job& job, const plan::Plan& plan,
+                                     const cost::CostModel& model, const cost::CostTable& costs);
+/// The same of a plan that leaves nothing out.
 Stretch settle_contention(const spec::Job& job, const plan::Plan& plan,
                           const cost::CostModel& model, const cost::CostTable& costs);
 

@@ -141,8 +141,7 @@ base::Result<PipelineTables> pipeline_tables(const spec::Job& job) {
   ERGOMETER_ASSIGN(const cost::EnergyModel energy_model, cost::EnergyModel::make(job));
   const cost::EnergyTable energies = cost::price_energy(energy_model, plan);
   ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
-  ERGOMETER_ASSIGN(const engine::Powered powered,
-                   engine::power_and_heat(input, {.sampled_ranks = {}, .ranks = true}));
+  ERGOMETER_ASSIGN(const engine::Powered powered, engine::power_and_heat(input, {.ranks = true}));
   const engine::Timeline timeline = engine::sweep(input);
 
   PipelineTables tables;

@@ -26,14 +26,14 @@ Stream other_lane(Stream lane) {
 
 }  // namespace
 
-PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage,
+PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_t stage,
                              const std::vector<ScheduleSlot>& slots, double bytes,
                              OperatorTable& operators)
     : slots_(slots),
       stage_(stage),
       stages_(job.parallelism.pp),
       chunks_(job.parallelism.vpp),
-      micro_batches_(job.micro_batches()),
+      micro_batches_(micro_batches),
       overlap_(job.training.overlap_p2p),
       sync_(job.training.batch_p2p_sync) {
   if (stages_ == 1) return;
@@ -49,7 +49,7 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage,
   send_backward_ = operators.add(transfer("send_backward", workload::Pass::kBackward, bytes));
   recv_backward_ = operators.add(transfer("recv_backward", workload::Pass::kBackward, bytes));
   exchanges_.resize(slots.size() + 1);
-  const auto warm_up = static_cast<size_t>(warm_up_forwards(job, stage));
+  const auto warm_up = static_cast<size_t>(warm_up_forwards(job, stage, micro_batches));
   const bool gpipe = job.parallelism.schedule == spec::Schedule::kGpipe;
   if (overlap_) {
     plan_overlapped(warm_up);
@@ -60,12 +60,12 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t stage,
   }
 }
 
-int32_t PipelineLinks::messages(const spec::Job& job) {
+int32_t PipelineLinks::messages(const spec::Job& job, int64_t micro_batches) {
   if (job.parallelism.pp == 1) return 0;
   const bool inference =
       job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
   const int64_t boundaries = job.parallelism.pp * job.parallelism.vpp - 1;
-  return static_cast<int32_t>((inference ? 1 : 2) * boundaries * job.micro_batches());
+  return static_cast<int32_t>((inference ? 1 : 2) * boundaries * micro_batches);
 }
 
 // Boundary i lies between virtual stages i and i + 1 (virtual stage = chunk * stages + stage). Its

@@ -31,15 +31,15 @@ namespace ergometer::plan {
 /// cool-down).
 class PipelineLinks {
  public:
-  PipelineLinks(const spec::Job& job, int64_t stage, const std::vector<ScheduleSlot>& slots,
-                double bytes, OperatorTable& operators);
+  PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_t stage,
+                const std::vector<ScheduleSlot>& slots, double bytes, OperatorTable& operators);
 
   /// Everything that precedes slot `k`: call for every k in order, and once with the number of
   /// slots at the end.
   void before_slot(ProgramWriter& writer, size_t k) const;
 
   /// Messages of the whole plan.
-  static int32_t messages(const spec::Job& job);
+  static int32_t messages(const spec::Job& job, int64_t micro_batches);
 
  private:
   struct Exchange {

@@ -30,14 +30,18 @@ std::vector<GroupPlacement> place_operators(const spec::Job& job,
 }  // namespace
 
 Plan make_plan(const spec::Job& job, const workload::Workload& workload) {
+  return make_plan(job, workload, job.micro_batches());
+}
+
+Plan make_plan(const spec::Job& job, const workload::Workload& workload, int64_t micro_batches) {
   Plan plan;
   plan.stages = divide(job, workload);
-  plan.messages = PipelineLinks::messages(job);
+  plan.messages = PipelineLinks::messages(job, micro_batches);
   plan.ranks_per_role = job.stage_ranks();
   OperatorTable operators(workload);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
-    plan.roles.push_back(
-        write_role(job, workload, plan.stages[stage], static_cast<int64_t>(stage), operators));
+    plan.roles.push_back(write_role(job, workload, micro_batches, plan.stages[stage],
+                                    static_cast<int64_t>(stage), operators));
   }
   plan.operators = operators.take();
   PlacementCache cache(job);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +50,9 @@ struct Role {
   int64_t stage = 0;
   std::vector<Instruction> program;
   int32_t events = 0;  ///< number of event slots the program uses
+  /// Of a folded plan: where a period of the pipeline's steady phase begins, where it ends and the
+  /// next one begins, and where that ends.
+  std::array<size_t, 3> periods{};
 };
 
 /// A job laid out: who does what, in which order. Same job, same plan, byte for byte.
@@ -59,8 +64,20 @@ struct Plan {
   std::vector<Stage> stages;
   int32_t messages = 0;
   int64_t ranks_per_role = 1;
+  /// How many periods more the step has than are written, all of them behind the last of
+  /// `Role::periods` and each like it; 0: every micro batch is written (plan/folded.h).
+  int64_t periods_left_out = 0;
+
+  /// How often the step runs an instruction of a role.
+  double times(const Role& role, size_t instruction) const {
+    const bool stands_for_all = instruction >= role.periods[1] && instruction < role.periods[2];
+    return stands_for_all ? static_cast<double>(1 + periods_left_out) : 1;
+  }
 };
 
+/// Every micro batch of the job's step written, or the first `micro_batches` of them as if there
+/// were no more.
 Plan make_plan(const spec::Job& job, const workload::Workload& workload);
+Plan make_plan(const spec::Job& job, const workload::Workload& workload, int64_t micro_batches);
 
 }  // namespace ergometer::plan

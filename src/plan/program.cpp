@@ -38,7 +38,7 @@ bool runs(SlotKind slot, Pass pass) {
 
 /// Instructions that the stage's program will have, or a few more: one allocation then does.
 size_t expected_length(const spec::Job& job, const workload::Workload& workload,
-                       const Stage& stage) {
+                       int64_t micro_batches, const Stage& stage) {
   constexpr size_t kAroundASlot = 10, kAroundABlock = 6, kOnceAStep = 64;
   const size_t slots_a_micro_batch = job.parallelism.schedule == spec::Schedule::kZbH1 ? 3 : 2;
   size_t a_micro_batch = 0;
@@ -51,22 +51,22 @@ size_t expected_length(const spec::Job& job, const workload::Workload& workload,
       if (reduces_every_micro_batch(job)) a_micro_batch += 2 * kAroundABlock;
     }
   }
-  return kOnceAStep + a_micro_batch * static_cast<size_t>(job.micro_batches());
+  return kOnceAStep + a_micro_batch * static_cast<size_t>(micro_batches);
 }
 
 /// The program of one stage, slot by slot.
 class RoleProgram {
  public:
-  RoleProgram(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-              int64_t stage_index, OperatorTable& operators, Role& role)
+  RoleProgram(const spec::Job& job, const workload::Workload& workload, int64_t micro_batches,
+              const Stage& stage, int64_t stage_index, OperatorTable& operators, Role& role)
       : job_(job),
         workload_(workload),
         stage_(stage),
         stage_index_(stage_index),
         operators_(operators),
         writer_(role, operators),
-        slots_(schedule(job, stage_index)),
-        links_(job, stage_index, slots_, workload.boundary_bytes, operators),
+        slots_(schedule(job, stage_index, micro_batches)),
+        links_(job, micro_batches, stage_index, slots_, workload.boundary_bytes, operators),
         data_(job, workload, stage, stage_index, operators, writer_),
         units_(job, workload, stage, operators, writer_) {
     find_special_slots();
@@ -283,12 +283,12 @@ bool exchanges_tokens(const spec::Job& job, const workload::Operator& op) {
           job.training.moe_dispatcher == spec::MoeDispatcher::kHybridEp);
 }
 
-Role write_role(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                int64_t stage_index, OperatorTable& operators) {
+Role write_role(const spec::Job& job, const workload::Workload& workload, int64_t micro_batches,
+                const Stage& stage, int64_t stage_index, OperatorTable& operators) {
   Role role;
   role.stage = stage_index;
-  role.program.reserve(expected_length(job, workload, stage));
-  RoleProgram(job, workload, stage, stage_index, operators, role).write();
+  role.program.reserve(expected_length(job, workload, micro_batches, stage));
+  RoleProgram(job, workload, micro_batches, stage, stage_index, operators, role).write();
   return role;
 }
 

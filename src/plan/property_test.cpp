@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
 #include <tuple>
 
 #include "plan/check.h"
+#include "plan/folded.h"
 #include "plan/plan.h"
 #include "plan/schedule.h"
 #include "plan/test_job.h"
@@ -149,6 +151,56 @@ TEST(AnyJob, HasOnePlan) {
       }
     }
   }
+}
+
+/// What an instruction does, apart from the number of its message.
+auto deed(const Instruction& it) {
+  const bool message = it.kind == InstructionKind::kSend || it.kind == InstructionKind::kRecv;
+  return std::tuple(it.kind, it.stream, it.on, it.op, message ? -1 : it.slot, it.micro_batch,
+                    it.chunk, it.layer);
+}
+
+/// How many periods later an instruction of the whole plan is than that of the folded one.
+int64_t periods_later(const Plan& plan, const Role& role, size_t index) {
+  if (index < role.periods[2]) return 0;
+  const size_t period = role.periods[2] - role.periods[1];
+  return std::min<int64_t>(plan.periods_left_out,
+                           1 + static_cast<int64_t>((index - role.periods[2]) / period));
+}
+
+// What a folded plan leaves out is what the whole plan has there.
+TEST(AnyJob, IsItsFoldedPlanUnfolded) {
+  Draw draw(13);
+  int folded_jobs = 0;
+  for (int i = 0; i < 1500; ++i) {
+    spec::Job job = random_job(draw);
+    const int64_t chunks = job.parallelism.vpp;
+    const int64_t period = chunks > 1 ? job.parallelism.microbatch_group : job.parallelism.pp;
+    job.training.global_batch =
+        job.parallelism.dp * (chunks > 1 ? period * (4 + draw.below(9)) : 1 + draw.below(120));
+    SCOPED_TRACE(describe(job));
+    const workload::Workload workload = test::fake_workload(job);
+    const std::optional<Plan> folded = make_folded_plan(job, workload, kLeastPeriods);
+    const bool steady = job.training.mode != spec::Mode::kPrefill &&
+                        job.parallelism.schedule != spec::Schedule::kGpipe;
+    const bool short_step = job.micro_batches() < 9 * period;
+    ASSERT_TRUE(folded.has_value() ? steady : !steady || short_step);
+    if (!folded) continue;
+    ++folded_jobs;
+    const Plan whole = make_plan(job, workload);
+    ASSERT_EQ(find_fault(*folded), "");
+    for (size_t r = 0; r < whole.roles.size(); ++r) {
+      const Role& role = folded->roles[r];
+      auto program = unfolded(*folded, role, role.program);
+      ASSERT_EQ(program.size(), whole.roles[r].program.size());
+      for (size_t k = 0; k < program.size(); ++k) {
+        if (program[k].micro_batch >= 0)
+          program[k].micro_batch += static_cast<int32_t>(period * periods_later(*folded, role, k));
+        ASSERT_EQ(deed(program[k]), deed(whole.roles[r].program[k])) << "role " << r << " at " << k;
+      }
+    }
+  }
+  EXPECT_GT(folded_jobs, 500);
 }
 
 // The checker finds what it is there to find.

@@ -64,11 +64,12 @@ std::vector<ScheduleSlot> zero_bubble_h1(const std::vector<ScheduleSlot>& one_f_
   return slots;
 }
 
-/// Micro batches that interleaving takes through a chunk before it goes to the next one. GPipe runs
-/// every micro batch through before it turns back: one group of all.
-int64_t group_size(const spec::Job& job) {
+}  // namespace
+
+/// GPipe runs every micro batch through before it turns back: one group of all.
+int64_t group_size(const spec::Job& job, int64_t micro_batches) {
   const spec::Parallelism& parallel = job.parallelism;
-  if (parallel.schedule == spec::Schedule::kGpipe) return job.micro_batches();
+  if (parallel.schedule == spec::Schedule::kGpipe) return micro_batches;
   return parallel.microbatch_group > 0 ? parallel.microbatch_group : parallel.pp;
 }
 
@@ -76,20 +77,21 @@ bool forward_only(const spec::Job& job) {
   return job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
 }
 
-}  // namespace
-
-int64_t warm_up_forwards(const spec::Job& job, int64_t stage) {
+int64_t warm_up_forwards(const spec::Job& job, int64_t stage, int64_t micro_batches) {
   const spec::Parallelism& parallel = job.parallelism;
-  const int64_t total = job.micro_batches() * parallel.vpp, behind = parallel.pp - stage - 1;
+  const int64_t total = micro_batches * parallel.vpp, behind = parallel.pp - stage - 1;
   if (forward_only(job) || parallel.schedule == spec::Schedule::kGpipe) return total;
   const int64_t ahead =
-      parallel.vpp > 1 ? 2 * behind + (parallel.vpp - 1) * group_size(job) : behind;
+      parallel.vpp > 1 ? 2 * behind + (parallel.vpp - 1) * group_size(job, micro_batches) : behind;
   return std::min(ahead, total);
 }
 
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage) {
-  const int64_t micro_batches = job.micro_batches(), chunks = job.parallelism.vpp,
-                group = group_size(job);
+  return schedule(job, stage, job.micro_batches());
+}
+
+std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage, int64_t micro_batches) {
+  const int64_t chunks = job.parallelism.vpp, group = group_size(job, micro_batches);
   const bool zero_bubble = job.parallelism.schedule == spec::Schedule::kZbH1;
   ERGOMETER_CHECK(!zero_bubble || chunks == 1, "ZB-H1 has one chunk a stage");
 
@@ -98,8 +100,8 @@ std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage) {
   if (forward_only(job)) return forward;
   const std::vector<ScheduleSlot> backward =
       table_of_groups(micro_batches, chunks, group, SlotKind::kBackward);
-  const std::vector<ScheduleSlot> slots =
-      one_f_one_b(forward, backward, static_cast<size_t>(warm_up_forwards(job, stage)));
+  const std::vector<ScheduleSlot> slots = one_f_one_b(
+      forward, backward, static_cast<size_t>(warm_up_forwards(job, stage, micro_batches)));
   return zero_bubble ? zero_bubble_h1(slots, stage) : slots;
 }
 

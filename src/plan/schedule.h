@@ -23,11 +23,19 @@ struct ScheduleSlot {
 
 /// The order in which stage `stage` of `job` runs its micro batches and chunks: GPipe, 1F1B,
 /// interleaved 1F1B (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.
+/// With `micro_batches`: as if the step had so many.
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage);
+std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage, int64_t micro_batches);
 
 /// Forwards that stage runs before its first forward-backward pair: all of them for GPipe and for
 /// inference, and where the step is too short for a pair.
-int64_t warm_up_forwards(const spec::Job& job, int64_t stage);
+int64_t warm_up_forwards(const spec::Job& job, int64_t stage, int64_t micro_batches);
+
+/// Micro batches that a stage with several chunks takes through one before it goes to the next.
+int64_t group_size(const spec::Job& job, int64_t micro_batches);
+
+/// Whether the job only runs forward: inference.
+bool forward_only(const spec::Job& job);
 
 /// The most (micro batch, chunk) activations alive at once under that order, from forward to the
 /// (weight) backward that frees them, and the largest number per chunk at that moment.

@@ -65,7 +65,8 @@ plan::Plan one_stage(const spec::Job& job, const workload::Workload& workload,
   plan.stages = plan::divide(job, workload);
   plan.ranks_per_role = job.stage_ranks();
   plan::OperatorTable operators(workload);
-  plan.roles.push_back(plan::write_role(job, workload, plan.stages.front(), 0, operators));
+  plan.roles.push_back(
+      plan::write_role(job, workload, job.micro_batches(), plan.stages.front(), 0, operators));
   plan.operators = operators.take();
   std::vector<plan::GroupPlacement>& placed = plan.placements.emplace_back();
   for (const Operator& op : plan.operators) placed.push_back(where(placements, op));

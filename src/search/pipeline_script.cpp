@@ -179,8 +179,8 @@ PipelineScript make_script(const spec::Job& job, const PipelineShape& shape) {
   std::vector<std::vector<Step>> by_stage;
   for (size_t s = 0; s < stages.size(); ++s) {
     plan::OperatorTable operators(workload);
-    const plan::Role role =
-        plan::write_role(skeleton, workload, stages[s], static_cast<int64_t>(s), operators);
+    const plan::Role role = plan::write_role(skeleton, workload, skeleton.micro_batches(),
+                                             stages[s], static_cast<int64_t>(s), operators);
     by_stage.push_back(stage_steps(role, operators, shape.schedule == spec::Schedule::kZbH1));
     mark_pairs(by_stage.back());
     for (const Step& step : by_stage.back())

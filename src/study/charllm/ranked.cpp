@@ -11,12 +11,14 @@ namespace {
 /// gradient norm is left out: one number, which would make every GPU of every layout a sender.
 std::vector<double> sends(const plan::Plan& plan, const plan::Role& role) {
   std::vector<double> times(plan.operators.size(), 0);
-  for (const plan::Instruction& it : role.program)
+  for (size_t i = 0; i < role.program.size(); ++i) {
+    const plan::Instruction& it = role.program[i];
     if ((it.kind == plan::InstructionKind::kCollective ||
          it.kind == plan::InstructionKind::kWorld || it.kind == plan::InstructionKind::kSend) &&
         it.op >= 0 &&
         plan.operators[static_cast<size_t>(it.op)].group != workload::GroupKind::kWorld)
-      times[static_cast<size_t>(it.op)] += 1;
+      times[static_cast<size_t>(it.op)] += plan.times(role, i);
+  }
   return times;
 }
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "physics/energy.h"
+
+namespace ergometer::engine {
+
+/// Joules and seconds that a role does in some time.
+struct SliceWork {
+  physics::Energy energy;
+  double clocked_s = 0;  ///< compute whose speed follows the clock, at the reference clock
+  SliceWork& operator+=(const SliceWork& other) {
+    energy += other.energy;
+    clocked_s += other.clocked_s;
+    return *this;
+  }
+  friend SliceWork operator*(double factor, const SliceWork& work) {
+    return {factor * work.energy, factor * work.clocked_s};
+  }
+};
+
+/// The work of one period of a step, which repeats itself every so many seconds: what a stretch of
+/// time gets of many of them, without going through their instructions again.
+class PeriodWork {
+ public:
+  /// Work that lasts from `begin_s` to `end_s` in the first period, evenly.
+  void add(double begin_s, double end_s, const SliceWork& work);
+  /// All is added.
+  void close();
+  /// What of the periods `first` .. `last`, each `period_s` behind the one before (0: where it was
+  /// added), lies between two times.
+  SliceWork between(double from_s, double to_s, int64_t first, int64_t last, double period_s) const;
+
+ private:
+  /// Where an instruction begins or ends; once closed, what is done until then, and how fast it
+  /// goes on.
+  struct Corner {
+    double at_s = 0;
+    SliceWork done, per_s;
+    int running = 0;
+  };
+  SliceWork until(double time_s) const;
+
+  std::vector<Corner> corners_;
+};
+
+}  // namespace ergometer::engine

@@ -1,0 +1,45 @@
+#include "engine/planned.h"
+
+#include <optional>
+#include <utility>
+
+#include "cost/degraded.h"
+#include "plan/folded.h"
+
+namespace ergometer::engine {
+namespace {
+
+/// False: what a folded plan leaves out is not like what it has.
+base::Result<bool> price(const spec::Job& job, Planned& planned) {
+  ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
+  planned.costs = cost::price_plan(model, planned.plan, job);
+  ERGOMETER_TRY(cost::degrade_links(job, planned.plan, planned.costs));
+  std::optional<Stretch> stretch = settle_folded(job, planned.plan, model, planned.costs);
+  if (!stretch) return false;
+  planned.stretch = std::move(*stretch);
+  return true;
+}
+
+}  // namespace
+
+base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
+                                   const std::function<base::Result<bool>(const Planned&)>& play) {
+  Planned planned;
+  planned.workload = workload::lower(job);
+  planned.memory = plan::memory(job, planned.workload, plan::divide(job, planned.workload));
+  for (int64_t periods = plan::kLeastPeriods; may_fold; periods *= 2) {
+    std::optional<plan::Plan> folded = plan::make_folded_plan(job, planned.workload, periods);
+    if (!folded) break;
+    planned.plan = std::move(*folded);
+    ERGOMETER_ASSIGN(const bool priced, price(job, planned));
+    if (!priced) continue;
+    const base::Result<bool> whole = play(planned);
+    if (whole && *whole) return planned;
+  }
+  planned.plan = plan::make_plan(job, planned.workload);
+  ERGOMETER_TRY(price(job, planned));
+  ERGOMETER_TRY(play(planned));
+  return planned;
+}
+
+}  // namespace ergometer::engine
