@@ -32,8 +32,8 @@ struct Estimates {
   void add(const Estimates& other);
 };
 
-/// Goes through a shard of the space, a few layouts a piece. In processes of the crew that do not
-/// lead the result is empty.
+/// Goes through a shard of the space, a piece (`Pieces`) at a time. In processes of the crew that
+/// do not lead the result is empty.
 base::Result<Estimates> estimate(const Space& space, const SearchOptions& options,
                                  const Spreading& spreading, spread::Crew& crew);
 

@@ -34,7 +34,7 @@ Estimator::Estimator(const Space& space) : space_(space), parts_(space), memory_
 
 base::Result<void> Estimator::set_layout(const Layout& layout) {
   layout_ = layout;
-  parts_.trim();
+  parts_.begin(layout);
   base_ = &space_.base_of(layout).megatron;
   has_allocator_ = base_->software.parameters.has("allocator.rate");
   ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout, false));
