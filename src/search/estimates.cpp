@@ -111,8 +111,9 @@ base::Result<Estimates> estimate(const Space& space, const SearchOptions& option
   work.shard = spreading.shard;
   work.threads = options.threads;
   work.out = spreading.out;
+  whole.known.resize(layouts.size());
   work.worker = [&] {
-    return [&, worker = std::make_shared<Worker>(space, options)](size_t piece) {
+    return [&, worker = std::make_shared<Worker>(space, options, whole.known)](size_t piece) {
       return to_text(estimate_piece(*worker, layouts, pieces.of(piece)), false);
     };
   };
@@ -123,12 +124,17 @@ base::Result<Estimates> estimate(const Space& space, const SearchOptions& option
     for (const Found& found : part->kept) kept.offer(found);
     return true;
   };
-  work.begin = spreading.begin;
+  int64_t finished_candidates = 0;
+  work.begin = [&](size_t missing, size_t finished) {
+    finished_candidates = whole.candidates;
+    if (spreading.begin) spreading.begin(missing, finished);
+  };
   work.advance = spreading.advance;
   if (options.stop != nullptr) work.stop = [&] { return options.stop->load(); };
   ERGOMETER_ASSIGN(spread::Progress progress, spread::run(crew, work));
   whole.kept = kept.all();
   whole.left = has_all ? progress.left : 1;
+  whole.now = whole.candidates - finished_candidates;
   if (progress.journal) whole.journal.emplace(std::move(*progress.journal));
   return whole;
 }
@@ -145,6 +151,7 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   result.estimate_s = whole.estimate_s;
   result.complete = whole.left == 0;
   result.nearest = whole.nearest;
+  result.known = {whole.kept, whole.known};
   Kept kept(options);
   LegalityCheck legal(space);
   for (const Found& found : whole.kept) {

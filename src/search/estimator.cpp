@@ -67,6 +67,15 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   return {};
 }
 
+bool Estimator::blocks_stay_in_domain() const {
+  const auto stays = [](const Ranks& ranks) {
+    return std::all_of(kBlockGroups.begin(), kBlockGroups.end(), [&](workload::GroupKind kind) {
+      return ranks.placements[static_cast<size_t>(kind)].nodes <= 1;
+    });
+  };
+  return stays(*ranks_) && (fsdp_ranks_ == nullptr || stays(*fsdp_ranks_));
+}
+
 void Estimator::find_transfers() {
   const spec::Job& job = *base_;
   transfers_.clear();
@@ -154,6 +163,7 @@ LeastCost Estimator::least(size_t i, Sharding sharding) {
   const auto& power = power_[static_cast<size_t>(layout_.base)];
   const physics::Energy work = static_cast<double>(micro_batches_) * of_pass.micro_batch_energy;
   return {.step_s = std::max(of_pass.least_s, scatter_s),
+          .blocks_s = of_pass.least_s,
           .energy_j = power ? power->least_energy_j(work, of_pass.least_s) : 0};
 }
 

@@ -9,10 +9,6 @@ namespace {
 
 using workload::GroupKind;
 
-/// The groups that blocks talk in.
-constexpr std::array kBlockGroups = {GroupKind::kTensor, GroupKind::kContext, GroupKind::kExpert,
-                                     GroupKind::kExpertTensor};
-
 double number(int64_t value) { return static_cast<double>(value); }
 
 void add(const plan::GroupPlacement& placement, std::vector<double>& key) {

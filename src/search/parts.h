@@ -17,6 +17,11 @@
 
 namespace ergometer::search {
 
+/// The groups that blocks talk in.
+inline constexpr std::array kBlockGroups = {
+    workload::GroupKind::kTensor, workload::GroupKind::kContext, workload::GroupKind::kExpert,
+    workload::GroupKind::kExpertTensor};
+
 /// What candidates share that divide the ranks alike: prices and where groups lie.
 struct Ranks {
   cost::CostModel model;
