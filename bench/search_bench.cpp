@@ -1,5 +1,6 @@
 // Estimates of a search, feasible and infeasible candidates apart: GPT-3 175B on 4,096 A100, one
-// thread, everything of a candidate (time, memory, energy). Parts are made in the first pass.
+// thread, everything of a candidate (time, memory, energy), prices of blocks included where they
+// are not kept.
 #include <benchmark/benchmark.h>
 
 #include <bit>
@@ -8,11 +9,12 @@
 
 #include "search/estimates.h"
 #include "search/estimator.h"
+#include "search/pieces.h"
 
 namespace ergometer::bench {
 namespace {
 
-search::Space gpt3_space() {
+search::Space gpt3_space(const char* micro_batch) {
   spec::Settings settings;
   for (const auto& [name, value] : {std::pair{"model", "gpt3-175b"},
                                     {"cluster", "selene"},
@@ -20,9 +22,18 @@ search::Space gpt3_space() {
                                     {"global_batch_size", "4096"},
                                     {"seq_length", "2048"},
                                     {"context_parallel_size", "1"},
-                                    {"micro_batch_size", "1"}})
-    settings.set(name, value, {});
+                                    {"micro_batch_size", micro_batch}})
+    if (*value != '\0') settings.set(name, value, {});
   return *search::Space::make(settings, {});
+}
+
+/// In the order that a worker takes them.
+std::vector<search::Layout> in_pieces(const std::vector<search::Layout>& layouts) {
+  const search::Pieces pieces(layouts);
+  std::vector<search::Layout> ordered;
+  for (size_t piece = 0; piece < pieces.count(); ++piece)
+    for (const size_t place : pieces.of(piece)) ordered.push_back(layouts[place]);
+  return ordered;
 }
 
 struct Counts {
@@ -68,8 +79,8 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
 }
 
 void run(benchmark::State& state, bool times) {
-  const search::Space space = gpt3_space();
-  const std::vector<search::Layout> layouts = search::layouts_of(space);
+  const search::Space space = gpt3_space("1");
+  const std::vector<search::Layout> layouts = in_pieces(search::layouts_of(space));
   search::LegalityCheck legal(space);
   std::vector<search::Options> options;
   for (const search::Layout& layout : layouts) options.push_back(space.options(layout, legal));
@@ -87,6 +98,21 @@ void run(benchmark::State& state, bool times) {
 /// Feasible candidates with time, memory and energy; infeasible ones with memory.
 void search_estimates(benchmark::State& state) { run(state, true); }
 BENCHMARK(search_estimates)->Unit(benchmark::kMillisecond);
+
+/// A whole search without the engine's play, parts made on the way, in so many shards one after the
+/// other: what a shard makes anew that another has made shows.
+void search_shards(benchmark::State& state) {
+  const search::Space space = gpt3_space("");
+  const auto shards = static_cast<size_t>(state.range(0));
+  int64_t candidates = 0;
+  for (auto _ : state)
+    for (size_t number = 1; number <= shards; ++number)
+      candidates += search::estimate(space, {}, {.shard = {number, shards}}, *spread::thread_crew())
+                        ->candidates;
+  state.counters["candidates"] =
+      benchmark::Counter(static_cast<double>(candidates), benchmark::Counter::kIsRate);
+}
+BENCHMARK(search_shards)->Arg(1)->Arg(16)->Unit(benchmark::kMillisecond);
 
 /// Memory alone.
 void search_memory(benchmark::State& state) { run(state, false); }

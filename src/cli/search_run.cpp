@@ -176,15 +176,16 @@ Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
 
+/// Over all that the user waited for: the engine's play and what more would bring, too.
 void note_rate(const Estimates& estimates, std::chrono::steady_clock::time_point start,
                const Console& console) {
   const double elapsed_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::string text = fmt::format("{:.1f} s", elapsed_s);
-  if (estimates.estimate_s > 0)
-    text += fmt::format("; {} candidates a second of processor time",
-                        base::format_count(static_cast<int64_t>(
-                            static_cast<double>(estimates.candidates) / estimates.estimate_s)));
+  std::string text = fmt::format("{:.1f} s in all", elapsed_s);
+  if (estimates.now > 0)
+    text += fmt::format(
+        "; {} candidates a second",
+        base::format_count(static_cast<int64_t>(static_cast<double>(estimates.now) / elapsed_s)));
   console.note(text);
 }
 

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <ctime>
 #include <memory>
+#include <span>
 #include <utility>
 
+#include "search/pieces.h"
 #include "search/play.h"
 #include "search/worker.h"
 
 namespace ergometer::search {
 namespace {
-
-constexpr size_t kLayoutsOfAPiece = 8;
 
 /// Processor time of the calling thread: what others run on the machine does not count.
 double processor_s() {
@@ -23,15 +23,26 @@ double processor_s() {
   return static_cast<double>(now.tv_sec) + kNano * static_cast<double>(now.tv_nsec);
 }
 
+bool is_of(std::span<const size_t> piece, const Found& found) {
+  return std::binary_search(piece.begin(), piece.end(),
+                            static_cast<size_t>(found.number / kOptionsOfALayout));
+}
+
+/// Whether an answer can be this piece's: one that an older program left may be of other layouts.
+bool is_of(std::span<const size_t> piece, const Estimates& part) {
+  return part.layouts == static_cast<int64_t>(piece.size()) &&
+         std::all_of(part.kept.begin(), part.kept.end(),
+                     [&](const Found& found) { return is_of(piece, found); });
+}
+
 /// A piece's estimates, by a worker that has seen others: what it knows from them leaves out what
 /// cannot be among the best of all.
-Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts, size_t piece) {
+Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts,
+                         std::span<const size_t> piece) {
   const double start_s = processor_s();
-  const size_t from = piece * kLayoutsOfAPiece;
-  const size_t to = std::min(layouts.size(), from + kLayoutsOfAPiece);
-  for (size_t i = from; i < to; ++i) worker.visit(layouts[i], static_cast<int64_t>(i));
+  for (const size_t i : piece) worker.visit(layouts[i], static_cast<int64_t>(i));
   Estimates found;
-  found.layouts = static_cast<int64_t>(to - from);
+  found.layouts = static_cast<int64_t>(piece.size());
   found.candidates = std::exchange(worker.candidates, 0);
   found.feasible = std::exchange(worker.feasible, 0);
   found.estimated = std::exchange(worker.estimated, 0);
@@ -39,10 +50,7 @@ Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts, siz
   found.nearest = std::exchange(worker.nearest, {});
   if (found.feasible > 0) found.nearest.reset();
   for (const Found& one : worker.kept.all())
-    if (one.number >= static_cast<int64_t>(from) * kOptionsOfALayout) found.kept.push_back(one);
-  std::erase_if(found.kept, [&](const Found& one) {
-    return one.number >= static_cast<int64_t>(to) * kOptionsOfALayout;
-  });
+    if (is_of(piece, one)) found.kept.push_back(one);
   found.estimate_s = processor_s() - start_s;
   return found;
 }
@@ -93,33 +101,40 @@ base::Result<Estimates> estimate(const Space& space, const SearchOptions& option
     return !(stops && options.stop->load());
   });
   if (!has_all) layouts.clear();
+  const Pieces pieces(layouts);
   Estimates whole;
   Kept kept(options);
   spread::Work work;
   work.kind = "search";
   work.identity = spreading.identity;
-  work.pieces = (layouts.size() + kLayoutsOfAPiece - 1) / kLayoutsOfAPiece;
+  work.pieces = pieces.count();
   work.shard = spreading.shard;
   work.threads = options.threads;
   work.out = spreading.out;
+  whole.known.resize(layouts.size());
   work.worker = [&] {
-    return [&, worker = std::make_shared<Worker>(space, options)](size_t piece) {
-      return to_text(estimate_piece(*worker, layouts, piece), false);
+    return [&, worker = std::make_shared<Worker>(space, options, whole.known)](size_t piece) {
+      return to_text(estimate_piece(*worker, layouts, pieces.of(piece)), false);
     };
   };
-  work.take = [&](size_t, const std::string& text) {
+  work.take = [&](size_t piece, const std::string& text) {
     const auto part = parse_estimates(space, layouts, text);
-    if (!part) return false;
+    if (!part || !is_of(pieces.of(piece), *part)) return false;
     whole.add(*part);
     for (const Found& found : part->kept) kept.offer(found);
     return true;
   };
-  work.begin = spreading.begin;
+  int64_t finished_candidates = 0;
+  work.begin = [&](size_t missing, size_t finished) {
+    finished_candidates = whole.candidates;
+    if (spreading.begin) spreading.begin(missing, finished);
+  };
   work.advance = spreading.advance;
   if (options.stop != nullptr) work.stop = [&] { return options.stop->load(); };
   ERGOMETER_ASSIGN(spread::Progress progress, spread::run(crew, work));
   whole.kept = kept.all();
   whole.left = has_all ? progress.left : 1;
+  whole.now = whole.candidates - finished_candidates;
   if (progress.journal) whole.journal.emplace(std::move(*progress.journal));
   return whole;
 }
@@ -136,6 +151,7 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   result.estimate_s = whole.estimate_s;
   result.complete = whole.left == 0;
   result.nearest = whole.nearest;
+  result.known = {whole.kept, whole.known};
   Kept kept(options);
   LegalityCheck legal(space);
   for (const Found& found : whole.kept) {

@@ -23,17 +23,19 @@ struct Estimates {
   int64_t layouts = 0;
   int64_t candidates = 0, feasible = 0, estimated = 0;  ///< as in SearchResult
   double estimate_s = 0;
+  int64_t now = 0;  ///< candidates of this run, not of former ones
   std::string unpriced;
   std::optional<NearestMiss> nearest;  ///< kept where nothing fits
   std::vector<Found> kept;             ///< what may be played, or is of the front, by number
+  std::vector<Known::OfLayout> known;  ///< of what this process estimated itself; may be empty
   size_t left = 0;                     ///< pieces that are not there: the search was stopped
   std::optional<spread::Journal> journal = {};  ///< to be removed when `kept` is written
 
   void add(const Estimates& other);
 };
 
-/// Goes through a shard of the space, a few layouts a piece. In processes of the crew that do not
-/// lead the result is empty.
+/// Goes through a shard of the space, a piece (`Pieces`) at a time. In processes of the crew that
+/// do not lead the result is empty.
 base::Result<Estimates> estimate(const Space& space, const SearchOptions& options,
                                  const Spreading& spreading, spread::Crew& crew);
 

@@ -108,6 +108,8 @@ TEST(Estimates, GoOnWhereTheyWereStopped) {
   ASSERT_TRUE(rest);
   rest->journal->remove();
   EXPECT_EQ(before, 2u);
+  EXPECT_GT(rest->now, 0);
+  EXPECT_LT(rest->now, rest->candidates);
   EXPECT_EQ(rest->left, 0u);
   EXPECT_EQ(to_text(*rest, true), whole);
 }

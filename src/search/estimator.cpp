@@ -34,7 +34,7 @@ Estimator::Estimator(const Space& space) : space_(space), parts_(space), memory_
 
 base::Result<void> Estimator::set_layout(const Layout& layout) {
   layout_ = layout;
-  parts_.trim();
+  parts_.begin(layout);
   base_ = &space_.base_of(layout).megatron;
   has_allocator_ = base_->software.parameters.has("allocator.rate");
   ERGOMETER_ASSIGN(ranks_, parts_.ranks(layout, false));
@@ -65,6 +65,15 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
   gather_delay_s_ = -1;
   find_transfers();
   return {};
+}
+
+bool Estimator::blocks_stay_in_domain() const {
+  const auto stays = [](const Ranks& ranks) {
+    return std::all_of(kBlockGroups.begin(), kBlockGroups.end(), [&](workload::GroupKind kind) {
+      return ranks.placements[static_cast<size_t>(kind)].nodes <= 1;
+    });
+  };
+  return stays(*ranks_) && (fsdp_ranks_ == nullptr || stays(*fsdp_ranks_));
 }
 
 void Estimator::find_transfers() {
@@ -154,6 +163,7 @@ LeastCost Estimator::least(size_t i, Sharding sharding) {
   const auto& power = power_[static_cast<size_t>(layout_.base)];
   const physics::Energy work = static_cast<double>(micro_batches_) * of_pass.micro_batch_energy;
   return {.step_s = std::max(of_pass.least_s, scatter_s),
+          .blocks_s = of_pass.least_s,
           .energy_j = power ? power->least_energy_j(work, of_pass.least_s) : 0};
 }
 

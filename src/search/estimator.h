@@ -28,6 +28,7 @@ struct Estimate {
 struct LeastCost {
   /// Kernels of one stage, and a micro batch's way to it and back; or the gradients one scatters.
   double step_s = 0;
+  double blocks_s = 0;  ///< the same without gradients
   double energy_j = 0;  ///< of the cluster; 0: nothing is known of its power
 };
 
@@ -58,6 +59,7 @@ class Estimator {
     return memory_.needed(overlap, recomputation, data.sharding);
   }
   double capacity_bytes() const { return memory_.capacity(); }
+  bool blocks_stay_in_domain() const;
   double memory_bytes(size_t pass, const DataOption& data) {
     return memory_.bytes(variants_[pass].overlap, variants_[pass].recomputation, data.sharding);
   }

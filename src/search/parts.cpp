@@ -1,16 +1,13 @@
 #include "search/parts.h"
 
 #include "plan/placement_cache.h"
+#include "search/pieces.h"
 #include "workload/linear.h"
 
 namespace ergometer::search {
 namespace {
 
 using workload::GroupKind;
-
-/// The groups that blocks talk in.
-constexpr std::array kBlockGroups = {GroupKind::kTensor, GroupKind::kContext, GroupKind::kExpert,
-                                     GroupKind::kExpertTensor};
 
 double number(int64_t value) { return static_cast<double>(value); }
 
@@ -59,17 +56,23 @@ spec::Job& Parts::job_of(const Candidate& candidate) {
   return found->second;
 }
 
-void Parts::trim() {
-  constexpr size_t kMostRanks = 256, kMostBlocks = 1024, kMostDivisions = 1024;
-  constexpr size_t kMostContents = 1024;
+void Parts::begin(const Layout& layout) {
+  constexpr size_t kMostRanks = 256, kMostDivisions = 1024;
+  // A piece of work has all layouts of the same blocks; who has none takes them in any order.
+  constexpr size_t kManyOperators = 100'000, kMostOperators = 1'000'000;
   if (ranks_.size() > kMostRanks) ranks_.clear();
-  if (blocks_.size() > kMostBlocks) blocks_.clear();
-  if (stretches_.size() > kMostBlocks) stretches_.clear();
   if (divisions_.size() > kMostDivisions) divisions_.clear();
-  // Contents point to workloads.
-  if (workloads_.size() <= kMostBlocks && contents_.size() <= kMostContents) return;
+  const size_t most = have_same_blocks(layout, layout_) ? kMostOperators : kManyOperators;
+  if (operators_ > most) forget_blocks();
+  layout_ = layout;
+}
+
+void Parts::forget_blocks() {
+  blocks_.clear();
+  stretches_.clear();
   workloads_.clear();
-  contents_.clear();
+  contents_.clear();  // they point to workloads
+  operators_ = 0;
 }
 
 /// What the blocks of a job are made of, whatever overlaps or is recomputed.
@@ -110,7 +113,9 @@ Parts::Key Parts::blocks_key(const Candidate& candidate, const spec::Job& job,
 const std::shared_ptr<const workload::Workload>& Parts::shared_workload(const Candidate& candidate,
                                                                         const spec::Job& job) {
   auto& found = workloads_[workload_key(candidate, job)];
-  if (!found) found = std::make_shared<const workload::Workload>(workload::lower(job));
+  if (found) return found;
+  found = std::make_shared<const workload::Workload>(workload::lower(job));
+  operators_ += found->operators.size();
   return found;
 }
 

@@ -17,6 +17,11 @@
 
 namespace ergometer::search {
 
+/// The groups that blocks talk in.
+inline constexpr std::array kBlockGroups = {
+    workload::GroupKind::kTensor, workload::GroupKind::kContext, workload::GroupKind::kExpert,
+    workload::GroupKind::kExpertTensor};
+
 /// What candidates share that divide the ranks alike: prices and where groups lie.
 struct Ranks {
   cost::CostModel model;
@@ -64,20 +69,23 @@ class Parts {
   const ChunkMemories& chunk_memories(const Candidate& candidate, Contents& contents);
   /// The candidate's job, until the next one is asked for.
   spec::Job& job_of(const Candidate& candidate);
-  /// Forgets what is unlikely to be asked for again, where much is kept: neighbouring layouts share
-  /// most. Everything handed out before is then gone.
-  void trim();
+  /// Before anything of a layout is asked for: forgets what is unlikely to be asked for again,
+  /// where much is kept. Everything handed out before is then gone.
+  void begin(const Layout& layout);
 
  private:
   using Key = std::vector<double>;
   bool recomputes_layers(const Candidate& candidate) const;
   const std::shared_ptr<const workload::Workload>& shared_workload(const Candidate& candidate,
                                                                    const spec::Job& job);
+  void forget_blocks();
   Key sizes_key(const Candidate& candidate, const spec::Job& job) const;
   Key workload_key(const Candidate& candidate, const spec::Job& job) const;
   Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
 
   const Space& space_;
+  Layout layout_;                                       ///< the last one that was begun
+  size_t operators_ = 0;                                ///< of all workloads: most of the memory
   std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
   std::map<Key, std::unique_ptr<Ranks>> ranks_;
   std::map<Key, std::shared_ptr<const workload::Workload>> workloads_;

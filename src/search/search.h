@@ -27,6 +27,20 @@ struct Limits {
   static std::array<double, kLimits> of(const run::Run& run);
 };
 
+/// What a search of a space tells another of the same layouts, on a cluster that differs in one
+/// number.
+struct Known {
+  /// 0: not known.
+  struct OfLayout {
+    double least_s = 0;     ///< what nothing that fits can go below, whatever the network
+    double more_bytes = 0;  ///< by how much what is next to fit misses the capacity
+  };
+  std::vector<Found> kept;  ///< by number
+  std::vector<OfLayout> layouts;
+};
+/// How that cluster differs from the one of which something is known.
+enum class Differs : uint8_t { kMemory, kNetwork };
+
 struct SearchOptions {
   Objective objective = Objective::kTime;
   size_t top = 10;
@@ -38,6 +52,9 @@ struct SearchOptions {
   bool simplest = false;  ///< first is the simplest of those that cannot be told apart
   bool play = true;       ///< the best ones on the engine; else estimates are the answer
   const std::atomic<bool>* stop = nullptr;  ///< set: answer with what was found so far
+  const Known* known = nullptr;             ///< may be null
+  Differs differs = Differs::kMemory;       ///< from the cluster of `known`
+  double more_bytes = 0;                    ///< of memory a GPU than there
 
   /// Whether the answer depends on watts, joules or degrees.
   bool needs_power() const;
@@ -78,6 +95,7 @@ struct SearchResult {
   double estimate_s = 0;   ///< processor time that it took, on all threads together
   bool complete = true;
   std::optional<NearestMiss> nearest;  ///< where nothing fits
+  Known known;
   /// Of those played, which cannot be told from the best one, itself among them.
   int64_t tied = 0;
   std::vector<Played> best;  ///< by the engine's numbers, best first

@@ -16,8 +16,9 @@ struct WhatIf {
 };
 
 /// A gibibyte of memory a GPU, 100 Gb/s for every network card, the next GPUs that a layout can
-/// use, twice the GPUs. Each is a search of its own, cut by what the winner is known to reach: the
-/// time of a part of the first search. Empty for spaces of more than `kMostForWhatIf` candidates.
+/// use, twice the GPUs. Each is a search of its own, cut by what the winner is known to reach;
+/// those of memory and network price only what `SearchResult::known` does not settle. Empty for
+/// spaces of more than `kMostForWhatIf` candidates.
 constexpr int64_t kMostForWhatIf = 1'000'000;
 std::vector<WhatIf> what_if(const Space& space, const SearchOptions& options,
                             const SearchResult& result);
