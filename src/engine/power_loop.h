@@ -55,6 +55,9 @@ class PowerLoop {
   const PowerPlay& play() const { return *play_; }
   /// A step at the clocks found, the last ones, with the spans of `sampled`.
   Timeline timeline(std::span<const int64_t> sampled, bool events) const;
+  /// What that step is played at.
+  const cost::CostTable& costs() const { return costs_; }
+  const std::vector<double>& clocks_hz() const { return clocks_hz_; }
 
  private:
   struct Means;

@@ -166,6 +166,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   Powered result;
   result.reference_hz = loop.reference_hz();
   result.timeline = loop.timeline(options.sampled_ranks, options.events);
+  result.played_at = {loop.costs(), loop.clocks_hz()};
   summarise_power({.job = job,
                    .fleet = fleet,
                    .activity = scene.activity.coarse,

@@ -25,6 +25,7 @@ struct PoweredOptions {
 /// conditions, and what it says as parts of a Run.
 struct Powered {
   Timeline timeline;  ///< a step at the clocks found
+  PlayedAt played_at;
   double reference_hz = 0;
   run::Power power;
   run::ClusterPower cluster_power;

@@ -21,6 +21,7 @@ namespace {
 
 void take(Powered powered, Simulation& result) {
   result.timeline = std::move(powered.timeline);
+  result.played_at = std::move(powered.played_at);
   result.run.has_power = true;
   result.run.power = std::move(powered.power);
   result.run.cluster_power = std::move(powered.cluster_power);
@@ -46,6 +47,7 @@ std::vector<run::Rank> with_power_columns(std::vector<run::Rank> ranks,
 
 /// All whose spans are needed, in order.
 std::vector<int64_t> played_ranks(const SimulateOptions& options) {
+  if (!options.kernels) return options.task_ranks;
   std::vector<int64_t> ranks;
   std::set_union(options.sampled_ranks.begin(), options.sampled_ranks.end(),
                  options.task_ranks.begin(), options.task_ranks.end(), std::back_inserter(ranks));
@@ -64,7 +66,8 @@ std::vector<Row> of_ranks(const std::vector<Row>& rows, const std::vector<int64_
 
 void add_detail(const EngineInput& input, const SimulateOptions& options, const Timeline& timeline,
                 run::Run& run) {
-  run.kernels = kernel_list(input, of_ranks(timeline.spans, options.sampled_ranks));
+  if (options.kernels)
+    run.kernels = kernel_list(input, of_ranks(timeline.spans, options.sampled_ranks));
   if (!options.task_ranks.empty()) {
     run.tasks = step_tasks(input, of_ranks(timeline.spans, options.task_ranks));
     run.collectives = collective_use(input, of_ranks(timeline.spans, options.task_ranks), timeline);
@@ -127,6 +130,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
     }
   } else {
     result.timeline = events ? simulate_events(input) : sweep(input);
+    result.played_at = {result.costs, {input.clocks_hz.begin(), input.clocks_hz.end()}};
   }
 
   result.run.performance = performance(job, result.timeline);

@@ -18,6 +18,7 @@ struct SimulateOptions {
   EngineKind engine = EngineKind::kSweep;
   std::vector<int64_t> sampled_ranks =
       {};                  ///< whose kernels the Run shall hold; each below the number of GPUs
+  bool kernels = true;     ///< the Run shall hold them; else a KernelStream gives them
   bool all_ranks = false;  ///< the Run shall hold the table of ranks
   bool intervals = true;   ///< of power and temperature; without them it is sooner done
   /// Whose tasks and use of collectives the Run shall hold.
@@ -38,6 +39,7 @@ struct Simulation {
   cost::CostTable costs;
   Stretch stretch;
   Timeline timeline;
+  PlayedAt played_at;  ///< the timeline
   run::Run run;
 };
 

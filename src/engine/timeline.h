@@ -50,6 +50,12 @@ struct Timeline {
   std::vector<double> launches_s;
 };
 
+/// What a step was played at, to play it again.
+struct PlayedAt {
+  cost::CostTable costs;
+  std::vector<double> clocks_hz;  ///< one a rank, or one for all
+};
+
 /// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all
 /// ones.
 using Stretch = std::vector<std::vector<float>>;
