@@ -21,12 +21,27 @@ double GovernedStep::clocked_share(size_t role, size_t slice) const {
 
 std::vector<GovernedStep::Board> GovernedStep::boards(const Surroundings& surroundings) const {
   std::vector<Board> boards(static_cast<size_t>(fleet_.gpus()));
-  for (size_t gpu = 0; gpu < boards.size(); ++gpu)
-    boards[gpu] = {
-        .gpu = gpu,
-        .leakage_w = fleet_.kind.leakage_at(surroundings.die_c[gpu], fleet_.silicon[gpu]),
-        .ceiling_hz = surroundings.ceiling_hz[gpu]};
+  const std::span<const double> die_c = surroundings.die_c;
+  for (size_t gpu = 0; gpu < boards.size(); ++gpu) {
+    const physics::Silicon& silicon = fleet_.silicon[gpu];
+    const bool leaks_the_same = gpu > 0 && die_c[gpu] == die_c[gpu - 1] &&
+                                silicon.leakage == fleet_.silicon[gpu - 1].leakage;
+    boards[gpu] = {.gpu = gpu,
+                   .leakage_w = leaks_the_same ? boards[gpu - 1].leakage_w
+                                               : fleet_.kind.leakage_at(die_c[gpu], silicon),
+                   .ceiling_hz = surroundings.ceiling_hz[gpu],
+                   .twin = gpu};
+    // Dies alike, as those of the intervals are, are equally warm along a row of a node.
+    if (gpu > 0 && are_twins(boards[gpu], boards[gpu - 1])) boards[gpu].twin = boards[gpu - 1].twin;
+  }
   return boards;
+}
+
+bool GovernedStep::are_twins(const Board& a, const Board& b) const {
+  return a.leakage_w == b.leakage_w && a.ceiling_hz == b.ceiling_hz &&
+         fleet_.role[a.gpu] == fleet_.role[b.gpu] &&
+         fleet_.silicon[a.gpu].voltage == fleet_.silicon[b.gpu].voltage &&
+         fleet_.limits[a.gpu] == fleet_.limits[b.gpu] && fleet_.speed[a.gpu] == fleet_.speed[b.gpu];
 }
 
 void GovernedStep::find_loads(size_t slice, double slice_s, std::vector<Load>& loads) const {
@@ -78,7 +93,7 @@ double GovernedStep::longest(double reference_hz, size_t slice, const std::vecto
   // Of GPUs in one role the slowest takes longest.
   std::vector<double> slowest_hz(loads.size(), 0);
   for (const Board& board : boards) {
-    if (!has_rank(board.gpu)) continue;
+    if (!has_rank(board.gpu) || board.twin != board.gpu) continue;
     const size_t role = role_of(board.gpu);
     const double share = clocked_share(role, slice);
     if (share <= 0) continue;  // it waits whatever its clock
@@ -109,12 +124,14 @@ void GovernedStep::fill(const std::vector<Board>& boards, FleetStep& step) const
   std::vector<Load> loads(activity_.roles.size());
   for (size_t slice = 0; slice < step.slice_s.size(); ++slice) {
     find_loads(slice, step.slice_s[slice], loads);
-    for (const Board& board : boards) add_slice(board, slice, loads, step, sums[board.gpu]);
+    for (const Board& board : boards)
+      if (board.twin == board.gpu) add_slice(board, slice, loads, step, sums[board.gpu]);
   }
   for (size_t gpu = 0; gpu < boards.size(); ++gpu)
     step.gpus[gpu].effective_hz = sums[gpu].stretched_s > 0
                                       ? sums[gpu].work_s / sums[gpu].stretched_s
                                       : step.gpus[gpu].clock_hz;
+  for (const Board& board : boards) step.gpus[board.gpu] = step.gpus[board.twin];
 }
 
 void GovernedStep::add_slice(const Board& board, size_t slice, const std::vector<Load>& loads,

@@ -26,6 +26,8 @@ struct ClockLimits {
   double cap_w = 0;    ///< power limit in force
   double lock_hz = 0;  ///< locked clock; 0: none
   bool brake = false;  ///< external power brake: lowest clock
+
+  bool operator==(const ClockLimits&) const = default;
 };
 
 struct ClockDecision {
