@@ -54,7 +54,7 @@ base::Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view te
                                                              const std::string& file);
 
 /// The two that `parse_yaml` is made of. What people write by hand, every file of the catalog among
-/// it, needs little of YAML: `parse_plain_yaml` reads that little, thirty times as fast, and
+/// it, needs little of YAML: `parse_plain_yaml` reads that little, twenty times as fast, and
 /// returns null for any text of which it is not sure; that, and every mistake, is the library's.
 std::shared_ptr<const YamlDocument> parse_plain_yaml(std::string_view text);
 base::Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
