@@ -68,6 +68,19 @@ function(ergometer_or_archives result)
   set(${result} "${all}" PARENT_SCOPE)
 endfunction()
 
+# ergometer_part(NAME SOURCES a.cpp ... LINKS folder)
+#
+# A part of the program in a file of its own, which it loads when needed (src/base/program_part.h): lib/ergometer/NAME.so.
+function(ergometer_part name)
+  cmake_parse_arguments(PART "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(ergometer_part_${name} MODULE ${PART_SOURCES})
+  target_link_libraries(ergometer_part_${name} PRIVATE ergometer_${PART_LINKS})
+  # Of what is linked in, only what the sources export is seen from outside.
+  target_link_options(ergometer_part_${name} PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL)
+  set_target_properties(ergometer_part_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/ergometer)
+endfunction()
+
 function(ergometer_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ERGOMETER_UNITY} UNITY_BUILD_BATCH_SIZE 10)
 endfunction()

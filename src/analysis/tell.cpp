@@ -5,11 +5,12 @@
 
 namespace ergometer::analysis {
 
-Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside) {
+Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside,
+          size_t threads) {
   Told told;
   told.power = analyze_telemetry(log, !ranks.empty());
   told.job = report_job(ranks, log);
-  told.summary = summarize(ranks, std::move(beside));
+  told.summary = summarize(ranks, std::move(beside), threads);
   add_job_findings(told.job, told.power, told.summary);
   return told;
 }

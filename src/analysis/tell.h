@@ -16,7 +16,8 @@ struct Told {
 };
 
 /// Also sets the traces' pipeline tasks, where they do not have them.
-Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside = {});
+Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside = {},
+          size_t threads = 1);
 
 /// Of whole traces: between chosen steps the GPU would seem idle.
 std::vector<RankEnergy> energy_of(const std::vector<run::RankTrace>& ranks,

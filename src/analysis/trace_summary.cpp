@@ -1,8 +1,12 @@
 #include "analysis/trace_summary.h"
 
+#include <optional>
+#include <utility>
+
 #include "analysis/kernel_class.h"
 #include "analysis/pipeline.h"
 #include "analysis/step_breakdown.h"
+#include "base/parallel.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -14,24 +18,43 @@ std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
   return classes;
 }
 
+/// What is told of one rank without the others.
+struct RankView {
+  std::optional<Attribution> attribution;
+  RankSummary summary;
+  std::vector<PhaseOfEvent> phases;
+  RankTaxes taxes;
+};
+
+RankView look_at(const run::RankTrace& trace) {
+  RankView view;
+  const Attribution& attribution = view.attribution.emplace(trace);
+  view.summary = {.breakdown = break_down(trace),
+                  .idle = idle_causes(trace),
+                  .launches = launch_overhead(trace),
+                  .steps = step_times(trace),
+                  .gpu = trace.gpu,
+                  .truncated = trace.truncated};
+  view.phases = phases_of(trace, attribution);
+  view.taxes = {view.summary.breakdown.span_ns, view.summary.idle, view.summary.launches,
+                round_trips(trace, attribution)};
+  return view;
+}
+
 }  // namespace
 
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside) {
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, size_t threads) {
+  std::vector<RankView> views(ranks.size());
+  base::parallel_for(ranks.size(), threads, [&](size_t i) { views[i] = look_at(ranks[i]); });
   TraceSummary summary;
   std::vector<Attribution> attributions;
   std::vector<RankTaxes> taxes;
-  for (const run::RankTrace& trace : ranks) {
-    const Attribution& attribution = attributions.emplace_back(trace);
-    summary.ranks.push_back({.breakdown = break_down(trace),
-                             .idle = idle_causes(trace),
-                             .launches = launch_overhead(trace),
-                             .steps = step_times(trace),
-                             .gpu = trace.gpu,
-                             .truncated = trace.truncated});
-    const RankSummary& rank = summary.ranks.back();
-    add_phases(trace, phases_of(trace, attribution), summary.phases);
-    taxes.push_back(
-        {rank.breakdown.span_ns, rank.idle, rank.launches, round_trips(trace, attribution)});
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    RankView& view = views[i];
+    attributions.push_back(std::move(*view.attribution));
+    add_phases(ranks[i], std::exchange(view.phases, {}), summary.phases);
+    summary.ranks.push_back(std::move(view.summary));
+    taxes.push_back(std::move(view.taxes));
   }
   summary.kernels = kernel_table(ranks);
   summary.classes = class_table(summary.kernels);

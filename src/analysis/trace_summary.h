@@ -72,7 +72,9 @@ struct Beside {
   std::optional<DevicePeak> peak;
   std::vector<RankEnergy> energy;
 };
-TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {});
+/// `threads`: how many ranks are looked at at a time; the answer is the same.
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside = {},
+                       size_t threads = 1);
 
 /// Findings of a summary without them.
 std::vector<Finding> find(const TraceSummary& summary);

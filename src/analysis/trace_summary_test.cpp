@@ -53,6 +53,26 @@ TEST(Breakdown, CountsUnions) {
   EXPECT_EQ(b.idle_ns, 8);
 }
 
+TEST(Summary, ManyThreadsFindTheSame) {
+  std::vector<run::RankTrace> ranks;
+  for (int64_t rank = 0; rank < 7; ++rank)
+    ranks.push_back(Trace(rank)
+                        .add(GpuClass::kCompute, "gemm", 10 * rank, 20 + rank, 1)
+                        .add(GpuClass::kCommunication, "nccl", 15 * rank, 20, 2)
+                        .launch(1, 5 * rank)
+                        .launch(2, 6 * rank)
+                        .trace);
+  const TraceSummary alone = summarize(ranks), together = summarize(ranks, {}, 3);
+  ASSERT_EQ(together.ranks.size(), ranks.size());
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    EXPECT_EQ(together.ranks[i].breakdown.span_ns, alone.ranks[i].breakdown.span_ns) << i;
+    EXPECT_EQ(together.ranks[i].breakdown.overlap_ns, alone.ranks[i].breakdown.overlap_ns) << i;
+  }
+  EXPECT_EQ(together.ranks[6].breakdown.busy_ns, break_down(ranks[6]).busy_ns);
+  EXPECT_EQ(together.phases.total_ns, alone.phases.total_ns);
+  EXPECT_EQ(together.findings.size(), alone.findings.size());
+}
+
 TEST(Breakdown, OfNothingIsZero) {
   EXPECT_EQ(break_down({}).span_ns, 0);
   EXPECT_TRUE(summarize({run::RankTrace{}}).findings.empty());

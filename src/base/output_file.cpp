@@ -73,6 +73,10 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
     if (!straight) ::unlink(file.temporary_.c_str());
     return cannot_write(path, error);
   }
+  // A large file takes a call a buffer, and the library's holds 4 KiB.
+  constexpr size_t kBufferBytes = 64 << 10;
+  file.buffer_ = std::make_unique_for_overwrite<char[]>(kBufferBytes);
+  std::setvbuf(file.file_, file.buffer_.get(), _IOFBF, kBufferBytes);
   if (exists && !straight && ::fchmod(descriptor, status.st_mode & 07777) != 0)
     return cannot_write(path, errno);
   return file;
@@ -82,6 +86,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::move(other.temporary_)),
+      buffer_(std::move(other.buffer_)),
       file_(std::exchange(other.file_, nullptr)),
       error_(other.error_) {}
 

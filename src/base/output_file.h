@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,9 +32,10 @@ class OutputFile {
  private:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
 
-  std::string path_;       ///< what the user asked for
-  std::string target_;     ///< the same behind symbolic links
-  std::string temporary_;  ///< what is open; empty when `path_` is written straight
+  std::string path_;                ///< what the user asked for
+  std::string target_;              ///< the same behind symbolic links
+  std::string temporary_;           ///< what is open; empty when `path_` is written straight
+  std::unique_ptr<char[]> buffer_;  ///< the file's, which outlives it
   std::FILE* file_ = nullptr;
   int error_ = 0;  ///< errno of the first failed write
 };

@@ -136,7 +136,8 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
   if (telemetry.any) beside.energy = analysis::energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
-  analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside));
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside), threads);
   told.summary.graphs = analysis::summarize_graphs(traces.graphs);
   choose_classes(arguments, told.summary);
   const auto more = [&](base::JsonWriter& json) {

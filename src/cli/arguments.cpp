@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 
 #include "base/nearest.h"
 #include "cli/command.h"
@@ -144,15 +145,28 @@ base::Result<void> check_words(const Command& command, const Arguments& argument
 
 struct Parser {
   CLI::App app;
-  std::vector<CLI::Option*> options;  ///< one a flag, in the flags' order
+  std::vector<CLI::Option*> options;  ///< one a flag, in the flags' order; null: not in the words
   std::vector<std::string> words;
 };
 
-void set_up(Parser& parser, const std::vector<Flag>& flags) {
+/// Whether the words may name the flag: one letter may stand among others, as in `-vh`.
+bool may_be_named(const Flag& flag, const std::set<std::string>& names) {
+  if (flag.short_name.size() == 1) return true;
+  const std::vector<std::string> all = spellings(flag);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const std::string& spelling) { return names.contains(spelling); });
+}
+
+/// CLI11 compares every option that it is given with every other one, and a command has hundreds:
+/// it is given those that it will find.
+void set_up(Parser& parser, const std::vector<Flag>& flags, const std::vector<std::string>& words) {
+  std::set<std::string> names;
+  for (const std::string& word : words) names.insert(with_dashes(word).substr(0, word.find('=')));
   parser.app.set_help_flag();
   parser.app.allow_extras();
   parser.app.add_option("words", parser.words);
-  for (const Flag& flag : flags) parser.options.push_back(add_option(parser.app, flag));
+  for (const Flag& flag : flags)
+    parser.options.push_back(may_be_named(flag, names) ? add_option(parser.app, flag) : nullptr);
 }
 
 base::Result<void> run_parser(Parser& parser, const Command& command,
@@ -181,11 +195,11 @@ base::Result<Arguments> parse_arguments(const Command& command,
       command.runs_another ? std::find(all_words.begin(), all_words.end(), "--") : all_words.end();
   const std::vector<std::string> words(all_words.begin(), own_end);
   Parser parser;
-  set_up(parser, flags);
+  set_up(parser, flags, words);
   ERGOMETER_TRY(run_parser(parser, command, words));
   Arguments arguments;
   for (size_t i = 0; i < flags.size(); ++i) {
-    if (parser.options[i]->count() == 0) continue;
+    if (parser.options[i] == nullptr || parser.options[i]->count() == 0) continue;
     const std::vector<std::string>& results = parser.options[i]->results();
     const std::string value = results.empty()    ? ""
                               : flags[i].repeats ? fmt::format("{}", fmt::join(results, ","))

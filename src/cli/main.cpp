@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <array>
@@ -104,6 +105,18 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) != stream) std::abort();
 }
 
+/// By itself glibc gives every 128 KiB that are free at the heap's end back at once and asks for
+/// them again, page by page. With use it comes to these limits for large blocks, but not for the
+/// end.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kMiB = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * kMiB);
+  mallopt(M_TRIM_THRESHOLD, 64 * kMiB);
+  mallopt(M_TOP_PAD, 2 * kMiB);
+#endif
+}
+
 /// `message` is said without asking for memory.
 int out_of_memory(std::string_view message) {
   cli::say(stderr, message);
@@ -133,6 +146,7 @@ void on_failed_allocation() {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
+  keep_freed_memory();
   std::set_new_handler(on_failed_allocation);
   abort_loudly = std::set_terminate(terminate);
   try {

@@ -9,6 +9,7 @@
 #include "cli/job_settings.h"
 #include "cli/rank_list.h"
 #include "cli/terminal.h"
+#include "engine/kernel_stream.h"
 #include "engine/simulate.h"
 #include "page/write_report.h"
 #include "report/assumptions.h"
@@ -68,6 +69,7 @@ base::Result<engine::SimulateOptions> simulate_options(const Arguments& argument
     if (!arguments.has("trace")) options.most_kernels = kMostKernels;
   }
   if (whole) add_detail(job, arguments.has("telemetry"), options);
+  options.kernels = whole;
   return options;
 }
 
@@ -79,7 +81,7 @@ base::Result<void> check_telemetry(const run::Run& run) {
 }
 
 base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
-                               const Console& console) {
+                               const report::KernelSource& kernels, const Console& console) {
   if (arguments.has("run")) {
     ERGOMETER_TRY(run::write_run(run, arguments.value("run")));
     console.note(fmt::format("Run written to {}", arguments.value("run")));
@@ -90,7 +92,7 @@ base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
     console.note(fmt::format("report written to {}", path));
   }
   if (arguments.has("trace")) {
-    ERGOMETER_TRY(report::write_trace(run, arguments.value("trace")));
+    ERGOMETER_TRY(report::write_trace(run, kernels, arguments.value("trace")));
     console.note(fmt::format("trace written to {}; open it at https://ui.perfetto.dev",
                              arguments.value("trace")));
   }
@@ -183,14 +185,16 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
                              fmt::join(job.model.unknown_keys, ", ")));
   for (const std::string& reason : spec::adjustments(job)) console.note(reason);
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, simulate_options(arguments, job));
-  ERGOMETER_ASSIGN(run::Run run, engine::simulate(job, options));
+  ERGOMETER_ASSIGN(engine::Simulation simulation, engine::simulate_in_full(job, options));
+  run::Run& run = simulation.run;
   run.job_json = report::job_json(job);
   if (arguments.has("run")) {
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
     run.facts["settings"] = spec::settings_json(whole);
   }
   if (arguments.has("run") || arguments.has("report")) run.assumptions = report::assumptions(job);
-  ERGOMETER_TRY(write_files(arguments, run, console));
+  const engine::KernelStream kernels(job, simulation, options.engine, options.sampled_ranks);
+  ERGOMETER_TRY(write_files(arguments, run, [&](const auto& use) { kernels.each(use); }, console));
   ERGOMETER_TRY(print_answer(arguments, run, job, console));
   return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }

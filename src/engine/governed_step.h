@@ -32,6 +32,10 @@ struct FleetStep {
   double step_s = 0;
   std::vector<double> slice_s;  ///< lengths of the slices at these clocks
   std::vector<GpuStep> gpus;
+  /// What the governors last chose, by GPU and slice, when work went along with the clock and when
+  /// the pace was given: where the next search begins. Kept from one call to the next with the same
+  /// fleet and slices.
+  std::vector<double> pace_hz, clock_hz;
 };
 
 /// What governors hold against: temperatures of the dies, ceilings of the thermal governor (0:
@@ -63,14 +67,28 @@ class GovernedStep {
   void at_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
 
  private:
-  physics::Load load(size_t gpu, size_t slice, double slice_s) const;
-  physics::ClockDecision decide(size_t gpu, size_t slice, double slice_s,
-                                const physics::Response& response,
-                                const Surroundings& surroundings) const;
-  double clocked_share(size_t gpu, size_t slice) const;
-  void find_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
-  void fill(const Surroundings& surroundings, FleetStep& step) const;
-  void fill_gpu(size_t gpu, const Surroundings& surroundings, FleetStep& step) const;
+  /// What one GPU's governor decides by, beside the load.
+  struct Board {
+    size_t gpu;
+    double leakage_w;
+    double ceiling_hz;
+    size_t twin;  ///< a GPU before it that nothing tells apart from it, or itself
+  };
+  bool are_twins(const Board& a, const Board& b) const;
+  std::vector<Board> boards(const Surroundings& surroundings) const;
+  /// The loads of a slice in `slice_s`, a role.
+  void find_loads(size_t slice, double slice_s, std::vector<physics::Load>& loads) const;
+  physics::ClockDecision decide(const Board& board, const physics::Load& load,
+                                const physics::Response& response, double& near_hz) const;
+  double clocked_share(size_t role, size_t slice) const;
+  void find_pace(double reference_hz, const std::vector<Board>& boards, FleetStep& step) const;
+  /// How much longer the slice takes than at the reference clock.
+  double longest(double reference_hz, size_t slice, const std::vector<Board>& boards,
+                 const std::vector<physics::Load>& loads, FleetStep& step) const;
+  void fill(const std::vector<Board>& boards, FleetStep& step) const;
+  struct Sums;
+  void add_slice(const Board& board, size_t slice, const std::vector<physics::Load>& loads,
+                 FleetStep& step, Sums& sums) const;
   size_t role_of(size_t gpu) const { return static_cast<size_t>(fleet_.role[gpu]); }
   bool has_rank(size_t gpu) const { return fleet_.role[gpu] >= 0; }
 

@@ -59,6 +59,8 @@ class PowerLoop {
   /// spans.
   const Timeline& timeline() const { return timeline_; }
   Timeline play_events() const;
+  /// What that step is played at.
+  const cost::CostTable& costs() const { return costs_; }
   const std::vector<double>& clocks_hz() const { return clocks_hz_; }
 
  private:

@@ -165,7 +165,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   }
   Powered result;
   result.reference_hz = loop.reference_hz();
-  result.clocks_hz = loop.clocks_hz();
+  result.played_at = {loop.costs(), loop.clocks_hz()};
   result.timeline = options.events ? loop.play_events() : loop.timeline();
   result.timeline.steady = loop.steady() && nominal->activity.steady && scene.activity.steady;
   summarise_power({.job = job,

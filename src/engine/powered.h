@@ -24,8 +24,8 @@ struct PoweredOptions {
 /// conditions, and what it says as parts of a Run.
 struct Powered {
   Timeline timeline;  ///< a step at the clocks found; steady if all were on the way there
+  PlayedAt played_at;
   double reference_hz = 0;
-  std::vector<double> clocks_hz;  ///< those, one a rank
   run::Power power;
   run::ClusterPower cluster_power;
   run::Thermal thermal;

@@ -21,8 +21,7 @@ namespace {
 
 void take(Powered powered, Simulation& result) {
   result.timeline = std::move(powered.timeline);
-  result.reference_hz = powered.reference_hz;
-  result.clocks_hz = std::move(powered.clocks_hz);
+  result.played_at = std::move(powered.played_at);
   result.run.has_power = true;
   result.run.power = std::move(powered.power);
   result.run.cluster_power = std::move(powered.cluster_power);
@@ -34,6 +33,7 @@ void take(Powered powered, Simulation& result) {
 
 /// All whose spans are needed, in order.
 std::vector<int64_t> played_ranks(const SimulateOptions& options) {
+  if (!options.kernels) return options.task_ranks;
   std::vector<int64_t> ranks;
   std::set_union(options.sampled_ranks.begin(), options.sampled_ranks.end(),
                  options.task_ranks.begin(), options.task_ranks.end(), std::back_inserter(ranks));
@@ -50,20 +50,21 @@ std::vector<Row> of_ranks(const std::vector<Row>& rows, const std::vector<int64_
   return kept;
 }
 
-/// Plays the step once more, the whole of it, and keeps the spans of some ranks.
+/// The plan with every micro batch written.
+void unfold(const spec::Job& job, Simulation& result) {
+  if (result.plan.periods_left_out == 0) return;
+  for (size_t role = 0; role < result.stretch.size(); ++role)
+    result.stretch[role] =
+        plan::unfolded(result.plan, result.plan.roles[role], result.stretch[role]);
+  result.plan = plan::make_plan(job, result.workload);
+}
+
+/// Plays the step once more, and keeps the spans of some ranks.
 void add_spans(const spec::Job& job, std::span<const int64_t> ranks, Simulation& result) {
-  if (result.plan.periods_left_out > 0) {
-    for (size_t role = 0; role < result.stretch.size(); ++role)
-      result.stretch[role] =
-          plan::unfolded(result.plan, result.plan.roles[role], result.stretch[role]);
-    result.plan = plan::make_plan(job, result.workload);
-  }
-  cost::CostTable costs = result.costs;
-  costs.reference_clock_hz = result.reference_hz;
   result.timeline.spans = sweep({.job = job,
                                  .plan = result.plan,
-                                 .costs = costs,
-                                 .clocks_hz = result.clocks_hz,
+                                 .costs = result.played_at.costs,
+                                 .clocks_hz = result.played_at.clocks_hz,
                                  .sampled_ranks = ranks,
                                  .stretch = result.stretch})
                               .spans;
@@ -74,12 +75,12 @@ void add_detail(const spec::Job& job, const SimulateOptions& options, Simulation
   const EngineInput input{.job = job,
                           .plan = result.plan,
                           .costs = result.costs,
-                          .clocks_hz = result.clocks_hz,
+                          .clocks_hz = result.played_at.clocks_hz,
                           .sampled_ranks = {},
                           .stretch = result.stretch};
   const std::vector<Span>& spans = result.timeline.spans;
   run::Run& run = result.run;
-  run.kernels = kernel_list(input, of_ranks(spans, options.sampled_ranks));
+  if (options.kernels) run.kernels = kernel_list(input, of_ranks(spans, options.sampled_ranks));
   if (!options.task_ranks.empty()) {
     run.tasks = step_tasks(input, of_ranks(spans, options.task_ranks));
     run.collectives = collective_use(input, of_ranks(spans, options.task_ranks), result.timeline);
@@ -103,16 +104,13 @@ base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const r
 /// Plays the plan and fills all but what needs spans.
 base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
                         const Planned& planned, Simulation& result) {
-  result.reference_hz = planned.costs.reference_clock_hz;
-  result.clocks_hz = options.clocks_hz;
-  if (result.clocks_hz.empty()) result.clocks_hz = {result.reference_hz};
   const bool events = options.engine == EngineKind::kEvents;
   const std::vector<int64_t> sampled = events ? played_ranks(options) : std::vector<int64_t>{};
-  const std::vector<double> clocks_hz = result.clocks_hz;
+  const std::span<const double> one_clock(&planned.costs.reference_clock_hz, 1);
   const EngineInput input{.job = job,
                           .plan = planned.plan,
                           .costs = planned.costs,
-                          .clocks_hz = clocks_hz,
+                          .clocks_hz = options.clocks_hz.empty() ? one_clock : options.clocks_hz,
                           .sampled_ranks = sampled,
                           .stretch = planned.stretch};
   const bool with_power =
@@ -134,6 +132,7 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
     }
   } else {
     result.timeline = events ? simulate_events(input) : sweep(input);
+    result.played_at = {planned.costs, {input.clocks_hz.begin(), input.clocks_hz.end()}};
   }
 
   result.run.performance = performance(job, result.timeline);
@@ -150,13 +149,14 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
 base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
   const bool sweeps = options.engine == EngineKind::kSweep;
   Simulation result;
-  ERGOMETER_ASSIGN(Planned planned,
-                   play_planned(job, sweeps && !options.whole_step, [&](const Planned& it) -> base::Result<bool> {
-                     result = {};
-                     ERGOMETER_TRY(play(job, options, it, result));
-                     return result.timeline.steady;
-                   }));
+  ERGOMETER_ASSIGN(Planned planned, play_planned(job, sweeps && !options.whole_step,
+                                                 [&](const Planned& it) -> base::Result<bool> {
+                                                   result = {};
+                                                   ERGOMETER_TRY(play(job, options, it, result));
+                                                   return result.timeline.steady;
+                                                 }));
   static_cast<Planned&>(result) = std::move(planned);
+  if (!options.sampled_ranks.empty() || !options.task_ranks.empty()) unfold(job, result);
   const std::vector<int64_t> sampled = played_ranks(options);
   if (!sampled.empty()) {
     if (sweeps) add_spans(job, sampled, result);

@@ -17,6 +17,7 @@ struct SimulateOptions {
   EngineKind engine = EngineKind::kSweep;
   std::vector<int64_t> sampled_ranks =
       {};                  ///< whose kernels the Run shall hold; each below the number of GPUs
+  bool kernels = true;     ///< the Run shall hold them; else a KernelStream gives them
   bool all_ranks = false;  ///< the Run shall hold the table of ranks
   bool intervals = true;   ///< of power and temperature; without them it is sooner done
   /// Whose tasks and use of collectives the Run shall hold.
@@ -33,9 +34,8 @@ struct SimulateOptions {
 /// Everything that was found out about a job on the way to its Run, for who wants to explain it.
 /// Its plan is whole where spans were asked for.
 struct Simulation : Planned {
-  double reference_hz = 0;        ///< that the timeline's clocks are held against
-  std::vector<double> clocks_hz;  ///< of the timeline, one a rank, or one for all
   Timeline timeline;
+  PlayedAt played_at;  ///< the timeline
   run::Run run;
 };
 

@@ -54,6 +54,12 @@ struct Timeline {
   bool steady = true;
 };
 
+/// What a step was played at, to play it again.
+struct PlayedAt {
+  cost::CostTable costs;
+  std::vector<double> clocks_hz;  ///< one a rank, or one for all
+};
+
 /// Stretch of single instructions, from contention and overlap: [role][instruction], empty for all
 /// ones.
 using Stretch = std::vector<std::vector<float>>;

@@ -92,7 +92,7 @@ ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const Cl
 
 ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
                                    const ClockLimits& limits, double leakage_w, const Load& load,
-                                   const Response& response, double thermal_hz) {
+                                   const Response& response, double thermal_hz, double near_hz) {
   const ClockLattice& clocks = gpu.clocks;
   if (limits.brake) return {clocks.lowest_hz, kHwSlowdown | kHwPowerBrake};
 
@@ -108,8 +108,8 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
   const PowerCurve curve(gpu, silicon, leakage_w, load, response);
   const double ceiling_hz = decision.clock_hz;
   // Most decisions repeat the one before: look there first.
-  const double start_hz =
-      response.at_hz > 0 && response.at_hz < ceiling_hz ? clocks.floor(response.at_hz) : ceiling_hz;
+  if (near_hz <= 0) near_hz = response.at_hz;
+  const double start_hz = near_hz > 0 && near_hz < ceiling_hz ? clocks.floor(near_hz) : ceiling_hz;
   const bool fits = curve.power_w(start_hz) <= cap_w;
   if (fits && start_hz == ceiling_hz) return decision;
   if (fits && curve.power_w(std::min(start_hz + clocks.step_hz, ceiling_hz)) > cap_w)

@@ -26,6 +26,8 @@ struct ClockLimits {
   double cap_w = 0;    ///< power limit in force
   double lock_hz = 0;  ///< locked clock; 0: none
   bool brake = false;  ///< external power brake: lowest clock
+
+  bool operator==(const ClockLimits&) const = default;
 };
 
 struct ClockDecision {
@@ -54,10 +56,11 @@ ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const Cl
                            double die_c, const Load& load, const Response& response,
                            double thermal_hz);
 /// The same of a GPU that leaks `leakage_w` at relative voltage 1: at one temperature for several
-/// decisions.
+/// decisions. `near_hz`: where to begin to look, as a rule the last answer, 0: at the response's
+/// clock; it changes no answer, only how soon it is found.
 ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
                                    const ClockLimits& limits, double leakage_w, const Load& load,
-                                   const Response& response, double thermal_hz);
+                                   const Response& response, double thermal_hz, double near_hz = 0);
 
 /// The thermal governor's ceiling, stepped in time: one lattice step down a period while die or HBM
 /// is at its limit, one up while it is `hysteresis_c` below; at the slowdown temperature the clock

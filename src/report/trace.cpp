@@ -1,11 +1,14 @@
 #include "report/trace.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "base/json_writer.h"
@@ -14,7 +17,9 @@
 #include "report/trace_counters.h"
 #include "workload/workload.h"
 
-// The events are written one by one; only an index of the pipeline messages is kept. A kernel that
+// The kernels come twice: the first time for which streams every rank has, which stands at the
+// file's beginning, and for an index of the pipeline messages; the second time each is written and
+// forgotten. A kernel that
 // starts when another of its stream ends shares its nanosecond with it, so tracks never overlap and
 // Perfetto need not nest.
 
@@ -25,13 +30,17 @@ constexpr std::array<std::string_view, workload::kStreamCount> kStreamNames = {
     "compute",       "tensor parallel",  "context parallel", "expert parallel",
     "data parallel", "pipeline forward", "pipeline backward"};
 
-std::string microseconds(int64_t ns) { return trace_microseconds(ns); }
+void append_microseconds(int64_t ns, std::string& line) {
+  if (ns < 0) line += '-';
+  const int64_t size = ns < 0 ? -ns : ns;
+  fmt::format_to(std::back_inserter(line), FMT_COMPILE("{}.{:03}"), size / 1000, size % 1000);
+}
 
 /// Collects events, each on a line, with the commas that JSON wants between them.
 class EventList {
  public:
   explicit EventList(base::OutputFile& file) : file_(file) {}
-  void add(const std::string& event) {
+  void add(std::string_view event) {
     file_.write(first_ ? "\n" : ",\n");
     file_.write(event);
     first_ = false;
@@ -50,58 +59,24 @@ std::string process_label(int64_t rank, const JobView& job) {
   return label;
 }
 
-void add_names(EventList& events, const run::Run& run, const JobView& job) {
-  std::map<int64_t, std::vector<bool>> streams;  // by rank: which streams have kernels
-  for (const run::Kernel& kernel : run.kernels) {
-    auto& used = streams[kernel.rank];
-    const auto index = static_cast<size_t>(std::max(kernel.stream, 0));
-    if (used.size() <= index) used.resize(index + 1);
-    used[index] = true;
-  }
-  for (const run::Telemetry& reading : run.telemetry) streams[reading.rank];
-  for (const auto& [rank, used] : streams) {
-    events.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})",
-                           rank, base::json_quote(process_label(rank, job))));
-    events.add(fmt::format(
-        R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", rank));
-    for (size_t stream = 0; stream < used.size(); ++stream) {
-      if (!used[stream]) continue;
-      events.add(fmt::format(
-          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", rank,
-          stream, stream_name(static_cast<int32_t>(stream))));
-      events.add(fmt::format(
-          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
-          rank, stream, stream));
-    }
-  }
-}
-
-std::string arguments(const run::Kernel& kernel) {
-  std::string out;
-  const auto add = [&](std::string_view name, const std::string& value) {
-    out += fmt::format(R"({}"{}":{})", out.empty() ? "" : ",", name, value);
-  };
-  if (kernel.micro_batch >= 0) add("micro_batch", std::to_string(kernel.micro_batch));
-  if (kernel.chunk >= 0) add("chunk", std::to_string(kernel.chunk));
-  if (kernel.layer >= 0) add("layer", std::to_string(kernel.layer));
-  if (kernel.flops > 0) add("flops", base::shortest(kernel.flops));
-  if (kernel.bytes > 0) add("bytes", base::shortest(kernel.bytes));
-  if (kernel.comm_bytes > 0) add("comm_bytes", base::shortest(kernel.comm_bytes));
-  return out;
-}
-
-void add_kernel(EventList& events, const run::Kernel& kernel) {
-  events.add(fmt::format(
-      R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":{},"args":{{{}}}}})",
-      kernel.rank, kernel.stream, microseconds(kernel.start_ns), microseconds(kernel.duration_ns),
-      base::json_quote(kernel.name), base::json_quote(kernel.category), arguments(kernel)));
-}
-
-// --- arrows from sends to receives
+// --- what is known of all kernels before the first is written
 
 /// One message: whether it is an activation, the sending rank, the micro batch and the sender's
 /// chunk.
 using Message = std::tuple<bool, int64_t, int64_t, int64_t>;
+
+/// An end of a message on its way.
+struct MessageEnd {
+  Message message;
+  int64_t rank;
+  int32_t stream;
+  int64_t at_ns;
+};
+
+struct KernelIndex {
+  std::map<int64_t, std::vector<bool>> streams;  ///< by rank: which have kernels
+  std::vector<MessageEnd> sends, receives;
+};
 
 /// By name, not by stream: a send and a receive of one direction may run on two streams.
 bool is_forward(const run::Kernel& kernel) {
@@ -119,47 +94,142 @@ Message sender_of(const run::Kernel& receive, const JobView& job) {
   return {is_forward(receive), sender, receive.micro_batch, chunk + (wrap == 0 ? 0 : step)};
 }
 
-void add_arrow(EventList& events, const run::Kernel& kernel, size_t id, bool start) {
+void note_message(const run::Kernel& kernel, const JobView& job, KernelIndex& index) {
+  if (kernel.category != "send_recv") return;
+  const auto is = [&](std::string_view what) { return kernel.name.find(what) != kernel.name.npos; };
   // An arrow binds to the slice that holds its time and must not lead back in time, though a
   // receive is often posted before its send: from the first moment of the one to the last of the
   // other.
-  const int64_t at =
-      start ? kernel.start_ns
-            : kernel.start_ns + std::max<int64_t>(0, static_cast<int64_t>(kernel.duration_ns) - 1);
+  if (is("send"))
+    index.sends.push_back(
+        {{is_forward(kernel), kernel.rank, kernel.micro_batch, std::max<int64_t>(kernel.chunk, 0)},
+         kernel.rank,
+         kernel.stream,
+         kernel.start_ns});
+  if (is("recv"))
+    index.receives.push_back({sender_of(kernel, job), kernel.rank, kernel.stream,
+                              kernel.start_ns + std::max<int64_t>(0, kernel.duration_ns - 1)});
+}
+
+KernelIndex index_of(const KernelSource& kernels, const JobView& job) {
+  KernelIndex index;
+  const bool has_messages = job.pp >= 2 && job.stage_ranks() > 0;
+  std::vector<bool>* used = nullptr;  // of the last kernel's rank
+  int64_t rank = -1;
+  kernels([&](const run::Kernel& kernel) {
+    if (used == nullptr || kernel.rank != rank) used = &index.streams[rank = kernel.rank];
+    const auto stream = static_cast<size_t>(std::max(kernel.stream, 0));
+    if (used->size() <= stream) used->resize(stream + 1);
+    (*used)[stream] = true;
+    if (has_messages) note_message(kernel, job, index);
+  });
+  std::stable_sort(index.sends.begin(), index.sends.end(),
+                   [](const auto& a, const auto& b) { return a.message < b.message; });
+  return index;
+}
+
+// --- events
+
+void add_names(EventList& events, const std::map<int64_t, std::vector<bool>>& streams,
+               const JobView& job) {
+  for (const auto& [rank, used] : streams) {
+    events.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})",
+                           rank, base::json_quote(process_label(rank, job))));
+    events.add(fmt::format(
+        R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", rank));
+    for (size_t stream = 0; stream < used.size(); ++stream) {
+      if (!used[stream]) continue;
+      events.add(fmt::format(
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", rank,
+          stream, stream_name(static_cast<int32_t>(stream))));
+      events.add(fmt::format(
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+          rank, stream, stream));
+    }
+  }
+}
+
+/// Writes kernels as events. What their operators are called is quoted once.
+class KernelWriter {
+ public:
+  explicit KernelWriter(EventList& events) : events_(events) {}
+
+  void add(const run::Kernel& kernel) {
+    line_.clear();
+    const auto out = std::back_inserter(line_);
+    fmt::format_to(out, FMT_COMPILE(R"({{"ph":"X","pid":{},"tid":{},"ts":)"), kernel.rank,
+                   kernel.stream);
+    append_microseconds(kernel.start_ns, line_);
+    line_ += R"(,"dur":)";
+    append_microseconds(kernel.duration_ns, line_);
+    line_.append(R"(,"name":)").append(quoted(kernel.name));
+    line_.append(R"(,"cat":)").append(quoted(kernel.category)).append(R"(,"args":{)");
+    add_arguments(kernel);
+    line_ += "}}";
+    events_.add(line_);
+  }
+
+ private:
+  const std::string& quoted(const std::string& text) {
+    const auto [place, is_new] = quoted_.try_emplace(text);
+    if (is_new) place->second = base::json_quote(text);
+    return place->second;
+  }
+  void add_arguments(const run::Kernel& kernel) {
+    const size_t start = line_.size();
+    const auto name = [&](std::string_view word) {
+      if (line_.size() > start) line_ += ',';
+      line_.append("\"").append(word).append("\":");
+    };
+    const auto place = [&](std::string_view word, int64_t number) {
+      if (number < 0) return;
+      name(word);
+      fmt::format_to(std::back_inserter(line_), FMT_COMPILE("{}"), number);
+    };
+    const auto amount = [&](std::string_view word, double number) {
+      if (number <= 0) return;
+      name(word);
+      line_ += base::shortest(number);
+    };
+    place("micro_batch", kernel.micro_batch);
+    place("chunk", kernel.chunk);
+    place("layer", kernel.layer);
+    amount("flops", kernel.flops);
+    amount("bytes", kernel.bytes);
+    amount("comm_bytes", kernel.comm_bytes);
+  }
+
+  EventList& events_;
+  std::string line_;
+  std::unordered_map<std::string, std::string> quoted_;
+};
+
+// --- arrows from sends to receives
+
+void add_arrow(EventList& events, const MessageEnd& end, size_t id, bool start) {
   events.add(fmt::format(
       R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{},"name":"message","cat":"pipeline"{}}})",
-      start ? 's' : 'f', id, kernel.rank, kernel.stream, microseconds(at),
+      start ? 's' : 'f', id, end.rank, end.stream, trace_microseconds(end.at_ns),
       start ? "" : R"(,"bp":"e")"));
 }
 
-void add_arrows(EventList& events, const run::Run& run, const JobView& job) {
-  if (job.pp < 2 || job.stage_ranks() == 0) return;
-  const auto is_message = [](const run::Kernel& kernel, std::string_view what) {
-    return kernel.category == "send_recv" && kernel.name.find(what) != std::string::npos;
-  };
-  std::map<Message, const run::Kernel*> sends;
-  for (const run::Kernel& kernel : run.kernels) {
-    if (is_message(kernel, "send"))
-      sends[{is_forward(kernel), kernel.rank, kernel.micro_batch,
-             std::max<int64_t>(kernel.chunk, 0)}] = &kernel;
-  }
+void add_arrows(EventList& events, const KernelIndex& index) {
   size_t id = 0;
-  for (const run::Kernel& kernel : run.kernels) {
-    if (!is_message(kernel, "recv")) continue;
-    const auto send = sends.find(sender_of(kernel, job));
-    if (send == sends.end()) continue;
+  for (const MessageEnd& receive : index.receives) {
+    // The last of those that are called the same.
+    const auto behind = std::upper_bound(
+        index.sends.begin(), index.sends.end(), receive.message,
+        [](const Message& message, const MessageEnd& send) { return message < send.message; });
+    if (behind == index.sends.begin() || std::prev(behind)->message != receive.message) continue;
     ++id;
-    add_arrow(events, *send->second, id, true);
-    add_arrow(events, kernel, id, false);
+    add_arrow(events, *std::prev(behind), id, true);
+    add_arrow(events, receive, id, false);
   }
 }
 
 /// A process number that no rank has.
-int64_t cluster_process(const run::Run& run, const JobView& job) {
-  int64_t free = job.gpus;
-  for (const run::Kernel& kernel : run.kernels) free = std::max(free, kernel.rank + 1);
-  for (const run::Telemetry& reading : run.telemetry) free = std::max(free, reading.rank + 1);
-  return free;
+int64_t cluster_process(const std::map<int64_t, std::vector<bool>>& streams, const JobView& job) {
+  return streams.empty() ? job.gpus : std::max(job.gpus, streams.rbegin()->first + 1);
 }
 
 }  // namespace
@@ -170,6 +240,14 @@ std::string_view stream_name(int32_t stream) {
 }
 
 base::Result<void> write_trace(const run::Run& run, const std::string& path) {
+  const auto each = [&](const auto& use) {
+    for (const run::Kernel& kernel : run.kernels) use(kernel);
+  };
+  return write_trace(run, each, path);
+}
+
+base::Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
+                               const std::string& path) {
   ERGOMETER_TRY(base::check_replaces(path, "a trace in JSON", "{"));
   ERGOMETER_ASSIGN(base::OutputFile file, base::OutputFile::open(path));
   const JobView job = view_job(run.job_json);
@@ -179,10 +257,14 @@ base::Result<void> write_trace(const run::Run& run, const std::string& path) {
       "\"cluster\":{}}},\n\"traceEvents\":[",
       base::json_quote(run.source), base::json_quote(job.model), base::json_quote(job.cluster)));
   EventList events(file);
-  add_names(events, run, job);
-  for (const run::Kernel& kernel : run.kernels) add_kernel(events, kernel);
-  add_arrows(events, run, job);
-  add_counters(run, cluster_process(run, job), [&](const std::string& e) { events.add(e); });
+  KernelIndex index = index_of(kernels, job);
+  for (const run::Telemetry& reading : run.telemetry) index.streams[reading.rank];
+  add_names(events, index.streams, job);
+  KernelWriter writer(events);
+  kernels([&](const run::Kernel& kernel) { writer.add(kernel); });
+  add_arrows(events, index);
+  add_counters(run, cluster_process(index.streams, job),
+               [&](const std::string& event) { events.add(event); });
   file.write("\n]}\n");
   return file.commit();
 }

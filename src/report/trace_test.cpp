@@ -98,5 +98,22 @@ TEST(Trace, AnEmptyRunIsAValidTrace) {
   EXPECT_TRUE(Json::parse(trace_text({})).at("traceEvents").empty());
 }
 
+/// What is traced comes from the source alone, whatever the Run holds.
+TEST(Trace, KernelsMayComeOneByOne) {
+  const run::Run whole = example_run();
+  run::Run without = whole;
+  without.kernels.clear();
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ergometer-stream-" + std::to_string(getpid()));
+  const KernelSource each = [&](const auto& use) {
+    for (run::Kernel kernel : whole.kernels) use(kernel);  // each is gone after its use
+  };
+  ASSERT_TRUE(write_trace(without, each, path.string()));
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::filesystem::remove(path);
+  EXPECT_EQ(text, trace_text(whole));
+}
+
 }  // namespace
 }  // namespace ergometer::report

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "spec/yaml_document.h"
 
 namespace ergometer::spec {
 namespace {
@@ -17,43 +17,34 @@ using base::Error;
 using base::ErrorKind;
 using base::input_error;
 
-int line_at(const YAML::Node& node) { return node.Mark().is_null() ? 1 : node.Mark().line + 1; }
-
-std::string shown(const YAML::Node& node) {
-  if (node.IsMap()) return "a mapping";
-  if (node.IsSequence()) return "a list";
-  if (!node.IsScalar()) return "nothing";
-  return node.Scalar().size() > 60 ? fmt::format("\"{}...\"", node.Scalar().substr(0, 57))
-                                   : fmt::format("\"{}\"", node.Scalar());
-}
-
-bool indents_by_tabs(std::string_view text) {
-  const size_t tab = text.find("\n\t");
-  return text.starts_with('\t') || tab != text.npos;
+std::string shown(const YamlValue& node) {
+  if (node.is_map()) return "a mapping";
+  if (node.is_list()) return "a list";
+  if (!node.is_scalar()) return "nothing";
+  return node.scalar.size() > 60 ? fmt::format("\"{}...\"", node.scalar.substr(0, 57))
+                                 : fmt::format("\"{}\"", node.scalar);
 }
 
 constexpr int kMostInlineValues = 100'000;
 
 /// Inline JSON of a nested value, for models and clusters written into a job file. A file whose
 /// anchors unfold into more than `budget` values is cut off.
-nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
+nlohmann::json to_json(const YamlValue& node, int depth, int& budget) {
   if (depth > 32 || --budget < 0) return nullptr;
-  if (node.IsSequence()) {
+  if (node.is_list()) {
     nlohmann::json list = nlohmann::json::array();
-    for (const auto& item : node) list.push_back(to_json(item, depth + 1, budget));
+    for (const YamlValue* item : node.items) list.push_back(to_json(*item, depth + 1, budget));
     return list;
   }
-  if (node.IsMap()) {
+  if (node.is_map()) {
     nlohmann::json object = nlohmann::json::object();
-    for (const auto& pair : node)
-      object[pair.first.IsScalar() ? pair.first.Scalar() : ""] =
-          to_json(pair.second, depth + 1, budget);
+    for (const auto& [key, value] : node.pairs)
+      object[std::string(key->scalar)] = to_json(*value, depth + 1, budget);
     return object;
   }
-  if (!node.IsScalar() || node.Scalar() == "null" || node.Scalar() == "~") return nullptr;
-  const std::string& text = node.Scalar();
-  const bool quoted = node.Tag() == "!";
-  if (quoted) return text;
+  if (!node.is_scalar() || node.scalar == "null" || node.scalar == "~") return nullptr;
+  const std::string_view text = node.scalar;
+  if (node.quoted) return text;
   if (text == "true" || text == "True") return true;
   if (text == "false" || text == "False") return false;
   if (const auto number = base::parse_integer(text)) return *number;
@@ -62,13 +53,15 @@ nlohmann::json to_json(const YAML::Node& node, int depth, int& budget) {
 }
 
 /// A scalar as it stands, scalars joined by commas, anything else as inline JSON.
-std::string value_text(const YAML::Node& node) {
-  if (node.IsScalar()) return node.Scalar();
-  const bool words = node.IsSequence() && std::all_of(node.begin(), node.end(),
-                                                      [](const auto& i) { return i.IsScalar(); });
+std::string value_text(const YamlValue& node) {
+  if (node.is_scalar()) return std::string(node.scalar);
+  const bool words =
+      node.is_list() && std::all_of(node.items.begin(), node.items.end(),
+                                    [](const YamlValue* item) { return item->is_scalar(); });
   if (words) {
     std::string text;
-    for (const auto& item : node) text += (text.empty() ? "" : ",") + item.Scalar();
+    for (const YamlValue* item : node.items)
+      text.append(text.empty() ? "" : ",").append(item->scalar);
     return text;
   }
   int budget = 100'000;
@@ -85,69 +78,59 @@ std::optional<base::Grade> grade_of(std::string_view word) {
 }  // namespace
 
 struct YamlMap::Entry {
-  std::string key;
-  YAML::Node value;
+  std::string_view key;
+  const YamlValue* value;
   int line;
 };
 
-YamlMap::YamlMap(const YAML::Node& node, std::string file, std::string prefix,
-                 std::shared_ptr<std::optional<Error>> error)
+YamlMap::YamlMap(const YamlValue& node, std::shared_ptr<const YamlDocument> document,
+                 std::string file, std::string prefix, std::shared_ptr<std::optional<Error>> error)
     : entries_(std::make_shared<std::vector<Entry>>()),
+      document_(std::move(document)),
       file_(std::move(file)),
       prefix_(std::move(prefix)),
-      line_(line_at(node)),
+      line_(node.line),
       error_(std::move(error)) {
-  for (const auto& pair : node) {
-    if (!pair.first.IsScalar()) {
-      refuse_at(line_at(pair.first), "",
-                fmt::format("found {} as a key; allowed: a word", shown(pair.first)));
+  entries_->reserve(node.pairs.size());
+  for (const auto& [name, value] : node.pairs) {
+    if (!name->is_scalar()) {
+      refuse_at(name->line, "", fmt::format("found {} as a key; allowed: a word", shown(*name)));
       continue;
     }
-    const std::string& key = pair.first.Scalar();
-    const int line = line_at(pair.first);
+    const std::string_view key = name->scalar;
     for (const Entry& entry : *entries_)
       if (entry.key == key)
-        refuse_at(line, key,
+        refuse_at(name->line, key,
                   fmt::format("stands here a second time; the first is on line {}", entry.line));
-    entries_->push_back({key, pair.second, line});
+    entries_->push_back({key, value, name->line});
   }
 }
 
 base::Result<YamlMap> YamlMap::parse(std::string_view text, const std::string& file) {
-  try {
-    const YAML::Node node = YAML::Load(std::string(text));
-    if (!node.IsMap()) {
-      const std::string found = node.IsNull() ? "nothing" : shown(node);
-      return input_error(
-          fmt::format("{}:1: found {}; expected a YAML mapping (key: value)", file, found));
-    }
-    YamlMap map(node, file, "", std::make_shared<std::optional<Error>>());
-    if (map.error()) return tl::unexpected(*map.error());
-    return map;
-  } catch (const YAML::Exception& error) {
-    const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
-    const int column = error.mark.is_null() ? 1 : error.mark.column + 1;
-    const std::string_view tab =
-        indents_by_tabs(text) ? "; a line begins with a tab, YAML indents with spaces" : "";
+  ERGOMETER_ASSIGN(auto document, parse_yaml(text, file));
+  const YamlValue& root = document->root();
+  if (!root.is_map())
     return input_error(
-        fmt::format("{}:{}:{}: not valid YAML: {}{}", file, line, column, error.msg, tab));
-  }
+        fmt::format("{}:1: found {}; expected a YAML mapping (key: value)", file, shown(root)));
+  YamlMap map(root, std::move(document), file, "", std::make_shared<std::optional<Error>>());
+  if (map.error()) return tl::unexpected(*map.error());
+  return map;
 }
 
-const YAML::Node* YamlMap::find(std::string_view key) const {
+const YamlValue* YamlMap::find(std::string_view key) const {
   for (const Entry& entry : *entries_)
-    if (entry.key == key) return &entry.value;
+    if (entry.key == key) return entry.value;
   return nullptr;
 }
 
 bool YamlMap::has(std::string_view key) const {
-  const YAML::Node* node = find(key);
-  return node != nullptr && !node->IsNull();
+  const YamlValue* node = find(key);
+  return node != nullptr && !node->is_null();
 }
 
 std::vector<std::string> YamlMap::keys() const {
   std::vector<std::string> keys;
-  for (const Entry& entry : *entries_) keys.push_back(entry.key);
+  for (const Entry& entry : *entries_) keys.emplace_back(entry.key);
   return keys;
 }
 
@@ -183,16 +166,16 @@ void YamlMap::require(std::string_view key) {
 
 std::string YamlMap::text(std::string_view key, std::string_view fallback) {
   if (!has(key)) return std::string(fallback);
-  const YAML::Node* node = find(key);
-  if (node->IsScalar()) return node->Scalar();
+  const YamlValue* node = find(key);
+  if (node->is_scalar()) return std::string(node->scalar);
   refuse(key, fmt::format("found {}; allowed: a word or text", shown(*node)));
   return std::string(fallback);
 }
 
 int64_t YamlMap::integer(std::string_view key, int64_t fallback, int64_t min, int64_t max) {
   if (!has(key)) return fallback;
-  const YAML::Node* node = find(key);
-  const auto number = base::parse_integer(node->IsScalar() ? node->Scalar() : "");
+  const YamlValue* node = find(key);
+  const auto number = base::parse_integer(node->is_scalar() ? node->scalar : "");
   if (number && *number >= min && *number <= max) return *number;
   refuse(key,
          fmt::format("found {}; allowed: a whole number from {} to {}", shown(*node), min, max));
@@ -201,8 +184,8 @@ int64_t YamlMap::integer(std::string_view key, int64_t fallback, int64_t min, in
 
 double YamlMap::real(std::string_view key, double fallback, double min, double max) {
   if (!has(key)) return fallback;
-  const YAML::Node* node = find(key);
-  const auto number = base::parse_number(node->IsScalar() ? node->Scalar() : "");
+  const YamlValue* node = find(key);
+  const auto number = base::parse_number(node->is_scalar() ? node->scalar : "");
   if (number && *number >= min && *number <= max) return *number;
   refuse(key, fmt::format("found {}; allowed: a number from {} to {}", shown(*node), min, max));
   return fallback;
@@ -211,17 +194,17 @@ double YamlMap::real(std::string_view key, double fallback, double min, double m
 std::vector<int64_t> YamlMap::integers(std::string_view key, int64_t min, int64_t max) {
   std::vector<int64_t> numbers;
   if (!has(key)) return numbers;
-  const YAML::Node* node = find(key);
-  if (!node->IsSequence())
+  const YamlValue* node = find(key);
+  if (!node->is_list())
     refuse(key, fmt::format("found {}; allowed: a list of whole numbers", shown(*node)));
   else
-    for (const auto& item : *node) {
-      const auto number = base::parse_integer(item.IsScalar() ? item.Scalar() : "");
+    for (const YamlValue* item : node->items) {
+      const auto number = base::parse_integer(item->is_scalar() ? item->scalar : "");
       if (number && *number >= min && *number <= max)
         numbers.push_back(*number);
       else
         refuse(key, fmt::format("found {} in the list; allowed: whole numbers from {} to {}",
-                                shown(item), min, max));
+                                shown(*item), min, max));
     }
   return numbers;
 }
@@ -267,14 +250,14 @@ base::Parameter YamlMap::parameter(std::string_view key, std::string_view unit, 
   return result;
 }
 
-YamlMap YamlMap::nested(const YAML::Node& node, const std::string& prefix) {
-  return YamlMap(node, file_, prefix, error_);
+YamlMap YamlMap::nested(const YamlValue& node, const std::string& prefix) {
+  return YamlMap(node, document_, file_, prefix, error_);
 }
 
 std::optional<YamlMap> YamlMap::map(std::string_view key) {
-  const YAML::Node* node = find(key);
-  if (node == nullptr || node->IsScalar() || node->IsNull()) return std::nullopt;
-  if (node->IsMap()) return nested(*node, fmt::format("{}{}.", prefix_, key));
+  const YamlValue* node = find(key);
+  if (node == nullptr || node->is_scalar() || node->is_null()) return std::nullopt;
+  if (node->is_map()) return nested(*node, fmt::format("{}{}.", prefix_, key));
   refuse(key, fmt::format("found {}; allowed: a mapping", shown(*node)));
   return std::nullopt;
 }
@@ -282,17 +265,17 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) {
 std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   std::vector<YamlMap> list;
   if (!has(key)) return list;
-  const YAML::Node* node = find(key);
-  if (!node->IsSequence())
+  const YamlValue* node = find(key);
+  if (!node->is_list())
     refuse(key, fmt::format("found {}; allowed: a list of mappings", shown(*node)));
   else
-    for (const auto& item : *node) {
+    for (const YamlValue* item : node->items) {
       const std::string prefix = fmt::format("{}{}[{}].", prefix_, key, list.size());
-      if (!item.IsMap()) {
-        refuse(key, fmt::format("found {} in the list; allowed: mappings", shown(item)));
+      if (!item->is_map()) {
+        refuse(key, fmt::format("found {} in the list; allowed: mappings", shown(*item)));
         return {};
       }
-      list.push_back(nested(item, prefix));
+      list.push_back(nested(*item, prefix));
     }
   return list;
 }
@@ -300,18 +283,17 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) {
 std::vector<std::string> YamlMap::texts(std::string_view key) {
   std::vector<std::string> list;
   if (!has(key)) return list;
-  const YAML::Node* node = find(key);
-  if (!node->IsSequence()) {
+  const YamlValue* node = find(key);
+  if (!node->is_list()) {
     refuse(key, fmt::format("found {}; allowed: a list of texts, as [one, two]", shown(*node)));
     return list;
   }
-  for (const auto& item : *node) {
-    if (!item.IsScalar()) {
-      refuse_at(line_at(item), key,
-                fmt::format("found {} in the list; allowed: texts", shown(item)));
+  for (const YamlValue* item : node->items) {
+    if (!item->is_scalar()) {
+      refuse_at(item->line, key, fmt::format("found {} in the list; allowed: texts", shown(*item)));
       return {};
     }
-    list.push_back(item.Scalar());
+    list.emplace_back(item->scalar);
   }
   return list;
 }
@@ -319,32 +301,33 @@ std::vector<std::string> YamlMap::texts(std::string_view key) {
 std::string YamlMap::as_json() const {
   nlohmann::json object = nlohmann::json::object();
   int budget = kMostInlineValues;
-  for (const Entry& entry : *entries_) object[entry.key] = to_json(entry.value, 0, budget);
+  for (const Entry& entry : *entries_)
+    object[std::string(entry.key)] = to_json(*entry.value, 0, budget);
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::vector<YamlMap::Item> YamlMap::items() {
   std::vector<Item> list;
   for (const Entry& entry : *entries_)
-    if (!entry.value.IsNull())
-      list.push_back({entry.key, value_text(entry.value), entry.line, entry.value.IsMap(),
-                      entry.value.IsScalar()});
+    if (!entry.value->is_null())
+      list.push_back({std::string(entry.key), value_text(*entry.value), entry.line,
+                      entry.value->is_map(), entry.value->is_scalar()});
   return list;
 }
 
 std::vector<YamlMap::Element> YamlMap::elements(std::string_view key) {
   std::vector<Element> list;
-  const YAML::Node* node = find(key);
-  if (node == nullptr || node->IsNull()) return list;
-  const auto add = [&](const YAML::Node& item) {
-    if (item.IsNull()) return refuse(key, "found nothing in the list; allowed: values");
-    Element element{value_text(item), line_at(item), std::nullopt};
-    if (item.IsMap())
+  const YamlValue* node = find(key);
+  if (node == nullptr || node->is_null()) return list;
+  const auto add = [&](const YamlValue& item) {
+    if (item.is_null()) return refuse(key, "found nothing in the list; allowed: values");
+    Element element{value_text(item), item.line, std::nullopt};
+    if (item.is_map())
       element.map = nested(item, fmt::format("{}{}[{}].", prefix_, key, list.size()));
     list.push_back(std::move(element));
   };
-  if (node->IsSequence())
-    for (const auto& item : *node) add(item);
+  if (node->is_list())
+    for (const YamlValue* item : node->items) add(*item);
   else
     add(*node);
   return list;

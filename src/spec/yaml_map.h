@@ -11,11 +11,10 @@
 #include "base/parameter.h"
 #include "base/result.h"
 
-namespace YAML {
-class Node;
-}
-
 namespace ergometer::spec {
+
+class YamlDocument;
+struct YamlValue;
 
 /// Strict access to one mapping of a YAML file. As with ConfigReader the first thing wrong is kept,
 /// shared by all mappings of the file, and asked for once at the end. Messages read
@@ -72,13 +71,14 @@ class YamlMap {
   const std::string& file() const { return file_; }
 
  private:
-  YamlMap(const YAML::Node& node, std::string file, std::string prefix,
-          std::shared_ptr<std::optional<base::Error>> error);
-  const YAML::Node* find(std::string_view key) const;
-  YamlMap nested(const YAML::Node& node, const std::string& prefix);
+  YamlMap(const YamlValue& node, std::shared_ptr<const YamlDocument> document, std::string file,
+          std::string prefix, std::shared_ptr<std::optional<base::Error>> error);
+  const YamlValue* find(std::string_view key) const;
+  YamlMap nested(const YamlValue& node, const std::string& prefix);
 
   struct Entry;
   std::shared_ptr<std::vector<Entry>> entries_;
+  std::shared_ptr<const YamlDocument> document_;  ///< holds what the entries point to
   std::string file_;
   std::string prefix_;  ///< "node." in a nested mapping
   int line_ = 0;        ///< where the mapping starts

@@ -30,8 +30,7 @@ bool is_memory(std::string_view category) {
   return false;
 }
 
-run::GpuClass class_of(std::string_view category, std::string_view name) {
-  if (is_memory(category)) return run::GpuClass::kMemory;
+run::GpuClass class_of_kernel(std::string_view name) {
   const bool collective =
       contains_ignoring_case(name, "nccl") || contains_ignoring_case(name, "rccl");
   return collective ? run::GpuClass::kCommunication : run::GpuClass::kCompute;
@@ -154,6 +153,14 @@ uint32_t Collector::index_of(std::string_view text) {
   return index;
 }
 
+/// A trace has few names and many kernels.
+run::GpuClass Collector::class_of_name(uint32_t name) {
+  if (classes_.size() <= name) classes_.resize(texts_.size());
+  std::optional<run::GpuClass>& known = classes_[name];
+  if (!known) known = class_of_kernel(texts_[name]);
+  return *known;
+}
+
 /// A list of shapes or types as JSON. Those of hundreds of tensors at once are left out.
 uint32_t Collector::list_index(std::string_view list) {
   constexpr size_t kLongest = 2048;
@@ -185,7 +192,7 @@ void Collector::add_gpu(const EventText& event) {
   run::GpuEvent gpu;
   if (!read_times(event, gpu.start_ns, gpu.duration_ns)) return;
   gpu.name = name_index(event.name);
-  gpu.kind = class_of(event.category, texts_[gpu.name]);
+  gpu.kind = is_memory(event.category) ? run::GpuClass::kMemory : class_of_name(gpu.name);
   gpu.correlation = whole_or(event.correlation, -1);
   gpu.device = stream_number(event.device.empty() ? event.process : event.device);
   gpu.stream = stream_number(event.stream.empty() ? event.thread : event.stream);

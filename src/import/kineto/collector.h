@@ -2,6 +2,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -76,6 +77,7 @@ class Collector {
   uint32_t name_index(std::string_view escaped);
   uint32_t list_index(std::string_view list);
   uint32_t index_of(std::string_view text);
+  run::GpuClass class_of_name(uint32_t name);
   uint32_t add_collective(const EventText& event);
   void join_collectives();
   void keep_launches_of_events();
@@ -85,6 +87,7 @@ class Collector {
   run::RankTrace trace_;
   std::deque<std::string> texts_;  ///< what `trace_` names, before those in use are known
   std::unordered_map<std::string_view, uint32_t> indices_;  ///< of `texts_`
+  std::vector<std::optional<run::GpuClass>> classes_;       ///< of kernels, by name, where known
   std::vector<CommOp> comm_ops_;
   /// GPU events that communicate and do not say what, with their external id.
   std::vector<std::pair<size_t, int64_t>> unnamed_;

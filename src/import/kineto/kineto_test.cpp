@@ -41,6 +41,27 @@ std::string kineto_error(const std::string& text) {
   return trace ? "" : trace.error().message;
 }
 
+TEST(Kineto, KernelsOfOneNameAreOfOneClassAndCopiesOfNone) {
+  const std::string event = R"({"ph":"X","cat":"%","name":"$","tid":7,"ts":1,"dur":2})";
+  std::string text = "[";
+  for (const auto& [category, name] : {std::pair("kernel", "gemm"),
+                                       {"kernel", "my_NcCl_kernel"},
+                                       {"gpu_memcpy", "gemm"},
+                                       {"kernel", "gemm"},
+                                       {"gpu_memcpy", "my_NcCl_kernel"},
+                                       {"kernel", "RCCL"},
+                                       {"kernel", "my_NcCl_kernel"}}) {
+    std::string one = event;
+    one.replace(one.find('%'), 1, category).replace(one.find('$'), 1, name);
+    text += (text.size() > 1 ? "," : "") + one;
+  }
+  std::vector<run::GpuClass> found;
+  for (const run::GpuEvent& gpu : kineto_of(text + "]").events) found.push_back(gpu.kind);
+  using enum run::GpuClass;
+  EXPECT_EQ(found, (std::vector{kCompute, kCommunication, kMemory, kCompute, kMemory,
+                                kCommunication, kCommunication}));
+}
+
 TEST(Kineto, ReadsAnEventWhateverTheOrderOfItsKeys) {
   const run::RankTrace trace = kineto_of(
       R"([{"ph":"X","cat":"kernel","name":"a","pid":2,"tid":7,"ts":1.5,"dur":2,"args":{"correlation":9}},
