@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "engine/sweep.h"
 #include "engine/test_agreement.h"
 #include "plan/test_job.h"
 
@@ -129,6 +130,38 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
     EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
   for (int zero = 0; zero < 4; ++zero)
     EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
+}
+
+// Ranks that repeat each other are played once: to the bit what all of them, played, come to.
+TEST(Agreement, ReplicasPlayedOnceAreAllReplicas) {
+  int fewer = 0;
+  for (uint64_t seed = 0; seed < 500 && !testing::Test::HasFailure(); ++seed) {
+    const RandomJob random(seed);
+    EngineInput input = random.input();
+    const int64_t all = input.plan.ranks_per_role;
+    // Clocks that repeat themselves after one, two or four tensor-parallel groups.
+    std::vector<double> clocks_hz(input.clocks_hz.begin(), input.clocks_hz.end());
+    const int64_t period = random.job.parallelism.tp << (seed % 3);
+    for (size_t i = 0; i < clocks_hz.size(); ++i) {
+      const auto in_role = static_cast<int64_t>(i) % all;
+      clocks_hz[i] = clocks_hz[i - static_cast<size_t>(in_role - in_role % period)];
+    }
+    input.clocks_hz = clocks_hz;
+    const RankLayout distinct = RankLayout::of_distinct(random.job, all, clocks_hz);
+    fewer += distinct.ranks() < all ? 1 : 0;
+    const Timeline once = sweep_ranks(input, distinct),
+                   each = sweep_ranks(input, RankLayout::of_job(random.job, all));
+    EXPECT_EQ(once.step_s, each.step_s) << "seed " << seed;
+    ASSERT_EQ(once.ranks.size(), each.ranks.size());
+    for (size_t rank = 0; rank < each.ranks.size(); ++rank) {
+      EXPECT_EQ(once.ranks[rank].end_s, each.ranks[rank].end_s) << "seed " << seed;
+      EXPECT_EQ(once.ranks[rank].parts_s, each.ranks[rank].parts_s) << "seed " << seed;
+    }
+    ASSERT_EQ(once.spans.size(), each.spans.size());
+    for (size_t i = 0; i < each.spans.size(); ++i)
+      EXPECT_EQ(once.spans[i].end_s, each.spans[i].end_s) << "seed " << seed;
+  }
+  EXPECT_GT(fewer, 100);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "engine/layout.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "plan/placement.h"
@@ -25,6 +26,24 @@ std::vector<int32_t> gather_positions(const RankLayout& layout, int64_t stride, 
         positions.push_back(
             static_cast<int32_t>(layout.position(block + offset + member * stride)));
   return positions;
+}
+
+/// Each group lies within one period of ranks, goes over whole ones, or holds only ranks that
+/// repeat each other.
+bool groups_repeat(const spec::Job& job, int64_t period) {
+  return std::all_of(std::begin(kInsideRole), std::end(kInsideRole), [&](GroupKind kind) {
+    const plan::RankGroup group = plan::rank_group(job, kind);
+    const int64_t extent = group.stride * group.size;
+    return group.size == 1 || period % extent == 0 || group.stride % period == 0 ||
+           (period % group.stride == 0 && extent % period == 0);
+  });
+}
+
+bool clocks_repeat(std::span<const double> clocks_hz, int64_t ranks_per_role, int64_t period) {
+  if (clocks_hz.size() == 1) return true;
+  for (auto role = clocks_hz.begin(); role != clocks_hz.end(); role += ranks_per_role)
+    if (!std::equal(role + period, role + ranks_per_role, role)) return false;
+  return true;
 }
 
 }  // namespace
@@ -54,20 +73,36 @@ void RankLayout::place_group(GroupKind kind, int64_t stride, int64_t size) {
   }
 }
 
+RankLayout RankLayout::of_distinct(const spec::Job& job, int64_t ranks_per_role,
+                                   std::span<const double> clocks_hz) {
+  const int64_t tp = job.parallelism.tp;
+  for (int64_t period = tp; period < ranks_per_role; period += tp)
+    if (ranks_per_role % period == 0 && groups_repeat(job, period) &&
+        clocks_repeat(clocks_hz, ranks_per_role, period))
+      return of_job(job, period);
+  return of_job(job, ranks_per_role);
+}
+
 RankLayout RankLayout::of_job(const spec::Job& job, int64_t ranks) {
+  // What of a group lies in the ranks kept.
+  const auto kept_group = [&](GroupKind kind) -> plan::RankGroup {
+    const plan::RankGroup group = plan::rank_group(job, kind);
+    if (group.stride >= ranks) return {1, 1};
+    return {std::min(group.size, ranks / group.stride), group.stride};
+  };
   RankLayout layout;
   layout.ranks_ = ranks;
   layout.boundaries_ = {1};
   if (ranks > 1) layout.boundaries_.push_back(ranks);
   for (const GroupKind kind : kInsideRole) {
-    const plan::RankGroup group = plan::rank_group(job, kind);
+    const plan::RankGroup group = kept_group(kind);
     ERGOMETER_CHECK(ranks % (group.stride * group.size) == 0,
                     "the groups of a kind must tile the stage");
     if (group.size > 1 && layout.accept_boundary(group.stride))
       layout.accept_boundary(group.stride * group.size);
   }
   for (const GroupKind kind : kInsideRole) {
-    const plan::RankGroup group = plan::rank_group(job, kind);
+    const plan::RankGroup group = kept_group(kind);
     layout.place_group(kind, group.stride, group.size);
   }
   return layout;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "spec/job.h"
@@ -23,8 +24,13 @@ struct GroupShape {
 /// maximum of vectors.
 class RankLayout {
  public:
-  /// The layout of `ranks` ranks a role under the job's groups.
+  /// The layout of a role's first `ranks` ranks under the job's groups, all of them or so many that
+  /// the others repeat them.
   static RankLayout of_job(const spec::Job& job, int64_t ranks);
+  /// The layout of the fewest that all others repeat, in groups and in clocks: rank i of a role is
+  /// then as rank i % `ranks()`. `clocks_hz`: one for all, or one for each of the job's ranks.
+  static RankLayout of_distinct(const spec::Job& job, int64_t ranks_per_role,
+                                std::span<const double> clocks_hz);
 
   int64_t ranks() const { return ranks_; }
   int64_t position(int64_t index) const;

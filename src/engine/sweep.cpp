@@ -5,8 +5,9 @@
 // programs gives the exact timeline:  t' = max(t, h) + fixed + clocked * (reference clock / clock),
 // all times in seconds. All ranks of a role run the same program: their times lie side by side in
 // one vector a stream, and every step of the compiled program (engine/compile.h) is one loop over
-// ranks (engine/kernels.h). Nothing is allocated per step. A role runs until it waits for a message
-// or for the other roles; the roles take turns.
+// ranks (engine/kernels.h). Ranks that repeat each other, in groups and clocks, as data-parallel
+// replicas do, are played once. Nothing is allocated per step. A role runs until it waits for a
+// message or for the other roles; the roles take turns.
 //
 // Parts of the step: compute and optimizer time follow from the program alone; communication is
 // charged as it happens; what is left of the step is idle.
@@ -69,6 +70,7 @@ class Sweep {
  public:
   Sweep(const EngineInput& input, const RankLayout& layout) : input_(input), layout_(layout) {
     n_ = layout.ranks();
+    all_ = input.plan.ranks_per_role;
     message_buffer_.assign(static_cast<size_t>(input.plan.messages), -1);
     set_positions();
     set_roles();
@@ -146,7 +148,8 @@ class Sweep {
 
   const EngineInput& input_;
   const RankLayout& layout_;
-  int64_t n_ = 1;
+  int64_t n_ = 1;                 ///< ranks of a role that are played
+  int64_t all_ = 1;               ///< and those that they stand for: rank i is played as i % n_
   std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
   std::vector<int32_t>
@@ -166,15 +169,15 @@ void Sweep::set_positions() {
 
 void Sweep::set_roles() {
   const auto clocks = input_.clocks_hz;
-  const size_t n = static_cast<size_t>(n_);
-  ERGOMETER_CHECK(clocks.size() == 1 || clocks.size() == n * input_.plan.roles.size(),
+  const size_t n = static_cast<size_t>(n_), all = static_cast<size_t>(all_);
+  ERGOMETER_CHECK(clocks.size() == 1 || clocks.size() == all * input_.plan.roles.size(),
                   "one clock a rank, or one");
   roles_.resize(input_.plan.roles.size());
   for (size_t r = 0; r < roles_.size(); ++r) {
     RoleState& role = roles_[r];
     role.inverse_clock.resize(n);
     for (size_t i = 0; i < n; ++i) {
-      const double clock = clocks.size() == 1 ? clocks[0] : clocks[r * n + i];
+      const double clock = clocks.size() == 1 ? clocks[0] : clocks[r * all + i];
       role.inverse_clock[position_[i]] = input_.costs.reference_clock_hz / clock;
     }
     const auto [low, high] =
@@ -186,10 +189,10 @@ void Sweep::set_roles() {
 }
 
 void Sweep::add_sample(int64_t rank) {
-  const size_t role = static_cast<size_t>(rank / n_);
+  const size_t role = static_cast<size_t>(rank / all_);
   ERGOMETER_CHECK(rank >= 0 && role < roles_.size(), "a sampled rank outside the job");
   roles_[role].samples.push_back(
-      {.rank = rank, .position = position_[static_cast<size_t>(rank % n_)], .ends_s = {}});
+      {.rank = rank, .position = position_[static_cast<size_t>(rank % all_ % n_)], .ends_s = {}});
 }
 
 void Sweep::find_receivers() {
@@ -360,7 +363,11 @@ bool Sweep::meet(size_t role_index, const Step& step) {
 }
 
 void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
-  for (int64_t i = 0; i < n_; ++i) {
+  for (int64_t i = 0; i < all_; ++i) {
+    if (i >= n_) {
+      ranks[i] = ranks[i - n_];
+      continue;
+    }
     const size_t at = position_[static_cast<size_t>(i)];
     RankTimes& rank = ranks[i];
     for (const Times& t : role.free_s) rank.end_s = std::max(rank.end_s, t[at]);
@@ -375,9 +382,9 @@ void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
 
 Timeline Sweep::collect() const {
   Timeline timeline;
-  timeline.ranks.resize(static_cast<size_t>(n_) * roles_.size());
+  timeline.ranks.resize(static_cast<size_t>(all_) * roles_.size());
   for (size_t r = 0; r < roles_.size(); ++r)
-    collect_role(roles_[r], &timeline.ranks[r * static_cast<size_t>(n_)]);
+    collect_role(roles_[r], &timeline.ranks[r * static_cast<size_t>(all_)]);
   for (const RankTimes& rank : timeline.ranks)
     timeline.step_s = std::max(timeline.step_s, rank.end_s);
   for (RankTimes& rank : timeline.ranks) {
@@ -392,10 +399,10 @@ Timeline Sweep::collect() const {
   }
   timeline.steady = is_steady_;
   for (const int64_t wanted : input_.sampled_ranks) {
-    const RoleState& role = roles_[static_cast<size_t>(wanted / n_)];
+    const RoleState& role = roles_[static_cast<size_t>(wanted / all_)];
     const auto sample = std::find_if(role.samples.begin(), role.samples.end(),
                                      [&](const Sample& it) { return it.rank == wanted; });
-    const auto spans = replay(input_, static_cast<size_t>(wanted / n_), wanted,
+    const auto spans = replay(input_, static_cast<size_t>(wanted / all_), wanted,
                               role.inverse_clock[sample->position], sample->ends_s);
     timeline.spans.insert(timeline.spans.end(), spans.begin(), spans.end());
   }
@@ -410,7 +417,8 @@ Timeline sweep_ranks(const EngineInput& input, const RankLayout& layout,
 }
 
 Timeline sweep(const EngineInput& input) {
-  return sweep_ranks(input, RankLayout::of_job(input.job, input.plan.ranks_per_role));
+  return sweep_ranks(
+      input, RankLayout::of_distinct(input.job, input.plan.ranks_per_role, input.clocks_hz));
 }
 
 }  // namespace ergometer::engine
