@@ -34,15 +34,14 @@ double Prepared::rank_instructions() const {
   return instructions * static_cast<double>(plan.ranks_per_role);
 }
 
-spec::Job gpt3(int64_t data_parallel) {
-  constexpr int64_t kMicroBatches = 12;
+spec::Job gpt3(int64_t data_parallel, int64_t micro_batches) {
   return resolve({{"model", "gpt3-175b"},
                   {"cluster", "dgx-a100"},
                   {"gpus", std::to_string(64 * data_parallel)},
                   {"tensor_model_parallel_size", "8"},
                   {"pipeline_model_parallel_size", "8"},
                   {"micro_batch_size", "1"},
-                  {"global_batch_size", std::to_string(kMicroBatches * data_parallel)},
+                  {"global_batch_size", std::to_string(micro_batches * data_parallel)},
                   {"seq_length", "2048"}});
 }
 

@@ -29,8 +29,8 @@ struct Prepared {
   double rank_instructions() const;
 };
 
-/// GPT-3 175B, TP 8, PP 8, 12 micro batches of 2048 tokens, on 64 x `data_parallel` A100 GPUs.
-spec::Job gpt3(int64_t data_parallel);
+/// GPT-3 175B, TP 8, PP 8, micro batches of 2048 tokens, on 64 x `data_parallel` A100 GPUs.
+spec::Job gpt3(int64_t data_parallel, int64_t micro_batches = 12);
 /// Llama-3-70B on 32 H200: TP 4, PP 4, DP 2, 64 micro batches of 8192 tokens.
 spec::Job llama3_70b();
 Prepared prepare(const spec::Job& job);

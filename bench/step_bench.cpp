@@ -66,6 +66,22 @@ void simulate_llama3_70b(benchmark::State& state) {
 }
 BENCHMARK(simulate_llama3_70b)->Unit(benchmark::kMillisecond);
 
+/// GPT-3 175B on 64 GPUs. Argument: micro batches, of which a few periods are played.
+void simulate_micro_batches(benchmark::State& state) {
+  const spec::Job job = gpt3(1, state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(engine::simulate(job, {})->performance.step_time_s);
+  report_memory(state);
+}
+BENCHMARK(simulate_micro_batches)->Arg(64)->Arg(1536)->Arg(4096)->Unit(benchmark::kMillisecond);
+
+/// GPT-3 175B on 64 x DP GPUs that nothing tells apart. Argument: DP.
+void simulate_replicas(benchmark::State& state) {
+  const spec::Job job = gpt3(state.range(0), 8);
+  for (auto _ : state) benchmark::DoNotOptimize(engine::simulate(job, {})->performance.step_time_s);
+  report_memory(state);
+}
+BENCHMARK(simulate_replicas)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMillisecond);
+
 void resolve_llama3_70b(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(llama3_70b().gpus);
 }
