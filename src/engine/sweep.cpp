@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "engine/compile.h"
 #include "engine/kernels.h"
+#include "engine/message_buffers.h"
 #include "engine/replay.h"
 #include "engine/steady.h"
 
@@ -68,10 +69,12 @@ struct Meeting {
 
 class Sweep {
  public:
-  Sweep(const EngineInput& input, const RankLayout& layout) : input_(input), layout_(layout) {
-    n_ = layout.ranks();
-    all_ = input.plan.ranks_per_role;
-    message_buffer_.assign(static_cast<size_t>(input.plan.messages), -1);
+  Sweep(const EngineInput& input, const RankLayout& layout)
+      : input_(input),
+        layout_(layout),
+        n_(layout.ranks()),
+        all_(input.plan.ranks_per_role),
+        messages_(input.plan.messages, layout.ranks()) {
     set_positions();
     set_roles();
     ERGOMETER_CHECK(input.plan.periods_left_out == 0 || input.sampled_ranks.empty(),
@@ -136,26 +139,14 @@ class Sweep {
   void write_down(RoleState& role, const Times& t) const {
     for (Sample& sample : role.samples) sample.ends_s.push_back(t[sample.position]);
   }
-  int32_t take_buffer() {
-    if (free_buffers_.empty()) {
-      buffers_.emplace_back(static_cast<size_t>(n_), 0.0);
-      return static_cast<int32_t>(buffers_.size()) - 1;
-    }
-    const int32_t buffer = free_buffers_.back();
-    free_buffers_.pop_back();
-    return buffer;
-  }
 
   const EngineInput& input_;
   const RankLayout& layout_;
-  int64_t n_ = 1;                 ///< ranks of a role that are played
-  int64_t all_ = 1;               ///< and those that they stand for: rank i is played as i % n_
+  int64_t n_;                     ///< ranks of a role that are played
+  int64_t all_;                   ///< and those that they stand for: rank i is played as i % n_
   std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
-  std::vector<int32_t>
-      message_buffer_;  ///< by message: where the times it left are; -1: not sent, or received
-  std::vector<Times> buffers_;
-  std::vector<int32_t> free_buffers_;
+  MessageBuffers messages_;
   std::array<std::vector<Meeting>, 2> meetings_;
   std::vector<size_t> receivers_;  ///< by message, of a folded plan
   bool is_steady_ = true;
@@ -196,7 +187,7 @@ void Sweep::add_sample(int64_t rank) {
 }
 
 void Sweep::find_receivers() {
-  receivers_.resize(message_buffer_.size());
+  receivers_.resize(static_cast<size_t>(messages_.messages()));
   for (size_t r = 0; r < roles_.size(); ++r)
     for (const Step& step : roles_[r].compiled.steps)
       if (step.kind == StepKind::kRecv) receivers_[static_cast<size_t>(step.slot)] = r;
@@ -232,11 +223,10 @@ std::vector<MovedTimes> Sweep::moved_times() {
     for (Times& t : role.parts_s) add(kSum, t);
     add(kSum, std::span(&role.host_gaps_s, 1));
   }
-  for (size_t message = 0; message < message_buffer_.size(); ++message)
-    if (message_buffer_[message] >= 0)
-      times.push_back({.kind = kAwaited,
-                       .role = receivers_[message],
-                       .values = buffers_[static_cast<size_t>(message_buffer_[message])]});
+  for (int32_t message = 0; message < messages_.messages(); ++message)
+    if (Times* left_s = messages_.find(message); left_s != nullptr)
+      times.push_back(
+          {.kind = kAwaited, .role = receivers_[static_cast<size_t>(message)], .values = *left_s});
   return times;
 }
 
@@ -286,24 +276,20 @@ void Sweep::send(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
   note_host_gap(role, step);
   kernels::wait_for_host(t.data(), n_, role.host());
-  int32_t& buffer = message_buffer_[static_cast<size_t>(step.slot)];
-  ERGOMETER_CHECK(buffer < 0, "a message is sent twice");
-  buffer = take_buffer();
-  std::copy(t.begin(), t.end(), buffers_[static_cast<size_t>(buffer)].begin());
+  messages_.send(step.slot, t);
   kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
   role.host_s += step.host_s;
 }
 
 bool Sweep::receive(RoleState& role, const Step& step) {
-  int32_t& buffer = message_buffer_[static_cast<size_t>(step.slot)];
-  if (buffer < 0) return false;
+  const Times* left_s = messages_.find(step.slot);
+  if (left_s == nullptr) return false;
   Times& t = stream(role, step.stream);
   note_host_gap(role, step);
   kernels::wait_for_host(t.data(), n_, role.host());
-  kernels::wait_for(t.data(), buffers_[static_cast<size_t>(buffer)].data(), n_);
+  kernels::wait_for(t.data(), left_s->data(), n_);
   kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
-  free_buffers_.push_back(buffer);
-  buffer = -1;
+  messages_.receive(step.slot);
   role.host_s += step.host_s;
   write_down(role, t);
   return true;
