@@ -212,10 +212,10 @@ void PowerPlay::cut_windows(double dt_s) {
   recent_ticks_ = static_cast<size_t>(std::max(1.0, std::round(kGovernorAlarmS / dt_s)));
   window_at_ = 0;
   for (Window& window : windows_) window.ticks.assign(window_ticks_, dt_s * window.whole);
-  for (Board& board : boards_) {
-    board.window_hz.assign(window_ticks_, board.whole_hz);
-    board.recent_hz = board.whole_hz;
-  }
+  window_hz_.clear();
+  for (size_t i = 0; i < window_ticks_; ++i)
+    for (const Board& board : boards_) window_hz_.push_back(board.whole_hz);
+  for (Board& board : boards_) board.recent_hz = board.whole_hz;
 }
 
 /// Takes the tick into the governor's window and into the mean of clocks.
@@ -234,11 +234,14 @@ void PowerPlay::remember(double dt_s) {
     window.whole = 1 / (dt_s * static_cast<double>(window_ticks_)) * whole;
     window.recent = 1 / (dt_s * static_cast<double>(recent_ticks_)) * recent;
   }
-  for (Board& board : boards_) {
-    const double oldest_hz = board.window_hz[now];
-    const double leaving_hz =
-        recent_ticks_ < window_ticks_ ? board.window_hz[back(recent_ticks_)] : oldest_hz;
-    board.window_hz[now] = board.clock_hz;
+  double* const now_hz = window_hz_.data() + now * boards_.size();
+  const double* const recent_hz = recent_ticks_ < window_ticks_
+                                      ? window_hz_.data() + back(recent_ticks_) * boards_.size()
+                                      : now_hz;
+  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+    Board& board = boards_[gpu];
+    const double oldest_hz = now_hz[gpu], leaving_hz = recent_hz[gpu];
+    now_hz[gpu] = board.clock_hz;
     board.whole_hz += (board.clock_hz - oldest_hz) / static_cast<double>(window_ticks_);
     board.recent_hz += (board.clock_hz - leaving_hz) / static_cast<double>(recent_ticks_);
   }

@@ -90,7 +90,6 @@ class PowerPlay {
   struct Board {
     double clock_hz = 0;
     double leakage_w = 0;                ///< at relative voltage 1 and the tick's temperature
-    std::vector<double> window_hz;       ///< by tick of the governor's window
     double whole_hz = 0, recent_hz = 0;  ///< means
     double trim_w = 0;  ///< the cap is held this much lower, for what went beyond it before
     physics::ThermalGovernor thermal;
@@ -121,6 +120,7 @@ class PowerPlay {
   double into_slice_ = 0;  ///< share of it that is done
   double marked_s_ = 0, marked_steps_ = 0;
   std::vector<Board> boards_;
+  std::vector<double> window_hz_;  ///< clocks by tick of the governor's window, then by GPU
   std::vector<physics::Smoother> smoothers_;  ///< one a GPU; none without smoothing
   std::vector<Work> done_;                    ///< by role, in this tick
   double done_s_ = 0;                         ///< what that work lasts at the reference clock
