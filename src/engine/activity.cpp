@@ -134,6 +134,7 @@ bool draws(const plan::Instruction& it) {
 StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
                                const Slicing& slicing) {
   const StepTimes times = reference_times(input);
+  if (!times.steady) return {.fine = {}, .coarse = {}, .steady = false};
   const double step_s = times.step_s;
   // Many slices come in eights, so that intervals can look at eight sums of them.
   const int wanted = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
@@ -141,7 +142,6 @@ StepActivities step_activities(const EngineInput& input, const cost::EnergyTable
   const double fine_s = std::min(slicing.fine_s, step_s / slicing.least_fine);
   const int factor = pieces(step_s / coarse, fine_s, std::max(1, slicing.most_fine / coarse));
   StepActivities result;
-  result.steady = times.steady;
   result.fine = fine_activity(input, times, energies, coarse * factor);
   result.coarse = coarser(result.fine, factor);
   return result;

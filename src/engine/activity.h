@@ -37,7 +37,7 @@ struct Slicing {
 };
 struct StepActivities {
   StepActivity fine, coarse;  ///< the same work
-  bool steady = true;         ///< as `LeftOut::steady`
+  bool steady = true;         ///< as `LeftOut::steady`; else the rest is empty
   double step_s() const { return fine.step_s; }
 };
 

@@ -41,6 +41,8 @@ bool groups_repeat(const spec::Job& job, int64_t period) {
 
 bool clocks_repeat(std::span<const double> clocks_hz, int64_t ranks_per_role, int64_t period) {
   if (clocks_hz.size() == 1) return true;
+  ERGOMETER_CHECK(clocks_hz.size() % static_cast<size_t>(ranks_per_role) == 0,
+                  "one clock a rank, or one");
   for (auto role = clocks_hz.begin(); role != clocks_hz.end(); role += ranks_per_role)
     if (!std::equal(role + period, role + ranks_per_role, role)) return false;
   return true;

@@ -9,6 +9,9 @@
 namespace ergometer::engine {
 namespace {
 
+/// Where the least are not alike: what takes longer to become so than this is played whole.
+constexpr int64_t kMorePeriods = 4 * plan::kLeastPeriods;
+
 /// False: what a folded plan leaves out is not like what it has.
 base::Result<bool> price(const spec::Job& job, Planned& planned) {
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
@@ -27,14 +30,15 @@ base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
   Planned planned;
   planned.workload = workload::lower(job);
   planned.memory = plan::memory(job, planned.workload, plan::divide(job, planned.workload));
-  for (int64_t periods = plan::kLeastPeriods; may_fold; periods *= 2) {
+  for (const int64_t periods : {plan::kLeastPeriods, kMorePeriods}) {
+    if (!may_fold) break;
     std::optional<plan::Plan> folded = plan::make_folded_plan(job, planned.workload, periods);
-    if (!folded) break;
+    if (!folded || folded->periods_left_out < periods - plan::kLeastPeriods) break;
     planned.plan = std::move(*folded);
     ERGOMETER_ASSIGN(const bool priced, price(job, planned));
     if (!priced) continue;
-    const base::Result<bool> whole = play(planned);
-    if (whole && *whole) return planned;
+    ERGOMETER_ASSIGN(const bool whole, play(planned));
+    if (whole) return planned;
   }
   planned.plan = plan::make_plan(job, planned.workload);
   ERGOMETER_TRY(price(job, planned));

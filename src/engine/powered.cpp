@@ -81,6 +81,13 @@ base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const Engine
       new Scene{job, std::move(fleet), std::move(energies), std::move(activity)});
 }
 
+/// What a folded plan leaves out is not like what it has: nothing of it counts.
+Powered unsteady() {
+  Powered result;
+  result.timeline.steady = false;
+  return result;
+}
+
 run::Interval around(double value, const run::Interval& factors) {
   return {.low = value * factors.low, .high = value * factors.high};
 }
@@ -127,12 +134,14 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   const spec::Job& job = input.job;
   const spec::Job nominal_job = with_nominal_conditions(job);
   ERGOMETER_ASSIGN(const std::unique_ptr<Scene> nominal, scene_of(nominal_job, input));
+  if (!nominal->activity.steady) return unsteady();
   PowerLoop loop(input, nominal->played());
   const bool differs = !is_nominal(job);
   std::unique_ptr<Scene> own;
   if (differs) {
     ERGOMETER_ASSIGN(own, scene_of(job, input));
   }
+  if (!loop.steady()) return unsteady();
   Scene& scene = differs ? *own : *nominal;
   const Fleet& fleet = scene.fleet;
   const FleetHeat& heat = scene.heat;
@@ -157,6 +166,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     loop.run(scene.played(), duration_s, watch);
   } else {
     if (differs) loop.settle(scene.played());
+    if (!loop.steady()) return unsteady();
     if (!loop.rests())
       return base::input_error(
           "power and heat: clocks and temperatures of this job find no rest, so that there is no "
@@ -167,7 +177,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   result.reference_hz = loop.reference_hz();
   result.played_at = {loop.costs(), loop.clocks_hz()};
   result.timeline = options.events ? loop.play_events() : loop.timeline();
-  result.timeline.steady = loop.steady() && nominal->activity.steady && scene.activity.steady;
+  result.timeline.steady = loop.steady();
   summarise_power({.job = job,
                    .fleet = fleet,
                    .activity = scene.activity.coarse,

@@ -23,7 +23,9 @@ struct PoweredOptions {
 /// A job's time, power and heat together: the loop of engine/power_loop.h under the job's
 /// conditions, and what it says as parts of a Run.
 struct Powered {
-  Timeline timeline;  ///< a step at the clocks found; steady if all were on the way there
+  /// A step at the clocks found. If one on the way there was not steady, neither is this, and the
+  /// rest is missing.
+  Timeline timeline;
   PlayedAt played_at;
   double reference_hz = 0;
   run::Power power;

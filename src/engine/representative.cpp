@@ -89,9 +89,16 @@ class Representatives {
     std::vector<MovedTimes> times;
     for (size_t role = 0; role < runners_.size(); ++role) {
       ScalarRank& rank = runners_[role].rank;
-      for (double& t : rank.streams_s()) times.push_back({kStream, role, std::span(&t, 1)});
-      for (double& t : rank.events_s()) times.push_back({kAwaited, role, std::span(&t, 1)});
-      times.push_back({kAwaited, role, rank.host_s()});
+      const auto joined = joined_streams(plan_.roles[role]);
+      for (size_t stream = 0; stream < joined.size(); ++stream)
+        times.push_back({.kind = kStream,
+                         .role = role,
+                         .values = rank.streams_s().subspan(stream, 1),
+                         .stream = static_cast<int>(stream),
+                         .joined = joined[stream]});
+      for (double& t : rank.events_s())
+        times.push_back({.kind = kAwaited, .role = role, .values = std::span(&t, 1)});
+      times.push_back({.kind = kAwaited, .role = role, .values = rank.host_s()});
     }
     return times;
   }

@@ -127,6 +127,7 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
                     .bands = options.bands,
                     .energy_of = options.energy_parts ? &planned.workload : nullptr}));
     take(std::move(powered), result);
+    if (!result.timeline.steady) return {};
     if (job.conditions.run.given()) {
       ERGOMETER_ASSIGN(result.run.power.run_phases, phases_of(job, result.run.power));
     }

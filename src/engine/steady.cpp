@@ -16,6 +16,16 @@ double rounding_s(double time_s) { return kRounding * (1 + std::abs(time_s)); }
 
 }  // namespace
 
+std::array<uint32_t, workload::kStreamCount> joined_streams(const plan::Role& role) {
+  std::array<uint32_t, workload::kStreamCount> joined{};
+  for (size_t i = role.periods[1]; i < role.periods[2]; ++i) {
+    const plan::Instruction& it = role.program[i];
+    if (it.kind == plan::InstructionKind::kJoin)
+      joined[static_cast<size_t>(it.stream)] |= 1U << static_cast<unsigned>(it.on);
+  }
+  return joined;
+}
+
 void SteadyPhase::mark(std::vector<MovedTimes> times) {
   ERGOMETER_CHECK(taken_ < marks_.size(), "a folded plan has three marks");
   std::vector<std::vector<double>>& values = marks_[taken_++];
@@ -51,13 +61,33 @@ bool SteadyPhase::can_leave_out(int64_t periods) const {
     if (mark.size() != times_.size()) return false;
   for (size_t index = 0; index < times_.size(); ++index)
     if (!is_linear(index)) return false;
-  for (size_t stream = 0; stream < times_.size(); ++stream) {
-    if (times_[stream].kind != MovedTimes::Kind::kStream) continue;
-    for (size_t other = 0; other < times_.size(); ++other)
-      if (other != stream && times_[other].kind != MovedTimes::Kind::kSum &&
-          times_[other].role == times_[stream].role && !stays_behind(periods, other, stream))
-        return false;
-  }
+  for (size_t stream = 0; stream < times_.size(); ++stream)
+    for (size_t other = 0; other < times_.size(); ++other) {
+      if (may_wait_for(stream, other) && !stays_behind(periods, other, stream)) return false;
+      if (exchange_messages(stream, other) && !keep_pace(stream, other)) return false;
+    }
+  return true;
+}
+
+bool SteadyPhase::may_wait_for(size_t stream, size_t other) const {
+  const MovedTimes &it = times_[stream], &awaited = times_[other];
+  if (it.kind != MovedTimes::Kind::kStream || it.role != awaited.role || stream == other)
+    return false;
+  if (awaited.kind == MovedTimes::Kind::kStream) return (it.joined >> awaited.stream & 1U) != 0;
+  return awaited.kind == MovedTimes::Kind::kAwaited;
+}
+
+/// Compute streams of two roles, which stand for what they send.
+bool SteadyPhase::exchange_messages(size_t a, size_t b) const {
+  const auto computes = [&](size_t index) {
+    return times_[index].kind == MovedTimes::Kind::kStream && times_[index].stream == 0;
+  };
+  return times_[a].role < times_[b].role && computes(a) && computes(b);
+}
+
+bool SteadyPhase::keep_pace(size_t a, size_t b) const {
+  for (size_t i = 0; i < marks_[2][a].size(); ++i)
+    if (std::abs(moved_s(a, i) - moved_s(b, i)) > rounding_s(marks_[2][a][i])) return false;
   return true;
 }
 

@@ -21,9 +21,9 @@ class Marked {
       stream_ = played.stream_s[mark];
       awaited_ = played.awaited_s[mark];
       sum_ = played.sum_s[mark];
-      phase.mark({{kStream, 0, std::span(&stream_, 1)},
-                  {kAwaited, 0, std::span(&awaited_, 1)},
-                  {kSum, 0, std::span(&sum_, 1)}});
+      phase.mark({{.kind = kStream, .values = std::span(&stream_, 1)},
+                  {.kind = kAwaited, .values = std::span(&awaited_, 1)},
+                  {.kind = kSum, .values = std::span(&sum_, 1)}});
     }
   }
   SteadyPhase phase;
@@ -64,6 +64,22 @@ TEST(SteadyPhase, LetsAHostLiveOnItsLeadAsFarAsItGoes) {
   EXPECT_FALSE(it.phase.can_leave_out(41));
 }
 
+// A second stream of the role that is slower: it matters to one that joins it in a period.
+TEST(SteadyPhase, LooksAtTheStreamsThatAPeriodJoins) {
+  for (const bool joins : {false, true}) {
+    double compute = 10, other = 9;
+    SteadyPhase phase;
+    for (int mark = 0; mark < 3; ++mark) {
+      compute += 2;
+      other += 3;
+      phase.mark(
+          {{.kind = kStream, .values = std::span(&compute, 1), .joined = joins ? 1U << 3 : 1U << 2},
+           {.kind = kStream, .values = std::span(&other, 1), .stream = 3}});
+    }
+    EXPECT_EQ(phase.can_leave_out(10), !joins);
+  }
+}
+
 TEST(SteadyPhase, KnowsWhetherAllGoAtOnePace) {
   EXPECT_TRUE(Marked({.stream_s = {1, 2, 3}, .awaited_s = {0, 0, 0}, .sum_s = {0, 0, 0}})
                   .phase.has_one_pace());
@@ -72,12 +88,13 @@ TEST(SteadyPhase, KnowsWhetherAllGoAtOnePace) {
   for (int mark = 0; mark < 3; ++mark) {
     slow += 2;
     fast += 1;
-    phase.mark({{kStream, 0, std::span(&slow, 1)},
-                {kStream, 1, std::span(&fast, 1)},
-                {kStream, 1, std::span(&still, 1)}});
+    phase.mark({{.kind = kStream, .role = 0, .values = std::span(&slow, 1)},
+                {.kind = kStream, .role = 1, .values = std::span(&fast, 1)},
+                {.kind = kStream, .role = 1, .values = std::span(&still, 1), .stream = 1}});
   }
   EXPECT_EQ(phase.period_s(), 2);
   EXPECT_FALSE(phase.has_one_pace());
+  EXPECT_FALSE(phase.can_leave_out(1));  // messages go both ways between the two
 }
 
 }  // namespace

@@ -211,7 +211,13 @@ std::vector<MovedTimes> Sweep::moved_times() {
     const auto add = [&](MovedTimes::Kind kind, std::span<double> values) {
       times.push_back({.kind = kind, .role = r, .values = values});
     };
-    for (Times& t : role.free_s) add(kStream, t);
+    const auto joined = joined_streams(input_.plan.roles[r]);
+    for (size_t stream = 0; stream < role.free_s.size(); ++stream)
+      times.push_back({.kind = kStream,
+                       .role = r,
+                       .values = role.free_s[stream],
+                       .stream = static_cast<int>(stream),
+                       .joined = joined[stream]});
     for (Times& t : role.events_s) add(kAwaited, t);
     if (!role.host_since_s.empty()) {
       for (double& since_s : role.host_since_s) since_s += role.host_s;

@@ -68,8 +68,9 @@ std::vector<std::pair<size_t, size_t>> senders(const Plan& plan) {
   return result;
 }
 
-/// Moves places back until all that is received before them was sent before them.
-void close(const Plan& plan, const std::vector<std::pair<size_t, size_t>>& sent, Places& places) {
+/// Moves places on until all that is received before them was sent before them.
+void close_over_messages(const Plan& plan, const std::vector<std::pair<size_t, size_t>>& sent,
+                         Places& places) {
   Places looked_at(places.size(), 0);
   for (bool moved = true; moved;) {
     moved = false;
@@ -121,7 +122,7 @@ std::optional<Plan> make_folded_plan(const spec::Job& job, const workload::Workl
   for (size_t mark = 0; mark < 3; ++mark) {
     const int64_t before = periods - 3 + static_cast<int64_t>(mark);
     Places places = places_behind(job, plan, written, before * period * job.parallelism.vpp);
-    close(plan, sent, places);
+    close_over_messages(plan, sent, places);
     for (size_t role = 0; role < places.size(); ++role)
       plan.roles[role].periods[mark] = places[role];
   }
