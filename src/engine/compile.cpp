@@ -54,10 +54,6 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
   return a;
 }
 
-ClockedTime times(double factor, const ClockedTime& time) {
-  return {.fixed_s = factor * time.fixed_s, .clocked_s = factor * time.clocked_s};
-}
-
 /// Appends `next` to the run `run` if one line stays the largest over all clocks; else leaves it
 /// alone.
 bool merge(Step& run, const Step& next, ClockRange clocks) {
@@ -184,7 +180,7 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
     if (step.kind == StepKind::kCompute) {
       if (step.stream == Stream::kCompute)
         add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute,
-            times(input.plan.times(source, i), step.duration));
+            input.plan.times(source, i) * step.duration);
       if (!marked && !compiled.steps.empty() && merge(compiled.steps.back(), step, clocks))
         continue;
     }

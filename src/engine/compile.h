@@ -14,6 +14,9 @@ namespace ergometer::engine {
 struct ClockedTime {
   double fixed_s = 0, clocked_s = 0;
   double at(double inverse_clock) const { return fixed_s + clocked_s * inverse_clock; }
+  friend ClockedTime operator*(double factor, const ClockedTime& time) {
+    return {.fixed_s = time.fixed_s * factor, .clocked_s = time.clocked_s * factor};
+  }
 };
 
 /// How time that the compute stream spends in a step is charged.
@@ -98,8 +101,7 @@ class PricedOperators {
   ClockedTime duration(size_t index) const {
     const ClockedTime& alone = of(program_[index]).duration;
     if (stretch_ == nullptr) return alone;
-    const double stretch = (*stretch_)[index];
-    return {.fixed_s = alone.fixed_s * stretch, .clocked_s = alone.clocked_s * stretch};
+    return (*stretch_)[index] * alone;
   }
 
  private:

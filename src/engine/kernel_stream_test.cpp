@@ -11,18 +11,7 @@ namespace ergometer::engine {
 namespace {
 
 /// 32 ranks: more than are played at a time.
-spec::Job job_of_32(const test::Values& more = {}) {
-  test::Values values = {{"model", "llama3-8b"},
-                         {"cluster", "hgx-h100"},
-                         {"gpus", "32"},
-                         {"tensor_model_parallel_size", "2"},
-                         {"pipeline_model_parallel_size", "2"},
-                         {"micro_batch_size", "1"},
-                         {"global_batch_size", "32"},
-                         {"seq_length", "4096"}};
-  values.insert(values.end(), more.begin(), more.end());
-  return test::job_of(values);
-}
+spec::Job job_of_32(const test::Values& more = {}) { return test::llama3_8b(32, more); }
 
 auto all_of(const run::Kernel& k) {
   return std::tuple(k.rank, k.stream, k.name, k.category, k.start_ns, k.duration_ns, k.micro_batch,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace ergometer::engine {
 
 void PeriodWork::add(double begin_s, double end_s, const SliceWork& work) {
@@ -44,6 +46,7 @@ SliceWork PeriodWork::between(double from_s, double to_s, int64_t first, int64_t
                               double period_s) const {
   SliceWork sum;
   if (corners_.empty()) return sum;
+  ERGOMETER_CHECK(period_s > 0, "periods follow one another");
   // Period k touches the stretch if it ends behind its begin and begins before its end.
   const auto ended = std::floor((from_s - corners_.back().at_s) / period_s);
   const auto begun = std::ceil((to_s - corners_.front().at_s) / period_s);

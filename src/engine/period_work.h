@@ -29,8 +29,8 @@ class PeriodWork {
   void add(double begin_s, double end_s, const SliceWork& work);
   /// All is added.
   void close();
-  /// What of the periods `first` .. `last`, each `period_s` behind the one before (0: where it was
-  /// added), lies between two times.
+  /// What of the periods `first` .. `last` lies between two times. Period 0 is where it was added,
+  /// each other one `period_s` > 0 behind the one before.
   SliceWork between(double from_s, double to_s, int64_t first, int64_t last, double period_s) const;
 
  private:

@@ -33,7 +33,9 @@ base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
   for (const int64_t periods : {plan::kLeastPeriods, kMorePeriods}) {
     if (!may_fold) break;
     std::optional<plan::Plan> folded = plan::make_folded_plan(job, planned.workload, periods);
-    if (!folded || folded->periods_left_out < periods - plan::kLeastPeriods) break;
+    if (!folded) break;
+    // A longer one is worth its play where it leaves out about as much as it writes.
+    if (periods > plan::kLeastPeriods && folded->periods_left_out < periods) break;
     planned.plan = std::move(*folded);
     ERGOMETER_ASSIGN(const bool priced, price(job, planned));
     if (!priced) continue;

@@ -17,18 +17,7 @@ using test::job_of;
 using test::Values;
 
 /// Llama-3-8B on two nodes of eight H100: TP 2, PP 2, DP 4, 8 micro batches.
-spec::Job small_job(const Values& more = {}) {
-  Values values = {{"model", "llama3-8b"},
-                   {"cluster", "hgx-h100"},
-                   {"gpus", "16"},
-                   {"tensor_model_parallel_size", "2"},
-                   {"pipeline_model_parallel_size", "2"},
-                   {"micro_batch_size", "1"},
-                   {"global_batch_size", "32"},
-                   {"seq_length", "4096"}};
-  values.insert(values.end(), more.begin(), more.end());
-  return job_of(values);
-}
+spec::Job small_job(const Values& more = {}) { return test::llama3_8b(16, more); }
 
 Simulation simulated(const spec::Job& job, const SimulateOptions& options = {}) {
   auto result = simulate_in_full(job, options);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "workload/operator.h"
 
 namespace ergometer::engine {
 

@@ -29,4 +29,19 @@ inline spec::Job job_of(const Values& values) {
   return job ? *std::move(job) : spec::Job{};
 }
 
+/// Llama-3-8B on air-cooled nodes of eight H100, 32 sequences a step: TP 2, PP 2. With 16 GPUs DP 4
+/// and 8 micro batches.
+inline spec::Job llama3_8b(int64_t gpus, const Values& more = {}) {
+  Values values = {{"model", "llama3-8b"},
+                   {"cluster", "hgx-h100"},
+                   {"gpus", std::to_string(gpus)},
+                   {"tensor_model_parallel_size", "2"},
+                   {"pipeline_model_parallel_size", "2"},
+                   {"micro_batch_size", "1"},
+                   {"global_batch_size", "32"},
+                   {"seq_length", "4096"}};
+  values.insert(values.end(), more.begin(), more.end());
+  return job_of(values);
+}
+
 }  // namespace ergometer::engine::test

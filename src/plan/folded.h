@@ -16,8 +16,9 @@ namespace ergometer::plan {
 inline constexpr int64_t kLeastPeriods = 5;
 
 /// The plan of a step of many micro batches with only so many `periods` of the pipeline's steady
-/// phase written, those that fill and empty it, and marks around two neighbouring ones of them
-/// (`Role::periods`, `Plan::periods_left_out`). Behind the warm-up the program of every role
+/// phase written, those that fill and empty it, and three marks around two neighbouring ones of
+/// them (`Role::periods`), the second of which stands for all that are left out
+/// (`Plan::periods_left_out`). Behind the warm-up the program of every role
 /// repeats itself: 1F1B after a micro batch, interleaving after a group of them through all chunks.
 /// A period is as many micro batches as the pipeline has stages, for what goes once forth and back
 /// through it may set the pace.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <span>
 #include <utility>
@@ -14,14 +13,6 @@
 
 namespace ergometer::search {
 namespace {
-
-/// Processor time of the calling thread: what others run on the machine does not count.
-double processor_s() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  constexpr double kNano = 1e-9;
-  return static_cast<double>(now.tv_sec) + kNano * static_cast<double>(now.tv_nsec);
-}
 
 bool is_of(std::span<const size_t> piece, const Found& found) {
   return std::binary_search(piece.begin(), piece.end(),
@@ -39,7 +30,6 @@ bool is_of(std::span<const size_t> piece, const Estimates& part) {
 /// cannot be among the best of all.
 Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts,
                          std::span<const size_t> piece) {
-  const double start_s = processor_s();
   for (const size_t i : piece) worker.visit(layouts[i], static_cast<int64_t>(i));
   Estimates found;
   found.layouts = static_cast<int64_t>(piece.size());
@@ -51,7 +41,6 @@ Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts,
   if (found.feasible > 0) found.nearest.reset();
   for (const Found& one : worker.kept.all())
     if (is_of(piece, one)) found.kept.push_back(one);
-  found.estimate_s = processor_s() - start_s;
   return found;
 }
 
@@ -71,7 +60,6 @@ void Estimates::add(const Estimates& other) {
   candidates += other.candidates;
   feasible += other.feasible;
   estimated += other.estimated;
-  estimate_s += other.estimate_s;
   left += other.left;
   take_nearer(other.nearest, nearest);
   if (feasible > 0) nearest.reset();
@@ -148,7 +136,6 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   result.candidates = whole.candidates;
   result.feasible = whole.feasible;
   result.estimated = whole.estimated;
-  result.estimate_s = whole.estimate_s;
   result.complete = whole.left == 0;
   result.nearest = whole.nearest;
   result.known = {whole.kept, whole.known};

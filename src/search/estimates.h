@@ -22,7 +22,6 @@ struct Spreading {
 struct Estimates {
   int64_t layouts = 0;
   int64_t candidates = 0, feasible = 0, estimated = 0;  ///< as in SearchResult
-  double estimate_s = 0;
   int64_t now = 0;  ///< candidates of this run, not of former ones
   std::string unpriced;
   std::optional<NearestMiss> nearest;  ///< kept where nothing fits
@@ -47,8 +46,8 @@ Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts
 base::Result<SearchResult> answer(const Space& space, const SearchOptions& options,
                                   const Estimates& whole);
 
-/// One line. Without the processor time and the number of estimates, which are never the same
-/// twice, when it is to be `exact`.
+/// One line. Without the number of estimates, which is never the same twice, when it is to be
+/// `exact`.
 std::string to_text(const Estimates& estimates, bool exact);
 /// Nothing: it is damaged, or of another space.
 std::optional<Estimates> parse_estimates(const Space& space, const std::vector<Layout>& layouts,

@@ -121,10 +121,11 @@ std::optional<NearestMiss> read_nearest(const Space& space, const std::vector<La
 
 }  // namespace
 
+// The fifth number of a line is one that nothing reads; version 1 of the file has it.
 std::string to_text(const Estimates& estimates, bool exact) {
-  std::string text = fmt::format("{} {} {} {} {} {} ", estimates.layouts, estimates.candidates,
-                                 estimates.feasible, exact ? 0 : estimates.estimated,
-                                 exact ? 0.0 : estimates.estimate_s, estimates.kept.size());
+  std::string text =
+      fmt::format("{} {} {} {} 0 {} ", estimates.layouts, estimates.candidates, estimates.feasible,
+                  exact ? 0 : estimates.estimated, estimates.kept.size());
   for (const Found& found : estimates.kept) write(text, found);
   write(text, estimates.nearest);
   for (const char c : estimates.unpriced) text += c == '\n' ? ' ' : c;
@@ -140,7 +141,7 @@ std::optional<Estimates> parse_estimates(const Space& space, const std::vector<L
   estimates.candidates = numbers.below(kMany);
   estimates.feasible = numbers.below(kMany);
   estimates.estimated = numbers.below(kMany);
-  estimates.estimate_s = numbers.finite();
+  numbers.finite();
   const int64_t kept = numbers.below(kMany);
   for (int64_t i = 0; i < kept && numbers.ok(); ++i)
     estimates.kept.push_back(read(space, layouts, numbers));

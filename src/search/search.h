@@ -92,7 +92,6 @@ struct SearchResult {
   int64_t candidates = 0;  ///< legal ones
   int64_t feasible = 0;    ///< of these, those that fit into memory
   int64_t estimated = 0;   ///< of these, those whose time had to be estimated
-  double estimate_s = 0;   ///< processor time that it took, on all threads together
   bool complete = true;
   std::optional<NearestMiss> nearest;  ///< where nothing fits
   Known known;
