@@ -31,6 +31,8 @@ function(ergometer_folder name)
     target_link_libraries(ergometer_${name}_tests PUBLIC ergometer_${name} GTest::gtest ${FOLDER_LIBRARIES})
     target_compile_definitions(ergometer_${name}_tests PRIVATE
       ERGOMETER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    # Tests spend their time in what they test, which is optimised.
+    target_compile_options(ergometer_${name}_tests PRIVATE $<$<CONFIG:Release>:-O1>)
     if(ERGOMETER_SANITIZE)
       # What is checked is the code under test. Checks of undefined behaviour in the tests themselves,
       # optimised, take most of the time that a sanitized build needs.

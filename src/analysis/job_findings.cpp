@@ -278,9 +278,39 @@ Finding bubble(const JobReport& report, double span_s) {
   return f;
 }
 
-/// Of one step, in seconds and in what all GPUs draw meanwhile.
-void price_steps(const TraceSummary& summary, const TelemetryReport& power,
-                 std::vector<Finding>& findings) {
+/// The class of work (analysis/kernel_energy.h) that a GPU does in the time that a finding costs.
+std::string_view class_of(const Finding& f) {
+  static const std::map<std::string_view, std::string_view> kClasses = {
+      {"late_launch", "idle"},
+      {"queued_idle", "idle"},
+      {"host_synchronization", "idle"},
+      {"pipeline_bubble", "idle"},
+      {"exposed_communication", "collective"},
+      {"late_arrival", "collective"},
+      {"straggler", "collective"},
+      {"moving_straggler", "collective"},
+      {"congested_link", "collective"},
+      {"memory_round_trips", "elementwise"}};
+  const auto found = kClasses.find(f.name);
+  return found == kClasses.end() ? "" : found->second;
+}
+
+/// What a GPU draws at work of a class, mean over the ranks of which watts are stated.
+std::optional<double> watts_of(const std::vector<RankEnergy>& ranks, std::string_view work) {
+  double sum = 0, count = 0;
+  for (const RankEnergy& rank : ranks)
+    for (const EnergyRow& row : rank.classes)
+      if (row.name == work) {
+        sum += row.watts;
+        count += 1;
+      }
+  if (count == 0) return std::nullopt;
+  return sum / count;
+}
+
+/// Of one step, in seconds and in what all GPUs draw meanwhile: not their mean power, of which a
+/// GPU that waits draws little.
+void price_steps(const TraceSummary& summary, std::vector<Finding>& findings) {
   double steps = 0;
   for (const RankSummary& rank : summary.ranks)
     steps = std::max(steps, static_cast<double>(rank.steps.count));
@@ -288,7 +318,8 @@ void price_steps(const TraceSummary& summary, const TelemetryReport& power,
   const double gpus = static_cast<double>(summary.ranks.size());
   for (Finding& f : findings) {
     f.step_s = f.fraction * summary.performance->step_time_s;
-    if (power.power.known) f.step_j = *f.step_s * power.power.mean_w_per_gpu * gpus;
+    if (!f.watts) f.watts = watts_of(summary.energy, class_of(f));
+    if (f.watts) f.step_j = *f.step_s * *f.watts * gpus;
   }
 }
 
@@ -325,7 +356,7 @@ void add_job_findings(const JobReport& report, const TelemetryReport& power,
   findings.insert(findings.end(), more.begin(), more.end());
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.fraction > b.fraction; });
-  price_steps(summary, power, findings);
+  price_steps(summary, findings);
 }
 
 }  // namespace ergometer::analysis

@@ -118,8 +118,8 @@ TEST(LinkUse, SaturationOfAPort) {
 }
 
 // Rank 1 computes 40 ms a step where rank 0 computes 10, then both reduce for 1 ms. As fast as rank
-// 0, it would make every step 11 ms instead of 41: 30 ms, at 500 W on two GPUs 30 J. The finding
-// takes the place of the plain one.
+// 0, it would make every step 11 ms instead of 41: 30 ms, and 6 J on two GPUs that draw 90 and 110
+// W in collectives. The finding takes the place of the plain one.
 TEST(JobFindings, ArePricedAStep) {
   std::vector<run::RankTrace> ranks = {TestTrace(0).trace, TestTrace(1).trace};
   for (int64_t rank = 0; rank < 2; ++rank) {
@@ -132,10 +132,13 @@ TEST(JobFindings, ArePricedAStep) {
   }
   const JobReport report = report_job(ranks, {});
   TraceSummary summary = summarize(ranks);
-  TelemetryReport power;
-  power.power.known = true;
-  power.power.mean_w_per_gpu = 500;
-  add_job_findings(report, power, summary);
+  for (const double watts : {90.0, 110.0}) {
+    EnergyRow collectives;
+    collectives.name = "collective";
+    collectives.watts = watts;
+    summary.energy.emplace_back().classes = {collectives};
+  }
+  add_job_findings(report, {}, summary);
   const auto named = [&](const char* name) {
     return std::find_if(summary.findings.begin(), summary.findings.end(),
                         [&](const Finding& f) { return f.name == name; });
@@ -146,7 +149,7 @@ TEST(JobFindings, ArePricedAStep) {
   EXPECT_NEAR(f.cost_s, 0.3, 1e-12);
   EXPECT_NEAR(f.fraction, 0.3 / 0.41, 1e-12);
   EXPECT_NEAR(*f.step_s, 0.03, 1e-12);
-  EXPECT_NEAR(*f.step_j, 30, 1e-9);
+  EXPECT_NEAR(*f.step_j, 6, 1e-9);
   EXPECT_NE(f.what.find("Rank 1 holds up"), std::string::npos) << f.what;
 }
 

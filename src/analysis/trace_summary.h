@@ -31,6 +31,8 @@ struct Finding {
   std::string name;     ///< "exposed_communication", "late_launch", "straggler", ...
   std::string what, try_next, check;
   std::string confidence;  ///< "measured", or what the number rests on
+  /// What a GPU draws while it costs that time, where power was read beside the trace and told.
+  std::optional<double> watts;
   /// Of one training step, where steps are marked: the time, and what all GPUs draw in it.
   std::optional<double> step_s, step_j;
 };

@@ -122,6 +122,7 @@ Finding unproductive_energy(const TraceSummary& summary) {
   f.name = "energy_without_work";
   f.cost_s = lost_s / static_cast<double>(summary.energy.size());
   f.fraction = lost_s / covered;
+  if (lost_s > 0) f.watts = lost / lost_s;
   f.confidence = fmt::format(
       "watts by regression, +- {:.0f} J (standard error); the sensor's own "
       "error comes on top",

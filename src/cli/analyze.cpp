@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/simulated_traces.h"
 #include "analysis/tell.h"
 #include "base/text.h"
 #include "cli/gpu_peak.h"
@@ -16,9 +15,11 @@
 #include "import/import.h"
 #include "page/write_report.h"
 #include "report/findings.h"
+#include "report/format.h"
 #include "report/job_report_json.h"
 #include "report/job_report_text.h"
 #include "report/job_view.h"
+#include "report/power_text.h"
 #include "report/telemetry_json.h"
 #include "report/trace_json.h"
 #include "report/trace_text.h"
@@ -94,37 +95,45 @@ std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
   return std::move(*run);
 }
 
+/// Tables of more ranks are for SQL and pages.
+constexpr size_t kMostRanksListed = 64;
+
+/// What a simulated job's sampled ranks tell beside its own summary.
+std::string sampled_text(const run::Run& run, const analysis::ToldOfRun& of,
+                         const report::TextStyle& style) {
+  const analysis::TraceSummary& summary = of.told.summary;
+  const std::string job = report::job_report_text(of.told.job, style);
+  if (of.traces.empty()) return job + '\n' + report::findings_text(summary.findings, style);
+  const std::string heading = report::wrap(
+      "Sampled ranks, as a profiler would have recorded them: communication holds the wait for who "
+      "comes late",
+      80, 0);
+  return heading + "\n\n" + report::trace_text(summary, run.dropped, style, job);
+}
+
 /// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the
 /// sampled ranks' kernels and sensors tell.
 base::Result<int> analyze_simulated(const run::Run& run, const Arguments& arguments,
                                     const Console& console) {
   const report::JobView view = report::view_job(run.job_json);
   const auto one = [](int64_t degree) { return std::max<int64_t>(degree, 1); };
-  std::vector<run::RankTrace> ranks = analysis::simulated_traces(
+  analysis::ToldOfRun of = analysis::tell_simulated(
       run, {one(view.tp), one(view.cp), one(view.dp), one(view.pp), one(view.ep)});
-  const run::DeviceLog log = run::device_log(run);
-  analysis::Told told = analysis::tell(ranks, log);
-  choose_classes(arguments, told.summary);
-  told.summary.performance.reset();  // the Run's own stands above
+  choose_classes(arguments, of.told.summary);
+  of.told.summary.performance.reset();  // the Run's own stands above
   if (arguments.has("json")) {
     const auto more = [&](base::JsonWriter& json) {
-      report::write_readings(json, log, told.power);
-      report::write_job_report(json, told.job);
+      report::write_readings(json, of.log, of.told.power);
+      report::write_job_report(json, of.told.job);
     };
-    console.answer(report::trace_json(told.summary, run.dropped, more, &run));
+    console.answer(report::trace_json(of.told.summary, run.dropped, more, &run));
     return 0;
   }
   const report::TextStyle style = terminal_style(console.out);
   console.answer(report::summary_text(run, style));
-  if (!log.devices.empty()) answer_parts({report::telemetry_text(log, told.power, style)}, console);
-  if (ranks.empty())
-    answer_parts({report::job_report_text(told.job, style),
-                  report::findings_text(told.summary.findings, style)},
-                 console);
-  else
-    answer_parts({report::trace_text(told.summary, run.dropped, style,
-                                     report::job_report_text(told.job, style))},
-                 console);
+  if (run.ranks.size() <= kMostRanksListed)
+    answer_parts({report::rank_power_text(run, style)}, console);
+  answer_parts({sampled_text(run, of, style)}, console);
   return 0;
 }
 

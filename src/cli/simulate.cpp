@@ -52,6 +52,10 @@ void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOp
   }
 }
 
+bool needs_energy_parts(const std::string& explained) {
+  return explained.starts_with("energy") || explained.ends_with("_cost_s");
+}
+
 base::Result<engine::SimulateOptions> simulate_options(const Arguments& arguments,
                                                        const spec::Job& job) {
   engine::SimulateOptions options;
@@ -60,7 +64,7 @@ base::Result<engine::SimulateOptions> simulate_options(const Arguments& argument
   const bool whole = arguments.has("run") || arguments.has("report");
   options.all_ranks = arguments.has("ranks") || whole;
   options.energy_parts =
-      whole || arguments.has("json") || arguments.value("explain").starts_with("energy");
+      whole || arguments.has("json") || needs_energy_parts(arguments.value("explain"));
   if (arguments.has("trace-ranks")) {
     ERGOMETER_ASSIGN(options.sampled_ranks,
                      parse_ranks("--trace-ranks", arguments.value("trace-ranks"), job.gpus));

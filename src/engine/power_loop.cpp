@@ -303,6 +303,14 @@ void PowerLoop::play_step() {
   steady_ = steady_ && timeline_.steady;
 }
 
+std::optional<double> PowerLoop::step_s_at(std::span<const double> clocks_hz) const {
+  EngineInput input = at_clocks();
+  input.clocks_hz = clocks_hz;
+  const Timeline timeline = sweep(input);
+  if (!timeline.steady) return std::nullopt;
+  return timeline.step_s;
+}
+
 Timeline PowerLoop::play_events() const {
   EngineInput input = at_clocks();
   input.sampled_ranks = input_.sampled_ranks;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,8 @@ class PowerLoop {
   /// spans.
   const Timeline& timeline() const { return timeline_; }
   Timeline play_events() const;
+  /// How long a step is with other clocks, one a rank; nothing if a folded plan cannot tell.
+  std::optional<double> step_s_at(std::span<const double> clocks_hz) const;
   /// What that step is played at.
   const cost::CostTable& costs() const { return costs_; }
   const std::vector<double>& clocks_hz() const { return clocks_hz_; }

@@ -74,20 +74,22 @@ std::vector<run::PowerPart> node_parts(const PowerContext& context,
   return parts;
 }
 
-/// The highest mean over as long as a GPU's peak lasts; a step shorter than that repeats.
-double sustained_peak_w(const physics::PowerSeries& series, bool repeats) {
+/// Means over as long as a GPU's peak lasts, one that begins with every sample; a step shorter than
+/// that repeats.
+std::vector<double> sustained_w(const physics::PowerSeries& series, bool repeats) {
   const size_t count = series.watts.size();
   const auto wanted =
       static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / series.interval_s - 1e-9)));
   const size_t length = std::min(count, wanted);
-  double window_j = 0, highest_j = 0;
+  std::vector<double> means_w;
+  double window_w = 0;
   const size_t end = repeats ? count + length - 1 : count;
   for (size_t i = 0; i < end; ++i) {
-    window_j += series.watts[i % count];
-    if (i >= length) window_j -= series.watts[i - length];
-    if (i + 1 >= length) highest_j = std::max(highest_j, window_j);
+    window_w += series.watts[i % count];
+    if (i >= length) window_w -= series.watts[i - length];
+    if (i + 1 >= length) means_w.push_back(window_w / static_cast<double>(length));
   }
-  return highest_j / static_cast<double>(length);
+  return means_w;
 }
 
 void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
@@ -97,8 +99,10 @@ void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord
   const physics::SeriesSummary summary = physics::summarise(series, steady);
   result.interval_s = series.interval_s;
   result.watts = series.watts;
-  result.lowest_w = summary.lowest_w;
-  result.p95_w = summary.p95_w;
+  const std::vector<double> means_w = sustained_w(series, steady);
+  result.lowest_w = *std::min_element(means_w.begin(), means_w.end());
+  result.p95_w = physics::percentile_95(means_w);
+  peak_w = *std::max_element(means_w.begin(), means_w.end());
   for (const physics::Ramp& ramp : summary.ramps)
     result.ramps.push_back({ramp.over_s, ramp.up_w_per_s, ramp.down_w_per_s});
   for (const physics::Band& band : summary.bands)
@@ -107,7 +111,6 @@ void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord
   result.dominant_rms_w = summary.dominant_rms_w;
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
     result.smoothing_burnt_w += context.fleet.weight_of(gpu) * gpus[gpu].burnt_w;
-  peak_w = sustained_peak_w(series, steady);
 }
 
 void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus, Powered& result) {
@@ -253,6 +256,34 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
   thermal.limit = thermal_limit(context, gpus, thermal);
 }
 
+/// What a step takes longer than at `clocks_hz`; as good as nothing where only rounding tells them
+/// apart, or where slower GPUs set no pace.
+double cost_beside(const PowerLoop& loop, std::span<const double> clocks_hz) {
+  const double step_s = loop.timeline().step_s;
+  return std::max(0.0, step_s - loop.step_s_at(clocks_hz).value_or(step_s));
+}
+
+void fill_clock_costs(const PowerContext& context, run::Thermal& thermal) {
+  const Fleet& fleet = context.fleet;
+  const std::vector<double>& clocks_hz = context.loop.clocks_hz();
+  if (thermal.throttled_time_fraction > 0) {
+    std::vector<double> asked_hz;
+    for (int64_t rank = 0; rank < fleet.ranks; ++rank) {
+      const size_t gpu = fleet.gpu_of(rank);
+      const double lock_hz = fleet.limits[gpu].lock_hz;
+      const double most_hz = fleet.kind.clocks.highest_hz;
+      asked_hz.push_back((lock_hz > 0 ? std::min(lock_hz, most_hz) : most_hz) * fleet.speed[gpu]);
+    }
+    thermal.throttling_cost_s = cost_beside(context.loop, asked_hz);
+  }
+  std::vector<double> sorted_hz = clocks_hz;
+  const auto middle = sorted_hz.begin() + std::ssize(sorted_hz) / 2;
+  std::nth_element(sorted_hz.begin(), middle, sorted_hz.end());
+  std::vector<double> raised_hz = clocks_hz;
+  for (double& clock_hz : raised_hz) clock_hz = std::max(clock_hz, *middle);
+  if (raised_hz != clocks_hz) thermal.straggler_cost_s = cost_beside(context.loop, raised_hz);
+}
+
 void fill_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                 std::vector<run::Rank>& ranks) {
   for (int64_t rank = 0; rank < context.fleet.ranks; ++rank) {
@@ -274,6 +305,7 @@ void summarise_power(const PowerContext& context, Powered& result) {
   const std::vector<GpuRecord> gpus = context.record.gpus();
   fill_power(context, gpus, result);
   fill_thermal(context, gpus, result.thermal);
+  if (context.clock_costs) fill_clock_costs(context, result.thermal);
   if (context.ranks) fill_ranks(context, gpus, result.ranks);
 }
 

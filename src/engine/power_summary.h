@@ -13,7 +13,8 @@ struct PowerContext {
   const StepActivity& activity;
   const PowerRecord& record;
   const PowerLoop& loop;
-  bool ranks = false;  ///< fill the columns of every rank
+  bool ranks = false;        ///< fill the columns of every rank
+  bool clock_costs = false;  ///< play the step with other clocks, for what clocks cost
 };
 
 /// Fills power, cluster_power, thermal and the ranks' columns of `result`: means and extremes of

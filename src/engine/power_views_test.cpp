@@ -192,7 +192,8 @@ void expect_energy_adds_up(const run::Run& run) {
   EXPECT_LE(power.mean_w_per_gpu, power.peak_w_per_gpu * (1 + 1e-9));
   EXPECT_LE(power.p95_w_per_gpu, power.peak_w_per_gpu);
   EXPECT_LE(power.cluster_peak_w, highest_w * (1 + 1e-9));
-  EXPECT_LE(run.cluster_power.p95_w, highest_w);
+  EXPECT_LE(run.cluster_power.p95_w, power.cluster_peak_w);
+  EXPECT_LE(run.cluster_power.lowest_w, run.cluster_power.p95_w);
 }
 
 /// Every dimension of a step's energy has all of it, and all of the step.
@@ -286,6 +287,38 @@ TEST(PowerViews, PartsOfEnergyAddUp) {
     if (HasFailure()) break;
   }
   EXPECT_GT(looked_at, kJobs * 3 / 4);
+}
+
+// A GPU at half the others' clock holds everybody up. Without it a step takes what it takes where
+// all are alike, but for a little heat; nothing throttles, so that costs nothing.
+TEST(ClockCosts, OfOneSlowGpu) {
+  const auto step = [](const Values& more) {
+    const auto run = simulate(test::llama3_8b(16, more), {.energy_parts = true});
+    EXPECT_TRUE(run.has_value());
+    return run ? *run : run::Run{};
+  };
+  const run::Run alike = step({{"lock_clock", "1200MHz"}});
+  const run::Run slow =
+      step({{"lock_clock", "1200MHz"}, {"override", "node1.gpu3.lock_clock=600MHz"}});
+  const double lost_s = slow.performance.step_time_s - alike.performance.step_time_s;
+  ASSERT_GT(lost_s, 0.2 * alike.performance.step_time_s);
+  EXPECT_NEAR(slow.thermal.straggler_cost_s, lost_s, 0.01 * lost_s);
+  EXPECT_EQ(slow.thermal.throttling_cost_s, 0);
+  EXPECT_EQ(alike.thermal.straggler_cost_s, 0);
+}
+
+// A cap that holds clocks down costs what the cap makes the step longer.
+TEST(ClockCosts, OfACap) {
+  const auto job = test::llama3_8b(16, {{"power_cap", "400W"}});
+  const auto capped = simulate(job, {.energy_parts = true});
+  const auto locked =
+      simulate(test::llama3_8b(16, {{"power_cap", "700W"}}), {.energy_parts = true});
+  ASSERT_TRUE(capped && locked);
+  const double lost_s = capped->performance.step_time_s - locked->performance.step_time_s;
+  ASSERT_GT(lost_s, 0.05 * locked->performance.step_time_s);
+  // What the default cap costs is in both.
+  EXPECT_NEAR(capped->thermal.throttling_cost_s, lost_s + locked->thermal.throttling_cost_s,
+              0.05 * lost_s);
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
                    .activity = scene.activity.coarse,
                    .record = record,
                    .loop = loop,
-                   .ranks = options.ranks},
+                   .ranks = options.ranks,
+                   .clock_costs = options.energy_of != nullptr},
                   result);
   ERGOMETER_CHECK(std::isfinite(result.power.energy_j_per_step), "energy is a finite number");
   if (options.energy_of != nullptr)

@@ -18,16 +18,17 @@ using workload::Operator;
 using workload::Pass;
 
 constexpr std::string_view kIdle = "idle";
-constexpr std::string_view kGradients = "gradient_reduction", kParameters = "parameter_gather",
-                           kTransfer = "pipeline_transfer";
+constexpr std::string_view kGradients = "gradient_reduction", kNorm = "gradient_norm",
+                           kParameters = "parameter_gather", kTransfer = "pipeline_transfer";
 /// In the order of a step.
-constexpr std::array<std::string_view, 8> kPhases = {
-    "forward", "recompute", "backward", "weight", kGradients, "optimizer", kParameters, kTransfer};
+constexpr std::array<std::string_view, 9> kPhases = {"forward",   "recompute", "backward",
+                                                     "weight",    kGradients,  kNorm,
+                                                     "optimizer", kParameters, kTransfer};
 
 std::string phase_of(const Operator& op) {
   if (op.module == Module::kPipeline) return std::string(kTransfer);
-  if (op.module != Module::kData || op.group == workload::GroupKind::kWorld)
-    return std::string(pass_word(op.pass));
+  if (op.group == workload::GroupKind::kWorld) return std::string(kNorm);
+  if (op.module != Module::kData) return std::string(pass_word(op.pass));
   return std::string(op.pass == Pass::kForward ? kParameters : kGradients);
 }
 

@@ -16,8 +16,8 @@ struct EnergyTotals {
 
 /// What rows are called, by operator. What is no part of the model's blocks goes by its phase.
 struct EnergyNames {
-  std::vector<std::string> phase;  ///< a pass, "gradient_reduction", "parameter_gather" or
-                                   ///< "pipeline_transfer"
+  std::vector<std::string> phase;  ///< a pass, "gradient_reduction", "gradient_norm",
+                                   ///< "parameter_gather" or "pipeline_transfer"
   std::vector<std::string> block;  ///< "dense layer", "head", ...
   std::vector<std::string> kind;   ///< as `run::Kernel::category`
   std::vector<std::string> name, collective;

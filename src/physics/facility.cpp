@@ -8,17 +8,12 @@
 #include "physics/spectrum.h"
 
 namespace ergometer::physics {
-namespace {
-
-/// The least value that 95 in 100 samples do not exceed.
 double percentile_95(std::vector<double> watts) {
   const size_t rank = (95 * watts.size() + 99) / 100;
   const auto at = watts.begin() + static_cast<std::ptrdiff_t>(rank - 1);
   std::nth_element(watts.begin(), at, watts.end());
   return *at;
 }
-
-}  // namespace
 
 SeriesSummary summarise(const PowerSeries& series, bool periodic) {
   SeriesSummary result;

@@ -31,6 +31,9 @@ struct SeriesSummary {
   double dominant_hz = 0, dominant_rms_w = 0;  ///< the strongest line, 0: none
 };
 
+/// The least value that 95 in 100 samples do not exceed; there is at least one.
+double percentile_95(std::vector<double> watts);
+
 /// `periodic`: the series repeats (the steady state of a job), so that no window is needed.
 SeriesSummary summarise(const PowerSeries& series, bool periodic);
 

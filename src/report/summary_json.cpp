@@ -81,7 +81,7 @@ void write_rank(JsonWriter& json, const run::Rank& rank, bool has_power) {
 
 void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix) {
   for (const run::SummaryField& field : run::summary_fields()) {
-    if (!field.name.starts_with(prefix)) continue;
+    if (!field.name.starts_with(prefix) || !run::is_known(field, run)) continue;
     const std::string_view name = field.name.substr(prefix.size());
     if (name.find('.') != std::string_view::npos) continue;
     json.key(name);

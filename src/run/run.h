@@ -146,7 +146,8 @@ struct Band {
 struct ClusterPower {
   double interval_s = 0;
   std::vector<double> watts;  ///< at the plug; one step in the steady state, else the duration
-  double lowest_w = 0, p95_w = 0;
+  double lowest_w = 0,
+         p95_w = 0;  ///< of means over as long as the peak's, run::Power::cluster_peak_w
   std::vector<Ramp> ramps;
   std::vector<Band> bands;
   double dominant_hz = 0, dominant_rms_w = 0;
@@ -169,6 +170,9 @@ struct Thermal {
   double spread_c = 0;  ///< hottest minus coolest GPU of the node where that is largest
   double mean_memory_c = 0, max_memory_c = 0;
   double throttled_time_fraction = 0;  ///< GPU time with power or temperature below the clock asked
+  /// How much shorter a step would be, as the engine plays it: with every GPU at the clock asked
+  /// for; with none slower than the median. Known where `Power::step_energy` is.
+  double throttling_cost_s = 0, straggler_cost_s = 0;
   double mean_clock_mhz = 0, lowest_clock_mhz = 0;
   double inlet_c = 0, fan_fraction = 0;  ///< mean over nodes
   Interval max_interval_c;

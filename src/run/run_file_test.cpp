@@ -51,6 +51,8 @@ Run numbered_run() {
   double next = 1.0 / 3.0;
   for (const SummaryField& field : summary_fields()) field.set(run, next += 1);
   run.has_power = true;
+  run.power.step_energy = {{"phase", "forward", 1234.5, 1000.25, 0.75},
+                           {"part", "tensor", 300.5, 0, 0}};
   run.power.gpu_parts = {{"tensor", 300.5}, {"hbm", 90.25}};
   run.power.node_parts = {{"gpus", 3000}, {"fans", 250}};
   run.cluster_power.watts = {3000.5, 3100.25, 2900};

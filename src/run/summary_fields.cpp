@@ -79,6 +79,8 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(thermal.mean_memory_c),
     ERGOMETER_FIELD(thermal.max_memory_c),
     ERGOMETER_FIELD(thermal.throttled_time_fraction),
+    ERGOMETER_FIELD(thermal.throttling_cost_s),
+    ERGOMETER_FIELD(thermal.straggler_cost_s),
     ERGOMETER_FIELD(thermal.mean_clock_mhz),
     ERGOMETER_FIELD(thermal.lowest_clock_mhz),
     ERGOMETER_FIELD(thermal.inlet_c),
@@ -103,6 +105,8 @@ bool is_known(const SummaryField& field, const Run& run) {
   if (!run.traces.empty())
     return field.name == "performance.step_time_s" ||
            field.name.starts_with("performance.breakdown_s.");
+  if (field.name == "thermal.throttling_cost_s" || field.name == "thermal.straggler_cost_s")
+    return !run.power.step_energy.empty();
   if (run.has_power) return true;
   for (const std::string_view group : {"power.", "thermal.", "cluster_power."})
     if (field.name.starts_with(group)) return false;
