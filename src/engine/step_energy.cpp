@@ -1,6 +1,9 @@
 #include "engine/step_energy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 #include "engine/activity.h"
 #include "engine/compile.h"
@@ -141,6 +144,7 @@ std::vector<run::EnergyRow> step_energy(const StepEnergyInput& from) {
   EnergyTotals totals{.operators = std::vector<EnergyUse>(plan.operators.size()),
                       .places = std::vector<EnergyUse>(names.places.size()),
                       .roles = std::vector<EnergyUse>(plan.roles.size()),
+                      .stacks = {},
                       .idle = {}};
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     Uses uses(from, names, role);
@@ -149,8 +153,14 @@ std::vector<run::EnergyRow> step_energy(const StepEnergyInput& from) {
     const EnergyDivision division(drawn[role], uses.all,
                                   mean_parts_of(from.timeline, first, plan.ranks_per_role),
                                   from.timeline.step_s);
-    for (size_t i = 0; i < uses.operators.size(); ++i)
-      totals.operators[i] += division.of(uses.operators[i]);
+    std::map<std::string, EnergyUse> stacks;
+    for (size_t i = 0; i < uses.operators.size(); ++i) {
+      const EnergyUse use = division.of(uses.operators[i]);
+      totals.operators[i] += use;
+      if (use.joules() > 0) stacks[names.stack(role, i)] += use;
+    }
+    totals.stacks.insert(totals.stacks.end(), stacks.begin(), stacks.end());
+    totals.stacks.emplace_back(fmt::format("stage {};idle", role), division.idle());
     for (size_t i = 0; i < uses.places.size(); ++i) totals.places[i] += division.of(uses.places[i]);
     totals.roles[role] += division.of(uses.all);
     totals.roles[role] += division.idle();

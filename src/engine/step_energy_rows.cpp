@@ -96,6 +96,12 @@ class Table {
 
 }  // namespace
 
+std::string EnergyNames::stack(size_t stage, size_t op) const {
+  std::string frames = fmt::format("stage {};{}", stage, phase[op]);
+  if (in_block[op]) frames += ';' + block[op];
+  return frames + ';' + name[op];
+}
+
 EnergyNames energy_names(const plan::Plan& plan, const workload::Workload& workload) {
   EnergyNames names;
   names.block = blocks_of(plan, workload);
@@ -125,6 +131,8 @@ std::vector<run::EnergyRow> energy_rows(const EnergyTotals& totals, const Energy
   for (size_t role = 0; role < totals.roles.size(); ++role)
     table.row("stage", fmt::format("stage {}", role), totals.roles[role]);
   table.by_name("block", names.block, totals);
+  for (const auto& [stack, use] : totals.stacks)
+    if (use.joules() > 0) table.row(run::kStackDimension, stack, use);
   for (size_t place = 0; place < totals.places.size(); ++place)
     if (totals.places[place].joules() > 0)
       table.row("layer", names.places[place], totals.places[place]);

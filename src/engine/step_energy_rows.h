@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/step_energy.h"
@@ -11,6 +12,9 @@ namespace ergometer::engine {
 /// and roles each add up to all of it.
 struct EnergyTotals {
   std::vector<EnergyUse> operators, places, roles;
+  /// By stage, phase, block and operator, from outside inwards: "stage 0;backward;dense layer;fc1",
+  /// as folded stacks are written; idle time of stages too.
+  std::vector<std::pair<std::string, EnergyUse>> stacks;
   EnergyUse idle;
 };
 
@@ -25,6 +29,8 @@ struct EnergyNames {
   std::vector<std::string> places;
   std::vector<size_t> place;   ///< by operator: where it is outside of layers
   std::vector<bool> in_block;  ///< by operator
+  /// Where an operator of a stage stands in stacks.
+  std::string stack(size_t stage, size_t op) const;
   /// The place of an instruction that has an operator.
   size_t place_of(const plan::Instruction& it) const {
     const auto op = static_cast<size_t>(it.op);

@@ -20,6 +20,8 @@ void write_findings_part(base::JsonWriter& json, const RunView& view);
 void write_ranks_part(base::JsonWriter& json, const RunView& view);
 /// `collectives`, where known.
 void write_collectives_part(base::JsonWriter& json, const RunView& view);
+/// `energy_stacks`: where a step's joules and seconds go, where known.
+void write_energy_part(base::JsonWriter& json, const RunView& view);
 /// `series`, where there are any.
 void write_series_part(base::JsonWriter& json, const RunView& view);
 

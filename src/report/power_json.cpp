@@ -19,6 +19,8 @@ void write_energy(JsonWriter& json, const std::vector<run::EnergyRow>& rows) {
   if (rows.empty()) return;
   json.key("step_energy").begin_array();
   for (const run::EnergyRow& row : rows) {
+    // Hundreds of rows, for pictures: pages and Run files have them.
+    if (row.dimension == run::kStackDimension) continue;
     json.begin_object(JsonWriter::Layout::kOneLine);
     json.member("dimension", row.dimension).member("name", row.name).member("joules", row.joules);
     if (row.is_divided())

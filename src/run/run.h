@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -87,6 +88,9 @@ struct PowerPart {
   std::string name;  ///< "tensor", "hbm", ...; of a node "gpus", "cpu", "fans", ...
   double watts = 0;
 };
+
+/// Rows of a step's energy from outside inwards: their names are frames, "stage 0;backward;fc1".
+inline constexpr std::string_view kStackDimension = "stack";
 
 /// A part of the energy that the GPUs of a job take in a step, over all of them. The rows of one
 /// dimension add up to `Power::gpu_energy_j_per_step`.

@@ -28,6 +28,8 @@ export interface RunDocument {
   chassis?: { row: number[]; lane: number[]; cooling: string };
   timeline?: Timeline;
   series?: Series;
+  /** Where a step's joules go, of a predicted job. */
+  energy_stacks?: EnergyStacks;
   /** Time by communicating group, slowest first. */
   collectives?: CollectiveColumns;
 }
@@ -157,6 +159,13 @@ export interface SeriesMetric {
   gpus: { label: string; rank?: number; node?: number; slot?: number; values: (number | null)[] }[];
   /** Over all GPUs, at the same times. */
   distribution?: { lowest: number[]; p5: number[]; p50: number[]; p95: number[]; highest: number[] };
+}
+
+/** Frames from outside inwards, "stage 0;backward;dense layer;fc1": joules of all GPUs in a step; seconds of the step, mean over GPUs. */
+export interface EnergyStacks {
+  stack: string[];
+  joules: number[];
+  seconds: number[];
 }
 
 export interface CollectiveColumns {

@@ -7,6 +7,7 @@ import { legend } from "../parts/legend";
 import { picture } from "../parts/picture";
 import { assumptionsView } from "./assumptions";
 import { breakdownView } from "./breakdown";
+import { energyStacksView } from "./energy_stacks";
 import { findingsView } from "./findings";
 import { headline, inWords } from "./headline";
 import { jobTitle } from "./job_words";
@@ -43,6 +44,7 @@ export function jobSections(run: RunDocument, alone = false): Section[] {
   const section = (id: string, title: string, content: HTMLElement | null, heading = title): Section[] => (content ? [{ id, title, heading, content }] : []);
   const power = powerParts(run);
   const over = run.series ? seriesView(run.series, run.chassis, `series-${run.name}`) : null;
+  const energy = run.energy_stacks ? energyStacksView(run.energy_stacks) : null;
   return [
     ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), headline(summary)), title || run.name),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
@@ -50,7 +52,7 @@ export function jobSections(run: RunDocument, alone = false): Section[] {
     ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline) : null),
     ...section("memory", "Memory", memoryView(summary)),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
-    ...section("power", "Power and heat", over || power ? h("div", {}, over, power) : null, "Power, temperature and clocks"),
+    ...section("power", "Power and heat", over || energy || power ? h("div", {}, over, energy, power) : null, "Power, temperature and clocks"),
     ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
     ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
   ];

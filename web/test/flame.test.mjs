@@ -1,0 +1,58 @@
+// Where the joules go: widths are the document's numbers, a click and the keyboard open a part.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fixture, open, openBrowser, pageWith } from './page.mjs';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
+const report = fixture('job');
+report.runs[0].energy_stacks = {
+  stack: ['stage 0;forward;dense layer;fc1', 'stage 0;forward;dense layer;qkv', 'stage 0;backward;dense layer;fc1', 'stage 0;idle', 'stage 1;forward;dense layer;fc1'],
+  joules: [300, 100, 400, 50, 150], seconds: [3, 1, 3.5, 1.5, 1],
+};
+let browser;
+before(async () => { browser = await openBrowser(); });
+after(() => browser.close());
+
+const frames = (page) => page.locator('g.frame').evaluateAll((all) => Object.fromEntries(all.map((one) => [one.dataset.path, Number(one.querySelector('rect').getAttribute('width'))])));
+const share = (widths, path) => widths[path] / widths[''];
+
+test('frames are as wide as their joules, or seconds', async () => {
+  const page = await open(browser, pageWith(report, 'flame'));
+  let widths = await frames(page);
+  for (const [path, joules] of [['stage 0', 850], ['stage 0;forward', 400], ['stage 0;forward;dense layer;fc1', 300], ['stage 1', 150]]) {
+    assert.ok(Math.abs(share(widths, path) - joules / 1000) < 0.004, `${path}: ${share(widths, path)}`);
+  }
+  const figure = page.locator('figure.picture', { has: page.getByRole('heading', { name: 'Where the joules go', exact: true }) });
+  await figure.locator('select').selectOption('seconds');
+  widths = await frames(page);
+  assert.ok(Math.abs(share(widths, 'stage 0;forward') - 0.4) < 0.004);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test('a click opens a part, the keyboard closes it', async () => {
+  const page = await open(browser, pageWith(report, 'flame'));
+  await page.locator('g.frame[data-path="stage 0;forward"]').click();
+  let widths = await frames(page);
+  assert.equal(widths['stage 1'], undefined);
+  assert.ok(Math.abs(share(widths, 'stage 0;forward;dense layer;fc1') - 0.75) < 0.004);
+  // What was opened has the keyboard's focus: once more closes it.
+  await page.keyboard.press('Enter');
+  widths = await frames(page);
+  assert.ok(widths['stage 0;backward'] > 0 && widths['stage 1'] === undefined, 'the stage is open');
+  await page.locator('g.frame[data-path=""]').click();
+  assert.ok((await frames(page))['stage 1'] > 0);
+  await page.context().close();
+});
+
+for (const [width, dark] of [[400, false], [1024, true], [1440, false]]) {
+  test(`axe finds nothing at ${width} pixels${dark ? ' in the dark' : ''}`, async () => {
+    const page = await open(browser, pageWith(report, 'flame'), { width, dark });
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => globalThis.axe.run());
+    assert.deepEqual(found.violations.map((one) => `${one.id}: ${one.nodes[0].html}`), []);
+    await page.context().close();
+  });
+}
