@@ -20,6 +20,9 @@ void write_findings_part(base::JsonWriter& json, const RunView& view);
 void write_ranks_part(base::JsonWriter& json, const RunView& view);
 /// `collectives`, where known.
 void write_collectives_part(base::JsonWriter& json, const RunView& view);
+/// `limits`: at what power and temperature GPUs are held back, and over how long a reading of power
+/// is averaged; each where known.
+void write_limits(base::JsonWriter& json, const RunView& view);
 /// `series`, where there are any.
 void write_series_part(base::JsonWriter& json, const RunView& view);
 
