@@ -105,7 +105,7 @@ TEST(StepTasks, TheStepHasNoHoles) {
       {{"schedule", "interleaved"}, {"virtual_pipeline_model_parallel_size", "2"}},
       {{"pipeline_model_parallel_size", "1"}, {"fsdp", "true"}},
       {{"recompute_granularity", "full"}},
-      {{"model", "gpt2-xl"}, {"seq_length", "1024"}, {"pipeline_model_parallel_size", "2"}}};
+      {{"model", "gpt2-xl"}, {"seq_length", "1024"}, {"tensor_model_parallel_size", "1"}}};
   for (const Values& more : jobs) {
     const run::Run run = simulated_run(pipeline_job(more));
     ASSERT_EQ(run.tasks.size(), 4u);
