@@ -93,7 +93,8 @@ PipelineTime time_of(const RankStep& step, const Interval& window) {
   const Intervals busy = unite(forward, backward);
   const Intervals waiting =
       unite(busy, union_of(step, window, [](TaskKind k) { return k == TaskKind::kReceive; }));
-  const Intervals all = unite(waiting, union_of(step, window, [](TaskKind) { return true; }));
+  const Intervals all =
+      unite(waiting, union_of(step, window, [](TaskKind k) { return k != TaskKind::kWait; }));
   const int64_t drain_at = backward.empty() ? window.end_ns : backward.front().start_ns;
   const int64_t steady_until =
       std::max(drain_at, forward.empty() ? drain_at : forward.back().end_ns);

@@ -267,8 +267,13 @@ std::vector<run::RankTrace> simulated_traces(const run::Run& run, const RankLayo
   std::map<int64_t, std::vector<const run::Kernel*>> ranks;
   if (run.kernels.empty())
     for (const run::RankTasks& tasks : run.tasks) ranks[tasks.rank];
+  // Of several windows the steady state's: between them nobody is idle.
+  const auto within = [&](const run::Kernel& kernel) {
+    return !window ||
+           (kernel.start_ns >= run.kernels_from_ns && kernel.start_ns < run.kernels_to_ns);
+  };
   for (const run::Kernel& kernel : run.kernels)
-    if (kernel.category != "wait") ranks[kernel.rank].push_back(&kernel);
+    if (kernel.category != "wait" && within(kernel)) ranks[kernel.rank].push_back(&kernel);
   std::vector<run::RankTrace> traces;
   for (const auto& [rank, kernels] : ranks) {
     run::RankTrace& trace =

@@ -46,6 +46,7 @@ void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOp
                  options.sampled_ranks.end(), std::back_inserter(options.task_ranks));
   if (job.gpus > kMostTelemetryRanks) {
     options.bands = true;
+    options.telling = !sampled_telemetry;
     if (options.telemetry_ranks.empty()) options.telemetry_ranks = options.sampled_ranks;
   } else if (!sampled_telemetry) {
     for (int64_t rank = 0; rank < job.gpus; ++rank) options.telemetry_ranks.push_back(rank);

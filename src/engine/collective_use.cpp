@@ -34,15 +34,19 @@ struct GroupUse {
   double calls = 0, bytes = 0, bus_bytes = 0, total_s = 0, transfer_s = 0, exposed_s = 0;
 };
 
-/// How long it takes once everybody is there.
-double duration_s(const EngineInput& input, size_t role, const Span& span, int32_t op) {
-  const cost::Price& price = input.costs.prices[role][static_cast<size_t>(op)];
+}  // namespace
+
+double transfer_s(const EngineInput& input, const Span& span, const plan::Instruction& it) {
+  const auto role = static_cast<size_t>(span.rank / input.plan.ranks_per_role);
+  const cost::Price& price = input.costs.prices[role][static_cast<size_t>(it.op)];
   const bool stretched = !input.stretch.empty() && !input.stretch[role].empty();
   const double stretch =
       stretched ? static_cast<double>(input.stretch[role][static_cast<size_t>(span.instruction)])
                 : 1;
   return (price.fixed_s + price.clocked_s) * stretch;
 }
+
+namespace {
 
 void add(const EngineInput& input, const Span& span, size_t role, const plan::Instruction& it,
          GroupUse& use) {
@@ -51,7 +55,7 @@ void add(const EngineInput& input, const Span& span, size_t role, const plan::In
   // Waiting for other stages counts as idle time.
   const bool across = it.kind == InstructionKind::kWorld;
   if (it.stream == workload::Stream::kCompute)
-    use.exposed_s += across ? std::min(length_s, duration_s(input, role, span, it.op)) : length_s;
+    use.exposed_s += across ? std::min(length_s, transfer_s(input, span, it)) : length_s;
   if (is_wait(it)) return;
   const auto members =
       static_cast<double>(input.plan.placements[role][static_cast<size_t>(it.op)].size);
@@ -59,7 +63,7 @@ void add(const EngineInput& input, const Span& span, size_t role, const plan::In
   use.bytes += op.comm_bytes;
   use.bus_bytes += bus_factor(op.collective, members) * op.comm_bytes;
   use.total_s += length_s;
-  use.transfer_s += std::min(length_s, duration_s(input, role, span, it.op));
+  use.transfer_s += std::min(length_s, transfer_s(input, span, it));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "engine/step_energy.h"
 #include "engine/summary.h"
 #include "engine/telemetry_view.h"
+#include "engine/telling_ranks.h"
 
 namespace ergometer::engine {
 namespace {
@@ -201,6 +202,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     ERGOMETER_ASSIGN(const Fleet fleet_alike, make_fleet(alike));
     add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
+  if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));
   result.telemetry = telemetry.rows();
   result.bands = telemetry.bands();
   return result;

@@ -82,12 +82,12 @@ void add_detail(const spec::Job& job, const SimulateOptions& options, Simulation
   run::Run& run = result.run;
   if (options.kernels) run.kernels = kernel_list(input, of_ranks(spans, options.sampled_ranks));
   if (!options.task_ranks.empty()) {
-    run.tasks = step_tasks(input, of_ranks(spans, options.task_ranks));
+    run.tasks = step_tasks(input, of_ranks(spans, options.task_ranks), result.timeline.step_s);
     run.collectives = collective_use(input, of_ranks(spans, options.task_ranks), result.timeline);
     for (const spec::Slot& slot : job.cluster.node.slots)
       run.slots.push_back({slot.row, slot.lane});
   }
-  if (options.most_kernels > 0) keep_window(run, options.most_kernels);
+  if (options.most_kernels > 0) keep_windows(run, options.most_kernels);
 }
 
 base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const run::Power& power) {
@@ -125,6 +125,7 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
                     .intervals = options.intervals,
                     .ranks = options.all_ranks,
                     .bands = options.bands,
+                    .telling = options.bands && options.telling,
                     .energy_of = options.energy_parts ? &planned.workload : nullptr}));
     take(std::move(powered), result);
     if (!result.timeline.steady) return {};

@@ -25,8 +25,9 @@ struct SimulateOptions {
   /// Whose telemetry; empty: of `sampled_ranks`.
   std::vector<int64_t> telemetry_ranks = {};
   bool bands = false;         ///< how telemetry is distributed over all GPUs
+  bool telling = false;       ///< with `bands`: telemetry of ranks that stand for all as well
   bool energy_parts = false;  ///< the Run shall hold a step's energy by phase, operator, ...
-  size_t most_kernels = 0;    ///< of more, those of a window of the step (kernel_window.h); 0: all
+  size_t most_kernels = 0;    ///< of more, those of windows of the step (kernel_window.h); 0: all
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
   bool whole_step = false;  ///< every micro batch is played, where a few would tell the step too
 };

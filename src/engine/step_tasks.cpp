@@ -1,92 +1,194 @@
 #include "engine/step_tasks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "engine/task_waits.h"
 
 namespace ergometer::engine {
 namespace {
 
 using Kind = run::PipelineTask::Kind;
 using plan::InstructionKind;
+using workload::GroupKind;
+using workload::Operator;
 using workload::Pass;
 
+/// Shorter ones are rounding, or the difference between two clocks.
+constexpr double kLeastWaitS = 1e-6;
+/// Pieces beside the compute stream that are closer than this part of the step are drawn as one.
+constexpr int64_t kTooCloseParts = 2000;
+
 int64_t nanoseconds(double s) { return std::llround(s * 1e9); }
+
+bool is_collective(const plan::Instruction& it) {
+  return it.kind == InstructionKind::kCollective || it.kind == InstructionKind::kWorld;
+}
+
+/// Of gradients and parameters.
+Kind collective_kind(const Operator& op) {
+  switch (op.group) {
+    case GroupKind::kEmbedding: return Kind::kEmbeddingReduction;
+    case GroupKind::kWorld: return Kind::kGradientNorm;
+    case GroupKind::kData:
+    case GroupKind::kExpertData:
+    case GroupKind::kShard:
+    case GroupKind::kReplica:
+      return op.collective == workload::CollectiveKind::kAllGather ? Kind::kParameterGather
+                                                                   : Kind::kGradientReduction;
+    default: return op.pass == Pass::kOptimizer ? Kind::kGradientReduction : Kind::kOther;
+  }
+}
+
+/// Of work that belongs to no micro batch.
+Kind end_kind(const Operator& op) {
+  if (op.kind == workload::OperatorKind::kCollective) return collective_kind(op);
+  if (op.kernels == 0 && op.host_wait_s > 0) return Kind::kHost;
+  if (op.pass != Pass::kOptimizer) return Kind::kOther;
+  return op.name == "gradient_norm" ? Kind::kGradientNorm : Kind::kOptimizer;
+}
+
+/// Whom a collective at the end of the step waits for.
+std::string late_ones(const Operator& op, int64_t stage, int64_t stages) {
+  if (op.group == GroupKind::kWorld) return "other stages";
+  if (op.group == GroupKind::kEmbedding)
+    return fmt::format("stage {}", stage == 0 ? stages - 1 : 0);
+  return fmt::format("other {} ranks", group_word(op.group));
+}
 
 /// Cuts one rank's step into tasks, instruction by instruction in issue order.
 class TaskList {
  public:
-  TaskList(const EngineInput& input, int64_t rank)
-      : weights_apart_(input.job.parallelism.schedule == spec::Schedule::kZbH1),
-        result_{.rank = rank, .stage = rank / input.plan.ranks_per_role, .tasks = {}} {}
+  TaskList(const EngineInput& input, const MessageEnds& ends, int64_t rank, double step_s)
+      : input_(input),
+        role_(static_cast<size_t>(rank / input.plan.ranks_per_role)),
+        step_ns_(nanoseconds(step_s)),
+        weights_apart_(input.job.parallelism.schedule == spec::Schedule::kZbH1),
+        names_(input.plan, ends),
+        result_{.rank = rank, .stage = input.plan.roles[role_].stage, .tasks = {}} {}
 
-  void add(const plan::Instruction& it, const workload::Operator& op, const Span& span) {
-    if (it.kind == InstructionKind::kSend || it.kind == InstructionKind::kRecv) {
-      result_.tasks.push_back(
-          task(it.kind == InstructionKind::kSend ? Kind::kSend : Kind::kReceive, it, span));
-    } else if (it.stream == workload::Stream::kCompute && computes(it, op)) {
-      add_work(kind_of(op.pass), it, span);
+  void add(const plan::Instruction& it, const Span& span) {
+    names_.follow(it);
+    const bool computes = it.stream == workload::Stream::kCompute;
+    if (is_message(it)) {
+      beside_.push_back(task(it.kind == InstructionKind::kSend ? Kind::kSend : Kind::kReceive, it,
+                             span.start_s, span.end_s));
+      beside_.back().what = names_.name(it);
+      beside_.back().beside = true;
     }
+    if (computes && (is_wait(it) || is_message(it)))
+      wait(span.start_s, span.end_s, names_.name(it));
+    else if (it.op >= 0 && (it.kind == InstructionKind::kCompute || is_collective(it)))
+      add_operator(it, input_.plan.operators[static_cast<size_t>(it.op)], span);
   }
 
   run::RankTasks take() {
-    for (const run::PipelineTask& work : work_) result_.tasks.push_back(work);
+    fill_gaps(waits_, step_ns_, work_);
+    result_.tasks = std::move(work_);
+    result_.tasks.insert(result_.tasks.end(), beside_.begin(), beside_.end());
     std::stable_sort(result_.tasks.begin(), result_.tasks.end(),
                      [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
     return std::move(result_);
   }
 
  private:
-  static bool computes(const plan::Instruction& it, const workload::Operator& op) {
-    if (it.kind == InstructionKind::kCompute) return true;
-    const bool collective =
-        it.kind == InstructionKind::kCollective || it.kind == InstructionKind::kWorld;
-    // The gradients' reductions at the end of the step are nobody's pass.
-    return collective && it.micro_batch >= 0 && op.pass != Pass::kOptimizer;
+  Kind pass_kind(Pass pass) const {
+    if (pass == Pass::kForward) return Kind::kForward;
+    if (pass == Pass::kOptimizer) return Kind::kOptimizer;
+    if (!weights_apart_) return Kind::kBackward;
+    return pass == Pass::kWeight ? Kind::kBackwardWeight : Kind::kBackwardInput;
   }
-  Kind kind_of(Pass pass) const {
-    switch (pass) {
-      case Pass::kForward: return Kind::kForward;
-      case Pass::kRecompute:
-      case Pass::kBackward: return weights_apart_ ? Kind::kBackwardInput : Kind::kBackward;
-      case Pass::kWeight: return weights_apart_ ? Kind::kBackwardWeight : Kind::kBackward;
-      case Pass::kOptimizer: return Kind::kOptimizer;
-    }
-    return Kind::kOther;
-  }
-  static run::PipelineTask task(Kind kind, const plan::Instruction& it, const Span& span) {
+  static run::PipelineTask task(Kind kind, const plan::Instruction& it, double from_s,
+                                double to_s) {
     return {.kind = kind,
             .step = 0,
             .micro_batch = it.micro_batch,
             .chunk = it.chunk,
-            .start_ns = nanoseconds(span.start_s),
-            .duration_ns = nanoseconds(span.end_s) - nanoseconds(span.start_s)};
-  }
-  void add_work(Kind kind, const plan::Instruction& it, const Span& span) {
-    if (it.micro_batch < 0 && kind != Kind::kOptimizer) kind = Kind::kOther;
-    const bool same = !work_.empty() && work_.back().kind == kind &&
-                      work_.back().micro_batch == it.micro_batch && work_.back().chunk == it.chunk;
-    if (!same) work_.push_back(task(kind, it, span));
-    work_.back().duration_ns = nanoseconds(span.end_s) - work_.back().start_ns;
+            .start_ns = nanoseconds(from_s),
+            .duration_ns = nanoseconds(to_s) - nanoseconds(from_s)};
   }
 
+  void add_operator(const plan::Instruction& it, const Operator& op, const Span& span) {
+    const bool in_pass = it.micro_batch >= 0 && op.pass != Pass::kOptimizer;
+    if (it.stream != workload::Stream::kCompute) {
+      if (op.module == workload::Module::kData) add_beside(it, op, span);
+    } else if (in_pass) {
+      add_work(task(pass_kind(op.pass), it, span.start_s, span.end_s));
+    } else {
+      add_end(it, op, span);
+    }
+  }
+  /// Work of the step's ends; a collective of it lasts from when everybody is there.
+  void add_end(const plan::Instruction& it, const Operator& op, const Span& span) {
+    double from_s = span.start_s;
+    if (is_collective(it)) {
+      const double late_s = span.end_s - span.start_s - transfer_s(input_, span, it);
+      if (late_s > kLeastWaitS) from_s += late_s;
+      wait(span.start_s, from_s,
+           late_ones(op, result_.stage, static_cast<int64_t>(input_.plan.roles.size())));
+    }
+    run::PipelineTask end = task(end_kind(op), it, from_s, span.end_s);
+    end.what = op.name;
+    add_work(end);
+  }
+  void add_work(const run::PipelineTask& piece) {
+    if (!work_.empty() && continues(work_.back(), piece))
+      work_.back().duration_ns = piece.start_ns + piece.duration_ns - work_.back().start_ns;
+    else
+      work_.push_back(piece);
+  }
+  void add_beside(const plan::Instruction& it, const Operator& op, const Span& span) {
+    run::PipelineTask piece = task(collective_kind(op), it, span.start_s, span.end_s);
+    piece.what = op.name;
+    piece.beside = true;
+    for (auto last = beside_.rbegin(); last != beside_.rend(); ++last) {
+      if (!same_task(*last, piece)) continue;
+      if (piece.start_ns - last->start_ns - last->duration_ns > step_ns_ / kTooCloseParts) break;
+      last->duration_ns = piece.start_ns + piece.duration_ns - last->start_ns;
+      return;
+    }
+    beside_.push_back(piece);
+  }
+  static bool same_task(const run::PipelineTask& a, const run::PipelineTask& b) {
+    return a.kind == b.kind && a.micro_batch == b.micro_batch && a.chunk == b.chunk &&
+           a.what == b.what;
+  }
+  /// Waits within a pass belong to it; those between collectives at the end of the step do not.
+  static bool continues(const run::PipelineTask& last, const run::PipelineTask& piece) {
+    if (!same_task(last, piece)) return false;
+    return piece.micro_batch >= 0 || last.start_ns + last.duration_ns == piece.start_ns;
+  }
+  void wait(double from_s, double to_s, std::string what) {
+    const NamedWait row{nanoseconds(from_s), nanoseconds(to_s), std::move(what)};
+    if (row.to_ns > row.from_ns) waits_.push_back(row);
+  }
+
+  const EngineInput& input_;
+  size_t role_;
+  int64_t step_ns_;
   bool weights_apart_;
+  WaitNames names_;
   run::RankTasks result_;
-  std::vector<run::PipelineTask> work_;  ///< on the compute stream
+  std::vector<run::PipelineTask> work_;    ///< on the compute stream
+  std::vector<run::PipelineTask> beside_;  ///< on the others
+  std::vector<NamedWait> waits_;
 };
 
 }  // namespace
 
-std::vector<run::RankTasks> step_tasks(const EngineInput& input, const std::vector<Span>& spans) {
+std::vector<run::RankTasks> step_tasks(const EngineInput& input, const std::vector<Span>& spans,
+                                       double step_s) {
+  const MessageEnds ends(input.plan);
   std::vector<run::RankTasks> all;
   for (size_t first = 0; first < spans.size();) {
     const int64_t rank = spans[first].rank;
     const auto& program =
         input.plan.roles[static_cast<size_t>(rank / input.plan.ranks_per_role)].program;
-    TaskList list(input, rank);
-    for (; first < spans.size() && spans[first].rank == rank; ++first) {
-      const plan::Instruction& it = program[static_cast<size_t>(spans[first].instruction)];
-      if (it.op >= 0) list.add(it, input.plan.operators[static_cast<size_t>(it.op)], spans[first]);
-    }
+    TaskList list(input, ends, rank, step_s);
+    for (; first < spans.size() && spans[first].rank == rank; ++first)
+      list.add(program[static_cast<size_t>(spans[first].instruction)], spans[first]);
     all.push_back(list.take());
   }
   return all;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "engine/kernel_window.h"
@@ -69,7 +70,7 @@ TEST(StepTasks, OrderOfThePipeline) {
   for (const run::RankTasks& rank : run.tasks) {
     int64_t end_ns = 0;
     for (const run::PipelineTask& task : rank.tasks) {
-      if (task.kind == Kind::kSend || task.kind == Kind::kReceive) continue;
+      if (task.beside) continue;
       EXPECT_GE(task.start_ns, end_ns);
       end_ns = task.start_ns + task.duration_ns;
       if (task.micro_batch == 5) start[{rank.stage, task.kind}] = task.start_ns;
@@ -80,6 +81,99 @@ TEST(StepTasks, OrderOfThePipeline) {
     EXPECT_LT((start[{stage, Kind::kForward}]), (start[{stage + 1, Kind::kForward}]));
     EXPECT_GT((start[{stage, Kind::kBackward}]), (start[{stage + 1, Kind::kBackward}]));
   }
+}
+
+int64_t step_ns(const run::Run& run) { return std::llround(run.performance.step_time_s * 1e9); }
+
+/// Nanoseconds of a rank's tasks by kind, without those beside others.
+std::map<Kind, int64_t> times(const run::RankTasks& rank) {
+  std::map<Kind, int64_t> times;
+  for (const run::PipelineTask& task : rank.tasks)
+    if (!task.beside) times[task.kind] += task.duration_ns;
+  return times;
+}
+
+// Whatever the schedule, the sharding and what is overlapped: no nanosecond of a rank's step is
+// without a task, and every wait says for whom.
+TEST(StepTasks, TheStepHasNoHoles) {
+  const std::vector<Values> jobs = {
+      {},
+      {{"zero_stage", "1"}, {"sequence_parallel", "true"}},
+      {{"zero_stage", "1"}, {"overlap_grad_reduce", "true"}, {"overlap_param_gather", "true"}},
+      {{"schedule", "zb-h1"}},
+      {{"schedule", "gpipe"}},
+      {{"schedule", "interleaved"}, {"virtual_pipeline_model_parallel_size", "2"}},
+      {{"pipeline_model_parallel_size", "1"}, {"fsdp", "true"}},
+      {{"recompute_granularity", "full"}},
+      {{"model", "gpt2-xl"}, {"seq_length", "1024"}, {"tensor_model_parallel_size", "1"}}};
+  for (const Values& more : jobs) {
+    const run::Run run = simulated_run(pipeline_job(more));
+    ASSERT_EQ(run.tasks.size(), 4u);
+    for (const run::RankTasks& rank : run.tasks) {
+      int64_t now_ns = 0;
+      for (const run::PipelineTask& task : rank.tasks) {
+        if (task.beside) continue;
+        EXPECT_EQ(task.start_ns, now_ns) << more.size() << ' ' << task.what;
+        EXPECT_TRUE(task.kind != Kind::kWait || !task.what.empty());
+        now_ns += task.duration_ns;
+      }
+      EXPECT_EQ(now_ns, step_ns(run)) << (more.empty() ? "" : more[0].second);
+    }
+  }
+}
+
+// Gradients are reduced, their norm is made, weights are updated and gathered: each by itself, and
+// who is ready first waits for the others there, not in the optimizer.
+TEST(StepTasks, TheEndOfTheStepIsSplit) {
+  const run::Run run =
+      simulated_run(pipeline_job({{"zero_stage", "1"}, {"sequence_parallel", "true"}}));
+  for (const run::RankTasks& rank : run.tasks) {
+    auto took = times(rank);
+    EXPECT_GT(took[Kind::kGradientReduction], 0);
+    EXPECT_GT(took[Kind::kGradientNorm], 0);
+    EXPECT_GT(took[Kind::kParameterGather], 0);
+    EXPECT_NEAR(
+        static_cast<double>(took[Kind::kOptimizer] + took[Kind::kGradientNorm] + took[Kind::kHost]),
+        run.performance.breakdown_s.optimizer * 1e9, 0.03 * static_cast<double>(step_ns(run)));
+  }
+  int64_t for_others_ns = 0;
+  for (const run::PipelineTask& task : run.tasks[3].tasks)
+    if (task.kind == Kind::kWait && task.what == "other stages") for_others_ns += task.duration_ns;
+  // The last stage is done first: a forward and a backward of three stages are still to be run.
+  EXPECT_GT(for_others_ns, step_ns(run) / 50);
+}
+
+TEST(StepTasks, WaitsSayForWhichStage) {
+  const run::Run run = simulated_run(pipeline_job());
+  const auto first_wait = [&](size_t rank) {
+    const auto& tasks = run.tasks[rank].tasks;
+    return std::find_if(tasks.begin(), tasks.end(),
+                        [](const auto& task) { return task.kind == Kind::kWait; });
+  };
+  EXPECT_EQ(first_wait(3)->what, "stage 2");
+  EXPECT_EQ(first_wait(2)->what, "stage 1");
+  const auto& first = run.tasks[0].tasks;
+  EXPECT_TRUE(std::any_of(first.begin(), first.end(), [](const auto& task) {
+    return task.kind == Kind::kWait && task.what == "stage 1";
+  }));
+}
+
+// With gradients reduced while the backward pass runs, that is beside it.
+TEST(StepTasks, OverlappedCollectivesAreBeside) {
+  const run::Run run =
+      simulated_run(pipeline_job({{"zero_stage", "1"}, {"overlap_grad_reduce", "true"}}));
+  const auto& tasks = run.tasks[0].tasks;
+  EXPECT_TRUE(std::any_of(tasks.begin(), tasks.end(), [](const auto& task) {
+    return task.kind == Kind::kGradientReduction && task.beside && task.duration_ns > 0;
+  }));
+}
+
+TEST(StepTasks, TiedEmbeddingsAreReducedBetweenTheEnds) {
+  const run::Run run = simulated_run(pipeline_job(
+      {{"model", "gpt2-xl"}, {"seq_length", "1024"}, {"tensor_model_parallel_size", "1"}}));
+  for (const size_t rank : {size_t{0}, size_t{3}})
+    EXPECT_EQ(counts(run.tasks[rank])[Kind::kEmbeddingReduction], 1) << rank;
+  EXPECT_EQ(counts(run.tasks[1])[Kind::kEmbeddingReduction], 0);
 }
 
 TEST(StepTasks, RecomputationIsPartOfTheBackward) {
@@ -123,7 +217,7 @@ TEST(CollectiveUse, ExposedTimeAddsUpToTheBreakdown) {
   EXPECT_NEAR(exposed["send_recv"], b.exposed_send_recv, 1e-4 * step_s);
 }
 
-TEST(KernelWindow, HoldsTheMiddleMicroBatchAndNoMoreThanAllowed) {
+TEST(KernelWindows, StartSteadyStateAndEndAndNoMoreThanAllowed) {
   SimulateOptions options;
   options.sampled_ranks = {0, 4, 8, 12};
   const run::Run whole = simulated_run(pipeline_job(), options);
@@ -139,7 +233,26 @@ TEST(KernelWindow, HoldsTheMiddleMicroBatchAndNoMoreThanAllowed) {
     EXPECT_GE(task.start_ns, part.kernels_from_ns);
     EXPECT_LE(task.start_ns + task.duration_ns, part.kernels_to_ns);
   }
-  for (const run::Kernel& kernel : part.kernels) EXPECT_GE(kernel.start_ns, part.kernels_from_ns);
+  ASSERT_EQ(part.kernel_windows.size(), 3u);
+  EXPECT_EQ(part.kernel_windows[0].from_ns, 0);
+  EXPECT_EQ(part.kernel_windows[1].from_ns, part.kernels_from_ns);
+  EXPECT_EQ(part.kernel_windows[1].to_ns, part.kernels_to_ns);
+  EXPECT_EQ(part.kernel_windows[2].to_ns, step_ns(part));
+  std::vector<size_t> held(3);
+  for (const run::Kernel& kernel : part.kernels) {
+    size_t windows = 0;
+    for (size_t i = 0; i < held.size(); ++i) {
+      const run::StepWindow& window = part.kernel_windows[i];
+      const bool within =
+          kernel.start_ns < window.to_ns && kernel.start_ns + kernel.duration_ns > window.from_ns;
+      held[i] += within ? 1 : 0;
+      windows += within ? 1 : 0;
+    }
+    EXPECT_GE(windows, 1u);
+  }
+  EXPECT_GT(held[0], options.most_kernels / 5);
+  EXPECT_GT(held[1], options.most_kernels / 3);
+  EXPECT_GT(held[2], options.most_kernels / 5);
   options.most_kernels = 100;
   EXPECT_LE(simulated_run(pipeline_job(), options).kernels.size(), 100u);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -105,6 +107,13 @@ void TelemetryView::add(const Tick& tick, const FleetHeat& heat) {
   }
   for (; static_cast<double>(next_) * period_s_ <= tick.end_s() + kRounding; ++next_)
     read(static_cast<double>(next_) * period_s_, tick, heat);
+}
+
+void TelemetryView::add_ranks(std::span<const int64_t> ranks) {
+  ERGOMETER_CHECK(bands_ && !ranks_.empty(), "readings of all GPUs are kept");
+  ranks_.insert(ranks_.end(), ranks.begin(), ranks.end());
+  std::sort(ranks_.begin(), ranks_.end());
+  ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
 }
 
 std::vector<run::Telemetry> TelemetryView::rows() const {

@@ -27,6 +27,9 @@ class TelemetryView {
   void lead_in_idle(const FleetHeat& heat);
   void add(const Tick& tick, const FleetHeat& heat);
 
+  /// Rows of more ranks than were asked for, of GPUs that are metered: with `bands` all are.
+  void add_ranks(std::span<const int64_t> ranks);
+
   /// By rank, then time.
   std::vector<run::Telemetry> rows() const;
   std::vector<run::TelemetryBand> bands() const;

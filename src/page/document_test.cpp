@@ -8,6 +8,7 @@
 
 #include "page/differences.h"
 #include "page/test_runs.h"
+#include "page/timeline_rows.h"
 
 namespace ergometer::page {
 namespace {
@@ -47,16 +48,18 @@ TEST(Document, OneRun) {
 
 TEST(Document, TimelineOfOneRankAStage) {
   const Json timeline = document_of({named("job")})["runs"][0]["timeline"];
-  EXPECT_EQ(timeline["names"], Json({"gemm_kernel [qkv]", "norm_kernel [norm]"}));
+  EXPECT_EQ(timeline["names"], Json({"gemm_kernel [qkv]", "norm_kernel [norm]", "stage 0"}));
   EXPECT_EQ(timeline["streams"], Json({"compute"}));
   ASSERT_EQ(timeline["ranks"].size(), 2u);
   const Json& second = timeline["ranks"][1];
   EXPECT_EQ(second["rank"], 2);
   EXPECT_EQ(second["node"], 1);
-  EXPECT_EQ(second["tasks"]["kind"], Json({"forward", "backward"}));
-  EXPECT_EQ(second["tasks"]["duration_us"], Json({1000, 1500}));
+  EXPECT_EQ(second["tasks"]["kind"], Json({"forward", "wait", "send", "backward"}));
+  EXPECT_EQ(second["tasks"]["duration_us"], Json({1000, 1000, 10, 1500}));
+  EXPECT_EQ(second["tasks"]["what"], Json({-1, 2, -1, -1}));
+  EXPECT_EQ(second["tasks"]["beside"], Json({0, 0, 1, 0}));
   EXPECT_EQ(second["kernels"]["start_us"], Json({0.123, 1.123, 2.123}));
-  EXPECT_EQ(second["kernels"]["window_us"], Json({0, 10000}));
+  EXPECT_EQ(second["kernels"]["windows_us"], Json::array({{0, 10000}}));
   EXPECT_EQ(timeline["left_out"],
             "2 of 4 ranks are shown, one a pipeline stage unless others were asked for");
 }
@@ -67,7 +70,7 @@ TEST(Document, AWindowOfKernelsIsSaidToBeOne) {
   run.kernels_to_ns = 5'000;
   const Json whole = document_of({named("job", run)});
   const Json& timeline = whole["runs"][0]["timeline"];
-  EXPECT_EQ(timeline["ranks"][0]["kernels"]["window_us"], Json({1, 5}));
+  EXPECT_EQ(timeline["ranks"][0]["kernels"]["windows_us"], Json::array({{1, 5}}));
   EXPECT_NE(timeline["left_out"].get<std::string>().find("4.00 us of a step of 10.0 ms"),
             std::string::npos)
       << timeline["left_out"];
@@ -77,6 +80,60 @@ TEST(Document, AWindowOfKernelsIsSaidToBeOne) {
                                   [](const Json& f) { return f["name"] == "exposed_all_gather"; });
   ASSERT_NE(found, findings.end());
   EXPECT_EQ((*found)["cost_s"], 0.003);
+}
+
+TEST(Document, WindowsOfKernelsAreAllThere) {
+  run::Run run = small_run();
+  run.kernels_from_ns = 1'000;
+  run.kernels_to_ns = 5'000;
+  run.kernel_windows = {{0, 500}, {1'000, 5'000}, {9'999'500, 10'000'000}};
+  const Json timeline = document_of({named("job", run)})["runs"][0]["timeline"];
+  EXPECT_EQ(timeline["ranks"][0]["kernels"]["windows_us"],
+            Json::array({{0, 0.5}, {1, 5}, {9999.5, 10000}}));
+  EXPECT_NE(timeline["left_out"].get<std::string>().find(
+                "3 windows, together 5.00 us of a step of 10.0 ms"),
+            std::string::npos)
+      << timeline["left_out"];
+}
+
+// More kernels than a page holds: the start, the middle and the end of the step stay.
+TEST(TimelineRows, WindowsAreShortenedAlike) {
+  TimelineRows rows;
+  rows.windows = {{0, 1'000'000}};
+  rows.ranks.push_back({});
+  for (int64_t i = 0; i < 1000; ++i)
+    rows.ranks[0].kernels.push_back({.start_ns = i * 1000, .duration_ns = 900});
+  keep_windows(rows, 1000);
+  EXPECT_TRUE(rows.whole);
+  keep_windows(rows, 100);
+  EXPECT_FALSE(rows.whole);
+  ASSERT_EQ(rows.windows.size(), 3u);
+  EXPECT_EQ(rows.windows[0].from_ns, 0);
+  EXPECT_NEAR(static_cast<double>(rows.windows[1].from_ns + rows.windows[1].to_ns), 1e6, 1);
+  EXPECT_EQ(rows.windows[2].to_ns, 1'000'000);
+  EXPECT_LE(rows.ranks[0].kernels.size(), 100u);
+  EXPECT_GE(rows.ranks[0].kernels.size(), 95u);
+  EXPECT_EQ(rows.ranks[0].kernels.front().start_ns, 0);
+  EXPECT_EQ(rows.ranks[0].kernels.back().start_ns, 999'000);
+}
+
+TEST(Document, LimitsStandBesideReadings) {
+  run::Run run = small_run();
+  run.assumptions.push_back({"gpu", "tdp", "0.7 kW", "a data sheet", "datasheet"});
+  run.assumptions.push_back({"gpu", "temperature_slowdown", "89 C", "a driver", "measured"});
+  run.assumptions.push_back({"gpu", "power.reading_instant", "25 ms", "a paper", "measured"});
+  run.assumptions.push_back({"conditions", "power_cap", "not set", "default", ""});
+  run.log.devices.resize(1);
+  run.log.devices[0].rank = 0;
+  run.log.devices[0].series = {{run::Metric::kInstantPower, false, {{0, 500}, {1'000'000, 600}}}};
+  const auto limits = [&] {
+    return document_of({named("job", run)})["runs"][0]["series"]["limits"];
+  };
+  EXPECT_EQ(limits(), Json({{"tdp_w", 700}, {"slowdown_c", 89}, {"power_window_s", 0.025}}));
+  run.assumptions.back().value = "550 W";
+  EXPECT_EQ(limits()["power_cap_w"], 550);
+  run.assumptions.push_back({"conditions", "sensor", "none", "--sensor", ""});
+  EXPECT_FALSE(limits().contains("power_window_s"));
 }
 
 TEST(Document, RanksThatAreAskedFor) {

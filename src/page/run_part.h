@@ -22,6 +22,9 @@ void write_ranks_part(base::JsonWriter& json, const RunView& view);
 void write_collectives_part(base::JsonWriter& json, const RunView& view);
 /// `energy_stacks`: where a step's joules and seconds go, where known.
 void write_energy_part(base::JsonWriter& json, const RunView& view);
+/// `limits`: at what power and temperature GPUs are held back, and over how long a reading of power
+/// is averaged; each where known.
+void write_limits(base::JsonWriter& json, const RunView& view);
 /// `series`, where there are any.
 void write_series_part(base::JsonWriter& json, const RunView& view);
 

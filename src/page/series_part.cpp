@@ -14,8 +14,10 @@ namespace {
 
 using base::JsonWriter;
 
-constexpr size_t kMostTimes = 2000;
-/// Up to so many GPUs all have a line; of more, some, and how all are distributed.
+/// Times of a line, and of all lines of a metric together.
+constexpr size_t kMostTimes = 2000, kMostValues = 128'000;
+/// Up to so many GPUs all have a line; of more, some, and how all are distributed. A simulated Run
+/// has chosen them.
 constexpr size_t kMostLines = 64, kChosenLines = 16;
 
 /// As numpy's default: linear between the two nearest. `sorted` is not empty.
@@ -105,12 +107,13 @@ void write_bands(JsonWriter& json, const Bands& bands) {
 
 void write_metric(JsonWriter& json, const RunView& view, const MetricLines& metric,
                   const TimeGrid& grid) {
-  const bool many = metric.lines.size() > kMostLines;
+  const bool chosen = !view.run().bands.empty();
+  const bool many = metric.lines.size() > kMostLines && !chosen;
   std::vector<std::vector<double>> values;
   for (const Line& line : metric.lines) values.push_back(grid.values(line.samples));
   json.begin_object().member("name", metric.name).member("title", metric.title);
   json.member("unit", metric.unit).key("gpus").begin_array();
-  for (const size_t i : chosen_lines(metric.lines, many ? kChosenLines : kMostLines))
+  for (const size_t i : chosen_lines(metric.lines, many ? kChosenLines : metric.lines.size()))
     write_line(json, view, *metric.lines[i].device, values[i]);
   json.end_array();
   const Bands own = bands_of(view.run().bands, band_metric(metric.name), grid.times_ns());
@@ -147,14 +150,18 @@ void write_series_part(JsonWriter& json, const RunView& view) {
   const bool has_cluster = view.run().has_power && !view.run().cluster_power.watts.empty();
   if (metrics.empty() && !has_cluster) return;
   std::vector<const Samples*> lines;
-  for (const MetricLines& metric : metrics)
+  size_t most = kMostLines;
+  for (const MetricLines& metric : metrics) {
+    if (!view.run().bands.empty()) most = std::max(most, metric.lines.size());
     for (const Line& line : metric.lines) lines.push_back(&line.samples);
-  const TimeGrid grid(lines, kMostTimes);
+  }
+  const TimeGrid grid(lines, std::min(kMostTimes, kMostValues / most));
   // A simulated Run's times begin with its step; a recording's are seconds since 1970.
   const int64_t zero_ns = view.simulated || grid.times_ns().empty() ? 0 : grid.times_ns().front();
   json.key("series").begin_object();
   if (zero_ns != 0) json.member("epoch_ns", zero_ns);
   column(json, "time_s", seconds_from(grid.times_ns(), zero_ns));
+  write_limits(json, view);
   json.key("metrics").begin_array();
   for (const MetricLines& metric : metrics) write_metric(json, view, metric, grid);
   json.end_array();

@@ -34,6 +34,8 @@ inline run::Run small_run() {
     run.tasks.push_back({.rank = rank,
                          .stage = rank / 2,
                          .tasks = {{Kind::kForward, 0, 0, 0, 0, 1'000'000},
+                                   {Kind::kWait, 0, -1, -1, 1'000'000, 1'000'000, false, "stage 0"},
+                                   {Kind::kSend, 0, 0, 0, 1'000'000, 10'000, true},
                                    {Kind::kBackwardInput, 0, 0, 0, 2'000'000, 1'500'000}}});
   for (int64_t i = 0; i < 6; ++i)
     run.kernels.push_back({.rank = i < 3 ? 0 : 2,

@@ -27,16 +27,24 @@ std::string kind_word(run::PipelineTask::Kind kind) {
                                                          : std::string(run::task_kind_name(kind));
 }
 
-void write_tasks(JsonWriter& json, const std::vector<run::PipelineTask>& tasks) {
+/// Messages that a file of a timeline tells lie beside its passes too.
+bool is_beside(const run::PipelineTask& task) {
+  using Kind = run::PipelineTask::Kind;
+  return task.beside || task.kind == Kind::kSend || task.kind == Kind::kReceive;
+}
+
+void write_tasks(JsonWriter& json, const std::vector<run::PipelineTask>& tasks, TextTable& names) {
   if (tasks.empty()) return;
   std::vector<std::string> kinds;
-  std::vector<int64_t> micro_batches, chunks, starts, durations;
+  std::vector<int64_t> micro_batches, chunks, starts, durations, beside, whats;
   for (const run::PipelineTask& task : tasks) {
     kinds.push_back(kind_word(task.kind));
     micro_batches.push_back(task.micro_batch);
     chunks.push_back(task.chunk);
     starts.push_back(task.start_ns);
     durations.push_back(task.duration_ns);
+    beside.push_back(is_beside(task) ? 1 : 0);
+    whats.push_back(task.what.empty() ? -1 : names.number(task.what));
   }
   json.key("tasks").begin_object();
   column(json, "kind", kinds);
@@ -44,7 +52,20 @@ void write_tasks(JsonWriter& json, const std::vector<run::PipelineTask>& tasks) 
   column(json, "chunk", chunks);
   microsecond_column(json, "start_us", starts);
   microsecond_column(json, "duration_us", durations);
+  column(json, "beside", beside);
+  column(json, "what", whats);
   json.end_object();
+}
+
+/// Pairs of where each begins and ends.
+void write_windows(JsonWriter& json, const std::vector<run::StepWindow>& windows) {
+  json.key("windows_us").begin_array(JsonWriter::Layout::kOneLine);
+  for (const run::StepWindow& window : windows) {
+    json.begin_array(JsonWriter::Layout::kOneLine);
+    json.value(microseconds(window.from_ns)).value(microseconds(window.to_ns));
+    json.end_array();
+  }
+  json.end_array();
 }
 
 void write_kernels(JsonWriter& json, const TimelineRows& rows, const RankRows& rank) {
@@ -58,7 +79,7 @@ void write_kernels(JsonWriter& json, const TimelineRows& rows, const RankRows& r
       column(json, name, values);
   };
   json.key("kernels").begin_object();
-  microsecond_column(json, "window_us", {rows.from_ns, rows.to_ns});
+  write_windows(json, rows.windows);
   whole("stream", &KernelRow::stream, false);
   whole("name", &KernelRow::name, false);
   whole("category", &KernelRow::category, false);
@@ -69,13 +90,12 @@ void write_kernels(JsonWriter& json, const TimelineRows& rows, const RankRows& r
   json.end_object();
 }
 
-void write_rank(JsonWriter& json, const RunView& view, const TimelineRows& rows,
-                const RankRows& rank) {
+void write_rank(JsonWriter& json, const RunView& view, TimelineRows& rows, const RankRows& rank) {
   json.begin_object().member("rank", rank.rank).member("stage", rank.stage);
   if (view.simulated && view.job.gpus_per_node > 0)
     json.member("node", rank.rank / view.job.gpus_per_node)
         .member("slot", rank.rank % view.job.gpus_per_node);
-  write_tasks(json, rank.tasks);
+  write_tasks(json, rank.tasks, rows.names);
   write_kernels(json, rows, rank);
   json.end_object();
 }
@@ -102,17 +122,21 @@ std::string left_out(const RunView& view, const TimelineRows& rows, size_t shown
                        view.simulated ? ", one a pipeline stage unless others were asked for" : "");
   if (rows.whole) return text;
   if (!text.empty()) text += "; ";
-  return text +
-         fmt::format("single kernels are those of {} of {}",
-                     base::format_seconds(static_cast<double>(rows.to_ns - rows.from_ns) * 1e-9),
-                     view.simulated ? fmt::format("a step of {}", base::format_seconds(step_s))
-                                    : "the recording");
+  const size_t windows = rows.windows.size();
+  int64_t length_ns = 0;
+  for (const run::StepWindow& window : rows.windows) length_ns += window.to_ns - window.from_ns;
+  return text + fmt::format("single kernels are those of {}{} of {}",
+                            windows > 1 ? fmt::format("{} windows, together ", windows) : "",
+                            base::format_seconds(static_cast<double>(length_ns) * 1e-9),
+                            view.simulated
+                                ? fmt::format("a step of {}", base::format_seconds(step_s))
+                                : "the recording");
 }
 
 double step_of(const RunView& view, const TimelineRows& rows) {
   if (view.run().performance.step_time_s > 0) return view.run().performance.step_time_s;
   if (view.told.summary.performance) return view.told.summary.performance->step_time_s;
-  return static_cast<double>(rows.to_ns) * 1e-9;
+  return rows.windows.empty() ? 0 : static_cast<double>(rows.windows.back().to_ns) * 1e-9;
 }
 
 }  // namespace
@@ -135,15 +159,16 @@ void write_timeline(JsonWriter& json, const RunView& view, const std::vector<int
     shown = default_ranks(view);
   if (shown.empty()) return;
   TimelineRows rows = timeline_rows(view, shown);
-  keep_stretch(rows, kMostKernels);
+  keep_windows(rows, kMostKernels);
   const double step_s = step_of(view, rows);
   json.key("timeline").begin_object().member("step_s", step_s);
-  column(json, "names", rows.names.texts());
-  column(json, "categories", rows.categories.texts());
-  column(json, "streams", rows.streams.texts());
   json.key("ranks").begin_array();
   for (const RankRows& rank : rows.ranks) write_rank(json, view, rows, rank);
   json.end_array();
+  // Behind the ranks, whose tasks name what they are.
+  column(json, "names", rows.names.texts());
+  column(json, "categories", rows.categories.texts());
+  column(json, "streams", rows.streams.texts());
   if (const std::string text = left_out(view, rows, rows.ranks.size(), step_s); !text.empty())
     json.member("left_out", text);
   json.end_object();

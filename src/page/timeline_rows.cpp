@@ -34,8 +34,11 @@ TimelineRows simulated_rows(const RunView& view, const std::vector<int64_t>& ran
   const run::Run& run = view.run();
   const int64_t stage_ranks = std::max<int64_t>(view.job.stage_ranks(), 1);
   rows.whole = run.kernels_to_ns <= 0;
-  rows.from_ns = run.kernels_from_ns;
-  rows.to_ns = rows.whole ? std::llround(run.performance.step_time_s * 1e9) : run.kernels_to_ns;
+  rows.windows = run.kernel_windows;
+  if (rows.whole)
+    rows.windows = {{0, std::llround(run.performance.step_time_s * 1e9)}};
+  else if (rows.windows.empty())
+    rows.windows = {{run.kernels_from_ns, run.kernels_to_ns}};
   std::map<int64_t, size_t> places;
   for (const int64_t rank : ranks) {
     places[rank] = rows.ranks.size();
@@ -133,21 +136,48 @@ TimelineRows recorded_rows(const RunView& view, const std::vector<int64_t>& rank
     rows.whole = rows.whole && trace->steps.size() <= 1;
   }
   if (traces.empty()) return rows;
+  int64_t to_ns = 0;
   const bool one_clock = latest - earliest <= kSameClock;
   for (size_t i = 0; i < traces.size(); ++i) {
     const int64_t zero_ns = one_clock ? earliest - traces[i]->base_time_ns : spans[i].from_ns;
     add_trace(*traces[i], spans[i], zero_ns, rows);
-    rows.to_ns = std::max(rows.to_ns, spans[i].to_ns - zero_ns);
+    to_ns = std::max(to_ns, spans[i].to_ns - zero_ns);
   }
+  rows.windows = {{0, to_ns}};
   return rows;
 }
 
-size_t count_between(const TimelineRows& rows, int64_t from_ns, int64_t to_ns) {
+using run::StepWindow;
+
+bool within(const KernelRow& kernel, const std::vector<StepWindow>& windows) {
+  return std::any_of(windows.begin(), windows.end(), [&](const StepWindow& window) {
+    return kernel.start_ns < window.to_ns && kernel.start_ns + kernel.duration_ns > window.from_ns;
+  });
+}
+
+size_t count_within(const TimelineRows& rows, const std::vector<StepWindow>& windows) {
   size_t count = 0;
   for (const RankRows& rank : rows.ranks)
-    for (const KernelRow& kernel : rank.kernels)
-      if (kernel.start_ns >= from_ns && kernel.start_ns < to_ns) ++count;
+    count += static_cast<size_t>(
+        std::count_if(rank.kernels.begin(), rank.kernels.end(),
+                      [&](const KernelRow& kernel) { return within(kernel, windows); }));
   return count;
+}
+
+constexpr int64_t kParts = 1 << 16;
+
+/// Each window, `parts` of `kParts` as long: the first from its start, the last up to its end,
+/// those between around their middle.
+std::vector<StepWindow> shortened(std::vector<StepWindow> windows, int64_t parts) {
+  for (size_t i = 0; i < windows.size(); ++i) {
+    StepWindow& window = windows[i];
+    const int64_t length = window.to_ns - window.from_ns;
+    const auto left = static_cast<int64_t>(
+        static_cast<double>(length) / static_cast<double>(kParts) * static_cast<double>(parts));
+    if (i > 0) window.from_ns += (length - left) / (i + 1 < windows.size() ? 2 : 1);
+    window.to_ns = window.from_ns + left;
+  }
+  return windows;
 }
 
 }  // namespace
@@ -164,24 +194,27 @@ TimelineRows timeline_rows(const RunView& view, const std::vector<int64_t>& rank
   return view.simulated ? simulated_rows(view, ranks) : recorded_rows(view, ranks);
 }
 
-void keep_stretch(TimelineRows& rows, size_t most) {
-  if (count_between(rows, INT64_MIN, INT64_MAX) <= most) return;
-  // A step's first and last kernels show warm-up and cool-down of the pipeline.
-  if (rows.whole) rows.from_ns += (rows.to_ns - rows.from_ns) / 2;
-  int64_t low = rows.from_ns, high = rows.to_ns;
+void keep_windows(TimelineRows& rows, size_t most) {
+  if (count_within(rows, rows.windows) <= most) return;
+  if (rows.windows.size() == 1) {
+    // Warm-up and cool-down of the pipeline stand beside the steady state.
+    const auto [from, to] = rows.windows.front();
+    const int64_t quarter = (to - from) / 4;
+    rows.windows = {{from, from + quarter}, {from + quarter, to - quarter}, {to - quarter, to}};
+  }
+  int64_t low = 0, high = kParts;
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
-    if (count_between(rows, rows.from_ns, middle) <= most)
+    if (count_within(rows, shortened(rows.windows, middle)) <= most)
       low = middle;
     else
       high = middle - 1;
   }
-  rows.to_ns = low;
+  rows.windows = shortened(rows.windows, low);
   rows.whole = false;
   for (RankRows& rank : rows.ranks)
-    std::erase_if(rank.kernels, [&](const KernelRow& kernel) {
-      return kernel.start_ns < rows.from_ns || kernel.start_ns >= rows.to_ns;
-    });
+    std::erase_if(rank.kernels,
+                  [&](const KernelRow& kernel) { return !within(kernel, rows.windows); });
 }
 
 }  // namespace ergometer::page

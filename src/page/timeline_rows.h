@@ -37,14 +37,15 @@ struct RankRows {
 struct TimelineRows {
   TextTable names, categories, streams;
   std::vector<RankRows> ranks;
-  int64_t from_ns = 0, to_ns = 0;  ///< the stretch whose kernels are there
-  bool whole = true;               ///< that is all of the step, or of the recording
+  std::vector<run::StepWindow> windows;  ///< whose kernels are there, in order
+  bool whole = true;                     ///< they are all of the step, or of the recording
 };
 
 /// Without those ranks of a recording that have no trace.
 TimelineRows timeline_rows(const RunView& view, const std::vector<int64_t>& ranks);
 
-/// Leaves `most` kernels at most: those of the longest stretch from `from_ns` on that has no more.
-void keep_stretch(TimelineRows& rows, size_t most);
+/// Leaves `most` kernels at most: those in windows at the start, in the middle and at the end, or
+/// in those that there are, all shortened alike.
+void keep_windows(TimelineRows& rows, size_t most);
 
 }  // namespace ergometer::page

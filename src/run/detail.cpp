@@ -7,9 +7,20 @@ namespace ergometer::run {
 namespace {
 
 /// In the order of PipelineTask::Kind.
-constexpr std::array<std::string_view, 8> kTaskKinds = {
-    "forward", "backward", "backward_input", "backward_weight",
-    "send",    "receive",  "optimizer",      "other"};
+constexpr std::array<std::string_view, 14> kTaskKinds = {"forward",
+                                                         "backward",
+                                                         "backward_input",
+                                                         "backward_weight",
+                                                         "send",
+                                                         "receive",
+                                                         "optimizer",
+                                                         "other",
+                                                         "gradient_reduction",
+                                                         "parameter_gather",
+                                                         "embedding_reduction",
+                                                         "gradient_norm",
+                                                         "host",
+                                                         "wait"};
 
 /// Sums of two such times stay within 64 bits.
 constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;

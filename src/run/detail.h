@@ -26,16 +26,23 @@ struct Slot {
 };
 
 /// "forward", "backward", "backward_input", "backward_weight", "send", "receive", "optimizer",
-/// "other"
+/// "other", "gradient_reduction", "parameter_gather", "embedding_reduction", "gradient_norm",
+/// "host", "wait"
 std::string_view task_kind_name(PipelineTask::Kind kind);
 std::optional<PipelineTask::Kind> task_kind(std::string_view name);
 /// Whether its times can be added without leaving 64 bits; a file may say anything.
 bool is_possible(const PipelineTask& task);
 
-/// What one rank does with its micro batches, in order of time from the start of the step.
+/// What one rank does in its step, in order of time from its start. Tasks that are not `beside`
+/// others follow each other without a gap: their durations add up to the step.
 struct RankTasks {
   int64_t rank = 0, stage = 0;
   std::vector<PipelineTask> tasks;
+};
+
+/// A stretch of the step.
+struct StepWindow {
+  int64_t from_ns = 0, to_ns = 0;
 };
 
 /// How a reading is distributed over all GPUs at one time.

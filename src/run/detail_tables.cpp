@@ -10,7 +10,10 @@ namespace {
 constexpr const char* kTasks = R"sql(
 CREATE TABLE tasks (
   rank INTEGER NOT NULL, stage INTEGER NOT NULL, kind TEXT NOT NULL, micro_batch INTEGER, chunk INTEGER,
-  start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL);
+  start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, beside INTEGER NOT NULL, what TEXT);
+)sql";
+constexpr const char* kWindows = R"sql(
+CREATE TABLE kernel_windows (from_ns INTEGER NOT NULL, to_ns INTEGER NOT NULL);
 )sql";
 constexpr const char* kBands = R"sql(
 CREATE TABLE telemetry_bands (
@@ -34,11 +37,18 @@ CREATE TABLE assumptions (
 void insert_rank_tasks(Database& db, const std::vector<RankTasks>& ranks) {
   if (ranks.empty()) return;
   db.execute(kTasks);
-  Statement insert(db, "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(db, "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))");
   for (const RankTasks& rank : ranks)
     for (const PipelineTask& t : rank.tasks)
       insert.run(rank.rank, rank.stage, task_kind_name(t.kind), known(t.micro_batch),
-                 known(t.chunk), t.start_ns, t.duration_ns);
+                 known(t.chunk), t.start_ns, t.duration_ns, int64_t{t.beside}, t.what);
+}
+
+void insert_windows(Database& db, const std::vector<StepWindow>& windows) {
+  if (windows.empty()) return;
+  db.execute(kWindows);
+  Statement insert(db, "INSERT INTO kernel_windows VALUES (?, ?)");
+  for (const StepWindow& window : windows) insert.run(window.from_ns, window.to_ns);
 }
 
 void insert_bands(Database& db, const std::vector<TelemetryBand>& bands) {
@@ -79,19 +89,36 @@ void insert_assumptions(Database& db, const std::vector<Assumption>& all) {
 
 bool select_rank_tasks(Database& db, std::vector<RankTasks>& ranks) {
   if (!db.has_table("tasks")) return true;
+  constexpr int kBesideColumn = 7, kWhatColumn = 8;  // a file may be older than they
   Statement select(db, "SELECT * FROM tasks ORDER BY rank, rowid");
   while (select.step()) {
     const int64_t rank = select.integer(0);
     if (ranks.empty() || ranks.back().rank != rank) ranks.push_back({rank, select.integer(1), {}});
     const auto kind = task_kind(select.text(2));
-    const PipelineTask task{.kind = kind.value_or(PipelineTask::Kind::kOther),
-                            .step = 0,
-                            .micro_batch = known(select, 3),
-                            .chunk = known(select, 4),
-                            .start_ns = select.integer(5),
-                            .duration_ns = select.integer(6)};
+    PipelineTask task{.kind = kind.value_or(PipelineTask::Kind::kOther),
+                      .step = 0,
+                      .micro_batch = known(select, 3),
+                      .chunk = known(select, 4),
+                      .start_ns = select.integer(5),
+                      .duration_ns = select.integer(6)};
+    if (select.columns() > kWhatColumn) {
+      task.beside = select.integer(kBesideColumn) != 0;
+      task.what = select.text(kWhatColumn);
+    }
     if (!kind || !is_possible(task)) return false;
     ranks.back().tasks.push_back(task);
+  }
+  return true;
+}
+
+bool select_windows(Database& db, std::vector<StepWindow>& windows) {
+  if (!db.has_table("kernel_windows")) return true;
+  Statement select(db, "SELECT from_ns, to_ns FROM kernel_windows ORDER BY from_ns");
+  while (select.step()) {
+    const StepWindow window{select.integer(0), select.integer(1)};
+    const int64_t before = windows.empty() ? 0 : windows.back().to_ns;
+    if (window.from_ns < before || window.to_ns <= window.from_ns) return false;
+    windows.push_back(window);
   }
   return true;
 }
@@ -141,6 +168,7 @@ void select_assumptions(Database& db, std::vector<Assumption>& all) {
 
 void insert_detail(Database& db, const Run& run) {
   insert_rank_tasks(db, run.tasks);
+  insert_windows(db, run.kernel_windows);
   insert_bands(db, run.bands);
   insert_collectives(db, run.collectives);
   insert_slots(db, run.slots);
@@ -151,7 +179,8 @@ bool select_detail(Database& db, Run& run) {
   select_collectives(db, run.collectives);
   select_slots(db, run.slots);
   select_assumptions(db, run.assumptions);
-  return select_rank_tasks(db, run.tasks) && select_bands(db, run.bands);
+  return select_rank_tasks(db, run.tasks) && select_windows(db, run.kernel_windows) &&
+         select_bands(db, run.bands);
 }
 
 }  // namespace ergometer::run

@@ -83,10 +83,18 @@ struct PipelineTask {
     kReceive,
     kOptimizer,
     kOther,
+    kGradientReduction,   ///< of data parallel ranks; of vectors that tensor parallel ranks share
+    kParameterGather,     ///< of data parallel ranks
+    kEmbeddingReduction,  ///< between the first and the last stage
+    kGradientNorm,        ///< the sum of squares and its reduction over all ranks
+    kHost,                ///< the GPU stands still for the host's work
+    kWait,                ///< for whom or what: `what`
   };
   Kind kind = Kind::kOther;
   int64_t step = -1, micro_batch = -1, chunk = -1;
   int64_t start_ns = 0, duration_ns = 0;
+  bool beside = false;    ///< on a stream beside the compute stream
+  std::string what = {};  ///< the operator; of a wait what is waited for; empty: not known
 };
 
 /// Entries of a file that are not part of the trace, and why.

@@ -229,8 +229,10 @@ struct Run {
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none
   std::vector<Kernel> kernels;       ///< of sampled ranks; of an imported Run its traces' events
-  /// The stretch of the step that `kernels` show; no length: all of it.
+  /// The stretch of the step's steady state that `kernels` show; no length: all of the step.
   int64_t kernels_from_ns = 0, kernels_to_ns = 0;
+  /// All stretches that `kernels` show, in order, that one among them; none: see there.
+  std::vector<StepWindow> kernel_windows;
   std::vector<RankTasks> tasks;            ///< of one rank a stage, where known
   std::vector<TelemetryBand> bands;        ///< by metric, then time; where not every GPU has rows
   std::vector<CollectiveUse> collectives;  ///< the one with the most time first

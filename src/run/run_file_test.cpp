@@ -62,7 +62,11 @@ Run numbered_run() {
   run.thermal.limit = "power: the cap";
   using Kind = PipelineTask::Kind;
   run.tasks = {{0, 0, {{Kind::kForward, 0, 3, 1, 100, 200}, {Kind::kOptimizer, 0, -1, -1, 300, 9}}},
-               {8, 1, {{Kind::kBackwardWeight, 0, 0, 0, 0, 5}}}};
+               {8,
+                1,
+                {{Kind::kBackwardWeight, 0, 0, 0, 0, 5},
+                 {Kind::kWait, 0, -1, -1, 5, 7, false, "stage 0"},
+                 {Kind::kSend, 0, 0, 0, 5, 2, true, "send to stage 0"}}}};
   run.bands = {{Metric::kInstantPower, 50, 1.5, 2.5, 3.5, 4.5, 5.5},
                {Metric::kSmClock, 60, 1, 2, 3, 4, 5}};
   run.collectives = {{"tp", "all_gather", 12, 1e9, 0.5, 0.25, 240.5},
@@ -72,6 +76,7 @@ Run numbered_run() {
                      {"parallelism", "tp", "4", "--tp", ""}};
   run.kernels_from_ns = 1000;
   run.kernels_to_ns = 2000;
+  run.kernel_windows = {{0, 10}, {1000, 2000}};
   run.telemetry = {{100000000, 3, 612.5, 600.25, 71, 80, 1695, 4},
                    {200000000, 3, 618.5, 601.25, 72, 81, 1680, 36}};
   run.source = "imported";
@@ -163,6 +168,14 @@ TEST_F(RunFile, WhatAReportShowsIsReadBack) {
   EXPECT_EQ(back->tasks[0].tasks[1].kind, PipelineTask::Kind::kOptimizer);
   EXPECT_EQ(back->tasks[0].tasks[1].chunk, -1);
   EXPECT_EQ(back->tasks[1].stage, 1);
+  ASSERT_EQ(back->tasks[1].tasks.size(), 3u);
+  EXPECT_EQ(back->tasks[1].tasks[1].kind, PipelineTask::Kind::kWait);
+  EXPECT_EQ(back->tasks[1].tasks[1].what, "stage 0");
+  EXPECT_FALSE(back->tasks[1].tasks[1].beside);
+  EXPECT_TRUE(back->tasks[1].tasks[2].beside);
+  ASSERT_EQ(back->kernel_windows.size(), 2u);
+  EXPECT_EQ(back->kernel_windows[0].to_ns, 10);
+  EXPECT_EQ(back->kernel_windows[1].from_ns, 1000);
   ASSERT_EQ(back->bands.size(), 2u);
   EXPECT_EQ(back->bands[0].metric, Metric::kInstantPower);
   EXPECT_EQ(back->bands[0].p95, 4.5);
@@ -181,7 +194,7 @@ TEST_F(RunFile, AFileFromBeforeTheTablesOfReportsReads) {
   ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
   sql("a.run",
       "DROP TABLE tasks; DROP TABLE telemetry_bands; DROP TABLE collectives; DROP TABLE slots;"
-      "DROP TABLE assumptions; ALTER TABLE kernels DROP COLUMN pass;"
+      "DROP TABLE assumptions; DROP TABLE kernel_windows; ALTER TABLE kernels DROP COLUMN pass;"
       "DELETE FROM run WHERE key LIKE 'kernels_%'");
   const auto back = read_run(path("a.run"));
   ASSERT_TRUE(back) << back.error().message;
@@ -192,6 +205,15 @@ TEST_F(RunFile, AFileFromBeforeTheTablesOfReportsReads) {
               back->slots.empty() && back->assumptions.empty());
 }
 
+TEST_F(RunFile, TasksOfAFileThatNamesNoWaitsRead) {
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  sql("a.run", "ALTER TABLE tasks DROP COLUMN what; ALTER TABLE tasks DROP COLUMN beside");
+  const auto back = read_run(path("a.run"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->tasks[1].tasks[2].kind, PipelineTask::Kind::kSend);
+  EXPECT_EQ(back->tasks[1].tasks[2].what, "");
+}
+
 TEST_F(RunFile, TasksAndBandsThatNoneCanBeAreDamage) {
   ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
   sql("a.run", "UPDATE tasks SET kind = 'dance'");
@@ -199,6 +221,9 @@ TEST_F(RunFile, TasksAndBandsThatNoneCanBeAreDamage) {
   ASSERT_TRUE(write_run(numbered_run(), path("b.run")));
   sql("b.run", "UPDATE telemetry_bands SET metric = 'mood'");
   EXPECT_NE(read_error("b.run").find("the Run is damaged"), std::string::npos);
+  ASSERT_TRUE(write_run(numbered_run(), path("c.run")));
+  sql("c.run", "UPDATE kernel_windows SET to_ns = 1500 WHERE from_ns = 0");
+  EXPECT_NE(read_error("c.run").find("the Run is damaged"), std::string::npos);
 }
 
 TEST_F(RunFile, WithoutPowerThereIsNoNumberOfIt) {

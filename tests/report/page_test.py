@@ -18,6 +18,14 @@ SMALL = ["llama3-8b", "--cluster", "hgx-h100", "--gpus", "16", "--tp", "2", "--p
          "--seq-length", "4096"]
 LARGE = ["gpt3-175b", "--cluster", "hgx-h100", "--gpus", "8192", "--tp", "8", "--pp", "16", "--mbs", "1", "--gbs",
          "2048", "--sequence-parallel"]
+MIDDLE = ["llama3-70b", "--cluster", "hgx-h200", "--gpus", "32", "--tp", "4", "--pp", "4", "--mbs", "1", "--gbs", "64"]
+# Other schedules, sharding, overlap, experts, tied embeddings.
+OTHERS = [["llama3-8b", "--cluster", "hgx-h100", "--gpus", "8", "--fsdp", "--mbs", "1", "--gbs", "8"],
+          ["mixtral-8x7b", "--cluster", "hgx-h100", "--gpus", "32", "--tp", "2", "--pp", "2", "--ep", "4", "--mbs", "1", "--gbs", "32",
+           "--zero", "1", "--overlap-grad-reduce", "--overlap-param-gather"],
+          ["gpt3-1.3b", "--cluster", "dgx-a100", "--gpus", "16", "--tp", "2", "--pp", "4", "--vpp", "3", "--mbs", "1", "--gbs", "32",
+           "--schedule", "interleaved"],
+          ["llama3-8b", "--cluster", "mi300x", "--gpus", "16", "--pp", "4", "--mbs", "1", "--gbs", "16", "--schedule", "zb-h1"]]
 GROUPS = ["performance", "memory", "power", "thermal", "links", "limiter", "job"]
 
 
@@ -94,7 +102,7 @@ def check_shapes(document):
     shown = document["runs"][0]
     for rank in shown["timeline"]["ranks"]:
         check_columns(rank["tasks"], "tasks")
-        check_columns({k: v for k, v in rank["kernels"].items() if k != "window_us"}, "kernels")
+        check_columns({k: v for k, v in rank["kernels"].items() if k != "windows_us"}, "kernels")
         names = shown["timeline"]["names"]
         check(all(0 <= n < len(names) for n in rank["kernels"]["name"]), "a kernel's name is not in the table")
     times = len(shown["series"]["time_s"])
@@ -106,6 +114,26 @@ def check_shapes(document):
     check_columns(shown["collectives"], "collectives")
 
 
+def check_step(document):
+    """What is drawn of a rank, waits with a name among it, is the step."""
+    timeline = document["runs"][0]["timeline"]
+    for rank in timeline["ranks"]:
+        tasks, now = rank["tasks"], 0
+        for start, duration, kind, what, beside in zip(*(tasks[name] for name in ("start_us", "duration_us", "kind", "what", "beside"))):
+            if beside:
+                continue
+            check(abs(start - now) < 1e-3, f"rank {rank['rank']}: nothing from {now} to {start} us")
+            check(kind != "wait" or what >= 0, f"rank {rank['rank']}: a wait at {start} us for nobody")
+            now = start + duration
+        check(abs(now - 1e6 * timeline["step_s"]) < 2e-3, f"rank {rank['rank']}: {now} us of a step of {timeline['step_s']} s")
+
+
+def check_others(ergometer, folder):
+    for job in OTHERS:
+        run(ergometer, "simulate", *job, "--run", str(folder / "other.run"), "--quiet")
+        check_step(json.loads(run(ergometer, "report", "--json", str(folder / "other.run"))))
+
+
 def main(ergometer):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -114,9 +142,14 @@ def main(ergometer):
         first = (folder / "page.html").read_bytes()
         check_summary(ergometer, folder, SMALL, "TP 2 </title><script>alert(1)</script> & more")
         check(first == (folder / "page.html").read_bytes(), "the same job gives other bytes")
+        check_others(ergometer, folder)
+        document, size = check_summary(ergometer, folder, MIDDLE, "32 GPUs")
+        check_step(document)
+        check(size < 800_000, f"the page of 32 GPUs has {size} bytes")
         document, size = check_summary(ergometer, folder, LARGE, "large")
         check_shapes(document)
-        check(size < 2_000_000, f"the page of 8,192 GPUs has {size} bytes")
+        check_step(document)
+        check(size < 1_000_000, f"the page of 8,192 GPUs has {size} bytes")
         start = time.monotonic()
         run(ergometer, "report", str(folder / "job.run"), "-o", str(folder / "page.html"))
         print(f"8,192 GPUs: {size} bytes, written in {time.monotonic() - start:.2f} s")

@@ -125,12 +125,17 @@ export interface TimelineRank {
   stage: number;
   node?: number;
   slot?: number;
-  /** Passes of micro batches, the coarse view: kinds are "forward", "backward", "backward_weight", "send", "receive",
-   *  "optimizer", "other". */
-  tasks?: { kind: string[]; micro_batch: number[]; chunk: number[]; start_us: number[]; duration_us: number[] };
-  /** Single kernels and waits, of all the step or of a window of it; stream, name and category are indices. */
+  /** Passes of micro batches and the work around them, the coarse view: kinds are "forward", "backward", "backward_weight",
+   *  "send", "receive", "gradient_reduction", "parameter_gather", "embedding_reduction", "gradient_norm", "optimizer", "host",
+   *  "wait", "other". Those that are not `beside` others follow each other; of a prediction they add up to the step. */
+  tasks?: { kind: string[]; micro_batch: number[]; chunk: number[]; start_us: number[]; duration_us: number[];
+    /** 1: on a stream beside the compute stream. */
+    beside: number[];
+    /** Index into `names`: the operator; of a wait for whom or what; -1: not known. */
+    what: number[] };
+  /** Single kernels and waits, of all the step or of windows of it; stream, name and category are indices. */
   kernels?: {
-    window_us: [number, number];
+    windows_us: [number, number][];
     stream: number[];
     name: number[];
     category: number[];
@@ -141,9 +146,15 @@ export interface TimelineRank {
   };
 }
 
-/** Values over time. Up to 64 GPUs all are here; of more, the chosen ones and, for every time, how all are distributed. */
+/**
+ * Values over time. Up to 64 GPUs all are here; of more, chosen ones and, for every time, how all are distributed. Of a
+ * prediction the chosen ones are the median GPU of every stage and row of the chassis, the hottest, the slowest and the
+ * median one.
+ */
 export interface Series {
   time_s: number[];
+  /** At what GPUs are held back, and over how long a reading of power is averaged; each where known. */
+  limits: { power_cap_w?: number; tdp_w?: number; slowdown_c?: number; target_c?: number; memory_c?: number; power_window_s?: number };
   /** Of a recording: when time_s is 0, nanoseconds since 1970. */
   epoch_ns?: number;
   metrics: SeriesMetric[];

@@ -1,4 +1,5 @@
 import type { ReportDocument } from "./document";
+import { decoded, readAddress } from "./base/address";
 import { h } from "./base/dom";
 import { startTheme, toggleTheme } from "./base/theme";
 import { loadDocument } from "./load";
@@ -26,12 +27,6 @@ function viewsOf(report: ReportDocument): View[] {
   ];
 }
 
-/** "#run=a&at=memory" is view "run=a", section "memory". */
-function readHash(): { base: string; at: string | undefined } {
-  const parts = location.hash.slice(1).split("&");
-  return { base: parts[0] ?? "", at: parts.find((part) => part.startsWith("at="))?.slice(3) };
-}
-
 function start(report: ReportDocument): void {
   const views = viewsOf(report);
   const page = document.getElementById("page")!;
@@ -57,8 +52,8 @@ function start(report: ReportDocument): void {
     return element;
   };
   const go = (): void => {
-    const hash = readHash();
-    const point = hash.base.startsWith("point=") ? decodeURIComponent(hash.base.slice(6)) : undefined;
+    const hash = readAddress();
+    const point = hash.base.startsWith("point=") ? decoded(hash.base.slice(6)) : undefined;
     const view: View = point !== undefined && report.study
       ? { base: hash.base, title: point, sections: () => pointSections(report.study!, point) }
       : (views.find((one) => one.base === hash.base) ?? views[0]!);

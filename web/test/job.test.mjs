@@ -122,7 +122,7 @@ test('the timeline zooms and moves by button, key, wheel and drag, and tells wha
   await timeline.getByRole('button', { name: 'All of the step' }).click();
   await page.mouse.move(box.x + box.width - 8, box.y + 30);
   const tip = await page.locator('.tip').textContent();
-  assert.match(tip, /optimizer/);
+  assert.match(tip, /parameter gather/, 'what a step ends with');
   assert.match(tip, /rank 0, stage 0/);
 });
 

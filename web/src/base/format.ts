@@ -42,6 +42,13 @@ export function quantity(value: number | null | undefined, unit = ""): string {
   return kWithPrefix.has(unit) ? prefixed(value, unit) : `${digits(value)} ${unit}`;
 }
 
+/** A moment as finely as a picture of `span_s` seconds can tell it: "1.7069 s" where one sees half a second. */
+export function moment(time_s: number, span_s: number): string {
+  const [factor, unit] = Math.max(Math.abs(time_s), span_s) < 1e-3 ? [1e6, "µs"] : Math.max(Math.abs(time_s), span_s) < 1 ? [1e3, "ms"] : [1, "s"];
+  const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10((span_s / 1000) * (factor as number)))));
+  return `${(time_s * (factor as number)).toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })} ${unit}`;
+}
+
 /** "3.68 to 5.81 s"; both with their units where these differ. */
 export function range([low, high]: [number, number], unit: string): string {
   const [from, to] = [quantity(low, unit), quantity(high, unit)];
@@ -74,7 +81,7 @@ const kWords: Record<string, string> = {
   exposed_all_to_all: "all-to-all", exposed_send_recv: "send/recv", send_recv: "send/recv",
   all_reduce: "all-reduce", all_gather: "all-gather", reduce_scatter: "reduce-scatter", all_to_all: "all-to-all",
   tp: "tensor parallel", dp: "data parallel", pp: "pipeline", cp: "context parallel", ep: "expert parallel", edp: "expert data parallel", world: "all ranks",
-  backward_weight: "backward (weights)", gpu_c: "GPU temperature", nics: "NICs", gpus: "GPUs", hbm: "HBM", cpu: "CPU", dram: "DRAM",
+  backward_weight: "backward (weights)", gradient_norm: "gradient norm", host: "host, GPU stands still", gpu_c: "GPU temperature", nics: "NICs", gpus: "GPUs", hbm: "HBM", cpu: "CPU", dram: "DRAM",
 };
 export const words = (name: string): string => kWords[name] ?? name.replaceAll("_", " ");
 

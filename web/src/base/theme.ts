@@ -57,6 +57,7 @@ export const onTheme = (listener: () => void): void => void listeners.add(listen
 const kKinds: Record<string, Token> = {
   compute: "compute", exposed_all_reduce: "allreduce", exposed_all_gather: "allgather", exposed_reduce_scatter: "reducescatter",
   exposed_all_to_all: "alltoall", exposed_send_recv: "sendrecv", optimizer: "optimizer", idle: "idle",
+  gradient_reduction: "reducescatter", parameter_gather: "allgather", embedding_reduction: "allreduce", gradient_norm: "series8", host: "series6",
   gemm: "compute", attention: "attention", memory: "memory", collective: "allgather", send_recv: "sendrecv", wait: "idle",
   communication: "allgather", copy: "memory", other: "other", elementwise: "memory", norm: "memory",
   forward: "compute", backward: "backward", backward_weight: "optimizer", send: "sendrecv", receive: "receive",
@@ -106,4 +107,13 @@ export function inkOn(background: string): string {
   };
   const luminance = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
   return luminance > 0.18 ? "#000000" : "#ffffff";
+}
+
+/** Between two colours given as #rrggbb: `share` of the second. */
+export function mixed(a: string, b: string, share: number): string {
+  const channel = (at: number): string => {
+    const [from, to] = [parseInt(a.slice(at, at + 2), 16), parseInt(b.slice(at, at + 2), 16)];
+    return Math.round(from + (to - from) * share).toString(16).padStart(2, "0");
+  };
+  return `#${channel(1)}${channel(3)}${channel(5)}`;
 }

@@ -4,7 +4,9 @@ import { quantity, words } from "../base/format";
 import { seriesToken } from "../base/theme";
 import { stackedBars } from "../charts/stacks";
 import { legend } from "../parts/legend";
+import { Moment } from "../parts/moment";
 import { picture } from "../parts/picture";
+import { Player } from "../parts/player";
 import { assumptionsView } from "./assumptions";
 import { breakdownView } from "./breakdown";
 import { energyStacksView } from "./energy_stacks";
@@ -36,24 +38,42 @@ function powerParts(run: RunDocument): HTMLElement | null {
   })));
 }
 
+/** What moves with one moment: a prediction's step and all over it; of a recording, whose timeline has a clock of its own, its readings, or else the timeline. */
+function clockOf(run: RunDocument): { moment: Moment; timeline: boolean; any: boolean } {
+  const { series, timeline } = run;
+  const last = Math.max(0, series?.time_s[series.time_s.length - 1] ?? 0, series?.cluster_power?.time_s[series.cluster_power.time_s.length - 1] ?? 0);
+  const one = run.summary.source === "simulated" || last === 0;
+  const step = timeline?.step_s ?? 0;
+  const end = one ? Math.max(step, last) : last;
+  return { moment: new Moment(`run=${encodeURIComponent(run.name)}`, end, one && step > 0 ? step : end), timeline: one && step > 0, any: end > 0 };
+}
+
+/** Sections that show a moment. */
+const kMoving = new Set(["timeline", "power", "machine"]);
+
 /** Everything that is known of one job, what matters first. `alone`: nothing stands beside it that its name tells it from. */
 export function jobSections(run: RunDocument, alone = false): Section[] {
+  const { moment, timeline, any } = clockOf(run);
+  const player = any ? new Player(moment) : undefined;
   const title = alone ? jobTitle(run.summary) : "";
   const { summary } = run;
   const kind = kSources[summary.source] ?? summary.source;
   const section = (id: string, title: string, content: HTMLElement | null, heading = title): Section[] => (content ? [{ id, title, heading, content }] : []);
   const power = powerParts(run);
-  const over = run.series ? seriesView(run.series, run.chassis, `series-${run.name}`) : null;
+  const over = seriesView(run, moment);
   const energy = run.energy_stacks ? energyStacksView(run.energy_stacks) : null;
-  return [
+  const sections = [
     ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), headline(summary)), title || run.name),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
     ...section("step", "The step", breakdownView(summary, run.ranks)),
-    ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline) : null),
+    ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline, moment, timeline ? player : undefined) : null),
     ...section("memory", "Memory", memoryView(summary)),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
     ...section("power", "Power and heat", over || energy || power ? h("div", {}, over, energy, power) : null, "Power, temperature and clocks"),
-    ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
+    ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run, moment) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
     ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
   ];
+  const last = sections.filter(({ id }) => kMoving.has(id)).pop();
+  if (player && last) last.foot = { element: player.element, of: sections.filter(({ id }) => kMoving.has(id)).map(({ id }) => id) };
+  return sections;
 }

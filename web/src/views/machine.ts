@@ -5,19 +5,26 @@ import { ramp } from "../base/ramp";
 import { css } from "../base/theme";
 import { s } from "../base/dom";
 import { label, newSvg } from "../charts/frame";
+import type { Moment } from "../parts/moment";
 import { picture, redraw } from "../parts/picture";
 import { canvasIn, SvgSurface, type Surface } from "../parts/surface";
 import { table, type Cell, type TableData } from "../parts/table";
 import { hideTip, showTip, tipOn } from "../parts/tip";
-import { layoutCluster, machineMetrics, paintChassis, paintCluster, placesOf, type ClusterLayout, type MachineMetric, type Places } from "./machine_paint";
+import { arrangementsOf, cellAt, layoutCluster, placesOf, type Arrangement, type ClusterLayout, type Places } from "./machine_layout";
+import { machineMetrics, paintChassis, paintCluster, type MachineMetric } from "./machine_paint";
+import { indexAt } from "./series";
 
 /** What is chosen, and who must be drawn again when that changes. */
 interface Choice {
   metric: MachineMetric;
+  /** Colours span all there could be, not only what there is. */
+  absolute: boolean;
+  arrangement: Arrangement;
   node: number;
   again: (() => void)[];
 }
 
+const rangeOf = ({ metric, absolute }: Choice): [number, number] => (absolute ? metric.absolute : metric.range);
 const change = (chosen: Choice, to: Partial<Choice>): void => {
   Object.assign(chosen, to);
   for (const one of chosen.again) one();
@@ -58,10 +65,11 @@ function painted(chosen: Choice, height: (width: number) => number, paint: (surf
 }
 
 function histogram(chosen: Choice, width: number): SVGSVGElement {
-  const { values, range: [low, high], unit } = chosen.metric;
+  const { values, unit } = chosen.metric;
+  const [low, high] = rangeOf(chosen);
   const count = Math.min(48, Math.max(12, Math.floor(width / 20)));
   const bins = new Array<number>(count).fill(0);
-  for (const value of values) ++bins[high > low ? Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count)) : 0]!;
+  for (const value of values) ++bins[high > low ? Math.min(count - 1, Math.max(0, Math.floor(((value - low) / (high - low)) * count))) : 0]!;
   const most = Math.max(...bins);
   const svg = newSvg(width, 84);
   const slot = width / count;
@@ -92,24 +100,31 @@ function histogramPicture(ranks: RankColumns, metrics: MachineMetric[], chosen: 
   });
 }
 
-function clusterPicture(ranks: RankColumns, metrics: MachineMetric[], places: Places, chosen: Choice): HTMLElement {
-  const nodes = Math.max(...ranks.node.slice(0, 1), ranks.node.reduce((most, node) => Math.max(most, node), 0)) + 1;
-  const layout = (width: number): ClusterLayout => layoutCluster(nodes, places, width);
-  const canvas = painted(chosen, (width) => layout(width).height, (surface, width) => paintCluster(surface, layout(width), ranks, places, chosen.metric, width, chosen.node));
+function clusterPicture(ranks: RankColumns, metrics: MachineMetric[], places: Places, chosen: Choice, controls: HTMLElement[]): HTMLElement {
+  let made: { width: number; by: Arrangement; layout: ClusterLayout } | undefined;
+  const layout = (width: number): ClusterLayout => {
+    if (made?.width !== width || made.by !== chosen.arrangement) made = { width, by: chosen.arrangement, layout: layoutCluster(ranks, places, chosen.arrangement, width) };
+    return made.layout;
+  };
+  const marked = (): number => (chosen.arrangement.name === "node" ? chosen.node : -1);
+  const canvas = painted(chosen, (width) => layout(width).height, (surface, width) => paintCluster(surface, layout(width), chosen.metric, rangeOf(chosen), width, marked()));
+  const nodes = nodesOf(ranks);
   const members = byNode(ranks, nodes);
   return picture({
-    title: "Cluster", active: true,
-    note: `${plural(nodes, "node")}, a block each. Click one, or move with the arrow keys, to see it below.`,
+    title: "Cluster", active: true, controls,
+    note: `${plural(nodes, "node")}; a cell is a GPU. Click one, or move with the arrow keys, to see its node below.`,
     summary: metrics.map((metric) => extremes(ranks, metric)).join(" "),
     table: () => tableOf(ranks, metrics, ranks.rank.map((_, i) => i)),
     ...canvas,
     draw: (host, width) => {
       const old = host.querySelector("canvas");
       canvas.draw(host, width);
-      if (!old) listen(host.querySelector("canvas")!, layout, nodes, members, chosen);
+      if (!old) listen(host.querySelector("canvas")!, layout, ranks, members, chosen);
     },
   });
 }
+
+const nodesOf = (ranks: RankColumns): number => ranks.node.reduce((most, node) => Math.max(most, node), 0) + 1;
 
 function byNode(ranks: RankColumns, nodes: number): number[][] {
   const members: number[][] = Array.from({ length: nodes }, () => []);
@@ -117,24 +132,35 @@ function byNode(ranks: RankColumns, nodes: number): number[][] {
   return members;
 }
 
-function listen(canvas: HTMLCanvasElement, layout: (width: number) => ClusterLayout, nodes: number, members: number[][], chosen: Choice): void {
+/** What a group of GPUs has of a metric: mean and extremes, and who the highest is. */
+function groupWords(ranks: RankColumns, metric: MachineMetric, own: number[]): [string, string][] {
+  const { values, unit, title } = metric;
+  const [high, low] = [own.reduce((best, i) => (values[i]! > values[best]! ? i : best), own[0]!), own.reduce((best, i) => (values[i]! < values[best]! ? i : best), own[0]!)];
+  const mean = own.reduce((sum, i) => sum + values[i]!, 0) / own.length;
+  return [[`${title}, mean`, quantity(mean, unit)], ["highest", `${quantity(values[high], unit)} (rank ${ranks.rank[high]})`], ["lowest", `${quantity(values[low], unit)} (rank ${ranks.rank[low]})`]];
+}
+
+function listen(canvas: HTMLCanvasElement, layout: (width: number) => ClusterLayout, ranks: RankColumns, members: number[][], chosen: Choice): void {
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "Cluster: arrow keys choose a node");
-  const nodeAt = (event: PointerEvent | MouseEvent): number => {
+  const blockAt = (event: PointerEvent | MouseEvent): { block: number; rank: number } => {
     const box = canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const at = layout(canvas.clientWidth);
-    const column = Math.floor((event.clientX - box.left) / at.blockWidth);
-    const node = Math.floor((event.clientY - box.top) / at.blockHeight) * at.columns + column;
-    return column >= at.columns || node >= nodes ? -1 : node;
+    return { block: at.blocks.findIndex((one) => x >= one.x && x < one.x + one.width && y >= one.y && y < one.y + one.height), rank: cellAt(at, x, y) };
+  };
+  const nodeAt = (event: MouseEvent): number => {
+    const { block, rank } = blockAt(event);
+    return chosen.arrangement.name === "node" ? block : rank < 0 ? -1 : ranks.node[rank]!;
   };
   canvas.addEventListener("pointermove", (event) => {
-    const node = nodeAt(event);
-    if (node < 0) return hideTip();
-    const { values, unit, title } = chosen.metric;
-    const own = members[node]!.map((i) => values[i]!);
-    const mean = own.reduce((sum, value) => sum + value, 0) / own.length;
-    showTip(event.clientX, event.clientY, `node ${node}`, [[`${title}, mean`, quantity(mean, unit)], ["highest", quantity(Math.max(...own), unit)], ["lowest", quantity(Math.min(...own), unit)]]);
+    const { block, rank } = blockAt(event);
+    if (block < 0) return hideTip();
+    const by = chosen.arrangement;
+    const own = by.name === "node" ? members[block]! : by.group.flatMap((group, i) => (group === block ? [i] : []));
+    const gpu: [string, string][] = rank < 0 ? [] : [[`rank ${ranks.rank[rank]}, slot ${ranks.slot[rank]}`, quantity(chosen.metric.values[rank], chosen.metric.unit)]];
+    showTip(event.clientX, event.clientY, by.name === "node" ? `node ${block}` : `${by.title} ${block}`, [...gpu, ...groupWords(ranks, chosen.metric, own)]);
   });
   canvas.addEventListener("pointerleave", hideTip);
   canvas.addEventListener("click", (event) => {
@@ -142,17 +168,18 @@ function listen(canvas: HTMLCanvasElement, layout: (width: number) => ClusterLay
     if (node >= 0) change(chosen, { node });
   });
   canvas.addEventListener("keydown", (event) => {
-    const columns = layout(canvas.clientWidth).columns;
+    const at = layout(canvas.clientWidth);
+    const columns = chosen.arrangement.name === "node" ? Math.max(1, at.blocks.filter((block) => block.y === 0).length) : 8;
     const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
     if (by === undefined) return;
     event.preventDefault();
     const node = chosen.node + by;
-    if (node >= 0 && node < nodes) change(chosen, { node });
+    if (node >= 0 && node < members.length) change(chosen, { node });
   });
 }
 
 function chassisPicture(run: RunDocument, ranks: RankColumns, metrics: MachineMetric[], places: Places, chosen: Choice): HTMLElement {
-  const nodes = ranks.node.reduce((most, node) => Math.max(most, node), 0) + 1;
+  const nodes = nodesOf(ranks);
   const members = byNode(ranks, nodes);
   const heading = h("b", { class: "node-name", role: "status" });
   const name = (): void => { heading.textContent = `node ${chosen.node}`; };
@@ -160,7 +187,7 @@ function chassisPicture(run: RunDocument, ranks: RankColumns, metrics: MachineMe
   name();
   const height = (width: number): number => (width < 480 ? 30 : 8) + places.lanes * (places.lanes > 6 ? 34 : 58) + 24;
   const canvas = painted(chosen, height, (surface, width) =>
-    paintChassis(surface, width, height(width), ranks, members[chosen.node]!, places, chosen.metric, run.chassis?.cooling ?? ""));
+    paintChassis(surface, width, height(width), ranks, members[chosen.node]!, places, chosen.metric, rangeOf(chosen), run.chassis?.cooling ?? ""));
   return picture({
     title: "Chassis from above", controls: nodes > 1 ? [heading] : [],
     note: run.chassis ? "GPUs where they sit in the flow: those behind others breathe what these have warmed." : "Where GPUs sit in this node is not known: they are in order of their index.",
@@ -174,22 +201,72 @@ function chassisPicture(run: RunDocument, ranks: RankColumns, metrics: MachineMe
   });
 }
 
+/** Keeps the choice in the address, and follows the moment: what has a course is shown as it is then. */
+function follow(run: RunDocument, metrics: MachineMetric[], arrangements: Arrangement[], chosen: Choice, moment: Moment, boxes: HTMLElement[]): void {
+  const first = metrics[0]!;
+  const node = chosen.node;
+  const show = (): void => {
+    const values = [chosen.metric.name, chosen.absolute ? "absolute" : "relative", chosen.arrangement.name];
+    boxes.forEach((box, i) => { box.querySelector("select")!.value = values[i]!; });
+  };
+  let seen = -1;
+  const move = (): void => {
+    if (moment.now === undefined) return;
+    // Who sets a moment wants to see it.
+    if (seen < 0 && !moment.value("by")) chosen.metric = metrics.find((metric) => metric.course) ?? chosen.metric;
+    const index = indexAt(run.series?.time_s ?? [0], moment.now);
+    if (index === seen) return;
+    seen = index;
+    for (const metric of metrics) if (metric.course) metric.values = metric.course.at(moment.now);
+    show();
+    if (chosen.metric.course) change(chosen, {});
+  };
+  const restore = (): void => {
+    chosen.metric = metrics.find((metric) => metric.name === moment.value("by")) ?? first;
+    chosen.absolute = moment.value("scale") === "absolute";
+    chosen.arrangement = arrangements.find((one) => one.name === moment.value("group")) ?? arrangements[0]!;
+    const wanted = moment.value("node") === undefined ? node : Number(moment.value("node"));
+    chosen.node = wanted >= 0 && wanted < nodesOf(run.ranks!) ? Math.floor(wanted) : node;
+    seen = -1;
+    show();
+  };
+  restore();
+  move();
+  moment.onRestore(() => { restore(); change(chosen, {}); });
+  moment.onChange(move);
+  const told: [string, () => string | undefined][] = [["by", () => (chosen.metric === first ? undefined : chosen.metric.name)], ["scale", () => (chosen.absolute ? "absolute" : undefined)],
+    ["group", () => (chosen.arrangement === arrangements[0] ? undefined : chosen.arrangement.name)], ["node", () => (chosen.node === node ? undefined : String(chosen.node))]];
+  chosen.again.push(() => {
+    for (const [name, value] of told) if (moment.value(name) !== value()) moment.keep(name, value());
+  });
+}
+
 /** Heat, power and clocks where they are: all GPUs, the cluster, one node. */
-export function machineView(run: RunDocument): HTMLElement | null {
+export function machineView(run: RunDocument, moment: Moment): HTMLElement | null {
   const ranks = run.ranks;
   if (!ranks) return null;
-  const metrics = machineMetrics(ranks);
+  const metrics = machineMetrics(run);
   if (metrics.length === 0) return null;
   const slots = ranks.slot.reduce((most, slot) => Math.max(most, slot), 0) + 1;
   const places = placesOf(run.chassis, slots);
+  const arrangements = arrangementsOf(run);
   const hottest = metrics[0]!.values.reduce((best, value, i, all) => (value > all[best]! ? i : best), 0);
-  const chosen: Choice = { metric: metrics[0]!, node: ranks.node[hottest]!, again: [] };
+  const chosen: Choice = { metric: metrics[0]!, absolute: false, arrangement: arrangements[0]!, node: ranks.node[hottest]!, again: [] };
   const by = choice("Colour by", metrics.map((metric) => ({ value: metric.name, title: metric.title })), metrics[0]!.name,
     (name) => change(chosen, { metric: metrics.find((metric) => metric.name === name)! }));
+  const scale = choice("Scale", [{ value: "relative", title: "lowest to highest" }, { value: "absolute", title: "absolute, up to the limit" }], "relative",
+    (name) => change(chosen, { absolute: name === "absolute" }));
+  const arrange = choice("Group by", arrangements.map((one) => ({ value: one.name, title: one.title })), arrangements[0]!.name,
+    (name) => change(chosen, { arrangement: arrangements.find((one) => one.name === name)! }));
   const several = ranks.node.some((node) => node !== ranks.node[0]);
-  return h("div", {}, histogramPicture(ranks, metrics, chosen, [by]),
-    several ? clusterPicture(ranks, metrics, places, chosen) : null,
+  const courses = metrics.filter((metric) => metric.course);
+  const estimated = courses.length > 0 && courses.some((metric) => !metric.course!.whole);
+  const view = h("div", {}, histogramPicture(ranks, metrics, chosen, [by, scale]),
+    estimated ? h("p", { class: "note" }, "At a moment, a GPU whose readings are not in this report is shown as the median GPU of its stage and row is then, apart by the difference of their means.") : null,
+    several ? clusterPicture(ranks, metrics, places, chosen, arrangements.length > 1 ? [arrange] : []) : null,
     chassisPicture(run, ranks, metrics, places, chosen),
     h("details", {}, h("summary", {}, `All ${plural(ranks.rank.length, "rank")} as a table`),
       table("Ranks", tableOf(ranks, metrics, ranks.rank.map((_, i) => i)), { rows: "ranks", limit: 32 })));
+  follow(run, metrics, arrangements, chosen, moment, [by, scale, arrange]);
+  return view;
 }

@@ -1,32 +1,52 @@
-import type { RankColumns } from "../document";
+import type { RankColumns, RunDocument } from "../document";
 import { quantity } from "../base/format";
 import { ramp, shareOf, type RampName } from "../base/ramp";
 import { colour, inkOn } from "../base/theme";
 import type { Surface } from "../parts/surface";
+import type { ClusterLayout, Places } from "./machine_layout";
+import { coursesOf, type Course } from "./machine_now";
 
 export interface MachineMetric {
   name: string;
   title: string;
   unit: string;
   ramp: RampName;
+  /** One a rank; of a course those at the moment that is shown. */
   values: number[];
+  /** Lowest to highest. */
   range: [number, number];
+  /** From nothing to where GPUs are held back, or to all there is. */
+  absolute: [number, number];
+  /** It has a value for every moment. */
+  course?: Course;
 }
 
 const kMetrics: [keyof RankColumns & string, string, string, RampName][] = [
   ["max_gpu_c", "highest temperature", "°C", "heat"], ["mean_gpu_c", "mean temperature", "°C", "heat"], ["mean_power_w", "mean power", "W", "plain"],
   ["peak_power_w", "peak power", "W", "plain"], ["mean_clock_mhz", "mean clock", "MHz", "plain"], ["throttled_time_fraction", "time throttled", "1", "heat"],
 ];
+/** Rooms are not colder. */
+const kRoomC = 20;
 
-/** What GPUs can be coloured by: what the document knows of every rank. */
-export function machineMetrics(ranks: RankColumns): MachineMetric[] {
-  const known = kMetrics.flatMap(([name, title, unit, by]): MachineMetric[] => {
+/** What GPUs can be coloured by: what the document knows of every rank, of the step and at a moment. */
+export function machineMetrics(run: RunDocument): MachineMetric[] {
+  const ranks = run.ranks!;
+  const limits = run.series?.limits ?? {};
+  const absolute = (unit: string, [, high]: [number, number]): [number, number] => {
+    if (unit === "°C") return [kRoomC, Math.max(high, limits.slowdown_c ?? high)];
+    if (unit === "W") return [0, Math.max(high, limits.power_cap_w ?? limits.tdp_w ?? high)];
+    return [0, unit === "1" ? 1 : high];
+  };
+  const metric = (name: string, title: string, unit: string, by: RampName, values: number[], range = rangeOf(values)): MachineMetric =>
+    ({ name, title, unit, ramp: by, values, range, absolute: absolute(unit, range) });
+  const known = kMetrics.flatMap(([name, title, unit, by]) => {
     const values = ranks[name] as number[] | undefined;
-    return values ? [{ name, title, unit, ramp: by, values, range: rangeOf(values) }] : [];
+    return values ? [metric(name, title, unit, by, values)] : [];
   });
+  const courses = coursesOf(run).map((course) => ({ ...metric(course.name, course.title, course.unit, course.unit === "°C" ? "heat" : "plain", course.at(0), course.range), course }));
   const idle = ranks.breakdown_s?.idle;
-  if (idle) known.push({ name: "idle", title: "time idle in a step", unit: "s", ramp: "plain", values: idle, range: rangeOf(idle) });
-  return known;
+  if (idle) known.push({ ...metric("idle", "time idle in a step", "s", "plain", idle), absolute: [0, Number(run.summary.performance?.step_time_s ?? rangeOf(idle)[1])] });
+  return [...known, ...courses];
 }
 
 function rangeOf(values: number[]): [number, number] {
@@ -38,67 +58,28 @@ function rangeOf(values: number[]): [number, number] {
   return [low, high];
 }
 
-/** Where the GPUs of a node lie: across and along the air. */
-export interface Places {
-  row: number[];
-  lane: number[];
-  rows: number;
-  lanes: number;
-}
-export function placesOf(chassis: { row: number[]; lane: number[] } | undefined, gpus: number): Places {
-  if (chassis && chassis.row.length >= gpus) return { ...chassis, rows: Math.max(...chassis.row) + 1, lanes: Math.max(...chassis.lane) + 1 };
-  const lanes = Math.max(1, Math.ceil(Math.sqrt(gpus)));
-  return { row: Array.from({ length: gpus }, (_, i) => Math.floor(i / lanes)), lane: Array.from({ length: gpus }, (_, i) => i % lanes), rows: Math.ceil(gpus / lanes), lanes };
-}
+/** Of the metric, the range that colours span. */
+export type Colouring = (metric: MachineMetric) => [number, number];
 
-/** The cluster: a block a node, a cell a GPU, nodes in reading order. */
-export interface ClusterLayout {
-  columns: number;
-  /** Room above the cells for the node's number; 0: too small for one. */
-  head: number;
-  cell: number;
-  blockWidth: number;
-  blockHeight: number;
-  height: number;
-}
-const kBlockGap = 4;
-
-export function layoutCluster(nodes: number, places: Places, width: number): ClusterLayout {
-  let best: ClusterLayout | undefined;
-  for (let cell = 30; cell >= 2; --cell) {
-    const head = places.rows * cell >= 28 ? 14 : 0;
-    const [blockWidth, blockHeight] = [places.rows * cell + kBlockGap, places.lanes * cell + kBlockGap + head];
-    const columns = Math.max(1, Math.floor(width / blockWidth));
-    best = { columns: Math.min(columns, nodes), head, cell, blockWidth, blockHeight, height: Math.ceil(nodes / columns) * blockHeight };
-    if (best.height <= (cell > 12 ? 200 : Math.max(360, width * 0.5))) return best;
-  }
-  return best!;
-}
-
-export function paintCluster(surface: Surface, layout: ClusterLayout, ranks: RankColumns, places: Places, metric: MachineMetric, width: number, chosen: number): void {
+export function paintCluster(surface: Surface, layout: ClusterLayout, metric: MachineMetric, range: [number, number], width: number, marked: number): void {
   surface.rect(0, 0, width, layout.height, colour("surface"));
   const gap = layout.cell > 5 ? 1 : layout.cell > 3 ? 0.5 : 0;
   metric.values.forEach((value, i) => {
-    const node = ranks.node[i]!;
-    const [x, y] = [(node % layout.columns) * layout.blockWidth, Math.floor(node / layout.columns) * layout.blockHeight];
-    const slot = ranks.slot[i]!;
-    surface.rect(x + kBlockGap / 2 + (places.row[slot] ?? 0) * layout.cell, y + kBlockGap / 2 + layout.head + (places.lane[slot] ?? 0) * layout.cell, layout.cell - gap, layout.cell - gap,
-      ramp(metric.ramp, shareOf(value, metric.range)));
+    if (Number.isFinite(value)) surface.rect(layout.x[i]!, layout.y[i]!, layout.cell - gap, layout.cell - gap, ramp(metric.ramp, shareOf(value, range)));
   });
-  for (let node = 0; layout.head > 0 && node < ranks.node.length; ++node) {
-    if (node > ranks.node[ranks.node.length - 1]!) break;
-    const [x, y] = [((node % layout.columns) + 0.5) * layout.blockWidth, Math.floor(node / layout.columns) * layout.blockHeight + 9];
-    surface.text(String(node), x, y, colour("muted"), { size: 10, anchor: "middle" });
+  for (const block of layout.blocks) {
+    if (block.title !== "") surface.text(block.title, block.x + block.width / 2, block.y + 9, colour("muted"), { size: 10, anchor: "middle", limit: block.width });
   }
-  const [x, y] = [(chosen % layout.columns) * layout.blockWidth, Math.floor(chosen / layout.columns) * layout.blockHeight];
-  const [w, h] = [layout.blockWidth, layout.blockHeight];
+  const block = layout.blocks[marked];
+  if (!block) return;
+  const { x, y, width: w, height: h } = block;
   for (const [x1, y1, x2, y2] of [[x, y + 1, x + w, y + 1], [x, y + h - 1, x + w, y + h - 1], [x + 1, y, x + 1, y + h], [x + w - 1, y, x + w - 1, y + h]] as const) {
     surface.line(x1, y1, x2, y2, colour("text"), 2);
   }
 }
 
 /** One node from above; the coolant flows from left to right. */
-export function paintChassis(surface: Surface, width: number, height: number, ranks: RankColumns, members: number[], places: Places, metric: MachineMetric, cooling: string): void {
+export function paintChassis(surface: Surface, width: number, height: number, ranks: RankColumns, members: number[], places: Places, metric: MachineMetric, range: [number, number], cooling: string): void {
   surface.rect(0, 0, width, height, colour("surface"));
   const side = width < 480 ? 0 : 96;
   const [top, left, right] = [side > 0 ? 8 : 30, side, width - side];
@@ -109,7 +90,7 @@ export function paintChassis(surface: Surface, width: number, height: number, ra
   for (const i of members) {
     const slot = ranks.slot[i]!;
     const [x, y] = [left + 8 + (places.row[slot] ?? 0) * cellWidth + 4, top + 8 + (places.lane[slot] ?? 0) * cellHeight + 3];
-    const fill = ramp(metric.ramp, shareOf(metric.values[i]!, metric.range));
+    const fill = ramp(metric.ramp, shareOf(metric.values[i]!, range));
     const ink = inkOn(fill);
     surface.rect(x, y, cellWidth - 8, cellHeight - 6, fill, undefined, 5);
     const middle = y + (cellHeight - 6) / 2;

@@ -9,6 +9,8 @@ export interface Section {
   content: HTMLElement;
   /** Parts that the list shows below it. */
   inner?: { id: string; title: string }[];
+  /** Stands at the foot of the window while one of these sections is read. */
+  foot?: { element: HTMLElement; of: string[] };
 }
 
 /** The sections under each other with a list beside them; `base` is the hash that leads to this view. */
@@ -19,9 +21,25 @@ export function sectionsView(sections: Section[], base: string): HTMLElement {
     if (section.inner) own.append(h("ul", {}, ...section.inner.map((one) => item(one.id, one.title))));
     return [own];
   })));
-  return h("div", { class: "layout" }, list, h("main", { tabindex: -1 }, ...sections.map((section, i) =>
-    h("section", { id: `at-${section.id}`, "aria-labelledby": `heading-${section.id}` },
-      h(i === 0 ? "h1" : "h2", { id: `heading-${section.id}` }, section.heading), section.content))));
+  const made = sections.map((section, i) => h("section", { id: `at-${section.id}`, "aria-labelledby": `heading-${section.id}` },
+    h(i === 0 ? "h1" : "h2", { id: `heading-${section.id}` }, section.heading), section.content));
+  const foot = sections.find((section) => section.foot)?.foot;
+  if (foot) showWhile(foot.element, made.filter((_, i) => foot.of.includes(sections[i]!.id)));
+  return h("div", { class: "layout" }, list, h("main", { tabindex: -1 }, ...made, foot?.element));
+}
+
+/** Shows an element while any of the others is in sight. */
+function showWhile(element: HTMLElement, others: HTMLElement[]): void {
+  const seen = new Set<Element>();
+  element.hidden = true;
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) seen.add(target);
+      else seen.delete(target);
+    }
+    element.hidden = seen.size === 0;
+  });
+  for (const other of others) watch.observe(other);
 }
 
 /** Marks the section that is being read in the list. */

@@ -1,27 +1,21 @@
 import uPlot from "uplot";
-import type { Figure, Series, SeriesMetric } from "../document";
+import type { RunDocument, SeriesMetric } from "../document";
 import { h } from "../base/dom";
 import { quantity } from "../base/format";
-import { colour, seriesToken, type Token } from "../base/theme";
 import { sharedBy } from "../charts/panels";
 import { plot } from "../charts/plot";
 import { extent } from "../charts/scale";
-import { namedOnce, tickTexts } from "../charts/frame";
-import { picture } from "../parts/picture";
-import { kFont, textWidth } from "../parts/surface";
+import { namedOnce } from "../charts/frame";
+import { legend } from "../parts/legend";
+import type { Moment } from "../parts/moment";
+import { picture, redraw } from "../parts/picture";
 import type { Cell, TableData } from "../parts/table";
+import { drawnOf, limitsOf, type Drawn } from "./series_groups";
+import { asFigure, dataOf, optionsOf } from "./series_plot";
 
 const kBands: [keyof NonNullable<SeriesMetric["distribution"]>, string][] = [
   ["lowest", "lowest"], ["p5", "5th percentile"], ["p50", "median"], ["p95", "95th percentile"], ["highest", "highest"],
 ];
-type Chassis = { row: number[]; lane: number[] };
-
-/** Of few GPUs each has a colour of its own; of many those of one row of the chassis share one: heat follows rows. */
-function tokenFor(metric: SeriesMetric, at: number, chassis: Chassis | undefined): Token {
-  const gpu = metric.gpus[at]!;
-  const row = gpu.slot === undefined ? undefined : chassis?.row[gpu.slot];
-  return metric.gpus.length > 8 && row !== undefined ? seriesToken(row) : seriesToken(at);
-}
 
 function tableOf(metric: SeriesMetric, times: number[]): TableData {
   const bands = metric.distribution ? kBands : [];
@@ -31,105 +25,179 @@ function tableOf(metric: SeriesMetric, times: number[]): TableData {
   };
 }
 
-function asFigure(metric: SeriesMetric, times: number[]): Figure {
-  const d = metric.distribution;
-  const all = d ? [{ label: "median of all GPUs", x: times, y: d.p50, low: d.p5, high: d.p95 }] : [];
-  return { id: metric.name, label: "", title: metric.title, caption: "", kind: "line", x: { title: "time", unit: "s" },
-    y: { title: metric.title, unit: metric.unit }, series: [...all, ...metric.gpus.map((gpu) => ({ label: gpu.label, x: times, y: gpu.values }))] };
-}
-
-function summaryOf(metric: SeriesMetric, times: number[]): string {
+function summaryOf(metric: SeriesMetric, times: number[], drawn: Drawn): string {
   const values = metric.gpus.flatMap((gpu) => gpu.values).filter((value): value is number => value !== null);
   const [low, high] = metric.distribution ? extent([...metric.distribution.lowest, ...metric.distribution.highest]) : extent(values);
-  const ends = metric.gpus.slice(0, 8).map((gpu) => `${gpu.label} ends at ${quantity([...gpu.values].reverse().find((value) => value !== null), metric.unit)}`);
-  return `From ${quantity(times[0], "s")} to ${quantity(times[times.length - 1], "s")}: between ${quantity(low, metric.unit)} and ${quantity(high, metric.unit)}. ${ends.join(", ")}.`;
+  const ends = drawn.singles.slice(0, 8).map((gpu) => `${gpu.title} ends at ${quantity([...gpu.values].reverse().find((value) => value !== null), metric.unit)}`);
+  const limits = drawn.limits.length > 0 ? ` Limits: ${drawn.limits.map((limit) => limit.title).join(", ")}.` : "";
+  return `From ${quantity(times[0], "s")} to ${quantity(times[times.length - 1], "s")}: between ${quantity(low, metric.unit)} and ${quantity(high, metric.unit)}. ${ends.join(", ")}.${limits}`;
 }
 
-function options(metric: SeriesMetric, width: number, chassis: Chassis | undefined, sync: string, read: (u: uPlot) => void): uPlot.Options {
-  const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: `11px ${kFont}` };
-  const bands = metric.distribution ? kBands.map(([name, title]): uPlot.Series => ({
-    label: title, stroke: colour(name === "p50" ? "text" : "idle"), width: name === "p50" ? 2 : 0.75, points: { show: false } })) : [];
-  return {
-    width, height: 200, legend: { show: false },
-    cursor: { sync: { key: sync, setSeries: false }, focus: { prox: 16 }, points: { size: 6 }, drag: { x: true, y: false } },
-    focus: { alpha: 0.25 },
-    scales: { x: { time: false } },
-    axes: [{ ...axis, size: 32, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), "s") },
-      { ...axis, size: (_, texts) => Math.ceil(Math.max(40, ...(texts ?? []).map((text) => textWidth(text, 11)))) + 20, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), metric.unit) }],
-    series: [{}, ...bands, ...metric.gpus.map((gpu, i): uPlot.Series => ({
-      label: gpu.label, stroke: colour(tokenFor(metric, i, chassis)), width: 1.25, points: { show: false }, spanGaps: false }))],
-    bands: bands.length > 0 ? [{ series: [5, 1], fill: `${colour("idle")}30` }, { series: [4, 2], fill: `${colour("idle")}50` }] : [],
-    hooks: { setCursor: [read], setSeries: [read] },
-    padding: [8, 8, 0, 0],
-  };
+/** What a moment reads: the GPU under the pointer, if any, rows or extremes, the GPUs that are told of. */
+function readWords(metric: SeriesMetric, drawn: Drawn, times: number[], at: number, u: uPlot, pointed: boolean): string {
+  const entries = metric.gpus.map((gpu) => ({ label: gpu.label, value: gpu.values[at] ?? null })).filter((entry): entry is { label: string; value: number } => entry.value !== null);
+  entries.sort((a, b) => b.value - a.value);
+  const parts = [quantity(times[at], "s")];
+  const near = pointed ? drawn.singles.flatMap((single) => (single.values[at] === null ? [] : [{ single, far: Math.abs(u.valToPos(single.values[at]!, "y") - u.cursor.top!) }])).sort((a, b) => a.far - b.far)[0] : undefined;
+  if (near && near.far < 24) parts.push(`${near.single.title} ${quantity(near.single.values[at], metric.unit)}`);
+  for (const group of drawn.groups.filter((one) => one.token !== "idle")) parts.push(`${group.title} ${quantity(group.median[at], metric.unit)}`);
+  const d = metric.distribution;
+  if (d) parts.push(`all: ${quantity(d.lowest[at], metric.unit)}, median ${quantity(d.p50[at], metric.unit)}, ${quantity(d.highest[at], metric.unit)}`);
+  else if (entries.length > 1) parts.push(`highest ${entries[0]!.label} ${quantity(entries[0]!.value, metric.unit)}`, `lowest ${entries[entries.length - 1]!.label} ${quantity(entries[entries.length - 1]!.value, metric.unit)}`);
+  else if (entries.length === 1 && !(near && near.far < 24)) parts.push(`${entries[0]!.label} ${quantity(entries[0]!.value, metric.unit)}`);
+  return parts.join(" · ");
 }
 
-/** Sums of steps leave zeros that are not quite zero. */
-const snapped = (tick: number, ticks: number[]): number =>
-  Math.abs(tick) < 1e-9 * Math.max(...ticks.map(Math.abs)) ? 0 : tick;
-
-/** What the cursor reads, in a line of its own, so that nothing moves. */
-function readout(metric: SeriesMetric, times: number[], line: HTMLElement): (u: uPlot) => void {
-  return (u) => {
-    const at = u.cursor.idx;
-    if (at === null || at === undefined) {
-      line.textContent = "\u00a0";
-      return;
-    }
-    const bands = metric.distribution ? kBands.length : 0;
-    const entries = metric.gpus.map((gpu, i) => ({ label: gpu.label, value: gpu.values[at] ?? null, i })).filter((entry) => entry.value !== null);
-    entries.sort((a, b) => b.value! - a.value!);
-    const near = u.cursor.top! >= 0 ? entries.map((entry) => ({ entry, far: Math.abs(u.valToPos(entry.value!, "y") - u.cursor.top!) })).sort((a, b) => a.far - b.far)[0] : undefined;
-    const parts = [quantity(times[at], "s")];
-    if (near && near.far < 24) parts.push(`${near.entry.label} ${quantity(near.entry.value, metric.unit)}`);
-    if (bands > 0) parts.push(`all: ${quantity(metric.distribution!.lowest[at], metric.unit)}, median ${quantity(metric.distribution!.p50[at], metric.unit)}, ${quantity(metric.distribution!.highest[at], metric.unit)}`);
-    else if (entries.length > 1) parts.push(`highest ${entries[0]!.label} ${quantity(entries[0]!.value, metric.unit)}`, `lowest ${entries[entries.length - 1]!.label} ${quantity(entries[entries.length - 1]!.value, metric.unit)}`);
-    line.textContent = parts.join(" · ");
-  };
+/** Index of the last time that is not behind a moment. */
+export function indexAt(times: number[], time: number): number {
+  let [low, high] = [0, times.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (times[middle]! <= time + 1e-9) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
-function metricPicture(metric: SeriesMetric, times: number[], chassis: Chassis | undefined, sync: string): HTMLElement {
-  let made: uPlot | undefined;
-  const line = h("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
-  return picture({
-    title: metric.title, note: namedOnce(metric.unit) ? `In ${metric.unit}.` : undefined, summary: summaryOf(metric, times), table: () => tableOf(metric, times), active: true, level: 4,
-    draw: (host, width) => {
-      made?.destroy();
-      const place = h("div", { class: "series", tabindex: 0, role: "img", "aria-label": `${metric.title} over time: arrow keys move the cursor` });
-      host.replaceChildren(line, place);
-      const bands = metric.distribution ? kBands.map(([name]) => metric.distribution![name]) : [];
-      const u = new uPlot(options(metric, width, chassis, sync, readout(metric, times, line)), [times, ...bands, ...metric.gpus.map((gpu) => gpu.values)], place);
-      made = u;
-      place.addEventListener("keydown", (event) => {
-        const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
-        if (by === undefined) return;
-        event.preventDefault();
-        const at = Math.min(times.length - 1, Math.max(0, (u.cursor.idx ?? 0) + by));
-        // The third argument, which the types leave out, tells the linked pictures.
-        (u.setCursor as (place: { left: number; top: number }, fire: boolean, publish: boolean) => void)(
-          { left: u.valToPos(times[at]!, "x"), top: u.over.clientHeight / 2 }, true, true);
-      });
-    },
-    svg: (width) => {
-      const figure = asFigure(metric, times);
-      const shared = sharedBy(figure, [figure]);
-      // As on the screen.
-      metric.gpus.forEach((gpu, i) => { shared.styles.get(gpu.label)!.token = tokenFor(metric, i, chassis); });
-      return plot(figure, width, { ...shared, y: extent(figure.series.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])])) }, { href: () => undefined, title: () => "" });
-    },
-  });
+interface Shown {
+  run: RunDocument;
+  moment: Moment;
+  /** Every GPU has a line. */
+  every: boolean;
+  again: (() => void)[];
 }
 
-export function seriesView(series: Series, chassis: Chassis | undefined, group: string): HTMLElement | null {
-  const pictures = series.metrics.filter((metric) => metric.gpus.length > 0 || metric.distribution).map((metric) => metricPicture(metric, series.time_s, chassis, group));
+/** One metric: drawn anew when its width, colours or what is shown change; the moment is a line over it. */
+class MetricPlot {
+  private drawn: Drawn;
+  private u: uPlot | undefined;
+  private host: HTMLElement | undefined;
+  private readonly line = h("p", { class: "readout", "aria-live": "off" }, "\u00a0");
+  private readonly cursor = h("div", { class: "moment", hidden: true });
+
+  constructor(private readonly metric: SeriesMetric, private readonly times: number[], private readonly shown: Shown, private readonly sync: string) {
+    this.drawn = drawnOf(metric, shown.run, shown.every);
+    shown.again.push(() => {
+      this.drawn = drawnOf(metric, shown.run, shown.every);
+      if (this.host) redraw(this.host);
+    });
+    shown.moment.onChange(() => this.place());
+    shown.moment.onRestore(() => this.restore());
+  }
+
+  picture(): HTMLElement {
+    const { metric, times } = this;
+    const window_s = this.shown.run.series!.limits?.power_window_s;
+    const averaged = metric.name === "power_w" && window_s !== undefined ? `Each value is the mean over ${quantity(window_s, "s")}, as the GPU's sensor reads.` : "";
+    const far = limitsOf(metric, this.shown.run.series!.limits ?? {}).filter(({ value }) => value > this.drawn.range[1]).map(({ title }) => title);
+    return picture({
+      title: metric.title, note: [namedOnce(metric.unit) ? `In ${metric.unit}.` : "", averaged, far.length > 0 ? `Above the picture: ${far.join(", ")}.` : ""].filter(Boolean).join(" ") || undefined,
+      summary: summaryOf(metric, times, this.drawn), table: () => tableOf(metric, times), active: true, level: 4,
+      draw: (host, width) => this.draw(host, width), svg: (width) => this.svg(width),
+    });
+  }
+
+  private draw(host: HTMLElement, width: number): void {
+    const { metric, times, drawn } = this;
+    this.u?.destroy();
+    this.host = host;
+    const place = h("div", { class: "series", tabindex: 0, role: "img", "aria-label": `${metric.title} over time: arrow keys move the cursor` });
+    const keys = [...drawn.groups, ...drawn.singles];
+    host.replaceChildren(...(keys.length > 1 && keys.length <= 8 ? [legend(keys)] : []), this.line, place);
+    const u = new uPlot(optionsOf(metric, drawn, width, this.sync, { read: () => this.read(), zoomed: (plot) => this.zoomed(plot), drawn: () => this.place() }), dataOf(times, drawn), place);
+    this.u = u;
+    u.over.append(this.cursor);
+    this.listen(place, u);
+    this.restore();
+  }
+
+  private listen(place: HTMLElement, u: uPlot): void {
+    let down = 0;
+    u.over.addEventListener("pointerdown", (event) => { down = event.clientX; });
+    u.over.addEventListener("pointerup", (event) => {
+      if (Math.abs(event.clientX - down) < 4) this.shown.moment.set(u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x"));
+    });
+    place.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+      if (by === undefined) return;
+      event.preventDefault();
+      const from = u.cursor.idx ?? (this.shown.moment.now === undefined ? 0 : indexAt(this.times, this.shown.moment.now));
+      const at = Math.min(this.times.length - 1, Math.max(0, from + by));
+      // The third argument, which the types leave out, tells the linked pictures.
+      (u.setCursor as (place: { left: number; top: number }, fire: boolean, publish: boolean) => void)(
+        { left: u.valToPos(this.times[at]!, "x"), top: u.over.clientHeight / 2 }, true, true);
+      this.shown.moment.set(this.times[at]!);
+    });
+  }
+
+  /** The pointer's values while it is over a picture, else those of the moment. */
+  private read(): void {
+    const { u } = this;
+    if (!u) return;
+    const { now } = this.shown.moment;
+    const pointed = u.cursor.idx !== null && u.cursor.idx !== undefined;
+    const at = pointed ? u.cursor.idx! : now === undefined ? undefined : indexAt(this.times, now);
+    this.line.textContent = at === undefined ? "\u00a0" : readWords(this.metric, this.drawn, this.times, at, u, pointed && u.cursor.top! >= 0);
+  }
+  private place(): void {
+    const { u } = this;
+    if (!u) return;
+    const { now } = this.shown.moment;
+    const x = now === undefined ? -1 : u.valToPos(now, "x");
+    this.cursor.hidden = x < 0 || x > u.over.clientWidth;
+    this.cursor.style.transform = `translateX(${x.toFixed(1)}px)`;
+    this.read();
+  }
+
+  private zoomed(u: uPlot): void {
+    if (u !== this.u) return;
+    const { min, max } = u.scales.x!;
+    const [first, last] = [this.times[0]!, this.times[this.times.length - 1]!];
+    const whole = min! <= first + 1e-9 && max! >= last - 1e-9;
+    const kept = this.shown.moment.stretch("pfrom", "pto", last);
+    if (whole ? kept === undefined : kept && Math.abs(kept.from - min!) + Math.abs(kept.to - max!) < 1e-6) return;
+    this.shown.moment.keepStretch("pfrom", "pto", whole ? undefined : { from: min!, to: max! });
+  }
+  private restore(): void {
+    const [first, last] = [this.times[0]!, this.times[this.times.length - 1]!];
+    const seen = this.shown.moment.stretch("pfrom", "pto", last);
+    this.u?.setScale("x", seen ? { min: Math.max(first, seen.from), max: seen.to } : { min: first, max: last });
+  }
+
+  private svg(width: number): SVGSVGElement {
+    const figure = asFigure(this.metric, this.drawn, this.times);
+    const shared = sharedBy(figure, [figure]);
+    // As on the screen.
+    for (const { title, token } of [...this.drawn.groups, ...this.drawn.singles]) shared.styles.get(title)!.token = token;
+    for (const { title } of this.drawn.limits) if (shared.styles.has(title)) shared.styles.get(title)!.token = "bad";
+    return plot(figure, width, { ...shared, y: this.drawn.range }, { href: () => undefined, title: () => "" });
+  }
+}
+
+/** Power, temperatures and clocks over time. */
+export function seriesView(run: RunDocument, moment: Moment): HTMLElement | null {
+  const { series, chassis, name } = run;
+  if (!series) return null;
+  const shown: Shown = { run, moment, every: false, again: [] };
+  const metrics = series.metrics.filter((metric) => metric.gpus.length > 0 || metric.distribution);
+  const pictures = metrics.map((metric) => new MetricPlot(metric, series.time_s, shown, `series-${name}`).picture());
   if (series.cluster_power) {
     const metric: SeriesMetric = { name: "cluster_w", title: "Cluster at its plugs", unit: "W", gpus: [{ label: "cluster", values: series.cluster_power.watts }] };
-    pictures.push(metricPicture(metric, series.cluster_power.time_s, undefined, `${group}-cluster`));
+    pictures.push(new MetricPlot(metric, series.cluster_power.time_s, shown, `series-${name}`).picture());
   }
   if (pictures.length === 0) return null;
-  const many = series.metrics.some((metric) => metric.distribution);
-  const rows = !many && chassis && new Set(chassis.row).size > 1 && (series.metrics[0]?.gpus.length ?? 0) > 8;
+  const many = metrics.some((metric) => metric.distribution);
+  const grouped = metrics.some((metric) => metric.gpus.length > 8);
+  const rows = grouped && chassis && new Set(chassis.row).size > 1;
+  const toggle: HTMLButtonElement = h("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => {
+    shown.every = !shown.every;
+    toggle.setAttribute("aria-pressed", String(shown.every));
+    for (const again of shown.again) again();
+  } }, many ? "Every GPU that is here" : "Every GPU");
+  const zero = series.epoch_ns === undefined ? "" : `Time 0 is ${new Date(series.epoch_ns / 1e6).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}. `;
+  const bands = grouped ? `${many ? "Grey: all GPUs and their median. Rows: median GPUs of the stages. " : ""}Bands: lowest to highest${rows ? " of a row in the chassis, row 0 nearest the inlet" : ""}; thick: median; thin: single GPUs. ` : "";
   return h("div", { class: "block" },
-    h("p", { class: "note" }, `${series.epoch_ns === undefined ? "" : `Time 0 is ${new Date(series.epoch_ns / 1e6).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}. `}${many ? "Dark line: median of all GPUs; bands: middle 90 % and all; thin colours: chosen GPUs. " : ""}${rows ? "Colours: row in the chassis, blue nearest the inlet. " : ""}Point at a line to read it; drag to zoom, double-click for all.`),
+    h("div", { class: "picture-head" }, h("p", { class: "note" }, `${zero}${bands}Point at a line to read it; a click sets the moment that all pictures show; drag to zoom, double-click for all.`),
+      h("div", { class: "tools" }, ...(grouped ? [toggle] : []))),
     h("div", { class: "series-grid" }, ...pictures));
 }

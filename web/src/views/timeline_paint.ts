@@ -1,6 +1,6 @@
 import type { Timeline, TimelineRank } from "../document";
-import { quantity, words } from "../base/format";
-import { colour, inkOn, kindToken } from "../base/theme";
+import { moment, quantity, words } from "../base/format";
+import { colour, inkOn, kindToken, mixed } from "../base/theme";
 import { ticksIn } from "../charts/scale";
 import type { Surface } from "../parts/surface";
 
@@ -18,11 +18,34 @@ const kGap = 10;
 /** For the rank's name. */
 const kLeast = 16;
 
+/** Passes of a rank in order of time: what follows each other on the compute stream, or what runs beside. */
+interface Track {
+  /** Index into the rank's tasks. */
+  at: number[];
+  start: number[];
+  duration: number[];
+}
+
+function trackOf(rank: TimelineRank, beside: number): Track {
+  const t = rank.tasks;
+  const at = t ? t.kind.map((_, i) => i).filter((i) => t.beside[i] === beside) : [];
+  return { at, start: at.map((i) => t!.start_us[i]!), duration: at.map((i) => t!.duration_us[i]!) };
+}
+
+/** "waits for stage 2": of a wait that says for whom. */
+function waitWords(what: string | undefined): string {
+  if (what === undefined) return "waits";
+  if (what.startsWith("send to ")) return `sends to ${what.slice(8)}`;
+  return `waits for ${/^(host|end of)/.test(what) ? "the " : ""}${what.replaceAll("_", " ")}`;
+}
+
 /** Where a rank's bands lie: passes on top, a band a stream below. */
 export interface Lane {
   rank: TimelineRank;
   top: number;
   tasks: number;
+  line: Track;
+  beside: Track;
   /** Streams that have kernels, with the top of their band. */
   streams: { stream: number; top: number }[];
   bottom: number;
@@ -39,7 +62,7 @@ export function lanesOf(timeline: Timeline, kernels: boolean): Lane[] {
     const tasks = rank.tasks ? kTask : 0;
     const streams = used.map((stream, i) => ({ stream, top: top + tasks + 2 + i * kStream }));
     y = top + Math.max(kLeast, tasks + (used.length > 0 ? 2 + used.length * kStream : 0)) + kGap;
-    return { rank, top, tasks, streams, bottom: y - kGap, stages };
+    return { rank, top, tasks, line: trackOf(rank, 0), beside: trackOf(rank, 1), streams, bottom: y - kGap, stages };
   });
 }
 const heightOf = (lanes: Lane[]): number => (lanes.length > 0 ? lanes[lanes.length - 1]!.bottom + 4 : kAxis);
@@ -131,25 +154,36 @@ export class TimelinePainter {
     }
   }
 
+  /** What a task is called in the picture. */
+  private titleOf(lane: Lane, i: number): string {
+    const { kind, what } = lane.rank.tasks!;
+    return kind[i] === "wait" ? waitWords(this.timeline.names[what[i]!]) : words(kind[i]!);
+  }
+
   private tasks(surface: Surface, lane: Lane, view: Window, at: (time: number) => number, left: number, width: number): void {
-    const tasks = lane.rank.tasks!;
-    for (let i = firstBehind(tasks.start_us, tasks.duration_us, view.from); i < tasks.start_us.length && tasks.start_us[i]! < view.to; ++i) {
-      const x1 = Math.max(left, at(tasks.start_us[i]!));
-      const x2 = Math.min(width, at(tasks.start_us[i]! + tasks.duration_us[i]!));
-      const fill = colour(kindToken(tasks.kind[i]!));
-      // Low: a receive lasts until its sender is ready, so most of it is waiting.
-      const low = tasks.kind[i] === "send" || tasks.kind[i] === "receive";
-      surface.rect(x1, low ? lane.top + lane.tasks - kTransfer : lane.top, Math.max(0.5, x2 - x1 - 0.5), low ? kTransfer : lane.tasks, fill);
-      if (x2 - x1 < 14 || low) continue;
-      const batch = tasks.micro_batch[i]!;
-      const text = batch >= 0 ? String(batch) : words(tasks.kind[i]!);
-      surface.text(text, (x1 + x2) / 2, lane.top + lane.tasks / 2, inkOn(fill), { size: 11, anchor: "middle", limit: x2 - x1 - 2 });
-    }
+    const { kind, micro_batch } = lane.rank.tasks!;
+    const each = (track: Track, draw: (i: number, x1: number, x2: number) => void): void => {
+      for (let n = firstBehind(track.start, track.duration, view.from); n < track.at.length && track.start[n]! < view.to; ++n) {
+        draw(track.at[n]!, Math.max(left, at(track.start[n]!)), Math.min(width, at(track.start[n]! + track.duration[n]!)));
+      }
+    };
+    const label = (i: number, x1: number, x2: number, ink: string): void => {
+      if (x2 - x1 < 14) return;
+      const text = micro_batch[i]! >= 0 ? String(micro_batch[i]) : this.titleOf(lane, i);
+      surface.text(text, (x1 + x2) / 2, lane.top + lane.tasks / 2, ink, { size: 11, anchor: "middle", limit: x2 - x1 - 2 });
+    };
+    each(lane.line, (i, x1, x2) => {
+      const waits = kind[i] === "wait";
+      const fill = waits ? mixed(colour("raised"), colour("idle"), 0.4) : colour(kindToken(kind[i]!));
+      surface.rect(x1, lane.top, Math.max(0.5, x2 - x1 - 0.5), lane.tasks, fill);
+      label(i, x1, x2, waits ? colour("text") : inkOn(fill));
+    });
+    // Low, in front: a receive lasts until its sender is ready, so most of it is waiting.
+    each(lane.beside, (i, x1, x2) => surface.rect(x1, lane.top + lane.tasks - kTransfer, Math.max(0.5, x2 - x1 - 0.5), kTransfer, colour(kindToken(kind[i]!))));
   }
 
   private kernels(surface: Surface, lane: Lane, view: Window, at: (time: number) => number, left: number, width: number): void {
     const kernels = lane.rank.kernels!;
-    const [known_from, known_to] = kernels.window_us;
     const fine = new PixelShares(this.timeline.categories.length, Math.ceil(width));
     for (let i = 0; i < kernels.start_us.length; ++i) {
       const start = kernels.start_us[i]!;
@@ -173,10 +207,14 @@ export class TimelinePainter {
     const blank = (a: number, b: number): void => {
       const [x1, x2] = [Math.max(left, at(a)), Math.min(width, at(b))];
       if (x2 - x1 < 90 || lane.streams.length === 0) return;
-      surface.text("kernels not in this report", (x1 + x2) / 2, lane.streams[0]!.top + kStream / 2, colour("muted"), { size: 10, anchor: "middle" });
+      surface.text("kernels not in this report", (x1 + x2) / 2, lane.streams[0]!.top + kStream / 2, colour("muted"), { size: 10, anchor: "middle", limit: x2 - x1 });
     };
-    if (known_to < view.to && known_to < 1e6 * this.timeline.step_s * 0.999) blank(Math.max(known_to, view.from), view.to);
-    if (known_from > view.from) blank(view.from, Math.min(known_from, view.to));
+    let known = 0;
+    for (const [from, to] of kernels.windows_us) {
+      if (from > known) blank(known, from);
+      known = to;
+    }
+    if (known < 1e6 * this.timeline.step_s * 0.999) blank(known, 1e6 * this.timeline.step_s);
   }
 
   /** What lies at a place of the picture. */
@@ -187,18 +225,26 @@ export class TimelinePainter {
     const lane = this.lanes.find((one) => y >= one.top && y <= one.bottom);
     if (!lane) return undefined;
     const where = lane.stages ? `rank ${lane.rank.rank}, stage ${lane.rank.stage}` : `rank ${lane.rank.rank}`;
-    if (y < lane.top + lane.tasks && lane.rank.tasks) {
-      const t = lane.rank.tasks;
-      const i = firstBehind(t.start_us, t.duration_us, time);
-      if (i >= t.start_us.length || t.start_us[i]! > time) return { title: "waiting", lines: [["where", where]], from: time, to: time };
-      const batch: [string, string][] = t.micro_batch[i]! >= 0 ? [["micro batch", String(t.micro_batch[i])]] : [];
-      return { title: words(t.kind[i]!), lines: [["where", where], ...batch, ["chunk", String(t.chunk[i])], ...times(t.start_us[i]!, t.duration_us[i]!)],
-        from: t.start_us[i]!, to: t.start_us[i]! + t.duration_us[i]! };
-    }
-    return this.kernelAt(lane, y, time, where);
+    return y < lane.top + lane.tasks && lane.rank.tasks ? this.taskAt(lane, y, time, where, view) : this.kernelAt(lane, y, time, where, view);
   }
 
-  private kernelAt(lane: Lane, y: number, time: number, where: string): ReturnType<TimelinePainter["find"]> {
+  private taskAt(lane: Lane, y: number, time: number, where: string, view: Window): ReturnType<TimelinePainter["find"]> {
+    const t = lane.rank.tasks!;
+    const on = (track: Track): number => {
+      const n = track.start.findIndex((start, i) => start <= time && start + track.duration[i]! > time);
+      return n < 0 ? -1 : track.at[n]!;
+    };
+    const low = y > lane.top + lane.tasks - kTransfer ? on(lane.beside) : -1;
+    const i = low >= 0 ? low : on(lane.line);
+    if (i < 0) return { title: "waits", lines: [["where", where]], from: time, to: time };
+    const [start, duration, what] = [t.start_us[i]!, t.duration_us[i]!, this.timeline.names[t.what[i]!]];
+    const lines: [string, string][] = [["where", where]];
+    if (what !== undefined && t.kind[i] !== "wait") lines.push([low >= 0 && /^(send|receive)$/.test(t.kind[i]!) ? "with" : "operator", what.replace(/^send to /, "").replaceAll("_", " ")]);
+    if (t.micro_batch[i]! >= 0) lines.push(["micro batch", String(t.micro_batch[i])], ["chunk", String(t.chunk[i])]);
+    return { title: this.titleOf(lane, i), lines: [...lines, ...times(start, duration, view)], from: start, to: start + duration };
+  }
+
+  private kernelAt(lane: Lane, y: number, time: number, where: string, view: Window): ReturnType<TimelinePainter["find"]> {
     const k = lane.rank.kernels;
     const stream = lane.streams.find((one) => y >= one.top && y < one.top + kStream)?.stream;
     if (!k || stream === undefined) return undefined;
@@ -208,12 +254,14 @@ export class TimelinePainter {
       const layer: [string, string][] = k.layer[i]! >= 0 ? [["layer", String(k.layer[i])]] : [];
       const batch: [string, string][] = k.micro_batch[i]! >= 0 ? [["micro batch", String(k.micro_batch[i])]] : [];
       return { title: this.timeline.names[k.name[i]!]!, from: start, to: start + duration,
-        lines: [["where", `${where}, ${this.timeline.streams[stream]}`], ["category", words(this.timeline.categories[k.category[i]!]!)], ...batch, ...layer, ...times(start, duration)] };
+        lines: [["where", `${where}, ${this.timeline.streams[stream]}`], ["category", words(this.timeline.categories[k.category[i]!]!)], ...batch, ...layer, ...times(start, duration, view)] };
     }
     return undefined;
   }
 }
 
-const times = (start: number, duration: number): [string, string][] => [["starts", quantity(start / 1e6, "s")], ["takes", quantity(duration / 1e6, "s")]];
+/** As fine as what is seen. */
+const times = (start: number, duration: number, view: Window): [string, string][] =>
+  [["starts", moment(start / 1e6, (view.to - view.from) / 1e6)], ["takes", quantity(duration / 1e6, "s")]];
 /** "sm90_... [qkv]" is "qkv": what it does says more than which kernel does it. */
 const shortName = (name: string): string => /\[([^\]]+)\]$/.exec(name)?.[1] ?? name;
