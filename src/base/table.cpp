@@ -2,28 +2,31 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "base/wrap.h"
 
 namespace ergometer::base {
 namespace {
 
-constexpr size_t kGap = 2;
+constexpr size_t kGap = 2, kIndent = 4;
+/// Columns of a terminal that text at the end of a row needs to be read in lines.
+constexpr size_t kReadable = 24;
 
 std::string blanks(size_t width, std::string_view cell) {
   const size_t taken = shown_width(cell);
   return std::string(width > taken ? width - taken : 0, ' ');
 }
 
-}  // namespace
-
-size_t shown_width(std::string_view text) {
-  // Of a character in UTF-8 every byte but the first begins with the bits 10.
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+size_t widest(const std::vector<std::string>& lines) {
+  size_t width = 0;
+  for (const std::string& line : lines) width = std::max(width, shown_width(line));
+  return width;
 }
+
+}  // namespace
 
 Table::Table(std::string_view layout) {
   for (const std::string& word : split(layout, ' ')) {
@@ -72,9 +75,98 @@ std::vector<std::string> Table::lines() const {
   return lines;
 }
 
+Table Table::of_columns(const std::vector<size_t>& chosen) const {
+  Table part("");
+  for (const size_t column : chosen) part.columns_.push_back(columns_[column]);
+  for (const std::vector<std::string>& row : rows_) {
+    std::vector<std::string>& cells = part.rows_.emplace_back();
+    for (const size_t column : chosen)
+      cells.push_back(column < row.size() ? row[column] : std::string());
+  }
+  return part;
+}
+
+Table Table::last_wrapped(size_t width) const {
+  Table narrow("");
+  narrow.columns_ = columns_;
+  narrow.columns_.back().width = std::min(narrow.columns_.back().width, width);
+  const size_t last = columns_.size() - 1;
+  for (const std::vector<std::string>& row : rows_) {
+    const auto lines = wrapped_lines(row.size() > last ? row[last] : std::string(), width);
+    std::vector<std::string> cells = row;
+    cells.resize(columns_.size());
+    for (const std::string& line : lines) {
+      cells[last] = line;
+      narrow.rows_.push_back(std::move(cells));
+      cells.assign(columns_.size(), std::string());
+    }
+  }
+  return narrow;
+}
+
+std::vector<std::string> Table::fitted_lines(size_t width) const {
+  const std::vector<std::string> whole = lines();
+  const size_t wide = widest(whole);
+  if (wide <= width || columns_.empty() || !columns_.back().left) return whole;
+  size_t last = columns_.back().width;
+  for (const std::vector<std::string>& row : rows_)
+    if (row.size() == columns_.size()) last = std::max(last, shown_width(row.back()));
+  const size_t others = wide - std::min(wide, last);
+  return others + kReadable > width ? whole : last_wrapped(width - others).lines();
+}
+
+/// Nothing where it does not help.
+std::vector<std::string> Table::names_above(size_t width, size_t keys) const {
+  if (columns_.size() < keys + 2 || !columns_.front().left) return {};
+  std::vector<size_t> names(keys), numbers(columns_.size() - keys);
+  std::iota(names.begin(), names.end(), 0);
+  std::iota(numbers.begin(), numbers.end(), keys);
+  const std::vector<std::string> above = of_columns(names).lines();
+  const std::vector<std::string> below = of_columns(numbers).lines();
+  if (widest(below) + kIndent > width) return {};
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    lines.push_back(above[i]);
+    lines.push_back(std::string(kIndent, ' ') + below[i]);
+  }
+  return lines;
+}
+
+std::vector<std::vector<std::string>> Table::blocks(size_t width, size_t keys) const {
+  std::vector<size_t> chosen(std::min(keys, columns_.size()));
+  std::iota(chosen.begin(), chosen.end(), 0);
+  if (const auto whole = fitted_lines(width); widest(whole) <= width) return {whole};
+  if (auto lines = names_above(width, chosen.size()); !lines.empty()) return {std::move(lines)};
+  const std::vector<size_t> always = chosen;
+  std::vector<std::vector<std::string>> blocks;
+  for (size_t i = always.size(); i < columns_.size(); ++i) {
+    chosen.push_back(i);
+    const bool first = chosen.size() == always.size() + 1;
+    // Only the row's last column may be wrapped beside others.
+    const auto tried = i + 1 == columns_.size() ? of_columns(chosen).fitted_lines(width)
+                                                : of_columns(chosen).lines();
+    if (first || widest(tried) <= width) continue;
+    chosen.pop_back();
+    blocks.push_back(of_columns(chosen).fitted_lines(width));
+    chosen = always;
+    chosen.push_back(i);
+  }
+  blocks.push_back(of_columns(chosen).fitted_lines(width));
+  return blocks;
+}
+
 std::string Table::text() const {
   std::string text;
   for (const std::string& line : lines()) text += line + '\n';
+  return text;
+}
+
+std::string Table::text(size_t width, size_t keys) const {
+  std::string text;
+  for (const std::vector<std::string>& block : blocks(width, keys)) {
+    if (!text.empty()) text += '\n';
+    for (const std::string& line : block) text += line + '\n';
+  }
   return text;
 }
 

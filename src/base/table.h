@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wrap.h"
+
 namespace ergometer::base {
 
 /// Rows of cells as text. A column is as wide as its layout says, or as its widest cell needs: two
@@ -32,6 +34,15 @@ class Table {
   /// The lines, each with its end.
   std::string text() const;
 
+  /// The same for a terminal of `width` columns. A text that ends a row goes on below itself, if
+  /// enough is left for it. Of what is wider yet, the first `keys` columns, which say what a row is
+  /// about, have a line of their own where they are to the left and the others then fit into one;
+  /// else the table is folded into blocks of columns, each of which begins with these and holds the
+  /// first row, the head, again.
+  std::vector<std::vector<std::string>> blocks(size_t width, size_t keys = 1) const;
+  /// The blocks, an empty line between two.
+  std::string text(size_t width, size_t keys = 1) const;
+
  private:
   struct Column {
     bool left = true;
@@ -40,12 +51,13 @@ class Table {
   static std::string text_of(std::string_view text) { return std::string(text); }
   static std::string text_of(std::integral auto number) { return std::to_string(number); }
   std::vector<Column> widened() const;
+  Table of_columns(const std::vector<size_t>& chosen) const;
+  Table last_wrapped(size_t width) const;
+  std::vector<std::string> names_above(size_t width, size_t keys) const;
+  std::vector<std::string> fitted_lines(size_t width) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-/// How many columns of a terminal the text takes, where every character takes one.
-size_t shown_width(std::string_view text);
 
 }  // namespace ergometer::base

@@ -52,5 +52,57 @@ TEST(Table, CountsCharactersNotBytes) {
             "ab  y\n");
 }
 
+std::string folded(std::string_view layout, size_t width,
+                   const std::vector<std::vector<std::string>>& rows, size_t keys = 1) {
+  Table table(layout);
+  for (const auto& row : rows) table.add(row);
+  return table.text(width, keys);
+}
+
+TEST(FoldedTable, StaysWholeWhereItFits) {
+  EXPECT_EQ(folded("< >3 >3", 9, {{"row", "a", "b"}, {"x", "1", "2"}}),
+            "row  a  b\n"
+            "x    1  2\n");
+}
+
+TEST(FoldedTable, GoesOnInBlocksThatBeginWithTheKey) {
+  // Three of 5 beside a key of 3 need 18 columns; 13 have room for two of them.
+  EXPECT_EQ(folded(">3 >5 >5 >5", 13, {{"n", "a", "b", "c"}, {"1", "10", "20", "30"}}),
+            "  n    a    b\n"
+            "  1   10   20\n"
+            "\n"
+            "  n    c\n"
+            "  1   30\n");
+}
+
+TEST(FoldedTable, GivesALongNameALineOfItsOwn) {
+  EXPECT_EQ(folded("< >4 >4", 14, {{"name", "a", "b"}, {"a-long-name", "10", "20"}}),
+            "name\n"
+            "       a   b\n"
+            "a-long-name\n"
+            "      10  20\n");
+  // What says which row it is stays together.
+  EXPECT_EQ(folded("< < >4 >4", 14, {{"x", "y", "a", "b"}, {"long", "longer", "1", "2"}}, 2),
+            "x     y\n"
+            "       a   b\n"
+            "long  longer\n"
+            "       1   2\n");
+}
+
+TEST(FoldedTable, WrapsATextBelowItself) {
+  EXPECT_EQ(folded(">3 <", 30, {{"n", "why"}, {"1", "so many words do not fit into it"}}),
+            "  n  why\n"
+            "  1  so many words do not fit\n"
+            "     into it\n");
+}
+
+TEST(Wrap, BreaksAtBlanksAndIndents) {
+  EXPECT_EQ(wrap("one two three", 9, 2), "one two\n  three");
+  EXPECT_EQ(wrap("a-word-that-is-too-long b", 5, 0), "a-word-that-is-too-long\nb");
+  // \u00fc takes two bytes and one column.
+  EXPECT_EQ(wrap("\u00fc\u00fc \u00fc", 4, 0), "\u00fc\u00fc \u00fc");
+  EXPECT_EQ(hanging("- ", "one two", 5), "- one\n  two\n");
+}
+
 }  // namespace
 }  // namespace ergometer::base

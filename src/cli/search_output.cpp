@@ -17,6 +17,8 @@
 namespace ergometer::cli {
 namespace {
 
+using base::hanging;
+using report::TextStyle;
 using search::Played;
 using search::SearchResult;
 
@@ -37,7 +39,7 @@ void append(const std::vector<std::string>& cells, Row& row) {
   row.cells.insert(row.cells.end(), cells.begin(), cells.end());
 }
 
-std::string best_table(const SearchAnswer& answer) {
+std::string best_table(const SearchAnswer& answer, const TextStyle& style) {
   const SearchResult& result = answer.result;
   const Named named = named_in(answer);
   const bool power = std::any_of(result.best.begin(), result.best.end(),
@@ -62,7 +64,7 @@ std::string best_table(const SearchAnswer& answer) {
              row);
     rows.push_back(std::move(row));
   }
-  return table(rows, 4);
+  return table(rows, 4, style);
 }
 
 /// What is minimised where that is not the step time.
@@ -111,7 +113,7 @@ std::string loss_line(const SearchAnswer& answer, const Played& other) {
 }
 
 /// Alternatives to the winner's settings, knob by knob, nearest in the objective first.
-std::string knob_lines(const SearchAnswer& answer) {
+std::string knob_lines(const SearchAnswer& answer, size_t width) {
   std::vector<std::string> names;
   for (const search::Turned& turned : answer.knobs.turned)
     if (std::find(names.begin(), names.end(), turned.knob) == names.end())
@@ -151,7 +153,8 @@ std::string knob_lines(const SearchAnswer& answer) {
   std::stable_sort(lines.begin(), lines.end(),
                    [](const Line& a, const Line& b) { return a.loss > b.loss; });
   std::string text;
-  for (const Line& line : lines) text += fmt::format("  {:<34}{}\n", line.name, line.text);
+  for (const Line& line : lines)
+    text += hanging(fmt::format("  {:<34}", line.name), line.text, width);
   return text;
 }
 
@@ -166,61 +169,60 @@ std::string nearest_text(const SearchAnswer& answer) {
 }
 
 /// Which limits bind, and what each costs.
-std::string limit_lines(const SearchAnswer& answer) {
+std::string limit_lines(const SearchAnswer& answer, size_t width) {
   const SearchResult& result = answer.result;
   std::string text;
   for (const search::LimitAnswer& limit : result.limits) {
     const auto& [option, unit] = kLimitWords[limit.limit];
-    text += fmt::format("  --{} {:g}  ", option, answer.options.limits.most[limit.limit]);
+    const std::string head =
+        fmt::format("  --{} {:g}  ", option, answer.options.limits.most[limit.limit]);
+    std::string told;
     if (limit.without) {
       const Played& better = *limit.without;
       const std::string change = result.best.empty()
                                      ? std::string()
                                      : ", " + change_word(answer, result.best.front(), better);
-      text += fmt::format("binds: without it {} takes {}{}, at {:.4g} {}\n",
-                          whole_word(better.job, named_in(answer)),
-                          base::format_seconds(better.run.performance.step_time_s), change,
-                          search::Limits::of(better.run)[limit.limit], unit);
+      told = fmt::format("binds: without it {} takes {}{}, at {:.4g} {}",
+                         whole_word(better.job, named_in(answer)),
+                         base::format_seconds(better.run.performance.step_time_s), change,
+                         search::Limits::of(better.run)[limit.limit], unit);
     } else if (result.best.empty()) {
-      text += "not the only one that rules everything out\n";
+      told = "not the only one that rules everything out";
     } else {
-      text += fmt::format("does not bind by itself: the first has {:.4g} {}\n",
-                          search::Limits::of(result.best.front().run)[limit.limit], unit);
+      told = fmt::format("does not bind by itself: the first has {:.4g} {}",
+                         search::Limits::of(result.best.front().run)[limit.limit], unit);
     }
+    text += hanging(head, told, width);
   }
   return text;
 }
 
-std::string what_if_lines(const SearchAnswer& answer) {
+std::string what_if_lines(const SearchAnswer& answer, size_t width) {
   std::string text;
   for (const search::WhatIf& it : answer.what_if) {
-    text += fmt::format("  {:<30}", it.more);
-    if (!it.impossible.empty()) {
-      text += it.impossible + '\n';
-    } else if (!it.better) {
-      text += "nothing better\n";
-    } else {
-      text +=
-          fmt::format("{}, {}: {}\n", base::format_seconds(it.better->run.performance.step_time_s),
-                      change_word(answer, answer.result.best.front(), *it.better),
-                      whole_word(it.better->job, named_in(answer)));
-    }
+    std::string told = it.impossible.empty() ? "nothing better" : it.impossible;
+    if (it.impossible.empty() && it.better)
+      told = fmt::format("{}, {}: {}", base::format_seconds(it.better->run.performance.step_time_s),
+                         change_word(answer, answer.result.best.front(), *it.better),
+                         whole_word(it.better->job, named_in(answer)));
+    text += hanging(fmt::format("  {:<30}", it.more), told, width);
   }
   return text;
 }
 
-std::string own_text(const SearchAnswer& answer) {
+std::string own_text(const SearchAnswer& answer, size_t width) {
   if (!answer.own) return {};
   if (!answer.own->played)
     return fmt::format("\nThe job file's own layout cannot be played: {}\n", answer.own->refused);
   const Played& own = *answer.own->played;
-  return fmt::format("\nThe job file's own layout\n  {}: {}{}\n  {} against the first\n",
-                     whole_word(own.job, named_in(answer)),
-                     base::format_seconds(own.run.performance.step_time_s),
-                     own.run.memory.fits ? "" : ", but does not fit", loss_line(answer, own));
+  const std::string told = fmt::format("{}: {}{}", whole_word(own.job, named_in(answer)),
+                                       base::format_seconds(own.run.performance.step_time_s),
+                                       own.run.memory.fits ? "" : ", but does not fit");
+  return "\nThe job file's own layout\n" + hanging("  ", told, width) +
+         hanging("  ", loss_line(answer, own) + " against the first", width);
 }
 
-std::string front_table(const SearchAnswer& answer) {
+std::string front_table(const SearchAnswer& answer, const TextStyle& style) {
   std::vector<Row> rows = {{{"", "layout", "recompute", "sharding", "overlap", "step", "energy",
                              "GPU power", "memory"}}};
   Named named = named_in(answer);
@@ -240,22 +242,31 @@ std::string front_table(const SearchAnswer& answer) {
   }
   const std::string more =
       all > kMost ? fmt::format("and {} more, all in --json\n", all - kMost) : "";
-  return table(rows, 4) + more;
+  return table(rows, 4, style) + more;
+}
+
+/// Behind a "#" in every line, so that what stands beside it can be copied whole.
+std::string comment(const std::string& text, size_t width) {
+  std::string out;
+  for (const std::string& line : base::wrapped_lines(text, width - 2)) out += "# " + line + '\n';
+  return out;
 }
 
 /// What of these settings `launch` would not write, and what to do about it.
-std::string refusal_line(const spec::Job& job, launch::Framework framework) {
+std::string refusal_line(const spec::Job& job, launch::Framework framework, size_t width) {
   const auto checked = launch::check_layout(framework, job);
   if (checked) return {};
-  return fmt::format("# {}: --launchable {} searches what it runs\n", checked.error().message,
-                     launch::to_word(framework));
+  return comment(fmt::format("{}: --launchable {} searches what it runs", checked.error().message,
+                             launch::to_word(framework)),
+                 width);
 }
 
-std::string settings_text(const spec::Job& job, launch::Framework framework) {
+std::string settings_text(const spec::Job& job, launch::Framework framework, size_t width) {
   std::vector<std::string> notes;
   if (framework == launch::Framework::kMegatron)
     return "\nMegatron-LM's arguments for the first\n" +
-           launch::megatron_text(launch::megatron_layout(job)) + refusal_line(job, framework);
+           launch::megatron_text(launch::megatron_layout(job)) +
+           refusal_line(job, framework, width);
   const bool nemo = framework == launch::Framework::kNemo;
   const auto text = nemo ? launch::nemo_yaml(job, kTrialSteps, notes)
                          : launch::torchtitan_toml(job, kTrialSteps, notes);
@@ -263,21 +274,25 @@ std::string settings_text(const spec::Job& job, launch::Framework framework) {
       fmt::format("\n{} for the first\n{}", nemo ? "NeMo's YAML" : "torchtitan's TOML",
                   text ? *text : std::string());
   if (text)
-    for (const std::string& note : notes) answer += fmt::format("# {}\n", note);
+    for (const std::string& note : notes) answer += comment(note, width);
   if (text && !notes.empty()) return answer;
-  const std::string refusal = refusal_line(job, framework);
+  const std::string refusal = refusal_line(job, framework, width);
   return answer + (text || !refusal.empty() ? refusal : text.error().message + '\n');
 }
 
+/// Errors are one line a reason, for whatever reads them.
+constexpr size_t kErrorWidth = 1000;
+
 /// "  45  12 do not divide ...": what rules out how many ways to divide the GPUs.
-std::string ruled_out_lines(const search::WhyNone& none) {
+std::string ruled_out_lines(const search::WhyNone& none, size_t width) {
   std::string text;
   for (const search::RuledOut& reason : none.ruled_out)
-    text += fmt::format("{:>7}  {}\n", base::format_count(reason.divisions), reason.why);
+    text +=
+        hanging(fmt::format("{:>7}  ", base::format_count(reason.divisions)), reason.why, width);
   return text;
 }
 
-std::string none_lines(const SearchAnswer& answer) {
+std::string none_lines(const SearchAnswer& answer, size_t width) {
   if (!answer.none) return {};
   const search::WhyNone& none = *answer.none;
   std::string text =
@@ -285,19 +300,21 @@ std::string none_lines(const SearchAnswer& answer) {
                   answer.space.bases().front().megatron.model.experts.count > 0 ? ", ep, etp" : "",
                   base::format_count(none.divisions));
   if (none.legal > 0)
-    text +=
-        fmt::format("{:>7}  memory: {}\n", base::format_count(none.legal), nearest_text(answer));
-  return text + ruled_out_lines(none);
+    text += hanging(fmt::format("{:>7}  ", base::format_count(none.legal)),
+                    "memory: " + nearest_text(answer), width);
+  return text + ruled_out_lines(none, width);
 }
 
 /// Why the first is not the best one by a little.
-std::string simplest_text(const SearchAnswer& answer) {
+std::string simplest_text(const SearchAnswer& answer, size_t width) {
   const SearchResult& result = answer.result;
   if (result.tied < 2) return {};
-  return fmt::format(
-      "           simplest of {} that the prediction cannot tell apart: fewest switches on, memory "
-      "to spare\n",
-      base::format_count(result.tied));
+  return hanging(
+      "           ",
+      fmt::format("simplest of {} that the prediction cannot tell apart: fewest switches "
+                  "on, memory to spare",
+                  base::format_count(result.tied)),
+      width);
 }
 
 /// Rows that stand for others.
@@ -319,13 +336,15 @@ std::string count_line(const SearchAnswer& answer) {
 }  // namespace
 
 std::string no_layout_text(const search::WhyNone& none) {
-  std::string text = fmt::format("search: no layout is legal; ways to divide the GPUs: {}\n{}",
-                                 base::format_count(none.divisions), ruled_out_lines(none));
+  std::string text =
+      fmt::format("search: no layout is legal; ways to divide the GPUs: {}\n{}",
+                  base::format_count(none.divisions), ruled_out_lines(none, kErrorWidth));
   text.pop_back();
   return text;
 }
 
-std::string search_text(const SearchAnswer& answer) {
+std::string search_text(const SearchAnswer& answer, const TextStyle& style) {
+  const size_t width = style.width;
   const SearchResult& result = answer.result;
   std::string text = count_line(answer);
   if (result.best.empty())
@@ -334,19 +353,22 @@ std::string search_text(const SearchAnswer& answer) {
             : result.candidates == 0 ? "No candidate is legal: what is fixed rules out all.\n"
             : result.feasible == 0   ? "Nothing fits.\n"
                                      : "Nothing that fits is within the limits.\n") +
-           limit_lines(answer) + none_lines(answer);
-  text += '\n' + best_table(answer);
-  text += fmt::format("\nThe first  {}\n", result.best.front().run.limiter);
-  text += simplest_text(answer) + alike_text(answer) + own_text(answer);
-  if (!result.limits.empty()) text += "\nLimits\n" + limit_lines(answer);
-  if (result.best.size() > 1) text += "\nWhat the others lose\n";
+           limit_lines(answer, width) + none_lines(answer, width);
+  text += '\n' + best_table(answer, style);
+  text += '\n' + hanging("The first  ", result.best.front().run.limiter, width);
+  text += simplest_text(answer, width) + alike_text(answer) + own_text(answer, width);
+  const auto title = [&](std::string_view words) { return '\n' + report::heading(style, words); };
+  if (!result.limits.empty()) text += title("Limits") + limit_lines(answer, width);
+  if (result.best.size() > 1) text += title("What the others lose");
   for (size_t i = 1; i < result.best.size(); ++i)
-    text += fmt::format("{:>4}  {}\n", i + 1, loss_line(answer, result.best[i]));
-  text += "\nOne setting of the first changed (estimates)\n" + knob_lines(answer);
-  if (!answer.what_if.empty()) text += "\nWhat more would bring\n" + what_if_lines(answer);
+    text += hanging(fmt::format("{:>4}  ", i + 1), loss_line(answer, result.best[i]), width);
+  text += title("One setting of the first changed (estimates)") + knob_lines(answer, width);
+  if (!answer.what_if.empty())
+    text += title("What more would bring") + what_if_lines(answer, width);
   if (!result.front.empty())
-    text += "\nNo candidate is better in all objectives (estimates)\n" + front_table(answer);
-  return text + settings_text(result.best.front().job, answer.framework);
+    text +=
+        title("No candidate is better in all objectives (estimates)") + front_table(answer, style);
+  return text + settings_text(result.best.front().job, answer.framework, width);
 }
 
 }  // namespace ergometer::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch/framework.h"
+#include "report/summary_text.h"
 #include "search/what_if.h"
 #include "search/why_none.h"
 
@@ -33,7 +34,7 @@ constexpr int64_t kTrialSteps = 50;
 
 /// Why a search has no layout to try.
 std::string no_layout_text(const search::WhyNone& none);
-std::string search_text(const SearchAnswer& answer);
+std::string search_text(const SearchAnswer& answer, const report::TextStyle& style);
 std::string search_json(const SearchAnswer& answer);
 
 }  // namespace ergometer::cli

@@ -16,6 +16,7 @@
 #include "cli/search.h"
 #include "cli/search_output.h"
 #include "cli/stop_at_signal.h"
+#include "cli/terminal.h"
 #include "cli/threads.h"
 #include "engine/simulate.h"
 #include "launch/launchable.h"
@@ -170,7 +171,7 @@ Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
     answer.knobs = search::turn_knobs(space, result.best.front().found.candidate);
     answer.what_if = search::what_if(space, plan.options, result);
   }
-  console.answer(as_json ? search_json(answer) : search_text(answer));
+  console.answer(as_json ? search_json(answer) : search_text(answer, terminal_style(console.out)));
   ERGOMETER_TRY(save_first(plan, space, result, console));
   if (!result.complete) return StopAtSignal::status();
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;

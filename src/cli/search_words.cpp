@@ -78,12 +78,12 @@ std::string energy_word(double joules) {
                          : fmt::format("{:.3g} kJ", joules / kKilo);
 }
 
-std::string table(const std::vector<Row>& rows, size_t left) {
+std::string table(const std::vector<Row>& rows, size_t left, const report::TextStyle& style) {
   std::string layout = ">";
   for (size_t i = 1; i < rows.front().cells.size(); ++i) layout += i <= left ? " <" : " >";
   base::Table table(layout);
   for (const Row& row : rows) table.add(row.cells);
-  return table.text();
+  return report::table_text(table, style);
 }
 
 std::vector<std::string> named_titles(const Named& named) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/summary_text.h"
 #include "search/search.h"
 
 // How a candidate is called, in the outputs of a search.
@@ -30,8 +31,9 @@ std::string energy_word(double joules);
 struct Row {
   std::vector<std::string> cells;
 };
-/// Cells in columns: the first to the right, then `left` to the left, numbers to the right.
-std::string table(const std::vector<Row>& rows, size_t left);
+/// Cells in columns: the first to the right, then `left` to the left, numbers to the right. What is
+/// wider than the style is folded, with the first column in every block.
+std::string table(const std::vector<Row>& rows, size_t left, const report::TextStyle& style);
 
 /// The parts of a step, in seconds.
 std::vector<std::pair<const char*, double>> parts_of(const run::Performance& performance);

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/script_run.h"
 #include "cli/stop_at_signal.h"
+#include "cli/terminal.h"
 #include "cli/threads.h"
 #include "cli/user_files.h"
 #include "study/output.h"
@@ -162,7 +163,8 @@ base::Result<int> answer(const study::Definition& definition, const study::Sessi
   }
   if (output.json) console.answer(study::points_json(result));
   if (!output.json && !output.csv_instead)
-    console.answer(study::points_text(definition, result, output.columns));
+    console.answer(
+        study::points_text(definition, result, output.columns, terminal_style(console.out)));
   return verdict_on(study, arguments.has("shard"));
 }
 
@@ -174,8 +176,9 @@ base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Co
   ERGOMETER_ASSIGN(Output output, output_of(arguments, expansion, crew.leads()));
   if (arguments.has("list")) {
     if (!crew.leads()) return 0;
-    console.answer(output.json ? study::list_json(expansion)
-                               : study::list_text(definition, expansion));
+    console.answer(output.json
+                       ? study::list_json(expansion)
+                       : study::list_text(definition, expansion, terminal_style(console.out)));
     return 0;
   }
   ERGOMETER_ASSIGN(const study::SessionResult result,

@@ -1,10 +1,14 @@
 #include "cli/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace ergometer::cli {
 namespace {
@@ -35,6 +39,18 @@ bool is_utf8() {
   return false;
 }
 
+/// A name in a row of 300 columns is no longer found from its number.
+size_t width_of(std::FILE* stream) {
+  constexpr int64_t kLeast = 80, kMost = 200;
+  int64_t columns = 0;
+  winsize size = {};
+  if (const auto told = base::parse_integer(variable("COLUMNS")); told && *told > 0)
+    columns = *told;
+  else if (isatty(fileno(stream)) != 0 && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0)
+    columns = size.ws_col;
+  return static_cast<size_t>(std::clamp(columns, kLeast, kMost));
+}
+
 }  // namespace
 
 bool is_terminal(std::FILE* stream) {
@@ -42,8 +58,8 @@ bool is_terminal(std::FILE* stream) {
 }
 
 report::TextStyle terminal_style(std::FILE* stream) {
-  if (fileno(stream) < 0) return {false, true};
-  return {wants_colour(stream), is_utf8()};
+  if (fileno(stream) < 0) return {};
+  return {wants_colour(stream), is_utf8(), width_of(stream)};
 }
 
 }  // namespace ergometer::cli

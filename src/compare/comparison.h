@@ -7,11 +7,20 @@
 
 namespace ergometer::compare {
 
+/// The 90 % interval of a prediction; none of what was measured.
+struct Range {
+  double low = 0, high = 0;
+
+  bool known() const { return high > low; }
+  bool holds(double value) const { return low <= value && value <= high; }
+};
+
 /// A number of both sides. What of it is explained stands under the same name in the causes.
 struct Quantity {
   std::string name;  ///< "step_time_s", "energy_j_per_step", ...
   std::string unit;  ///< base unit
   double a = 0, b = 0;
+  Range a_range = {}, b_range = {};  ///< of the step time, as each side's Run has it
 
   double difference() const { return b - a; }
 };
@@ -46,6 +55,7 @@ struct Comparison {
   std::vector<Cause> causes;    ///< the one that makes most of the step time's difference first
   std::map<std::string, double> residual, parts_residual;
   std::vector<Difference> differences;  ///< all of them
+  std::vector<Difference> derived;      ///< settings that nobody gave and that follow from these
   std::vector<std::string> notes;       ///< what to know before believing it
   std::string verdict;                  ///< what it comes to, a sentence
   int64_t simulations = 0;

@@ -24,6 +24,7 @@ namespace {
 struct Outcome {
   std::vector<double> values;  ///< quantities, then parts
   run::Memory memory;
+  Range step_s;
   double tokens = 0;
   bool has_power = false;
 };
@@ -62,6 +63,7 @@ Outcome outcome_of(const run::Run& run, const spec::Job& job) {
   for (const Quantity& part : parts_of(run.performance.breakdown_s, {}))
     outcome.values.push_back(part.a);
   outcome.memory = run.memory;
+  outcome.step_s = {run.performance.step_time_s_low, run.performance.step_time_s_high};
   outcome.tokens = engine::tokens_per_step(job);
   outcome.has_power = run.has_power;
   return outcome;
@@ -188,6 +190,8 @@ void add_sides(const Outcome& a, const Outcome& b, bool power,
         {kQuantities[i].name, kQuantities[i].unit, a.values[i], b.values[i]});
     result.residual[kQuantities[i].name] = left_over(i);
   }
+  result.quantities.front().a_range = a.step_s;
+  result.quantities.front().b_range = b.step_s;
   const std::vector<Quantity> names = parts_of({}, {});
   for (size_t p = 0; p < names.size(); ++p) {
     const size_t i = kQuantities.size() + p;
@@ -247,7 +251,7 @@ void note_limits(const JobPair& pair, const Cast& cast, const Simulations& simul
 void note_work(const Outcome& a, const Outcome& b, Comparison& result) {
   if (a.tokens == b.tokens) return;
   result.notes.push_back(fmt::format(
-      "B's step works through {:.3g} times A's tokens: compare tokens_per_s beside step_time_s",
+      "B's step works through {:.3g} times A's tokens: compare throughput beside step time",
       b.tokens / a.tokens));
 }
 
@@ -295,6 +299,7 @@ base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualO
   note_unions(pair, cast, result);
   note_memory(a, b, result);
   note_limits(pair, cast, simulations, result);
+  result.derived = pair.derived();
   note_work(a, b, result);
   if (run_a.has_power != run_b.has_power)
     result.notes.emplace_back("energy is known of one of the two only, and left out");

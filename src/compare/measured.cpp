@@ -207,7 +207,11 @@ base::Result<Comparison> compare_measured(const Measured& a, const Measured& b) 
           side));
   Comparison result;
   result.method = Method::kMeasured;
-  result.quantities = {{kStep, "s", a.performance.step_time_s, b.performance.step_time_s}};
+  const auto range = [](const run::Performance& p) {
+    return Range{p.step_time_s_low, p.step_time_s_high};
+  };
+  result.quantities = {{kStep, "s", a.performance.step_time_s, b.performance.step_time_s,
+                        range(a.performance), range(b.performance)}};
   result.parts = parts_of(a.performance.breakdown_s, b.performance.breakdown_s);
   Parts parts(result);
   if (without_traces(a, b)) {

@@ -114,6 +114,16 @@ void JobPair::find_factors() {
   }
 }
 
+std::vector<Difference> JobPair::derived() const {
+  std::vector<Difference> derived;
+  for (const spec::SettingInfo& info : spec::setting_table()) {
+    if (settings_a_.find(info.name) != nullptr || settings_b_.find(info.name) != nullptr) continue;
+    const Difference it = difference_in(info.name, a_, settings_a_, b_, settings_b_);
+    if (it.a != it.b) derived.push_back(it);
+  }
+  return derived;
+}
+
 base::Result<spec::Job> JobPair::job(Coalition coalition) const {
   Settings settings = settings_a_;
   spec::JobParts parts = parts_a_;

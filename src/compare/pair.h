@@ -28,6 +28,8 @@ class JobPair {
   size_t size() const { return present_.size(); }
   const Factor& factor(size_t i) const { return *present_[i]; }
   const std::vector<Difference>& differences(size_t i) const { return differences_[i]; }
+  /// Settings that nobody gave and whose values differ all the same: they follow from the others.
+  std::vector<Difference> derived() const;
 
   /// A with the factors of the coalition from B. An input error: no such job can be.
   base::Result<spec::Job> job(Coalition coalition) const;

@@ -36,6 +36,34 @@ std::vector<const Cause*> to_change(const Comparison& comparison, double sign) {
   return list;
 }
 
+/// " ; the 90 % intervals overlap", where a side is predicted.
+std::string interval_text(const Quantity& step) {
+  const Range &a = step.a_range, &b = step.b_range;
+  if (a.known() && b.known())
+    return a.low <= b.high && b.low <= a.high ? "; the 90 % intervals overlap"
+                                              : "; the 90 % intervals do not overlap";
+  if (!a.known() && !b.known()) return {};
+  const bool inside = b.known() ? b.holds(step.a) : a.holds(step.b);
+  return fmt::format("; {}'s lies {} {}'s 90 % interval", b.known() ? "A" : "B",
+                     inside ? "inside" : "outside", b.known() ? "B" : "A");
+}
+
+/// "B takes 11.9 % longer, 4.95 s against 4.42 s; the 90 % intervals overlap."
+std::string how_much(const Quantity& step) {
+  constexpr double kLeast = 0.05, kTwice = 100;
+  const double percent = 100 * std::abs(step.difference()) / step.a;
+  const std::string share =
+      percent < kLeast ? std::string("less than 0.1 %") : fmt::format("{:.1f} %", percent);
+  const std::string a = base::format_seconds(step.a), b = base::format_seconds(step.b);
+  const char* direction = step.difference() > 0 ? "longer" : "less";
+  std::string text = step.difference() > 0 && percent >= kTwice
+                         ? fmt::format("B takes {:.3g} times as long", step.b / step.a)
+                         : fmt::format("B takes {} {}", share, direction);
+  text += a == b ? fmt::format(", {} of {}", base::format_seconds(std::abs(step.difference())), a)
+                 : fmt::format(", {} against {}", b, a);
+  return text + interval_text(step) + ". ";
+}
+
 std::string step_text(const Cause& cause) {
   return fmt::format("{} ({})", cause.title, base::format_seconds(std::abs(step_share(cause))));
 }
@@ -72,15 +100,16 @@ void rank_causes(Comparison& comparison) {
 
 std::string verdict_of(const Comparison& comparison) {
   const Quantity* step = find(comparison.quantities, "step_time_s");
-  if (step == nullptr || comparison.causes.empty()) return "nothing differs that has an effect";
-  if (step->difference() == 0) return "both take the same time";
+  if (step == nullptr || comparison.causes.empty()) return "Nothing differs that has an effect";
+  if (step->difference() == 0) return "Both take the same time";
   const bool b_slower = step->difference() > 0;
   const char *slow = b_slower ? "B" : "A", *fast = b_slower ? "A" : "B";
   const double sign = b_slower ? 1 : -1;
   const std::vector<const Cause*> costs = to_change(comparison, sign);
-  if (costs.empty()) return fmt::format("{} is slower, by less than rounding", slow);
+  if (costs.empty()) return how_much(*step) + "No cause explains it: it is rounding";
   const bool measured = comparison.method == Method::kMeasured;
   std::string text =
+      how_much(*step) +
       fmt::format("{} loses most {} {}", slow, measured ? "in" : "by", step_text(*costs.front()));
   const double least_s = kWorthwhile * std::min(step->a, step->b);
   const auto is_worthwhile = [&](const std::vector<const Cause*>& causes, size_t i) {

@@ -17,7 +17,8 @@ std::string in_words(const std::vector<Difference>& differences);
 /// The cause with the largest share of the step time's difference first; equals keep their order.
 void rank_causes(Comparison& comparison);
 
-/// What one would do about it: the cause that costs the slower side most, and what would be the
+/// How much longer B takes, and whether both predictions' intervals allow that it does not; then
+/// what one would do about it: the cause that costs the slower side most, and what would be the
 /// next to change.
 std::string verdict_of(const Comparison& comparison);
 

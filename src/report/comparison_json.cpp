@@ -14,7 +14,12 @@ void write_quantities(JsonWriter& json, const char* name,
   json.key(name).begin_array();
   for (const compare::Quantity& quantity : quantities) {
     json.begin_object(kOneLine).member("name", quantity.name).member("unit", quantity.unit);
-    json.member("a", quantity.a).member("b", quantity.b).end_object();
+    json.member("a", quantity.a).member("b", quantity.b);
+    if (quantity.a_range.known())
+      json.member("a_low", quantity.a_range.low).member("a_high", quantity.a_range.high);
+    if (quantity.b_range.known())
+      json.member("b_low", quantity.b_range.low).member("b_high", quantity.b_range.high);
+    json.end_object();
   }
   json.end_array();
 }
@@ -26,8 +31,9 @@ void write_named_numbers(JsonWriter& json, const char* name,
   json.end_object();
 }
 
-void write_differences(JsonWriter& json, const std::vector<compare::Difference>& differences) {
-  json.key("differences").begin_array();
+void write_differences(JsonWriter& json, const char* name,
+                       const std::vector<compare::Difference>& differences) {
+  json.key(name).begin_array();
   for (const compare::Difference& it : differences)
     json.begin_object(kOneLine)
         .member("name", it.name)
@@ -42,7 +48,7 @@ void write_cause(JsonWriter& json, const compare::Cause& cause) {
   json.member("id", cause.id).member("title", cause.title).member("detail", cause.detail);
   write_named_numbers(json, "amount", cause.amount);
   if (!cause.parts.empty()) write_named_numbers(json, "parts", cause.parts);
-  write_differences(json, cause.differences);
+  write_differences(json, "differences", cause.differences);
   json.end_object();
 }
 
@@ -61,7 +67,8 @@ void write_comparison(JsonWriter& json, const compare::Comparison& comparison) {
   json.end_array();
   write_named_numbers(json, "residual", comparison.residual);
   write_named_numbers(json, "parts_residual", comparison.parts_residual);
-  write_differences(json, comparison.differences);
+  write_differences(json, "differences", comparison.differences);
+  write_differences(json, "derived", comparison.derived);
   json.key("notes").begin_array();
   for (const std::string& note : comparison.notes) json.value(note);
   json.end_array();

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "run/labels.h"
 
 namespace ergometer::report {
 namespace {
@@ -16,8 +17,9 @@ using compare::Cause;
 using compare::Comparison;
 using compare::Quantity;
 
-constexpr size_t kComparisonWidth = 100;
-constexpr size_t kTitleWidth = 38;
+constexpr size_t kLongestLine = 100;  ///< of sentences, which nobody reads in longer ones
+constexpr size_t kNumbersWidth = 48;  ///< of the columns beside a cause's title
+constexpr size_t kShortestTitle = 30, kLongestTitle = 60;
 constexpr size_t kMostInMatrix = 8;
 
 /// Of bytes that lie in memory, told in GiB; those that travel are told as rates are, in GB.
@@ -71,71 +73,96 @@ std::string percent_of(double part, double whole) {
   return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
-std::string sides(const Comparison& comparison) {
-  base::Table table("<26 >15 >15 >15 >11");
+/// Both sides' numbers, in the one order that all comparisons have.
+std::string sides(const Comparison& comparison, const TextStyle& style) {
+  std::vector<const Quantity*> numbers;
+  for (const Quantity& quantity : comparison.quantities) numbers.push_back(&quantity);
+  for (const Quantity& fact : comparison.facts) numbers.push_back(&fact);
+  std::stable_sort(numbers.begin(), numbers.end(), [](const Quantity* x, const Quantity* y) {
+    return run::place_of(x->name) < run::place_of(y->name);
+  });
+  base::Table table("<22 >14 >14 >15 >11");
   table.row("", "A", "B", "B - A", "of A");
-  const auto line = [&](const Quantity& q) {
-    const std::string unit = unit_of(q);
-    table.row(q.name, in_unit(q.a, unit), in_unit(q.b, unit), signed_text(q.difference(), unit),
-              percent_of(q.difference(), q.a));
-  };
-  for (const Quantity& quantity : comparison.quantities) line(quantity);
-  for (const Quantity& fact : comparison.facts) line(fact);
-  return fmt::format("A  {}\nB  {}\n\n", comparison.a, comparison.b) + table.text();
+  for (const Quantity* q : numbers) {
+    const std::string unit = unit_of(*q);
+    table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit),
+              signed_text(q->difference(), unit), percent_of(q->difference(), q->a));
+  }
+  return table_text(table, style);
 }
 
 std::string cut(const std::string& text, size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 3) + "...";
 }
 
-std::string cause_line(const std::string& title, double seconds, double whole_s, double joules,
-                       const Quantity* power) {
-  return fmt::format("{:<{}} {:>12} {:>10}{}\n", cut(title, kTitleWidth), kTitleWidth,
-                     signed_text(seconds, "s"), percent_of(seconds, whole_s),
-                     power == nullptr ? ""
-                                      : fmt::format(" {:>12} {:>10}", signed_text(joules, "J"),
-                                                    percent_of(joules, power->difference())));
+/// Columns that a cause's title may take beside its numbers.
+size_t title_width(const TextStyle& style) {
+  return std::clamp(style.width - kNumbersWidth, kShortestTitle, kLongestTitle);
 }
 
-std::string causes(const Comparison& comparison) {
-  const Quantity* step = find(comparison, "step_time_s");
-  const Quantity* power = energy(comparison);
-  const std::string joules = power == nullptr ? "" : power->name;
-  const double whole = step->difference();
-  std::string out =
-      fmt::format("{:<{}} {:>12} {:>10}{}\n", "", kTitleWidth, "step", "of B - A",
-                  power == nullptr ? "" : fmt::format(" {:>12} {:>10}", "energy", "of B - A"));
-  for (const Cause& cause : comparison.causes) {
-    out += cause_line(cause.title, value_of(cause.amount, step->name), whole,
-                      value_of(cause.amount, joules), power);
-    const std::string whole_title = cause.title.size() > kTitleWidth ? cause.title + ": " : "";
-    if (!cause.detail.empty())
-      out += "    " + wrap(whole_title + cause.detail, kComparisonWidth, 4) + '\n';
+/// What the causes make of the step's time, and of its energy where that is known.
+class CauseLines {
+ public:
+  CauseLines(const Comparison& comparison, const TextStyle& style)
+      : step_(find(comparison, "step_time_s")), energy_(energy(comparison)), style_(style) {}
+
+  std::string text(const Comparison& comparison) const {
+    std::string out = line("", "step", "of B - A", "energy", "of B - A");
+    for (const Cause& cause : comparison.causes)
+      out += numbers(cause.title, cause.amount) + detail(cause);
+    return out + numbers("residual", comparison.residual) +
+           numbers("B - A", {{step_->name, step_->difference()},
+                             {energy_ == nullptr ? "" : energy_->name,
+                              energy_ == nullptr ? 0 : energy_->difference()}});
   }
-  out += cause_line("residual", value_of(comparison.residual, step->name), whole,
-                    value_of(comparison.residual, joules), power);
-  out += cause_line("B - A", whole, whole, power == nullptr ? 0 : power->difference(), power);
-  return out;
-}
+
+ private:
+  std::string line(const std::string& title, const std::string& seconds, const std::string& share,
+                   const std::string& joules, const std::string& share_of_energy) const {
+    std::string out = fmt::format("{:<{}}{:>12}{:>12}", cut(title, title_width(style_)),
+                                  title_width(style_), seconds, share);
+    if (energy_ != nullptr) out += fmt::format("{:>12}{:>12}", joules, share_of_energy);
+    return out + '\n';
+  }
+
+  std::string numbers(const std::string& title, const std::map<std::string, double>& amount) const {
+    const double seconds = value_of(amount, step_->name);
+    const std::string share = percent_of(seconds, step_->difference());
+    if (energy_ == nullptr) return line(title, signed_text(seconds, "s"), share, "", "");
+    const double joules = value_of(amount, energy_->name);
+    return line(title, signed_text(seconds, "s"), share, signed_text(joules, "J"),
+                percent_of(joules, energy_->difference()));
+  }
+
+  std::string detail(const Cause& cause) const {
+    if (cause.detail.empty()) return {};
+    const bool is_cut = cause.title.size() > title_width(style_);
+    return "    " +
+           wrap((is_cut ? cause.title + ": " : "") + cause.detail,
+                std::min(style_.width, kLongestLine), 4) +
+           '\n';
+  }
+
+  const Quantity *step_, *energy_;
+  const TextStyle& style_;
+};
 
 /// Columns for the parts of the step that some cause or side has.
-std::string matrix(const Comparison& comparison) {
+std::string matrix(const Comparison& comparison, const TextStyle& style) {
   std::vector<const Quantity*> parts;
   for (const Quantity& part : comparison.parts)
     if (part.a != 0 || part.b != 0) parts.push_back(&part);
-  std::string layout = fmt::format("<{}", kTitleWidth);
+  std::string layout = "<";
   for (size_t i = 0; i < parts.size(); ++i) layout += " >12";
   base::Table table(layout);
-  const auto short_name = [](std::string name) {
-    if (name.starts_with("exposed_")) name.erase(0, 8);
-    std::replace(name.begin(), name.end(), '_', '-');
-    return name == "reduce-scatter" ? "red-scatter" : name;
-  };
   std::vector<std::string> head = {""};
-  for (const Quantity* part : parts) head.push_back(short_name(part->name));
+  for (const Quantity* part : parts) {
+    const auto label = std::string(run::label_of(part->name));
+    head.push_back(label == "reduce-scatter" ? "red-scatter" : label);
+  }
   table.add(std::move(head));
   const auto row = [&](const std::string& title, const auto& number) {
-    std::vector<std::string> cells = {cut(title, kTitleWidth)};
+    std::vector<std::string> cells = {cut(title, title_width(style))};
     for (const Quantity* part : parts) cells.push_back(number(*part));
     table.add(std::move(cells));
   };
@@ -147,26 +174,48 @@ std::string matrix(const Comparison& comparison) {
         [&](const Quantity& part) { return signed_text(value_of(cause.parts, part.name), "s"); });
   }
   row("B", [](const Quantity& part) { return in_unit(part.b, "s"); });
-  return table.text();
+  return table_text(table, style);
+}
+
+/// The settings that only follow, counted.
+std::string derived_line(const Comparison& comparison, size_t width) {
+  constexpr size_t kMostNamed = 3;
+  const size_t count = comparison.derived.size();
+  if (count == 0) return {};
+  std::string names;
+  for (size_t i = 0; i < std::min(count, kMostNamed); ++i)
+    names += (i == 0 ? "" : ", ") + comparison.derived[i].name;
+  if (count > kMostNamed) names += fmt::format(" and {} more", count - kMostNamed);
+  return wrap(fmt::format("{} that nobody gave {} from these: {}",
+                          count == 1 ? "1 setting" : fmt::format("{} settings", count),
+                          count == 1 ? "follows" : "follow", names),
+              width, 0) +
+         '\n';
 }
 
 }  // namespace
 
 std::string comparison_text(const Comparison& comparison, const TextStyle& style) {
-  std::string out = sides(comparison);
-  if (comparison.causes.empty()) return out + '\n' + comparison.verdict + '\n';
-  out += '\n' + heading(style, "What makes the difference") + '\n' + causes(comparison);
+  const size_t width = std::min(style.width, kLongestLine);
+  std::string out = fmt::format("A  {}\nB  {}\n\n{}\n\n", comparison.a, comparison.b,
+                                paint(style, kBold, wrap(comparison.verdict + '.', width, 0))) +
+                    sides(comparison, style);
+  const auto notes = [&] {
+    std::string text;
+    for (const std::string& note : comparison.notes) text += "note: " + wrap(note, width, 6) + '\n';
+    return text;
+  };
+  if (comparison.causes.empty()) return out + notes();
+  out += '\n' + heading(style, "What makes the difference") + '\n' +
+         CauseLines(comparison, style).text(comparison) + derived_line(comparison, width);
   const bool by_part = std::any_of(comparison.causes.begin(), comparison.causes.end(),
                                    [](const Cause& cause) { return !cause.parts.empty(); });
   if (by_part && !comparison.parts.empty())
     out += '\n' + heading(style, "By part of the step, exposed communication by kind") + '\n' +
-           matrix(comparison);
-  out += '\n' + wrap(comparison.verdict, kComparisonWidth, 0) + '\n';
+           matrix(comparison, style);
   if (comparison.method == compare::Method::kCounterfactual)
-    out += fmt::format("{} jobs were simulated.\n", comparison.simulations);
-  for (const std::string& note : comparison.notes)
-    out += "note: " + wrap(note, kComparisonWidth, 6) + '\n';
-  return out;
+    out += fmt::format("\n{} jobs were simulated.\n", comparison.simulations);
+  return out + notes();
 }
 
 }  // namespace ergometer::report

@@ -30,27 +30,6 @@ std::string format_time(int64_t nanoseconds) {
   return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
 }
 
-std::string wrap(std::string_view text, size_t width, size_t indent) {
-  std::string out;
-  size_t column = indent;
-  while (!text.empty()) {
-    const size_t space = text.find(' ');
-    const std::string_view word = text.substr(0, space);
-    text = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
-    if (column > indent && column + 1 + word.size() > width) {
-      out += '\n';
-      out.append(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out;
-}
-
 std::string format_quantity(double value, std::string_view unit) {
   if (unit.empty()) return fmt::format("{:.6g}", value);
   if (unit == "s") return base::format_seconds(value);

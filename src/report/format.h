@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/wrap.h"
+
 namespace ergometer::report {
 
 // What base/text.h does not format: numbers of this field.
@@ -13,9 +15,7 @@ std::string format_share(double fraction);    ///< always one decimal, for colum
 std::string format_share(int64_t part, int64_t whole);  ///< "-" of nothing
 std::string format_probability(double p);               ///< "62 %", "> 99 %", "< 1 %"
 std::string format_time(int64_t nanoseconds);           ///< "312 us"
-/// Breaks `text` at spaces into lines of at most `width` columns. It starts in column `indent`, and
-/// continued lines are indented so far.
-std::string wrap(std::string_view text, size_t width, size_t indent);
+using base::wrap;
 /// With an SI prefix in front of the unit: 9.895e14 and "FLOP/s" give "990 TFLOP/s". A pure number
 /// has no prefix.
 std::string format_quantity(double value, std::string_view unit);

@@ -10,6 +10,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "report/colours.h"
 #include "report/format.h"
 #include "report/job_view.h"
 #include "report/power_text.h"
@@ -17,7 +18,7 @@
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kRed = "1;31", kYellow = "33";
+constexpr std::string_view kBad = sgr_of("bad"), kFair = sgr_of("fair");
 constexpr int kBarWidth = 34;
 constexpr int kMemoryBarWidth = 44;
 
@@ -115,7 +116,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
       advice.insert(0, "probably ");
     if (advice.front() >= 'a' && advice.front() <= 'z')
       advice.front() = static_cast<char>(advice.front() - 32);
-    out += '\n' + paint(style, kRed, wrap(advice, 80, 0)) + '\n';
+    out += '\n' + paint(style, kBad, wrap(advice, 80, 0)) + '\n';
     out += "The times below are those of the job if it did fit.\n";
   }
   return out;
@@ -161,14 +162,14 @@ struct BreakdownRow {
 };
 
 std::array<BreakdownRow, 8> breakdown_rows(const run::Breakdown& b) {
-  return {{{"compute", "32", b.compute},
-           {"all-reduce", "33", b.exposed_all_reduce},
-           {"all-gather", "33", b.exposed_all_gather},
-           {"reduce-scatter", "33", b.exposed_reduce_scatter},
-           {"all-to-all", "33", b.exposed_all_to_all},
-           {"send/recv", "35", b.exposed_send_recv},
-           {"optimizer", "34", b.optimizer},
-           {"idle", "31", b.idle}}};
+  return {{{"compute", sgr_of("compute"), b.compute},
+           {"all-reduce", sgr_of("exposed_all_reduce"), b.exposed_all_reduce},
+           {"all-gather", sgr_of("exposed_all_gather"), b.exposed_all_gather},
+           {"reduce-scatter", sgr_of("exposed_reduce_scatter"), b.exposed_reduce_scatter},
+           {"all-to-all", sgr_of("exposed_all_to_all"), b.exposed_all_to_all},
+           {"send/recv", sgr_of("exposed_send_recv"), b.exposed_send_recv},
+           {"optimizer", sgr_of("optimizer"), b.optimizer},
+           {"idle", sgr_of("idle"), b.idle}}};
 }
 
 std::string bar(const TextStyle& style, std::string_view sgr, double fraction, int width) {
@@ -199,11 +200,11 @@ struct Segment {
 };
 
 std::array<Segment, 5> memory_segments(const run::Memory& m) {
-  return {{{"weights", "32", "\u2588", "W", m.weights_bytes},
-           {"gradients", "33", "\u2593", "G", m.gradients_bytes},
-           {"optimizer", "34", "\u2592", "O", m.optimizer_bytes},
-           {"activations", "35", "\u2591", "A", m.activations_bytes},
-           {"other", "36", "\u25a0", "x", m.other_bytes}}};
+  return {{{"weights", sgr_of("weights"), "\u2588", "W", m.weights_bytes},
+           {"gradients", sgr_of("gradients"), "\u2593", "G", m.gradients_bytes},
+           {"optimizer", sgr_of("optimizer"), "\u2592", "O", m.optimizer_bytes},
+           {"activations", sgr_of("activations"), "\u2591", "A", m.activations_bytes},
+           {"other", sgr_of("other"), "\u25a0", "x", m.other_bytes}}};
 }
 
 /// One bar over the larger of need and capacity. Cells are given by rounding the running sum, so
@@ -233,16 +234,19 @@ std::string fit_line(const run::Memory& m, const TextStyle& style) {
   const std::string reserve = fmt::format("{:.1f} GiB for fragmentation", m.reserved_bytes / kGib);
   switch (run::fit_state(m.fit_probability)) {
     case run::FitState::kFits:
-      return fmt::format("fits with {:.1f} GiB to spare, besides {} ({})", all - needed, reserve,
-                         sure);
+      return paint(style, sgr_of("good"),
+                   fmt::format("fits with {:.1f} GiB to spare, besides {} ({})", all - needed,
+                               reserve, sure));
     case run::FitState::kAtRisk:
-      return paint(style, kYellow,
-                   fmt::format("at risk: {:.1f} of {:.1f} GiB with {}, which is uncertain ({})",
-                               needed, all, reserve, sure));
+      return paint(style, kFair,
+                   wrap(fmt::format("at risk: {:.1f} of {:.1f} GiB with {}, which is uncertain "
+                                    "({})",
+                                    needed, all, reserve, sure),
+                        kWidth, 2));
     case run::FitState::kDoesNotFit: break;
   }
   return paint(
-      style, kRed,
+      style, kBad,
       fmt::format("does not fit: {:.1f} GiB short, with {} ({})", needed - all, reserve, sure));
 }
 
@@ -253,7 +257,7 @@ std::string memory(const run::Run& run, const TextStyle& style) {
   std::string need =
       fmt::format("{:.1f} of {:.1f} GiB", m.peak_bytes / kGib, m.capacity_bytes / kGib);
   if (m.stages.size() > 1) need += fmt::format(" on stage {}", m.worst_stage);
-  out += fmt::format("  {}  {}\n", memory_bar(m, style), m.fits ? need : paint(style, kRed, need));
+  out += fmt::format("  {}  {}\n", memory_bar(m, style), m.fits ? need : paint(style, kBad, need));
   std::string parts;
   size_t column = 0;
   for (const Segment& s : memory_segments(m)) {
@@ -296,10 +300,13 @@ std::string heading(const TextStyle& style, std::string_view text) {
   return paint(style, kBold, text) + '\n';
 }
 
-std::string table_text(const base::Table& table, const TextStyle& style) {
+std::string table_text(const base::Table& table, const TextStyle& style, size_t keys) {
   std::string out;
-  for (const std::string& line : table.lines())
-    out += out.empty() ? heading(style, line) : line + '\n';
+  for (const std::vector<std::string>& block : table.blocks(style.width, keys)) {
+    if (!out.empty()) out += '\n';
+    for (size_t i = 0; i < block.size(); ++i)
+      out += i == 0 ? heading(style, block[i]) : block[i] + '\n';
+  }
   return out;
 }
 

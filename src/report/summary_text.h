@@ -13,14 +13,16 @@ namespace ergometer::report {
 struct TextStyle {
   bool colour = false;
   bool unicode = true;  ///< bars of block characters; else of ASCII
+  size_t width = 80;    ///< columns that tables may take; what is wider is folded
 };
 
 /// `text` in one of the few colours reports use, or as it is. The codes are ANSI SGR parameters.
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text);
 /// A line in bold, above a table or a list.
 std::string heading(const TextStyle& style, std::string_view text);
-/// Its first row as a heading.
-std::string table_text(const base::Table& table, const TextStyle& style);
+/// Its first row as a heading, folded to the style's width with its first `keys` columns in every
+/// block.
+std::string table_text(const base::Table& table, const TextStyle& style, size_t keys = 1);
 /// A remark below a table, dim and indented.
 std::string note(const TextStyle& style, std::string_view text);
 /// "... and 3 more ranks" below a list of which some are shown; nothing where all are.

@@ -98,7 +98,7 @@ TEST(StudyOutput, TheTerminalRoundsTheSameNumbers) {
   const Definition definition = *parse_definition(kTwoRows, "s.yaml");
   for (const auto& [name, value] : point.values) {
     const std::string table =
-        points_text(definition, result, {{StudyColumn::Kind::kValue, name, name}});
+        points_text(definition, result, {{StudyColumn::Kind::kValue, name, name}}, {});
     std::string shown = base::split(table, '\n')[2];  // behind the head and the refused row
     shown.erase(0, shown.find_first_not_of(' '));
     if (name.find("bytes") != std::string::npos) {

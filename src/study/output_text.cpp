@@ -13,6 +13,7 @@
 namespace ergometer::study {
 namespace {
 
+using report::TextStyle;
 using run::PointStatus;
 using run::StudyColumn;
 using Row = std::vector<std::string>;
@@ -95,41 +96,67 @@ std::string same_text(const run::Study& study) {
   return text.empty() ? text : text + '\n';
 }
 
-bool has_reasons(const run::Study& study) {
-  return std::any_of(study.points.begin(), study.points.end(),
-                     [](const run::StudyPoint& point) { return !point.reason.empty(); });
-}
+/// Why rows are no jobs or do not fit: every reason once, with a number that stands in its rows.
+class Reasons {
+ public:
+  explicit Reasons(const run::Study& study) {
+    for (const run::StudyPoint& point : study.points)
+      if (!point.reason.empty() && ++rows_[point.reason] == 1) order_.push_back(point.reason);
+  }
 
-/// Rows under a head: `left` columns of text, numbers, and text again.
-std::string table_text(const std::vector<Row>& rows, size_t left, size_t numbers) {
+  /// "refused (2)".
+  std::string status(const run::StudyPoint& point) const {
+    const std::string word(to_word(point.status));
+    if (point.reason.empty()) return word;
+    const auto found = std::find(order_.begin(), order_.end(), point.reason);
+    return fmt::format("{} ({})", word, found - order_.begin() + 1);
+  }
+
+  std::string text(size_t width) const {
+    std::string out;
+    for (size_t i = 0; i < order_.size(); ++i) {
+      const int64_t rows = rows_.at(order_[i]);
+      out += base::hanging(fmt::format("{:>5}  ", fmt::format("({})", i + 1)),
+                           order_[i] + (rows > 1 ? fmt::format(" ({} rows)", rows) : ""), width);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::string> order_;
+  std::map<std::string, int64_t> rows_;
+};
+
+/// Rows under a head: `left` columns of text, then numbers. What is folded begins with `keys` of
+/// them.
+std::string rows_text(const std::vector<Row>& rows, size_t left, size_t keys,
+                      const TextStyle& style) {
   std::string layout;
-  for (size_t i = 0; i < rows.front().size(); ++i)
-    layout += i < left || i >= left + numbers ? "<4 " : "> ";
+  for (size_t i = 0; i < rows.front().size(); ++i) layout += i < left ? "<4 " : "> ";
   layout.pop_back();
   base::Table table(layout);
   for (const Row& row : rows) table.add(row);
-  return table.text();
+  return report::table_text(table, style, keys);
 }
 
-std::string moving_table(const Definition& definition, const run::Study& study) {
+std::string moving_table(const Definition& definition, const run::Study& study,
+                         const TextStyle& style) {
   const std::vector<StudyColumn> axes = axis_columns(definition, study);
   std::vector<const Shown*> numbers;
   for (const Shown& shown : kShown)
     if (shown.always || texts_of(shown, study).size() > 1) numbers.push_back(&shown);
-  const bool reasons = has_reasons(study);
+  const Reasons reasons(study);
   std::vector<Row> rows = {head_of(definition, axes)};
+  const size_t keys = rows[0].size();
   rows[0].emplace_back("status");
-  const size_t left = rows[0].size();
   for (const Shown* shown : numbers) rows[0].emplace_back(shown->title);
-  if (reasons) rows[0].emplace_back("reason");
   for (const run::StudyPoint& point : study.points) {
     Row row = cells_of(definition, axes, point);
-    row.emplace_back(to_word(point.status));
+    row.emplace_back(reasons.status(point));
     for (const Shown* shown : numbers) row.push_back(shown_text(*shown, point));
-    if (reasons) row.push_back(point.reason);
     rows.push_back(std::move(row));
   }
-  return table_text(rows, left, numbers.size()) + same_text(study);
+  return rows_text(rows, keys + 1, keys, style) + reasons.text(style.width) + same_text(study);
 }
 
 /// A number whose column's name says its unit; bytes, which nobody reads as such, with theirs:
@@ -150,7 +177,8 @@ std::string cell_text(const StudyColumn& column, const run::StudyPoint& point) {
   return text == nullptr ? "-" : *text;
 }
 
-std::string picked_table(const run::Study& study, const std::vector<StudyColumn>& columns) {
+std::string picked_table(const run::Study& study, const std::vector<StudyColumn>& columns,
+                         const TextStyle& style) {
   std::string layout;
   Row head;
   for (const StudyColumn& column : columns) {
@@ -165,7 +193,7 @@ std::string picked_table(const run::Study& study, const std::vector<StudyColumn>
     for (const StudyColumn& column : columns) row.push_back(cell_text(column, point));
     table.add(std::move(row));
   }
-  return table.text();
+  return report::table_text(table, style);
 }
 
 /// What a subject of a refusal is called.
@@ -248,14 +276,17 @@ std::string all_refused_text(const run::Study& study) {
 }
 
 std::string points_text(const Definition& definition, const SessionResult& result,
-                        const std::vector<StudyColumn>& columns) {
+                        const std::vector<StudyColumn>& columns, const TextStyle& style) {
   const run::Study& study = *result.run.study;
-  const std::string table =
-      columns.empty() ? moving_table(definition, study) : picked_table(study, columns);
-  return table + count_text(study) + '\n' + refusals_text(study) + notes_text(study);
+  const std::string table = columns.empty() ? moving_table(definition, study, style)
+                                            : picked_table(study, columns, style);
+  const std::string best = best_text(study, style);
+  return table + count_text(study) + '\n' + refusals_text(study) + notes_text(study) +
+         (best.empty() ? "" : '\n' + best);
 }
 
-std::string list_text(const Definition& definition, const Expansion& expansion) {
+std::string list_text(const Definition& definition, const Expansion& expansion,
+                      const TextStyle& style) {
   run::Study known;
   known.axes = expansion.axes;
   const std::vector<StudyColumn> axes = axis_columns(definition, known);
@@ -266,8 +297,8 @@ std::string list_text(const Definition& definition, const Expansion& expansion) 
     row.push_back(point.refusal.value_or("-"));
     rows.push_back(std::move(row));
   }
-  std::string out =
-      table_text(rows, rows[0].size(), 0) + fmt::format("{} points", expansion.points.size());
+  std::string out = rows_text(rows, rows[0].size(), rows[0].size() - 1, style) +
+                    fmt::format("{} points", expansion.points.size());
   if (expansion.left_out > 0)
     out += fmt::format(", {} left out by constraints", expansion.left_out);
   return out + '\n';
