@@ -178,7 +178,7 @@ TEST(Document, Study) {
   EXPECT_EQ(whole["title"], "A study </script>");
   const Json& points = whole["study"]["points"];
   EXPECT_EQ(points[0]["summary"],
-            Json({{"performance", {{"step_time_s", 0.1}}}, {"cluster_power", {{"mean_w", 2}}}}));
+            Json({{"performance", {{"step_time_s", 0.1}}}}));
   EXPECT_EQ(points[1]["status"], "refused");
   EXPECT_FALSE(points[1].contains("summary"));
   const Json& figure = whole["study"]["figures"][0];

@@ -83,7 +83,10 @@ export function startTheme(): void {
   const wanted = (): Theme => chosen ?? (system.matches ? "dark" : "light");
   system.addEventListener("change", () => apply(wanted()));
   // The class gives the page the width of paper, so that pictures are drawn for it and not shrunk.
+  let folded: HTMLDetailsElement[] = [];
   const printing = (now: boolean): void => {
+    if (now) folded = [...document.querySelectorAll<HTMLDetailsElement>("details[data-paper]:not([open])")];
+    for (const one of folded) one.open = now;
     document.documentElement.classList.toggle("printing", now);
     apply(now ? "light" : wanted());
   };

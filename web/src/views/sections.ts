@@ -19,7 +19,7 @@ export function sectionsView(sections: Section[], base: string): HTMLElement {
     if (section.inner) own.append(h("ul", {}, ...section.inner.map((one) => item(one.id, one.title))));
     return [own];
   })));
-  return h("div", { class: "layout" }, list, h("main", { tabindex: -1 }, ...sections.map((section, i) =>
+  return h("div", { class: "layout" }, list, h("main", { id: "content", tabindex: -1 }, ...sections.map((section, i) =>
     h("section", { id: `at-${section.id}`, "aria-labelledby": `heading-${section.id}` },
       h(i === 0 ? "h1" : "h2", { id: `heading-${section.id}` }, section.heading), section.content))));
 }

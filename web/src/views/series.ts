@@ -92,7 +92,7 @@ function metricPicture(metric: SeriesMetric, times: number[], chassis: Chassis |
   let made: uPlot | undefined;
   const line = h("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
   return picture({
-    title: metric.title, note: namedOnce(metric.unit) ? `In ${metric.unit}.` : undefined, summary: summaryOf(metric, times), table: () => tableOf(metric, times), active: true, level: 4,
+    title: metric.title, note: namedOnce(metric.unit) ? `In ${metric.unit}.` : undefined, summary: summaryOf(metric, times), table: () => tableOf(metric, times), active: true,
     draw: (host, width) => {
       made?.destroy();
       const place = h("div", { class: "series", tabindex: 0, role: "img", "aria-label": `${metric.title} over time: arrow keys move the cursor` });
