@@ -10,12 +10,20 @@ const heading = (page, text) => page.waitForFunction((wanted) => document.queryS
 before(async () => { browser = await openBrowser(); });
 after(() => browser.close());
 
-test('several jobs: what differs comes first, causes add up, each job opens', async () => {
+test('several jobs: numbers stand in one order, causes add up, each job opens', async () => {
   const report = fixture('pair');
-  const page = await open(browser, pageWith(report, 'pair'));
-  const rows = await page.locator('table.side tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.value))));
-  const spread = rows.map(([a, b]) => Math.abs(a - b) / Math.max(Math.abs(a), Math.abs(b)));
-  spread.forEach((value, i) => assert.ok(i === 0 || value <= spread[i - 1] + 1e-12));
+  const page = await open(browser, pageWith(fixture('pair'), 'pair'));
+  const order = async (address) => {
+    const shown = await open(browser, address);
+    const titles = await shown.locator('table.side tbody th').allTextContents();
+    await shown.context().close();
+    return titles;
+  };
+  const turned = { ...report, runs: [...report.runs].reverse() };
+  turned.runs[0].summary = { ...turned.runs[0].summary, memory: { ...turned.runs[0].summary.memory, peak_bytes: 1 } };
+  const titles = await order(pageWith(fixture('pair'), 'pair'));
+  assert.deepEqual(await order(pageWith(turned, 'turned')), titles, 'however much a number differs');
+  assert.deepEqual(titles.slice(0, 2), ['step time', 'throughput']);
   const steps = await page.locator('td[data-metric="step_time_s"]').evaluateAll((all) => all.map((cell) => Number(cell.dataset.value)));
   assert.deepEqual(steps, report.runs.map((run) => run.summary.performance.step_time_s));
   const waterfall = page.locator('figure.picture').first();
@@ -62,6 +70,60 @@ test('one job is headed by what it is, several by their files, what differs stan
   assert.deepEqual(sections.slice(0, 2), ['at-jobs', 'at-settings']);
   const cells = await page.locator('#at-settings tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
   assert.deepEqual(cells, [['parallelism.tp', '4', '8'], ['lora_rank', '–', '16']]);
+});
+
+test('a comparison says how much before why, with intervals where both have them, and folds what follows', async () => {
+  const report = fixture('pair');
+  report.comparison.verdict = 'B takes longer.';
+  report.comparison.quantities.push({ name: 'peak_memory_bytes', unit: 'B', a: 64485261312, b: 39365509120 }, { name: 'tokens_per_s', unit: 'token/s', a: 100, b: 120 });
+  for (const cause of report.comparison.causes) cause.amount = { ...cause.amount, peak_memory_bytes: (39365509120 - 64485261312) / report.comparison.causes.length, tokens_per_s: 20 / report.comparison.causes.length };
+  report.differences = [{ name: 'cluster.name', values: ['hgx-h200', 'hgx-h100'] }, { name: 'cluster.node', values: ['a', 'b'] }, { name: 'parallelism.tp', values: ['4', '8'] }, { name: 'parallelism.dp', values: ['4', '2'] }];
+  const [a, b] = report.runs.map((run) => run.summary);
+  const page = await open(browser, pageWith(report, 'much'));
+  const sections = await page.locator('main > section').evaluateAll((all) => all.map((one) => one.id));
+  assert.ok(sections.indexOf('at-jobs') === 0 && sections.indexOf('at-causes') > 0 && sections.includes('at-timelines') && sections.includes('at-heat'), sections.join());
+  assert.equal(await page.locator('#at-jobs .verdict').textContent(), 'B takes longer.');
+  const tile = page.locator('#at-jobs .tile[data-metric="step_time_s"]');
+  const text = await tile.textContent();
+  const changed = 100 * (b.performance.step_time_s / a.performance.step_time_s - 1);
+  assert.ok(text.includes(`${changed < 0 ? '−' : '+'}${Math.abs(changed).toFixed(1)} %`), `${text}: ${changed}`);
+  assert.match(text, /90 %: A .* to .*, B .* to .* s/);
+  const overlap = a.performance.step_time_s_low <= b.performance.step_time_s_high && b.performance.step_time_s_low <= a.performance.step_time_s_high;
+  assert.ok(text.includes(overlap ? 'the intervals overlap' : 'the intervals are apart'));
+  assert.equal(await tile.getAttribute('data-b'), String(b.performance.step_time_s));
+  assert.doesNotMatch(await page.locator('#at-jobs .tile[data-metric="energy_j_per_step"]').textContent(), /90 %/, 'no interval is known of it');
+  const settings = page.locator('#at-settings');
+  assert.deepEqual(await settings.locator('> .block > .table tbody td:first-child').allTextContents(), ['cluster.name', 'parallelism.tp']);
+  assert.equal(await settings.getByText('parallelism.dp').isVisible(), false);
+  await settings.locator('summary').click();
+  assert.ok(await settings.getByText('parallelism.dp').isVisible());
+  const causes = page.locator('#at-causes');
+  await page.getByLabel('Explain').selectOption('peak_memory_bytes');
+  assert.match(await causes.textContent(), /60\.1 GiB.*36\.7 GiB/);
+  assert.doesNotMatch(await causes.textContent(), /\d GB\b/, 'memory is binary everywhere');
+  await page.getByLabel('Explain').selectOption('tokens_per_s');
+  const colours = await causes.locator('svg rect').evaluateAll((all) => all.map((bar) => bar.style.fill));
+  assert.ok(colours.slice(1, -1).every((one) => one === 'var(--sendrecv)'), `more tokens are better: ${colours}`);
+  assert.deepEqual(page.problems, []);
+});
+
+test('a comparison shows both timelines on one axis and heat of both in one picture', async () => {
+  const report = fixture('pair');
+  const page = await open(browser, pageWith(report, 'beside'));
+  await drawAll(page);
+  const times = page.locator('#at-timelines figure');
+  await times.locator('.show-table').click();
+  const cells = await times.locator('tbody tr').evaluateAll((all) => all.map((row) => ({ name: row.cells[0].textContent, step: Number(row.cells[row.cells.length - 1].dataset.value) })));
+  for (const run of report.runs) assert.deepEqual(cells.filter((one) => one.name === run.name).map((one) => one.step), run.timeline.ranks.map(() => run.timeline.step_s));
+  const [download] = await Promise.all([page.waitForEvent('download'), times.locator('.save-svg').click()]);
+  const svg = readFileSync(await download.path(), 'utf8');
+  for (const run of report.runs) assert.ok(svg.includes(`>${run.name}</text>`));
+  assert.ok(svg.match(/<rect/g).length >= report.runs.flatMap((run) => run.timeline.ranks.flatMap((rank) => rank.tasks.kind)).length);
+  const heat = page.locator('#at-heat figure', { has: page.getByRole('heading', { name: report.runs[0].series.metrics.find((one) => one.name === 'gpu_c').title, exact: true }) });
+  assert.deepEqual(await heat.locator('.legend li').allTextContents(), report.runs.map((run) => run.name));
+  const hottest = (run) => { const metric = run.series.metrics.find((one) => one.name === 'gpu_c'); return Math.max(...(metric.distribution?.highest ?? metric.gpus.flatMap((gpu) => gpu.values))); };
+  const told = await heat.locator('.drawing').getAttribute('aria-label');
+  for (const run of report.runs) assert.ok(told.includes(`${run.name}, highest: `) && told.includes(`${hottest(run).toFixed(1)} °C`), told);
 });
 
 test('figures: names below bars are whole, things seen twice share a colour, a small panel has a scale of its own', async () => {
