@@ -29,6 +29,7 @@ void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>
   write_timeline(json, view, ranks);
   write_series_part(json, view);
   write_collectives_part(json, view);
+  write_recorded_part(json, view);
   json.end_object();
 }
 

@@ -20,6 +20,9 @@ void write_findings_part(base::JsonWriter& json, const RunView& view);
 void write_ranks_part(base::JsonWriter& json, const RunView& view);
 /// `collectives`, where known.
 void write_collectives_part(base::JsonWriter& json, const RunView& view);
+/// `recorded`, of what was recorded or imported: what `analyze --json` prints of traces, readings
+/// and the job, long tables cut; and `marks`, the stretches of time that training logs name.
+void write_recorded_part(base::JsonWriter& json, const RunView& view);
 /// `series`, where there are any.
 void write_series_part(base::JsonWriter& json, const RunView& view);
 

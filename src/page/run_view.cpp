@@ -24,7 +24,7 @@ std::vector<run::RankTrace> without_events(std::vector<run::RankTrace> traces) {
 
 }  // namespace
 
-RunView look_at(NamedRun& named) {
+RunView look_at(NamedRun& named, const DocumentOptions& options) {
   run::Run& run = named.run;
   RunView view;
   view.named = &named;
@@ -40,8 +40,10 @@ RunView look_at(NamedRun& named) {
   }
   view.traces = std::move(run.traces);
   analysis::Beside beside;
+  if (options.peak_of) beside.peak = options.peak_of(view.traces);
   if (!view.log.devices.empty()) beside.energy = analysis::energy_of(view.traces, view.log);
   view.told = analysis::tell(view.traces, view.log, std::move(beside));
+  view.told.summary.graphs = analysis::summarize_graphs(run.graphs);
   return view;
 }
 
