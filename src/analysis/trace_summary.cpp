@@ -1,6 +1,7 @@
 #include "analysis/trace_summary.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "analysis/kernel_class.h"
@@ -41,6 +42,16 @@ RankView look_at(const run::RankTrace& trace) {
   return view;
 }
 
+/// Whether no two ranks say that they ran on different GPUs.
+bool on_one_gpu(const std::vector<run::RankTrace>& ranks) {
+  std::string_view gpu;
+  for (const run::RankTrace& rank : ranks) {
+    if (!gpu.empty() && !rank.gpu.empty() && rank.gpu != gpu) return false;
+    if (!rank.gpu.empty()) gpu = rank.gpu;
+  }
+  return true;
+}
+
 }  // namespace
 
 TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, size_t threads) {
@@ -64,7 +75,7 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, 
   summary.arrivals = arrival_table(ranks);
   summary.taxes = add_up(taxes, summary.arrivals);
   summary.energy = std::move(beside.energy);
-  summary.performance = step_breakdown(ranks);
+  if (on_one_gpu(ranks)) summary.performance = step_breakdown(ranks);
   summary.findings = find(summary);
   return summary;
 }

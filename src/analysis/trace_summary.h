@@ -58,7 +58,8 @@ struct TraceSummary {
   ArrivalTable arrivals;
   Taxes taxes;
   std::vector<RankEnergy> energy;  ///< where telemetry was read beside the traces
-  /// A step and where it goes, mean over ranks, where every rank marks its steps. Of `breakdown_s`,
+  /// A step and where it goes, mean over ranks, where every rank marks its steps and all ran on the
+  /// same kind of GPU: the mean of different ones is a step of none. Of `breakdown_s`,
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
   std::vector<GraphSummary> graphs;  ///< of files beside the traces; `summarize` leaves it empty

@@ -61,7 +61,9 @@ void answer_parts(const std::vector<std::string>& parts, const Console& console)
 base::Result<void> write_page(run::Run run, const Arguments& arguments, const Console& console) {
   const std::string path = arguments.value("report");
   const std::string name = page::name_of_file(arguments.words.front());
-  ERGOMETER_TRY(page::write_report({{name, std::move(run)}}, {}, path));
+  page::DocumentOptions options;
+  options.peak_of = peak_of;
+  ERGOMETER_TRY(page::write_report({{name, std::move(run)}}, options, path));
   console.note(fmt::format("report written to {}", path));
   return {};
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/gpu_peak.h"
 #include "cli/progress.h"
 #include "cli/rank_list.h"
 #include "cli/threads.h"
@@ -18,6 +19,7 @@ constexpr int64_t kMostRanks = 1'000'000;
 
 base::Result<page::DocumentOptions> document_options(const Arguments& arguments) {
   page::DocumentOptions options;
+  options.peak_of = peak_of;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   options.title = arguments.value("title");
   const std::string text = arguments.value("ranks");

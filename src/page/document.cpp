@@ -68,7 +68,7 @@ base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOpt
   }
   std::vector<RunView> views;
   if (!study)
-    for (NamedRun& run : runs) views.push_back(look_at(run));
+    for (NamedRun& run : runs) views.push_back(look_at(run, options));
   ERGOMETER_TRY(check_ranks(views, options));
   base::JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);

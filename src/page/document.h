@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/shape_table.h"
 #include "base/result.h"
 #include "run/run.h"
 
@@ -23,6 +25,9 @@ struct DocumentOptions {
   size_t threads = 1;
   int64_t most_simulations = 256;
   std::function<void(int64_t done, int64_t total)> progress = {};  ///< from any thread
+  /// Data-sheet peaks of the GPU that traces ran on, where the caller knows them.
+  std::function<std::optional<analysis::DevicePeak>(const std::vector<run::RankTrace>&)> peak_of =
+      {};
 };
 
 /// What the page is called.

@@ -234,8 +234,7 @@ TEST(Document, Study) {
   EXPECT_TRUE(whole["runs"].empty());
   EXPECT_EQ(whole["title"], "A study </script>");
   const Json& points = whole["study"]["points"];
-  EXPECT_EQ(points[0]["summary"],
-            Json({{"performance", {{"step_time_s", 0.1}}}, {"cluster_power", {{"mean_w", 2}}}}));
+  EXPECT_EQ(points[0]["summary"], Json({{"performance", {{"step_time_s", 0.1}}}}));
   EXPECT_EQ(points[1]["status"], "refused");
   EXPECT_FALSE(points[1].contains("summary"));
   const Json& figure = whole["study"]["figures"][0];
@@ -245,6 +244,26 @@ TEST(Document, Study) {
   EXPECT_EQ(figure["x"]["log"], true);
   EXPECT_EQ(whole["study"]["findings"][0]["agrees"], "in part");
   EXPECT_NE(error_of({named("s", run), named("b")}, {}).find("is a study"), std::string::npos);
+}
+
+TEST(Document, ARecordingHoldsWhatAnalyzePrints) {
+  run::Run run;
+  run.source = "recorded";
+  run.facts = {{"command", "train.py"}};
+  run::Device cpu;
+  cpu.kind = run::DeviceKind::kCpu;
+  cpu.name = "package-0";
+  cpu.series = {
+      {.metric = run::Metric::kPower, .samples = {{1'000'000'000, 100}, {3'000'000'000, 140}}}};
+  run.log.devices = {cpu};
+  run.log.notes = {"no permission"};
+  run.log.training.emplace_back().phases = {{"block", 1'000'000'000, 2'000'000'000}};
+  const Json recorded = document_of({named("r", run)})["runs"][0]["recorded"];
+  EXPECT_EQ(recorded["telemetry"]["cpus"][0]["name"], "package-0");
+  EXPECT_EQ(recorded["telemetry"]["notes"][0], "no permission");
+  EXPECT_EQ(recorded["marks"][0]["name"], "block");
+  EXPECT_EQ(recorded["marks"][0]["end_ns"], 2'000'000'000);
+  EXPECT_FALSE(recorded.contains("trace"));
 }
 
 TEST(Document, SameInputSameBytes) {

@@ -30,6 +30,7 @@ void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>
   write_series_part(json, view);
   write_energy_part(json, view);
   write_collectives_part(json, view);
+  write_recorded_part(json, view);
   json.end_object();
 }
 

@@ -25,6 +25,9 @@ void write_energy_part(base::JsonWriter& json, const RunView& view);
 /// `limits`: at what power and temperature GPUs are held back, and over how long a reading of power
 /// is averaged; each where known.
 void write_limits(base::JsonWriter& json, const RunView& view);
+/// `recorded`, of what was recorded or imported: what `analyze --json` prints of traces, readings
+/// and the job, long tables cut; and `marks`, the stretches of time that training logs name.
+void write_recorded_part(base::JsonWriter& json, const RunView& view);
 /// `series`, where there are any.
 void write_series_part(base::JsonWriter& json, const RunView& view);
 

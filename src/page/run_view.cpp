@@ -13,7 +13,7 @@ analysis::RankLayout layout_of(const report::JobView& job) {
 
 }  // namespace
 
-RunView look_at(NamedRun& named) {
+RunView look_at(NamedRun& named, const DocumentOptions& options) {
   run::Run& run = named.run;
   RunView view;
   view.named = &named;
@@ -29,8 +29,10 @@ RunView look_at(NamedRun& named) {
   view.log = run::device_log(run);
   view.traces = std::move(run.traces);
   analysis::Beside beside;
+  if (options.peak_of) beside.peak = options.peak_of(view.traces);
   if (!view.log.devices.empty()) beside.energy = analysis::energy_of(view.traces, view.log);
   view.told = analysis::tell(view.traces, view.log, std::move(beside));
+  view.told.summary.graphs = analysis::summarize_graphs(run.graphs);
   return view;
 }
 

@@ -23,6 +23,6 @@ struct RunView {
 
 /// Takes the traces out of the Run. Of a simulated Run that holds the kernels of a part of its step
 /// only, `told` is what tasks and telemetry tell.
-RunView look_at(NamedRun& named);
+RunView look_at(NamedRun& named, const DocumentOptions& options);
 
 }  // namespace ergometer::page

@@ -36,10 +36,7 @@ void write_texts(JsonWriter& json, std::string_view name,
 std::string without_long_arrays(const std::string& summary_json) {
   Json summary = Json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) return "";
-  if (const auto cluster = summary.find("cluster_power");
-      cluster != summary.end() && cluster->is_object())
-    cluster->erase("watts");
-  summary.erase("ranks");
+  for (const char* name : {"cluster_power", "ranks"}) summary.erase(name);
   return summary.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

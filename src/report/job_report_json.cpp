@@ -36,7 +36,7 @@ void write_segments(JsonWriter& json, const std::vector<analysis::PathSegment>& 
   json.end_array();
 }
 
-void write_path(JsonWriter& json, const analysis::CriticalPath& path) {
+void write_path(JsonWriter& json, const analysis::CriticalPath& path, PathSegments segments) {
   if (path.segments.empty()) return;
   json.key("critical_path").begin_object();
   json.member("span_ns", path.span_ns).member("inferred_waits", path.inferred_waits);
@@ -53,7 +53,7 @@ void write_path(JsonWriter& json, const analysis::CriticalPath& path) {
   }
   json.end_array();
   json.member("segment_count", path.segments.size());
-  write_segments(json, path.segments);
+  if (segments == PathSegments::kWrite) write_segments(json, path.segments);
   json.end_object();
 }
 
@@ -225,9 +225,9 @@ void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
 
 }  // namespace
 
-void write_job_report(JsonWriter& json, const analysis::JobReport& report) {
+void write_job_report(JsonWriter& json, const analysis::JobReport& report, PathSegments segments) {
   write_clocks(json, report.clocks);
-  write_path(json, report.path);
+  write_path(json, report.path, segments);
   write_groups(json, report);
   if (report.pipeline) write_pipeline(json, *report.pipeline);
   write_links(json, report.links);

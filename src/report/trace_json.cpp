@@ -117,6 +117,20 @@ void write_trace_performance(JsonWriter& json, const run::Performance& performan
   json.end_object().end_object();
 }
 
+void write_trace(JsonWriter& json, const analysis::TraceSummary& summary,
+                 const std::vector<run::Dropped>& dropped) {
+  json.key("trace").begin_object();
+  json.key("ranks").begin_array();
+  for (const analysis::RankSummary& rank : summary.ranks) write_rank(json, rank);
+  json.end_array();
+  write_dropped(json, dropped);
+  write_kernels(json, summary.kernels);
+  write_collectives(json, summary.collectives);
+  write_arrivals(json, summary.arrivals);
+  write_work(json, summary);
+  json.end_object();
+}
+
 std::string trace_json(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped,
                        const std::function<void(JsonWriter&)>& more, const run::Run* run) {
@@ -128,16 +142,7 @@ std::string trace_json(const analysis::TraceSummary& summary,
     json.member("schema_version", run::kSchemaVersion).member("source", "imported");
     if (summary.performance) write_trace_performance(json, *summary.performance);
   }
-  json.key("trace").begin_object();
-  json.key("ranks").begin_array();
-  for (const analysis::RankSummary& rank : summary.ranks) write_rank(json, rank);
-  json.end_array();
-  write_dropped(json, dropped);
-  write_kernels(json, summary.kernels);
-  write_collectives(json, summary.collectives);
-  write_arrivals(json, summary.arrivals);
-  write_work(json, summary);
-  json.end_object();
+  write_trace(json, summary, dropped);
   if (!summary.graphs.empty()) write_graphs(json, summary.graphs);
   if (more) more(json);
   write_findings(json, summary.findings);

@@ -18,6 +18,9 @@ std::string trace_json(const analysis::TraceSummary& summary,
                        const std::function<void(base::JsonWriter&)>& more = {},
                        const run::Run* run = nullptr);
 
+/// The member `trace`: ranks, tables and what was dropped.
+void write_trace(base::JsonWriter& json, const analysis::TraceSummary& summary,
+                 const std::vector<run::Dropped>& dropped);
 /// The member `performance` of what traces tell.
 void write_trace_performance(base::JsonWriter& json, const run::Performance& performance);
 

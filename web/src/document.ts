@@ -32,6 +32,8 @@ export interface RunDocument {
   energy_stacks?: EnergyStacks;
   /** Time by communicating group, slowest first. */
   collectives?: CollectiveColumns;
+  /** Absent of what was simulated. */
+  recorded?: Recorded;
 }
 
 /** Groups of the interface contract; a group that nothing is known of is absent. */
@@ -285,4 +287,114 @@ export interface StudyFinding {
   why: string;
   /** Indices of the points that it rests on. */
   points?: number[];
+}
+
+/** Of what was recorded or imported: members as `analyze --json` prints them; the longest tables are cut, `left_out` says by how much. */
+export interface Recorded {
+  trace?: RecordedTrace;
+  left_out?: Record<string, number>;
+  telemetry?: RecordedTelemetry;
+  critical_path?: {
+    span_ns: number;
+    kinds: { kind: string; on_path_ns: number; saved_if_free_ns?: number }[];
+    ranks: { rank: number; on_path_ns: number }[];
+  };
+  process_groups?: RecordedGroup[];
+  clock_offsets?: { reference_rank: number; ranks: { rank: number; applied: boolean; offset_ns?: number; drift_ppm?: number; uncertainty_ns?: number }[] };
+  anomalies?: { slow_steps: Record<string, unknown>[]; deviations: Record<string, unknown>[]; [key: string]: unknown };
+  /** Stretches of time that training logs name; as the series, since 1970. */
+  marks?: { log: string; name: string; start_ns: number; end_ns: number }[];
+  [key: string]: unknown;
+}
+export interface RecordedTrace {
+  ranks: RecordedRank[];
+  dropped: { file: string; reason: string; count: number }[];
+  kernels: { name: string; class: string; kind: string; count: number; total_ns: number; shortest_ns: number; longest_ns: number }[];
+  arrivals?: { matched: number; unmatched: number; skew_ns: number; transfer_ns: number; ranks: { rank: number; last: number; lateness_ns: number; waiting_ns: number }[] };
+  classes: { class: string; count: number; total_ns: number }[];
+  phases: { total_ns: number; assigned_fraction: number; without_autograd: boolean; rows: { phase: string; count: number; total_ns: number; busy_ns: number }[] };
+  operators: { operator_fraction: number; flops_fraction_of_time: number; peak?: { gpu: string }; rows: RecordedOperator[] };
+  taxes: {
+    span_ns: number;
+    bulk_synchrony: { collective_waiting_ns: number | null; host_sync_ns: number };
+    memory_round_trips: { upper_bound_ns: number; pairs: number; bytes: number };
+    launch: { idle_ns: number; short_kernels: number };
+  };
+  energy?: { rank: number; measured_j: number; mean_w: number; refused?: string; classes?: EnergyRow[]; phases?: EnergyRow[] }[];
+}
+export interface RecordedRank {
+  rank: number;
+  file: string;
+  gpu?: string;
+  gpu_events: number;
+  span_ns: number;
+  compute_ns: number;
+  communication_ns: number;
+  exposed_communication_ns: number;
+  memory_ns: number;
+  exposed_memory_ns: number;
+  idle_ns: number;
+  idle_cause_ns: { late_launch: number; queued: number; unknown: number };
+  steps?: { count: number; first: number; last: number; mean_s: number };
+  truncated: boolean;
+}
+export interface RecordedOperator {
+  operator: string;
+  shapes?: string;
+  dtypes?: string;
+  calls: number;
+  total_ns: number;
+  tflops_low?: number;
+  tflops_high?: number;
+  gb_per_s?: number;
+  flops_fraction?: number;
+  bytes_fraction?: number;
+}
+export interface EnergyRow {
+  name: string;
+  seconds: number;
+  watts: number;
+  joules: number;
+}
+export interface RecordedGroup {
+  group: string;
+  description: string;
+  parallelism: string;
+  group_size: number;
+  events: number;
+  total_ns: number;
+  exposed_ns: number;
+  waiting_ns: number;
+  transfer_ns: number;
+  verdict?: string;
+  straggler?: { rank: number; persistent: boolean; last_share: number; caused_waiting_ns: number; cause: string; saved_if_equal_ns?: number };
+}
+export interface Levels {
+  mean: number;
+  lowest: number;
+  highest: number;
+}
+export interface RecordedDevice {
+  rank?: number;
+  index?: number;
+  name?: string;
+  host: string;
+  start_ns: number;
+  end_ns: number;
+  mean_w?: number;
+  peak_w?: number;
+  energy_j?: number;
+  readings?: number;
+  [metric: string]: unknown;
+}
+export interface RecordedTelemetry {
+  gpus: RecordedDevice[];
+  nodes: RecordedDevice[];
+  cpus?: RecordedDevice[];
+  ports?: RecordedDevice[];
+  training: Record<string, unknown>[];
+  meters: Record<string, unknown>[];
+  notes: string[];
+  dropped: { file: string; reason: string; count: number }[];
+  [key: string]: unknown;
 }

@@ -6,7 +6,10 @@ export async function loadDocument(): Promise<ReportDocument> {
   if (text === "" || text.startsWith("<!--")) {
     throw new Error("This page holds no report. `ergometer report RUN -o report.html` writes one that does.");
   }
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const packed = new Uint8Array(letters.length);
+  // A loop over an index: an iterator over letters takes half a second for a study.
+  for (let i = 0; i < letters.length; ++i) packed[i] = letters.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const report = JSON.parse(await new Response(stream).text()) as ReportDocument;
   if (report.schema_version !== 1) {

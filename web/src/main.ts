@@ -35,7 +35,7 @@ function start(report: ReportDocument): void {
   document.title = `${[about, report.title].filter(Boolean).join(" – ")} – Ergometer`;
   const tabs = h("nav", { class: "tabs", "aria-label": "Views" }, ...(views.length > 1 ? views.map((view) => h("a", { href: `#${view.base}`, "data-base": view.base }, view.title)) : []));
   const stage = h("div", { id: "stage" });
-  page.replaceChildren(h("a", { class: "skip", href: "#", click: ((event: Event) => { event.preventDefault(); stage.querySelector("main")?.focus(); }) as never }, "Skip to content"),
+  page.replaceChildren(h("a", { class: "skip", href: "#content", click: ((event: Event) => { event.preventDefault(); stage.querySelector("main")?.focus(); }) as never }, "Skip to content"),
     h("header", { class: "bar" }, h("a", { class: "brand", href: `#${views[0]?.base ?? ""}` }, h("b", {}, "Ergometer"), h("span", {}, report.title)), tabs,
       h("div", { class: "tools" }, h("button", { type: "button", class: "quiet", click: () => print() }, "Print"),
         h("button", { type: "button", class: "quiet", "aria-label": "Light/dark: switch colours", click: () => toggleTheme() }, "Light/dark"))),
@@ -47,7 +47,7 @@ function start(report: ReportDocument): void {
   const places = new Map<string, number>();
   const build = (view: View): HTMLElement => {
     const sections = view.sections();
-    const element = sections ? sectionsView(sections, view.base) : h("main", {}, h("h1", {}, "There is no such point"), h("p", {}, h("a", { href: "#study" }, "Back to the study")));
+    const element = sections ? sectionsView(sections, view.base) : h("main", { id: "content", tabindex: -1 }, h("h1", {}, "There is no such point"), h("p", {}, h("a", { href: "#study" }, "Back to the study")));
     if (!view.base.startsWith("point=")) made.set(view.base, element);
     return element;
   };

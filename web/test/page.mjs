@@ -38,3 +38,12 @@ export async function open(browser, address, { width = 1440, height = 900, dark 
   await page.waitForFunction(() => performance.getEntriesByName('first-picture').length > 0);
   return page;
 }
+
+/** Scrolls until every picture that waits for it is drawn. */
+export async function drawAll(page) {
+  const waiting = page.locator('.drawing.later');
+  for (let count = await waiting.count(); count > 0; count = await waiting.count()) {
+    await waiting.first().scrollIntoViewIfNeeded();
+    await page.waitForFunction((before) => document.querySelectorAll('.drawing.later').length < before, count);
+  }
+}

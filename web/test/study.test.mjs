@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { fixture, open, openBrowser, pageWith } from './page.mjs';
+import { drawAll, fixture, open, openBrowser, pageWith } from './page.mjs';
 
 let browser;
 /** The address changes first, then the page: waits until it shows this heading. */
@@ -10,12 +10,20 @@ const heading = (page, text) => page.waitForFunction((wanted) => document.queryS
 before(async () => { browser = await openBrowser(); });
 after(() => browser.close());
 
-test('several jobs: what differs comes first, causes add up, each job opens', async () => {
+test('several jobs: numbers stand in one order, causes add up, each job opens', async () => {
   const report = fixture('pair');
-  const page = await open(browser, pageWith(report, 'pair'));
-  const rows = await page.locator('table.side tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.value))));
-  const spread = rows.map(([a, b]) => Math.abs(a - b) / Math.max(Math.abs(a), Math.abs(b)));
-  spread.forEach((value, i) => assert.ok(i === 0 || value <= spread[i - 1] + 1e-12));
+  const page = await open(browser, pageWith(fixture('pair'), 'pair'));
+  const order = async (address) => {
+    const shown = await open(browser, address);
+    const titles = await shown.locator('table.side tbody th').allTextContents();
+    await shown.context().close();
+    return titles;
+  };
+  const turned = { ...report, runs: [...report.runs].reverse() };
+  turned.runs[0].summary = { ...turned.runs[0].summary, memory: { ...turned.runs[0].summary.memory, peak_bytes: 1 } };
+  const titles = await order(pageWith(fixture('pair'), 'pair'));
+  assert.deepEqual(await order(pageWith(turned, 'turned')), titles, 'however much a number differs');
+  assert.deepEqual(titles.slice(0, 2), ['step time', 'throughput']);
   const steps = await page.locator('td[data-metric="step_time_s"]').evaluateAll((all) => all.map((cell) => Number(cell.dataset.value)));
   assert.deepEqual(steps, report.runs.map((run) => run.summary.performance.step_time_s));
   const waterfall = page.locator('figure.picture').first();
@@ -64,6 +72,60 @@ test('one job is headed by what it is, several by their files, what differs stan
   assert.deepEqual(cells, [['parallelism.tp', '4', '8'], ['lora_rank', '–', '16']]);
 });
 
+test('a comparison says how much before why, with intervals where both have them, and folds what follows', async () => {
+  const report = fixture('pair');
+  report.comparison.verdict = 'B takes longer.';
+  report.comparison.quantities.push({ name: 'peak_memory_bytes', unit: 'B', a: 64485261312, b: 39365509120 }, { name: 'tokens_per_s', unit: 'token/s', a: 100, b: 120 });
+  for (const cause of report.comparison.causes) cause.amount = { ...cause.amount, peak_memory_bytes: (39365509120 - 64485261312) / report.comparison.causes.length, tokens_per_s: 20 / report.comparison.causes.length };
+  report.differences = [{ name: 'cluster.name', values: ['hgx-h200', 'hgx-h100'] }, { name: 'cluster.node', values: ['a', 'b'] }, { name: 'parallelism.tp', values: ['4', '8'] }, { name: 'parallelism.dp', values: ['4', '2'] }];
+  const [a, b] = report.runs.map((run) => run.summary);
+  const page = await open(browser, pageWith(report, 'much'));
+  const sections = await page.locator('main > section').evaluateAll((all) => all.map((one) => one.id));
+  assert.ok(sections.indexOf('at-jobs') === 0 && sections.indexOf('at-causes') > 0 && sections.includes('at-timelines') && sections.includes('at-heat'), sections.join());
+  assert.equal(await page.locator('#at-jobs .verdict').textContent(), 'B takes longer.');
+  const tile = page.locator('#at-jobs .tile[data-metric="step_time_s"]');
+  const text = await tile.textContent();
+  const changed = 100 * (b.performance.step_time_s / a.performance.step_time_s - 1);
+  assert.ok(text.includes(`${changed < 0 ? '−' : '+'}${Math.abs(changed).toFixed(1)} %`), `${text}: ${changed}`);
+  assert.match(text, /90 %: A .* to .*, B .* to .* s/);
+  const overlap = a.performance.step_time_s_low <= b.performance.step_time_s_high && b.performance.step_time_s_low <= a.performance.step_time_s_high;
+  assert.ok(text.includes(overlap ? 'the intervals overlap' : 'the intervals are apart'));
+  assert.equal(await tile.getAttribute('data-b'), String(b.performance.step_time_s));
+  assert.doesNotMatch(await page.locator('#at-jobs .tile[data-metric="energy_j_per_step"]').textContent(), /90 %/, 'no interval is known of it');
+  const settings = page.locator('#at-settings');
+  assert.deepEqual(await settings.locator('> .block > .table tbody td:first-child').allTextContents(), ['cluster.name', 'parallelism.tp']);
+  assert.equal(await settings.getByText('parallelism.dp').isVisible(), false);
+  await settings.locator('summary').click();
+  assert.ok(await settings.getByText('parallelism.dp').isVisible());
+  const causes = page.locator('#at-causes');
+  await page.getByLabel('Explain').selectOption('peak_memory_bytes');
+  assert.match(await causes.textContent(), /60\.1 GiB.*36\.7 GiB/);
+  assert.doesNotMatch(await causes.textContent(), /\d GB\b/, 'memory is binary everywhere');
+  await page.getByLabel('Explain').selectOption('tokens_per_s');
+  const colours = await causes.locator('svg rect').evaluateAll((all) => all.map((bar) => bar.style.fill));
+  assert.ok(colours.slice(1, -1).every((one) => one === 'var(--sendrecv)'), `more tokens are better: ${colours}`);
+  assert.deepEqual(page.problems, []);
+});
+
+test('a comparison shows both timelines on one axis and heat of both in one picture', async () => {
+  const report = fixture('pair');
+  const page = await open(browser, pageWith(report, 'beside'));
+  await drawAll(page);
+  const times = page.locator('#at-timelines figure');
+  await times.locator('.show-table').click();
+  const cells = await times.locator('tbody tr').evaluateAll((all) => all.map((row) => ({ name: row.cells[0].textContent, step: Number(row.cells[row.cells.length - 1].dataset.value) })));
+  for (const run of report.runs) assert.deepEqual(cells.filter((one) => one.name === run.name).map((one) => one.step), run.timeline.ranks.map(() => run.timeline.step_s));
+  const [download] = await Promise.all([page.waitForEvent('download'), times.locator('.save-svg').click()]);
+  const svg = readFileSync(await download.path(), 'utf8');
+  for (const run of report.runs) assert.ok(svg.includes(`>${run.name}</text>`));
+  assert.ok(svg.match(/<rect/g).length >= report.runs.flatMap((run) => run.timeline.ranks.flatMap((rank) => rank.tasks.kind)).length);
+  const heat = page.locator('#at-heat figure', { has: page.getByRole('heading', { name: report.runs[0].series.metrics.find((one) => one.name === 'gpu_c').title, exact: true }) });
+  assert.deepEqual(await heat.locator('.legend li').allTextContents(), report.runs.map((run) => run.name));
+  const hottest = (run) => { const metric = run.series.metrics.find((one) => one.name === 'gpu_c'); return Math.max(...(metric.distribution?.highest ?? metric.gpus.flatMap((gpu) => gpu.values))); };
+  const told = await heat.locator('.drawing').getAttribute('aria-label');
+  for (const run of report.runs) assert.ok(told.includes(`${run.name}, highest: `) && told.includes(`${hottest(run).toFixed(1)} °C`), told);
+});
+
 test('figures: names below bars are whole, things seen twice share a colour, a small panel has a scale of its own', async () => {
   const report = fixture('study');
   const models = ['GPT3-175B', 'Llama3-70B'];
@@ -73,6 +135,7 @@ test('figures: names below bars are whole, things seen twice share a colour, a s
   report.study.figures = [panel('large', 100), panel('small', 1)];
   const page = await open(browser, pageWith(report, 'made'));
   const figure = page.locator('#at-figure-made');
+  await drawAll(page);
   assert.deepEqual(await figure.locator('.legend').first().locator('li').allTextContents(), ['base', 'cc']);
   const text = await figure.textContent();
   assert.match(text, /Full colour: mean; pale: peak/);
@@ -93,6 +156,7 @@ test('panels: a colour means one series in all of them, they share x and zero, u
   report.study.figures = panelsOf('line', { left: [['a', [64, 1024], [1000, 100]], ['b', [64, 1024], [900, 800]]], right: [['c', [256, 4096], [90, 80]]] }, { log: true });
   const page = await open(browser, pageWith(report, 'panels'));
   const figure = page.locator('#at-figure-made');
+  await drawAll(page);
   const colours = await figure.locator('svg').evaluateAll((all) => all.map((svg) => [...svg.querySelectorAll('g[style*="fill"]')].map((group) => group.style.fill)));
   assert.equal(new Set(colours.flat()).size, 3, 'a, b and c');
   assert.deepEqual(await figure.locator('.legend li').allTextContents(), ['a', 'b', 'c']);
@@ -117,6 +181,7 @@ test('bars that are all about as high are signs, a cross needs a point, cells of
   report.study.figures = [...bar, ...heat];
   const page = await open(browser, pageWith(report, 'signs'));
   const svg = page.locator('#at-figure-made svg');
+  await drawAll(page);
   assert.equal(await svg.locator('circle').count(), 2);
   assert.equal(await svg.locator('path[d*="l6,6m0"]').count(), 0, 'nobody ran what nobody reported');
   const texts = await svg.locator('text').allTextContents();
@@ -134,7 +199,8 @@ test('points without a place on the axes are called by what their jobs are, and 
   for (const point of study.points) point.axes = {};
   study.findings[0].points = [study.points.findIndex((point) => point.summary?.job)];
   const page = await open(browser, pageWith(report, 'names'));
-  const link = page.locator('.verdict-card .points a').first();
+  await page.getByRole('button', { name: 'Unfold all' }).click();
+  const link = page.locator('.verdict-line .points a').first();
   assert.match(await link.textContent(), /^\S+ \S+ on \d+ × [A-Z]\w+/);
   await link.click();
   await page.waitForSelector('.way');
@@ -157,6 +223,7 @@ test('a study: every point opens its job by mark, row and address, and back work
   assert.equal(Number(value), study.points[0].summary.performance.step_time_s);
   await page.goBack();
   await heading(page, study.title);
+  await drawAll(page);
   const bar = page.locator('#at-figure-fig4 svg a').first();
   await bar.focus();
   assert.match(await page.locator('.tip').textContent(), /tokens\/s/);
@@ -182,7 +249,7 @@ test('a study: figures, findings and points hold the numbers of the document', a
     assert.ok(csv.includes(String(value)), `${entry.id}: ${value}`);
   }
   await page.locator('.filter', { hasText: 'disagrees' }).click();
-  assert.equal(await page.locator('.verdict-card').count(), study.findings.filter((finding) => finding.agrees === 'no').length);
+  assert.equal(await page.locator('.verdict-line').count(), study.findings.filter((finding) => finding.agrees === 'no').length);
   const points = page.locator('#at-points');
   await points.getByRole('button', { name: 'step time', exact: true }).click();
   await points.getByRole('button', { name: 'step time', exact: true }).click();
@@ -194,14 +261,110 @@ test('a study: figures, findings and points hold the numbers of the document', a
   assert.deepEqual(page.problems, []);
 });
 
-test('the frontier holds exactly the points that no other beats', async () => {
+test('the frontier holds exactly the points that no other beats, of one model and machine or of all', async () => {
   const { study } = fixture('study');
   const page = await open(browser, pageWith(fixture('study'), 'frontier'));
   const frontier = page.locator('#at-frontier');
   await frontier.getByLabel('across').selectOption('step_time_s');
   await frontier.getByLabel('up', { exact: true }).selectOption('max_gpu_c');
-  const ok = study.points.filter((point) => point.status === 'ok').map((point) => [point.summary.performance.step_time_s, point.summary.thermal.max_gpu_c]);
-  const best = ok.filter(([x, y]) => !ok.some(([a, b]) => (a <= x && b < y) || (a < x && b <= y)));
-  const shown = await frontier.locator('.table tbody tr').last().locator('..').locator('tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.number')].map((cell) => Number(cell.dataset.value))));
-  assert.deepEqual(shown.sort((a, b) => a[0] - b[0]), best.sort((a, b) => a[0] - b[0]));
+  for (const [title, family] of [['all points', /./], ['llama3-70b on 64 × H100', /h100/], ['llama3-70b on 32 × H200', /h200/]]) {
+    await frontier.getByLabel('of', { exact: true }).selectOption(title);
+    const ok = study.points.filter((point) => point.status === 'ok' && family.test(point.family)).map((point) => [point.summary.performance.step_time_s, point.summary.thermal.max_gpu_c]);
+    const best = ok.filter(([x, y]) => !ok.some(([a, b]) => (a <= x && b < y) || (a < x && b <= y)));
+    const shown = await frontier.locator('.table tbody tr').last().locator('..').locator('tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.number')].map((cell) => Number(cell.dataset.value))));
+    assert.deepEqual(shown.sort((a, b) => a[0] - b[0]), best.sort((a, b) => a[0] - b[0]), title);
+  }
+});
+
+test('a study opens with the best job of every machine for speed, energy and heat, and what it costs to choose another', async () => {
+  const { study } = fixture('study');
+  const page = await open(browser, pageWith(fixture('study'), 'answer'));
+  assert.equal(await page.locator('main > section').first().locator('.answer').count(), 2);
+  for (const [title, family] of [['llama3-70b on 64 × H100', 'h100'], ['llama3-70b on 32 × H200', 'h200']]) {
+    const card = page.locator('.answer', { has: page.getByRole('heading', { name: title }) });
+    const ok = study.points.filter((point) => point.family === family && point.status === 'ok');
+    assert.match(await card.locator('h2').textContent(), new RegExp(`${ok.length} jobs`));
+    const rows = await card.locator('tbody tr').evaluateAll((all) => all.map((row) => ({ aims: row.querySelector('th').textContent, href: decodeURIComponent(row.querySelector('a').hash),
+      cells: [...row.querySelectorAll('td.number')].map((cell) => ({ value: Number(cell.dataset.value), text: cell.textContent })) })));
+    const of = (point) => [point.summary.performance.tokens_per_s_per_gpu, point.summary.power.tokens_per_j, point.summary.thermal.max_gpu_c];
+    const best = [0, 1, 2].map((i) => ok.reduce((a, b) => ((i === 2 ? of(b)[i] < of(a)[i] : of(b)[i] > of(a)[i]) ? b : a)));
+    ['fastest', 'least energy', 'coolest'].forEach((aim, i) => {
+      const row = rows.find((one) => one.aims.split(', ').includes(aim));
+      assert.equal(row.href, `#point=${family}/${best[i].id}`, `${title}: ${aim}`);
+      assert.deepEqual(row.cells.map((cell) => cell.value), of(best[i]));
+      row.cells.forEach((cell, k) => {
+        const [own, other] = [of(best[i])[k], of(best[k])[k]];
+        const lost = k === 2 ? own - other : 100 * (own / other - 1);
+        const told = /([+−][\d.]+) [%K]$/.exec(cell.text)?.[1].replace('−', '-') ?? 0;
+        assert.ok(Math.abs(Number(told) - lost) < 0.06, `${cell.text}: ${lost}`);
+      });
+    });
+    const near = ok.filter((point) => of(point)[0] >= 0.9 * of(best[0])[0]).reduce((a, b) => (of(b)[2] < of(a)[2] ? b : a));
+    const within = rows.find((row) => row.aims.includes('coolest within 10 %'));
+    if (within) assert.equal(within.href, `#point=${family}/${near.id}`);
+    else assert.ok([best[0], best[2]].includes(near), 'the coolest within 10 % has a row unless it is the fastest or the coolest');
+  }
+  assert.deepEqual(page.problems, []);
+});
+
+test('jobs under faults are named by what is wrong, and are nobody\'s best', async () => {
+  const report = fixture('study');
+  const { study } = report;
+  study.axes = [];
+  for (const point of study.points) point.axes = {};
+  const at = study.points.findIndex((point) => point.status === 'ok');
+  study.points[at].summary.job.conditions.overrides = [{ node: 1, gpu: null, what: 'power_brake', value: 1, text: 'node1.power_brake=on' }];
+  study.points[at].summary.performance.tokens_per_s_per_gpu = 1e9;
+  study.findings[0].points = [at];
+  const page = await open(browser, pageWith(report, 'faults'));
+  const text = await page.evaluate(() => document.body.textContent);
+  assert.doesNotMatch(text, /object Object/);
+  assert.match(text, /node1\.power_brake=on/);
+  assert.doesNotMatch(await page.locator('#at-overview').textContent(), /1,000,000,000/);
+});
+
+test('findings are a line each and unfold; figures are drawn when they come near, all of them for paper', async () => {
+  const report = fixture('study');
+  report.study.figures = Array.from({ length: 20 }, (_, i) => ({ ...report.study.figures[0], id: `copy${i}`, panel: '' }));
+  const page = await open(browser, pageWith(report, 'later'));
+  const waiting = page.locator('.drawing.later');
+  assert.ok(await waiting.count() > 10, 'the first screen does not wait for all figures');
+  const first = page.locator('.verdict-line').first();
+  assert.equal(await first.locator('dl').isVisible(), false);
+  await first.locator('summary').click();
+  assert.ok(await first.locator('dl').isVisible());
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  assert.equal(await waiting.count(), 0);
+  assert.equal(await page.locator('.verdict-line:not([open])').count(), 0, 'paper cannot be unfolded');
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  assert.equal(await page.locator('.verdict-line[open]').count(), 1, 'as it was left');
+});
+
+test('one high bar stands on a logarithmic axis, long names below bars are whole on a phone', async () => {
+  const report = fixture('study');
+  const categories = ['32 H200 GPT3-175B TP2-PP16', '64 H100 GPT3-175B TP2-PP32, recomputed', '32 H200 Mixtral-8x22B EP8-TP1-PP4', '64 H100 Mixtral-8x22B EP8-TP1-PP8, recomputed', '32 H200 Llama3-70B TP4-PP4'];
+  const made = (id, y) => ({ id, label: '', title: 'Made', caption: '', kind: 'bar', x: { title: 'layout', categories }, y: { title: 'efficiency', unit: '' }, series: [{ label: 'a', x: [0, 1, 2, 3, 4], y }] });
+  report.study.figures = [made('steep', [1, 2, 3, 4, 900]), made('even', [1, 2, 3, 4, 9])];
+  const page = await open(browser, pageWith(report, 'steep'), { width: 400 });
+  await drawAll(page);
+  const heights = async (id) => page.locator(`#at-figure-${id} svg rect`).evaluateAll((all) => all.map((bar) => Number(bar.getAttribute('height'))));
+  const [steep, even] = [await heights('steep'), await heights('even')];
+  assert.ok(steep[1] > 0.1 * steep[4] && steep[1] > steep[0], `${steep}`);
+  assert.ok(Math.abs(even[0] / even[4] - 1 / 9) < 0.02, `${even}`);
+  assert.match(await page.locator('#at-figure-steep').textContent(), /Logarithmic, since one bar would flatten the others: efficiency/);
+  const texts = await page.locator('#at-figure-even svg text').allTextContents();
+  categories.forEach((name, i) => assert.ok(texts.includes(String(i + 1)) && texts.join(' ').includes(`${i + 1}: ${name}`), `${name} among ${texts.join(' | ')}`));
+  const outside = await page.locator('#at-figure-even svg').evaluate((svg) => [...svg.querySelectorAll('text')].filter((one) => one.getBoundingClientRect().right > svg.getBoundingClientRect().right + 1).length);
+  assert.equal(outside, 0);
+});
+
+test('a study of 672 jobs and 80 figures: the first screen within two seconds', async (context) => {
+  const report = fixture('study');
+  const { study } = report;
+  study.points = Array.from({ length: 16 }, (_, i) => study.points.map((point) => ({ ...point, id: `${point.id}-${i}` }))).flat();
+  study.figures = Array.from({ length: 16 }, (_, i) => study.figures.map((figure) => ({ ...figure, id: `${figure.id}-${i}` }))).flat();
+  const page = await open(browser, pageWith(report, 'many'));
+  const first = await page.evaluate(() => performance.getEntriesByName('first-picture')[0].startTime);
+  context.diagnostic(`first screen after ${Math.round(first)} ms`);
+  assert.ok(first < 2000, `${first} ms`);
 });

@@ -5,11 +5,19 @@ const kPrefixes: [number, string][] = [
 const kScaled: Record<string, [number, string]> = { "GB/s": [1e9, "B/s"], GB: [1e9, "B"], MJ: [1e6, "J"] };
 const kWithPrefix = new Set(["s", "W", "J", "B", "B/s", "FLOP/s", "W/s", "Hz"]);
 
+/** Made once for each number of decimals: making one takes longer than all else about a number. */
+const kFormats = new Map<number, Intl.NumberFormat>();
+function decimals(value: number, most: number): string {
+  let format = kFormats.get(most);
+  if (!format) kFormats.set(most, (format = new Intl.NumberFormat("en", { minimumFractionDigits: 0, maximumFractionDigits: most })));
+  return format.format(value);
+}
+
 /** Three digits that count, no exponent: 8.33, 60.6, 505. */
 export function digits(value: number, count = 3): string {
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
-  return value.toLocaleString("en", { minimumFractionDigits: 0, maximumFractionDigits: Math.max(0, Math.min(12, count - 1 - size)) });
+  return decimals(value, Math.max(0, Math.min(12, count - 1 - size)));
 }
 
 function prefixed(value: number, unit: string): string {
@@ -36,7 +44,7 @@ export function quantity(value: number | null | undefined, unit = ""): string {
   if (unit === "bytes") return bytes(value);
   if (unit === "°C" || unit === "K") return `${value.toFixed(1)} ${unit}`;
   if (unit === "tokens/s" || unit === "MHz" || unit === "") {
-    const shown = Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : digits(value);
+    const shown = Math.abs(value) >= 100 ? decimals(Math.round(value), 0) : digits(value);
     return unit === "" ? shown : `${shown} ${unit}`;
   }
   return kWithPrefix.has(unit) ? prefixed(value, unit) : `${digits(value)} ${unit}`;
@@ -85,4 +93,4 @@ const kWords: Record<string, string> = {
 };
 export const words = (name: string): string => kWords[name] ?? name.replaceAll("_", " ");
 
-export const plural = (count: number, word: string): string => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+export const plural = (count: number, word: string): string => `${decimals(count, 0)} ${word}${count === 1 ? "" : "s"}`;

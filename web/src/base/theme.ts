@@ -23,7 +23,7 @@ const kTokens = {
   alltoall: ["#b5538f", "#d685b4"],
   sendrecv: ["#12876a", "#2fae8b"],
   receive: ["#7fcbb2", "#9be0c9"],
-  optimizer: ["#6f5bb5", "#9a88dc"],
+  optimizer: ["#4a1fa8", "#7a4ff0"],
   idle: ["#b4bcc8", "#5c6675"],
   backward: ["#1d4580", "#3a6fc0"],
   weights: ["#2f74c0", "#5b9ae0"],
@@ -84,7 +84,10 @@ export function startTheme(): void {
   const wanted = (): Theme => chosen ?? (system.matches ? "dark" : "light");
   system.addEventListener("change", () => apply(wanted()));
   // The class gives the page the width of paper, so that pictures are drawn for it and not shrunk.
+  let folded: HTMLDetailsElement[] = [];
   const printing = (now: boolean): void => {
+    if (now) folded = [...document.querySelectorAll<HTMLDetailsElement>("details[data-paper]:not([open])")];
+    for (const one of folded) one.open = now;
     document.documentElement.classList.toggle("printing", now);
     apply(now ? "light" : wanted());
   };

@@ -5,25 +5,27 @@ import { categoryAxis, categoryLayout } from "./categories";
 import { axisWidth, newSvg, tickTexts, yAxis, type Box } from "./frame";
 import type { Shared } from "./panels";
 import { linked, missing, sign, type PointLinks } from "./plot";
-import { linear, logarithmic } from "./scale";
+import { linear, logarithmic, type Scale } from "./scale";
 
 /** Upright bars over categories, side by side ("bar") or on top of each other ("stack"); signs where bars would be alike. */
 export function bars(figure: Figure, width: number, shared: Shared, links: PointLinks): SVGSVGElement {
   const categories = figure.x.categories ?? [];
   const unit = figure.y.unit ?? "";
-  const trial = linear(shared.y[0], shared.y[1], 1, 0, 6, unit);
+  const log = figure.y.log === true && shared.y[0] > 0;
+  const scale = (from: number, to: number): Scale => (log ? logarithmic(shared.y[0] / 1.5, shared.y[1], from, to) : linear(shared.y[0], shared.y[1], from, to, 6, unit));
+  const trial = scale(1, 0);
   const slotFrom = (from: number): number => (width - from - 8) / Math.max(1, categories.length);
   const needed = axisWidth(tickTexts(trial.ticks, unit));
   // Turned texts reach to the left of their bars: the first must not leave the picture.
-  const left = Math.min(width * 0.3, Math.max(needed, categoryLayout(categories, slotFrom(needed)).reach - slotFrom(needed) / 2));
+  const trialSlot = slotFrom(needed);
+  const left = Math.min(width * 0.3, Math.max(needed, categoryLayout(categories, trialSlot, width * 0.3 + trialSlot / 2, width).reach - trialSlot / 2));
   const slot = slotFrom(left);
-  const layout = categoryLayout(categories, slot);
+  const layout = categoryLayout(categories, slot, left + slot / 2, width);
   const below = layout.height;
   const height = Math.max(240, Math.min(340, Math.round(width * 0.5))) + below - 40;
   const svg = newSvg(width, height);
   const box: Box = { left, top: 22, right: width - 8, bottom: height - below };
-  const log = figure.y.log === true && shared.y[0] > 0;
-  const y = log ? logarithmic(shared.y[0] / 1.5, shared.y[1], box.bottom, box.top) : linear(shared.y[0], shared.y[1], box.bottom, box.top, 6, unit);
+  const y = scale(box.bottom, box.top);
   yAxis(svg, y, box, unit, figure.y.title);
   const base = log ? box.bottom : y.at(Math.max(0, y.domain[0]));
   const inner = slot * 0.82;

@@ -9,12 +9,14 @@ export interface CategoryLayout {
   height: number;
   /** What turned texts need left of the first category's middle. */
   reach: number;
-  way: "flat" | "some" | "wrapped" | "turned";
+  way: "flat" | "some" | "wrapped" | "turned" | "numbered";
   texts: string[];
   /** Neighbours whose texts start with the same word: it is written once, below them. */
   heads: { text: string; from: number; to: number }[];
   /** The heads need two rows. */
   staggered: boolean;
+  /** Below the axis: what its numbers stand for, in lines. */
+  key: string[];
 }
 
 const kSize = 11;
@@ -39,20 +41,30 @@ function headsOf(categories: string[]): CategoryLayout["heads"] {
 }
 
 /** At most kLines of words; nothing where that is not enough. */
-export function wrapped(text: string, width: number): string[] | undefined {
+export function wrapped(text: string, width: number, most = kLines): string[] | undefined {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const longer = lines.length > 0 ? `${lines[lines.length - 1]} ${word}` : word;
     if (lines.length > 0 && textWidth(longer, kSize) <= width) lines[lines.length - 1] = longer;
-    else if (textWidth(word, kSize) > width || lines.length === kLines) return undefined;
+    else if (textWidth(word, kSize) > width || lines.length === most) return undefined;
     else lines.push(word);
   }
   return lines;
 }
 
-const kPlain = (texts: string[]): Pick<CategoryLayout, "texts" | "heads" | "staggered"> => ({ texts, heads: [], staggered: false });
+const kPlain = (texts: string[]): Pick<CategoryLayout, "texts" | "heads" | "staggered" | "key"> => ({ texts, heads: [], staggered: false, key: [] });
 
-export function categoryLayout(categories: string[], slot: number): CategoryLayout {
+/** More texts than this are no key that anyone reads. */
+const kMostNumbers = 40;
+
+/** Numbers at the axis, and the whole texts below it, as wide as the picture. */
+function numbered(categories: string[], width: number): CategoryLayout {
+  const key = categories.flatMap((text, i) => (wrapped(`${i + 1}: ${text}`, width - 4, 9) ?? [`${i + 1}: ${fitted(text, width - 30, kSize)}`]));
+  return { height: 40 + (key.length + 1) * kLine, reach: 0, way: "numbered", texts: categories.map((_, i) => String(i + 1)), heads: [], staggered: false, key };
+}
+
+/** `room`: what is left of the first category's middle, as far as turned texts may reach; `width`: of the picture. */
+export function categoryLayout(categories: string[], slot: number, room: number, width: number): CategoryLayout {
   const widest = Math.max(...categories.map((text) => textWidth(text, kSize)), 0);
   if (widest <= slot - 4) return { height: 40, reach: 0, way: "flat", ...kPlain(categories) };
   if (categories.every((text) => text.length <= 3)) return { height: 40, reach: 0, way: "some", ...kPlain(categories) };
@@ -62,8 +74,10 @@ export function categoryLayout(categories: string[], slot: number): CategoryLayo
   const texts = heads.length > 0 ? categories.map((text) => text.slice(text.indexOf(" ") + 1)) : categories;
   const long = Math.min(kLongest, Math.max(...texts.map((text) => textWidth(text, kSize))));
   const staggered = heads.some((head) => textWidth(head.text, kSize) > (head.to - head.from + 1) * slot - 4);
+  const cut = texts.some((text, i) => textWidth(text, kSize) > Math.min(kLongest, (room + i * slot) / kSlant - 2));
+  if (cut && categories.length <= kMostNumbers && slot > 14) return numbered(categories, width);
   const below = heads.length === 0 ? 0 : (staggered ? 2 : 1) * kLine + 4;
-  return { height: kTurned + long * kSlant + below + 22, reach: long * kSlant + 4, way: "turned", texts, heads, staggered };
+  return { height: kTurned + long * kSlant + below + 22, reach: long * kSlant + 4, way: "turned", texts, heads, staggered, key: [] };
 }
 
 export function categoryAxis(svg: SVGSVGElement, layout: CategoryLayout, centre: (index: number) => number, slot: number, box: Box, title: string): void {
@@ -82,6 +96,7 @@ export function categoryAxis(svg: SVGSVGElement, layout: CategoryLayout, centre:
     }
   });
   if (layout.heads.length > 0) drawHeads(svg, layout, centre, slot, box);
+  layout.key.forEach((line, i) => svg.append(label(line, 0, box.bottom + 30 + i * kLine, { size: kSize })));
   svg.append(label(title, (box.left + box.right) / 2, box.bottom + layout.height - 8, { anchor: "middle", size: kSize }));
 }
 

@@ -19,7 +19,7 @@ export function heatmap(figure: Figure, width: number, range: [number, number], 
   const unit = figure.y.unit ?? "";
   const left = Math.min(width * 0.35, axisWidth(rows));
   const slot = (width - left - 8) / Math.max(1, columns.length);
-  const layout = categoryLayout(columns, slot);
+  const layout = categoryLayout(columns, slot, left + slot / 2, width);
   const below = layout.height;
   const tall = Math.max(18, Math.min(34, 320 / Math.max(1, rows.length)));
   const box: Box = { left, top: 22, right: width - 8, bottom: 22 + tall * rows.length };

@@ -27,8 +27,8 @@ export function sign(index: number, x: number, y: number, size = 4): SVGElement 
   }
 }
 
-/** Lines or points over numbers, with their 90 % intervals. */
-export function plot(figure: Figure, width: number, shared: Shared, links: PointLinks): SVGSVGElement {
+/** Lines or points over numbers, with their 90 % intervals; `signs`: at the values of lines. */
+export function plot(figure: Figure, width: number, shared: Shared, links: PointLinks, signs = true): SVGSVGElement {
   const height = Math.max(240, Math.min(360, Math.round(width * 0.6)));
   const svg = newSvg(width, height);
   const unit = figure.y.unit ?? "";
@@ -39,11 +39,11 @@ export function plot(figure: Figure, width: number, shared: Shared, links: Point
   const x = make(figure.x.log, shared.x, box.left + 8, box.right - 8, Math.max(3, Math.round(width / 90)), shared.marks, figure.x.unit ?? "");
   yAxis(svg, flat, box, unit, figure.y.title);
   xAxis(svg, x, box, figure.x.unit ?? "", figure.x.title);
-  for (const series of figure.series) svg.append(drawSeries(figure, series, shared.styles.get(series.label)!, x.at, flat.at, links));
+  for (const series of figure.series) svg.append(drawSeries(figure, series, shared.styles.get(series.label)!, x.at, flat.at, links, signs));
   return svg;
 }
 
-function drawSeries(figure: Figure, series: FigureSeries, style: SeriesStyle, atX: (v: number) => number, atY: (v: number) => number, links: PointLinks): SVGElement {
+function drawSeries(figure: Figure, series: FigureSeries, style: SeriesStyle, atX: (v: number) => number, atY: (v: number) => number, links: PointLinks, signs: boolean): SVGElement {
   const paint = css(style.token);
   const group = s("g", { style: `fill:${paint};stroke:${paint}` });
   if (figure.kind === "line") {
@@ -54,7 +54,7 @@ function drawSeries(figure: Figure, series: FigureSeries, style: SeriesStyle, at
     group.append(s("path", { d, fill: "none", "stroke-width": 2, "stroke-dasharray": kDashes[style.variant > 0 ? 1 : Math.floor(style.shape / 8) % 4] || undefined }));
   }
   // A line of very many values is a curve: signs and links would hide it.
-  if (figure.kind === "line" && series.x.length > 200) return group;
+  if (figure.kind === "line" && (!signs || series.x.length > 200)) return group;
   series.y.forEach((value, i) => {
     if (value === null) return;
     const mark = sign(style.shape, atX(series.x[i]!), atY(value), series.x.length > 400 ? 2.5 : 4);

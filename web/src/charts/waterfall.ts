@@ -16,8 +16,8 @@ export interface WaterfallStep {
 
 const kPitch = 34;
 
-/** From one value to another by what makes the difference. Less is better: it falls green, rises red. */
-export function waterfall(from: [string, number], to: [string, number], steps: WaterfallStep[], unit: string, width: number): SVGSVGElement {
+/** From one value to another by what makes the difference; what is better is green, what is worse red. */
+export function waterfall(from: [string, number], to: [string, number], steps: WaterfallStep[], unit: string, width: number, better: "lower" | "higher" | "neither" = "lower"): SVGSVGElement {
   const rows = steps.length + 2;
   const height = rows * kPitch + 22;
   const svg = newSvg(width, height);
@@ -43,7 +43,7 @@ export function waterfall(from: [string, number], to: [string, number], steps: W
   };
   bar(0, from[0], scale.domain[0], from[1], css("idle"), quantity(from[1], unit));
   steps.forEach((step, i) => {
-    const mark = bar(i + 1, step.title, reached[i]!, reached[i + 1]!, css(step.amount <= 0 ? "sendrecv" : "allreduce"), signed(step.amount, unit));
+    const mark = bar(i + 1, step.title, reached[i]!, reached[i + 1]!, css(better === "neither" || step.amount === 0 ? "series1" : (step.amount < 0) === (better === "lower") ? "sendrecv" : "allreduce"), signed(step.amount, unit));
     tipOn(mark, step.title, [["change", signed(step.amount, unit)], ...(step.parts ?? []).map(([name, value]): [string, string] => [name, signed(value, unit)])]);
     const y = (i + 1) * kPitch;
     svg.append(s("line", { x1: scale.at(reached[i]!), x2: scale.at(reached[i]!), y1: y - 7, y2: y + 5, style: `stroke:${css("muted")}` }));

@@ -25,12 +25,23 @@ export interface Picture {
   active?: boolean;
   /** Level of the heading. */
   level?: 3 | 4;
+  /** Drawn when it comes near the window, or to paper: where there are many. */
+  later?: boolean;
 }
 
 const drawn = new WeakMap<Element, () => void>();
 const widths = new ResizeObserver((entries) => {
   for (const entry of entries) drawn.get(entry.target)?.();
 });
+const waiting = new WeakSet<Element>();
+const near = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    waiting.delete(target);
+    drawn.get(target)?.();
+  }
+}, { rootMargin: "600px 0px" });
 onTheme(() => {
   for (const host of document.querySelectorAll(".drawing")) drawn.get(host)?.();
 });
@@ -49,7 +60,8 @@ export function picture(p: Picture): HTMLElement {
   drawn.set(host, () => {
     const width = Math.floor(host.clientWidth);
     const state = `${width} ${theme()}`;
-    if (width <= 0 || host.dataset.drawn === state) return;
+    if (width <= 0 || host.dataset.drawn === state || (waiting.has(host) && !document.documentElement.classList.contains("printing"))) return;
+    host.classList.remove("later");
     host.dataset.drawn = state;
     p.draw(host, width);
   });
@@ -60,6 +72,8 @@ export function picture(p: Picture): HTMLElement {
     if (!numbers.hidden) numbers.replaceChildren(table(title, typeof p.table === "function" ? p.table() : p.table));
   } }, "Table");
   const save = h("button", { type: "button", class: "quiet save-svg", click: () => {
+    waiting.delete(host);
+    drawn.get(host)?.();
     const made = p.svg?.(Math.max(640, host.clientWidth)) ?? host.querySelector("svg");
     if (made) saveSvg(made, title, legendOver(element));
   } }, "SVG");
@@ -71,6 +85,11 @@ export function picture(p: Picture): HTMLElement {
       h("div", { class: "tools" }, ...(p.controls ?? []), show, save)),
     p.note ? h("p", { class: "note" }, p.note) : null,
     ...(p.before ?? []), host, numbers);
+  if (p.later) {
+    host.classList.add("later");
+    waiting.add(host);
+    near.observe(host);
+  }
   widths.observe(host);
   return element;
 }

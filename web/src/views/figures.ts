@@ -53,8 +53,25 @@ function draw(figure: Figure, width: number, panels: Figure[], links: PointLinks
   }
 }
 
+/** How far the highest bar may stand above the middle one before the others can no longer be told apart. */
+const kFlattens = 8;
+const kShares = new Set(["%", "1"]);
+
+/** Bars of a quantity of which one flattens the others stand on a logarithmic axis, in all panels of that quantity. */
+function withRoom(panels: Figure[]): Figure[] {
+  const flattened = (panel: Figure): boolean => {
+    const values = panel.series.flatMap((series) => series.y).filter((value): value is number => value !== null).sort((a, b) => a - b);
+    return panel.kind === "bar" && !kShares.has(panel.y.unit ?? "") && values.length > 2 && values[0]! > 0 && values[values.length - 1]! > kFlattens * values[Math.floor(values.length / 2)]!;
+  };
+  const quantityOf = (panel: Figure): string => `${panel.y.title}|${panel.y.unit}`;
+  const flat = new Set(panels.filter(flattened).map(quantityOf));
+  return panels.map((panel) => (panel.kind === "bar" && flat.has(quantityOf(panel)) ? { ...panel, y: { ...panel.y, log: true } } : panel));
+}
+
 /** One figure with its panels side by side. */
-function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
+function figureView(given: Figure[], study: StudyDocument): HTMLElement {
+  const panels = withRoom(given);
+  const raised = [...new Set(panels.filter((panel, i) => panel !== given[i]).map((panel) => panel.y.title))];
   const first = panels[0]!;
   const links: PointLinks = { href: (point) => pointHref(study, point), title: (point) => pointTitle(study, point) };
   const { entries, variants } = legendOf(panels);
@@ -66,8 +83,9 @@ function figureView(panels: Figure[], study: StudyDocument): HTMLElement {
   const above = [seen ? reportedOf(first) : null,
     entries.length > 1 && first.kind !== "heatmap" ? legend(entries.map(({ title, token }) => ({ title: labelOf(title), token }))) : null,
     variants ? h("p", { class: "note" }, variants) : null,
-    panels.some((panel) => sharedBy(panel, panels).apart) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null];
-  const drawing = (panel: Figure) => ({ active: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
+    panels.some((panel) => sharedBy(panel, panels).apart) ? h("p", { class: "note" }, "Scales differ between panels: on one, the smaller values could not be seen.") : null,
+    raised.length > 0 ? h("p", { class: "note" }, `Logarithmic, since one bar would flatten the others: ${raised.join(", ")}.`) : null];
+  const drawing = (panel: Figure) => ({ active: true, later: true, summary: summaryOf(panel), table: () => tableOf(panel, study),
     draw: (host: HTMLElement, width: number) => host.replaceChildren(draw(panel, width, panels, links)) });
   const id = `at-figure-${first.id}`;
   if (panels.length === 1) {

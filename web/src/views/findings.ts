@@ -1,7 +1,16 @@
 import type { Finding } from "../document";
+import { copyButton } from "../base/copy";
 import { h } from "../base/dom";
 import { quantity, words } from "../base/format";
 import { css } from "../base/theme";
+
+/** The command that a check begins with; of checks that are none, nothing. */
+export const commandOf = (check: string): string | undefined => /^ergometer .*?(?=: |; |$)/.exec(check)?.[0];
+
+function checkLine(check: string): HTMLElement {
+  const command = commandOf(check);
+  return h("p", { class: "check" }, h("span", { class: "muted" }, "Check: "), h("code", {}, check), command ? " " : null, command ? copyButton(command, `the command ${command}`) : null);
+}
 
 /** Ranked by what they cost; those whose cost is unknown stay behind, in the document's order. */
 export const ranked = (findings: Finding[]): Finding[] =>
@@ -18,6 +27,6 @@ export function findingsView(findings: Finding[], step_s: number | undefined): H
       h("div", { class: "cost" }, cost.length > 0 ? h("b", {}, cost[0]!) : h("span", { class: "muted" }, "cost unknown"), cost[1] ? h("span", { class: "muted" }, cost[1]) : null,
         share === undefined ? null : h("span", { class: "meter", title: `${quantity(share, "1")} of the step` }, h("i", { style: `width:${(100 * share).toFixed(1)}%;background:${css("allreduce")}` }))),
       h("div", {}, h("p", {}, finding.text, finding.confidence ? h("span", { class: "muted" }, ` (${words(finding.confidence)})`) : null), finding.advice ? h("p", { class: "advice" }, finding.advice) : null,
-        finding.check ? h("p", { class: "check" }, h("span", { class: "muted" }, "Check: "), h("code", {}, finding.check)) : null));
+        finding.check ? checkLine(finding.check) : null));
   }));
 }

@@ -9,6 +9,7 @@ import { legend } from "../parts/legend";
 import { picture, redraw } from "../parts/picture";
 import { table, type Cell } from "../parts/table";
 import { kMetrics, valueOf, type Metric } from "./metrics";
+import type { Group } from "./study_groups";
 import { axesOf, pointHref, pointName, pointTitle } from "./study_parts";
 
 interface Candidate {
@@ -30,21 +31,25 @@ export function front(points: Candidate[], signX: number, signY: number): Candid
 
 const signOf = (metric: Metric): number => (metric.better === "higher" ? -1 : 1);
 
-/** Points by two values, with the front of those that nothing beats in both. */
-export function frontierView(study: StudyDocument): HTMLElement | null {
+/** Points by two values, with the front of those that nothing beats in both: of one model, task and machine, or of all. */
+export function frontierView(study: StudyDocument, groups: Group[]): HTMLElement | null {
   const ok = study.points.map((point, index) => ({ point, index })).filter(({ point }) => point.status === "ok" && point.summary);
   const metrics = kMetrics.filter((metric) => metric.better !== "neither" && ok.some(({ point }) => valueOf(point.summary, metric) !== undefined));
   if (ok.length < 2 || metrics.length < 2) return null;
   const pick = (...names: string[]): Metric => names.map((name) => metrics.find((metric) => metric.name === name)).find(Boolean) ?? metrics[0]!;
   let [x, y] = [pick("tokens_per_s_per_gpu", "step_time_s"), pick("tokens_per_j", "max_gpu_c", "peak_bytes")];
-  const axes = axesOf(study).filter((axis) => axis.values.length > 1 && axis.values.length <= 16);
-  let by = axes.find((axis) => axis.name === "model") ?? axes[0];
-  const families = [...new Set(ok.map(({ point }) => point.family ?? ""))].filter(Boolean);
-  let only = "";
+  const sets = groups.length > 1 ? groups.map((group) => group.points) : [ok.map(({ index }) => index)];
+  const axes = axesOf(study).filter((axis) => {
+    const counts = sets.map((points) => new Set(points.map((index) => axis.of(study.points[index]!))).size);
+    return Math.max(...counts) > 1 && Math.max(...counts) <= 16;
+  });
+  // Points of one group have one model: their layouts tell them apart.
+  let by = axes.find((axis) => axis.name === (groups.length > 1 ? "layout" : "model")) ?? axes[0];
+  let only = groups.length > 1 ? groups[0] : undefined;
   let place: HTMLElement | undefined;
   const best = h("div");
 
-  const candidates = (): Candidate[] => ok.filter(({ point }) => only === "" || point.family === only).flatMap(({ point, index }) => {
+  const candidates = (): Candidate[] => ok.filter(({ index }) => !only || only.points.includes(index)).flatMap(({ point, index }) => {
     const [a, b] = [valueOf(point.summary, x), valueOf(point.summary, y)];
     return a === undefined || b === undefined ? [] : [{ index, x: a, y: b }];
   });
@@ -60,24 +65,29 @@ export function frontierView(study: StudyDocument): HTMLElement | null {
       series: names.map((name) => ({ label: name, x: groups.get(name)!.map((one) => one.x), y: groups.get(name)!.map((one) => one.y), point: groups.get(name)!.map((one) => one.index) })) };
   };
   const chosenFront = (): Candidate[] => front(candidates(), signOf(x), signOf(y));
+  // Where one point is best at both there is nothing to choose: the group that offers most stands first.
+  if (groups.length > 1) {
+    const lengths = groups.map((group) => { only = group; return chosenFront().length; });
+    only = groups[lengths.indexOf(Math.max(...lengths))];
+  }
   const rowsOf = (points: Candidate[]): Cell[][] => points.map((one) => [pointName(study, study.points[one.index]!), one.x, one.y]);
   const columns = () => [{ title: "point" }, { title: x.title, unit: x.unit }, { title: y.title, unit: y.unit }];
   const again = (): void => {
     const points = chosenFront();
     const rows = rowsOf(points);
-    best.replaceChildren(h("h3", {}, `Nothing beats these ${plural(points.length, "point")} in both`),
+    best.replaceChildren(h("h3", {}, points.length === 1 ? "Nothing beats this point in either" : `Nothing beats these ${plural(points.length, "point")} in both`),
       table("Frontier", { columns: columns(), rows }, { rows: "points", href: (row) => pointHref(study, points[rows.indexOf(row)]?.index ?? -1) }));
     if (place) redraw(place);
   };
   const options = metrics.map((metric) => ({ value: metric.name, title: metric.title }));
   const find = (name: string): Metric => metrics.find((metric) => metric.name === name)!;
-  const controls = [choice("across", options, x.name, (name) => { x = find(name); again(); }), choice("up", options, y.name, (name) => { y = find(name); again(); }),
-    ...(axes.length > 1 ? [choice("colour", axes.map(({ name }) => ({ value: name, title: name })), by!.name, (name) => { by = axes.find((axis) => axis.name === name); again(); })] : []),
-    ...(families.length > 1 ? [choice("of", [{ value: "", title: "all families" }, ...families.map((family) => ({ value: family, title: family }))], "", (family) => { only = family; again(); })] : [])];
+  const controls = [...(groups.length > 1 ? [choice("of", [...groups.map(({ title }) => ({ value: title, title })), { value: "", title: "all points" }], only?.title ?? "", (title) => { only = groups.find((group) => group.title === title); again(); })] : []),
+    choice("across", options, x.name, (name) => { x = find(name); again(); }), choice("up", options, y.name, (name) => { y = find(name); again(); }),
+    ...(axes.length > 1 ? [choice("colour", axes.map(({ name }) => ({ value: name, title: name })), by!.name, (name) => { by = axes.find((axis) => axis.name === name); again(); })] : [])];
   again();
   const points = chosenFront();
   return h("div", {}, picture({
-    title: "Two aims at once", controls, active: true,
+    title: "Two aims at once", controls, active: true, later: true,
     note: "The line joins points that no other beats in both values: choose among them, and ask of every other why it is not there.",
     summary: `${x.title} against ${y.title}, ${plural(candidates().length, "point")}. On the frontier: ${points.map((one) => `${pointTitle(study, one.index)} (${quantity(one.x, x.unit)}, ${quantity(one.y, y.unit)})`).join("; ")}.`,
     table: () => ({ columns: columns(), rows: rowsOf(candidates()) }),

@@ -17,6 +17,9 @@ import { linksView } from "./links";
 import { machineView } from "./machine";
 import { memoryView } from "./memory";
 import { jobLine, numberIn, partsOf } from "./metrics";
+import { oddView, pathView, waitsView } from "./recorded_job";
+import { marksView, missingView, readingsView, whoView } from "./recorded_log";
+import { kernelsView, operatorsView, ranksView, taxesView } from "./recorded_trace";
 import { seriesView } from "./series";
 import type { Section } from "./sections";
 import { timelineView } from "./timeline";
@@ -62,15 +65,26 @@ export function jobSections(run: RunDocument, alone = false): Section[] {
   const power = powerParts(run);
   const over = seriesView(run, moment);
   const energy = run.energy_stacks ? energyStacksView(run.energy_stacks) : null;
+  const { recorded } = run;
+  const { trace } = recorded ?? {};
   const sections = [
-    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), headline(summary)), title || run.name),
+    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), recorded ? whoView(run) : null, headline(summary)), title || run.name),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
     ...section("step", "The step", breakdownView(summary, run.ranks)),
+    ...section("ranks", "Ranks", trace ? ranksView(trace) : null),
+    ...section("kernels", "Kernels", trace ? kernelsView(trace) : null, "Phases and kernels"),
+    ...section("operators", "Operators", trace ? operatorsView(trace) : null),
+    ...section("taxes", "Taxes", trace ? taxesView(trace) : null, "Time that nobody asked for"),
+    ...section("path", "Critical path", recorded ? pathView(recorded) : null),
+    ...section("waits", "Who waits", recorded ? waitsView(recorded) : null, "Who waits for whom"),
     ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline, moment, timeline ? player : undefined) : null),
     ...section("memory", "Memory", memoryView(summary)),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
-    ...section("power", "Power and heat", over || energy || power ? h("div", {}, over, energy, power) : null, "Power, temperature and clocks"),
+    ...section("power", "Power and heat", over || energy || power || recorded?.marks ? h("div", {}, recorded ? marksView(run) : null, over, energy, power) : null, "Power, temperature and clocks"),
     ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run, moment) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
+    ...section("readings", "Readings", recorded ? readingsView(recorded) : null, "What was read"),
+    ...section("odd", "Out of line", recorded ? oddView(recorded) : null),
+    ...section("missing", "What is missing", recorded ? missingView(recorded) : null, "What could not be recorded, and why"),
     ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
   ];
   const last = sections.filter(({ id }) => kMoving.has(id)).pop();

@@ -30,14 +30,29 @@ export function jobTitle(summary: Summary): string {
   return what && gpus ? `${what} on ${gpus}` : what || gpus;
 }
 
-/** "gpt3-175b TP2-PP16 on 32 × H200, recomputed, overlapped": what tells jobs of a study apart, as short as can be. */
-export function jobName(summary: Summary | undefined): string {
-  const [cluster, training, conditions] = [part(summary, "cluster"), part(summary, "training"), part(summary, "conditions")];
-  const gpus = cluster?.gpus ? `on ${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU").split("-")[0]}` : "";
+/** "TP2-PP16, micro batch 2, recomputed": how a job is divided and run, as short as can be. */
+export function choiceName(summary: Summary | undefined): string {
+  const [training, conditions] = [part(summary, "training"), part(summary, "conditions")];
   const batch = Number(training?.micro_batch_size ?? 1);
   const overlaps = ["overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"].some((name) => training?.[name] === true);
-  const overrides = Array.isArray(conditions?.overrides) ? conditions.overrides.map(String) : [];
-  return [[modelName(summary), layoutName(summary), gpus].filter(Boolean).join(" "), training?.mode === "lora" ? "LoRA" : training?.mode === "decode" ? "inference" : "",
-    batch > 1 ? `micro batch ${batch}` : "", training?.recompute === "full" ? "recomputed" : "", overlaps ? "overlapped" : "",
+  const overrides = Array.isArray(conditions?.overrides) ? (conditions.overrides as { text?: string }[]).map(({ text }) => text) : [];
+  return [layoutName(summary), batch > 1 ? `micro batch ${batch}` : "", training?.recompute === "full" ? "recomputed" : "", overlaps ? "overlapped" : "",
     conditions?.lock_clock_mhz ? `locked to ${String(conditions.lock_clock_mhz)} MHz` : "", conditions?.cooling && conditions.cooling !== "air" ? String(conditions.cooling) : "", ...overrides].filter(Boolean).join(", ");
+}
+
+const kModes: Record<string, string> = { lora: "LoRA", decode: "inference" };
+/** What the job does with the model; empty where it trains all of it. */
+export const modeName = (summary: Summary | undefined): string => kModes[String(part(summary, "training")?.mode)] ?? "";
+
+/** "32 × H200": GPUs by how many and what family. */
+export function machineName(summary: Summary | undefined): string {
+  const cluster = part(summary, "cluster");
+  return cluster?.gpus ? `${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU").split("-")[0]}` : "";
+}
+
+/** "gpt3-175b TP2-PP16 on 32 × H200, recomputed, overlapped": what tells jobs of a study apart. */
+export function jobName(summary: Summary | undefined): string {
+  const [machine, layout, choice] = [machineName(summary), layoutName(summary), choiceName(summary)];
+  const rest = choice.slice(layout.length).replace(/^, /, "");
+  return [[modelName(summary), layout, machine && `on ${machine}`].filter(Boolean).join(" "), modeName(summary), rest].filter(Boolean).join(", ");
 }

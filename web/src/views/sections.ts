@@ -25,7 +25,7 @@ export function sectionsView(sections: Section[], base: string): HTMLElement {
     h(i === 0 ? "h1" : "h2", { id: `heading-${section.id}` }, section.heading), section.content));
   const foot = sections.find((section) => section.foot)?.foot;
   if (foot) showWhile(foot.element, made.filter((_, i) => foot.of.includes(sections[i]!.id)));
-  return h("div", { class: "layout" }, list, h("main", { tabindex: -1 }, ...made, foot?.element));
+  return h("div", { class: "layout" }, list, h("main", { id: "content", tabindex: -1 }, ...made, foot?.element));
 }
 
 /** Shows an element while any of the others is in sight. */

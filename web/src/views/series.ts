@@ -92,7 +92,7 @@ class MetricPlot {
     const far = limitsOf(metric, this.shown.run.series!.limits ?? {}).filter(({ value }) => value > this.drawn.range[1]).map(({ title }) => title);
     return picture({
       title: metric.title, note: [namedOnce(metric.unit) ? `In ${metric.unit}.` : "", averaged, far.length > 0 ? `Above the picture: ${far.join(", ")}.` : ""].filter(Boolean).join(" ") || undefined,
-      summary: summaryOf(metric, times, this.drawn), table: () => tableOf(metric, times), active: true, level: 4,
+      summary: summaryOf(metric, times, this.drawn), table: () => tableOf(metric, times), active: true,
       draw: (host, width) => this.draw(host, width), svg: (width) => this.svg(width),
     });
   }

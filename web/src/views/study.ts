@@ -1,53 +1,16 @@
-import type { StudyDocument, StudyFinding, StudyPoint } from "../document";
+import type { StudyDocument, StudyPoint } from "../document";
 import { h } from "../base/dom";
 import { plural } from "../base/format";
 import { table, type Cell, type Column } from "../parts/table";
+import { answerView } from "./answer";
 import { figuresView, grouped } from "./figures";
 import { frontierView } from "./frontier";
 import { jobSections } from "./job";
 import { kMetrics, valueOf } from "./metrics";
 import type { Section } from "./sections";
+import { studyFindings } from "./study_findings";
+import { groupsOf } from "./study_groups";
 import { axesOf, kStatus, pointHref, pointKey, pointName } from "./study_parts";
-
-type Verdict = StudyFinding["agrees"] | "open";
-const kVerdicts: Record<Verdict, [string, string]> = { yes: ["agrees", "good"], "in part": ["in part", "fair"], no: ["disagrees", "bad"], open: ["open question", "plain"] };
-const verdictOf = (finding: StudyFinding): Verdict => (finding.id.startsWith("open.") ? "open" : finding.agrees);
-
-/** What others saw beside what we predict; filtered by whether the two agree. */
-function findingsTable(study: StudyDocument): HTMLElement {
-  const counts = Object.entries(kVerdicts).map(([key, [title, mark]]) => ({ key, title, mark, count: study.findings.filter((finding) => verdictOf(finding) === key).length }))
-    .filter(({ count }) => count > 0);
-  const list = h("div", { class: "verdicts" });
-  let wanted = "";
-  const card = (finding: StudyFinding): HTMLElement => {
-    const verdict = verdictOf(finding);
-    const [title, mark] = kVerdicts[verdict];
-    const shown = (finding.points ?? []).slice(0, 8).flatMap((index) => {
-      const point = study.points[index];
-      return point ? [{ index, name: pointName(study, point), family: point.family ?? "" }] : [];
-    });
-    const twice = (name: string): boolean => shown.filter((one) => one.name === name).length > 1;
-    const points = shown.map(({ index, name, family }) => h("a", { href: pointHref(study, index) }, twice(name) ? `${name} (${family})` : name));
-    return h("article", { class: "verdict-card", "data-agrees": verdict }, h("h3", {}, h("span", { class: `badge ${mark}` }, title), " ", finding.title),
-      h("dl", {}, h("div", {}, h("dt", {}, verdict === "open" ? "asked" : "reported"), h("dd", {}, finding.reported, " ", h("span", { class: "muted" }, `(${finding.source})`))),
-        h("div", {}, h("dt", {}, "predicted"), h("dd", {}, finding.predicted)), h("div", {}, h("dt", {}, "why"), h("dd", {}, finding.why))),
-      points.length > 0 ? h("p", { class: "points" }, "Rests on ", ...points.flatMap((link, i) => (i > 0 ? ["; ", link] : [link])),
-        finding.points!.length > 8 ? ` and ${finding.points!.length - 8} more` : "") : null);
-  };
-  const show = (): void => list.replaceChildren(...study.findings.filter((finding) => wanted === "" || verdictOf(finding) === wanted).map(card));
-  const buttons = [{ key: "", title: "all", mark: "", count: study.findings.length }, ...counts].map(({ key, title, count }) => {
-    const button: HTMLButtonElement = h("button", { type: "button", class: "filter", "aria-pressed": String(key === ""), click: () => {
-      wanted = key;
-      for (const one of buttons) one.setAttribute("aria-pressed", String(one === button));
-      show();
-    } }, `${title} ${count}`);
-    return button;
-  });
-  show();
-  const rows = study.findings.map((finding): Cell[] => [finding.title, kVerdicts[verdictOf(finding)][0], finding.reported, finding.predicted, finding.why, finding.source]);
-  return h("div", { class: "block" }, h("div", { class: "filters", role: "group", "aria-label": "Findings by agreement" }, ...buttons), list,
-    h("details", {}, h("summary", {}, "As a table"), table("Findings", { columns: [{ title: "finding", wide: true }, { title: "agrees", facet: true }, { title: "reported", wide: true }, { title: "predicted", wide: true }, { title: "why", wide: true }, { title: "source" }], rows }, { rows: "findings", filter: true })));
-}
 
 const kColumns = ["step_time_s", "tokens_per_s_per_gpu", "mfu", "peak_bytes", "mean_w_per_gpu", "energy_j_per_step", "tokens_per_j", "max_gpu_c", "throttled_time_fraction", "pipeline_bubble_fraction"];
 
@@ -70,16 +33,18 @@ function pointsTable(study: StudyDocument): HTMLElement {
 }
 
 export function studySections(study: StudyDocument): Section[] {
-  const groups = grouped(study.figures);
+  const figures = grouped(study.figures);
+  const groups = groupsOf(study);
+  const answer = answerView(study, groups);
   const counted = (status: StudyPoint["status"]): number => study.points.filter((point) => point.status === status).length;
-  const frontier = frontierView(study);
-  const overview = h("div", {}, h("p", { class: "verdict" }, study.question),
+  const frontier = frontierView(study, groups);
+  const overview = h("div", {}, h("p", { class: "question" }, study.question), answer,
     h("p", { class: "note" }, `${plural(study.points.length, "point")}: ${counted("ok")} ran, ${counted("does-not-fit")} do not fit in memory, ${counted("refused")} cannot run. Axes: ${axesOf(study).map((axis) => `${axis.name} (${axis.values.length})`).join(", ")}. Every mark, bar and row leads to its job.`));
   return [
-    { id: "overview", title: "Overview", heading: study.title, content: overview },
-    ...(study.findings.length > 0 ? [{ id: "findings", title: "Findings", heading: "What others saw, what we predict", content: findingsTable(study) }] : []),
-    ...(groups.length > 0 ? [{ id: "figures", title: "Figures", heading: "Figures", content: figuresView(study),
-      inner: groups.map((panels) => ({ id: `figure-${panels[0]!.id}`, title: panels[0]!.label || panels[0]!.title })) }] : []),
+    { id: "overview", title: answer ? "The answer" : "Overview", heading: study.title, content: overview },
+    ...(study.findings.length > 0 ? [{ id: "findings", title: "Findings", heading: "What others saw, what we predict", content: studyFindings(study) }] : []),
+    ...(figures.length > 0 ? [{ id: "figures", title: "Figures", heading: "Figures", content: figuresView(study),
+      inner: figures.map((panels) => ({ id: `figure-${panels[0]!.id}`, title: panels[0]!.label || panels[0]!.title })) }] : []),
     ...(frontier ? [{ id: "frontier", title: "Frontier", heading: "Frontier", content: frontier }] : []),
     { id: "points", title: "Points", heading: "All points", content: pointsTable(study) },
   ];

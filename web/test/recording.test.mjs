@@ -1,0 +1,121 @@
+// The page of a recording or a trace: at least what `analyze` prints.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { drawAll, fixture, open, openBrowser, pageWith, root } from './page.mjs';
+
+const axe = readFileSync(join(root, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+let browser;
+before(async () => { browser = await openBrowser(); });
+after(() => browser.close());
+
+const rank = (number, gpu) => ({ rank: number, file: `traces/rank${number}.json`, gpu, gpu_events: 10, span_ns: 2e9, compute_ns: 1e9, communication_ns: 6e8, exposed_communication_ns: 4e8, memory_ns: 2e8, exposed_memory_ns: 1e8, idle_ns: 5e8,
+  idle_cause_ns: { late_launch: 2e8, queued: 3e8, unknown: 0 }, steps: { count: 4, first: 1, last: 4, mean_s: 0.5 + 0.25 * number }, truncated: number === 1 });
+
+/** A job of two ranks with a straggler, readings of a GPU, a node and a CPU, and a training log. */
+function recording() {
+  const report = fixture('job');
+  const [run] = report.runs;
+  const facts = { command: 'torchrun train.py --config a.yaml', host: 'node17', driver: '550.54' };
+  run.summary = { source: 'recorded', facts };
+  run.series.epoch_ns = 1e18;
+  const device = { host: 'node17', start_ns: 1e18, end_ns: 1e18 + 9e9 };
+  run.recorded = {
+    trace: { ranks: [rank(0, 'NVIDIA H100 80GB HBM3'), rank(1, 'NVIDIA H200')], dropped: [{ file: 'traces/rank0.json', reason: 'not a GPU event', count: 7 }],
+      kernels: [{ name: 'void ampere_gemm(int)', class: 'gemm', kind: 'compute', count: 8, total_ns: 9e8, shortest_ns: 1e6, longest_ns: 2e8 }],
+      classes: [{ class: 'gemm', count: 8, total_ns: 9e8 }, { class: 'copy', count: 2, total_ns: 1e8 }],
+      phases: { total_ns: 1e9, assigned_fraction: 0.9, without_autograd: false, rows: [{ phase: 'forward', count: 5, total_ns: 4e8, busy_ns: 4e8 }, { phase: 'backward', count: 5, total_ns: 6e8, busy_ns: 6e8 }] },
+      operators: { operator_fraction: 0.8, flops_fraction_of_time: 0.7, peak: { gpu: 'H100' }, rows: [{ operator: 'aten::mm', shapes: '[[8, 16], [16, 4]]', dtypes: '["c10::BFloat16", "c10::BFloat16"]', calls: 8, total_ns: 9e8, tflops_low: 600, tflops_high: 620, gb_per_s: 900, flops_fraction: 0.62, bytes_fraction: 0.27 }] },
+      taxes: { span_ns: 4e9, bulk_synchrony: { collective_waiting_ns: 4e8, host_sync_ns: 0 }, memory_round_trips: { upper_bound_ns: 8e8, pairs: 3, bytes: 2e9 }, launch: { idle_ns: 4e7, short_kernels: 5 } },
+      arrivals: { matched: 9, unmatched: 0, skew_ns: 3e8, transfer_ns: 1e8, ranks: [{ rank: 0, last: 1, lateness_ns: 1e7, waiting_ns: 3e8 }, { rank: 1, last: 8, lateness_ns: 3e8, waiting_ns: 1e7 }] } },
+    left_out: { kernels: 3, operators: 0, collectives: 0, ranks: 0 },
+    critical_path: { span_ns: 2e9, kinds: [{ kind: 'gemm', on_path_ns: 15e8, saved_if_free_ns: 5e8 }, { kind: 'cpu', on_path_ns: 5e8 }], ranks: [{ rank: 1, on_path_ns: 2e9 }] },
+    process_groups: [{ group: '0', description: 'dp', parallelism: 'data', group_size: 2, events: 9, total_ns: 4e8, exposed_ns: 4e8, waiting_ns: 3e8, transfer_ns: 1e8, verdict: 'straggler', straggler: { rank: 1, persistent: true, last_share: 0.89, caused_waiting_ns: 3e8, cause: 'compute', saved_if_equal_ns: 25e7 } }],
+    telemetry: { gpus: [{ ...device, rank: 0, name: 'H100', mean_w: 512, peak_w: 700, gpu_c: { mean: 60, lowest: 40, highest: 71 } }], nodes: [{ ...device, name: 'kernel', cpu_utilization_pct: { mean: 31, lowest: 2, highest: 90 }, memory_used_b: { mean: 2 ** 36, lowest: 2 ** 35, highest: 2 ** 37 } }],
+      cpus: [{ ...device, name: 'package-0', mean_w: 180, peak_w: 240 }], training: [{ file: 'log.txt', run_s: 9, node_energy_j: 5000 }], meters: [], notes: ['IPMI: no permission to open /dev/ipmi0'], dropped: [] },
+    marks: [{ log: 'log.txt', name: 'block', start_ns: 1e18 + 1e9, end_ns: 1e18 + 3e9 }, { log: 'log.txt', name: 'evaluation', start_ns: 1e18 + 3e9, end_ns: 1e18 + 4e9 }],
+  };
+  return report;
+}
+
+test('a recording says who and where, every part of the analysis, the straggler, and what is missing', async () => {
+  const page = await open(browser, pageWith(recording(), 'recording'));
+  const text = async (id) => page.locator(`#at-${id}`).textContent();
+  const overview = await text('overview');
+  for (const wanted of ['torchrun train.py --config a.yaml', 'node17', 'NVIDIA H100 80GB HBM3, NVIDIA H200', 'recorded for9 s', '550.54']) assert.ok(overview.includes(wanted), `${wanted} in ${overview}`);
+  assert.equal(await page.locator('.tile[data-metric="step_time_s"]').count(), 0, 'different GPUs have no common step');
+  assert.match(await text('ranks'), /different GPUs/);
+  const steps = await page.locator('#at-ranks tbody tr').evaluateAll((all) => all.map((row) => Number(row.cells[2].dataset.value)));
+  assert.deepEqual(steps, [0.5, 0.75]);
+  const kernels = await text('kernels');
+  for (const wanted of ['forward', 'backward', '90.0 % of the GPU time', 'gemm', 'ampere_gemm']) assert.ok(kernels.includes(wanted), wanted);
+  const operators = await page.locator('#at-operators tbody tr td').allTextContents();
+  assert.deepEqual(operators, ['mm bf16 8x16 16x4', '8', '900 ms', '610 TFLOP/s', '900 GB/s', '62.0 %', 'FLOPs']);
+  const taxes = await page.locator('#at-taxes tbody tr td:nth-child(2)').allTextContents();
+  assert.deepEqual(taxes, ['10.0 %', '< 20.0 %', '1.0 %']);
+  await page.locator('#at-path .show-table').click();
+  assert.deepEqual(await page.locator('#at-path .numbers tbody tr').first().locator('td').allTextContents(), ['gemm', '1.5 s', '75.0 %', '500 ms']);
+  const waits = await text('waits');
+  assert.match(waits, /Rank 1 is a straggler: last in 89\.0 % .* waited 300 ms for it\. Cause: compute\. As fast as the others it would save 250 ms/);
+  assert.match(waits, /rank 1 ⚑/);
+  const readings = await text('readings');
+  for (const wanted of ['512 W', '71.0 °C', '90 %', '64 GiB', 'package-0', '180 W', '5 kJ']) assert.ok(readings.includes(wanted), `${wanted} in ${readings}`);
+  const missing = await text('missing');
+  for (const wanted of ['IPMI: no permission', 'rank 1 (traces/rank1.json) ends in the middle', '3 kernels of the longest tables', 'not a GPU event']) assert.ok(missing.includes(wanted), `${wanted} in ${missing}`);
+  const marks = page.locator('#at-power figure', { has: page.getByRole('heading', { name: 'What the training log marks' }) });
+  await marks.locator('.show-table').click();
+  assert.deepEqual(await marks.locator('tbody tr').evaluateAll((all) => all.map((row) => [Number(row.cells[2].dataset.value), Number(row.cells[3].dataset.value)])), [[1, 3], [3, 4]]);
+  assert.deepEqual(page.problems, []);
+});
+
+for (const [width, dark] of [[1440, false], [1024, true], [400, false]]) {
+  test(`a recording fits ${width} px, and axe finds nothing, ${dark ? 'dark' : 'light'}`, async () => {
+    const page = await open(browser, pageWith(recording(), 'look'), { width, dark });
+    await drawAll(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width);
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+    assert.deepEqual(found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 2).map((node) => node.html.slice(0, 160)).join(' | ')}`), []);
+  });
+}
+
+test('commands of checks are copied, sentences are not', async () => {
+  const report = recording();
+  report.runs[0].findings = [{ text: 'a', fraction: 0.2, check: 'ergometer analyze a.run --json: trace.operators lists them' }, { text: 'b', fraction: 0.1, check: 'look at the gaps' }];
+  const page = await open(browser, pageWith(report, 'copy'));
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  assert.equal(await page.locator('.check .copy').count(), 1);
+  await page.locator('.check .copy').click();
+  await page.locator('.check .copy', { hasText: 'Copied' }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'ergometer analyze a.run --json');
+});
+
+/** CIE76 distance of two colours as people without green cones see them (Machado and others, 2009). */
+function seenApart(a, b) {
+  const linear = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const seen = ([r, g, blue]) => [0.367322 * r + 0.860646 * g - 0.227968 * blue, 0.280085 * r + 0.672501 * g + 0.047413 * blue, -0.01182 * r + 0.04294 * g + 0.968881 * blue].map((c) => Math.min(1, Math.max(0, c)));
+  const lab = ([r, g, blue]) => {
+    const f = (t) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
+    const [x, y, z] = [f((0.4124 * r + 0.3576 * g + 0.1805 * blue) / 0.9505), f(0.2126 * r + 0.7152 * g + 0.0722 * blue), f((0.0193 * r + 0.1192 * g + 0.9505 * blue) / 1.089)];
+    return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+  };
+  const [one, other] = [lab(seen(linear(a))), lab(seen(linear(b)))];
+  return Math.hypot(...one.map((value, i) => value - other[i]));
+}
+
+test('the optimizer is told from compute, backward and idle without green cones', async () => {
+  for (const dark of [false, true]) {
+    const page = await open(browser, pageWith(fixture('job'), 'colours'), { dark });
+    const of = (token) => page.evaluate((name) => document.documentElement.style.getPropertyValue(`--${name}`), token);
+    const optimizer = await of('optimizer');
+    for (const token of ['compute', 'backward', 'idle', 'alltoall', 'sendrecv']) assert.ok(seenApart(optimizer, await of(token)) > 20, `${token}, ${dark ? 'dark' : 'light'}`);
+  }
+});
+
+test('on paper tables wrap and are as wide as the page', async () => {
+  const page = await open(browser, pageWith(recording(), 'paper'), { width: 690 });
+  await page.emulateMedia({ media: 'print' });
+  const wide = await page.locator('#at-ranks .table-scroll, #at-readings .table-scroll').evaluateAll((all) => all.map((host) => [host.querySelector('table').offsetWidth, host.clientWidth]));
+  for (const [table, host] of wide) assert.ok(table <= host + 1 && table >= host - 2, `${table} of ${host}`);
+});
