@@ -56,3 +56,14 @@ for (const [width, dark] of [[400, false], [1024, true], [1440, false]]) {
     await page.context().close();
   });
 }
+
+test('of two jobs the difference has colour', async () => {
+  const both = fixture('pair');
+  both.runs[0].energy_stacks = { stack: ['stage 0;forward;fc1', 'stage 0;idle'], joules: [100, 100], seconds: [1, 1] };
+  both.runs[1].energy_stacks = { stack: ['stage 0;forward;fc1', 'stage 0;idle'], joules: [150, 80], seconds: [1, 1] };
+  const page = await open(browser, pageWith(both, 'flame-pair'));
+  const fill = (path) => page.locator(`g.frame[data-path="${path}"] rect`).getAttribute('style');
+  assert.match(await fill('stage 0;forward'), /--bad.*opacity:\s*0\.88/);
+  assert.match(await fill('stage 0;idle'), /--good/);
+  await page.context().close();
+});

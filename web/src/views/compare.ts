@@ -10,6 +10,7 @@ import { heatView } from "./compare_heat";
 import { changeOf, direction, howMuch } from "./compare_much";
 import { settingsView } from "./compare_settings";
 import { timelinesView } from "./compare_time";
+import { energyStacksView } from "./energy_stacks";
 import { memoryPicture, memoryRow } from "./memory";
 import { jobLine, kMetrics, numberIn, partsOf, valueOf, type Metric } from "./metrics";
 import type { Section } from "./sections";
@@ -104,6 +105,11 @@ export function compareSections(report: ReportDocument): Section[] {
   if (steps.length > 0) sections.push({ id: "step", title: "The step", heading: "The step", content: breakdownPicture("Where the steps go", "Names lead to the jobs.", steps) });
   if (over) sections.push({ id: "timelines", title: "Timelines", heading: "Timelines", content: over });
   if (heat) sections.push({ id: "heat", title: "Power and heat", heading: "Power and heat", content: heat });
+  const [a, b] = runs;
+  if (runs.length === 2 && a!.energy_stacks && b!.energy_stacks) {
+    const content = energyStacksView(b!.energy_stacks, { name: a!.name, stacks: a!.energy_stacks });
+    sections.push({ id: "energy", title: "Energy", heading: `Energy of ${b!.name}`, content });
+  }
   if (memory.length > 0) sections.push({ id: "memory", title: "Memory", heading: "Memory", content: memoryPicture("Memory of the fullest GPU", memory) });
   return sections;
 }
