@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/table.h"
+#include "cli/terminal.h"
 #include "report/format.h"
 #include "spec/read.h"
 #include "workload/parameters.h"
@@ -134,14 +135,14 @@ std::string list_json(std::span<const KindWord> kinds) {
   return json.take();
 }
 
-std::string list_text(std::span<const KindWord> kinds) {
+std::string list_text(std::span<const KindWord> kinds, size_t width) {
   std::string out;
   for (const KindWord& kind : kinds) {
     out += fmt::format("{}{}:\n", out.empty() ? "" : "\n", kind.plural);
     base::Table table("<24 <");
     for (const CatalogEntry* entry : entries_of(kind.kind))
       table.row("  " + std::string(entry->name), one_line(*entry));
-    out += table.text();
+    out += table.text(width);
   }
   return out;
 }
@@ -154,7 +155,8 @@ base::Result<int> list(const Arguments& arguments, const Console& console) {
     ERGOMETER_ASSIGN(const KindWord* kind, kind_of(arguments.words[1]));
     kinds = std::span(kind, 1);
   }
-  console.answer(arguments.has("json") ? list_json(kinds) : list_text(kinds));
+  console.answer(arguments.has("json") ? list_json(kinds)
+                                       : list_text(kinds, terminal_style(console.out).width));
   return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "report/assumptions.h"
 #include "report/explain.h"
 #include "report/job_json.h"
+#include "report/kineto_trace.h"
 #include "report/summary_json.h"
 #include "report/summary_text.h"
 #include "report/telemetry_csv.h"
@@ -78,6 +79,31 @@ base::Result<engine::SimulateOptions> simulate_options(const Arguments& argument
   return options;
 }
 
+/// "4 ranks, the first of every stage (--trace-ranks chooses)".
+std::string traced_words(const Arguments& arguments, const std::vector<int64_t>& ranks) {
+  const std::string count = ranks.size() == 1 ? fmt::format("rank {}", ranks.front())
+                                              : fmt::format("{} ranks", ranks.size());
+  if (arguments.has("trace-ranks")) return count;
+  return count + (ranks.size() == 1 ? " (--trace-ranks chooses)"
+                                    : " (the first of every stage; --trace-ranks chooses)");
+}
+
+base::Result<void> write_timeline(const Arguments& arguments, const run::Run& run,
+                                  const report::KernelSource& kernels,
+                                  const std::vector<int64_t>& ranks, const Console& console) {
+  const std::string path = arguments.value("trace"), whose = traced_words(arguments, ranks);
+  if (!report::is_kineto_path(path)) {
+    ERGOMETER_TRY(report::write_trace(run, kernels, path));
+    console.note(
+        fmt::format("trace of {} written to {}; open it at https://ui.perfetto.dev", whose, path));
+    return {};
+  }
+  ERGOMETER_ASSIGN(const std::vector<std::string> files, report::write_kineto(run, kernels, path));
+  console.note(fmt::format("trace of {} in PyTorch's terms written to {}{}", whose, files.front(),
+                           files.size() > 1 ? " ... " + files.back() : ""));
+  return {};
+}
+
 base::Result<void> check_telemetry(const run::Run& run) {
   if (run.has_power) return {};
   return base::input_error(
@@ -86,7 +112,8 @@ base::Result<void> check_telemetry(const run::Run& run) {
 }
 
 base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
-                               const report::KernelSource& kernels, const Console& console) {
+                               const report::KernelSource& kernels,
+                               const std::vector<int64_t>& ranks, const Console& console) {
   if (arguments.has("run")) {
     ERGOMETER_TRY(run::write_run(run, arguments.value("run")));
     console.note(fmt::format("Run written to {}", arguments.value("run")));
@@ -96,11 +123,8 @@ base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
     ERGOMETER_TRY(page::write_report({{page::name_of_file(path), run}}, {}, path));
     console.note(fmt::format("report written to {}", path));
   }
-  if (arguments.has("trace")) {
-    ERGOMETER_TRY(report::write_trace(run, kernels, arguments.value("trace")));
-    console.note(fmt::format("trace written to {}; open it at https://ui.perfetto.dev",
-                             arguments.value("trace")));
-  }
+  if (arguments.has("trace"))
+    ERGOMETER_TRY(write_timeline(arguments, run, kernels, ranks, console));
   if (arguments.has("telemetry")) {
     ERGOMETER_TRY(check_telemetry(run));
     ERGOMETER_TRY(report::write_telemetry(run, arguments.value("telemetry")));
@@ -163,7 +187,9 @@ std::vector<Flag> simulate_flags() {
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
   add("report", Takes::kValue, "FILE.html", "output",
       "write the Run as a page that needs no network");
-  add("trace", Takes::kValue, "FILE", "output", "write a timeline for ui.perfetto.dev");
+  add("trace", Takes::kValue, "FILE", "output",
+      "write a timeline for ui.perfetto.dev, of one rank a stage; packed as FILE.gz; in PyTorch's "
+      "terms, a file a rank, as FILE.kineto.json");
   add("telemetry", Takes::kValue, "FILE", "output",
       "write what power, temperature and clock sensors show as CSV");
   add("trace-ranks", Takes::kValue, "LIST", "output",
@@ -199,7 +225,8 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   }
   if (arguments.has("run") || arguments.has("report")) run.assumptions = report::assumptions(job);
   const engine::KernelStream kernels(job, simulation, options.engine, options.sampled_ranks);
-  ERGOMETER_TRY(write_files(arguments, run, [&](const auto& use) { kernels.each(use); }, console));
+  ERGOMETER_TRY(write_files(
+      arguments, run, [&](const auto& use) { kernels.each(use); }, options.sampled_ranks, console));
   ERGOMETER_TRY(print_answer(arguments, run, job, console));
   return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }

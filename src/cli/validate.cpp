@@ -11,6 +11,7 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/threads.h"
 #include "engine/interval.h"
 #include "import/byte_source.h"
@@ -90,8 +91,10 @@ base::Result<std::vector<MeasuredRun>> select_tiers(std::vector<MeasuredRun> run
 }
 
 base::Result<validation::ScoreOutput> output_of(const Arguments& arguments,
-                                                const std::vector<MeasuredRun>& runs) {
+                                                const std::vector<MeasuredRun>& runs,
+                                                size_t columns) {
   validation::ScoreOutput output;
+  output.columns = columns;
   if (!arguments.has("explain")) return output;
   output.explain = arguments.value("explain");
   if (output.explain->empty()) return output;
@@ -225,7 +228,8 @@ base::Result<int> run_validate(const Arguments& arguments, const Console& consol
                                          : validation::commands_text(runs));
     return 0;
   }
-  ERGOMETER_ASSIGN(const validation::ScoreOutput output, output_of(arguments, runs));
+  ERGOMETER_ASSIGN(const validation::ScoreOutput output,
+                   output_of(arguments, runs, terminal_style(console.out).width));
   std::vector<validation::Prediction> predictions;
   {
     Progress progress(console, "predicting", runs.size());

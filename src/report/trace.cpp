@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <tuple>
@@ -12,16 +13,17 @@
 #include <vector>
 
 #include "base/json_writer.h"
-#include "base/output_file.h"
 #include "report/job_view.h"
 #include "report/trace_counters.h"
+#include "report/trace_file.h"
+#include "report/trace_parents.h"
 #include "workload/workload.h"
 
-// The kernels come twice: the first time for which streams every rank has, which stands at the
-// file's beginning, and for an index of the pipeline messages; the second time each is written and
-// forgotten. A kernel that
-// starts when another of its stream ends shares its nanosecond with it, so tracks never overlap and
-// Perfetto need not nest.
+// The kernels come twice: the first time for which streams every rank has and for what kernels lie
+// in, which stands at the file's beginning, and for an index of the pipeline messages; the second
+// time each is written and forgotten. A kernel that starts when another of its stream ends shares
+// its nanosecond with it, so tracks never overlap; what they lie in comes before them in the file,
+// so that Perfetto nests them although both begin at the same time.
 
 namespace ergometer::report {
 namespace {
@@ -39,7 +41,7 @@ void append_microseconds(int64_t ns, std::string& line) {
 /// Collects events, each on a line, with the commas that JSON wants between them.
 class EventList {
  public:
-  explicit EventList(base::OutputFile& file) : file_(file) {}
+  explicit EventList(TraceFile& file) : file_(file) {}
   void add(std::string_view event) {
     file_.write(first_ ? "\n" : ",\n");
     file_.write(event);
@@ -47,7 +49,7 @@ class EventList {
   }
 
  private:
-  base::OutputFile& file_;
+  TraceFile& file_;
   bool first_ = true;
 };
 
@@ -76,6 +78,7 @@ struct MessageEnd {
 struct KernelIndex {
   std::map<int64_t, std::vector<bool>> streams;  ///< by rank: which have kernels
   std::vector<MessageEnd> sends, receives;
+  ParentSlices parents;
 };
 
 /// By name, not by stream: a send and a receive of one direction may run on two streams.
@@ -121,6 +124,7 @@ KernelIndex index_of(const KernelSource& kernels, const JobView& job) {
     const auto stream = static_cast<size_t>(std::max(kernel.stream, 0));
     if (used->size() <= stream) used->resize(stream + 1);
     (*used)[stream] = true;
+    index.parents.add(kernel);
     if (has_messages) note_message(kernel, job, index);
   });
   std::stable_sort(index.sends.begin(), index.sends.end(),
@@ -147,6 +151,16 @@ void add_names(EventList& events, const std::map<int64_t, std::vector<bool>>& st
           rank, stream, stream));
     }
   }
+}
+
+void add_parents(EventList& events, const KernelIndex& index, double step_s) {
+  const auto step_ns = static_cast<int64_t>(std::llround(step_s * 1e9));
+  for (const auto& [rank, streams] : index.streams)
+    for (const ParentSlice& slice : index.parents.of_rank(rank, step_ns))
+      events.add(fmt::format(
+          R"({{"ph":"X","pid":{},"tid":0,"ts":{},"dur":{},"name":"{}","cat":"parent"}})", rank,
+          trace_microseconds(slice.start_ns), trace_microseconds(slice.end_ns - slice.start_ns),
+          slice.name));
 }
 
 /// Writes kernels as events. What their operators are called is quoted once.
@@ -248,8 +262,7 @@ base::Result<void> write_trace(const run::Run& run, const std::string& path) {
 
 base::Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
                                const std::string& path) {
-  ERGOMETER_TRY(base::check_replaces(path, "a trace in JSON", "{"));
-  ERGOMETER_ASSIGN(base::OutputFile file, base::OutputFile::open(path));
+  ERGOMETER_ASSIGN(TraceFile file, TraceFile::open(path));
   const JobView job = view_job(run.job_json);
   file.write(fmt::format(
       "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"tool\":\"ergometer\",\"source\":{},\"model\":"
@@ -258,13 +271,19 @@ base::Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
       base::json_quote(run.source), base::json_quote(job.model), base::json_quote(job.cluster)));
   EventList events(file);
   KernelIndex index = index_of(kernels, job);
-  for (const run::Telemetry& reading : run.telemetry) index.streams[reading.rank];
+  if (index.streams.empty())
+    for (const run::Telemetry& reading : run.telemetry) index.streams[reading.rank];
   add_names(events, index.streams, job);
+  add_parents(events, index, run.performance.step_time_s);
   KernelWriter writer(events);
   kernels([&](const run::Kernel& kernel) { writer.add(kernel); });
   add_arrows(events, index);
-  add_counters(run, cluster_process(index.streams, job),
-               [&](const std::string& event) { events.add(event); });
+  // A Run may hold sensors of ranks whose kernels it does not: what else is asked for of it does
+  // not change the trace.
+  add_counters(
+      run, cluster_process(index.streams, job),
+      [&](int64_t rank) { return index.streams.contains(rank); },
+      [&](const std::string& event) { events.add(event); });
   file.write("\n]}\n");
   return file.commit();
 }

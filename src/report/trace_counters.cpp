@@ -71,15 +71,18 @@ std::string trace_microseconds(int64_t ns) {
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
-void add_counters(const run::Run& run, int64_t cluster_pid, const Add& add) {
+void add_counters(const run::Run& run, int64_t cluster_pid,
+                  const std::function<bool(int64_t)>& is_shown, const Add& add) {
   std::map<int64_t, RankTracks> ranks;
   for (const run::Telemetry& t : run.telemetry)
-    ranks.try_emplace(t.rank, t.rank).first->second.reasons |= t.event_reasons;
+    if (is_shown(t.rank))
+      ranks.try_emplace(t.rank, t.rank).first->second.reasons |= t.event_reasons;
   for (auto& [rank, tracks] : ranks)
     for (const run::EventReasonName& reason : run::kEventReasons)
       if ((tracks.reasons & reason.bit) != 0)
         tracks.by_reason.emplace(reason.bit, Track{rank, std::string(reason.name), "active"});
-  for (const run::Telemetry& t : run.telemetry) add_reading(ranks.at(t.rank), t, add);
+  for (const run::Telemetry& t : run.telemetry)
+    if (const auto it = ranks.find(t.rank); it != ranks.end()) add_reading(it->second, t, add);
   add_cluster(run, cluster_pid, add);
 }
 

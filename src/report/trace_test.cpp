@@ -29,7 +29,7 @@ std::string trace_text(const run::Run& run) {
 std::vector<Json> events(const Json& trace, const std::string& phase) {
   std::vector<Json> found;
   for (const Json& event : trace.at("traceEvents")) {
-    if (event.at("ph") == phase) found.push_back(event);
+    if (event.at("ph") == phase && event.value("cat", "") != "parent") found.push_back(event);
   }
   return found;
 }

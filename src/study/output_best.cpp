@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/table.h"
@@ -34,11 +33,15 @@ constexpr std::array kAims = std::to_array<Aim>({
     {"coolest", "thermal.max_gpu_c", false, temperature},
 });
 
-/// Rows that are alternatives to each other: one model, trained or used in one way.
+/// Rows that are alternatives to each other: one model, trained or used in one way. The job is the
+/// last member of the summary.
 std::string task_of(const run::StudyPoint& point) {
-  const auto summary = nlohmann::json::parse(point.summary_json, nullptr, false);
-  if (!summary.is_object() || !summary.contains("job")) return {};
-  const report::JobView job = report::view_job(summary["job"].dump());
+  constexpr std::string_view kJob = "\n  \"job\": ";
+  const std::string& summary = point.summary_json;
+  const size_t at = summary.rfind(kJob);
+  if (at == std::string::npos) return {};
+  const size_t start = at + kJob.size();
+  const report::JobView job = report::view_job(summary.substr(start, summary.rfind('}') - start));
   return job.mode.empty() || job.mode == "pretrain" ? job.model : job.model + " " + job.mode;
 }
 

@@ -9,6 +9,7 @@ namespace ergometer::validation {
 
 struct ScoreOutput {
   size_t worst = 10;                   ///< so many of the worst rows at the end
+  size_t columns = 80;                 ///< of the terminal, for what is longer than a line
   std::optional<std::string> explain;  ///< the filled values of this row; empty: of all rows
 };
 

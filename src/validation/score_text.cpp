@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/wrap.h"
+#include "run/labels.h"
 #include "validation/score_output.h"
 
 namespace ergometer::validation {
@@ -24,17 +26,16 @@ std::string_view state_name(run::FitState state) {
   return "does not fit";
 }
 
-std::string row_line(const ScoredRow& row, size_t width) {
-  std::string line = fmt::format("{:<{}}  ", row.id, width);
+std::string row_line(const ScoredRow& row, size_t width, size_t columns) {
+  std::string line = fmt::format("{:<{}}  {:<15}  ", row.id, width, run::label_of(row.quantity));
   if (!row.skipped_reason.empty())
-    return line + fmt::format("{:<15}  skipped: {}\n", row.quantity, row.skipped_reason);
+    return base::hanging(line, "skipped: " + row.skipped_reason, columns);
   if (!row.error_pct) {
     const std::string_view called = state_name(run::fit_state(*row.predicted));
-    return line + fmt::format("{:<15}  {:>9}  {:>7.0f} %  {}\n", row.quantity,
-                              *row.measured > 0 ? "fits" : "OOM", 100 * *row.predicted, called);
+    return line + fmt::format("{:>9}  {:>7.0f} %  {}\n", *row.measured > 0 ? "fits" : "OOM",
+                              100 * *row.predicted, called);
   }
-  return line + fmt::format("{:<15}  {:>9}  {:>9}  {:>+7.1f} %\n", row.quantity,
-                            format_value(row.quantity, row.measured),
+  return line + fmt::format("{:>9}  {:>9}  {:>+7.1f} %\n", format_value(row.quantity, row.measured),
                             format_value(row.quantity, row.predicted), *row.error_pct);
 }
 
@@ -86,14 +87,16 @@ std::string table_text(const ScoreTable& table) {
   const std::string title = "by " + table.dimension;
   size_t width = title.size();
   for (const ScoreLine& line : table.lines) width = std::max(width, line.value.size());
-  std::string out = "\n" + table.quantity + "\n" + statistics_head(title, width);
+  std::string out =
+      "\n" + std::string(run::label_of(table.quantity)) + "\n" + statistics_head(title, width);
   for (const ScoreLine& line : table.lines) out += statistics_line(line.value, width, line.errors);
   return out;
 }
 
 std::string statistics_text(std::string_view quantity, const ErrorStatistics& e) {
   if (e.rows == 0) return "";
-  std::string out = fmt::format("\n{}: {} rows in {} groups\n", quantity, e.rows, e.groups);
+  std::string out =
+      fmt::format("\n{}: {} rows in {} groups\n", run::label_of(quantity), e.rows, e.groups);
   const auto line = [&](std::string_view what, double mean, double median, double bias) {
     out += fmt::format("  absolute error by {:<6} mean {:.2f} %, median {:.2f} %, bias {:+.2f} %\n",
                        what, mean, median, bias);
@@ -144,13 +147,13 @@ std::string to_text(const Score& score, const std::vector<Prediction>& predictio
                     const ScoreOutput& output) {
   const size_t width = id_width(score);
   std::string out = head(width);
-  for (const ScoredRow& row : score.rows) out += row_line(row, width);
+  for (const ScoredRow& row : score.rows) out += row_line(row, width, output.columns);
   if (output.explain) out += explanation(score, predictions, *output.explain);
   for (const ScoreTable& table : score.tables) out += table_text(table);
   out += totals(score);
   const auto worst = worst_rows(score, output.worst);
   if (!worst.empty()) out += "\nLargest errors\n" + head(width);
-  for (const ScoredRow* row : worst) out += row_line(*row, width);
+  for (const ScoredRow* row : worst) out += row_line(*row, width, output.columns);
   return out;
 }
 

@@ -44,7 +44,7 @@ HEAVY = {
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},
     "simdjson": {"import"},
-    "zlib.h": {"import", "page"},
+    "zlib.h": {"import", "page", "report"},
     "httplib.h": {"record"},
     "zstd": {"import"},
     "google/protobuf": {"import"},
