@@ -17,7 +17,7 @@ const rank = (number, gpu) => ({ rank: number, file: `traces/rank${number}.json`
 function recording() {
   const report = fixture('job');
   const [run] = report.runs;
-  const facts = { command: 'torchrun train.py --config a.yaml', host: 'node17', driver: '550.54' };
+  const facts = { command: 'torchrun train.py --config a.yaml', host: 'node17', driver: '550.54', ended_ns: '1795693960442834245', 'missing.nvml': 'this machine lacks libnvidia-ml.so.1' };
   run.summary = { source: 'recorded', facts };
   run.series.epoch_ns = 1e18;
   const device = { host: 'node17', start_ns: 1e18, end_ns: 1e18 + 9e9 };
@@ -43,7 +43,7 @@ test('a recording says who and where, every part of the analysis, the straggler,
   const page = await open(browser, pageWith(recording(), 'recording'));
   const text = async (id) => page.locator(`#at-${id}`).textContent();
   const overview = await text('overview');
-  for (const wanted of ['torchrun train.py --config a.yaml', 'node17', 'NVIDIA H100 80GB HBM3, NVIDIA H200', 'recorded for9 s', '550.54']) assert.ok(overview.includes(wanted), `${wanted} in ${overview}`);
+  for (const wanted of ['torchrun train.py --config a.yaml', 'node17', 'NVIDIA H100 80GB HBM3, NVIDIA H200', 'recorded for9 s', '550.54', 'ended2026-11-26 11:52:40 UTC']) assert.ok(overview.includes(wanted), `${wanted} in ${overview}`);
   assert.equal(await page.locator('.tile[data-metric="step_time_s"]').count(), 0, 'different GPUs have no common step');
   assert.match(await text('ranks'), /different GPUs/);
   const steps = await page.locator('#at-ranks tbody tr').evaluateAll((all) => all.map((row) => Number(row.cells[2].dataset.value)));
@@ -62,7 +62,8 @@ test('a recording says who and where, every part of the analysis, the straggler,
   const readings = await text('readings');
   for (const wanted of ['512 W', '71.0 °C', '90 %', '64 GiB', 'package-0', '180 W', '5 kJ']) assert.ok(readings.includes(wanted), `${wanted} in ${readings}`);
   const missing = await text('missing');
-  for (const wanted of ['IPMI: no permission', 'rank 1 (traces/rank1.json) ends in the middle', '3 kernels of the longest tables', 'not a GPU event']) assert.ok(missing.includes(wanted), `${wanted} in ${missing}`);
+  assert.ok(!overview.includes('libnvidia-ml'));
+  for (const wanted of ['nvml was not read: this machine lacks libnvidia-ml.so.1', 'IPMI: no permission', 'rank 1 (traces/rank1.json) ends in the middle', '3 kernels of the longest tables', 'not a GPU event']) assert.ok(missing.includes(wanted), `${wanted} in ${missing}`);
   const marks = page.locator('#at-power figure', { has: page.getByRole('heading', { name: 'What the training log marks' }) });
   await marks.locator('.show-table').click();
   assert.deepEqual(await marks.locator('tbody tr').evaluateAll((all) => all.map((row) => [Number(row.cells[2].dataset.value), Number(row.cells[3].dataset.value)])), [[1, 3], [3, 4]]);

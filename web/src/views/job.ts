@@ -84,7 +84,7 @@ export function jobSections(run: RunDocument, alone = false): Section[] {
     ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run, moment) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),
     ...section("readings", "Readings", recorded ? readingsView(recorded) : null, "What was read"),
     ...section("odd", "Out of line", recorded ? oddView(recorded) : null),
-    ...section("missing", "What is missing", recorded ? missingView(recorded) : null, "What could not be recorded, and why"),
+    ...section("missing", "What is missing", recorded ? missingView(run) : null, "What could not be recorded, and why"),
     ...section("assumptions", "Assumptions", assumptionsView(run.assumptions), "The job and every assumption"),
   ];
   const last = sections.filter(({ id }) => kMoving.has(id)).pop();

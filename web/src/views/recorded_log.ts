@@ -29,6 +29,10 @@ function counted(names: string[]): string {
 /** Facts that have a line of their own below, or are told elsewhere on the page. */
 const kTold = new Set(["command", "host", "settings"]);
 
+/** A source that could not be read is a fact, with the reason for its value. */
+const kMissing = "missing.";
+const dateOf = (ns: number): string => (Number.isFinite(ns) && ns > 0 ? new Date(ns / 1e6).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC") : "");
+
 /** Who was recorded and where: the command, hosts, GPUs, ranks, how long; then everything else that the file says of itself. */
 export function whoView(run: RunDocument): HTMLElement | null {
   const recorded = run.recorded!;
@@ -42,7 +46,7 @@ export function whoView(run: RunDocument): HTMLElement | null {
   const lines: [string, string][] = [
     ["command", textOf(facts.command)], ["host", hosts.length > 8 ? `${hosts.slice(0, 8).join(", ")} and ${hosts.length - 8} more` : hosts.join(", ")], ["GPUs", counted(named)],
     ["ranks with a trace", trace ? trace.ranks.length.toLocaleString("en") : ""], ["recorded for", length === undefined ? "" : quantity(length, "s")],
-    ...Object.entries(facts).filter(([name]) => !kTold.has(name)).map(([name, value]): [string, string] => [words(name), String(value)]),
+    ...Object.entries(facts).filter(([name]) => !kTold.has(name) && !name.startsWith(kMissing)).map(([name, value]): [string, string] => [words(name.replace(/_ns$/, "").replace(/^tag\./, "")), name.endsWith("_ns") ? dateOf(Number(value)) : String(value)]),
   ];
   const known = lines.filter(([, value]) => value !== "");
   const [first, rest] = [known.slice(0, 8), known.slice(8)];
@@ -133,12 +137,14 @@ export function marksView(run: RunDocument): HTMLElement | null {
 }
 
 /** What could not be read or recorded, and why. */
-export function missingView(recorded: Recorded): HTMLElement | null {
+export function missingView(run: RunDocument): HTMLElement | null {
+  const recorded = run.recorded!;
+  const unread = Object.entries((run.summary.facts ?? {}) as Record<string, unknown>).filter(([name]) => name.startsWith(kMissing)).map(([name, why]) => `${name.slice(kMissing.length)} was not read: ${String(why)}`);
   const dropped = [...(recorded.trace?.dropped ?? []), ...(recorded.telemetry?.dropped ?? [])];
   const cut = (recorded.trace?.ranks ?? []).filter((rank) => rank.truncated);
   const notes = recorded.telemetry?.notes ?? [];
   const short = Object.entries(recorded.left_out ?? {}).filter(([, count]) => count > 0).map(([name, count]) => `${plural(count, name.replace(/s$/, ""))} of the longest tables ${count === 1 ? "is" : "are"} not on this page: analyze --json has them.`);
-  const lines = [...notes, ...cut.map((rank) => `The trace of rank ${rank.rank} (${rank.file}) ends in the middle: it was cut off.`), ...short];
+  const lines = [...unread, ...notes, ...cut.map((rank) => `The trace of rank ${rank.rank} (${rank.file}) ends in the middle: it was cut off.`), ...short];
   if (lines.length === 0 && dropped.length === 0) return null;
   return h("div", { class: "block" }, lines.length > 0 ? h("ul", { class: "notes" }, ...lines.map((line) => h("li", {}, line))) : null,
     dropped.length > 0 ? table("Left out", { columns: [{ title: "why", wide: true }, { title: "how many", unit: "" }, { title: "file", wide: true }], rows: dropped.map((one) => [one.reason, one.count, one.file]) }, { rows: "reasons", limit: 20, sorted: { column: 1, descending: true } }) : null);
