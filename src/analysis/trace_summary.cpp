@@ -42,14 +42,14 @@ RankView look_at(const run::RankTrace& trace) {
   return view;
 }
 
-/// Whether no two ranks say that they ran on different GPUs.
-bool on_one_gpu(const std::vector<run::RankTrace>& ranks) {
+/// Whether two ranks say that they ran on different GPUs.
+bool on_different_gpus(const std::vector<run::RankTrace>& ranks) {
   std::string_view gpu;
   for (const run::RankTrace& rank : ranks) {
-    if (!gpu.empty() && !rank.gpu.empty() && rank.gpu != gpu) return false;
+    if (!gpu.empty() && !rank.gpu.empty() && rank.gpu != gpu) return true;
     if (!rank.gpu.empty()) gpu = rank.gpu;
   }
-  return true;
+  return false;
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, 
   summary.arrivals = arrival_table(ranks);
   summary.taxes = add_up(taxes, summary.arrivals);
   summary.energy = std::move(beside.energy);
-  if (on_one_gpu(ranks)) summary.performance = step_breakdown(ranks);
+  summary.different_gpus = on_different_gpus(ranks);
+  if (!summary.different_gpus) summary.performance = step_breakdown(ranks);
   summary.findings = find(summary);
   return summary;
 }

@@ -62,6 +62,7 @@ struct TraceSummary {
   /// same kind of GPU: the mean of different ones is a step of none. Of `breakdown_s`,
   /// compute holds copies that nothing hides, and optimizer is kernels known as such by name.
   std::optional<run::Performance> performance;
+  bool different_gpus = false;       ///< two ranks say so: then there is no mean step
   std::vector<GraphSummary> graphs;  ///< of files beside the traces; `summarize` leaves it empty
   std::vector<Finding> findings;     ///< the dearest first
 };

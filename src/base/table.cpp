@@ -104,6 +104,12 @@ Table Table::last_wrapped(size_t width) const {
   return narrow;
 }
 
+Table Table::narrowed() const {
+  Table narrow = *this;
+  for (Column& column : narrow.columns_) column.width = 0;
+  return narrow;
+}
+
 std::vector<std::string> Table::fitted_lines(size_t width) const {
   const std::vector<std::string> whole = lines();
   const size_t wide = widest(whole);
@@ -135,6 +141,8 @@ std::vector<std::string> Table::names_above(size_t width, size_t keys) const {
 std::vector<std::vector<std::string>> Table::blocks(size_t width, size_t keys) const {
   std::vector<size_t> chosen(std::min(keys, columns_.size()));
   std::iota(chosen.begin(), chosen.end(), 0);
+  if (const auto whole = lines(); widest(whole) <= width) return {whole};
+  if (const auto narrow = narrowed().lines(); widest(narrow) <= width) return {narrow};
   if (const auto whole = fitted_lines(width); widest(whole) <= width) return {whole};
   if (auto lines = names_above(width, chosen.size()); !lines.empty()) return {std::move(lines)};
   const std::vector<size_t> always = chosen;

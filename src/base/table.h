@@ -34,8 +34,8 @@ class Table {
   /// The lines, each with its end.
   std::string text() const;
 
-  /// The same for a terminal of `width` columns. A text that ends a row goes on below itself, if
-  /// enough is left for it. Of what is wider yet, the first `keys` columns, which say what a row is
+  /// The same for a terminal of `width` columns. What is a little wider has its columns as narrow as
+  /// their cells. A text that ends a row goes on below itself, if enough is left for it. Of what is wider yet, the first `keys` columns, which say what a row is
   /// about, have a line of their own where they are to the left and the others then fit into one;
   /// else the table is folded into blocks of columns, each of which begins with these and holds the
   /// first row, the head, again.
@@ -53,6 +53,7 @@ class Table {
   std::vector<Column> widened() const;
   Table of_columns(const std::vector<size_t>& chosen) const;
   Table last_wrapped(size_t width) const;
+  Table narrowed() const;
   std::vector<std::string> names_above(size_t width, size_t keys) const;
   std::vector<std::string> fitted_lines(size_t width) const;
 

@@ -65,14 +65,22 @@ TEST(FoldedTable, StaysWholeWhereItFits) {
             "x    1  2\n");
 }
 
+TEST(FoldedTable, NarrowsItsColumnsFirst) {
+  Table table("<10 >10");
+  table.row("name", "count");
+  table.row("abc", 12);
+  EXPECT_EQ(table.text(20), "name           count\nabc               12\n");
+  EXPECT_EQ(table.text(12), "name  count\nabc      12\n");
+}
+
 TEST(FoldedTable, GoesOnInBlocksThatBeginWithTheKey) {
-  // Three of 5 beside a key of 3 need 18 columns; 13 have room for two of them.
-  EXPECT_EQ(folded(">3 >5 >5 >5", 13, {{"n", "a", "b", "c"}, {"1", "10", "20", "30"}}),
-            "  n    a    b\n"
-            "  1   10   20\n"
+  // Three of 5 and two blanks each beside a key of 3 need 24 columns; 18 have room for two of them.
+  EXPECT_EQ(folded(">3 >5 >5 >5", 18, {{"n", "a", "b", "c"}, {"100", "10000", "20000", "30000"}}),
+            "  n      a      b\n"
+            "100  10000  20000\n"
             "\n"
-            "  n    c\n"
-            "  1   30\n");
+            "  n      c\n"
+            "100  30000\n");
 }
 
 TEST(FoldedTable, GivesALongNameALineOfItsOwn) {

@@ -12,7 +12,7 @@ namespace {
 using base::JsonWriter;
 
 /// Longer tables are nothing that anyone reads on a page; `analyze --json` has all of them.
-constexpr size_t kMostRows = 100, kMostRanks = 1024, kMostMarks = 2000;
+constexpr size_t kMostRows = 100, kMostRanksTold = 1024, kMostMarks = 2000;
 
 template <class Row>
 size_t cut(std::vector<Row>& rows, size_t most) {
@@ -27,7 +27,7 @@ void write_cut_trace(JsonWriter& json, const RunView& view) {
   const size_t kernels = cut(summary.kernels, kMostRows);
   const size_t operators = cut(summary.shapes.rows, kMostRows);
   const size_t collectives = cut(summary.collectives, kMostRows);
-  const size_t ranks = cut(summary.ranks, kMostRanks);
+  const size_t ranks = cut(summary.ranks, kMostRanksTold);
   report::write_trace(json, summary, view.run().dropped);
   json.key("left_out").begin_object(JsonWriter::Layout::kOneLine);
   json.member("kernels", kernels).member("operators", operators);

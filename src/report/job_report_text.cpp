@@ -132,7 +132,7 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
 std::string links(const std::vector<analysis::LinkUse>& all, const TextStyle& style) {
   if (all.empty()) return "";
   base::Table table("<20 >9 >11 >11 >11 >16 <");
-  table.row("Links (counters)", "devices", "bytes", "mean GB/s", "peak GB/s", "above 90 %");
+  table.row("Links (counters)", "devices", "bytes", "mean GB/s", "peak GB/s", "> 90 %");
   for (const analysis::LinkUse& link : all)
     table.row("  " + link.kind + " " + link.direction, link.devices, base::format_bytes(link.bytes),
               fmt::format("{:.2f}", link.mean_gb_per_s), fmt::format("{:.2f}", link.peak_gb_per_s),

@@ -62,7 +62,10 @@ std::string ranks_table(const analysis::TraceSummary& summary, bool more, const 
 }
 
 std::string step_text(const analysis::TraceSummary& summary, const TextStyle& style) {
-  if (!summary.performance) return "";
+  if (!summary.performance)
+    return summary.different_gpus
+               ? "Ranks ran on different GPUs: there is no step that is the mean of theirs.\n"
+               : "";
   const run::Breakdown& b = summary.performance->breakdown_s;
   const double step = summary.performance->step_time_s;
   std::string out =

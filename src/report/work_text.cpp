@@ -12,7 +12,7 @@
 namespace ergometer::report {
 namespace {
 
-constexpr size_t kOperatorsShown = 10, kEnergyRanksShown = 4, kShapesShown = 5, kLabelWidth = 42;
+constexpr size_t kOperatorsShown = 10, kEnergyRanksShown = 4, kShapesShown = 5, kLabelWidth = 40;
 
 /// "[[16, 559], [], [559]]" as "16x559 559".
 std::string short_shapes(std::string_view shapes) {
