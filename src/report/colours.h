@@ -22,7 +22,7 @@ inline constexpr std::array kColours = std::to_array<Colour>({
     {"exposed_reduce_scatter", "reducescatter", "38;5;221"},
     {"exposed_all_to_all", "alltoall", "38;5;169"},
     {"exposed_send_recv", "sendrecv", "38;5;30"},
-    {"optimizer", "optimizer", "38;5;98"},
+    {"optimizer", "optimizer", "38;5;62"},
     {"idle", "idle", "38;5;246"},
     {"weights", "weights", "38;5;68"},
     {"gradients", "gradients", "38;5;172"},
