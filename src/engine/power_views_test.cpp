@@ -207,7 +207,7 @@ void expect_parts_of_energy_add_up(const run::Run& run) {
     EXPECT_GE(row.joules, row.work_joules) << row.dimension << ' ' << row.name;
     EXPECT_GE(row.seconds, 0) << row.dimension << ' ' << row.name;
   }
-  EXPECT_EQ(joules.size(), 8u);
+  EXPECT_EQ(joules.size(), 9u);
   for (const auto& [dimension, sum] : joules) {
     EXPECT_LT(relative(sum, run.power.gpu_energy_j_per_step), 1e-9) << dimension;
     if (dimension == "part") continue;
