@@ -43,7 +43,8 @@ export async function open(browser, address, { width = 1440, height = 900, dark 
 export async function drawAll(page) {
   const waiting = page.locator('.drawing.later');
   for (let count = await waiting.count(); count > 0; count = await waiting.count()) {
-    await waiting.first().scrollIntoViewIfNeeded();
+    // It may have been drawn since it was counted.
+    await page.evaluate(() => document.querySelector('.drawing.later')?.scrollIntoView());
     await page.waitForFunction((before) => document.querySelectorAll('.drawing.later').length < before, count);
   }
 }

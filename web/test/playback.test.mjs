@@ -178,9 +178,8 @@ test('sections and back keep what is seen; nonsense in an address is nothing', a
 for (const [width, dark] of [[400, false], [400, true], [1024, false], [1024, true], [1440, false], [1440, true]]) {
   test(`playback at ${width} px, ${dark ? 'dark' : 'light'}: fits, and axe finds nothing serious`, async () => {
     const page = await open(browser, `${address}${base}&at=machine&t=1.2&by=gpu_c&group=stage`, { width, dark });
-    await page.waitForTimeout(300);
+    await page.locator('.player').waitFor({ state: 'visible' });
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width);
-    assert.ok(await page.locator('.player').isVisible());
     const player = await page.locator('.player').boundingBox();
     assert.ok(player.x >= 0 && player.x + player.width <= width, 'the player is in sight');
     await page.evaluate(axe);
