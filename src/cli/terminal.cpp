@@ -22,7 +22,9 @@ bool wants_colour(std::FILE* stream) {
   if (!variable("NO_COLOR").empty()) return false;
   const std::string_view force = variable("CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
-  return is_terminal(stream);
+  // mpirun shows its ranks a terminal of its own, behind which is a job's log more often than a
+  // reader.
+  return is_terminal(stream) && variable("OMPI_COMM_WORLD_SIZE").empty();
 }
 
 /// The locale's character set, by the rule of POSIX: the first of the three variables that is set
