@@ -269,12 +269,7 @@ Finding bubble(const JobReport& report, double span_s) {
       "itself makes {}.",
       p.stages, base::format_percent(p.bubble_fraction), to_word(p.schedule), p.micro_batches,
       base::format_percent(p.ideal_bubble_fraction));
-  f.try_next =
-      "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
-      "the rest.";
-  f.check =
-      "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
-      "pipeline_bubble_fraction";
+  advise_on_bubble(f);
   return f;
 }
 
@@ -332,6 +327,23 @@ Finding priced(std::string name, double cost_s, double of_s) {
   f.cost_s = cost_s;
   f.fraction = of_s > 0 ? cost_s / of_s : 0;
   return f;
+}
+
+void advise_on_bubble(Finding& finding) {
+  finding.try_next =
+      "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
+      "the rest.";
+  finding.check =
+      "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
+      "pipeline_bubble_fraction";
+}
+
+void advise_on_recomputation(Finding& finding) {
+  finding.try_next =
+      "recompute less (selective instead of full, fewer layers) as far as memory allows; a smaller "
+      "micro batch or more tensor parallelism can pay for it.";
+  finding.check =
+      "ergometer simulate MODEL --cluster CLUSTER --recompute none says whether it fits";
 }
 
 void add_job_findings(const JobReport& report, const TelemetryReport& power,

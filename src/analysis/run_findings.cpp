@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analysis/job_findings.h"
 #include "analysis/throttling.h"
 #include "base/text.h"
 
@@ -129,14 +130,8 @@ double bubble_s(const run::Run& run) {
 
 Finding pipeline_bubble(const run::Run& run, const Drawn& drawn) {
   Finding f = predicted(run, "pipeline_bubble", bubble_s(run), idle_j(run, drawn, bubble_s(run)));
-  f.fraction = run.performance.pipeline_bubble_fraction;
   f.what = fmt::format("Stages of the pipeline wait for each other {}, mean over ranks.", share(f));
-  f.try_next =
-      "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
-      "the rest.";
-  f.check =
-      "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
-      "pipeline_bubble_fraction";
+  advise_on_bubble(f);
   return f;
 }
 
@@ -157,20 +152,21 @@ Finding recomputation(const run::Run& run, const Drawn& drawn) {
                         drawn.of("phase", "recompute"));
   f.what = fmt::format("Activation checkpointing repeats forward work for {}, mean over ranks.",
                        share(f));
-  f.try_next =
-      "recompute less (selective instead of full, fewer layers) as far as memory allows; a smaller "
-      "micro batch or more tensor parallelism can pay for it.";
-  f.check = "ergometer simulate MODEL --cluster CLUSTER --recompute none says whether it fits";
+  advise_on_recomputation(f);
   return f;
 }
+
+/// NVML's reason for a clock that the user locked.
+constexpr std::string_view kAskedFor = "applications_clocks_setting";
 
 Finding throttling(const run::Run& run) {
   const run::Thermal& thermal = run.thermal;
   Finding f = predicted(run, "throttling", thermal.throttling_cost_s, std::nullopt);
-  const auto most =
-      std::max_element(thermal.event_shares.begin(), thermal.event_shares.end(),
-                       [](const auto& a, const auto& b) { return a.fraction < b.fraction; });
-  if (most == thermal.event_shares.end()) return f;
+  const run::EventShare* most = nullptr;
+  for (const run::EventShare& share : thermal.event_shares)
+    if (share.reason != kAskedFor && (most == nullptr || share.fraction > most->fraction))
+      most = &share;
+  if (most == nullptr) return f;
   f.what = fmt::format(
       "GPUs are held below the clock asked for {} of the time, most of it by {}. Without that a "
       "step would take {} less.",

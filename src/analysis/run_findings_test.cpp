@@ -22,7 +22,9 @@ run::Run predicted_run() {
       {"collective", "optimizer", 60, 40, 0.5},       {"collective", "idle", 350, 0, 3.5}};
   run.thermal.throttling_cost_s = 0.2;
   run.thermal.throttled_time_fraction = 0.4;
-  run.thermal.event_shares = {{"sw_power_cap", 0.3}, {"hw_thermal_slowdown", 0.1}};
+  // A clock that was asked for holds none down.
+  run.thermal.event_shares = {
+      {"applications_clocks_setting", 0.6}, {"sw_power_cap", 0.3}, {"hw_thermal_slowdown", 0.1}};
   return run;
 }
 

@@ -5,18 +5,6 @@
 #include "analysis/run_findings.h"
 
 namespace ergometer::analysis {
-namespace {
-
-/// A window of a step would read as a step of mostly idle GPUs.
-std::vector<run::RankTrace> without_events(std::vector<run::RankTrace> traces) {
-  for (run::RankTrace& trace : traces) {
-    trace.events.clear();
-    trace.collectives.clear();
-  }
-  return traces;
-}
-
-}  // namespace
 
 Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside,
           size_t threads) {
@@ -31,12 +19,7 @@ Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside 
 ToldOfRun tell_simulated(const run::Run& run, const RankLayout& layout) {
   ToldOfRun result{
       .traces = simulated_traces(run, layout), .log = run::device_log(run), .told = {}};
-  if (run.kernels_to_ns > 0) {
-    std::vector<run::RankTrace> tasks = without_events(result.traces);
-    result.told = tell(tasks, result.log);
-  } else {
-    result.told = tell(result.traces, result.log);
-  }
+  result.told = tell(result.traces, result.log);
   result.told.summary.findings = run_findings(run);
   return result;
 }

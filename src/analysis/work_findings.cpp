@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/job_findings.h"
 #include "analysis/trace_summary.h"
 #include "base/text.h"
 
@@ -63,10 +64,7 @@ Finding recomputation(const TraceSummary& summary) {
   Finding f = cost(summary, "recomputation", "measured", busy);
   f.what = fmt::format("Activation checkpointing repeats forward work for {} of the span.",
                        base::format_percent(f.fraction));
-  f.try_next =
-      "recompute less (selective instead of full, fewer layers) as far as memory allows; a smaller "
-      "micro batch or more tensor parallelism can pay for it.";
-  f.check = "ergometer simulate MODEL --cluster CLUSTER --recompute none says whether it fits";
+  advise_on_recomputation(f);
   return f;
 }
 

@@ -34,11 +34,11 @@ class Table {
   /// The lines, each with its end.
   std::string text() const;
 
-  /// The same for a terminal of `width` columns. What is a little wider has its columns as narrow as
-  /// their cells. A text that ends a row goes on below itself, if enough is left for it. Of what is wider yet, the first `keys` columns, which say what a row is
-  /// about, have a line of their own where they are to the left and the others then fit into one;
-  /// else the table is folded into blocks of columns, each of which begins with these and holds the
-  /// first row, the head, again.
+  /// The same for a terminal of `width` columns. What is a little wider has its columns as narrow
+  /// as their cells. A text that ends a row goes on below itself, if enough is left for it. Of what
+  /// is wider yet, the first `keys` columns, which say what a row is about, have a line of their
+  /// own where they are to the left and the others then fit into one; else the table is folded into
+  /// blocks of columns, each of which begins with these and holds the first row, the head, again.
   std::vector<std::vector<std::string>> blocks(size_t width, size_t keys = 1) const;
   /// The blocks, an empty line between two.
   std::string text(size_t width, size_t keys = 1) const;

@@ -200,6 +200,14 @@ def terminal(walk, shown):
         walk.check(line in shown.analysis_text, f"analyze does not say: {line}")
 
 
+def sampled_kernels(walk, shown):
+    """analyze tells of the kernels that the Run holds, of a part of the step too."""
+    ranks = shown.analysis.get("trace", {}).get("ranks", [])
+    walk.check(bool(ranks), "analyze tells of no rank's kernels")
+    for rank in ranks:
+        walk.check(rank["gpu_events"] > 0, f"analyze tells of no kernel of rank {rank['rank']}")
+
+
 def explanations(walk, shown):
     """What --explain explains is the number of --json."""
     told = dict(leaves(shown.json))
@@ -210,4 +218,4 @@ def explanations(walk, shown):
 
 
 CHECKS = [same_documents, parts_add_up, in_order, ranks_and_job, energy_and_time, findings, terminal,
-          explanations]
+          explanations, sampled_kernels]
