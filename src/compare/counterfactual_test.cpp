@@ -1,4 +1,5 @@
 #include "compare/counterfactual.h"
+#include "base/random_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -100,7 +101,7 @@ TEST(CompareJobs, RandomPairsSumAndMirror) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return changes[(state >> 33) % changes.size()];
   };
-  for (int i = 0; i < 12; ++i) {
+  for (int64_t i = 0; i < base::random_cases(12); ++i) {
     spec::Settings a = small(draw()), b = small(draw());
     b.merge(test::settings_of(draw()));
     const Comparison there = compare(a, b, 256), back = compare(b, a, 256);

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/random_cases.h"
 #include "engine/simulate.h"
 #include "engine/test_agreement.h"
 #include "engine/test_job.h"
@@ -20,17 +20,8 @@ namespace {
 using test::Random;
 using test::Values;
 
-/// Of each property, and of those that play every micro batch of long steps.
-#ifdef ERGOMETER_SANITIZED
-constexpr int64_t kJobs = 20, kLongJobs = 6;
-#else
-constexpr int64_t kJobs = 60, kLongJobs = 60;
-#endif
-/// ERGOMETER_RANDOM_JOBS asks for more.
-int64_t jobs_wanted(int64_t otherwise = kJobs) {
-  const char* asked = std::getenv("ERGOMETER_RANDOM_JOBS");
-  return asked != nullptr ? std::atoll(asked) : otherwise;
-}
+/// Of each property.
+int64_t jobs_wanted() { return base::random_cases(60); }
 
 void choose_machine(Random& random, Values& values) {
   values.emplace_back(
@@ -305,7 +296,7 @@ void expect_same_power(const Values& values) {
 
 TEST(AnyRandomJob, IsTheSameWithPeriodsLeftOut) {
   Random random(4);
-  const int64_t jobs = jobs_wanted(kLongJobs);
+  const int64_t jobs = jobs_wanted();
   int64_t folded_jobs = 0;
   for (int64_t i = 0; i < jobs && !HasFailure(); ++i) {
     const Values drawn = random_values(random);

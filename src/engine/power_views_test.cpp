@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/random_cases.h"
 #include "engine/power_record.h"
 #include "engine/simulate.h"
 #include "engine/test_job.h"
@@ -232,11 +233,10 @@ void expect_events_at_limits(const run::Run& run, const physics::GpuPower& gpu) 
 }
 
 TEST(PowerViews, SayTheSame) {
-  const char* asked = std::getenv("ERGOMETER_RANDOM_JOBS");
-  const uint64_t jobs = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 150;
-  uint64_t hot = 0, refused = 0, restless = 0;
-  for (uint64_t number = 0; number < jobs; ++number) {
-    const Values values = random_job(number);
+  const int64_t jobs = base::random_cases(150);
+  int64_t hot = 0, refused = 0, restless = 0;
+  for (int64_t number = 0; number < jobs; ++number) {
+    const Values values = random_job(static_cast<uint64_t>(number));
     SCOPED_TRACE(fmt::format("job {}:{}", number, words_of(values)));
     const auto job = test::try_job_of(values);
     if (!job) {
@@ -270,10 +270,10 @@ TEST(PowerViews, SayTheSame) {
 }
 
 TEST(PowerViews, PartsOfEnergyAddUp) {
-  constexpr uint64_t kJobs = 400;
-  uint64_t looked_at = 0;
-  for (uint64_t number = 0; number < kJobs; ++number) {
-    const Values values = job_of_any_work(number);
+  const int64_t jobs = base::random_cases(400);
+  int64_t looked_at = 0;
+  for (int64_t number = 0; number < jobs; ++number) {
+    const Values values = job_of_any_work(static_cast<uint64_t>(number));
     SCOPED_TRACE(fmt::format("job {}:{}", number, words_of(values)));
     const auto job = test::try_job_of(values);
     if (!job) continue;
@@ -286,7 +286,7 @@ TEST(PowerViews, PartsOfEnergyAddUp) {
     expect_parts_of_energy_add_up(*run);
     if (HasFailure()) break;
   }
-  EXPECT_GT(looked_at, kJobs * 3 / 4);
+  EXPECT_GT(looked_at, jobs * 3 / 4);
 }
 
 // A GPU at half the others' clock holds everybody up. Without it a step takes what it takes where

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/random_cases.h"
 #include "engine/prepared.h"
 #include "intake/launch_script.h"
 #include "intake/torchtitan.h"
@@ -90,9 +91,10 @@ void expect_predicted_alike(Job a, Job b) {
 }
 
 void read_back_random_jobs(Framework framework, const char* software, uint64_t seed) {
-  constexpr int kJobs = 500, kOfASpace = 20;
+  constexpr int kOfASpace = 20;
+  const int64_t wanted = base::random_cases(200);
   search::Draws draws(seed);
-  for (int jobs = 0; jobs < kJobs;) {
+  for (int64_t jobs = 0; jobs < wanted;) {
     spec::Settings settings = search::random_settings(draws);
     settings.set("software", software, {"random", ""});
     const auto space = search::Space::make(settings, {});
@@ -101,7 +103,7 @@ void read_back_random_jobs(Framework framework, const char* software, uint64_t s
     const std::vector<search::Layout> layouts = search::all_layouts(*space);
     search::LegalityCheck legal(*space);
     int of_space = 0;
-    for (int tries = 0; tries < 20 * kOfASpace && of_space < kOfASpace && jobs < kJobs; ++tries) {
+    for (int tries = 0; tries < 20 * kOfASpace && of_space < kOfASpace && jobs < wanted; ++tries) {
       const auto candidate = search::random_candidate(*space, layouts, legal, draws);
       if (!candidate) continue;
       const spec::Settings said = space->settings(*candidate);

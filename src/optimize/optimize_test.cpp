@@ -1,4 +1,5 @@
 #include "optimize/optimize.h"
+#include "base/random_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -129,8 +130,8 @@ spec::Job random_job(uint64_t seed) {
 }
 
 TEST(Optimize, NeverReturnsWhatItsOwnSimulationCallsWorse) {
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
-    const spec::Job job = random_job(seed);
+  for (int64_t seed = 1; seed <= base::random_cases(4); ++seed) {
+    const spec::Job job = random_job(static_cast<uint64_t>(seed));
     Options options;
     options.judges = 4;
     options.objective = static_cast<Objective>(seed % 4);

@@ -1,4 +1,5 @@
 #include "search/search.h"
+#include "base/random_cases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -148,15 +149,11 @@ SearchOptions any_question(Draws& draws) {
 }
 
 TEST(Search, LeavingOutTheHopelessChangesNothing) {
-#ifdef ERGOMETER_SANITIZED
-  constexpr int kSpaces = 100;  // twenty times slower; the sanitizers look for other mistakes
-#else
-  constexpr int kSpaces = 1000;
-#endif
+  const int64_t wanted = base::random_cases(1000);
   Draws draws(5);
   std::map<Objective, int64_t> left_out;
   int64_t left_out_of_fronts = 0;
-  for (int spaces = 0; spaces < kSpaces;) {
+  for (int64_t spaces = 0; spaces < wanted;) {
     const auto space = drawn_space(draws);
     if (!space) continue;
     ++spaces;
@@ -287,8 +284,9 @@ double best_of_all(const Space& space, const SearchOptions& options) {
 /// all.
 TEST(Search, TheFirstIsTheBestOfAllThatTheEngineCanPlay) {
   Draws draws(9);
-  int spaces = 0;
-  while (spaces < 24) {
+  const int64_t wanted = base::random_cases(24);
+  int64_t spaces = 0;
+  while (spaces < wanted) {
     const auto space = drawn_space(draws);
     SearchOptions options = any_question(draws);
     if (!space || options.objective == Objective::kMemory) continue;

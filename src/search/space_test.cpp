@@ -1,4 +1,5 @@
 #include "search/space.h"
+#include "base/random_cases.h"
 
 #include <algorithm>
 
@@ -92,7 +93,7 @@ TEST(Space, LegalIsWhatResolveAccepts) {
 
 TEST(Space, JobIsWhatItsSettingsResolveTo) {
   Draws draws(3);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < base::random_cases(12); ++round) {
     spec::Settings settings = random_settings(draws);
     settings.set("gpus", "16", {});
     const auto space = Space::make(settings, {});

@@ -1,5 +1,6 @@
 #include "search/what_if.h"
 
+#include "base/random_cases.h"
 #include "search/search.h"
 #include "search/test_space.h"
 
@@ -23,6 +24,7 @@ std::vector<SearchOptions> several_options() {
   all[0].simplest = true;
   all[1].objective = Objective::kEnergy;
   all[2].limits.most = {0, 600, 0};
+  all.resize(static_cast<size_t>(base::random_cases(3)));
   return all;
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+namespace ergometer::base {
+
+/// How many of `all` random cases a test plays: ERGOMETER_RANDOM_JOBS where it asks for a number.
+/// Under sanitizers, which take five to twenty times as long and look for other mistakes than wrong
+/// numbers, a tenth, and one at least.
+inline int64_t random_cases(int64_t all) {
+  if (const char* asked = std::getenv("ERGOMETER_RANDOM_JOBS")) return std::atoll(asked);
+#ifdef ERGOMETER_SANITIZED
+  return std::max<int64_t>(1, all / 10);
+#else
+  return all;
+#endif
+}
+
+}  // namespace ergometer::base
