@@ -88,6 +88,8 @@ class CleanRoot(unittest.TestCase):
             COMP_WORDS=(ergometer simulate --clu) COMP_CWORD=2; _ergometer; echo "${COMPREPLY[@]}" """))
         self.assertFalse((self.root / "etc/systemd/system/multi-user.target.wants/ergometer-record.service").exists())
         self.expect_the_service_records()
+        for installed in ("monitoring/rules.yml", "slurm/prolog", "kubernetes/daemonset.yaml"):
+            self.inside("test", "-s", f"/usr/share/ergometer/{installed}")
         self.inside("dpkg", "--remove", "ergometer")
         self.inside("test", "-e", "/usr/bin/ergometer", status=1)
 

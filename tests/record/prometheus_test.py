@@ -74,11 +74,12 @@ def serving(program, names):
 
 
 @contextlib.contextmanager
-def prometheus(program, targets):
+def prometheus(program, targets, **config):
+    """Yields the address of a Prometheus that scrapes every second; `config` are more keys of its configuration."""
     with tempfile.TemporaryDirectory(prefix="prometheus-") as folder:
         folder = pathlib.Path(folder)
         jobs = [{"job_name": name, "static_configs": [{"targets": [address]}]} for name, address in targets.items()]
-        config = {"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}
+        config = {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "scrape_configs": jobs, **config}
         (folder / "prometheus.yml").write_text(json.dumps(config))  # JSON is YAML
         port = free_port()
         with open(folder / "log", "w") as log:

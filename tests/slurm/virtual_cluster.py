@@ -120,7 +120,7 @@ class Cluster:
                 daemon.wait()
 
 
-def configure(folder):
+def configure(folder, more):
     for name in ("munge", "state", "spool/n1", "spool/n2", "tmp/n1", "tmp/n2"):
         (folder / name).mkdir(parents=True)
     (folder / "munge").chmod(0o755)
@@ -129,7 +129,7 @@ def configure(folder):
     key.chmod(0o400)
     (folder / "slurm.conf").write_text(CONFIGURATION.format(
         host=socket.gethostname().split(".")[0], user=pwd.getpwuid(os.getuid()).pw_name, folder=folder,
-        ports=free_ports(3), cpus=CPUS_PER_NODE))
+        ports=free_ports(3), cpus=CPUS_PER_NODE) + more.format(folder=folder))
 
 
 def run_test(main):
@@ -142,7 +142,8 @@ def run_test(main):
 
 
 @contextlib.contextmanager
-def virtual_cluster():
+def virtual_cluster(more="", scripts=None):
+    """`more` are lines of slurm.conf, and `scripts` shell scripts by name in the scratch folder, which lines call {folder}."""
     missing = [name for name in PROGRAMS if not shutil.which(name, path=search_path())]
     if missing:
         raise Unavailable(f"not installed: {', '.join(missing)}")
@@ -150,7 +151,10 @@ def virtual_cluster():
     with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
-        configure(folder)
+        configure(folder, more)
+        for script, text in (scripts or {}).items():
+            (folder / script).write_text(text.format(folder=folder))
+            (folder / script).chmod(0o755)
         cluster = Cluster(folder)
         munge = folder / "munge"
         try:
