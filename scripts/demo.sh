@@ -4,13 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 ./scripts/install-dependencies.sh
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-echo "Building Ergometer (a minute or two the first time) ..." >&2
-if ! { cmake --preset release && cmake --build --preset release --target ergometer; } >"$log" 2>&1; then
-  cat "$log" >&2
-  exit 1
-fi
+./scripts/build.sh release ergometer
 exec_line=(build/release/ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4
   --mbs 1 --gbs 128 --seq-length 8192 --report llama3-70b.html --trace llama3-70b.trace.json)
 printf '$ %s\n\n' "${exec_line[*]}"

@@ -14,24 +14,10 @@ case "${1:-}" in
   -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 
-# Builds targets of a preset: silent, or the whole log when it fails.
-build() {  # preset, targets, settings ...
-  local log targets
-  log=$(mktemp)
-  read -ra targets <<<"$2"
-  echo "Building the $1 preset ..." >&2
-  if ! { cmake --preset "$1" "${@:3}" && cmake --build --preset "$1" --target "${targets[@]}"; } >"$log" 2>&1; then
-    cat "$log" >&2
-    rm -f "$log"
-    exit 1
-  fi
-  rm -f "$log"
-}
-
 ./scripts/install-dependencies.sh --tests
 for preset in "${sanitizers[@]}"; do
-  build "$preset" "ergometer ergometer_tests" -DERGOMETER_TESTS=ON
+  ./scripts/build.sh "$preset" "ergometer ergometer_tests" -DERGOMETER_TESTS=ON
 done
 joined=$(IFS=';'; echo "${sanitizers[*]}")
-build release all -DERGOMETER_TESTS=ON "-DERGOMETER_SANITIZED_PRESETS=$joined"
+./scripts/build.sh release all -DERGOMETER_TESTS=ON "-DERGOMETER_SANITIZED_PRESETS=$joined"
 exec ctest --preset release --parallel "$(nproc)" "$@"

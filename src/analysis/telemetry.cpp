@@ -255,6 +255,20 @@ void report_windows(const run::Device& device, DeviceReport& report) {
   report.mean_w = joules / time;
 }
 
+/// Of a device whose energy nobody knows: from the first reading to the last.
+void report_span(const run::Device& device, DeviceReport& report) {
+  if (report.end_ns > report.start_ns) return;
+  int64_t from = INT64_MAX, to = INT64_MIN;
+  for (const run::Series& series : device.series) {
+    if (series.samples.empty()) continue;
+    from = std::min(from, series.samples.front().time_ns);
+    to = std::max(to, series.samples.back().time_ns);
+  }
+  if (from > to) return;
+  report.start_ns = from;
+  report.end_ns = to;
+}
+
 DeviceReport report_device(const run::Device& device, const GpuNames& names) {
   DeviceReport report;
   report.kind = device.kind;
@@ -270,6 +284,7 @@ DeviceReport report_device(const run::Device& device, const GpuNames& names) {
   report.file = device.file;
   report_power(device, report);
   report_windows(device, report);
+  report_span(device, report);
   report.gpu_c = levels(device, Metric::kGpuTemperature);
   report.memory_c = levels(device, Metric::kMemoryTemperature);
   report.sm_clock_mhz = levels(device, Metric::kSmClock);
