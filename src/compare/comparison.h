@@ -20,9 +20,12 @@ struct Quantity {
   std::string name;  ///< "step_time_s", "energy_j_per_step", ...
   std::string unit;  ///< base unit
   double a = 0, b = 0;
-  Range a_range = {}, b_range = {};  ///< of the step time, as each side's Run has it
+  Range a_range = {}, b_range = {};  ///< of a predicted side, where its Run has one
 
   double difference() const { return b - a; }
+  /// One side was measured, and the other is predicted with an interval.
+  bool is_held_to_prediction() const { return a_range.known() != b_range.known(); }
+  bool is_inside() const { return a_range.known() ? a_range.holds(b) : b_range.holds(a); }
 };
 
 /// A setting or fact that differs, in words.
@@ -57,7 +60,10 @@ struct Comparison {
   std::vector<Difference> differences;  ///< all of them
   std::vector<Difference> derived;      ///< settings that nobody gave and that follow from these
   std::vector<std::string> notes;       ///< what to know before believing it
-  std::string verdict;                  ///< what it comes to, a sentence
+  /// Of what was measured: the quantities and facts that lie outside the other side's 90 %
+  /// interval.
+  std::vector<std::string> outside;
+  std::string verdict;  ///< what it comes to, a sentence
   int64_t simulations = 0;
 };
 

@@ -105,6 +105,7 @@ void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
   };
   if (told.power.known) {
     result.gpus_w = told.power.mean_w_per_gpu * gpus;
+    result.gpus = static_cast<int64_t>(gpus);
     fact("mean_w_per_gpu", "W", told.power.mean_w_per_gpu);
     fact("peak_w_per_gpu", "W", told.power.peak_w_per_gpu);
   }
@@ -167,12 +168,15 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
     add_kernels(trace, 1 / static_cast<double>(sampled.size()), result);
   if (!run.has_power) return result;
   result.gpus_w = run.power.mean_w_per_gpu * static_cast<double>(gpus);
-  result.facts = {{"mean_w_per_gpu", "W", run.power.mean_w_per_gpu, 0},
-                  {"peak_w_per_gpu", "W", run.power.peak_w_per_gpu, 0},
-                  {"mean_gpu_c", "C", run.thermal.mean_gpu_c, 0},
-                  {"max_gpu_c", "C", run.thermal.max_gpu_c, 0},
-                  {"mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, 0},
-                  {"throttled_time_fraction", "", run.thermal.throttled_time_fraction, 0}};
+  result.gpus = gpus;
+  const auto range = [](const run::Interval& of) { return Range{of.low, of.high}; };
+  result.facts = {
+      {"mean_w_per_gpu", "W", run.power.mean_w_per_gpu, 0, range(run.power.mean_interval_w)},
+      {"peak_w_per_gpu", "W", run.power.peak_w_per_gpu, 0, range(run.power.peak_interval_w)},
+      {"mean_gpu_c", "C", run.thermal.mean_gpu_c, 0},
+      {"max_gpu_c", "C", run.thermal.max_gpu_c, 0, range(run.thermal.max_interval_c)},
+      {"mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, 0},
+      {"throttled_time_fraction", "", run.thermal.throttled_time_fraction, 0}};
   return result;
 }
 

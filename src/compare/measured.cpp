@@ -155,7 +155,15 @@ void add_residual(Comparison& result) {
 void add_facts(const Measured& a, const Measured& b, Comparison& result) {
   for (const Quantity& fact : a.facts)
     for (const Quantity& other : b.facts)
-      if (other.name == fact.name) result.facts.push_back({fact.name, fact.unit, fact.a, other.a});
+      if (other.name == fact.name)
+        result.facts.push_back(
+            {fact.name, fact.unit, fact.a, other.a, fact.a_range, other.a_range});
+}
+
+void name_what_is_outside(Comparison& result) {
+  for (const auto* list : {&result.quantities, &result.facts})
+    for (const Quantity& it : *list)
+      if (it.is_held_to_prediction() && !it.is_inside()) result.outside.push_back(it.name);
 }
 
 /// What the clocks alone would do to compute, were it all bound by them.
@@ -186,6 +194,8 @@ void note_form(const Measured& a, const Measured& b, Comparison& result) {
           fmt::format("{} holds no traces of GPU work: its step is the median of the second half "
                       "of its training log's, and parts of the step are not told apart{}",
                       side, it->gpus_w ? "" : "; its energy is left out"));
+  if (a.gpus_w && b.gpus_w && a.gpus != b.gpus)
+    result.notes.push_back(fmt::format("A's energy is of {} GPUs, B's of {}", a.gpus, b.gpus));
   if (without_traces(a, b)) return;
   for (const auto& [side, it] : {std::pair("A", &a), std::pair("B", &b)})
     if (!it->steps_marked)
@@ -230,6 +240,7 @@ base::Result<Comparison> compare_measured(const Measured& a, const Measured& b) 
   add_energy(a, b, result);
   add_residual(result);
   add_facts(a, b, result);
+  name_what_is_outside(result);
   rank_causes(result);
   note_clocks(result);
   note_form(a, b, result);

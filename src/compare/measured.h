@@ -30,8 +30,10 @@ struct Measured {
   std::map<std::string, KernelClass> collectives;  ///< by the breakdown's part
   /// Idle time of a step by cause; absent where launches are not recorded.
   std::optional<std::array<double, 3>> idle_s;  ///< launched late, launched in time, not known
-  std::optional<double> gpus_w;                 ///< of all GPUs together, mean over the steps
-  std::vector<Quantity> facts;                  ///< clock, temperature, power; `b` unused
+  std::optional<double> gpus_w;                 ///< of `gpus` together, mean over the steps
+  int64_t gpus = 0;                             ///< whose power that is
+  /// Clock, temperature, power, and of a prediction their intervals; `b` and `b_range` unused.
+  std::vector<Quantity> facts;
 };
 
 /// Of recorded or imported traces and telemetry.

@@ -74,6 +74,23 @@ TEST(CompareMeasured, SumsAndFlipsSigns) {
   EXPECT_NEAR(there.residual.at("step_time_s"), 0, 1e-15);
 }
 
+// Measured 0.9 s and 640 W; predicted 1 s in [0.8, 1.2] s and 500 W in [450, 600] W.
+TEST(CompareMeasured, NamesWhatLiesOutsideItsInterval) {
+  Measured measured = first(), predicted = first();
+  measured.performance.step_time_s = 0.9;
+  measured.facts = {{"mean_w_per_gpu", "W", 640, 0}, {"mean_gpu_c", "C", 90, 0}};
+  predicted.performance.step_time_s = 1;
+  predicted.performance.step_time_s_low = 0.8;
+  predicted.performance.step_time_s_high = 1.2;
+  predicted.facts = {{"mean_w_per_gpu", "W", 500, 0, {450, 600}}, {"mean_gpu_c", "C", 60, 0}};
+  const std::vector<std::string> power = {"mean_w_per_gpu"};
+  EXPECT_EQ(compare_measured(measured, predicted)->outside, power);
+  EXPECT_EQ(compare_measured(predicted, measured)->outside, power);
+  // Two predictions are not held to each other, and neither are two measurements.
+  EXPECT_TRUE(compare_measured(predicted, predicted)->outside.empty());
+  EXPECT_TRUE(compare_measured(measured, measured)->outside.empty());
+}
+
 TEST(CompareMeasured, RecordingsWithoutTracesTellTimeAndPower) {
   Measured a, b;
   a.performance.step_time_s = 10;

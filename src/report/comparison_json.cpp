@@ -62,6 +62,9 @@ void write_comparison(JsonWriter& json, const compare::Comparison& comparison) {
   write_quantities(json, "quantities", comparison.quantities);
   write_quantities(json, "parts", comparison.parts);
   if (!comparison.facts.empty()) write_quantities(json, "facts", comparison.facts);
+  json.key("outside").begin_array(kOneLine);
+  for (const std::string& name : comparison.outside) json.value(name);
+  json.end_array();
   json.key("causes").begin_array();
   for (const compare::Cause& cause : comparison.causes) write_cause(json, cause);
   json.end_array();

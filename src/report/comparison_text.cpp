@@ -73,6 +73,27 @@ std::string percent_of(double part, double whole) {
   return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
+/// "1.13 s to 1.25 s", and before it whether what was measured lies outside.
+std::string interval_of(const Quantity& q) {
+  if (!q.is_held_to_prediction()) return "-";
+  const compare::Range& range = q.a_range.known() ? q.a_range : q.b_range;
+  return fmt::format("{}{} to {}", q.is_inside() ? "" : "outside ", in_unit(range.low, unit_of(q)),
+                     in_unit(range.high, unit_of(q)));
+}
+
+/// What was measured beside the intervals in which it is predicted.
+std::string held_to_prediction(const std::vector<const Quantity*>& numbers,
+                               const TextStyle& style) {
+  base::Table table("<22 >11 >11 >8 >27");
+  table.row("", "A", "B", "of A", "predicted, 90 %");
+  for (const Quantity* q : numbers) {
+    const std::string unit = unit_of(*q);
+    table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit),
+              percent_of(q->difference(), q->a), interval_of(*q));
+  }
+  return table_text(table, style);
+}
+
 /// Both sides' numbers, in the one order that all comparisons have.
 std::string sides(const Comparison& comparison, const TextStyle& style) {
   std::vector<const Quantity*> numbers;
@@ -81,6 +102,9 @@ std::string sides(const Comparison& comparison, const TextStyle& style) {
   std::stable_sort(numbers.begin(), numbers.end(), [](const Quantity* x, const Quantity* y) {
     return run::place_of(x->name) < run::place_of(y->name);
   });
+  if (std::any_of(numbers.begin(), numbers.end(),
+                  [](const Quantity* q) { return q->is_held_to_prediction(); }))
+    return held_to_prediction(numbers, style);
   base::Table table("<22 >14 >14 >15 >11");
   table.row("", "A", "B", "B - A", "of A");
   for (const Quantity* q : numbers) {
