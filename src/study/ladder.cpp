@@ -178,9 +178,10 @@ base::Result<std::vector<const SettingInfo*>> settings_to_vary(const std::string
     if (setting == nullptr) return no_setting(word);
     if (!has_ladder(*setting))
       return base::input_error(fmt::format(
-          "--what-if: {} cannot be varied: found no ladder of values; allowed: sizes, "
-          "switches, choices, cap, clock and inlet{}",
-          word, is_one_of(setting->name, kFollow) ? "; it follows from the others" : ""));
+          "--what-if: found '{}', which {}; allowed: sizes, switches, choices, cap, clock and "
+          "inlet",
+          word,
+          is_one_of(setting->name, kFollow) ? "follows from others" : "has no ladder of values"));
     if (is_one_of(setting, settings))
       return base::input_error(fmt::format("--what-if: {} stands there twice", word));
     settings.push_back(setting);
