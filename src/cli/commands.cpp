@@ -108,11 +108,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer merge search-1 search-2 search-3\n",
      "FILE", 1, 65536, merge_flags, run_merge},
     {"report", "Show Runs as one page: an HTML file that needs no network",
-     "report RUN... -o FILE.html",
+     "report RUN...|JOB.yaml --what-if LIST -o FILE.html",
      "  ergometer simulate job.yaml --run job.run\n"
      "  ergometer report job.run -o job.html\n"
      "  ergometer report before.run after.run -o both.html --title 'TP 4 or TP 8'\n"
-     "  ergometer report job.run --json > job.json\n",
+     "  ergometer report job.run --json > job.json\n"
+     "  ergometer report job.yaml --what-if tp,pp,mbs,cap -o job.html\n",
      "RUN", 1, 64, report_flags, run_report},
     {"catalog", "List the built-in models, GPUs, nodes, clusters and software; show one",
      "catalog list [KIND] | catalog show [KIND] NAME",

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/script_run.h"
+#include "cli/settled_job.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "cli/user_files.h"
@@ -33,21 +34,8 @@ struct Side {
   double written_step_s = 0;  ///< of a Run file: what it says; 0: no Run file
 };
 
-/// A step's batch by micro batches of a replica means another batch on other GPUs: what it is here
-/// takes its place.
-base::Result<void> settle_batch(spec::Settings& settings) {
-  const spec::Settings::Value* steps = settings.find("gradient_accumulation_steps");
-  if (steps == nullptr) return {};
-  const spec::Origin origin = steps->origin;
-  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
-  settings.erase("gradient_accumulation_steps");
-  settings.set("global_batch_size", std::to_string(job.training.global_batch), origin);
-  return {};
-}
-
 base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
-  ERGOMETER_ASSIGN(spec::Settings whole, spec::without_files(settings));
-  ERGOMETER_TRY(settle_batch(whole));
+  ERGOMETER_ASSIGN(spec::Settings whole, settled_job(settings));
   return Side{std::move(name), std::move(whole), 0};
 }
 

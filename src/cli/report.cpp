@@ -8,6 +8,7 @@
 #include "cli/gpu_peak.h"
 #include "cli/progress.h"
 #include "cli/rank_list.h"
+#include "cli/report_what_if.h"
 #include "cli/threads.h"
 #include "page/write_report.h"
 
@@ -39,12 +40,24 @@ base::Result<std::vector<page::NamedRun>> read_runs(const std::vector<std::strin
   return runs;
 }
 
+/// What is shown; `options` learns of neighbours, which `what_if` keeps.
+base::Result<std::vector<page::NamedRun>> runs_of(const Arguments& arguments,
+                                                  const Console& console,
+                                                  std::optional<study::WhatIf>& what_if,
+                                                  page::DocumentOptions& options) {
+  if (!arguments.has("what-if")) return read_runs(arguments.words);
+  ERGOMETER_ASSIGN(WhatIfReport report, what_if_report(arguments, console));
+  what_if = std::move(report.what_if);
+  options.what_if = &*what_if;
+  return std::vector<page::NamedRun>{std::move(report.run)};
+}
+
 }  // namespace
 
 std::vector<Flag> report_flags() {
   using Takes = Flag::Takes;
   Flag threads = threads_flag();
-  threads.help = "of two simulated Runs, jobs between them at a time; by default one a processor";
+  threads.help = "jobs simulated at a time, of two Runs or --what-if; by default one a processor";
   return {{"out", "o", Takes::kValue, "FILE.html", "output", "the page to write", {}},
           {"title",
            "",
@@ -60,6 +73,14 @@ std::vector<Flag> report_flags() {
            "output",
            "whose timelines: 0,8-11 or all; by default the first of every stage that the Run has",
            {}},
+          {"what-if",
+           "",
+           Takes::kValue,
+           "LIST",
+           "output",
+           "of a job file: plays jobs with other values of these settings into the page, some 60; "
+           "names as in a job file, and cap, clock, inlet: tp,pp,mbs,cap",
+           {}},
           threads};
 }
 
@@ -74,7 +95,8 @@ base::Result<int> run_report(const Arguments& arguments, const Console& console)
     if (done == 1) progress.emplace(console, "simulate", static_cast<size_t>(total));
     progress->advance();
   };
-  ERGOMETER_ASSIGN(std::vector<page::NamedRun> runs, read_runs(arguments.words));
+  std::optional<study::WhatIf> what_if;
+  ERGOMETER_ASSIGN(std::vector<page::NamedRun> runs, runs_of(arguments, console, what_if, options));
   if (arguments.has("json")) {
     ERGOMETER_ASSIGN(const std::string json, page::document(runs, options));
     console.answer(json);

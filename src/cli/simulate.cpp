@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-
 #include "base/output_file.h"
 #include "cli/job_settings.h"
 #include "cli/rank_list.h"
 #include "cli/terminal.h"
+#include "cli/whole_run.h"
 #include "engine/kernel_stream.h"
 #include "engine/simulate.h"
 #include "page/write_report.h"
@@ -26,33 +24,6 @@
 
 namespace ergometer::cli {
 namespace {
-
-/// Of a Run or report by default: a few megabytes of file.
-constexpr size_t kMostKernels = 30'000;
-/// Up to so many GPUs a Run holds the telemetry of all.
-constexpr int64_t kMostTelemetryRanks = 64;
-
-/// The first rank of every pipeline stage: together they show the whole schedule.
-std::vector<int64_t> first_of_every_stage(const spec::Job& job) {
-  std::vector<int64_t> list;
-  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
-    list.push_back(stage * job.stage_ranks());
-  return list;
-}
-
-/// What a Run holds for reports beside its summary.
-void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOptions& options) {
-  const std::vector<int64_t> first = first_of_every_stage(job);
-  std::set_union(first.begin(), first.end(), options.sampled_ranks.begin(),
-                 options.sampled_ranks.end(), std::back_inserter(options.task_ranks));
-  if (job.gpus > kMostTelemetryRanks) {
-    options.bands = true;
-    options.telling = !sampled_telemetry;
-    if (options.telemetry_ranks.empty()) options.telemetry_ranks = options.sampled_ranks;
-  } else if (!sampled_telemetry) {
-    for (int64_t rank = 0; rank < job.gpus; ++rank) options.telemetry_ranks.push_back(rank);
-  }
-}
 
 bool needs_energy_parts(const std::string& explained) {
   return explained.starts_with("energy") || explained.ends_with("_cost_s");

@@ -69,6 +69,10 @@ Outcome outcome_of(const run::Run& run, const spec::Job& job) {
   return outcome;
 }
 
+base::Result<run::Run> run_of(const spec::Job& job, const CounterfactualOptions& options) {
+  return options.simulate ? options.simulate(job) : engine::simulate(job, {.intervals = false});
+}
+
 /// Everything that is said of one coalition, simulated once.
 class Simulations {
  public:
@@ -118,7 +122,7 @@ class Simulations {
  private:
   base::Result<Outcome> simulate(Coalition coalition) const {
     ERGOMETER_ASSIGN(const spec::Job job, pair_.job(coalition));
-    ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
+    ERGOMETER_ASSIGN(const run::Run run, run_of(job, options_));
     if (needs_power_ && !run.has_power)
       return base::input_error("nothing is known of the power of such a machine");
     return outcome_of(run, job);
@@ -277,8 +281,8 @@ void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {
 
 base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options) {
   Simulations simulations(pair, options);
-  ERGOMETER_ASSIGN(const run::Run run_a, engine::simulate(pair.a(), {.intervals = false}));
-  ERGOMETER_ASSIGN(const run::Run run_b, engine::simulate(pair.b(), {.intervals = false}));
+  ERGOMETER_ASSIGN(const run::Run run_a, run_of(pair.a(), options));
+  ERGOMETER_ASSIGN(const run::Run run_b, run_of(pair.b(), options));
   const bool power = run_a.has_power && run_b.has_power;
   simulations.power_is_known(power);
   const Coalition none = 0, all = everything(pair);

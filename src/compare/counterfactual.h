@@ -5,12 +5,15 @@
 #include "base/result.h"
 #include "compare/comparison.h"
 #include "compare/pair.h"
+#include "run/run.h"
 
 namespace ergometer::compare {
 
 struct CounterfactualOptions {
   size_t threads = 1;
   int64_t most_simulations = 1024;
+  /// Who simulates the jobs, on any thread; empty: the engine.
+  std::function<base::Result<run::Run>(const spec::Job&)> simulate = {};
   /// Told after every simulation, by any thread; may be empty.
   std::function<void(int64_t done, int64_t total)> progress = {};
 };

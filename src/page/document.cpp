@@ -12,6 +12,7 @@
 #include "page/run_part.h"
 #include "page/study_part.h"
 #include "page/timeline_part.h"
+#include "page/what_if_part.h"
 #include "report/comparison_json.h"
 
 namespace ergometer::page {
@@ -83,6 +84,7 @@ base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOpt
     report::write_comparison(json, *comparison);
     json.end_object();
   }
+  if (options.what_if != nullptr) write_what_if(json, *options.what_if);
   if (study) write_study(json, *runs[0].run.study);
   json.end_object();
   return json.take();

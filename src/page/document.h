@@ -9,6 +9,7 @@
 #include "analysis/shape_table.h"
 #include "base/result.h"
 #include "run/run.h"
+#include "study/what_if.h"
 
 namespace ergometer::page {
 
@@ -28,6 +29,7 @@ struct DocumentOptions {
   /// Data-sheet peaks of the GPU that traces ran on, where the caller knows them.
   std::function<std::optional<analysis::DevicePeak>(const std::vector<run::RankTrace>&)> peak_of =
       {};
+  const study::WhatIf* what_if = nullptr;  ///< of one Run: its neighbours
 };
 
 /// What the page is called.

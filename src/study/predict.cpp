@@ -17,14 +17,16 @@ run::StudyPoint described(const Point& point) {
   return result;
 }
 
-run::StudyPoint predict(const Point& point) {
+run::StudyPoint predict(const Point& point) { return predict(point, nullptr, nullptr); }
+
+run::StudyPoint predict(const Point& point, spec::Job* resolved, run::Run* simulated) {
   run::StudyPoint result = described(point);
   const auto refused = [&](std::string reason) {
     result.reason = std::move(reason);
     return result;
   };
   if (point.refusal) return refused(*point.refusal);
-  const auto job = spec::resolve(point.settings);
+  auto job = spec::resolve(point.settings);
   if (!job) return refused(job.error().message);
   auto run = engine::simulate(*job, {});
   if (!run) return refused(run.error().message);
@@ -33,6 +35,8 @@ run::StudyPoint predict(const Point& point) {
   result.reason = run->memory.advice;
   result.summary_json = report::summary_json(*run, false);
   result.values = run::study_values(result.summary_json);
+  if (resolved != nullptr) *resolved = *std::move(job);
+  if (simulated != nullptr) *simulated = *std::move(run);
   return result;
 }
 

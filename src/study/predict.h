@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "run/run.h"
 #include "run/study.h"
 #include "spec/settings.h"
 
@@ -27,6 +28,8 @@ run::StudyPoint described(const Point& point);
 /// Predicts one point, with power and heat in the steady state unless its settings say otherwise.
 /// What cannot run is a point with its reason, not an error.
 run::StudyPoint predict(const Point& point);
+/// The same, which also hands out the job and its Run, unless the point is refused.
+run::StudyPoint predict(const Point& point, spec::Job* resolved, run::Run* simulated);
 
 /// All points, in their order; the same whatever the number of threads.
 std::vector<run::StudyPoint> predict(const std::vector<Point>& points, size_t threads);

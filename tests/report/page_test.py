@@ -19,6 +19,7 @@ SMALL = ["llama3-8b", "--cluster", "hgx-h100", "--gpus", "16", "--tp", "2", "--p
 LARGE = ["gpt3-175b", "--cluster", "hgx-h100", "--gpus", "8192", "--tp", "8", "--pp", "16", "--mbs", "1", "--gbs",
          "2048", "--sequence-parallel"]
 MIDDLE = ["llama3-70b", "--cluster", "hgx-h200", "--gpus", "32", "--tp", "4", "--pp", "4", "--mbs", "1", "--gbs", "64"]
+WHAT_IF = "{model: llama3-70b, cluster: hgx-h200, gpus: 32, tp: 4, pp: 4, mbs: 1, gbs: 64, seq_length: 8192}\n"
 # Other schedules, sharding, overlap, experts, tied embeddings.
 OTHERS = [["llama3-8b", "--cluster", "hgx-h100", "--gpus", "8", "--fsdp", "--mbs", "1", "--gbs", "8"],
           ["mixtral-8x7b", "--cluster", "hgx-h100", "--gpus", "32", "--tp", "2", "--pp", "2", "--ep", "4", "--mbs", "1", "--gbs", "32",
@@ -134,6 +135,37 @@ def check_others(ergometer, folder):
         check_step(json.loads(run(ergometer, "report", "--json", str(folder / "other.run"))))
 
 
+def check_what_if(ergometer, folder):
+    """Every position of the sliders is a job, and tells of it what `simulate` and `compare` do."""
+    (folder / "job.yaml").write_text(WHAT_IF)
+    job = str(folder / "job.yaml")
+    run(ergometer, "report", job, "--what-if", "tp,pp,mbs,cap", "-o", str(folder / "page.html"))
+    size = (folder / "page.html").stat().st_size
+    check(size < 800_000, f"the page of 32 GPUs and their neighbours has {size} bytes")
+    found = Page((folder / "page.html").read_text()).document()["what_if"]
+    ladders, jobs = found["ladders"], range(len(found["at"]))
+    check(30 <= len(jobs) <= 60, f"{len(jobs)} neighbours")
+    check(all(found["at"][found["job"]][i] == ladder["own"] for i, ladder in enumerate(ladders)), "the job itself stands elsewhere")
+    check(not all(found["fits"]), "all neighbours fit")
+    for i in [*jobs[::11], found["job"]]:
+        values = {ladder["name"]: ladder["values"][at] for ladder, at in zip(ladders, found["at"][i]) if at != ladder["own"]}
+        options = [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", value)]
+        done = subprocess.run([ergometer, "simulate", job, *options, "--json"], capture_output=True, text=True)
+        said = json.loads(done.stdout)
+        check((done.returncode == 0) == found["fits"][i] == said["memory"]["fits"], f"{options}: whether it fits")
+        check(found["replicas"][i] == said["job"]["parallelism"]["dp"], f"{options}: replicas")
+        check(found["advice"][i] == said["memory"].get("advice", ""), f"{options}: advice")
+        for path, column in found["numbers"].items():
+            group, name = path.split(".")
+            check(column[i] == said[group][name], f"{options}: {path} is {column[i]}, simulate says {said[group][name]}")
+        if not values:
+            check(found["comparisons"][i] is None, "the job is compared with itself")
+            continue
+        compared = json.loads(run(ergometer, "compare", job, "--with", ",".join(f"{name}={value}" for name, value in values.items()), "--json"))
+        for name in ("quantities", "causes", "parts", "residual", "differences", "notes", "verdict"):
+            check(found["comparisons"][i][name] == compared[name], f"{options}: {name} differs from compare --json")
+
+
 def main(ergometer):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -146,6 +178,7 @@ def main(ergometer):
         document, size = check_summary(ergometer, folder, MIDDLE, "32 GPUs")
         check_step(document)
         check(size < 800_000, f"the page of 32 GPUs has {size} bytes")
+        check_what_if(ergometer, folder)
         document, size = check_summary(ergometer, folder, LARGE, "large")
         check_shapes(document)
         check_step(document)

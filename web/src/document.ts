@@ -11,6 +11,8 @@ export interface ReportDocument {
   runs: RunDocument[];
   /** Of two Runs: what makes the difference. Of more: absent. */
   comparison?: ComparisonDocument;
+  /** `report JOB --what-if LIST`: of one job, the jobs around it. */
+  what_if?: WhatIfDocument;
   study?: StudyDocument;
   /** Of several Runs: every member of their jobs that is not the same in all, with a value a Run; "" where it has none. */
   differences?: { name: string; values: string[] }[];
@@ -226,6 +228,25 @@ export interface Cause {
   /** Of the step time, by part of the breakdown; sums to amount.step_time_s. */
   parts?: Record<string, number>;
   differences?: { name: string; a: string; b: string }[];
+}
+
+/** A job between its neighbours, all of them simulated, itself among them. Columns have an entry a job. */
+export interface WhatIfDocument {
+  /** Settings that are varied. `word`: what a user calls one, "tp"; `own`: index of the job's own value. */
+  ladders: { word: string; name: string; help: string; unit?: string; values: string[]; own: number }[];
+  /** Of every job the index of its value on each ladder. */
+  at: number[][];
+  /** Which of them is the job itself. */
+  job: number;
+  /** Data parallelism: what is left of the GPUs. */
+  replicas: number[];
+  fits: boolean[];
+  /** What to do about memory; empty: nothing. */
+  advice: string[];
+  /** By its name in `simulate --json`, "performance.step_time_s"; of what is not known of the job there is no column. */
+  numbers: Record<string, (number | null)[]>;
+  /** Why a neighbour is not as the job, as `compare --json` says it; null of the job itself. */
+  comparisons: (ComparisonDocument | null)[];
 }
 
 export interface StudyDocument {

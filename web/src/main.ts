@@ -23,7 +23,7 @@ function viewsOf(report: ReportDocument): View[] {
   return [
     ...(study ? [{ base: "study", title: "Study", sections: () => studySections(study) }] : []),
     ...(report.runs.length > 1 ? [{ base: "compare", title: "Side by side", sections: () => compareSections(report) }] : []),
-    ...report.runs.map((run): View => ({ base: `run=${encodeURIComponent(run.name)}`, title: run.name, sections: () => jobSections(run, report.runs.length === 1) })),
+    ...report.runs.map((run): View => ({ base: `run=${encodeURIComponent(run.name)}`, title: run.name, sections: () => jobSections(run, report.runs.length === 1, report.what_if) })),
   ];
 }
 

@@ -180,7 +180,9 @@ for (const [width, dark] of [[400, false], [400, true], [1024, false], [1024, tr
     const page = await open(browser, `${address}${base}&at=machine&t=1.2&by=gpu_c&group=stage`, { width, dark });
     await page.locator('.player').waitFor({ state: 'visible' });
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width);
-    const player = await page.locator('.player').boundingBox();
+    // While the page still grows, the section may leave the window once more.
+    const shown = await page.waitForFunction(() => { const { x, width } = document.querySelector('.player').getBoundingClientRect(); return width > 0 && { x, width }; });
+    const player = await shown.jsonValue();
     assert.ok(player.x >= 0 && player.x + player.width <= width, 'the player is in sight');
     await page.evaluate(axe);
     const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));

@@ -1,7 +1,7 @@
 import { s } from "../base/dom";
 import { quantity } from "../base/format";
 import { colour, css, inkOn, type Token } from "../base/theme";
-import { fitted } from "../parts/surface";
+import { textWidth } from "../parts/surface";
 import { tipOn } from "../parts/tip";
 import { newSvg } from "./frame";
 
@@ -92,6 +92,17 @@ export function flame(root: Frame, width: number, o: FlameOptions): SVGSVGElemen
   return svg;
 }
 
+const kSize = 11;
+/** As many whole words as there is room for: what is read is then what it can be called by. */
+function wordsThatFit(title: string, limit: number): string {
+  const all = title.split(" ");
+  for (let count = all.length; count > 0; --count) {
+    const text = all.slice(0, count).join(" ") + (count < all.length ? " …" : "");
+    if (textWidth(text, kSize) <= limit) return text;
+  }
+  return "";
+}
+
 function mark(frame: Frame, root: Frame, x: number, width: number, y: number, o: FlameOptions): SVGElement {
   const title = o.title(frame);
   const share = root.value > 0 ? quantity(frame.value / root.value, "1") : "";
@@ -109,7 +120,7 @@ function mark(frame: Frame, root: Frame, x: number, width: number, y: number, o:
   group.append(tipOn(rect, title, lines, reachable ? group : undefined));
   if (width > 30) {
     const ink = compared || fill === "raised" ? css("text") : inkOn(colour(fill));
-    group.append(s("text", { x: (x + 4).toFixed(1), y: y + kRow / 2, "font-size": 11, "dominant-baseline": "central", "pointer-events": "none", style: `fill:${ink}` }, fitted(title, width - 8, 11)));
+    group.append(s("text", { x: (x + 4).toFixed(1), y: y + kRow / 2, "font-size": kSize, "dominant-baseline": "central", "pointer-events": "none", style: `fill:${ink}` }, wordsThatFit(title, width - 8)));
   }
   group.addEventListener("click", () => o.open(frame.path));
   group.addEventListener("keydown", (event) => {

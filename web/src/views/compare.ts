@@ -58,9 +58,9 @@ function stepsOf(comparison: ComparisonDocument, name: string): WaterfallStep[] 
   return [...shown, ...(others !== 0 ? [{ title: plural(small.length, "smaller cause"), amount: others }] : []), ...(Math.abs(rest) > 1e-6 * size ? [{ title: "not explained", amount: rest }] : [])];
 }
 
-/** From the first job to the second by what makes the difference, largest first. */
-export function causesView(comparison: ComparisonDocument, names: [string, string]): HTMLElement {
-  let chosen: Quantity = comparison.quantities[0]!;
+/** From the first job to the second by what makes the difference, largest first. `first`: the quantity to begin with, of which `told` learns another. */
+export function causesView(comparison: ComparisonDocument, names: [string, string], first?: string, told?: (name: string) => void): HTMLElement {
+  let chosen: Quantity = comparison.quantities.find((one) => one.name === first) ?? comparison.quantities[0]!;
   let place: HTMLElement | undefined;
   const details = h("div");
   const showDetails = (): void => details.replaceChildren(table("Causes", {
@@ -69,6 +69,7 @@ export function causesView(comparison: ComparisonDocument, names: [string, strin
   { sorted: { column: 2, descending: true }, rows: "causes" }));
   const by = choice("Explain", comparison.quantities.map((one) => ({ value: one.name, title: titleOf(one.name) })), chosen.name, (name) => {
     chosen = comparison.quantities.find((one) => one.name === name)!;
+    told?.(name);
     showDetails();
     if (place) redraw(place);
   });

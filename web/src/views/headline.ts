@@ -4,7 +4,8 @@ import { plural, quantity, range, words } from "../base/format";
 import { intervalOf, metricOf, numberIn, valueOf } from "./metrics";
 
 const kElse = ["cluster_mean_w", "cluster_peak_w", "cluster_energy_j", "gpu_energy_j", "mean_clock_mhz", "spread_c"];
-const kShown = ["step_time_s", "tokens_per_s", "mfu", "peak_bytes", "mean_w_per_gpu", "energy_j_per_step", "max_gpu_c", "throttled_time_fraction"];
+/** What everybody asks for first. */
+export const kHeadline = ["step_time_s", "tokens_per_s", "mfu", "peak_bytes", "mean_w_per_gpu", "energy_j_per_step", "max_gpu_c", "throttled_time_fraction"];
 
 /** What stands small below a number where it has no interval. */
 function beside(summary: Summary, name: string): string | undefined {
@@ -29,26 +30,31 @@ function beside(summary: Summary, name: string): string | undefined {
   }
 }
 
-const kTitles: Record<string, string> = { peak_bytes: "memory, fullest GPU", mean_w_per_gpu: "power per GPU", throttled_time_fraction: "throttled" };
+export const kHeadlineTitles: Record<string, string> = { peak_bytes: "memory, fullest GPU", mean_w_per_gpu: "power per GPU", throttled_time_fraction: "throttled" };
+
+/** "22,123 tokens/s" as the value of a tile, the unit small. */
+export function tileValue(value: number, unit: string): HTMLElement {
+  const shown = quantity(value, unit);
+  const [, number, own] = /^(\S+)\s?(.*)$/.exec(shown) ?? [];
+  return h("dd", { class: "value" }, number ?? shown, own ? h("small", {}, ` ${own}`) : null);
+}
 
 function tile(summary: Summary, name: string): HTMLElement | null {
   const metric = metricOf(name);
   const value = metric && valueOf(summary, metric);
   if (!metric || value === undefined) return null;
   const interval = intervalOf(summary, metric);
-  const shown = quantity(value, metric.unit);
-  const [, number, unit] = /^(\S+)\s?(.*)$/.exec(shown) ?? [];
   const second = beside(summary, name);
   return h("div", { class: "tile", "data-metric": name, "data-value": value },
-    h("dt", {}, kTitles[name] ?? metric.title),
-    h("dd", { class: "value" }, number ?? shown, unit ? h("small", {}, ` ${unit}`) : null),
+    h("dt", {}, kHeadlineTitles[name] ?? metric.title),
+    tileValue(value, metric.unit),
     second ? h("dd", { class: "aside" }, second) : null,
     interval ? h("dd", { class: "aside", title: "90 % interval" }, `90 %: ${range(interval, metric.unit)}`) : null);
 }
 
 /** The numbers that everybody asks for first, and what holds the job back. */
 export function headline(summary: Summary): HTMLElement {
-  const first = kShown.map((name) => tile(summary, name)).filter(Boolean);
+  const first = kHeadline.map((name) => tile(summary, name)).filter(Boolean);
   // Of telemetry alone little of the above is known: then what else it tells.
   const tiles = first.length >= 4 ? first : [...first, ...kElse.map((name) => tile(summary, name)).filter(Boolean)];
   const notes = Array.isArray(summary.notes) ? (summary.notes as string[]) : [];

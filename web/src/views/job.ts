@@ -1,4 +1,4 @@
-import type { RunDocument } from "../document";
+import type { RunDocument, WhatIfDocument } from "../document";
 import { h } from "../base/dom";
 import { quantity, words } from "../base/format";
 import { seriesToken } from "../base/theme";
@@ -23,6 +23,7 @@ import { kernelsView, operatorsView, ranksView, taxesView } from "./recorded_tra
 import { seriesView } from "./series";
 import type { Section } from "./sections";
 import { timelineView } from "./timeline";
+import { whatIfView } from "./what_if";
 
 const kSources: Record<string, string> = { simulated: "predicted", recorded: "recorded", imported: "imported" };
 
@@ -55,7 +56,7 @@ function clockOf(run: RunDocument): { moment: Moment; timeline: boolean; any: bo
 const kMoving = new Set(["timeline", "power", "machine"]);
 
 /** Everything that is known of one job, what matters first. `alone`: nothing stands beside it that its name tells it from. */
-export function jobSections(run: RunDocument, alone = false): Section[] {
+export function jobSections(run: RunDocument, alone = false, whatIf?: WhatIfDocument): Section[] {
   const { moment, timeline, any } = clockOf(run);
   const player = any ? new Player(moment) : undefined;
   const title = alone ? jobTitle(run.summary) : "";
@@ -70,6 +71,7 @@ export function jobSections(run: RunDocument, alone = false): Section[] {
   const sections = [
     ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), recorded ? whoView(run) : null, headline(summary)), title || run.name),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
+    ...section("what-if", "What if", whatIf ? whatIfView(whatIf, run.name, moment) : null, "What if: the jobs around this one"),
     ...section("step", "The step", breakdownView(summary, run.ranks)),
     ...section("ranks", "Ranks", trace ? ranksView(trace) : null),
     ...section("kernels", "Kernels", trace ? kernelsView(trace) : null, "Phases and kernels"),

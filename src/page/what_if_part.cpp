@@ -1,0 +1,102 @@
+#include "page/what_if_part.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "page/columns.h"
+#include "report/comparison_json.h"
+
+namespace ergometer::page {
+namespace {
+
+using base::JsonWriter;
+
+/// What the page shows of a neighbour, by its name in the summary.
+constexpr std::array kShown = std::to_array<std::string_view>(
+    {"performance.step_time_s", "performance.step_time_s_low", "performance.step_time_s_high",
+     "performance.tokens_per_s", "performance.mfu", "memory.peak_bytes", "memory.reserved_bytes",
+     "memory.capacity_bytes", "power.energy_j_per_step", "power.mean_w_per_gpu",
+     "power.mean_w_per_gpu_low", "power.mean_w_per_gpu_high", "thermal.max_gpu_c",
+     "thermal.max_gpu_c_low", "thermal.max_gpu_c_high", "thermal.mean_clock_mhz",
+     "thermal.throttled_time_fraction"});
+
+std::string_view unit_of(const spec::SettingInfo& setting) {
+  return setting.kind == spec::SettingKind::kMeasure ? setting.unit : "";
+}
+
+void write_ladders(JsonWriter& json, const study::WhatIf& what_if) {
+  json.key("ladders").begin_array();
+  for (const study::Ladder& ladder : what_if.ladders) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("word", ladder.word());
+    json.member("name", ladder.setting->name).member("help", ladder.setting->help);
+    if (const std::string_view unit = unit_of(*ladder.setting); !unit.empty())
+      json.member("unit", unit);
+    column(json, "values", ladder.values);
+    json.member("own", ladder.own).end_object();
+  }
+  json.end_array();
+}
+
+void write_positions(JsonWriter& json, const study::WhatIf& what_if) {
+  json.key("at").begin_array();
+  for (const std::vector<size_t>& at : what_if.at) {
+    json.begin_array(JsonWriter::Layout::kOneLine);
+    for (const size_t position : at) json.value(position);
+    json.end_array();
+  }
+  json.end_array();
+}
+
+/// Columns of the numbers that are known.
+void write_numbers(JsonWriter& json, const study::WhatIf& what_if) {
+  json.key("numbers").begin_object();
+  for (const std::string_view shown : kShown) {
+    const std::string name(shown);
+    if (!what_if.points[what_if.job].values.contains(name)) continue;
+    json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+    for (const run::StudyPoint& point : what_if.points) {
+      const auto value = point.values.find(name);
+      value == point.values.end() ? json.null() : json.value(value->second);
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+void write_comparisons(JsonWriter& json, const study::WhatIf& what_if) {
+  json.key("comparisons").begin_array();
+  for (const std::optional<compare::Comparison>& comparison : what_if.comparisons) {
+    if (!comparison) {
+      json.null();
+      continue;
+    }
+    json.begin_object();
+    report::write_comparison(json, *comparison);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+void write_what_if(JsonWriter& json, const study::WhatIf& what_if) {
+  json.key("what_if").begin_object();
+  write_ladders(json, what_if);
+  write_positions(json, what_if);
+  json.member("job", what_if.job);
+  column(json, "replicas", what_if.replicas);
+  std::vector<std::string> advice;
+  json.key("fits").begin_array(JsonWriter::Layout::kOneLine);
+  for (const run::StudyPoint& point : what_if.points) {
+    json.value(point.status == run::PointStatus::kOk);
+    advice.push_back(point.reason);
+  }
+  json.end_array();
+  column(json, "advice", advice);
+  write_numbers(json, what_if);
+  write_comparisons(json, what_if);
+  json.end_object();
+}
+
+}  // namespace ergometer::page
