@@ -38,9 +38,10 @@ void tell_workers(OperationSlowdown& of) {
   if (of.slowest_workers.share < kMostOfIt) return;
   Finding f = of_step("slow_worker", of.replayed_step_s - of.slowest_workers.step_s, of);
   f.what = fmt::format(
-      "{} {} slower than the others and {} back {} of what stragglers cost once mended.",
-      names_of_slowest(of), of.slowest_count == 1 ? "is" : "are",
-      of.slowest_count == 1 ? "brings" : "bring",
+      "{} {} slower than the others: once mended, {} of what stragglers cost goes away.",
+      of.slowest_count == 1 ? "The worker of " + names_of_slowest(of)
+                            : "The workers of " + names_of_slowest(of),
+      of.slowest_count == 1 ? "is" : "are",
       base::format_percent(std::min(of.slowest_workers.share, 1.0)));
   f.try_next =
       "other GPUs or hosts for it; its clocks, temperatures and throttling, its links, other "
@@ -67,12 +68,14 @@ void tell_last_stage(OperationSlowdown& of) {
 }
 
 void tell_batches(OperationSlowdown& of) {
-  if (of.micro_batch_correlation < kAlike || of.micro_batch_spread < kVaries) return;
-  Finding f = of_step("sequence_length_imbalance",
-                      std::max(of.replayed_step_s - of.even_batches_step_s, 0.0), of);
+  const double cost_s = of.replayed_step_s - of.even_batches_step_s;
+  if (of.micro_batch_correlation < kAlike || of.micro_batch_spread < kVaries ||
+      cost_s < kWorthNaming * of.recorded_step_s)
+    return;
+  Finding f = of_step("sequence_length_imbalance", cost_s, of);
   f.what = fmt::format(
-      "Micro batches differ in length: their forwards deviate by {} from each rank's mean, and "
-      "alike on all stages (correlation {:.2f}). With equal ones the step would take {}.",
+      "Micro batches differ in length: their forwards deviate by {} from even ones, and alike "
+      "on all stages (correlation {:.2f}). With equal ones the step would take {}.",
       base::format_percent(of.micro_batch_spread), of.micro_batch_correlation,
       base::format_seconds(of.even_batches_step_s));
   f.try_next =

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/operation_batches.h"
 #include "analysis/operation_findings.h"
 #include "analysis/operation_graph.h"
 #include "base/parallel.h"
@@ -16,6 +17,9 @@ namespace {
 using run::Operation;
 using run::OperationRole;
 using run::OperationTimeline;
+
+/// Seconds below which nothing is a share of anything: times come in parts of a microsecond.
+constexpr double kShortestStep = 1e-12;
 
 /// Of an even number the mean of the two in the middle.
 double middle(std::vector<double>& values) {
@@ -57,7 +61,7 @@ class WhatIfs {
   /// Seconds of a step, mean over steps, for each of them.
   std::vector<double> step_s(const std::vector<Keeps>& what_ifs) const;
   double recorded_step_s() const;
-  double even_batches_step_s() const;
+  double even_batches_step_s(const std::vector<double>& even_us) const;
   size_t waits_left_out() const;
   const std::vector<Worker>& workers() const { return workers_; }
 
@@ -163,19 +167,11 @@ size_t WhatIfs::waits_left_out() const {
   return sum;
 }
 
-/// Every forward and backward with the mean of its own rank: micro batches of one length.
-double WhatIfs::even_batches_step_s() const {
-  std::vector<double> sum_us(ideal_us_.size() * workers_.size(), 0), count(sum_us.size(), 0);
-  for (size_t i = 0; i < timeline_.operations.size(); ++i) {
-    sum_us[class_of_[i]] += timeline_.operations[i].duration_us;
-    count[class_of_[i]] += 1;
-  }
+/// Micro batches of one length: `even_us` by operation, where it is not negative.
+double WhatIfs::even_batches_step_s(const std::vector<double>& even_us) const {
   return replay_all(1, [&](size_t, const StepGraph& graph, size_t at, double* to) {
-    const uint32_t operation = graph.operations[at];
-    const OperationRole role = timeline_.kinds[timeline_.operations[operation].kind].role;
-    const uint32_t c = class_of_[operation];
-    const bool even = role == OperationRole::kForward || role == OperationRole::kBackward;
-    std::fill_n(to, kReplayLanes, even ? sum_us[c] / count[c] : graph.own_us[at]);
+    const double even = even_us[graph.operations[at]];
+    std::fill_n(to, kReplayLanes, even >= 0 ? even : graph.own_us[at]);
   })[0];
 }
 
@@ -230,7 +226,7 @@ void Questions::answer(const std::vector<double>& step_s, const std::vector<Work
   of.replayed_step_s = step_s[0];
   of.ideal_step_s = step_s[1];
   of.transfer_step_s = step_s[2];
-  const auto ratio = [](double a, double b) { return b > 0 ? a / b : 1.0; };
+  const auto ratio = [](double a, double b) { return b > kShortestStep ? a / b : 1.0; };
   of.slowdown = ratio(of.replayed_step_s, of.ideal_step_s);
   of.launch_slowdown = ratio(of.recorded_step_s, of.replayed_step_s);
   size_t next = 3;
@@ -267,54 +263,10 @@ void mend(const WhatIfs& what_ifs, OperationSlowdown& of) {
                        [&](int32_t, const Worker& w) { return w.stage == last; }});
   const double lost_s = of.replayed_step_s - of.ideal_step_s;
   const auto share = [&](double mended_s) {
-    return lost_s != 0 ? (of.replayed_step_s - mended_s) / lost_s : 0;
+    return std::abs(lost_s) > kShortestStep ? (of.replayed_step_s - mended_s) / lost_s : 0;
   };
   of.slowest_workers = {step_s[0], step_s[1], share(step_s[0])};
   of.last_stage = {step_s[2], step_s[3], share(step_s[2])};
-}
-
-/// One micro batch's forwards on its stages, as shares of what each rank's mean is.
-struct BatchKey {
-  int32_t step, replica, lane, chunk, micro_batch;
-  auto operator<=>(const BatchKey&) const = default;
-};
-
-void correlate_batches(const OperationTimeline& timeline, OperationSlowdown& of) {
-  std::map<std::tuple<int32_t, int32_t, int32_t, int32_t>, std::pair<double, double>> ranks;
-  std::vector<std::pair<BatchKey, const Operation*>> forwards;
-  for (const Operation& o : timeline.operations) {
-    if (timeline.kinds[o.kind].role != OperationRole::kForward || o.micro_batch < 0) continue;
-    auto& [sum, count] = ranks[{o.stage, o.replica, o.lane, o.chunk}];
-    sum += o.duration_us;
-    count += 1;
-    forwards.push_back({{o.step, o.replica, o.lane, o.chunk, o.micro_batch}, &o});
-  }
-  std::sort(forwards.begin(), forwards.end());
-  double xx = 0, yy = 0, xy = 0, square = 0, all = 0;
-  for (size_t begin = 0, end = 0; begin < forwards.size(); begin = end) {
-    std::vector<double> off;
-    for (end = begin; end < forwards.size() && forwards[end].first == forwards[begin].first;
-         ++end) {
-      const Operation& o = *forwards[end].second;
-      const auto& [sum, count] = ranks[{o.stage, o.replica, o.lane, o.chunk}];
-      off.push_back(sum > 0 ? o.duration_us * count / sum - 1 : 0);
-    }
-    double sum = 0;
-    for (const double d : off) {
-      sum += d;
-      square += d * d;
-      all += 1;
-    }
-    if (off.size() < 2) continue;
-    for (const double d : off) {
-      const double others = (sum - d) / static_cast<double>(off.size() - 1);
-      xx += d * d;
-      yy += others * others;
-      xy += d * others;
-    }
-  }
-  of.micro_batch_spread = all > 0 ? std::sqrt(square / all) : 0;
-  if (xx > 0 && yy > 0) of.micro_batch_correlation = xy / std::sqrt(xx * yy);
 }
 
 /// Seconds of a step in pauses of the host, on the rank that has most of them.
@@ -342,9 +294,12 @@ OperationSlowdown operation_slowdown(const OperationTimeline& timeline, size_t t
   Questions questions(timeline);
   questions.answer(what_ifs.step_s(questions.ask(what_ifs.workers())), what_ifs.workers(), of);
   mend(what_ifs, of);
-  of.even_batches_step_s = what_ifs.even_batches_step_s();
+  const std::vector<double> even_us = even_batches_us(timeline);
+  of.even_batches_step_s = what_ifs.even_batches_step_s(even_us);
+  const BatchVariation variation = batch_variation(timeline, even_us);
+  of.micro_batch_correlation = variation.correlation;
+  of.micro_batch_spread = variation.spread;
   of.pause_s = longest_pause_s(timeline);
-  correlate_batches(timeline, of);
   tell_operations(of);
   return of;
 }

@@ -51,12 +51,10 @@ struct OperationSlowdown {
   size_t slowest_count = 0;                   ///< of `by_worker`: the slowest 3 %, one at least
   MendedWorkers slowest_workers, last_stage;  ///< shares M_W and M_S
   double transfer_step_s = 0;                 ///< all transfers ideal, computation as it is
-  /// How alike forwards of one micro batch deviate on its stages, from -1 to 1 (Pearson's
-  /// correlation of a stage with the mean of the others, each rank's own mean taken off), and by
-  /// how much they deviate; 0 where there is one stage or nothing varies.
+  /// How alike micro batches differ on all stages, and by how much (analysis/operation_batches.h).
   double micro_batch_correlation = 0, micro_batch_spread = 0;
   double pause_s = 0;              ///< in pauses of the host (gc), the longest of a rank
-  double even_batches_step_s = 0;  ///< with every forward and backward its rank's mean
+  double even_batches_step_s = 0;  ///< with micro batches of one length
   size_t waits_left_out = 0;       ///< that would have closed a circle
   std::vector<Mending> mendings;   ///< the largest saving first
   std::vector<Finding> findings;   ///< the dearest first

@@ -102,16 +102,44 @@ std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
 
 /// A timeline of operations, which is one file by itself.
 base::Result<std::optional<run::OperationTimeline>> operations_of(const Arguments& arguments) {
-  if (arguments.words.size() == 1)
-    return importer::open_operations(arguments.words[0], arguments.value("groups"));
-  return std::nullopt;
+  std::optional<run::OperationTimeline> timeline;
+  if (arguments.words.size() == 1) {
+    ERGOMETER_ASSIGN(timeline,
+                     importer::open_operations(arguments.words[0], arguments.value("groups")));
+  }
+  if (!timeline && arguments.has("groups"))
+    return base::input_error("--groups: found no timeline of operations, allowed: with one alone");
+  return timeline;
 }
 
-base::Result<int> analyze_operations(const run::OperationTimeline& timeline,
-                                     const Arguments& arguments, const Console& console) {
+/// Only the steps that --steps asks for.
+base::Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& timeline) {
+  const std::string steps = arguments.value("steps", "all");
+  if (steps == "all") return {};
+  ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
+  std::vector<int32_t> kept(timeline.steps.size(), -1);
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (timeline.steps[i] < range.first || timeline.steps[i] > range.last) continue;
+    kept[i] = static_cast<int32_t>(numbers.size());
+    numbers.push_back(timeline.steps[i]);
+  }
+  if (numbers.empty())
+    return base::input_error(
+        fmt::format("--steps: found {}, allowed: steps from {} to {}, which {} holds", steps,
+                    timeline.steps.front(), timeline.steps.back(), timeline.file));
+  std::erase_if(timeline.operations, [&](const auto& o) { return kept[o.step] < 0; });
+  for (run::Operation& operation : timeline.operations) operation.step = kept[operation.step];
+  timeline.steps = std::move(numbers);
+  return {};
+}
+
+base::Result<int> analyze_operations(run::OperationTimeline timeline, const Arguments& arguments,
+                                     const Console& console) {
   if (arguments.has("report"))
     return base::input_error(timeline.file +
                              ": a timeline of operations has no page; leave --report out");
+  ERGOMETER_TRY(select_steps(arguments, timeline));
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   const analysis::OperationSlowdown of = analysis::operation_slowdown(timeline, threads);
   console.answer(arguments.has("json")
@@ -319,8 +347,8 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
     if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));
     return status;
   }
-  ERGOMETER_ASSIGN(const auto operations, operations_of(arguments));
-  if (operations) return analyze_operations(*operations, arguments, console);
+  ERGOMETER_ASSIGN(auto operations, operations_of(arguments));
+  if (operations) return analyze_operations(*std::move(operations), arguments, console);
   ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(arguments.words, arguments, console));
   ERGOMETER_TRY(analyze_files(recorded, arguments, console));
   if (!arguments.has("report")) return 0;

@@ -20,18 +20,17 @@ using base::kOneLine;
 constexpr size_t kMostParts = 8;
 
 std::string head_text(const OperationSlowdown& of, const std::string& file) {
-  const std::string chunks =
-      of.groups.chunks > 1 ? fmt::format(" in {} chunks", of.groups.chunks) : "";
-  return wrap(fmt::format("{}: {} operations of {} steps; {} stages{} x {} replicas x {} "
-                          "tensor-parallel ranks",
-                          file, base::format_count(static_cast<int64_t>(of.operations)), of.steps,
-                          of.groups.stages, chunks, of.groups.replicas, of.groups.lanes),
+  const std::string chunks = of.groups.chunks > 1 ? fmt::format(", vpp {}", of.groups.chunks) : "";
+  return wrap(fmt::format("{}: operations of pp {}, dp {}, tp {}{}: {} in {} step{}", file,
+                          of.groups.stages, of.groups.replicas, of.groups.lanes, chunks,
+                          base::format_count(static_cast<int64_t>(of.operations)), of.steps,
+                          of.steps == 1 ? "" : "s"),
               kWidth, 2) +
          "\n\n";
 }
 
 std::string times_text(const OperationSlowdown& of, const TextStyle& style) {
-  base::Table table("<12 >10  <");
+  base::Table table("<12 >10 <");
   table.row("Step", "mean", "");
   table.row("recorded", base::format_seconds(of.recorded_step_s),
             fmt::format("{:.3f} x replayed: the host's launches", of.launch_slowdown));

@@ -43,7 +43,7 @@ constexpr std::pair<std::string_view, OperationRole> kRoles[] = {
 
 /// Times beyond this, a hundred years of microseconds, are none.
 constexpr double kLargestMicroseconds = 3.2e15;
-constexpr size_t kMostKinds = 4096;
+constexpr size_t kMostKinds = 256;
 
 struct OperationEvent {
   std::string_view category, phase, name;  ///< within the text, escapes as they are
@@ -198,6 +198,9 @@ base::Result<void> OperationsReader::add(const OperationEvent& event) {
   if (!event.duration_us) return wrong("found no dur, allowed: microseconds");
   if (*event.duration_us < 0)
     return wrong(fmt::format("dur = {}, allowed: 0 or more", *event.duration_us));
+  if (event.chunk >= groups_.chunks)
+    return wrong(fmt::format("model_chunk = {}, allowed: 0 to {}, as the groups' vpp_size says",
+                             event.chunk, groups_.chunks - 1));
   if (event.process < 0) return wrong("found no pid, allowed: a whole number from 0 on");
   ERGOMETER_ASSIGN(const int32_t kind, kind_of(event.category));
   raw_.push_back({{.chunk = event.chunk,
@@ -267,11 +270,17 @@ base::Result<void> OperationsReader::number_steps(run::OperationTimeline& timeli
   return {};
 }
 
-/// The same operation of the same rank at the same moment.
+/// The same forward or backward of a micro batch; anything else of the same moment.
 base::Result<void> OperationsReader::check_twice(const run::OperationTimeline& timeline) const {
-  const auto key = [](const run::Operation& o) {
-    return std::tie(o.step, o.stage, o.replica, o.lane, o.kind, o.start_us, o.chunk, o.micro_batch,
-                    o.sequence);
+  const auto start = [&](const run::Operation& o) {
+    const OperationRole role = timeline.kinds[o.kind].role;
+    const bool numbered =
+        o.micro_batch >= 0 && (role == OperationRole::kForward || role == OperationRole::kBackward);
+    return numbered ? 0 : o.start_us;
+  };
+  const auto key = [&](const run::Operation& o) {
+    return std::tuple(o.step, o.stage, o.replica, o.lane, o.kind, start(o), o.chunk, o.micro_batch,
+                      o.sequence);
   };
   std::vector<const run::Operation*> order;
   order.reserve(timeline.operations.size());
