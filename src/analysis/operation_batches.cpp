@@ -29,7 +29,31 @@ struct StageMeans {
   std::map<int32_t, RunningMean> steps;
 };
 
+/// Means of all stages; operations of one rank and step often stand side by side, and are found
+/// without looking.
+class AllMeans {
+ public:
+  struct Three {
+    RunningMean *all = nullptr, *rank = nullptr, *step = nullptr;
+  };
+  const Three& of(const Operation& o);
+
+ private:
+  std::map<StageKey, StageMeans> stages_;
+  std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t> last_{-1, 0, 0, 0, 0, 0};
+  Three found_;
+};
+
 StageKey stage_key(const Operation& o) { return {o.kind, o.stage, o.chunk}; }
+
+const AllMeans::Three& AllMeans::of(const Operation& o) {
+  const std::tuple key(o.kind, o.stage, o.chunk, o.replica, o.lane, o.step);
+  if (key == last_) return found_;
+  last_ = key;
+  StageMeans& means = stages_[stage_key(o)];
+  found_ = {&means.all, &means.ranks[{o.replica, o.lane}], &means.steps[o.step]};
+  return found_;
+}
 
 /// One micro batch on its way through the stages.
 struct BatchKey {
@@ -66,22 +90,22 @@ std::vector<double> even_batches_us(const OperationTimeline& timeline) {
     const OperationRole role = timeline.kinds[o.kind].role;
     return role == OperationRole::kForward || role == OperationRole::kBackward;
   };
-  std::map<StageKey, StageMeans> stages;
+  AllMeans means;
   for (const Operation& o : timeline.operations) {
     if (!counts(o)) continue;
-    StageMeans& means = stages[stage_key(o)];
-    means.all.add(o.duration_us);
-    means.ranks[{o.replica, o.lane}].add(o.duration_us);
-    means.steps[o.step].add(o.duration_us);
+    const AllMeans::Three& of = means.of(o);
+    of.all->add(o.duration_us);
+    of.rank->add(o.duration_us);
+    of.step->add(o.duration_us);
   }
   std::vector<double> even_us;
   even_us.reserve(timeline.operations.size());
   for (const Operation& o : timeline.operations) {
     even_us.push_back(-1);
     if (!counts(o)) continue;
-    StageMeans& means = stages[stage_key(o)];
-    const double rank = means.ranks[{o.replica, o.lane}].mean(), all = means.all.mean();
-    even_us.back() = all > 0 ? rank * (means.steps[o.step].mean() / all) : 0;
+    const AllMeans::Three& of = means.of(o);
+    const double all = of.all->mean();
+    even_us.back() = all > 0 ? of.rank->mean() * (of.step->mean() / all) : 0;
   }
   return even_us;
 }

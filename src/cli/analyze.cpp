@@ -102,14 +102,8 @@ std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
 
 /// A timeline of operations, which is one file by itself.
 base::Result<std::optional<run::OperationTimeline>> operations_of(const Arguments& arguments) {
-  std::optional<run::OperationTimeline> timeline;
-  if (arguments.words.size() == 1) {
-    ERGOMETER_ASSIGN(timeline,
-                     importer::open_operations(arguments.words[0], arguments.value("groups")));
-  }
-  if (!timeline && arguments.has("groups"))
-    return base::input_error("--groups: found no timeline of operations, allowed: with one alone");
-  return timeline;
+  if (arguments.words.size() != 1) return std::nullopt;
+  return importer::open_operations(arguments.words[0], arguments.value("groups"));
 }
 
 /// Only the steps that --steps asks for.
@@ -350,6 +344,9 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   ERGOMETER_ASSIGN(auto operations, operations_of(arguments));
   if (operations) return analyze_operations(*std::move(operations), arguments, console);
   ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(arguments.words, arguments, console));
+  if (arguments.has("groups"))
+    return base::input_error(
+        "--groups: found no timeline of operations, allowed: with one, and no file beside it");
   ERGOMETER_TRY(analyze_files(recorded, arguments, console));
   if (!arguments.has("report")) return 0;
   ERGOMETER_ASSIGN(run::Run run, as_run(std::move(recorded), arguments));
