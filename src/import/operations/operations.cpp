@@ -102,6 +102,7 @@ class OperationsReader {
   base::Result<int32_t> kind_of(std::string_view name);
   base::Result<void> place(RawOperation& raw) const;
   base::Result<void> place_named(RawOperation& raw, const ThreadPlace& at) const;
+  int64_t replica_of(int64_t process) const;
   bool threads_tell_ranks() const;
   base::Result<void> number_steps(run::OperationTimeline& timeline);
   base::Result<void> check_twice(const run::OperationTimeline& timeline) const;
@@ -113,9 +114,10 @@ class OperationsReader {
   std::string last_name_;
   int32_t last_kind_ = -1;
   std::map<std::pair<int64_t, int64_t>, ThreadPlace> places_;
+  std::map<int64_t, int64_t> replicas_;  ///< by process, where its name says it
   std::vector<RawOperation> raw_;
   int64_t event_ = 0;
-  bool by_thread_ = false;
+  bool by_thread_ = false, process_is_rank_ = false;
 };
 
 void OperationsReader::read_arguments(ondemand::value value, OperationEvent& event) {
@@ -186,6 +188,11 @@ base::Result<void> OperationsReader::add(const OperationEvent& event) {
     if (stage) places_[{event.process, event.thread}] = {*stage, lane.value_or(0)};
     return {};
   }
+  if (event.phase == "M" && event.name == "process_name") {
+    if (const auto replica = number_after(event.named, "DP rank ["))
+      replicas_[event.process] = *replica;
+    return {};
+  }
   if (event.phase != "X") return {};
   const auto wrong = [&](std::string_view what) {
     return base::input_error(fmt::format("{}: event {} ({}): {}", file_, event_,
@@ -225,6 +232,11 @@ bool OperationsReader::threads_tell_ranks() const {
   });
 }
 
+int64_t OperationsReader::replica_of(int64_t process) const {
+  if (const auto named = replicas_.find(process); named != replicas_.end()) return named->second;
+  return process_is_rank_ ? process / groups_.lanes % groups_.replicas : process;
+}
+
 base::Result<void> OperationsReader::place_named(RawOperation& raw, const ThreadPlace& at) const {
   const auto check = [&](const char* what, int64_t found, int64_t size) -> base::Result<void> {
     if (found < size) return {};
@@ -232,12 +244,13 @@ base::Result<void> OperationsReader::place_named(RawOperation& raw, const Thread
         fmt::format("{}: {} rank {}, allowed: 0 to {}, as the groups' file says", file_, what,
                     found, size - 1));
   };
+  const int64_t replica = replica_of(raw.process);
   ERGOMETER_TRY(check("PP", at.stage, groups_.stages));
   ERGOMETER_TRY(check("TP", at.lane, groups_.lanes));
-  ERGOMETER_TRY(check("DP", raw.process, groups_.replicas));
+  ERGOMETER_TRY(check("DP", replica, groups_.replicas));
   raw.operation.stage = static_cast<int32_t>(at.stage);
   raw.operation.lane = static_cast<int32_t>(at.lane);
-  raw.operation.replica = static_cast<int32_t>(raw.process);
+  raw.operation.replica = static_cast<int32_t>(replica);
   return {};
 }
 
@@ -298,6 +311,9 @@ base::Result<void> OperationsReader::check_twice(const run::OperationTimeline& t
 base::Result<run::OperationTimeline> OperationsReader::finish() {
   if (raw_.empty()) return base::input_error(fmt::format("{}: holds no operation", file_));
   by_thread_ = places_.empty() && threads_tell_ranks();
+  process_is_rank_ = std::any_of(raw_.begin(), raw_.end(), [&](const RawOperation& raw) {
+    return raw.process >= groups_.replicas && raw.process < groups_.ranks();
+  });
   run::OperationTimeline timeline{file_, groups_, kinds_, {}, {}};
   ERGOMETER_TRY(number_steps(timeline));
   ERGOMETER_TRY(check_twice(timeline));

@@ -25,9 +25,11 @@ base::Result<run::OperationGroups> read_operation_groups(std::string_view text,
                                                          const std::string& file);
 
 /// Reads the events. A thread that is named "PP rank 1, TP rank 0, ..." belongs to that stage and
-/// lane, its process number is the replica; in a file without such names the process number is the
-/// rank. Input error: no valid JSON; an event without step or category, with a negative time or
-/// duration; a rank outside the groups; the same operation twice.
+/// lane; its replica is that of the process's name, "DP rank [1]", or the process number, or, where
+/// these are too many to be replicas, that of the rank of this number. In a file without such names
+/// the process number is the rank, or a fifth of the thread number where all of these agree with
+/// processes that are replicas. Input error: no valid JSON; an event without step or category,
+/// with a negative time or duration; a rank outside the groups; the same operation twice.
 base::Result<run::OperationTimeline> read_operations(ByteSource& source, const std::string& file,
                                                      const run::OperationGroups& groups);
 

@@ -48,6 +48,19 @@ TEST(Operations, NamesOfThreadsSayWhereTheyRan) {
   EXPECT_EQ(timeline->kinds.at(0).role, run::OperationRole::kForward);
 }
 
+TEST(Operations, NamesOfProcessesSayTheReplica) {
+  const std::string thread =
+      R"({"name":"thread_name","pid":6,"tid":0,"ph":"M","args":{"name":"PP rank 1, TP rank 0, x"}})";
+  const auto by_rank = read_list(operation_event(6, 0) + "," + thread);
+  ASSERT_TRUE(by_rank) << by_rank.error().message;
+  EXPECT_EQ(by_rank->operations[0].replica, 1);  // rank 6 is stage 1, replica 1, lane 0
+  const auto named =
+      read_list(operation_event(6, 0) + "," + thread +
+                R"(,{"name":"process_name","pid":6,"ph":"M","args":{"name":"DP rank [0]"}})");
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(named->operations[0].replica, 0);
+}
+
 TEST(Operations, WithoutNamesTheProcessIsTheRank) {
   const auto timeline = read_list(operation_event(6, 0));  // 6 = (stage 1, replica 1, lane 0)
   ASSERT_TRUE(timeline) << timeline.error().message;
