@@ -7,6 +7,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "report/colours.h"
 #include "report/findings.h"
 #include "report/format.h"
 
@@ -51,9 +52,9 @@ std::string parts_text(std::string_view what, const std::vector<analysis::PartSl
          '\n';
 }
 
-/// Red from a tenth on, yellow from a fiftieth on.
+/// Bad from a tenth on, fair from a fiftieth on.
 std::string_view colour_of(double slowdown) {
-  return slowdown >= 1.1 ? "31" : slowdown >= 1.02 ? "33" : "0";
+  return slowdown >= 1.1 ? sgr_of("bad") : slowdown >= 1.02 ? sgr_of("fair") : "0";
 }
 
 /// One character for a worker: how far it is on the way from 1 to the slowest one.
