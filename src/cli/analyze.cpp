@@ -7,18 +7,21 @@
 #include <filesystem>
 #include <optional>
 
+#include "analysis/operation_slowdown.h"
 #include "analysis/tell.h"
 #include "base/text.h"
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
 #include "import/import.h"
+#include "import/operations/operations.h"
 #include "page/write_report.h"
 #include "report/findings.h"
 #include "report/format.h"
 #include "report/job_report_json.h"
 #include "report/job_report_text.h"
 #include "report/job_view.h"
+#include "report/operations_output.h"
 #include "report/power_text.h"
 #include "report/telemetry_json.h"
 #include "report/trace_json.h"
@@ -95,6 +98,48 @@ std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
   auto run = run::read_run(words[0]);
   if (!run || run->source != "simulated") return std::nullopt;
   return std::move(*run);
+}
+
+/// A timeline of operations, which is one file by itself.
+base::Result<std::optional<run::OperationTimeline>> operations_of(const Arguments& arguments) {
+  if (arguments.words.size() != 1) return std::nullopt;
+  return importer::open_operations(arguments.words[0], arguments.value("groups"));
+}
+
+/// Only the steps that --steps asks for.
+base::Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& timeline) {
+  const std::string steps = arguments.value("steps", "all");
+  if (steps == "all") return {};
+  ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
+  std::vector<int32_t> kept(timeline.steps.size(), -1);
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (timeline.steps[i] < range.first || timeline.steps[i] > range.last) continue;
+    kept[i] = static_cast<int32_t>(numbers.size());
+    numbers.push_back(timeline.steps[i]);
+  }
+  if (numbers.empty())
+    return base::input_error(
+        fmt::format("--steps: found {}, allowed: steps from {} to {}, which {} holds", steps,
+                    timeline.steps.front(), timeline.steps.back(), timeline.file));
+  std::erase_if(timeline.operations, [&](const auto& o) { return kept[o.step] < 0; });
+  for (run::Operation& operation : timeline.operations) operation.step = kept[operation.step];
+  timeline.steps = std::move(numbers);
+  return {};
+}
+
+base::Result<int> analyze_operations(run::OperationTimeline timeline, const Arguments& arguments,
+                                     const Console& console) {
+  if (arguments.has("report"))
+    return base::input_error(timeline.file +
+                             ": a timeline of operations has no page; leave --report out");
+  ERGOMETER_TRY(select_steps(arguments, timeline));
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  const analysis::OperationSlowdown of = analysis::operation_slowdown(timeline, threads);
+  console.answer(arguments.has("json")
+                     ? report::operations_json(of, timeline.file)
+                     : report::operations_text(of, timeline.file, terminal_style(console.out)));
+  return 0;
 }
 
 /// Tables of more ranks are for SQL and pages.
@@ -271,6 +316,14 @@ std::vector<Flag> analyze_flags() {
        "(CharLLM-PPT; 18 on H100 and H200)",
        {}},
       sample_period_flag(),
+      {"groups",
+       "",
+       Takes::kValue,
+       "FILE.yaml",
+       "input",
+       "sizes of the parallel groups of a timeline of operations (dp_size, pp_size, tp_size, "
+       "vpp_size); by default the file of its name beside it",
+       {}},
       files_at_a_time(),
       {"report",
        "",
@@ -288,7 +341,12 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
     if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));
     return status;
   }
+  ERGOMETER_ASSIGN(auto operations, operations_of(arguments));
+  if (operations) return analyze_operations(*std::move(operations), arguments, console);
   ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(arguments.words, arguments, console));
+  if (arguments.has("groups"))
+    return base::input_error(
+        "--groups: found no timeline of operations, allowed: with one, and no file beside it");
   ERGOMETER_TRY(analyze_files(recorded, arguments, console));
   if (!arguments.has("report")) return 0;
   ERGOMETER_ASSIGN(run::Run run, as_run(std::move(recorded), arguments));

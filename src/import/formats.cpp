@@ -7,6 +7,7 @@
 #include "import/chakra/chakra.h"
 #include "import/graph_trace.h"
 #include "import/kineto/kineto.h"
+#include "import/operations/operations.h"
 #include "import/pipeline/pipeline_files.h"
 #include "import/pytorch_et/execution_trace.h"
 #include "import/rocprof/rocprof.h"
@@ -82,6 +83,7 @@ constexpr auto kFormats = std::to_array<Format>({
      [](std::string_view start) { return is_graph(start, {"\"iteration\"", "\"ph\""}); },
      traces_by<read_megascan>},
     {"a result of rocprofv3", Form::kJson, is_rocprof, traces_by<read_rocprof>},
+    {"a timeline of operations; analyze it by itself", Form::kJson, is_operations, {}},
     {"a Kineto trace", Form::kJson, [](std::string_view) { return true; }, traces_by<read_kineto>},
     {"a zip archive; unpack it first", Form::kAny, begins<kZip>, {}},
     {"packed by bzip2; unpack it first", Form::kAny, begins<kBzip2>, {}},
