@@ -52,8 +52,8 @@ base::Result<engine::SimulateOptions> simulate_options(const Arguments& argument
 
 /// "4 ranks, the first of every stage (--trace-ranks chooses)".
 std::string traced_words(const Arguments& arguments, const std::vector<int64_t>& ranks) {
-  const std::string count = ranks.size() == 1 ? fmt::format("rank {}", ranks.front())
-                                              : fmt::format("{} ranks", ranks.size());
+  std::string count = ranks.size() == 1 ? fmt::format("rank {}", ranks.front())
+                                        : fmt::format("{} ranks", ranks.size());
   if (arguments.has("trace-ranks")) return count;
   return count + (ranks.size() == 1 ? " (--trace-ranks chooses)"
                                     : " (the first of every stage; --trace-ranks chooses)");
