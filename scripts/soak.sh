@@ -2,7 +2,7 @@
 # Looks for hours for what tests of minutes do not find; run whole before a release. Ends with status 1 on a finding.
 #
 #   ./scripts/soak.sh             all parts
-#   ./scripts/soak.sh PART ...    some of them: properties hostile faults kills threads identity fuzz
+#   ./scripts/soak.sh PART ...    some of them: memory properties hostile faults kills threads identity fuzz
 #
 # Prints a line a part, which docs/reliability.md keeps; what the parts printed is in build/soak. How much:
 #   SOAK_JOBS=10000    random jobs of each property       SOAK_ROUNDS=20   damaged files of each golden case
@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-parts=(properties hostile faults kills threads identity fuzz)
+parts=(memory properties hostile faults kills threads identity fuzz)
 for part in "$@"; do
   [[ " ${parts[*]} " == *" $part "* ]] || { echo "$0: found '$part'; allowed: ${parts[*]}" >&2; exit 2; }
 done
@@ -24,6 +24,11 @@ build() {  # preset, targets ...
   cmake --build --preset "$1" --target "${@:2}" -- --quiet
 }
 
+memory() {
+  build asan ergometer ergometer_tests
+  build/asan/ergometer_tests --gtest_brief=1
+  GOLDEN_TIMEOUT_S=1800 tests/golden/run.py --ergometer build/asan/ergometer
+}
 properties() {
   build release ergometer_tests
   ERGOMETER_RANDOM_JOBS=$jobs build/release/ergometer_tests --gtest_filter='AnyRandomJob.*:PowerViews.*' --gtest_brief=1
