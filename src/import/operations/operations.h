@@ -11,7 +11,8 @@
 namespace ergometer::importer {
 
 /// Whether a file begins as a timeline of operations: a list of complete events (`ph` X) whose
-/// category is such an operation, with `step` and `mb_id` among their arguments.
+/// category is such an operation, with `step` and `mb_id` among their arguments, or with names of
+/// threads by their place in the job.
 bool is_operations(std::string_view start);
 
 /// What an operation of that name is; names that are not known count as computation, unless they

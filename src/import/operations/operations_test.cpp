@@ -28,6 +28,17 @@ std::string error_of(const std::string& events) {
   return timeline ? "" : timeline.error().message;
 }
 
+TEST(Operations, AreRecognisedByAnEventOrByNamesOfThreads) {
+  EXPECT_TRUE(is_operations(
+      R"([{"cat":"forward-compute","ph":"X","args":{"step":1,"model_chunk":0,"mb_id":0}}])"));
+  std::string names = "[";
+  for (int thread = 0; thread < 1000; ++thread)
+    names += R"({"name":"thread_name","ph":"M","args":{"name":"PP rank 0, TP rank 3, compute"}},)";
+  EXPECT_TRUE(is_operations(names));
+  EXPECT_FALSE(is_operations(R"([{"name":"thread_name","ph":"M","args":{"name":"stream 7"}}])"));
+  EXPECT_FALSE(is_operations(R"([{"cat":"kernel","ph":"X","args":{"step":1,"mb_id":0}}])"));
+}
+
 TEST(Operations, NamesOfThreadsSayWhereTheyRan) {
   const auto timeline =
       read_list(operation_event(1, 35) +
