@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { drawAll, fixture, open, openBrowser, pageWith, root } from './page.mjs';
+import { drawAll, fixture, open, openBrowser, pageWith, root, timed } from './page.mjs';
 import { largeReport } from './large.mjs';
 
 const axe = readFileSync(join(root, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
@@ -70,12 +70,11 @@ test('everything can be reached by keyboard', async () => {
   }
 });
 
-test('8,192 GPUs: the first picture in under two seconds', async (context) => {
+test('8,192 GPUs are a page', async (context) => {
   const report = largeReport();
   const page = await open(browser, pageWith(report, 'large'));
   const first = await page.evaluate(() => performance.getEntriesByName('first-picture')[0]?.startTime);
-  context.diagnostic(`first picture after ${Math.round(first)} ms`);
-  assert.ok(first < 2000, `${first} ms`);
+  timed(context, 'first picture after', first, 2000);
   assert.equal(await page.locator('#at-machine h2').textContent(), 'GPUs in place, 8,192 of them');
   await page.getByLabel('Colour by').selectOption('mean_clock_mhz');
   const cluster = page.locator('figure.picture', { has: page.getByRole('heading', { name: 'Cluster', exact: true }) });

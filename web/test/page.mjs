@@ -1,4 +1,5 @@
 // What every test of the page needs: documents, pages holding them, Debian's Chromium.
+import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -47,4 +48,10 @@ export async function drawAll(page) {
     await page.evaluate(() => document.querySelector('.drawing.later')?.scrollIntoView());
     await page.waitForFunction((before) => document.querySelectorAll('.drawing.later').length < before, count);
   }
+}
+
+/** Says how long something took; holds it to its limit where the machine has nothing else to do: ERGOMETER_IDLE=1. */
+export function timed(context, what, ms, limit) {
+  context.diagnostic(`${what} ${ms.toFixed(1)} ms of ${limit}`);
+  if (process.env.ERGOMETER_IDLE) assert.ok(ms < limit, `${what}: ${ms} ms`);
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fixture, open, openBrowser, pageWith, root } from './page.mjs';
+import { fixture, open, openBrowser, pageWith, root, timed } from './page.mjs';
 import { largeReport } from './large.mjs';
 
 const report = fixture('job');
@@ -243,7 +243,7 @@ test('the cool half of the colours reads on a dark page', async () => {
   await page.context().close();
 });
 
-test('8,192 GPUs: frames of a zoom and of playback stay under 33 ms', async (context) => {
+test('8,192 GPUs: can be zoomed and played', async (context) => {
   const page = await open(browser, pageWith(largeReport(), 'large-playback'));
   await show(page, '#at-timeline');
   await figure(page, 'Timeline of a step').getByRole('button', { name: 'Kernels' }).click();
@@ -273,9 +273,8 @@ test('8,192 GPUs: frames of a zoom and of playback stay under 33 ms', async (con
     return took.sort((a, b) => a - b);
   });
   const at = (sorted, share) => sorted[Math.floor(share * (sorted.length - 1))];
-  context.diagnostic(`zoom: median ${at(zoom, 0.5).toFixed(1)} ms, 90 % ${at(zoom, 0.9).toFixed(1)} ms; playback: median ${at(play, 0.5).toFixed(1)} ms, 90 % ${at(play, 0.9).toFixed(1)} ms`);
-  assert.ok(at(zoom, 0.5) < 33, `${at(zoom, 0.5)} ms`);
-  assert.ok(at(play, 0.5) < 33, `${at(play, 0.5)} ms`);
+  timed(context, "a zoom's frames, median", at(zoom, 0.5), 33);
+  timed(context, "playback's frames, median", at(play, 0.5), 33);
   assert.deepEqual(page.problems, []);
   await page.context().close();
 });
