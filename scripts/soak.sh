@@ -19,10 +19,7 @@ jobs=${SOAK_JOBS:-10000} rounds=${SOAK_ROUNDS:-20} fuzz_s=${SOAK_FUZZ_S:-1800} k
 
 ./scripts/install-dependencies.sh --developers
 mkdir -p build/soak
-build() {  # preset, targets ...
-  cmake --preset "$1" -DERGOMETER_TESTS=ON >/dev/null
-  cmake --build --preset "$1" --target "${@:2}" -- --quiet
-}
+build() { ./scripts/build.sh "$1" "${*:2}" -DERGOMETER_TESTS=ON; }  # preset, targets ...
 
 memory() {
   build asan ergometer ergometer_tests

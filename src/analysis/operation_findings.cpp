@@ -31,6 +31,7 @@ std::string names_of_slowest(const OperationSlowdown& of) {
 Finding of_step(std::string name, double cost_s, const OperationSlowdown& of) {
   Finding finding = priced(std::move(name), cost_s, of.recorded_step_s);
   finding.step_s = cost_s;
+  finding.confidence = "replayed from what was recorded";
   return finding;
 }
 
@@ -47,7 +48,6 @@ void tell_workers(OperationSlowdown& of) {
       "other GPUs or hosts for it; its clocks, temperatures and throttling, its links, other "
       "processes on its host.";
   f.check = "ergometer analyze TELEMETRY of its host: clocks and temperatures beside the others'";
-  f.confidence = "replayed from what was recorded";
   of.findings.push_back(std::move(f));
 }
 
@@ -63,7 +63,6 @@ void tell_last_stage(OperationSlowdown& of) {
       "fewer layers on the last stage, which also has the output layer and the loss "
       "(--decoder-last-pipeline-num-layers), or the output layer's work split over ranks.";
   f.check = "ergometer optimize JOB --knobs layers";
-  f.confidence = "replayed from what was recorded";
   of.findings.push_back(std::move(f));
 }
 
@@ -82,7 +81,6 @@ void tell_batches(OperationSlowdown& of) {
       "packing sequences so that micro batches have equal work (attention grows with the square of "
       "a sequence's length), over replicas too.";
   f.check = "ergometer analyze of a recording with packed sequences: this correlation";
-  f.confidence = "replayed from what was recorded";
   of.findings.push_back(std::move(f));
 }
 
@@ -94,7 +92,6 @@ void tell_transfers(OperationSlowdown& of) {
                        base::format_seconds(cost_s));
   f.try_next = "a slow or flapping link, routing, other jobs on the same switches.";
   f.check = "the ranks of the slowest transfers: nccl-tests between them";
-  f.confidence = "replayed from what was recorded";
   of.findings.push_back(std::move(f));
 }
 
