@@ -156,6 +156,28 @@ Finding recomputation(const run::Run& run, const Drawn& drawn) {
   return f;
 }
 
+/// The row of even routing; null: nothing is uneven.
+const run::ExpertRow* even_routing(const run::Run& run) {
+  const auto found = std::find_if(run.experts.begin(), run.experts.end(), [](const auto& row) {
+    return row.setting == "--moe-routing even";
+  });
+  return found == run.experts.end() ? nullptr : &*found;
+}
+
+Finding uneven_experts(const run::Run& run, const run::ExpertRow& even) {
+  const run::ExpertRow& played = run.experts.front();
+  Finding f = predicted(run, "uneven_experts", played.step_time_s - even.step_time_s, std::nullopt);
+  f.what = fmt::format(
+      "Ranks wait for those whose experts get more tokens: the fullest of a layer has {:.2f} times "
+      "an even share, mean over layers. With even routing a step would take {} less.",
+      played.mean_load, base::format_seconds(f.cost_s));
+  f.try_next =
+      "a balancing loss or bias in the router; hot experts apart from each other "
+      "(--moe-expert-placement by-load); fewer ranks in an expert-parallel group.";
+  f.check = "ergometer simulate MODEL --cluster CLUSTER --moe-routing even";
+  return f;
+}
+
 /// NVML's reason for a clock that the user locked.
 constexpr std::string_view kAskedFor = "applications_clocks_setting";
 
@@ -205,6 +227,8 @@ std::vector<Finding> run_findings(const run::Run& run) {
   findings.push_back(pipeline_bubble(run, drawn));
   findings.push_back(late_launch(run, drawn));
   findings.push_back(recomputation(run, drawn));
+  if (const run::ExpertRow* even = even_routing(run))
+    findings.push_back(uneven_experts(run, *even));
   if (run.has_power) {
     findings.push_back(throttling(run));
     findings.push_back(straggler(run));

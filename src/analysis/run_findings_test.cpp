@@ -85,5 +85,17 @@ TEST(RunFindings, NameTheSlowestRank) {
   EXPECT_NE(f->what.find("1100 MHz"), std::string::npos) << f->what;
 }
 
+// 10 s as played, 7.5 s with even routing.
+TEST(RunFindings, UnevenExpertsCostTheDifferenceToEvenOnes) {
+  run::Run run = predicted_run();
+  run.experts = {{"--moe-routing zipf:1", 10, 1.8, 2.5}, {"--moe-routing even", 7.5}};
+  const std::vector<Finding> findings = run_findings(run);
+  const Finding* const f = named(findings, "uneven_experts");
+  ASSERT_NE(f, nullptr);
+  EXPECT_DOUBLE_EQ(f->cost_s, 2.5);
+  EXPECT_NE(f->what.find("1.80 times an even share"), std::string::npos);
+  EXPECT_EQ(named(run_findings(predicted_run()), "uneven_experts"), nullptr);
+}
+
 }  // namespace
 }  // namespace ergometer::analysis

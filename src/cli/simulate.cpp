@@ -32,6 +32,7 @@ bool needs_energy_parts(const std::string& explained) {
 base::Result<engine::SimulateOptions> simulate_options(const Arguments& arguments,
                                                        const spec::Job& job) {
   engine::SimulateOptions options;
+  options.expert_rows = true;
   options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
                                                         : engine::EngineKind::kSweep;
   const bool whole = arguments.has("run") || arguments.has("report");

@@ -80,6 +80,24 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
 
 const HostCosts& CostModel::host() const { return parameters_->host; }
 
+namespace {
+
+/// Between the even share and the most that any rank gets, in a straight line.
+std::vector<Price> prices_per_load(const CostModel& model, const plan::Plan& plan, size_t role,
+                                   const std::vector<Price>& even) {
+  std::vector<Price> slopes(plan.operators.size());
+  const double beyond = plan.uneven->loads.most - 1;
+  for (size_t op = 0; op < slopes.size(); ++op) {
+    const Price most = model.price(on_fullest_rank(plan, op), plan.placements[role][op]);
+    slopes[op] = {.fixed_s = (most.fixed_s - even[op].fixed_s) / beyond,
+                  .clocked_s = (most.clocked_s - even[op].clocked_s) / beyond,
+                  .limit = most.limit};
+  }
+  return slopes;
+}
+
+}  // namespace
+
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job) {
   CostTable table;
   static_cast<HostCosts&>(table) = model.host();
@@ -90,6 +108,8 @@ CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec:
     for (size_t op = 0; op < plan.operators.size(); ++op) {
       table.prices[role].push_back(model.price(plan.operators[op], plan.placements[role][op]));
     }
+    if (plan.uneven != nullptr)
+      table.per_load.push_back(prices_per_load(model, plan, role, table.prices[role]));
   }
   return table;
 }

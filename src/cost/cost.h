@@ -109,6 +109,9 @@ Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where)
 /// Prices of a plan's operators per role: the table both engines read. [role][operator].
 struct CostTable : HostCosts {
   std::vector<std::vector<Price>> prices;
+  /// What a rank's operators take longer for each even share of tokens that its experts get beyond
+  /// one, [role][operator]; the fullest rank's where it is a collective. Empty: routing is even.
+  std::vector<std::vector<Price>> per_load;
   double reference_clock_hz = 0;
 };
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);

@@ -62,8 +62,32 @@ void add_left_out(const PeriodWork& period, int64_t periods, double period_s, do
   }
 }
 
-RoleActivity activity_of(const EngineInput& input, size_t number, const StepTimes& times,
-                         const cost::EnergyTable& energies, int slices) {
+struct Energies {
+  const cost::EnergyTable &even, &per_load;
+};
+
+/// What the ranks of a class work in an instruction that begins at `begin_s` and ends at `end_s` on
+/// the fullest of them: a rank with less to do ends sooner, and waits.
+struct RankWork {
+  double end_s = 0, clocked_s = 0;
+  physics::Energy energy;
+};
+RankWork work_of(const PricedOperators& operators, const Energies& energies, size_t role,
+                 size_t index, const plan::Instruction& it, int32_t load_class, double begin_s,
+                 double end_s) {
+  const auto op = static_cast<size_t>(it.op);
+  RankWork work{end_s, operators.duration(index).clocked_s, energies.even[role][op]};
+  if (energies.per_load.empty() || it.kind != plan::InstructionKind::kCompute) return work;
+  const ClockedTime own = operators.class_duration(index, load_class);
+  work.end_s = std::min(end_s, begin_s + own.at(1));
+  work.clocked_s = own.clocked_s;
+  const double beyond = operators.loads().of_class(it.layer, load_class) - 1;
+  work.energy += beyond * energies.per_load[role][op];
+  return work;
+}
+
+RoleActivity activity_of(const EngineInput& input, size_t number, int32_t load_class,
+                         const StepTimes& times, const Energies& energies, int slices) {
   RoleActivity result;
   result.slices.resize(static_cast<size_t>(slices));
   result.clocked_s.resize(static_cast<size_t>(slices));
@@ -76,11 +100,12 @@ RoleActivity activity_of(const EngineInput& input, size_t number, const StepTime
     const plan::Instruction& it = role.program[i];
     if (!draws(it)) continue;
     const double later_s = i < role.periods[2] ? 0 : times.left_out_s;
-    const double begin_s = activities.begin_s[i] + later_s, end_s = activities.end_s[i] + later_s;
-    const physics::Energy& energy = energies[number][static_cast<size_t>(it.op)];
-    const double clocked_s = operators.duration(i).clocked_s;
-    spread(result, slice_s, begin_s, end_s, energy, clocked_s);
-    if (input.plan.times(role, i) > 1) period.add(begin_s, end_s, {energy, clocked_s});
+    const double begin_s = activities.begin_s[i] + later_s;
+    const RankWork work = work_of(operators, energies, number, i, it, load_class, begin_s,
+                                  activities.end_s[i] + later_s);
+    spread(result, slice_s, begin_s, work.end_s, work.energy, work.clocked_s);
+    if (input.plan.times(role, i) > 1)
+      period.add(begin_s, work.end_s, {work.energy, work.clocked_s});
   }
   if (input.plan.periods_left_out == 0) return result;
   period.close();
@@ -91,12 +116,14 @@ RoleActivity activity_of(const EngineInput& input, size_t number, const StepTime
 }
 
 StepActivity fine_activity(const EngineInput& input, const StepTimes& times,
-                           const cost::EnergyTable& energies, int slices) {
+                           const Energies& energies, int slices) {
   StepActivity result;
   result.step_s = times.step_s;
   result.slices = slices;
+  const int32_t classes = rank_loads(input).classes();
   for (size_t role = 0; role < input.plan.roles.size(); ++role)
-    result.roles.push_back(activity_of(input, role, times, energies, slices));
+    for (int32_t load_class = 0; load_class < classes; ++load_class)
+      result.roles.push_back(activity_of(input, role, load_class, times, energies, slices));
   return result;
 }
 
@@ -132,7 +159,7 @@ bool draws(const plan::Instruction& it) {
 }
 
 StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
-                               const Slicing& slicing) {
+                               const cost::EnergyTable& per_load, const Slicing& slicing) {
   const StepTimes times = reference_times(input);
   if (!times.steady) return {.fine = {}, .coarse = {}, .steady = false};
   const double step_s = times.step_s;
@@ -142,7 +169,7 @@ StepActivities step_activities(const EngineInput& input, const cost::EnergyTable
   const double fine_s = std::min(slicing.fine_s, step_s / slicing.least_fine);
   const int factor = pieces(step_s / coarse, fine_s, std::max(1, slicing.most_fine / coarse));
   StepActivities result;
-  result.fine = fine_activity(input, times, energies, coarse * factor);
+  result.fine = fine_activity(input, times, {energies, per_load}, coarse * factor);
   result.coarse = coarser(result.fine, factor);
   return result;
 }

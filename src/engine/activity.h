@@ -8,8 +8,8 @@
 
 namespace ergometer::engine {
 
-/// What the ranks of one role do in a step, in equal slices of it; the last ranks of a pipeline are
-/// idle in the first slices.
+/// What the ranks of one role do in a step, those of one class of loads, in equal slices of it; the
+/// last ranks of a pipeline are idle in the first slices.
 struct RoleActivity {
   std::vector<physics::Energy> slices;
   /// Seconds of each slice that are compute whose speed follows the clock, at the reference clock.
@@ -22,7 +22,7 @@ struct RoleActivity {
 struct StepActivity {
   double step_s = 0;
   int slices = 0;
-  std::vector<RoleActivity> roles;
+  std::vector<RoleActivity> roles;  ///< as `Fleet::role` numbers them
   double slice_s() const { return step_s / slices; }
 };
 
@@ -55,8 +55,8 @@ StepTimes reference_times(const EngineInput& input);
 /// that end sends and receives; the sender's is enough.
 bool draws(const plan::Instruction& it);
 
-/// One rank of every role is looked at.
+/// One rank of every role and class is looked at. `per_load`: cost::price_load_energy.
 StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
-                               const Slicing& slicing);
+                               const cost::EnergyTable& per_load, const Slicing& slicing);
 
 }  // namespace ergometer::engine

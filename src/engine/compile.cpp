@@ -58,6 +58,7 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
 /// alone.
 bool merge(Step& run, const Step& next, ClockRange clocks) {
   if (run.kind != StepKind::kCompute || run.stream != next.stream) return false;
+  if (run.layer >= 0 || next.layer >= 0) return false;
   const ClockedTime earlier = sum_of(run.after_host, next.duration);
   const ClockedTime last{.fixed_s = run.host_s + next.duration.fixed_s,
                          .clocked_s = next.duration.clocked_s};
@@ -125,6 +126,10 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
   step.slot = instruction.slot;
   step.duration = operators.duration(index);
   step.after_host = step.duration;
+  if (!operators.loads().even() && step.kind == StepKind::kCompute) {
+    step.per_load = operators.per_load(index);
+    if (!step.per_load.is_zero()) step.layer = instruction.layer;
+  }
   step.host_s = launches(instruction.kind) ? op.host_s : 0;
   step.charge = instruction.stream == Stream::kCompute ? op.charge : Charge::kNone;
   step.group = op.group;
@@ -146,13 +151,20 @@ bool mark_period(const plan::Role& source, size_t index, CompiledRole& compiled)
 }  // namespace
 
 PricedOperators::PricedOperators(const EngineInput& input, size_t role)
-    : program_(input.plan.roles[role].program), operators_(input.plan.operators.size() + 1) {
+    : program_(input.plan.roles[role].program),
+      operators_(input.plan.operators.size() + 1),
+      loads_(rank_loads(input)) {
   if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
   for (size_t i = 0; i < input.plan.operators.size(); ++i) {
     const workload::Operator& op = input.plan.operators[i];
     const cost::Price& price = input.costs.prices[role][i];
     PricedOperator& priced = operators_[i + 1];
     priced.duration = {.fixed_s = price.fixed_s, .clocked_s = price.clocked_s};
+    priced.collective = op.kind == workload::OperatorKind::kCollective;
+    if (!input.costs.per_load.empty()) {
+      const cost::Price& more = input.costs.per_load[role][i];
+      priced.per_load = {.fixed_s = more.fixed_s, .clocked_s = more.clocked_s};
+    }
     priced.host_s = input.costs.host_s(op);
     priced.group = op.group;
     priced.part = part_of(op.collective);

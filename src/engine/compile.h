@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/rank_loads.h"
 #include "engine/timeline.h"
 
 namespace ergometer::engine {
@@ -14,6 +15,10 @@ namespace ergometer::engine {
 struct ClockedTime {
   double fixed_s = 0, clocked_s = 0;
   double at(double inverse_clock) const { return fixed_s + clocked_s * inverse_clock; }
+  bool is_zero() const { return fixed_s == 0 && clocked_s == 0; }
+  friend ClockedTime operator+(ClockedTime a, const ClockedTime& b) {
+    return {.fixed_s = a.fixed_s + b.fixed_s, .clocked_s = a.clocked_s + b.clocked_s};
+  }
   friend ClockedTime operator*(double factor, const ClockedTime& time) {
     return {.fixed_s = time.fixed_s * factor, .clocked_s = time.clocked_s * factor};
   }
@@ -38,8 +43,14 @@ enum class StepKind : uint8_t {
   kHostSync
 };
 
+/// Of a plan: nobody's experts are fuller than others' where its routing is even.
+inline RankLoads rank_loads(const EngineInput& input) {
+  return {input.job, input.plan.uneven ? input.plan.uneven->loads : workload::ExpertLoads()};
+}
+
 /// What the sweep does at once for all ranks of a role: one instruction, or a run of compute
-/// instructions on one stream merged into one. A run of k kernels with durations d_i and host costs
+/// instructions on one stream merged into one; kernels that depend on a rank's load stay alone.
+/// `duration` is then the fullest rank's. A run of k kernels with durations d_i and host costs
 /// c_i is, exactly,
 ///   t' = max(t + sum d_i, h + max_j (c_1 + .. + c_(j-1) + d_j + .. + d_k)),   h' = h + sum c_i.
 struct Step {
@@ -50,7 +61,9 @@ struct Step {
   Part part = Part::kIdle;
   workload::GroupKind group = workload::GroupKind::kTensor;
   int32_t slot = -1;       ///< message, or event buffer
+  int32_t layer = -1;      ///< of a kernel that takes longer the fuller the rank's experts are
   ClockedTime duration;    ///< of the run or operator; for waits what kDuration charges at most
+  ClockedTime per_load;    ///< of `duration`, of such a kernel: for each even share of tokens
   ClockedTime after_host;  ///< kCompute: from the host's arrival to the end, if the host is the
                            ///< last to come
   double host_s = 0;       ///< what the host spends
@@ -61,7 +74,7 @@ struct CompiledRole {
   std::vector<Step> steps;
   std::array<size_t, 3> periods{};  ///< `plan::Role::periods`, in steps
   int32_t event_buffers = 0;        ///< events alive at the same time, at most
-  ClockedTime compute;              ///< the compute stream's own work in the step
+  ClockedTime compute;              ///< the compute stream's own work in the step; fullest rank
   ClockedTime optimizer;
 };
 
@@ -82,8 +95,10 @@ inline bool launches(plan::InstructionKind kind) {
 /// What the engines need to know of an operator on one role, in a few bytes: programs name the same
 /// few operators over and over.
 struct PricedOperator {
-  ClockedTime duration;  ///< unstretched
-  double host_s = 0;     ///< to launch it
+  ClockedTime duration;  ///< unstretched, with an even load
+  ClockedTime per_load;  ///< for each even share of tokens beyond that
+  bool collective = false;
+  double host_s = 0;  ///< to launch it
   Charge charge = Charge::kNone;
   Part part = Part::kIdle;
   workload::GroupKind group = workload::GroupKind::kTensor;
@@ -97,17 +112,45 @@ class PricedOperators {
   const PricedOperator& of(const plan::Instruction& it) const {
     return operators_[static_cast<size_t>(int64_t{it.op} + 1)];
   }
-  /// What instruction `index` takes, stretched.
+  /// What instruction `index` takes, stretched; where ranks differ by what their experts have to
+  /// do, on the fullest.
   ClockedTime duration(size_t index) const {
-    const ClockedTime& alone = of(program_[index]).duration;
+    const plan::Instruction& it = program_[index];
+    if (loads_.even()) return stretched(index, of(it).duration);
+    return at_load(index, loads_.fullest(it.layer));
+  }
+  /// On a rank, by its index in the role, or on one of a class. A collective lasts as long for all.
+  ClockedTime duration(size_t index, int64_t rank) const {
+    const plan::Instruction& it = program_[index];
+    if (loads_.even() || of(it).collective) return duration(index);
+    return at_load(index, loads_.of(it.layer, rank));
+  }
+  ClockedTime class_duration(size_t index, int32_t number) const {
+    const plan::Instruction& it = program_[index];
+    if (loads_.even() || of(it).collective) return duration(index);
+    return at_load(index, loads_.of_class(it.layer, number));
+  }
+  /// What of a kernel's duration a rank takes less for each even share of tokens less; stretched.
+  ClockedTime per_load(size_t index) const {
+    const PricedOperator& op = of(program_[index]);
+    return op.collective ? ClockedTime{} : stretched(index, op.per_load);
+  }
+  const RankLoads& loads() const { return loads_; }
+
+ private:
+  ClockedTime stretched(size_t index, const ClockedTime& alone) const {
     if (stretch_ == nullptr) return alone;
     return (*stretch_)[index] * alone;
   }
+  ClockedTime at_load(size_t index, double load) const {
+    const PricedOperator& op = of(program_[index]);
+    return stretched(index, op.duration + (load - 1) * op.per_load);
+  }
 
- private:
   const std::vector<plan::Instruction>& program_;
   const std::vector<float>* stretch_ = nullptr;  ///< null: all ones
   std::vector<PricedOperator> operators_;        ///< that of "no operator", then by number
+  RankLoads loads_;
 };
 
 }  // namespace ergometer::engine

@@ -70,6 +70,7 @@ class EventEngine {
 
   void make_ranks();
   Picoseconds duration(const RankProcess& rank, size_t index) const;
+  double load_of(const RankProcess& rank, const Instruction& it) const;
   void issue(int64_t rank);
   void enqueue(RankProcess& rank, size_t index);
   void settle(int64_t rank);
@@ -121,8 +122,21 @@ Picoseconds EventEngine::duration(const RankProcess& rank, size_t index) const {
   double stretch = 1;
   if (!input_.stretch.empty() && !input_.stretch[rank.role].empty())
     stretch = input_.stretch[rank.role][index];
-  const double duration_s = stretch * (price.fixed_s + price.clocked_s * rank.inverse_clock);
+  double duration_s = stretch * (price.fixed_s + price.clocked_s * rank.inverse_clock);
+  if (input_.plan.uneven != nullptr) {
+    const cost::Price& more = input_.costs.per_load[rank.role][static_cast<size_t>(op)];
+    const double load = load_of(rank, instruction(rank, index));
+    duration_s += stretch * (load - 1) * (more.fixed_s + more.clocked_s * rank.inverse_clock);
+  }
   return std::llround(duration_s * kPicosecondsPerSecond);
+}
+
+/// Of a rank's experts in an instruction's layer; of a collective the fullest's.
+double EventEngine::load_of(const RankProcess& rank, const Instruction& it) const {
+  const workload::ExpertLoads& loads = input_.plan.uneven->loads;
+  if (op_of(it)->kind == workload::OperatorKind::kCollective) return loads.fullest(it.layer);
+  const plan::RankGroup group = groups_[static_cast<size_t>(GroupKind::kExpert)];
+  return loads.of(it.layer, rank.index / group.stride % group.size);
 }
 
 /// The host issues until it has launched something that costs it time, or must wait for the GPU.

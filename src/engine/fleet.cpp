@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/rank_loads.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -113,9 +115,12 @@ base::Result<Fleet> make_fleet(const spec::Job& job) {
   for (const spec::Override& change : conditions.overrides) apply(change, fleet);
   fleet.rank_map = job.parallelism.rank_map;
   fleet.role.assign(gpus, -1);
+  const RankLoads loads(job, workload::expert_loads(job));
+  fleet.classes = loads.classes();
   for (int64_t rank = 0; rank < job.gpus; ++rank)
     fleet.role[static_cast<size_t>(job.parallelism.gpu_of(rank))] =
-        static_cast<int32_t>(rank / job.stage_ranks());
+        static_cast<int32_t>(rank / job.stage_ranks()) * fleet.classes +
+        loads.class_of(rank % job.stage_ranks());
   keep_distinct(fleet);
   return fleet;
 }

@@ -24,9 +24,11 @@ struct Fleet {
   int64_t gpus_per_node = 0;
   int64_t ranks = 0, all_nodes = 0;  ///< of the job
   std::vector<double> weight;        ///< by kept node: nodes that are like it
-  std::vector<int32_t> role;         ///< by GPU: what its rank runs; -1: no rank, idle
-  std::vector<int32_t> kept;         ///< by node of the job: the kept node
-  std::vector<int64_t> rank_map;     ///< as `Parallelism::rank_map`
+  int32_t classes = 1;               ///< of a stage's ranks, by how full their experts are
+  /// By GPU, what its rank runs: stage x classes + class (`RankLoads`); -1: no rank, idle.
+  std::vector<int32_t> role;
+  std::vector<int32_t> kept;      ///< by node of the job: the kept node
+  std::vector<int64_t> rank_map;  ///< as `Parallelism::rank_map`
   std::vector<physics::Silicon> silicon;
   std::vector<physics::ClockLimits> limits;
   std::vector<double> speed;    ///< share of the clock decided that a GPU reaches; 1 but for faults
@@ -34,6 +36,8 @@ struct Fleet {
   std::vector<double> fan;      ///< by node, share of full speed; 0: automatic
   std::vector<double> open;     ///< by node, share of the flow that the inlet lets through
 
+  /// Of a GPU that has a rank.
+  size_t stage_of(size_t gpu) const { return static_cast<size_t>(role[gpu] / classes); }
   int64_t gpus() const { return nodes * gpus_per_node; }
   double weight_of(size_t gpu) const { return weight[gpu / static_cast<size_t>(gpus_per_node)]; }
   size_t gpu_of(int64_t rank) const {

@@ -114,6 +114,12 @@ ERGOMETER_WIDTHS void add(double* __restrict t, const double* __restrict x, int6
   for (int64_t i = 0; i < n; ++i) t[i] += fixed + clocked * x[i];
 }
 
+ERGOMETER_WIDTHS void add_times(double* __restrict t, const double* __restrict x,
+                                const double* __restrict factor, int64_t n, double fixed,
+                                double clocked) {
+  for (int64_t i = 0; i < n; ++i) t[i] += factor[i] * (fixed + clocked * x[i]);
+}
+
 ERGOMETER_WIDTHS double largest_of(const double* __restrict t, int64_t n) {
   constexpr int64_t kLanes = 8;  // eight running maxima: the order does not matter to a maximum
   double lanes[kLanes] = {};
@@ -177,6 +183,16 @@ void compute(double* t, const double* inverse_clock, int64_t n, const ClockedTim
                              after_host.clocked_s);
   compute_own_host(t, inverse_clock, host.since, n, duration.fixed_s, duration.clocked_s,
                    host_fixed, after_host.clocked_s);
+}
+
+void compute_loaded(double* t, const double* inverse_clock, const double* less, int64_t n,
+                    const ClockedTime& duration, const ClockedTime& per_load, const HostTime& host,
+                    double* charged) {
+  wait_for_host(t, n, host);
+  add(t, inverse_clock, n, duration.fixed_s, duration.clocked_s);
+  add_times(t, inverse_clock, less, n, per_load.fixed_s, per_load.clocked_s);
+  if (charged != nullptr)
+    add_times(charged, inverse_clock, less, n, per_load.fixed_s, per_load.clocked_s);
 }
 
 void wait_for_host(double* t, int64_t n, const HostTime& host) {

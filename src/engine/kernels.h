@@ -21,6 +21,12 @@ struct HostTime {
 void compute(double* t, const double* inverse_clock, int64_t n, const ClockedTime& duration,
              const ClockedTime& after_host, const HostTime& host);
 
+/// t = max(t, host) + duration + less x per_load; that last part is added to `charged` if given.
+/// `less`: by rank, even shares that it has less than the fullest, negative or 0.
+void compute_loaded(double* t, const double* inverse_clock, const double* less, int64_t n,
+                    const ClockedTime& duration, const ClockedTime& per_load, const HostTime& host,
+                    double* charged);
+
 /// t = max(t, host).
 void wait_for_host(double* t, int64_t n, const HostTime& host);
 

@@ -48,6 +48,13 @@ bool clocks_repeat(std::span<const double> clocks_hz, int64_t ranks_per_role, in
   return true;
 }
 
+/// Whoever is told apart by its experts' load is in the period.
+bool loads_repeat(const spec::Job& job, int64_t period) {
+  if (job.training.moe_routing.is_even()) return true;
+  const plan::RankGroup group = plan::rank_group(job, GroupKind::kExpert);
+  return period % (group.stride * group.size) == 0;
+}
+
 }  // namespace
 
 bool RankLayout::accept_boundary(int64_t boundary) {
@@ -79,7 +86,7 @@ RankLayout RankLayout::of_distinct(const spec::Job& job, int64_t ranks_per_role,
                                    std::span<const double> clocks_hz) {
   const int64_t tp = job.parallelism.tp;
   for (int64_t period = tp; period < ranks_per_role; period += tp)
-    if (ranks_per_role % period == 0 && groups_repeat(job, period) &&
+    if (ranks_per_role % period == 0 && groups_repeat(job, period) && loads_repeat(job, period) &&
         clocks_repeat(clocks_hz, ranks_per_role, period))
       return of_job(job, period);
   return of_job(job, ranks_per_role);

@@ -59,7 +59,7 @@ struct Loop {
               .sampled_ranks = {},
               .stretch = stretch},
         activity(
-            step_activities(input, cost::price_energy(*cost::EnergyModel::make(job), plan), {})),
+            step_activities(input, cost::price_energy(*cost::EnergyModel::make(job), plan), {}, {})),
         fleet(*make_fleet(job)) {}
 };
 

@@ -30,12 +30,25 @@ double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>
   return sum / static_cast<double>(context.fleet.ranks);
 }
 
+/// Of a stage's ranks, those that run a role.
+double share_of_stage(const Fleet& fleet, size_t role) {
+  if (fleet.classes == 1) return 1;
+  const int32_t stages =
+      *std::max_element(fleet.role.begin(), fleet.role.end()) / fleet.classes + 1;
+  double ranks = 0;
+  for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu)
+    if (fleet.role[gpu] == static_cast<int32_t>(role)) ranks += fleet.weight_of(gpu);
+  return ranks * stages / static_cast<double>(fleet.ranks);
+}
+
 /// A GPU's mean power by what takes it. Core work is told apart in the proportions of its energies.
 std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
                                       const std::vector<GpuRecord>& gpus) {
   physics::Energy work;
-  for (const RoleActivity& role : context.activity.roles)
-    for (const physics::Energy& slice : role.slices) work += slice;
+  for (size_t role = 0; role < context.activity.roles.size(); ++role) {
+    const double share = share_of_stage(context.fleet, role);
+    for (const physics::Energy& slice : context.activity.roles[role].slices) work += share * slice;
+  }
   const auto mean = [&](double GpuRecord::* part) {
     return mean_over_ranks(context, gpus, [part](const GpuRecord& it) { return it.*part; });
   };

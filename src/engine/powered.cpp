@@ -77,7 +77,8 @@ base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const Engine
     ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
   ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
   cost::EnergyTable energies = cost::price_energy(model, input.plan);
-  StepActivities activity = step_activities(input, energies, slicing(fleet));
+  StepActivities activity =
+      step_activities(input, energies, cost::price_load_energy(model, input.plan), slicing(fleet));
   return std::unique_ptr<Scene>(
       new Scene{job, std::move(fleet), std::move(energies), std::move(activity)});
 }

@@ -28,6 +28,7 @@ std::vector<Span> replay(const EngineInput& input, size_t role, int64_t rank, do
   ScalarRank state(source.events);
   std::vector<Span> spans;
   size_t next_end = 0;
+  const int64_t index = rank % input.plan.ranks_per_role;
   for (size_t i = 0; i < source.program.size(); ++i) {
     const Instruction& it = source.program[i];
     Span span{.rank = rank,
@@ -40,7 +41,7 @@ std::vector<Span> replay(const EngineInput& input, size_t role, int64_t rank, do
                       "the sweep wrote down too few ends");
       const double end_s = depends_on_others(it.kind)
                                ? ends_s[next_end++]
-                               : span.start_s + operators.duration(i).at(inverse_clock);
+                               : span.start_s + operators.duration(i, index).at(inverse_clock);
       state.launch(it, end_s, operators.of(it).host_s);
     } else {
       state.order(it);

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/expert_rows.h"
 #include "engine/interval.h"
 #include "engine/kernel_list.h"
 #include "engine/kernel_window.h"
@@ -163,6 +164,9 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   if (!sampled.empty()) {
     if (sweeps) add_spans(job, sampled, result);
     add_detail(job, options, result);
+  }
+  if (options.expert_rows) {
+    ERGOMETER_ASSIGN(result.run.experts, expert_rows(job, result.run));
   }
   return result;
 }

@@ -27,6 +27,7 @@ struct SimulateOptions {
   bool bands = false;         ///< how telemetry is distributed over all GPUs
   bool telling = false;       ///< with `bands`: telemetry of ranks that stand for all as well
   bool energy_parts = false;  ///< the Run shall hold a step's energy by phase, operator, ...
+  bool expert_rows = false;   ///< the Run shall say what uneven experts cost; plays some more jobs
   size_t most_kernels = 0;    ///< of more, those of windows of the step (kernel_window.h); 0: all
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
   bool whole_step = false;  ///< every micro batch is played, where a few would tell the step too

@@ -30,7 +30,7 @@ std::vector<RoleEnergy> drawn_by_role(const StepEnergyInput& from) {
     if (from.fleet.role[gpu] < 0) continue;
     const GpuRecord& mean = from.gpus[gpu];
     const double weight = from.fleet.weight_of(gpu);
-    RoleEnergy& role = roles[static_cast<size_t>(from.fleet.role[gpu])];
+    RoleEnergy& role = roles[from.fleet.stage_of(gpu)];
     role.ranks += weight;
     role.core_j += weight * step_s * mean.core_w;
     role.memory_j += weight * step_s * mean.hbm_w;

@@ -74,8 +74,10 @@ class Sweep {
         layout_(layout),
         n_(layout.ranks()),
         all_(input.plan.ranks_per_role),
+        loads_(rank_loads(input)),
         messages_(input.plan.messages, layout.ranks()) {
     set_positions();
+    if (!loads_.even()) set_loads();
     set_roles();
     ERGOMETER_CHECK(input.plan.periods_left_out == 0 || input.sampled_ranks.empty(),
                     "a folded plan has no spans of the whole step");
@@ -101,6 +103,7 @@ class Sweep {
 
  private:
   void set_positions();
+  void set_loads();
   void set_roles();
   void add_sample(int64_t rank);
   void find_receivers();
@@ -108,6 +111,7 @@ class Sweep {
   std::vector<MovedTimes> moved_times();
   bool advance(size_t role);
   bool execute(size_t role, const Step& step);
+  void compute_loaded(RoleState& role, const Step& step);
   bool receive(RoleState& role, const Step& step);
   bool meet(size_t role_index, const Step& step);
   void collective(RoleState& role, const Step& step);
@@ -142,8 +146,10 @@ class Sweep {
 
   const EngineInput& input_;
   const RankLayout& layout_;
-  int64_t n_;                     ///< ranks of a role that are played
-  int64_t all_;                   ///< and those that they stand for: rank i is played as i % n_
+  int64_t n_;    ///< ranks of a role that are played
+  int64_t all_;  ///< and those that they stand for: rank i is played as i % n_
+  RankLoads loads_;
+  std::vector<Times> less_;       ///< by layer: even shares that ranks have less than the fullest
   std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
   MessageBuffers messages_;
@@ -156,6 +162,25 @@ void Sweep::set_positions() {
   position_.resize(static_cast<size_t>(n_));
   for (int64_t i = 0; i < n_; ++i)
     position_[static_cast<size_t>(i)] = static_cast<size_t>(layout_.position(i));
+}
+
+void Sweep::set_loads() {
+  for (size_t layer = 0; layer < input_.job.model.layers.size(); ++layer) {
+    const auto number = static_cast<int64_t>(layer);
+    Times& less = less_.emplace_back(static_cast<size_t>(n_));
+    for (int64_t i = 0; i < n_; ++i)
+      less[position_[static_cast<size_t>(i)]] = loads_.of(number, i) - loads_.fullest(number);
+  }
+}
+
+/// A kernel that ends the later, the fuller the rank's experts are.
+void Sweep::compute_loaded(RoleState& role, const Step& step) {
+  Times& part = role.parts_s[static_cast<size_t>(Part::kCompute)];
+  const bool charged = step.stream == workload::Stream::kCompute;
+  if (charged && part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
+  kernels::compute_loaded(stream(role, step.stream).data(), role.inverse_clock.data(),
+                          less_[static_cast<size_t>(step.layer)].data(), n_, step.duration,
+                          step.per_load, role.host(), charged ? part.data() : nullptr);
 }
 
 void Sweep::set_roles() {
@@ -251,8 +276,11 @@ bool Sweep::execute(size_t role_index, const Step& step) {
   switch (step.kind) {
     case StepKind::kCompute:
       note_host_gap(role, step);
-      kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
-                       role.host());
+      if (step.layer >= 0)
+        compute_loaded(role, step);
+      else
+        kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
+                         role.host());
       role.host_s += step.host_s;
       return true;
     case StepKind::kCollective: collective(role, step); return true;
@@ -365,7 +393,8 @@ void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
     for (const Times& t : role.free_s) rank.end_s = std::max(rank.end_s, t[at]);
     for (size_t part = 0; part < kPartCount; ++part)
       if (!role.parts_s[part].empty()) rank.parts_s[part] = role.parts_s[part][at];
-    rank.parts_s[static_cast<size_t>(Part::kCompute)] =
+    // Of compute, steps charge what the rank takes less than the fullest.
+    rank.parts_s[static_cast<size_t>(Part::kCompute)] +=
         role.compiled.compute.at(role.inverse_clock[at]);
     rank.parts_s[static_cast<size_t>(Part::kOptimizer)] =
         role.compiled.optimizer.at(role.inverse_clock[at]);

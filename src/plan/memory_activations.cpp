@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -10,7 +11,8 @@
 // Walks the stage's schedule. A forward leaves its chunk's kept tensors (of recomputed layers the
 // checkpoint), a backward frees them block by block, last block first. The peak is looked for
 // inside every backward: while block i runs, the blocks behind it are freed, its transient is
-// alive, and if it is recomputed its kept tensors are back.
+// alive, and if it is recomputed its kept tensors are back. Where routing is uneven, on the rank
+// that needs most.
 namespace ergometer::plan {
 namespace {
 
@@ -37,6 +39,48 @@ int64_t checkpoint_group(const spec::Job& job) {
   return grouped ? training.recompute_layers : 1;
 }
 
+/// What the blocks of a chunk leave behind on a member of the expert-parallel group, in order.
+class Shares {
+ public:
+  Shares(const workload::Workload& workload, const Chunk& chunk, int64_t member) {
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+      const auto block = static_cast<size_t>(chunk.blocks[i]);
+      const workload::ActivationShare& even = workload.blocks[block].activations;
+      shares_.push_back(&even);
+      if (workload.uneven == nullptr) continue;
+      const double load = workload.uneven->loads.of(chunk.layers[i], member);
+      if (load != 1)
+        shares_.back() = &own_.emplace_back(
+            at_load(workload.uneven->loads.most, load, even, workload.uneven->activations[block]));
+    }
+  }
+  const workload::ActivationShare& operator[](size_t index) const { return *shares_[index]; }
+
+ private:
+  /// On the straight line from an even load to the most.
+  static workload::ActivationShare at_load(double most, double load,
+                                           const workload::ActivationShare& even,
+                                           const workload::ActivationShare& full) {
+    const double along = (load - 1) / (most - 1);
+    const auto between = [&](double a, double b) { return a + along * (b - a); };
+    workload::ActivationShare share{.kept = between(even.kept, full.kept),
+                                    .checkpoint = between(even.checkpoint, full.checkpoint),
+                                    .transient = between(even.transient, full.transient),
+                                    .parts = even.parts};
+    for (size_t i = 0; i < share.parts.size(); ++i)
+      share.parts[i].second = between(even.parts[i].second, full.parts[i].second);
+    return share;
+  }
+
+  std::vector<const workload::ActivationShare*> shares_;
+  std::deque<workload::ActivationShare> own_;
+};
+
+/// Members of the expert-parallel group that keep differently much: one where all are alike.
+int64_t told_apart(const spec::Job& job, const workload::Workload& workload) {
+  return workload.uneven == nullptr ? 1 : job.parallelism.ep;
+}
+
 /// Bytes a block holds after forward, and what its recomputation has brought back when its backward
 /// starts.
 struct Held {
@@ -60,14 +104,13 @@ bool is_offloaded(const spec::Job& job, const workload::Workload& workload, cons
 /// layer's backward finds all layers before it in the group rebuilt. The rebuilt first layer
 /// contains its checkpoint.
 std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& workload,
-                                const Chunk& chunk) {
+                                const Chunk& chunk, const Shares& shares) {
   std::vector<Held> held;
   const int64_t group = checkpoint_group(job);
   int64_t layer = 0;
   double rebuilt = 0;
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-    const workload::ActivationShare& share =
-        workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
+    const workload::ActivationShare& share = shares[i];
     if (is_offloaded(job, workload, chunk, i)) {
       held.push_back({0, share.kept});
       continue;
@@ -86,11 +129,10 @@ std::vector<Held> held_by_block(const spec::Job& job, const workload::Workload& 
 }
 
 void add_parts(const spec::Job& job, const workload::Workload& workload, const Chunk& chunk,
-               int64_t alive, std::map<std::string, double>& sums) {
+               const Shares& shares, int64_t alive, std::map<std::string, double>& sums) {
   for (size_t i = 0; i < chunk.blocks.size(); ++i) {
     if (is_offloaded(job, workload, chunk, i)) continue;
-    const workload::ActivationShare& share =
-        workload.blocks[static_cast<size_t>(chunk.blocks[i])].activations;
+    const workload::ActivationShare& share = shares[i];
     if (is_recomputed(chunk, workload, i)) {
       sums["checkpoints"] += static_cast<double>(alive) * share.checkpoint;
       continue;
@@ -108,19 +150,20 @@ struct Peak {
 }  // namespace
 
 ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
-                         const Chunk& chunk) {
-  const std::vector<Held> held = held_by_block(job, workload, chunk);
+                         const Chunk& chunk, int64_t member) {
+  const Shares shares(workload, chunk, member);
+  const std::vector<Held> held = held_by_block(job, workload, chunk, shares);
   ChunkMemory memory;
   double freed = 0, freed_logits = 0;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {
     const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
-    const double above = block.activations.transient + held[i].rebuilt - freed;
+    const double above = shares[i].transient + held[i].rebuilt - freed;
     if (above > memory.backward) {
       memory.backward = above;
-      memory.backward_loss = has_loss(block) ? block.activations.transient : 0;
+      memory.backward_loss = has_loss(block) ? shares[i].transient : 0;
       memory.freed_logits = freed_logits;
     }
-    memory.forward = std::max(memory.forward, block.activations.transient);
+    memory.forward = std::max(memory.forward, shares[i].transient);
     memory.kept += held[i].kept;
     memory.kept_logits += logits_of(block);
     freed += held[i].kept;
@@ -129,10 +172,23 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
   return memory;
 }
 
-ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
-                                   const Stage& stage, int64_t stage_index) {
+ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Chunk& chunk) {
+  ChunkMemory most = chunk_memory(job, workload, chunk, 0);
+  for (int64_t member = 1; member < told_apart(job, workload); ++member) {
+    const ChunkMemory other = chunk_memory(job, workload, chunk, member);
+    if (other.kept > most.kept) most = other;
+  }
+  return most;
+}
+
+namespace {
+
+ActivationMemory activations_of_member(const spec::Job& job, const workload::Workload& workload,
+                                       const Stage& stage, int64_t stage_index, int64_t member) {
   std::vector<ChunkMemory> chunks;
-  for (const Chunk& chunk : stage.chunks) chunks.push_back(chunk_memory(job, workload, chunk));
+  for (const Chunk& chunk : stage.chunks)
+    chunks.push_back(chunk_memory(job, workload, chunk, member));
   std::vector<int64_t> alive(chunks.size(), 0);
   Peak peak;
   peak.alive = alive;
@@ -159,7 +215,8 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
   memory.activations = peak.total - peak.loss;
   std::map<std::string, double> sums;
   for (size_t i = 0; i < chunks.size(); ++i)
-    add_parts(job, workload, stage.chunks[i], peak.alive[i], sums);
+    add_parts(job, workload, stage.chunks[i], Shares(workload, stage.chunks[i], member),
+              peak.alive[i], sums);
   double named = 0;
   for (const auto& [name, bytes] : sums) {
     if (bytes <= 0) continue;
@@ -175,6 +232,18 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
       return a.second < b.second;
     })->second += rest;
   return memory;
+}
+
+}  // namespace
+
+ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
+                                   const Stage& stage, int64_t stage_index) {
+  ActivationMemory most = activations_of_member(job, workload, stage, stage_index, 0);
+  for (int64_t member = 1; member < told_apart(job, workload); ++member) {
+    ActivationMemory other = activations_of_member(job, workload, stage, stage_index, member);
+    if (other.activations + other.loss > most.activations + most.loss) most = std::move(other);
+  }
+  return most;
 }
 
 }  // namespace ergometer::plan

@@ -49,8 +49,11 @@ struct ChunkMemory {
   double backward_loss = 0;  ///< of that peak, the loss's share of transients
   double freed_logits = 0;   ///< logits that are gone at that peak
 };
+/// `member`: of the expert-parallel group; without one, that whose experts keep most in the chunk.
 ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
                          const Chunk& chunk);
+ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Chunk& chunk, int64_t member);
 
 /// Peak of what forward leaves for backward, over the stage's schedule.
 struct ActivationMemory {

@@ -29,6 +29,23 @@ std::vector<GroupPlacement> place_operators(const spec::Job& job,
 
 }  // namespace
 
+workload::Operator on_fullest_rank(const Plan& plan, size_t op) {
+  const std::vector<workload::Operator>& full = plan.uneven->operators;
+  if (op < full.size()) return full[op];
+  // The plan's own divide exchanges of the workload; nothing else of them depends on a load.
+  workload::Operator part = plan.operators[op];
+  if (part.group != workload::GroupKind::kExpert) return part;
+  for (size_t i = 0; i < full.size(); ++i) {
+    const workload::Operator& whole = plan.operators[i];
+    if (whole.name != part.name || whole.pass != part.pass || whole.comm_bytes <= 0) continue;
+    const double share = part.comm_bytes / whole.comm_bytes;
+    part.comm_bytes = share * full[i].comm_bytes;
+    part.bytes = share * full[i].bytes;
+    break;
+  }
+  return part;
+}
+
 Plan make_plan(const spec::Job& job, const workload::Workload& workload) {
   return make_plan(job, workload, job.micro_batches());
 }
@@ -38,6 +55,7 @@ Plan make_plan(const spec::Job& job, const workload::Workload& workload, int64_t
   plan.stages = divide(job, workload);
   plan.messages = PipelineLinks::messages(job, micro_batches);
   plan.ranks_per_role = job.stage_ranks();
+  plan.uneven = workload.uneven;
   OperatorTable operators(workload);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     plan.roles.push_back(write_role(job, workload, micro_batches, plan.stages[stage],

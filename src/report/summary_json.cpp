@@ -77,6 +77,20 @@ void write_rank(JsonWriter& json, const run::Rank& rank, bool has_power) {
   json.end_object();
 }
 
+void write_experts(JsonWriter& json, const std::vector<run::ExpertRow>& rows) {
+  if (rows.empty()) return;
+  json.key("experts").begin_array();
+  for (const run::ExpertRow& row : rows) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.member("setting", row.setting).member("step_time_s", row.step_time_s);
+    json.member("mean_load", row.mean_load).member("most_load", row.most_load);
+    json.member("dropped_fraction", row.dropped_fraction)
+        .member("peak_memory_bytes", row.peak_memory_bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix) {
@@ -98,6 +112,7 @@ void write_summary(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   write_performance(json, run);
   write_memory(json, run);
   write_power(json, run, power);
+  write_experts(json, run.experts);
   write_links(json, run);
   json.member("limiter", run.limiter);
   json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);

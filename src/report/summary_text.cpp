@@ -272,6 +272,22 @@ std::string memory(const run::Run& run, const TextStyle& style) {
   return out + "  " + parts + "\n  " + fit_line(m, style) + '\n';
 }
 
+// --- experts
+
+std::string experts(const run::Run& run, const TextStyle& style) {
+  if (run.experts.empty()) return {};
+  constexpr double kGib = 1073741824.0;
+  base::Table table("<36 >7 >7 >9 >11 >10");
+  table.row("Experts: the fullest rank of a layer", "mean", "most", "dropped", "step", "memory");
+  for (const run::ExpertRow& row : run.experts)
+    table.row("  " + shortened(row.setting, 34), fmt::format("{:.2f}", row.mean_load),
+              fmt::format("{:.2f}", row.most_load),
+              row.dropped_fraction > 0 ? format_share(row.dropped_fraction) : "-",
+              base::format_seconds(row.step_time_s),
+              fmt::format("{:.1f} GiB", row.peak_memory_bytes / kGib));
+  return table_text(table, style, 1);
+}
+
 // --- links
 
 std::string links(const run::Run& run, const TextStyle& style) {
@@ -329,8 +345,9 @@ std::string shortened(std::string_view name, size_t width) {
 std::string summary_text(const run::Run& run, const TextStyle& style) {
   const JobView job = view_job(run.job_json);
   std::string out = header(run, job, style);
-  for (const std::string& part : {headline(run, job, style), breakdown(run, style),
-                                  memory(run, style), power_text(run, style), links(run, style)}) {
+  for (const std::string& part :
+       {headline(run, job, style), breakdown(run, style), memory(run, style), experts(run, style),
+        power_text(run, style), links(run, style)}) {
     if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
   }
   if (!run.limiter.empty())

@@ -216,6 +216,15 @@ struct Kernel {
       {};  ///< "forward", "recompute", "backward", "weight", "optimizer"; empty: unknown
 };
 
+/// How evenly experts are loaded under a setting, and what the job then takes.
+struct ExpertRow {
+  std::string setting;  ///< as a user types it, "--moe-routing zipf:1.2"
+  double step_time_s = 0;
+  double mean_load = 1, most_load = 1;  ///< of a layer's fullest rank in even shares: mean and most
+  double dropped_fraction = 0;          ///< of the choices, by a capacity
+  double peak_memory_bytes = 0;
+};
+
 /// What was run or simulated, as one JSON object in the contract's form ("job" of the summary).
 struct Run {
   std::string source = "simulated";  ///< "simulated" | "recorded" | "imported"
@@ -225,6 +234,8 @@ struct Run {
   Power power;
   ClusterPower cluster_power;
   Thermal thermal;
+  /// Of a job whose tokens do not choose experts evenly: as it is, then what would change it.
+  std::vector<ExpertRow> experts;
   std::vector<Link> links;
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none

@@ -49,6 +49,9 @@ CREATE TABLE stages (
 CREATE TABLE stage_parts (
   stage INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, bytes REAL NOT NULL,
   PRIMARY KEY (stage, position)) WITHOUT ROWID;
+CREATE TABLE experts (
+  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, mean_load REAL NOT NULL,
+  most_load REAL NOT NULL, dropped_fraction REAL NOT NULL, peak_memory_bytes REAL NOT NULL);
 CREATE TABLE links (
   position INTEGER PRIMARY KEY, kind TEXT NOT NULL, bytes_per_step REAL NOT NULL,
   mean_gb_per_s REAL NOT NULL, peak_gb_per_s REAL NOT NULL, utilization REAL NOT NULL);
@@ -100,6 +103,24 @@ void insert_stages(Database& db, const Run& run) {
     int64_t position = 0;
     for (const MemoryPart& p : s.parts) part.run(s.stage, position++, p.name, p.bytes);
   }
+}
+
+void insert_experts(Database& db, const std::vector<ExpertRow>& rows) {
+  Statement insert(db, "INSERT INTO experts VALUES (?, ?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const ExpertRow& it : rows)
+    insert.run(position++, it.setting, it.step_time_s, it.mean_load, it.most_load,
+               it.dropped_fraction, it.peak_memory_bytes);
+}
+
+void select_experts(Database& db, std::vector<ExpertRow>& rows) {
+  if (!db.has_table("experts")) return;
+  Statement select(db,
+                   "SELECT setting, step_time_s, mean_load, most_load, dropped_fraction, "
+                   "peak_memory_bytes FROM experts ORDER BY position");
+  while (select.step())
+    rows.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4),
+                    select.real(5)});
 }
 
 void insert_links(Database& db, const Run& run) {
@@ -156,6 +177,7 @@ void fill(Database& db, const Run& run) {
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
+  insert_experts(db, run.experts);
   insert_links(db, run);
   insert_ranks(db, run);
   insert_kernels(db, run);
@@ -405,6 +427,7 @@ base::Result<Run> read_run(const std::string& path) {
   if (Performance& p = run.performance; p.step_time_s_high < p.step_time_s)
     p.step_time_s_low = p.step_time_s_high = p.step_time_s;
   select_stages(db, run);
+  select_experts(db, run.experts);
   select_links(db, run);
   select_power(db, run);
   select_ranks(db, run);

@@ -85,6 +85,7 @@ Run numbered_run() {
   run.memory.advice = "try --tp 8";
   run.memory.stages = {{0, 1, 2, 3, 4, 5, {{"weights, bf16", 1.5}, {"kv", 2.5}}},
                        {1, 6, 7, 8, 9, 10, {}}};
+  run.experts = {{"--moe-routing zipf:1", 2.5, 1.5, 2.25, 0.125, 5e10}};
   run.links = {{"nvlink", 1e12, 10.5, 20.25, 0.125}, {"nic", 2e11, 1.5, 3.5, 0.5}};
   run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}, 600, 700, 65.5, 71.5, 1695, 0.25}};
   run.kernels = {{3, 1, "qkv", "gemm", 1234567890123, 17, 4, 5, 6, 1e12, 2e6, 3e6, "recompute"},
@@ -101,6 +102,10 @@ TEST_F(RunFile, EverythingWrittenIsReadBackToTheLastBit) {
     EXPECT_EQ(field.get(*back), field.get(run)) << field.name;
   EXPECT_EQ(back->source, run.source);
   EXPECT_EQ(back->limiter, run.limiter);
+  ASSERT_EQ(back->experts.size(), 1u);
+  EXPECT_EQ(back->experts[0].setting, "--moe-routing zipf:1");
+  EXPECT_EQ(back->experts[0].mean_load, 1.5);
+  EXPECT_EQ(back->experts[0].peak_memory_bytes, 5e10);
   EXPECT_EQ(back->job_json, run.job_json);
   EXPECT_EQ(back->memory.advice, run.memory.advice);
   ASSERT_EQ(back->memory.stages.size(), 2u);

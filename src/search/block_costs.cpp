@@ -128,8 +128,7 @@ class PassCosts {
     collective_slowdown_ = model.collective_slowdown(collective(GroupKind::kData), Operator{});
     if (stretch.empty()) stretch = stretches(job, model, workload, placements);
     find_exchange(job);
-    for (size_t i = 0; i < workload.operators.size(); ++i)
-      prices_.push_back(priced(workload.operators[i], stretch[i]));
+    for (size_t i = 0; i < workload.operators.size(); ++i) prices_.push_back(priced(i, stretch[i]));
   }
 
   const LinkDemand& exchange() const { return exchange_demand_; }
@@ -177,9 +176,24 @@ class PassCosts {
     return workload_.operators[static_cast<size_t>(item.op)];
   }
 
-  Priced priced(const Operator& op, double stretch) const {
+  /// A rank that is as full as a layer's fullest is on average: the others wait for it.
+  cost::Price price(size_t index) const {
+    const Operator& op = workload_.operators[index];
+    cost::Price price = model_.price(op, where(placements_, op));
+    if (workload_.uneven == nullptr) return price;
+    const workload::ExpertLoads& loads = workload_.uneven->loads;
+    const Operator& full = workload_.uneven->operators[index];
+    const cost::Price most = model_.price(full, where(placements_, full));
+    const double along = (loads.mean_fullest() - 1) / (loads.most - 1);
+    price.fixed_s += along * (most.fixed_s - price.fixed_s);
+    price.clocked_s += along * (most.clocked_s - price.clocked_s);
+    return price;
+  }
+
+  Priced priced(size_t index, double stretch) const {
+    const Operator& op = workload_.operators[index];
     Priced result;
-    result.price = model_.price(op, where(placements_, op));
+    result.price = price(index);
     const LinkDemand own = link_demand(node_, op, where(placements_, op), result.price.seconds());
     result.price.fixed_s *= stretch;
     result.price.clocked_s *= stretch;

@@ -18,6 +18,8 @@ enum class Precision { kFp32, kFp16, kBf16, kFp8, kNvfp4 };
 enum class Fp8Recipe { kDelayed, kTensorwise, kBlockwise, kMxfp8 };
 enum class Mode { kPretrain, kLora, kPrefill, kDecode };
 enum class MoeDispatcher { kAllToAll, kAllGather, kDeepEp, kHybridEp };
+/// Which rank holds which expert: in order, or so that ranks get as even a load as can be.
+enum class ExpertPlacement { kInOrder, kByLoad };
 /// kFused: the best fused kernel the GPU has; the others name a generation of it.
 enum class AttentionBackend { kFused, kUnfused, kFlash1, kFlash2, kFlash3, kCudnn };
 inline bool is_fused(AttentionBackend backend) { return backend != AttentionBackend::kUnfused; }
@@ -48,6 +50,24 @@ struct Parallelism {
   int64_t gpu_of(int64_t rank) const {
     return rank_map.empty() ? rank : rank_map[static_cast<size_t>(rank)];
   }
+};
+
+enum class RoutingKind : uint8_t {
+  kEven,          ///< every expert takes as many tokens
+  kZipf,          ///< the n-th most wanted expert of a layer takes n^-amount
+  kHotExpert,     ///< one expert of a layer takes `amount` times its share
+  kHotRank,       ///< the experts of the first rank of a group do
+  kRotatingRank,  ///< those of another rank in every layer
+  kBursts,        ///< those of the first rank, in every eighth layer
+  kCounts         ///< as counted
+};
+/// How tokens choose experts.
+struct ExpertRouting {
+  RoutingKind kind = RoutingKind::kEven;
+  double amount = 0;
+  std::string text = "even";                ///< as the user wrote it
+  std::vector<std::vector<double>> counts;  ///< tokens by layer that has experts, and expert
+  bool is_even() const { return kind == RoutingKind::kEven; }
 };
 
 struct Training {
@@ -91,6 +111,8 @@ struct Training {
   bool moe_grouped_gemm = true;
   double moe_capacity_factor = 0;  ///< 0: dropless
   bool moe_shared_overlap = false;
+  ExpertRouting moe_routing;
+  ExpertPlacement moe_placement = ExpertPlacement::kInOrder;
   /// Tokens of one micro batch travel to experts beside another micro batch's compute.
   bool overlap_expert_parallel = false;
   int64_t lora_rank = 0;

@@ -95,6 +95,9 @@ std::string relocated_value(const SettingInfo& setting, std::string text, const 
                                  : relocated(text, CatalogKind::kCluster, file);
   if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
   if (setting.name == "rank_map") return beside(text, file);
+  constexpr std::string_view kFile = "file:";
+  if (setting.name == "moe_routing" && text.starts_with(kFile))
+    return std::string(kFile) + beside(text.substr(kFile.size()), file);
   return text;
 }
 

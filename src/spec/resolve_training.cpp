@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spec/expert_routing.h"
 #include "spec/resolve.h"
 #include "spec/setting_names.h"
 
@@ -250,6 +251,19 @@ void read_dispatcher(SettingReader& read, Training& t) {
                                          : MoeDispatcher::kHybridEp;
 }
 
+void read_expert_routing(SettingReader& read, Job& job) {
+  constexpr std::string_view kName = "moe_routing";
+  const std::string text = read.text(kName);
+  if (text.empty()) return read.derive(kName, "every expert as many tokens");
+  if (job.model.experts.count == 0)
+    return read.refuse(fmt::format("{}: {} has no experts", read.said(kName), job.model.name));
+  auto routing = parse_expert_routing(text, job.model.experts.count);
+  if (routing)
+    job.training.moe_routing = std::move(*routing);
+  else
+    read.refuse(fmt::format("{}: {}", read.where(kName), routing.error().message));
+}
+
 void read_kernels(SettingReader& read, Job& job) {
   Training& t = job.training;
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
@@ -446,6 +460,7 @@ void resolve_training(SettingReader& read, Job& job) {
   read_recomputation(read, job);
   read_overlap(read, job);
   read_dispatcher(read, job.training);
+  read_expert_routing(read, job);
   read_kernels(read, job);
 }
 

@@ -85,6 +85,9 @@ std::string reduction_text(const SettingInfo& info, const Job& job) {
 std::string dispatcher_text(const SettingInfo&, const Job& job) {
   return std::string(to_word(job.training.moe_dispatcher));
 }
+std::string expert_routing_text(const SettingInfo&, const Job& job) {
+  return job.training.moe_routing.text;
+}
 std::string flex_backend_text(const SettingInfo&, const Job& job) {
   return std::string(flex_backend(job.training.moe_dispatcher));
 }
@@ -285,6 +288,13 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      also("moe_train_capacity_factor"), core(), nemo()},
     {"moe_shared_expert_overlap", "", field<&Training::moe_shared_overlap>(), kExperts,
      "the shared expert runs beside the dispatch", why("not asked for"), core()},
+    {"moe_routing", "", told(kText, expert_routing_text), kExperts,
+     "how tokens choose experts: even, zipf:1.2, hot-expert:8, hot-rank:2, rotating-rank:2, "
+     "bursts:3, w0 to w7, or as counted: file:counts.csv (docs/guide/hot-experts.md)",
+     sought("load_balancing|expert_load|imbalance")},
+    {"moe_expert_placement", "", field<&Training::moe_placement>(), kExperts,
+     "which rank holds which expert: in order, or so that ranks get as even a load as can be",
+     why("in order")},
 
     {"attention_backend", "", field<&Training::attention>(), kKernels,
      "flash attention (of a generation), or one kernel an operation", why("flash attention"),

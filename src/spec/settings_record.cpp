@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "spec/cluster_files.h"
 #include "spec/model_names.h"
+#include "spec/expert_routing.h"
 #include "spec/rank_map.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
@@ -69,6 +70,10 @@ Result<Settings> without_files(const Settings& settings) {
   if (const Settings::Value* map = settings.find("rank_map")) {
     ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, parse_rank_map(map->text));
     result.set("rank_map", rank_map_text(gpus), map->origin);
+  }
+  if (const Settings::Value* routing = settings.find("moe_routing")) {
+    ERGOMETER_ASSIGN(std::string text, routing_without_file(routing->text));
+    result.set("moe_routing", std::move(text), routing->origin);
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "workload/block_writer.h"
 #include "workload/by_operator.h"
 #include "workload/eager.h"
@@ -109,10 +110,9 @@ int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   return add_block(workload, std::move(block));
 }
 
-}  // namespace
-
-Workload lower(const spec::Job& job) {
-  const Shapes shapes = shapes_of(job);
+Workload lower_at(const spec::Job& job, double expert_load) {
+  Shapes shapes = shapes_of(job);
+  shapes.expert_load = expert_load;
   Workload workload;
   workload.embedding_block = add_embedding(job, shapes, workload);
   add_layers(job, shapes, workload);
@@ -120,6 +120,21 @@ Workload lower(const spec::Job& job) {
   workload.head_block = add_head(job, shapes, workload);
   workload.boundary_bytes = shapes.element * static_cast<double>(shapes.shard_tokens) *
                             static_cast<double>(shapes.hidden);
+  return workload;
+}
+
+}  // namespace
+
+Workload lower(const spec::Job& job) {
+  Workload workload = lower_at(job, 1);
+  ExpertLoads loads = expert_loads(job);
+  if (loads.even()) return workload;
+  Workload full = lower_at(job, loads.most);
+  ERGOMETER_CHECK(full.operators.size() == workload.operators.size(),
+                  "a load changes sizes, not what is done");
+  UnevenExperts uneven{std::move(loads), std::move(full.operators), {}};
+  for (const Block& block : full.blocks) uneven.activations.push_back(block.activations);
+  workload.uneven = std::make_shared<const UnevenExperts>(std::move(uneven));
   return workload;
 }
 

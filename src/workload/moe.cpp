@@ -1,5 +1,6 @@
 #include "workload/moe.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -54,10 +55,24 @@ TokenRouting routing(const BlockWriter& writer) {
   return {experts.count, experts.top_k, experts.groups, experts.group_top_k};
 }
 
+/// How many more tokens a rank of that load meets, where each travels to it once: of a token's k
+/// choices one of n ranks gets any with 1 - (1 - load / n)^k.
+double met_share(const BlockWriter& writer) {
+  const double load = writer.shapes().expert_load;
+  if (load == 1) return 1;
+  const auto meets = [&](double share) {
+    double missed = 1;
+    for (int64_t i = 0; i < writer.model().experts.top_k; ++i) missed *= 1 - share;
+    return 1 - missed;
+  };
+  const auto ranks = static_cast<double>(writer.shapes().ep);
+  return meets(load / ranks) / meets(1 / ranks);
+}
+
 /// Rows that reach a rank, one for every token that any of its experts is to see.
 double received_rows(const BlockWriter& writer, const MoeRows& rows) {
   const auto ranks = static_cast<double>(writer.shapes().ep);
-  return rows.routed_tokens * expected_members(routing(writer), ranks);
+  return rows.routed_tokens * expected_members(routing(writer), ranks) * met_share(writer);
 }
 
 /// Between the rows as received and the rows as the experts compute them: the whole of it without
@@ -95,10 +110,11 @@ void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass 
 }
 
 void token_exchange(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
-  writer.collective({Module::kMoe, name, CollectiveKind::kAllToAll, GroupKind::kExpert,
-                     row_bytes(writer, rows.routed_tokens), Stream::kCompute, routing(writer),
-                     copies_inside(writer) ? unfold_bytes(writer, rows) : 0},
-                    pass);
+  writer.collective(
+      {Module::kMoe, name, CollectiveKind::kAllToAll, GroupKind::kExpert,
+       row_bytes(writer, rows.routed_tokens) * std::max(1.0, met_share(writer)), Stream::kCompute,
+       routing(writer), copies_inside(writer) ? unfold_bytes(writer, rows) : 0},
+      pass);
 }
 
 /// The copies between tokens as received and rows as the experts take them, where they are a
@@ -109,7 +125,7 @@ void unfold(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pas
 
 void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
   expert_collective(writer, "ep_all_to_all_probs", CollectiveKind::kAllToAll, GroupKind::kExpert,
-                    4 * rows.sent, pass);
+                    4 * rows.exchanged, pass);
 }
 
 /// Rows arrive grouped by sender; the experts want them grouped by expert.
@@ -266,7 +282,7 @@ void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
   }
   writer.memory({Module::kMoe, "permute", row_bytes(writer, rows.routed_tokens + rows.sent)});
   probabilities_all_to_all(writer, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass,
+  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
                     [&] { shared_first_forward(writer); });
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
                     row_bytes(writer, rows.computed), pass);
@@ -287,7 +303,7 @@ void combine_forward(BlockWriter& writer, const MoeRows& rows) {
   sort_chunks(writer, rows, "sort_chunks", pass);
   expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
                     GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
-  expert_all_to_all(writer, "ep_all_to_all_combine", rows.sent, pass,
+  expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
                     [&] { shared_second_forward(writer); });
   writer.memory({Module::kMoe, "unpermute", row_bytes(writer, rows.sent + rows.routed_tokens)});
 }
@@ -306,7 +322,7 @@ void combine_backward(BlockWriter& writer, const MoeRows& rows) {
   writer.memory(
       {Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)},
       pass);
-  expert_all_to_all(writer, "ep_all_to_all_combine", rows.sent, pass,
+  expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
                     [&] { shared_second_backward(writer); });
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
                     row_bytes(writer, rows.computed), pass);
@@ -329,7 +345,7 @@ void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
   expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
                     GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
   probabilities_all_to_all(writer, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.sent, pass,
+  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
                     [&] { shared_first_backward(writer); });
   writer.memory(
       {Module::kMoe, "permute_backward", row_bytes(writer, rows.routed_tokens + rows.sent)}, pass);
@@ -369,7 +385,9 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
     rows.sent = std::ceil(choices / count * job.training.moe_capacity_factor) * count;
     rows.dropless = false;
   }
-  rows.computed = rows.sent * static_cast<double>(shapes.etp);
+  rows.exchanged = rows.sent * std::max(1.0, shapes.expert_load);
+  rows.model *= shapes.expert_load;
+  rows.computed = rows.sent * static_cast<double>(shapes.etp) * shapes.expert_load;
   rows.experts = experts.count / shapes.ep;
   rows.ffn = experts.ffn / shapes.etp;
   return rows;

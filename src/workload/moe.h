@@ -6,12 +6,14 @@
 
 namespace ergometer::workload {
 
-/// Rows of the routed experts of one rank with balanced routing. A rank routes its own tokens: its
+/// Rows of the routed experts of one rank, with balanced routing or `Shapes::expert_load` times as
+/// many that reach it. A rank routes its own tokens: its
 /// sequence shard, or without sequence parallelism its tp-th of the tokens that all tensor-parallel
 /// ranks hold.
 struct MoeRows {
   double routed_tokens = 0;  ///< tokens this rank routes
   double sent = 0;           ///< rows it sends to experts: top-k a token, or the padded capacity
+  double exchanged = 0;  ///< rows that it sends or receives, whichever are more
   double computed = 0;   ///< rows its experts compute: `sent` of every expert-tensor-parallel rank
   double model = 0;      ///< of these, the model's own (top-k, without padding)
   int64_t experts = 0;   ///< on this rank

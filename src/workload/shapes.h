@@ -33,6 +33,7 @@ struct Shapes {
   int64_t heads = 0, kv_heads = 0;  ///< on this rank
   int64_t qk_dim = 0, v_dim = 0;
   int64_t vocab = 0;  ///< padded, on this rank
+  double expert_load = 1;  ///< rows that reach the rank's experts, over an even share
 
   double token_share() const { return sequence_parallel ? 1.0 : 1.0 / static_cast<double>(tp); }
   /// Bytes of the whole residual stream of the micro batch on this context-parallel rank.

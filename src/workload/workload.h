@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "spec/job.h"
+#include "workload/expert_loads.h"
 #include "workload/operator.h"
 
 namespace ergometer::workload {
@@ -65,6 +67,15 @@ struct Block {
       weight_shapes;  ///< elements of the distinct weight matrices on this rank, one entry a shape
 };
 
+/// What uneven routing makes of a job's work: the same operators and blocks on a rank that is as
+/// full as any is in any layer. Another rank's are between these and the even ones, in proportion
+/// to its load.
+struct UnevenExperts {
+  ExpertLoads loads;
+  std::vector<Operator> operators;           ///< at `loads.most`, as `Workload::operators`
+  std::vector<ActivationShare> activations;  ///< of the blocks
+};
+
 /// Every operator of a job on one rank, block by block. Which stage runs which block, and when, is
 /// the plan's.
 struct Workload {
@@ -75,6 +86,7 @@ struct Workload {
   int head_block = -1;          ///< final norm, output projection and loss
   std::vector<int> mtp_blocks;  ///< run on the last stage before the head
   double boundary_bytes = 0;    ///< what a rank sends to the next stage for one micro batch
+  std::shared_ptr<const UnevenExperts> uneven;  ///< null: experts are loaded evenly, as all above
 };
 
 /// Lowers a checked job. `job.training.mode` decides what there is: pretrain, LoRA, prefill and

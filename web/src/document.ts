@@ -47,12 +47,24 @@ export interface Summary {
   thermal?: Record<string, unknown>;
   cluster_power?: Record<string, unknown>;
   links?: LinkUse[];
+  experts?: ExpertRow[];
   limiter?: string;
   job?: Record<string, unknown>;
   [key: string]: unknown;
 }
 
 /** Of a recording, bytes of all that was read, by direction; by step and line rate only where these are known. */
+/** A setting that decides how evenly experts are loaded, and what the job takes with it; the first row is the job as played. */
+export interface ExpertRow {
+  setting: string;
+  step_time_s: number;
+  /** Of a layer's fullest rank, in even shares: mean over layers and most. */
+  mean_load: number;
+  most_load: number;
+  dropped_fraction: number;
+  peak_memory_bytes: number;
+}
+
 export interface LinkUse {
   kind: string;
   bytes_per_step?: number;

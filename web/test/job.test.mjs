@@ -173,3 +173,17 @@ test('assumptions can be filtered and sorted', async () => {
 });
 
 test('nothing was complained about', () => assert.deepEqual(page.problems, []));
+
+test('uneven experts: what even routing would bring', async () => {
+  const uneven = structuredClone(report);
+  uneven.runs[0].summary.experts = [
+    { setting: '--moe-routing zipf:1', step_time_s: 8, mean_load: 1.8, most_load: 2.5, dropped_fraction: 0, peak_memory_bytes: 2 ** 36 },
+    { setting: '--moe-routing even', step_time_s: 6, mean_load: 1, most_load: 1, dropped_fraction: 0, peak_memory_bytes: 2 ** 35 },
+  ];
+  const other = await open(browser, pageWith(uneven, 'uneven'));
+  assert.match(await other.locator('#at-experts .note').textContent(), /1\.8 times an even share .* at most 2\.5\. With even routing a step is 25\.0 % shorter\./);
+  assert.deepEqual(await other.locator('#at-experts tbody tr').last().locator('td').allTextContents(),
+    ['--moe-routing even', '1', '1', '–', '6 s', '25.0 % shorter', '32 GiB']);
+  assert.deepEqual(other.problems, []);
+  assert.equal(await page.locator('#at-experts').count(), 0);
+});

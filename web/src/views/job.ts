@@ -13,6 +13,7 @@ import { energyStacksView } from "./energy_stacks";
 import { findingsView } from "./findings";
 import { headline, inWords } from "./headline";
 import { jobTitle } from "./job_words";
+import { expertsView } from "./experts";
 import { linksView } from "./links";
 import { machineView } from "./machine";
 import { memoryView } from "./memory";
@@ -81,6 +82,7 @@ export function jobSections(run: RunDocument, alone = false, whatIf?: WhatIfDocu
     ...section("waits", "Who waits", recorded ? waitsView(recorded) : null, "Who waits for whom"),
     ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline, moment, timeline ? player : undefined) : null),
     ...section("memory", "Memory", memoryView(summary)),
+    ...section("experts", "Experts", expertsView(summary), "How evenly experts are loaded"),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
     ...section("power", "Power and heat", over || energy || power || recorded?.marks ? h("div", {}, recorded ? marksView(run) : null, over, energy, power) : null, "Power, temperature and clocks"),
     ...section("machine", "GPUs", (run.ranks?.rank.length ?? 0) > 1 ? machineView(run, moment) : null, `GPUs in place, ${quantity(run.ranks?.rank.length ?? 0)} of them`),

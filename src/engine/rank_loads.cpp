@@ -1,0 +1,65 @@
+#include "engine/rank_loads.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "plan/placement.h"
+
+namespace ergometer::engine {
+namespace {
+
+constexpr size_t kMostClasses = 16;
+
+/// The loads of a member of the group, layer by layer.
+std::vector<double> column(const workload::ExpertLoads& loads, size_t member) {
+  std::vector<double> result;
+  for (const std::vector<double>& layer : loads.by_layer)
+    if (!layer.empty()) result.push_back(layer[member]);
+  return result;
+}
+
+}  // namespace
+
+RankLoads::RankLoads(const spec::Job& job, const workload::ExpertLoads& loads) : loads_(loads) {
+  if (loads_.even()) return;
+  const plan::RankGroup group = plan::rank_group(job, workload::GroupKind::kExpert);
+  size_ = group.size;
+  stride_ = group.stride;
+  find_classes();
+}
+
+void RankLoads::find_classes() {
+  const auto members = static_cast<size_t>(size_);
+  class_of_.assign(members, 0);
+  std::map<std::vector<double>, int32_t> known;
+  std::vector<double> sums;
+  for (size_t member = 0; member < members; ++member) {
+    const std::vector<double> loads = column(loads_, member);
+    sums.push_back(std::accumulate(loads.begin(), loads.end(), 0.0));
+    class_of_[member] = known.emplace(loads, static_cast<int32_t>(known.size())).first->second;
+  }
+  classes_ = static_cast<int32_t>(std::min(known.size(), kMostClasses));
+  if (known.size() > kMostClasses) {
+    std::vector<size_t> order(members);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return sums[a] > sums[b]; });
+    for (size_t place = 0; place < members; ++place)
+      class_of_[order[place]] = static_cast<int32_t>(place * kMostClasses / members);
+  }
+  const auto classes = static_cast<size_t>(classes_);
+  std::vector<double> counts(classes);
+  for (const int32_t number : class_of_) counts[static_cast<size_t>(number)] += 1;
+  for (const std::vector<double>& layer : loads_.by_layer) {
+    std::vector<double>& of_layer = class_loads_.by_layer.emplace_back();
+    if (layer.empty()) continue;
+    of_layer.resize(classes);
+    for (size_t member = 0; member < members; ++member) {
+      const auto number = static_cast<size_t>(class_of_[member]);
+      of_layer[number] += layer[member] / counts[number];
+    }
+  }
+}
+
+}  // namespace ergometer::engine

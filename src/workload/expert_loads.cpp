@@ -1,0 +1,206 @@
+// How full the ranks of an expert-parallel group are.
+//
+// A layer's E experts take shares p_e of all choices, sum 1; rank r holds E/ep of them, and its
+// load is
+//
+//   L_r = ep sum_{e on r} p_e
+//
+// Zipf: the n-th most wanted expert takes n^-s / sum n^-s; which expert that is, is drawn for every
+// layer, always alike. A token chooses k different experts, so that p_e <= 1/k: what is above goes
+// to the others, in proportion.
+//
+// Worked: 8 experts, top-2, zipf:1: sum n^-1 = 2.7179; the first takes 0.368, the last 0.046. With
+// zipf:2 the first would take 0.655 > 1/2: it takes 0.5, and the others' 0.345 become 0.5.
+// Four ranks in order, the first two experts on one: L = 4 (0.368 + 0.184) = 2.21.
+//
+// By load: experts from the most wanted on, each to the emptiest rank with room (longest
+// processing time first, Graham 1969); of equally empty ones to that which had least in the layers
+// before, so that no rank is the fullest in all of them.
+#include "workload/expert_loads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/exponential.h"
+#include "base/random.h"
+
+namespace ergometer::workload {
+namespace {
+
+using spec::RoutingKind;
+using Shares = std::vector<double>;
+
+constexpr int64_t kBurstEvery = 8;  ///< layers
+
+void scale_to_one(Shares& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+}
+
+/// Nobody above `most`; what is too much goes to those below in proportion.
+void limit(Shares& shares, double most) {
+  for (;;) {
+    double above = 0, below = 0;
+    for (const double share : shares) (share >= most ? above : below) += share;
+    const auto full = static_cast<double>(
+        std::count_if(shares.begin(), shares.end(), [&](double it) { return it >= most; }));
+    const double surplus = above - full * most;
+    if (surplus <= 1e-12) return;
+    // Fewer than k experts are wanted at all: the rest share what is left.
+    const auto rest = static_cast<double>(shares.size()) - full;
+    for (double& share : shares)
+      share = share >= most ? most : below > 0 ? share * (1 + surplus / below) : surplus / rest;
+  }
+}
+
+/// The experts of a layer from the most wanted on: an order that is drawn, always alike.
+std::vector<size_t> wanted_order(size_t experts, int64_t moe_layer) {
+  std::vector<size_t> order(experts);
+  std::iota(order.begin(), order.end(), size_t{0});
+  const base::Random draw(0, static_cast<uint64_t>(moe_layer), "hot experts");
+  for (size_t i = experts; i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<size_t>(draw.below(i, static_cast<int64_t>(i)))]);
+  return order;
+}
+
+Shares zipf(size_t experts, double exponent, int64_t moe_layer) {
+  const std::vector<size_t> order = wanted_order(experts, moe_layer);
+  Shares shares(experts);
+  for (size_t n = 0; n < experts; ++n)
+    shares[order[n]] = base::exponential(-exponent * base::logarithm(static_cast<double>(n) + 1));
+  scale_to_one(shares);
+  return shares;
+}
+
+/// `count` experts from `first` on take `times` their even share, the others what is left.
+Shares with_hot(size_t experts, size_t first, size_t count, double times) {
+  const auto all = static_cast<double>(experts), hot = static_cast<double>(count);
+  const double each = std::min(times / all, 1 / hot);
+  Shares shares(experts, count < experts ? (1 - hot * each) / (all - hot) : 0);
+  std::fill_n(shares.begin() + static_cast<std::ptrdiff_t>(first), count, each);
+  return shares;
+}
+
+Shares asked_shares(const spec::Job& job, int64_t moe_layer) {
+  const spec::ExpertRouting& routing = job.training.moe_routing;
+  const auto experts = static_cast<size_t>(job.model.experts.count);
+  const auto ranks = static_cast<size_t>(job.parallelism.ep);
+  const size_t on_rank = experts / ranks;
+  const auto hot_rank = [&](size_t rank) {
+    return with_hot(experts, rank * on_rank, on_rank, routing.amount);
+  };
+  const Shares even(experts, 1 / static_cast<double>(experts));
+  switch (routing.kind) {
+    case RoutingKind::kEven: return even;
+    case RoutingKind::kZipf: return zipf(experts, routing.amount, moe_layer);
+    case RoutingKind::kHotExpert:
+      return with_hot(experts, wanted_order(experts, moe_layer).front(), 1, routing.amount);
+    case RoutingKind::kHotRank: return hot_rank(0);
+    case RoutingKind::kRotatingRank: return hot_rank(static_cast<size_t>(moe_layer) % ranks);
+    case RoutingKind::kBursts: return moe_layer % kBurstEvery == 0 ? hot_rank(0) : even;
+    case RoutingKind::kCounts: {
+      const auto row = static_cast<size_t>(moe_layer) % routing.counts.size();
+      Shares shares = routing.counts[row];
+      scale_to_one(shares);
+      return shares;
+    }
+  }
+  return even;
+}
+
+std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {
+  const size_t on_rank = shares.size() / ranks;
+  std::vector<double> loads(ranks);
+  for (size_t expert = 0; expert < shares.size(); ++expert)
+    loads[expert / on_rank] += static_cast<double>(ranks) * shares[expert];
+  return loads;
+}
+
+/// `before`: the loads of the layers before, added up.
+std::vector<double> loads_by_load(Shares shares, const std::vector<double>& before) {
+  std::sort(shares.begin(), shares.end(), std::greater<>());
+  const size_t ranks = before.size(), room = shares.size() / ranks;
+  std::vector<double> loads(ranks);
+  std::vector<size_t> held(ranks);
+  for (const double share : shares) {
+    const auto emptiness = [&](size_t rank) { return std::pair(loads[rank], before[rank]); };
+    size_t to = ranks;
+    for (size_t rank = 0; rank < ranks; ++rank)
+      if (held[rank] < room && (to == ranks || emptiness(rank) < emptiness(to))) to = rank;
+    loads[to] += static_cast<double>(ranks) * share;
+    ++held[to];
+  }
+  return loads;
+}
+
+bool has_uneven_experts(const spec::Job& job) {
+  return job.model.experts.count > 0 && !job.training.moe_routing.is_even();
+}
+
+}  // namespace
+
+double ExpertLoads::fullest(int64_t layer) const {
+  if (layer < 0 || layer >= std::ssize(by_layer)) return 1;
+  const std::vector<double>& loads = by_layer[static_cast<size_t>(layer)];
+  return loads.empty() ? 1 : *std::max_element(loads.begin(), loads.end());
+}
+
+double ExpertLoads::mean_fullest() const {
+  double sum = 0, layers = 0;
+  for (const std::vector<double>& loads : by_layer) {
+    if (loads.empty()) continue;
+    sum += *std::max_element(loads.begin(), loads.end());
+    layers += 1;
+  }
+  return layers > 0 ? sum / layers : 1;
+}
+
+double ExpertLoads::of(int64_t layer, int64_t member) const {
+  if (layer < 0 || layer >= std::ssize(by_layer)) return 1;
+  const std::vector<double>& loads = by_layer[static_cast<size_t>(layer)];
+  return loads.empty() ? 1 : loads[static_cast<size_t>(member)];
+}
+
+std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer) {
+  Shares shares = asked_shares(job, moe_layer);
+  limit(shares, 1 / static_cast<double>(job.model.experts.top_k));
+  return shares;
+}
+
+ExpertLoads expert_loads(const spec::Job& job) {
+  ExpertLoads loads;
+  const auto ranks = static_cast<size_t>(job.parallelism.ep);
+  if (!has_uneven_experts(job) || ranks == 1 || job.training.moe_capacity_factor > 0) return loads;
+  const bool by_load = job.training.moe_placement == spec::ExpertPlacement::kByLoad;
+  std::vector<double> before(ranks);
+  int64_t moe_layer = 0;
+  for (const spec::Layer& layer : job.model.layers) {
+    std::vector<double>& of_layer = loads.by_layer.emplace_back();
+    if (!layer.moe) continue;
+    const Shares shares = expert_shares(job, moe_layer++);
+    of_layer = by_load ? loads_by_load(shares, before) : loads_in_order(shares, ranks);
+    for (size_t rank = 0; rank < ranks; ++rank) before[rank] += of_layer[rank];
+    loads.most = std::max(loads.most, *std::max_element(of_layer.begin(), of_layer.end()));
+  }
+  // Nearer to even than a row: nothing to tell.
+  if (loads.most < 1 + 1e-9) return {};
+  return loads;
+}
+
+double dropped_share(const spec::Job& job) {
+  const double factor = job.training.moe_capacity_factor;
+  if (!has_uneven_experts(job) || factor == 0) return 0;
+  const double room = factor / static_cast<double>(job.model.experts.count);
+  double dropped = 0;
+  int64_t moe_layers = 0;
+  for (const spec::Layer& layer : job.model.layers) {
+    if (!layer.moe) continue;
+    for (const double share : expert_shares(job, moe_layers++))
+      dropped += std::max(0.0, share - room);
+  }
+  return moe_layers > 0 ? dropped / static_cast<double>(moe_layers) : 0;
+}
+
+}  // namespace ergometer::workload

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spec/job.h"
+
+namespace ergometer::workload {
+
+/// How full the ranks of an expert-parallel group are, 1: as with even routing. Expected values:
+/// how far a micro batch is off by chance is not in them.
+struct ExpertLoads {
+  /// [decoder layer][member of the group]; no members: nothing of the layer is uneven. Empty: of no
+  /// layer.
+  std::vector<std::vector<double>> by_layer;
+  double most = 1;  ///< of all ranks in all layers
+
+  bool even() const { return by_layer.empty(); }
+  /// Of the fullest rank in a layer; 1 outside the decoder's layers.
+  double fullest(int64_t layer) const;
+  double of(int64_t layer, int64_t member) const;
+  /// `fullest`, mean over the layers that have experts.
+  double mean_fullest() const;
+};
+
+/// Even without expert parallelism, and with a capacity: experts take as many rows then, missing
+/// ones are padding and surplus is dropped.
+ExpertLoads expert_loads(const spec::Job& job);
+
+/// The shares of a layer's choices that its experts take, in order; they add up to 1. `moe_layer`:
+/// counted among the layers that have experts. A token chooses an expert once: none takes more than
+/// 1 / top-k.
+std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer);
+
+/// The share of choices that a capacity drops, mean over layers; 0 without one.
+double dropped_share(const spec::Job& job);
+
+}  // namespace ergometer::workload

@@ -1,0 +1,114 @@
+#include "workload/expert_loads.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "workload/test_models.h"
+
+namespace ergometer::workload {
+namespace {
+
+using spec::RoutingKind;
+
+/// Two layers with 8 experts, top-2, on 4 ranks.
+spec::Job routed_job(RoutingKind kind, double amount) {
+  spec::Job job;
+  job.model.experts.count = 8;
+  job.model.experts.top_k = 2;
+  job.model.layers = {{}, {.moe = true}, {.moe = true}};
+  job.parallelism.ep = 4;
+  job.training.moe_routing.kind = kind;
+  job.training.moe_routing.amount = amount;
+  return job;
+}
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// The example of expert_loads.cpp.
+TEST(ExpertLoads, ZipfTakesTheInverseOfTheRank) {
+  std::vector<double> shares = expert_shares(routed_job(RoutingKind::kZipf, 1), 0);
+  std::sort(shares.begin(), shares.end(), std::greater<>());
+  const double all = 1 + 1.0 / 2 + 1.0 / 3 + 1.0 / 4 + 1.0 / 5 + 1.0 / 6 + 1.0 / 7 + 1.0 / 8;
+  for (size_t n = 0; n < shares.size(); ++n)
+    EXPECT_NEAR(shares[n], 1 / (static_cast<double>(n + 1) * all), 1e-12);
+}
+
+TEST(ExpertLoads, NoExpertTakesMoreThanEveryToken) {
+  std::vector<double> shares = expert_shares(routed_job(RoutingKind::kZipf, 2), 0);
+  std::sort(shares.begin(), shares.end(), std::greater<>());
+  EXPECT_NEAR(shares[0], 0.5, 1e-9);
+  EXPECT_NEAR(sum(shares), 1, 1e-12);
+  // The others keep their proportions: 1/4 to 1/9.
+  EXPECT_NEAR(shares[1] / shares[2], 9.0 / 4, 1e-9);
+}
+
+// Two choices and one expert wanted at all: the other choice goes anywhere.
+TEST(ExpertLoads, ChoicesThatNobodyWantsAreShared) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.training.moe_routing.counts = {{9, 0, 0, 0, 0, 0, 0, 0}};
+  const std::vector<double> shares = expert_shares(job, 0);
+  EXPECT_NEAR(shares[0], 0.5, 1e-9);
+  EXPECT_NEAR(shares[7], 0.5 / 7, 1e-9);
+}
+
+// A rank holds 2 of 8 experts. Twice their share: 0.5 of all choices, a load of 2; the others 2/3.
+TEST(ExpertLoads, AHotRankTakesItsShareTimes) {
+  const ExpertLoads hot = expert_loads(routed_job(RoutingKind::kHotRank, 2));
+  EXPECT_TRUE(hot.by_layer[0].empty());
+  for (const size_t layer : {1u, 2u})
+    for (const size_t rank : {0u, 1u, 2u, 3u})
+      EXPECT_NEAR(hot.by_layer[layer][rank], rank == 0 ? 2 : 2.0 / 3, 1e-12);
+  EXPECT_NEAR(hot.most, 2, 1e-12);
+  EXPECT_EQ(hot.fullest(0), 1);   // a dense layer
+  EXPECT_EQ(hot.fullest(-1), 1);  // no layer
+  const ExpertLoads rotating = expert_loads(routed_job(RoutingKind::kRotatingRank, 2));
+  EXPECT_NEAR(rotating.by_layer[1][0], 2, 1e-12);
+  EXPECT_NEAR(rotating.by_layer[2][1], 2, 1e-12);
+  const ExpertLoads bursts = expert_loads(routed_job(RoutingKind::kBursts, 2));
+  EXPECT_NEAR(bursts.by_layer[1][0], 2, 1e-12);
+  EXPECT_NEAR(bursts.by_layer[2][0], 1, 1e-12);
+  EXPECT_NEAR(bursts.mean_fullest(), 1.5, 1e-12);
+}
+
+// 10, 8, 7, 6 | 5, 4, 3, 1, most wanted first: ranks of two take 10 + 1, 8 + 3, 7 + 4, 6 + 5.
+TEST(ExpertLoads, ByLoadRanksAreAsEvenAsCanBe) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.top_k = 1;
+  job.training.moe_routing.counts = {{10, 8, 7, 6, 5, 4, 3, 1}};
+  EXPECT_NEAR(expert_loads(job).by_layer[1][0], 4 * 18.0 / 44, 1e-12);
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  EXPECT_TRUE(expert_loads(job).even());
+}
+
+TEST(ExpertLoads, NothingIsUnevenWhereNobodyWaits) {
+  spec::Job alone = routed_job(RoutingKind::kZipf, 1);
+  alone.parallelism.ep = 1;
+  EXPECT_TRUE(expert_loads(alone).even());
+  EXPECT_TRUE(expert_loads(routed_job(RoutingKind::kEven, 0)).even());
+  EXPECT_TRUE(expert_loads(routed_job(RoutingKind::kZipf, 0)).even());
+}
+
+// Room for 1.25 of an even share; one expert is asked for 2 of them, the others for 6/7 each.
+TEST(ExpertLoads, ACapacityDropsWhatIsBeyondIt) {
+  spec::Job job = routed_job(RoutingKind::kHotExpert, 2);
+  EXPECT_EQ(dropped_share(job), 0);
+  job.training.moe_capacity_factor = 1.25;
+  EXPECT_TRUE(expert_loads(job).even());
+  EXPECT_NEAR(dropped_share(job), (2 - 1.25) / 8, 1e-12);
+}
+
+TEST(ExpertLoads, LoadsAreOneOnAverage) {
+  for (const RoutingKind kind : {RoutingKind::kZipf, RoutingKind::kHotExpert, RoutingKind::kHotRank,
+                                 RoutingKind::kRotatingRank}) {
+    const ExpertLoads loads = expert_loads(routed_job(kind, 1.7));
+    EXPECT_NEAR(sum(loads.by_layer[1]), 4, 1e-9);
+    EXPECT_NEAR(sum(loads.by_layer[2]), 4, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace ergometer::workload
