@@ -1,0 +1,152 @@
+#include "campaign/keeping.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/exponential.h"
+#include "base/text.h"
+
+namespace ergometer::campaign {
+namespace {
+
+/// Intervals that are played, over the best: a third of an octave apart around it.
+constexpr int kSteps = 9;
+constexpr int64_t kPlays = 100;
+constexpr uint64_t kSeed = 1;
+
+double storage_bytes_per_s(const Training& training, const Ask& ask) {
+  const double given = ask.checkpointing.storage_bytes_per_s;
+  return given > 0 ? given : kAssumedNodeStorage * static_cast<double>(training.job.nodes());
+}
+
+double read_or_write_s(const Training& training, const Ask& ask) {
+  return training.checkpoint_bytes / storage_bytes_per_s(training, ask);
+}
+
+double factor_at(int step) { return base::power(2, static_cast<double>(step) / 3); }
+
+/// Wall times of the same failures' draws with one interval.
+std::vector<double> play_interval(const Kept& kept, double work_s, double interval_s,
+                                  const Outages& outages, const Spares& spares) {
+  const int64_t count = interval_count(work_s, interval_s);
+  const Rhythm rhythm = rhythm_of(kept, work_s, count);
+  std::vector<double> wall_s;
+  for (int64_t i = 0; i < kPlays; ++i) {
+    const base::Random random(kSeed, static_cast<uint64_t>(i), "checkpoint interval");
+    wall_s.push_back(play_campaign(rhythm, count, outages, spares, random).total());
+  }
+  return wall_s;
+}
+
+/// Whether `more` is not longer than `least` by twice the error of the mean of their differences.
+bool alike(const std::vector<double>& more, const std::vector<double>& least) {
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < more.size(); ++i) {
+    const double difference = more[i] - least[i];
+    sum += difference;
+    squares += difference * difference;
+  }
+  const auto n = static_cast<double>(more.size());
+  const double mean = sum / n, variance = squares / n - mean * mean;
+  return mean <= 2 * std::sqrt(std::max(0.0, variance) / n);
+}
+
+double sum_of(const std::vector<double>& numbers) {
+  double sum = 0;
+  for (const double number : numbers) sum += number;
+  return sum;
+}
+
+Estimate simulated_interval(const Kept& kept, double work_s, const Outages& outages,
+                            const Spares& spares) {
+  std::vector<double> intervals;
+  std::vector<std::vector<double>> walls;
+  for (int step = -kSteps; step <= kSteps; ++step) {
+    const double interval_s = kept.best_s * factor_at(step);
+    if (interval_s + kept.stop_s < kept.write_s || interval_s > work_s) continue;
+    intervals.push_back(interval_s);
+    walls.push_back(play_interval(kept, work_s, interval_s, outages, spares));
+  }
+  if (walls.empty()) return {};
+  const auto best = std::min_element(walls.begin(), walls.end(), [](const auto& a, const auto& b) {
+    return sum_of(a) < sum_of(b);
+  });
+  const auto at = static_cast<size_t>(best - walls.begin());
+  size_t low = at, high = at;
+  while (low > 0 && alike(walls[low - 1], *best)) --low;
+  while (high + 1 < walls.size() && alike(walls[high + 1], *best)) ++high;
+  return {intervals[at], intervals[low], intervals[high]};
+}
+
+double longest_step_s(const Training& training) {
+  double seconds = 0;
+  for (const PlayedPhase& phase : training.phases) seconds = std::max(seconds, phase.step_s);
+  return seconds;
+}
+
+/// Bytes, and how long training stands for them.
+Kept sized(const Training& training, const Checkpointing& asked, double write_s) {
+  Kept kept;
+  kept.bytes = training.checkpoint_bytes;
+  kept.stop_s = write_s;
+  if (!asked.hidden) return kept;
+  const double each =
+      asked.snapshot_bytes_per_s > 0 ? asked.snapshot_bytes_per_s : kAssumedSnapshot;
+  kept.stop_s = kept.bytes / static_cast<double>(training.job.gpus) / each;
+  kept.write_s = write_s;
+  return kept;
+}
+
+base::Result<double> taken_interval(const Checkpointing& asked, const Kept& kept, double step_s) {
+  if (!asked.is_given()) return kept.best_s;
+  const double given_s = asked.every_s > 0 ? asked.every_s : asked.every_steps * step_s;
+  if (given_s + kept.stop_s >= kept.write_s) return given_s;
+  return base::input_error(fmt::format(
+      "--checkpoint-every: found {}; allowed: at least {}, which writing one takes",
+      base::format_seconds(given_s), base::format_seconds(kept.write_s - kept.stop_s)));
+}
+
+}  // namespace
+
+Outages outages_of(const Training& training, const Ask& ask) {
+  Outages outages;
+  outages.per_s =
+      ask.failures.per_gpu_hour * static_cast<double>(training.job.gpus) / kHourS;
+  outages.kinds = ask.failures.kinds;
+  for (FailureKind& kind : outages.kinds) kind.restart_s += read_or_write_s(training, ask);
+  return outages;
+}
+
+int64_t interval_count(double work_s, double interval_s) {
+  return std::max<int64_t>(1, std::llround(work_s / interval_s));
+}
+
+Rhythm rhythm_of(const Kept& kept, double work_s, int64_t intervals) {
+  return {work_s / static_cast<double>(intervals), kept.stop_s, kept.write_s};
+}
+
+base::Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double work_s) {
+  const Outages outages = outages_of(training, ask);
+  Kept kept = sized(training, ask.checkpointing, read_or_write_s(training, ask));
+  // No checkpoint is written within a step.
+  const double step_s = std::min(longest_step_s(training), work_s);
+  kept.best_s = work_s;
+  if (outages.per_s > 0) {
+    const double mtbf_s = 1 / outages.per_s;
+    kept.best_s =
+        std::clamp(best_interval_s(kept.stop_s, kept.write_s, mtbf_s), step_s, work_s);
+    kept.young_s = young_interval_s(kept.stop_s, mtbf_s);
+    kept.daly_s = daly_interval_s(kept.stop_s, mtbf_s);
+    kept.simulated_s = simulated_interval(kept, work_s, outages, ask.spares);
+  }
+  ERGOMETER_ASSIGN(const double interval_s, taken_interval(ask.checkpointing, kept, step_s));
+  kept.given = ask.checkpointing.is_given();
+  kept.count = static_cast<double>(interval_count(work_s, std::clamp(interval_s, step_s, work_s)));
+  kept.interval_s = work_s / kept.count;
+  return kept;
+}
+
+}  // namespace ergometer::campaign
