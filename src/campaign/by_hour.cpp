@@ -18,17 +18,15 @@ base::Result<std::vector<double>> parse_by_hour(std::string_view csv, const std:
     const std::string hour(table.cell(i, "hour"));
     const auto number = base::parse_integer(hour);
     if (!number || *number != static_cast<int64_t>(i))
-      return base::input_error(
-          fmt::format("{}:{}: hour is '{}'; allowed: {}, hours follow each other from 0", file,
-                      line, hour, i));
+      return base::input_error(fmt::format(
+          "{}:{}: hour is '{}'; allowed: {}, hours follow each other from 0", file, line, hour, i));
     const auto value = range.read(table.cell(i, column));
     if (!value)
       return base::input_error(
           fmt::format("{}:{}: {}: {}", file, line, column, value.error().message));
     values.push_back(*value);
   }
-  if (values.empty())
-    return base::input_error(fmt::format("{}: holds no hour", file));
+  if (values.empty()) return base::input_error(fmt::format("{}: holds no hour", file));
   return values;
 }
 

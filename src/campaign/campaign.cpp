@@ -1,5 +1,7 @@
 #include "campaign/campaign.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -129,8 +131,8 @@ Drawn draw_campaigns(const Training& training, const Ask& ask, const Work& work,
     Outages true_outages = outages;
     true_outages.per_s *= factor(rate_sigma, truth, 1);
     const double work_s = work.total_s() * factor(training.step_sigma, truth, 0);
-    const Times times = play_campaign(rhythm_of(kept, work_s, count), count, true_outages,
-                                      ask.spares, luck);
+    const Times times =
+        play_campaign(rhythm_of(kept, work_s, count), count, true_outages, ask.spares, luck);
     note_draw(times, factor(training.power_sigma, truth, 2), work, training, ask, drawn);
   }
   return drawn;
@@ -161,7 +163,8 @@ double mean_by_hour(const std::vector<double>& series, double days) {
     sum += series[i];
     if (i < rest) first += series[i];
   }
-  return (sum * static_cast<double>(whole) + first) / static_cast<double>(std::max<size_t>(hours, 1));
+  return (sum * static_cast<double>(whole) + first) /
+         static_cast<double>(std::max<size_t>(hours, 1));
 }
 
 double share_within(const Values& values, double limit) {
@@ -177,8 +180,8 @@ void add_energy(const Drawn& drawn, const Prices& prices, Campaign& campaign) {
   constexpr double kGramsPerTonne = 1e6, kKwhPerMwh = 1e3, kLitresPerM3 = 1e3;
   if (!prices.carbon_g_per_kwh.empty())
     campaign.co2_t = scaled(
-        campaign.energy_mwh, kKwhPerMwh / kGramsPerTonne *
-                                 mean_by_hour(prices.carbon_g_per_kwh, campaign.days.median));
+        campaign.energy_mwh,
+        kKwhPerMwh / kGramsPerTonne * mean_by_hour(prices.carbon_g_per_kwh, campaign.days.median));
   campaign.water_m3 =
       scaled(campaign.plug_mwh, prices.water_l_per_kwh.value_or(0) * kKwhPerMwh / kLitresPerM3);
 }
@@ -209,11 +212,17 @@ void add_expected(const Work& work, const Ask& ask, Campaign& campaign) {
   campaign.mtbf_s = outages.per_s > 0 ? 1 / outages.per_s : 0;
   campaign.closed_form_days = wall_s / kDayS;
   campaign.closed_form_goodput = work.training_s / wall_s;
-  campaign.limit_days =
-      (wall_s - expected_s(unlimited_s(campaign.training, ask, work))) / kDayS;
+  campaign.limit_days = (wall_s - expected_s(unlimited_s(campaign.training, ask, work))) / kDayS;
 }
 
 }  // namespace
+
+std::string date_after(std::chrono::sys_days start, double days) {
+  const std::chrono::year_month_day date(start +
+                                         std::chrono::days(static_cast<int64_t>(std::floor(days))));
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
 
 double Campaign::tokens() const {
   double sum = 0;

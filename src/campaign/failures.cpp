@@ -80,8 +80,8 @@ Result<base::Grade> grade_of(const std::string& word, const std::string& place) 
   using enum base::Grade;
   for (const base::Grade grade : {kDatasheet, kMeasured, kFitted, kAssumed})
     if (word == to_string(grade)) return grade;
-  return input_error(fmt::format(
-      "{}: grade is '{}'; it is datasheet, measured, fitted or assumed", place, word));
+  return input_error(
+      fmt::format("{}: grade is '{}'; it is datasheet, measured, fitted or assumed", place, word));
 }
 
 Result<void> check_shares(const Failures& failures, const std::string& file) {
@@ -111,9 +111,10 @@ Result<Failures> parse_failures(std::string_view csv, const std::string& file) {
     failures.source = cell("source");
   }
   if (!has_rate)
-    return input_error(fmt::format("{}: lacks a row all,per_gpu_hour: how often a job is "
-                                   "interrupted, over its GPUs and hours",
-                                   file));
+    return input_error(
+        fmt::format("{}: lacks a row all,per_gpu_hour: how often a job is "
+                    "interrupted, over its GPUs and hours",
+                    file));
   ERGOMETER_TRY(check_shares(failures, file));
   return failures;
 }

@@ -15,6 +15,7 @@ namespace {
 /// Intervals that are played, over the best: a third of an octave apart around it.
 constexpr int kSteps = 9;
 constexpr int64_t kPlays = 100;
+constexpr double kAlike = 1.001;  ///< mean wall times that are as good as the least
 constexpr uint64_t kSeed = 1;
 
 double storage_bytes_per_s(const Training& training, const Ask& ask) {
@@ -41,19 +42,6 @@ std::vector<double> play_interval(const Kept& kept, double work_s, double interv
   return wall_s;
 }
 
-/// Whether `more` is not longer than `least` by twice the error of the mean of their differences.
-bool alike(const std::vector<double>& more, const std::vector<double>& least) {
-  double sum = 0, squares = 0;
-  for (size_t i = 0; i < more.size(); ++i) {
-    const double difference = more[i] - least[i];
-    sum += difference;
-    squares += difference * difference;
-  }
-  const auto n = static_cast<double>(more.size());
-  const double mean = sum / n, variance = squares / n - mean * mean;
-  return mean <= 2 * std::sqrt(std::max(0.0, variance) / n);
-}
-
 double sum_of(const std::vector<double>& numbers) {
   double sum = 0;
   for (const double number : numbers) sum += number;
@@ -75,9 +63,10 @@ Estimate simulated_interval(const Kept& kept, double work_s, const Outages& outa
     return sum_of(a) < sum_of(b);
   });
   const auto at = static_cast<size_t>(best - walls.begin());
+  const double most_s = sum_of(*best) * kAlike;
   size_t low = at, high = at;
-  while (low > 0 && alike(walls[low - 1], *best)) --low;
-  while (high + 1 < walls.size() && alike(walls[high + 1], *best)) ++high;
+  while (low > 0 && sum_of(walls[low - 1]) <= most_s) --low;
+  while (high + 1 < walls.size() && sum_of(walls[high + 1]) <= most_s) ++high;
   return {intervals[at], intervals[low], intervals[high]};
 }
 
@@ -104,17 +93,16 @@ base::Result<double> taken_interval(const Checkpointing& asked, const Kept& kept
   if (!asked.is_given()) return kept.best_s;
   const double given_s = asked.every_s > 0 ? asked.every_s : asked.every_steps * step_s;
   if (given_s + kept.stop_s >= kept.write_s) return given_s;
-  return base::input_error(fmt::format(
-      "--checkpoint-every: found {}; allowed: at least {}, which writing one takes",
-      base::format_seconds(given_s), base::format_seconds(kept.write_s - kept.stop_s)));
+  return base::input_error(
+      fmt::format("--checkpoint-every: found {}; allowed: at least {}, which writing one takes",
+                  base::format_seconds(given_s), base::format_seconds(kept.write_s - kept.stop_s)));
 }
 
 }  // namespace
 
 Outages outages_of(const Training& training, const Ask& ask) {
   Outages outages;
-  outages.per_s =
-      ask.failures.per_gpu_hour * static_cast<double>(training.job.gpus) / kHourS;
+  outages.per_s = ask.failures.per_gpu_hour * static_cast<double>(training.job.gpus) / kHourS;
   outages.kinds = ask.failures.kinds;
   for (FailureKind& kind : outages.kinds) kind.restart_s += read_or_write_s(training, ask);
   return outages;
@@ -136,8 +124,7 @@ base::Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, do
   kept.best_s = work_s;
   if (outages.per_s > 0) {
     const double mtbf_s = 1 / outages.per_s;
-    kept.best_s =
-        std::clamp(best_interval_s(kept.stop_s, kept.write_s, mtbf_s), step_s, work_s);
+    kept.best_s = std::clamp(best_interval_s(kept.stop_s, kept.write_s, mtbf_s), step_s, work_s);
     kept.young_s = young_interval_s(kept.stop_s, mtbf_s);
     kept.daly_s = daly_interval_s(kept.stop_s, mtbf_s);
     kept.simulated_s = simulated_interval(kept, work_s, outages, ask.spares);

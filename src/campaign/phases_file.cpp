@@ -41,8 +41,7 @@ base::Result<std::vector<Phase>> parse_phases(const std::string& text, const std
     phases.push_back(std::move(phase));
   }
   if (top.error()) return tl::unexpected(*top.error());
-  if (phases.empty())
-    return base::input_error(fmt::format("{}: run holds no phase", file));
+  if (phases.empty()) return base::input_error(fmt::format("{}: run holds no phase", file));
   return phases;
 }
 

@@ -25,7 +25,7 @@ struct Times {
   double checkpoints = 0;  ///< training stands for them; at the end the last one is written
   double lost = 0;         ///< work and checkpoints behind the last one that could be read
   double detection = 0, restart = 0;
-  double waiting = 0;  ///< for a repaired node, when no spare is left
+  double waiting = 0;   ///< for a repaired node, when no spare is left
   double failures = 0;  ///< a number, no time
   double total() const { return work + checkpoints + lost + detection + restart + waiting; }
 };
@@ -46,7 +46,7 @@ Times expected_times(const Rhythm& rhythm, double intervals, const Outages& outa
 /// The work between checkpoints with the least expected time: z - 1 + e^(-z - a) = 0 with
 /// z = work / M and a = stop / M, that is M (1 + W(-e^(-1 - a))) with Lambert's W. At least the
 /// time that a hidden write takes. Without failures infinite.
-/// Worked: stop 60 s, M = 10,000 s: 1,076 s; Young sqrt(2 x 60 x 10,000) = 1,095 s.
+/// Worked: stop 60 s, M = 10,000 s: 1,056 s; Young sqrt(2 x 60 x 10,000) = 1,095 s.
 double best_interval_s(double stop_s, double write_s, double mtbf_s);
 /// Young 1974: sqrt(2 stop M).
 double young_interval_s(double stop_s, double mtbf_s);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/parallel.h"
+
 namespace ergometer::campaign {
 namespace {
 
@@ -33,7 +35,8 @@ bool meets_all(const Campaign& campaign, const Ask& ask) {
 Marginal marginal_of(const Campaign& a, const Campaign& b) {
   Marginal result{.from = a.gpus(), .to = b.gpus()};
   const auto more = static_cast<double>(b.gpus() - a.gpus());
-  const double tokens_per_s = b.tokens_per_s() - a.tokens_per_s(), watts = b.meter_w() - a.meter_w();
+  const double tokens_per_s = b.tokens_per_s() - a.tokens_per_s(),
+               watts = b.meter_w() - a.meter_w();
   result.days = a.days.median - b.days.median;
   result.days_per_1000 = result.days / more * 1000;
   result.tokens_per_s_per_gpu = tokens_per_s / more;
@@ -52,8 +55,7 @@ void add_marginals(Sizes& sizes) {
 }
 
 void choose(const Ask& ask, Sizes& sizes) {
-  for (const Campaign& campaign : sizes.campaigns)
-    sizes.meets.push_back(meets_all(campaign, ask));
+  for (const Campaign& campaign : sizes.campaigns) sizes.meets.push_back(meets_all(campaign, ask));
   auto at = std::find(sizes.meets.begin(), sizes.meets.end(), true) - sizes.meets.begin();
   if (!sizes.any_meets())
     at = std::find_if(sizes.campaigns.begin(), sizes.campaigns.end(),
@@ -66,25 +68,24 @@ void choose(const Ask& ask, Sizes& sizes) {
 
 bool Sizes::any_meets() const { return std::find(meets.begin(), meets.end(), true) != meets.end(); }
 
-Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask,
-                         std::vector<int64_t> gpus) {
+Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask, std::vector<int64_t> gpus,
+                         size_t threads) {
   std::sort(gpus.begin(), gpus.end());
   gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
   Sizes sizes;
-  if (gpus.empty()) {
-    ERGOMETER_ASSIGN(Campaign campaign, plan_campaign(settings, ask));
-    sizes.campaigns.push_back(std::move(campaign));
-  }
-  base::Error last;
-  for (const int64_t count : gpus) {
-    auto campaign = plan_campaign(with_gpus(settings, count, gpus.size() > 1), ask);
-    if (!campaign) last = campaign.error();
-    sizes.campaigns.push_back(campaign ? *std::move(campaign)
-                                       : refused(count, campaign.error().message));
-  }
+  sizes.campaigns.resize(std::max<size_t>(1, gpus.size()));
+  std::vector<base::Error> errors(sizes.campaigns.size());
+  base::parallel_for(sizes.campaigns.size(), threads, [&](size_t i) {
+    const bool given = i < gpus.size();
+    auto campaign =
+        plan_campaign(given ? with_gpus(settings, gpus[i], gpus.size() > 1) : settings, ask);
+    if (!campaign) errors[i] = campaign.error();
+    sizes.campaigns[i] =
+        campaign ? *std::move(campaign) : refused(given ? gpus[i] : 0, campaign.error().message);
+  });
   const bool none = std::all_of(sizes.campaigns.begin(), sizes.campaigns.end(),
                                 [](const Campaign& each) { return !each.refusal.empty(); });
-  if (none) return tl::unexpected(last);
+  if (none) return tl::unexpected(errors.front());
   add_marginals(sizes);
   choose(ask, sizes);
   return sizes;

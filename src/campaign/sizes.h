@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,8 +15,8 @@ struct Marginal {
   double days = 0;           ///< that they save
   double days_per_1000 = 0;  ///< the same of 1,000 of them
   double tokens_per_s_per_gpu = 0;
-  double tokens_per_j = 0;      ///< more tokens a second over more watts at the meter; 0: unknown
-  double cost_per_day = 0;      ///< more cost over days saved; below 0: it costs less
+  double tokens_per_j = 0;  ///< more tokens a second over more watts at the meter; 0: unknown
+  double cost_per_day = 0;  ///< more cost over days saved; below 0: it costs less
 };
 
 /// One run on several numbers of GPUs, in rising order.
@@ -33,6 +34,6 @@ struct Sizes {
 /// `gpus` empty: as the settings say. Of several sizes data parallelism is what is left of each; a
 /// size that its batch does not divide has its refusal. An error where no size is a job.
 base::Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask,
-                               std::vector<int64_t> gpus);
+                               std::vector<int64_t> gpus, size_t threads);
 
 }  // namespace ergometer::campaign

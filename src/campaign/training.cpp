@@ -93,8 +93,7 @@ Result<spec::Job> job_of(const spec::Settings& settings, const Phase& phase) {
   spec::Settings all = settings;
   all.merge(phase.settings);
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(all));
-  if (!job.trains())
-    return base::input_error("plan: the job answers requests; a campaign trains");
+  if (!job.trains()) return base::input_error("plan: the job answers requests; a campaign trains");
   job.conditions.run = {};
   return job;
 }
@@ -143,8 +142,7 @@ Result<Training> play_training(const spec::Settings& settings, const Ask& ask) {
     }
     training.phases.push_back(std::move(phase));
   }
-  training.checkpoint_bytes =
-      plan::checkpoint_bytes(training.job, workload::lower(training.job));
+  training.checkpoint_bytes = plan::checkpoint_bytes(training.job, workload::lower(training.job));
   if (training.has_power) {
     ERGOMETER_ASSIGN(const engine::StandingPower standing, engine::standing_power(training.job));
     training.standing = {standing.gpus_w, standing.cluster_w};

@@ -20,9 +20,9 @@ struct PlayedPhase {
   std::string name;
   int64_t seq_length = 0, global_batch = 0;
   double tokens = 0, steps = 0;
-  double step_s = 0;            ///< under the building's limit, where there is one
-  double unlimited_step_s = 0;  ///< without it
-  Draw draw;                    ///< mean over steps
+  double step_s = 0;                         ///< under the building's limit, where there is one
+  double unlimited_step_s = 0;               ///< without it
+  Draw draw;                                 ///< mean over steps
   double evaluations = 0, evaluation_s = 0;  ///< how many, and each
   Draw evaluation_draw;
   double training_s() const { return steps * step_s; }
@@ -30,14 +30,14 @@ struct PlayedPhase {
 
 /// All phases of a run on so many GPUs.
 struct Training {
-  spec::Job job;            ///< of the longest phase
-  run::Performance step;    ///< its step, without the building's limit
-  run::Memory memory;       ///< of the phase that is least likely to fit
+  spec::Job job;          ///< of the longest phase
+  run::Performance step;  ///< its step, without the building's limit
+  run::Memory memory;     ///< of the phase that is least likely to fit
   std::vector<PlayedPhase> phases;
   bool has_power = false;
-  Draw standing;            ///< while training stands
-  double step_sigma = 0;    ///< deviation of the logarithm of the true step time, one for all
-  double power_sigma = 0;   ///< the same of what nodes draw
+  Draw standing;           ///< while training stands
+  double step_sigma = 0;   ///< deviation of the logarithm of the true step time, one for all
+  double power_sigma = 0;  ///< the same of what nodes draw
   double checkpoint_bytes = 0;
 };
 

@@ -20,8 +20,8 @@ using base::Result;
 using spec::MeasureRange;
 
 constexpr double kMostS = 3.2e9, kMostW = 1e12;
-constexpr MeasureRange kDuration{"s", 1, kMostS}, kBandwidth{"B/s", 1, 1e18}, kPower{"W", 1, kMostW},
-    kMoney{"", 0, 1e18}, kCarbon{"", 0, 1e5};
+constexpr MeasureRange kDuration{"s", 1, kMostS}, kBandwidth{"B/s", 1, 1e18},
+    kPower{"W", 1, kMostW}, kMoney{"", 0, 1e18}, kCarbon{"", 0, 1e5};
 
 /// An option's value as a quantity; `fallback` where it is not given.
 Result<double> quantity(const Arguments& arguments, const char* name, const MeasureRange& range,
@@ -72,7 +72,8 @@ Result<campaign::Failures> failures_of(const Arguments& arguments) {
   const std::string from = arguments.value("failures");
   campaign::Failures failures = campaign::catalog_failures();
   if (from == "none") {
-    if (arguments.has("mtbf")) return input_error("--mtbf: --failures none says that nothing fails");
+    if (arguments.has("mtbf"))
+      return input_error("--mtbf: --failures none says that nothing fails");
     failures.per_gpu_hour = 0;
     failures.spread = 1;
     return failures;
@@ -135,6 +136,27 @@ Result<campaign::Spares> spares_of(const Arguments& arguments) {
   return campaign::Spares(static_cast<int64_t>(nodes));
 }
 
+/// "2026-03-09".
+Result<std::optional<std::chrono::sys_days>> start_of(const Arguments& arguments) {
+  std::optional<std::chrono::sys_days> start;
+  if (!arguments.has("start")) return start;
+  const std::string text = arguments.value("start");
+  const std::vector<std::string> parts = base::split(text, '-');
+  if (parts.size() == 3) {
+    const auto year = base::parse_integer(parts[0]), month = base::parse_integer(parts[1]),
+               day = base::parse_integer(parts[2]);
+    if (year && month && day && *year >= 1970 && *year <= 9999 && *month >= 1 && *month <= 12 &&
+        *day >= 1 && *day <= 31) {
+      const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(*year)),
+                                             std::chrono::month(static_cast<unsigned>(*month)),
+                                             std::chrono::day(static_cast<unsigned>(*day)));
+      if (date.ok()) return std::optional<std::chrono::sys_days>(date);
+    }
+  }
+  return input_error(
+      fmt::format("--start: found \"{}\"; allowed: a day from 1970-01-01 to 9999-12-31", text));
+}
+
 }  // namespace
 
 std::vector<Flag> campaign_flags() {
@@ -146,6 +168,7 @@ std::vector<Flag> campaign_flags() {
   };
   add("tokens", "N", "tokens that the model is trained on: 15T");
   add("phases", "FILE.yaml", "the run by phases: `run`, a list of {tokens, seq, gbs, ...}");
+  add("start", "DATE", "the day on which training begins: 2026-03-09");
   add("deadline", "TIME", "the run is to be ready in: 60d");
   add("budget", "X", "and to cost no more, in the currency of the prices");
   add("mtbf", "TIME", "of one GPU with its share of the node, network and software: 50000h");
@@ -173,9 +196,9 @@ Result<std::vector<int64_t>> campaign_gpus(const Arguments& arguments) {
   for (const std::string& text : base::split(arguments.value("gpus"), ',')) {
     const auto count = base::parse_integer(text);
     if (!count || *count < 1 || *count > spec::kMostRanks)
-      return input_error(fmt::format(
-          "--gpus: found \"{}\"; allowed: whole numbers from 1 to {}, like 4096,8192", text,
-          spec::kMostRanks));
+      return input_error(
+          fmt::format("--gpus: found \"{}\"; allowed: whole numbers from 1 to {}, like 4096,8192",
+                      text, spec::kMostRanks));
     gpus.push_back(*count);
   }
   return gpus;
@@ -191,6 +214,7 @@ Result<campaign::Ask> campaign_ask(const Arguments& arguments) {
   ERGOMETER_ASSIGN(ask.stalled_share, quantity(arguments, "data-stalls", {"%", 0, 10}));
   ERGOMETER_ASSIGN(ask.prices, prices_of(arguments));
   ERGOMETER_ASSIGN(ask.limit_w, by_hour(arguments, "facility-power-limit", "limit", kPower));
+  ERGOMETER_ASSIGN(ask.start, start_of(arguments));
   ERGOMETER_ASSIGN(ask.deadline_s, quantity(arguments, "deadline", kDuration));
   ERGOMETER_ASSIGN(ask.budget, quantity(arguments, "budget", kMoney));
   if (ask.budget > 0 && !ask.prices.gpu_hour && !ask.prices.kwh)

@@ -255,8 +255,7 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 
 double checkpoint_bytes(const spec::Job& job, const workload::Workload& workload) {
   const bool torch = torch_fsdp(job);
-  const double each =
-      (torch ? 4 : element_bytes(job)) + kMoments + (torch ? 0 : master_bytes(job));
+  const double each = (torch ? 4 : element_bytes(job)) + kMoments + (torch ? 0 : master_bytes(job));
   const double expert_replicas =
       static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size);
   double elements = 0;

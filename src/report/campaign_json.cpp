@@ -11,6 +11,7 @@ namespace {
 using base::JsonWriter;
 using base::kOneLine;
 using campaign::Campaign;
+using campaign::date_after;
 using campaign::Estimate;
 
 void write_estimate(JsonWriter& json, const std::string& name, const Estimate& estimate) {
@@ -27,6 +28,11 @@ void write_answer(JsonWriter& json, const Campaign& campaign, const campaign::As
   const bool power = campaign.training.has_power;
   write_estimate(json, "days", campaign.days);
   json.member("days_mean", campaign.mean_days);
+  if (ask.start) {
+    json.member("finish", date_after(*ask.start, campaign.days.median));
+    json.member("finish_low", date_after(*ask.start, campaign.days.low));
+    json.member("finish_high", date_after(*ask.start, campaign.days.high));
+  }
   write_estimate(json, "gpu_hours", campaign.gpu_hours);
   write_known(json, "chip_energy_mwh", power, campaign.chip_mwh);
   write_known(json, "plug_energy_mwh", power, campaign.plug_mwh);
@@ -75,7 +81,8 @@ void write_interval(JsonWriter& json, const campaign::Kept& kept) {
   json.member("checkpoint_interval_s_high", kept.simulated_s.high);
 }
 
-void write_failures(JsonWriter& json, const Campaign& campaign, const campaign::Failures& failures) {
+void write_failures(JsonWriter& json, const Campaign& campaign,
+                    const campaign::Failures& failures) {
   write_estimate(json, "failures", campaign.failures);
   json.member("mtbf_s", campaign.mtbf_s);
   json.member("failures_per_gpu_hour", failures.per_gpu_hour);

@@ -13,6 +13,7 @@ namespace ergometer::report {
 namespace {
 
 using campaign::Campaign;
+using campaign::date_after;
 using campaign::Estimate;
 using campaign::kDayS;
 
@@ -36,44 +37,54 @@ std::string days(double count) {
 std::string count(double number) { return base::format_count(std::llround(number)); }
 std::string amount(double number) { return base::format_si(number); }
 std::string energy(double mwh) { return base::format_si(mwh * 1e6, "Wh"); }
-std::string tonnes(double t) { return fmt::format("{} t", count(t)); }
+std::string cubic_metres(double m3) { return count(m3) + " m3"; }
+std::string tonnes(double t) { return fmt::format("{} t CO2", count(t)); }
 
 std::string what_runs(const Campaign& campaign) {
   const spec::Job& job = campaign.training.job;
   const spec::Parallelism& p = job.parallelism;
-  std::string text = fmt::format(
-      "{}, {} tokens on {} x {}, {} ({} nodes)\nTP {}, CP {}, PP {}, DP {}, global batch {}, "
-      "sequence {}: step {} ({} to {}, 90 %)\n",
-      job.model.name, amount(campaign.tokens()), job.gpus, job.cluster.node.gpu.name,
-      job.cluster.name, job.nodes(), p.tp, p.cp, p.pp, p.dp, job.training.global_batch,
-      job.training.seq_length, base::format_seconds(campaign.training.step.step_time_s),
-      base::format_seconds(campaign.training.step.step_time_s_low),
-      base::format_seconds(campaign.training.step.step_time_s_high));
+  const run::Performance& step = campaign.training.step;
+  std::string text =
+      wrap(fmt::format("{}, {} tokens on {} x {}, {} ({} nodes)", job.model.name,
+                       amount(campaign.tokens()), job.gpus, job.cluster.node.gpu.name,
+                       job.cluster.name, job.nodes()),
+           kWidth, 0) +
+      fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,
+                  p.dp, job.training.global_batch, job.training.seq_length) +
+      fmt::format("step {} ({} to {}, 90 %)\n", base::format_seconds(step.step_time_s),
+                  base::format_seconds(step.step_time_s_low),
+                  base::format_seconds(step.step_time_s_high));
   const run::Memory& memory = campaign.training.memory;
-  if (!memory.fits) text += wrap(memory.advice, kWidth, 0) + "\nThe run below is that of the job if it did fit.\n";
+  if (!memory.fits)
+    text += wrap(memory.advice, kWidth, 0) + "\nThe run below is that of the job if it did fit.\n";
   return text + '\n';
 }
 
 std::string energy_text(const Campaign& campaign, const campaign::Prices& prices) {
   if (!campaign.training.has_power) return fact("Energy", "nothing is known of this job's power");
   std::string text = fact(
-      "Energy", fmt::format("{} at the meter, PUE {:g}; {} at the nodes' plugs, {} at the GPUs",
-                            with_interval(campaign.energy_mwh, energy),
-                            campaign.training.job.conditions.pue, energy(campaign.plug_mwh.median),
-                            energy(campaign.chip_mwh.median)));
+      "Energy",
+      fmt::format("{} at the meter, PUE {:g}; {} at the nodes' plugs, {} at the GPUs",
+                  with_interval(campaign.energy_mwh, energy), campaign.training.job.conditions.pue,
+                  energy(campaign.plug_mwh.median), energy(campaign.chip_mwh.median)));
   if (!prices.carbon_g_per_kwh.empty())
-    text += fact("Carbon", with_interval(campaign.co2_t, tonnes) + " CO2");
-  if (prices.water_l_per_kwh)
-    text += fact("Water", with_interval(campaign.water_m3, count) + " m3");
+    text += fact("Carbon", with_interval(campaign.co2_t, tonnes));
+  if (prices.water_l_per_kwh) text += fact("Water", with_interval(campaign.water_m3, cubic_metres));
   return text;
 }
 
 std::string answer(const Campaign& campaign, const campaign::Ask& ask) {
   const campaign::Prices& prices = ask.prices;
   std::string text = fact("Ready in", with_interval(campaign.days, days));
+  if (ask.start)
+    text += fact("Finish",
+                 fmt::format("{} ({} to {}, 90 %)", date_after(*ask.start, campaign.days.median),
+                             date_after(*ask.start, campaign.days.low),
+                             date_after(*ask.start, campaign.days.high)));
   text += fact("GPU-hours", with_interval(campaign.gpu_hours, amount) +
                                 (campaign.spare_nodes > 0
-                                     ? fmt::format(", with {:g} spare nodes", campaign.spare_nodes)
+                                     ? fmt::format(", with {:g} spare node{}", campaign.spare_nodes,
+                                                   campaign.spare_nodes == 1 ? "" : "s")
                                      : ""));
   text += energy_text(campaign, prices);
   if (prices.gpu_hour || prices.kwh) text += fact("Cost", with_interval(campaign.cost, amount));
@@ -112,8 +123,8 @@ std::string bar(double share, const TextStyle& style) {
 }
 
 std::string where_days_go(const Campaign& campaign, const TextStyle& style) {
-  std::string text =
-      heading(style, fmt::format("Where the days go (mean of the draws, {})", days(campaign.mean_days)));
+  std::string text = heading(
+      style, fmt::format("Where the days go (mean of the draws, {})", days(campaign.mean_days)));
   for (const campaign::Part& part : campaign.parts) {
     if (part.days <= 0) continue;
     const double share = part.days / campaign.mean_days;
@@ -139,11 +150,10 @@ std::string how_kept(const Campaign& campaign, const campaign::Ask& ask) {
   const campaign::Kept& kept = campaign.kept;
   const std::string stands = fmt::format("training stands {}", base::format_seconds(kept.stop_s));
   const std::string size = base::format_bytes(kept.bytes);
-  if (!ask.failures.any() && !kept.given)
-    return fmt::format("{} at the end; {}", size, stands);
-  std::string text = fmt::format("{} every {} ({}), {}", size,
-                                 base::format_seconds(kept.interval_s),
-                                 kept.given ? "given" : "best", stands);
+  if (!ask.failures.any() && !kept.given) return fmt::format("{} at the end; {}", size, stands);
+  std::string text =
+      fmt::format("{} every {} ({}), {}", size, base::format_seconds(kept.interval_s),
+                  kept.given ? "given" : "best", stands);
   if (kept.write_s > 0)
     text += fmt::format(" and it is written {} later", base::format_seconds(kept.write_s));
   if (!ask.failures.any()) return text;
@@ -151,7 +161,8 @@ std::string how_kept(const Campaign& campaign, const campaign::Ask& ask) {
   text += fmt::format("; Young {}, Daly {}", base::format_seconds(kept.young_s),
                       base::format_seconds(kept.daly_s));
   if (kept.simulated_s.median > 0)
-    text += fmt::format("; played: {} to {} are alike", base::format_seconds(kept.simulated_s.low),
+    text += fmt::format("; played: {} to {} cost 0.1 % at most",
+                        base::format_seconds(kept.simulated_s.low),
                         base::format_seconds(kept.simulated_s.high));
   return text;
 }
@@ -166,18 +177,19 @@ std::string rests_on(const Campaign& campaign, const campaign::Ask& ask) {
   std::vector<std::string> lines;
   const campaign::Failures& failures = ask.failures;
   if (failures.any()) {
-    lines.push_back(fmt::format("a GPU with its share of the node is interrupted every {} h ({}: {})",
-                                count(1 / failures.per_gpu_hour), to_string(failures.grade),
-                                failures.source));
+    lines.push_back(
+        fmt::format("a GPU with its share of the node is interrupted every {} h ({}: {})",
+                    count(1 / failures.per_gpu_hour), to_string(failures.grade), failures.source));
     if (failures.spread > 1)
-      lines.push_back(fmt::format("the true rate within a factor of {:g} (assumed)", failures.spread));
+      lines.push_back(
+          fmt::format("the true rate within a factor of {:g} (assumed)", failures.spread));
     for (const campaign::FailureKind& kind : failures.kinds)
-      lines.push_back(fmt::format("{}: {} of failures, seen after {}, restart {}{}", kind.name,
-                                  base::format_percent(kind.share),
-                                  base::format_seconds(kind.detection_s),
-                                  base::format_seconds(kind.restart_s),
-                                  kind.takes_node() ? fmt::format(", repair {}", days(kind.repair_s / kDayS))
-                                                    : std::string()));
+      lines.push_back(
+          fmt::format("{}: {} of failures, seen after {}, restart {}{}", kind.name,
+                      base::format_percent(kind.share), base::format_seconds(kind.detection_s),
+                      base::format_seconds(kind.restart_s),
+                      kind.takes_node() ? fmt::format(", repair {}", days(kind.repair_s / kDayS))
+                                        : std::string()));
     if (!ask.spares) lines.push_back("a spare node is always there; --spares N says how many");
   }
   const campaign::Checkpointing& keeping = ask.checkpointing;
@@ -188,7 +200,8 @@ std::string rests_on(const Campaign& campaign, const campaign::Ask& ask) {
     lines.push_back(fmt::format("a GPU copies {}/s to its host (assumed); --snapshot says yours",
                                 base::format_bytes(campaign::kAssumedSnapshot)));
   if (!campaign.training.step.interval_reasons.empty())
-    lines.push_back("step time: " + fmt::format("{}", fmt::join(campaign.training.step.interval_reasons, "; ")));
+    lines.push_back("step time: " +
+                    fmt::format("{}", fmt::join(campaign.training.step.interval_reasons, "; ")));
   std::string text;
   for (const std::string& line : lines) text += "  " + wrap(line, kWidth - 2, 4) + '\n';
   return text;
@@ -226,7 +239,8 @@ std::string sizes_table(const campaign::Sizes& sizes, const campaign::Ask& ask,
   std::string text = table_text(table, style);
   for (const Campaign& each : sizes.campaigns)
     if (!each.refusal.empty())
-      text += base::hanging(fmt::format("{}  no such job: ", base::format_count(each.gpus())), each.refusal, kWidth);
+      text += base::hanging(fmt::format("{}  no such job: ", base::format_count(each.gpus())),
+                            each.refusal, kWidth);
   return text;
 }
 
@@ -247,11 +261,10 @@ std::string marginals_table(const campaign::Sizes& sizes, const campaign::Ask& a
 
 std::string verdict(const campaign::Sizes& sizes, const campaign::Ask& ask) {
   if (ask.deadline_s <= 0 && ask.budget <= 0) return "";
-  const std::string what = ask.budget <= 0     ? "the deadline"
+  const std::string what = ask.budget <= 0       ? "the deadline"
                            : ask.deadline_s <= 0 ? "the budget"
                                                  : "deadline and budget";
-  if (!sizes.any_meets())
-    return fmt::format("No size meets {} in 90 % of the draws\n\n", what);
+  if (!sizes.any_meets()) return fmt::format("No size meets {} in 90 % of the draws\n\n", what);
   if (sizes.campaigns.size() < 2) return "";
   return fmt::format("{} GPUs are the fewest that meet {} in 90 % of the draws\n\n",
                      base::format_count(sizes.campaigns[sizes.chosen].gpus()), what);
