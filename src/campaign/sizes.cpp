@@ -38,8 +38,9 @@ Marginal marginal_of(const Campaign& a, const Campaign& b) {
   const double tokens_per_s = b.tokens_per_s() - a.tokens_per_s(),
                watts = b.meter_w() - a.meter_w();
   result.days = a.days.median - b.days.median;
-  result.days_per_1000 = result.days / more * 1000;
   result.tokens_per_s_per_gpu = tokens_per_s / more;
+  const double next = b.tokens_per_s() + 1000 * result.tokens_per_s_per_gpu;
+  if (next > 0) result.days_by_next_1000 = b.days.median * (1 - b.tokens_per_s() / next);
   if (watts > 0) result.tokens_per_j = tokens_per_s / watts;
   if (result.days > 0) result.cost_per_day = (b.cost.median - a.cost.median) / result.days;
   return result;

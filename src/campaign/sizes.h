@@ -13,7 +13,8 @@ namespace ergometer::campaign {
 struct Marginal {
   int64_t from = 0, to = 0;  ///< GPUs
   double days = 0;           ///< that they save
-  double days_per_1000 = 0;  ///< the same of 1,000 of them
+  /// What 1,000 more would save, if each brought as many tokens a second as these did.
+  double days_by_next_1000 = 0;
   double tokens_per_s_per_gpu = 0;
   double tokens_per_j = 0;  ///< more tokens a second over more watts at the meter; 0: unknown
   double cost_per_day = 0;  ///< more cost over days saved; below 0: it costs less

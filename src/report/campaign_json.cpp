@@ -123,7 +123,7 @@ void write_marginals(JsonWriter& json, const campaign::Sizes& sizes) {
   json.key("marginals").begin_array();
   for (const campaign::Marginal& one : sizes.marginals) {
     json.begin_object().member("from_gpus", one.from).member("to_gpus", one.to);
-    json.member("days_saved", one.days).member("days_saved_per_1000_gpus", one.days_per_1000);
+    json.member("days_saved", one.days).member("days_saved_by_next_1000", one.days_by_next_1000);
     json.member("tokens_per_s_per_gpu", one.tokens_per_s_per_gpu);
     json.member("tokens_per_j", one.tokens_per_j).member("cost_per_day_saved", one.cost_per_day);
     json.end_object();

@@ -45,9 +45,9 @@ std::string what_runs(const Campaign& campaign) {
   const spec::Parallelism& p = job.parallelism;
   const run::Performance& step = campaign.training.step;
   std::string text =
-      wrap(fmt::format("{}, {} tokens on {} x {}, {} ({} nodes)", job.model.name,
+      wrap(fmt::format("{}, {} tokens on {} x {}, {} ({} node{})", job.model.name,
                        amount(campaign.tokens()), job.gpus, job.cluster.node.gpu.name,
-                       job.cluster.name, job.nodes()),
+                       job.cluster.name, job.nodes(), job.nodes() == 1 ? "" : "s"),
            kWidth, 0) +
       fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,
                   p.dp, job.training.global_batch, job.training.seq_length) +
@@ -90,7 +90,8 @@ std::string answer(const Campaign& campaign, const campaign::Ask& ask) {
   if (prices.gpu_hour || prices.kwh) text += fact("Cost", with_interval(campaign.cost, amount));
   text += fact("Goodput", with_interval(campaign.goodput, base::format_percent) +
                               ": training that counts, of the wall time; in closed form " +
-                              base::format_percent(campaign.closed_form_goodput));
+                              base::format_percent(campaign.closed_form_goodput) +
+                              (ask.spares ? ", if spares never ran out" : ""));
   return text;
 }
 
@@ -248,11 +249,11 @@ std::string marginals_table(const campaign::Sizes& sizes, const campaign::Ask& a
                             const TextStyle& style) {
   const bool paid = ask.prices.gpu_hour || ask.prices.kwh;
   base::Table table("<2 >11 >15 >15 >12 >14");
-  table.row("More GPUs", "days saved", "by 1,000 more", "tokens/s a GPU", "tokens/J",
+  table.row("More GPUs", "days saved", "next 1,000 save", "tokens/s a GPU", "tokens/J",
             paid ? "cost a day" : "");
   for (const campaign::Marginal& one : sizes.marginals)
     table.add({fmt::format("{} to {}", base::format_count(one.from), base::format_count(one.to)),
-               fmt::format("{:.1f}", one.days), fmt::format("{:.1f}", one.days_per_1000),
+               fmt::format("{:.1f}", one.days), fmt::format("{:.1f}", one.days_by_next_1000),
                fmt::format("{:.1f}", one.tokens_per_s_per_gpu),
                one.tokens_per_j > 0 ? fmt::format("{:.3g}", one.tokens_per_j) : "-",
                paid ? (one.days > 0 ? amount(one.cost_per_day) : "-") : ""});
