@@ -23,6 +23,19 @@ void write_known(JsonWriter& json, const char* name, bool known, const Estimate&
   if (known) write_estimate(json, name, estimate);
 }
 
+void write_limits(JsonWriter& json, const Campaign& campaign, const campaign::Ask& ask) {
+  if (ask.deadline_s > 0) json.member("deadline_probability", campaign.deadline_share);
+  if (ask.budget > 0) json.member("budget_probability", campaign.budget_share);
+  if (!ask.limit_w.empty()) json.member("power_limit_days", campaign.limit_days);
+}
+
+/// The chosen interval; its low and high are those that a simulation cannot tell from the best.
+void write_interval(JsonWriter& json, const campaign::Kept& kept) {
+  json.member("checkpoint_interval_s", kept.interval_s);
+  json.member("checkpoint_interval_s_low", kept.simulated_s.low);
+  json.member("checkpoint_interval_s_high", kept.simulated_s.high);
+}
+
 void write_answer(JsonWriter& json, const Campaign& campaign, const campaign::Ask& ask) {
   const campaign::Prices& prices = ask.prices;
   const bool power = campaign.training.has_power;
@@ -44,6 +57,8 @@ void write_answer(JsonWriter& json, const Campaign& campaign, const campaign::As
   json.member("closed_form_days", campaign.closed_form_days);
   json.member("closed_form_goodput", campaign.closed_form_goodput);
   json.member("tokens_per_s", campaign.tokens_per_s());
+  write_limits(json, campaign, ask);
+  write_interval(json, campaign.kept);
 }
 
 void write_parts(JsonWriter& json, const Campaign& campaign) {
@@ -74,13 +89,6 @@ void write_checkpoints(JsonWriter& json, const campaign::Kept& kept) {
   json.end_object();
 }
 
-/// The chosen interval; its low and high are those that a simulation cannot tell from the best.
-void write_interval(JsonWriter& json, const campaign::Kept& kept) {
-  json.member("checkpoint_interval_s", kept.interval_s);
-  json.member("checkpoint_interval_s_low", kept.simulated_s.low);
-  json.member("checkpoint_interval_s_high", kept.simulated_s.high);
-}
-
 void write_failures(JsonWriter& json, const Campaign& campaign,
                     const campaign::Failures& failures) {
   write_estimate(json, "failures", campaign.failures);
@@ -90,13 +98,7 @@ void write_failures(JsonWriter& json, const Campaign& campaign,
   json.member("failures_grade", to_string(failures.grade));
 }
 
-void write_limits(JsonWriter& json, const Campaign& campaign, const campaign::Ask& ask) {
-  if (ask.deadline_s > 0) json.member("deadline_probability", campaign.deadline_share);
-  if (ask.budget > 0) json.member("budget_probability", campaign.budget_share);
-  if (!ask.limit_w.empty()) json.member("power_limit_days", campaign.limit_days);
-}
-
-void write_campaign(JsonWriter& json, const Campaign& campaign, const campaign::Ask& ask) {
+void write_size(JsonWriter& json, const Campaign& campaign) {
   const campaign::Training& training = campaign.training;
   json.member("gpus", campaign.gpus());
   if (!campaign.refusal.empty()) {
@@ -104,19 +106,33 @@ void write_campaign(JsonWriter& json, const Campaign& campaign, const campaign::
     return;
   }
   json.member("nodes", training.job.nodes()).member("spare_nodes", campaign.spare_nodes);
-  json.member("dp", training.job.parallelism.dp).member("tokens", campaign.tokens());
-  json.member("fits", training.memory.fits);
+  json.member("dp", training.job.parallelism.dp).member("fits", training.memory.fits);
   json.member("fit_probability", training.memory.fit_probability);
   json.member("step_time_s", training.step.step_time_s);
   json.member("step_time_s_low", training.step.step_time_s_low);
   json.member("step_time_s_high", training.step.step_time_s_high);
+}
+
+void write_campaign(JsonWriter& json, const Campaign& campaign, const campaign::Ask& ask) {
+  write_size(json, campaign);
+  json.member("tokens", campaign.tokens());
   write_answer(json, campaign, ask);
-  write_limits(json, campaign, ask);
-  write_interval(json, campaign.kept);
   write_failures(json, campaign, ask.failures);
   write_parts(json, campaign);
   write_phases(json, campaign);
   write_checkpoints(json, campaign.kept);
+}
+
+void write_sizes(JsonWriter& json, const campaign::Sizes& sizes, const campaign::Ask& ask) {
+  json.key("sizes").begin_array();
+  for (size_t i = 0; i < sizes.campaigns.size(); ++i) {
+    const Campaign& campaign = sizes.campaigns[i];
+    json.begin_object();
+    write_size(json, campaign);
+    if (campaign.refusal.empty()) write_answer(json, campaign, ask);
+    json.member("meets", static_cast<bool>(sizes.meets[i])).end_object();
+  }
+  json.end_array();
 }
 
 void write_marginals(JsonWriter& json, const campaign::Sizes& sizes) {
@@ -141,13 +157,8 @@ std::string campaign_json(const campaign::Sizes& sizes, const campaign::Ask& ask
   json.member("draws", ask.draws);
   json.key("campaign").begin_object();
   write_campaign(json, chosen, ask);
-  json.end_object().key("sizes").begin_array();
-  for (size_t i = 0; i < sizes.campaigns.size(); ++i) {
-    json.begin_object();
-    write_campaign(json, sizes.campaigns[i], ask);
-    json.member("meets", static_cast<bool>(sizes.meets[i])).end_object();
-  }
-  json.end_array();
+  json.end_object();
+  write_sizes(json, sizes, ask);
   write_marginals(json, sizes);
   return json.end_object().take();
 }
