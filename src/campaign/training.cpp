@@ -121,32 +121,37 @@ void describe(const spec::Job& job, const run::Run& run, Training& training) {
   training.power_sigma = run.has_power ? sigma_of(power.low, power.high) : 0;
 }
 
+double longest_s(const Training& training) {
+  double seconds = 0;
+  for (const PlayedPhase& phase : training.phases) seconds = std::max(seconds, phase.training_s());
+  return seconds;
+}
+
+Result<void> add_phase(const spec::Settings& settings, const Ask& ask, const Phase& asked,
+                       Training& training) {
+  ERGOMETER_ASSIGN(const spec::Job job, job_of(settings, asked));
+  ERGOMETER_ASSIGN(const run::Run run, played(job, true));
+  PlayedPhase phase = phase_of(job, asked, run);
+  if (!ask.limit_w.empty() && !run.has_power)
+    return base::input_error("--facility-power-limit: nothing is known of this job's power");
+  if (!ask.limit_w.empty()) ERGOMETER_TRY(limit_step(job, ask.limit_w, phase));
+  ERGOMETER_TRY(add_evaluation(job, ask.evaluation, phase));
+  if (training.phases.empty() || run.memory.fit_probability < training.memory.fit_probability)
+    training.memory = run.memory;
+  if (phase.training_s() > longest_s(training)) describe(job, run, training);
+  training.phases.push_back(std::move(phase));
+  return {};
+}
+
 }  // namespace
 
 Result<Training> play_training(const spec::Settings& settings, const Ask& ask) {
   Training training;
-  double longest_s = 0;
-  for (const Phase& asked : ask.phases) {
-    ERGOMETER_ASSIGN(const spec::Job job, job_of(settings, asked));
-    ERGOMETER_ASSIGN(const run::Run run, played(job, true));
-    PlayedPhase phase = phase_of(job, asked, run);
-    if (!ask.limit_w.empty() && !run.has_power)
-      return base::input_error("--facility-power-limit: nothing is known of this job's power");
-    if (!ask.limit_w.empty()) ERGOMETER_TRY(limit_step(job, ask.limit_w, phase));
-    ERGOMETER_TRY(add_evaluation(job, ask.evaluation, phase));
-    if (training.phases.empty() || run.memory.fit_probability < training.memory.fit_probability)
-      training.memory = run.memory;
-    if (phase.training_s() > longest_s) {
-      longest_s = phase.training_s();
-      describe(job, run, training);
-    }
-    training.phases.push_back(std::move(phase));
-  }
+  for (const Phase& asked : ask.phases) ERGOMETER_TRY(add_phase(settings, ask, asked, training));
   training.checkpoint_bytes = plan::checkpoint_bytes(training.job, workload::lower(training.job));
-  if (training.has_power) {
-    ERGOMETER_ASSIGN(const engine::StandingPower standing, engine::standing_power(training.job));
-    training.standing = {standing.gpus_w, standing.cluster_w};
-  }
+  if (!training.has_power) return training;
+  ERGOMETER_ASSIGN(const engine::StandingPower standing, engine::standing_power(training.job));
+  training.standing = {standing.gpus_w, standing.cluster_w};
   return training;
 }
 

@@ -29,11 +29,12 @@ void write_limits(JsonWriter& json, const Campaign& campaign, const campaign::As
   if (!ask.limit_w.empty()) json.member("power_limit_days", campaign.limit_days);
 }
 
-/// The chosen interval; its low and high are those that a simulation cannot tell from the best.
+/// The chosen interval; its low and high are those that are as good when played.
 void write_interval(JsonWriter& json, const campaign::Kept& kept) {
   json.member("checkpoint_interval_s", kept.interval_s);
-  json.member("checkpoint_interval_s_low", kept.simulated_s.low);
-  json.member("checkpoint_interval_s_high", kept.simulated_s.high);
+  const bool played = kept.simulated_s.median > 0;
+  json.member("checkpoint_interval_s_low", played ? kept.simulated_s.low : kept.interval_s);
+  json.member("checkpoint_interval_s_high", played ? kept.simulated_s.high : kept.interval_s);
 }
 
 void write_answer(JsonWriter& json, const Campaign& campaign, const campaign::Ask& ask) {
