@@ -80,7 +80,8 @@ using Values = std::vector<double>;
 Estimate estimate_of(Values values) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<size_t>(
+        std::llround(share * static_cast<double>(values.size() - 1)))];
   };
   return {at(0.5), at(0.05), at(0.95)};
 }

@@ -116,7 +116,7 @@ std::string limits(const Campaign& campaign, const campaign::Ask& ask) {
 
 std::string bar(double share, const TextStyle& style) {
   constexpr double kCells = 30;
-  const auto cells = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * kCells + 0.5);
+  const auto cells = static_cast<size_t>(std::llround(std::clamp(share, 0.0, 1.0) * kCells));
   std::string text;
   for (size_t i = 0; i < static_cast<size_t>(kCells); ++i)
     text += i < cells ? (style.unicode ? "█" : "#") : (style.unicode ? "·" : ".");
