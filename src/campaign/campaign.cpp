@@ -130,7 +130,8 @@ Drawn draw_campaigns(const Training& training, const Ask& ask, const Work& work,
     const base::Random truth(seed, static_cast<uint64_t>(i), "campaign");
     const base::Random luck(seed, static_cast<uint64_t>(i), "failures");
     Outages true_outages = outages;
-    true_outages.per_s *= factor(rate_sigma, truth, 1);
+    // Not beyond what was checked to come to an end.
+    true_outages.per_s *= std::min(ask.failures.spread, factor(rate_sigma, truth, 1));
     const double work_s = work.total_s() * factor(training.step_sigma, truth, 0);
     const Times times =
         play_campaign(rhythm_of(kept, work_s, count), count, true_outages, ask.spares, luck);

@@ -87,6 +87,12 @@ TEST(Campaign, HiddenCheckpointsStopForTheirSnapshot) {
   EXPECT_FALSE(plan_campaign(small_job(), ask).has_value());
 }
 
+TEST(Campaign, ThatFailsAllTheTimeIsRefused) {
+  Ask ask = ask_of(1e12);
+  ask.failures = with_mtbf(ask.failures, 60);
+  EXPECT_FALSE(plan_campaign(small_job(), ask).has_value());
+}
+
 TEST(Campaign, OfPhasesIsTheirSum) {
   Ask ask = ask_of(1e12);
   ask.failures.per_gpu_hour = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <vector>
 
 #include "base/exponential.h"
@@ -18,22 +20,21 @@ class Pool {
   /// Takes a node at `now_s`, whose broken one comes back `repair_s` later; how long it waits.
   double take(double now_s, double repair_s) {
     if (!limited_) return 0;
-    std::erase_if(back_s_, [&](double back_s) { return back_s <= now_s && ++free_ > 0; });
-    back_s_.push_back(now_s + repair_s);
+    for (; !back_s_.empty() && back_s_.top() <= now_s; back_s_.pop()) ++free_;
+    back_s_.push(now_s + repair_s);
     if (free_ > 0) {
       --free_;
       return 0;
     }
-    const auto first = std::min_element(back_s_.begin(), back_s_.end());
-    const double waits_s = *first - now_s;
-    back_s_.erase(first);
+    const double waits_s = back_s_.top() - now_s;
+    back_s_.pop();
     return waits_s;
   }
 
  private:
   bool limited_;
   int64_t free_;
-  std::vector<double> back_s_;
+  std::priority_queue<double, std::vector<double>, std::greater<>> back_s_;  ///< the next first
 };
 
 class Player {

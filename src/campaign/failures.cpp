@@ -132,6 +132,7 @@ Failures with_mtbf(Failures failures, double mtbf_s) {
   failures.spread = 1;
   failures.grade = base::Grade::kAssumed;
   failures.source = "--mtbf";
+  failures.given = true;
   return failures;
 }
 

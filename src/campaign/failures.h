@@ -26,6 +26,7 @@ struct Failures {
   std::vector<FailureKind> kinds;
   base::Grade grade = base::Grade::kAssumed;  ///< of the rate
   std::string source;                         ///< of the rate
+  bool given = false;                         ///< by the user, as a time between failures
 
   bool any() const { return per_gpu_hour > 0; }
 };

@@ -174,35 +174,47 @@ std::string what_fails(const Campaign& campaign, const campaign::Ask& ask) {
                      base::format_seconds(campaign.mtbf_s));
 }
 
-std::string rests_on(const Campaign& campaign, const campaign::Ask& ask) {
-  std::vector<std::string> lines;
+std::string kind_line(const campaign::FailureKind& kind) {
+  std::string text = fmt::format(
+      "{}: {} of failures, seen after {}, restart {}", kind.name, base::format_percent(kind.share),
+      base::format_seconds(kind.detection_s), base::format_seconds(kind.restart_s));
+  if (kind.takes_node()) text += fmt::format(", repair {}", days(kind.repair_s / kDayS));
+  return text;
+}
+
+std::vector<std::string> failure_lines(const campaign::Ask& ask) {
   const campaign::Failures& failures = ask.failures;
-  if (failures.any()) {
+  if (!failures.any()) return {};
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "a GPU with its share of the node is interrupted every {} h ({})",
+      count(1 / failures.per_gpu_hour),
+      failures.given ? failures.source
+                     : fmt::format("{}: {}", to_string(failures.grade), failures.source)));
+  if (failures.spread > 1)
     lines.push_back(
-        fmt::format("a GPU with its share of the node is interrupted every {} h ({}: {})",
-                    count(1 / failures.per_gpu_hour), to_string(failures.grade), failures.source));
-    if (failures.spread > 1)
-      lines.push_back(
-          fmt::format("the true rate within a factor of {:g} (assumed)", failures.spread));
-    for (const campaign::FailureKind& kind : failures.kinds)
-      lines.push_back(
-          fmt::format("{}: {} of failures, seen after {}, restart {}{}", kind.name,
-                      base::format_percent(kind.share), base::format_seconds(kind.detection_s),
-                      base::format_seconds(kind.restart_s),
-                      kind.takes_node() ? fmt::format(", repair {}", days(kind.repair_s / kDayS))
-                                        : std::string()));
-    if (!ask.spares) lines.push_back("a spare node is always there; --spares N says how many");
-  }
-  const campaign::Checkpointing& keeping = ask.checkpointing;
+        fmt::format("the true rate within a factor of {:g} (assumed)", failures.spread));
+  for (const campaign::FailureKind& kind : failures.kinds) lines.push_back(kind_line(kind));
+  if (!ask.spares) lines.push_back("a spare node is always there; --spares N says how many");
+  return lines;
+}
+
+std::vector<std::string> keeping_lines(const campaign::Checkpointing& keeping) {
+  std::vector<std::string> lines;
   if (keeping.storage_bytes_per_s <= 0)
     lines.push_back(fmt::format("storage takes {}/s a node (assumed); --storage says yours",
                                 base::format_bytes(campaign::kAssumedNodeStorage)));
   if (keeping.hidden && keeping.snapshot_bytes_per_s <= 0)
     lines.push_back(fmt::format("a GPU copies {}/s to its host (assumed); --snapshot says yours",
                                 base::format_bytes(campaign::kAssumedSnapshot)));
-  if (!campaign.training.step.interval_reasons.empty())
-    lines.push_back("step time: " +
-                    fmt::format("{}", fmt::join(campaign.training.step.interval_reasons, "; ")));
+  return lines;
+}
+
+std::string rests_on(const Campaign& campaign, const campaign::Ask& ask) {
+  std::vector<std::string> lines = failure_lines(ask);
+  for (std::string& line : keeping_lines(ask.checkpointing)) lines.push_back(std::move(line));
+  const std::vector<std::string>& reasons = campaign.training.step.interval_reasons;
+  if (!reasons.empty()) lines.push_back(fmt::format("step time: {}", fmt::join(reasons, "; ")));
   std::string text;
   for (const std::string& line : lines) text += "  " + wrap(line, kWidth - 2, 4) + '\n';
   return text;
