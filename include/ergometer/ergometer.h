@@ -110,6 +110,8 @@ ERGOMETER_API Document sweep(const Files& study, const Options& options = {});
 ERGOMETER_API Document compare(const Files& jobs, const Options& options = {});
 /// The same job placed, divided, capped and clocked better.
 ERGOMETER_API Document optimize(const Files& files, const Options& options = {});
+/// A whole training run, in `campaign`: days, energy, cost, failures; the option tokens says how long it is.
+ERGOMETER_API Document plan(const Files& files, const Options& options = {});
 /// Where the time and power of recorded jobs go: traces, telemetry, Run files.
 ERGOMETER_API Document analyze(const Files& files, const Options& options = {});
 /// What several nodes recorded of one job, or shards of a study or search, joined in the file that the option out names.

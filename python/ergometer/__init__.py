@@ -19,7 +19,7 @@ from ._run_file import RunFile
 File = Union[str, "os.PathLike[str]"]
 
 __all__ = ["Document", "Error", "Record", "Report", "RunFile", "analyze", "command", "compare", "open_run", "optimize",
-           "program", "search", "simulate", "sweep", "validate"]
+           "plan", "program", "search", "simulate", "sweep", "validate"]
 
 
 def command(name: str, *files: File, **options: Any) -> Document:
@@ -52,6 +52,11 @@ def compare(*jobs: File, **options: Any) -> Document:
 def optimize(*files: File, **options: Any) -> Document:
     """The same job placed, divided, capped and clocked better."""
     return command("optimize", *files, **options)
+
+
+def plan(*files: File, **options: Any) -> Document:
+    """A whole training run: days, energy, cost, failures; tokens="15T" says how long it is."""
+    return command("plan", *files, **options)
 
 
 def analyze(*files: File, **options: Any) -> Document:

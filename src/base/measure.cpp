@@ -36,6 +36,7 @@ constexpr std::array kUnits = std::to_array<Unit>({
     {"s", "s", 1, true},
     {"min", "s", 60, false},
     {"h", "s", 3600, false},
+    {"d", "s", 86400, false},
     {"W", "W", 1, true},
     {"J", "J", 1, true},
     {"W/s", "W/s", 1, true},
@@ -185,7 +186,7 @@ std::string unknown_unit(std::string_view number, std::string_view unit) {
       if (const std::string name = fmt::format("{}{}", prefix.text, known.text);
           lower(name) == small && allowed(prefix, known))
         return fmt::format("did you mean {} {}?", shown(number), name);
-  return "known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
+  return "known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, d, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
          "W/K, "
          "/K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
 }

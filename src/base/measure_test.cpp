@@ -61,7 +61,7 @@ TEST(ParseMeasure, RefusesWhatIsNoNumber) {
 
 TEST(ParseMeasure, RefusesUnknownUnitsAndTrailingJunk) {
   const std::string known =
-      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
+      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, d, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
       "W/K, /K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
   EXPECT_EQ(refusal("80 XB"), "\"80 XB\" ends in the unknown unit \"XB\"" + known);
   for (const std::string text : {"80 GB x", "1,000 B", "0x10", "80 G B", "1.2.3", "5 m", "5 kmin",

@@ -13,6 +13,7 @@
 #include "cli/mcp.h"
 #include "cli/merge.h"
 #include "cli/optimize.h"
+#include "cli/plan.h"
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/search.h"
@@ -60,6 +61,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer optimize job.yaml --objective energy --knobs clocks,caps\n"
      "  ergometer optimize job.yaml --knobs placement --override node3.inlet=40C\n",
      "MODEL", 0, 16, optimize_flags, run_optimize, true},
+    {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
+     "plan MODEL|FILE... --tokens N --cluster CLUSTER --gpus N,N,... [options]",
+     "  ergometer plan llama3.1-405b --tokens 15T --cluster hgx-h100 --gpus 8192,16384 --tp 8 --pp "
+     "9 --gbs 2048\n"
+     "  ergometer plan job.yaml --tokens 2T --deadline 60d --mtbf 50000h --storage '500 GB/s'\n"
+     "  ergometer plan job.yaml --phases run.yaml --price-kwh 0.1 --carbon 400\n",
+     "MODEL", 0, 16, plan_flags, run_plan, true},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"

@@ -56,6 +56,13 @@ double FleetHeat::cluster_w() const {
   return watts;
 }
 
+double FleetHeat::gpus_w() const {
+  double watts = 0;
+  for (size_t node = 0; node < node_gpus_w_.size(); ++node)
+    watts += fleet_.weight[node] * node_gpus_w_[node];
+  return watts;
+}
+
 void FleetHeat::take_power(const FleetStep& step, double weight) {
   std::fill(node_gpus_w_.begin(), node_gpus_w_.end(), 0.0);
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);

@@ -24,6 +24,8 @@ class FleetHeat {
   double node_w(int64_t node, double gpus_w) const;
   /// What all nodes of the job draw at their plugs, by the power last given.
   double cluster_w() const;
+  /// Of it, what the GPUs draw.
+  double gpus_w() const;
 
   /// Temperatures at which this power leaves them, with fans and ceilings moved part of the way to
   /// what they would then be: called until nothing changes. `weight`: how far to go from the power

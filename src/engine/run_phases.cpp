@@ -53,11 +53,11 @@ spec::Job evaluation_of(const spec::Job& job) {
   return result;
 }
 
-base::Result<double> standing_power_w(const spec::Job& job) {
+base::Result<StandingPower> standing_power(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Fleet fleet, make_fleet(job));
   FleetHeat heat(fleet, job.cluster.node);
   heat.cool_down(fleet.kind.clocks.highest_hz);
-  return heat.cluster_w();
+  return StandingPower{heat.cluster_w(), heat.gpus_w()};
 }
 
 }  // namespace ergometer::engine

@@ -26,8 +26,12 @@ std::vector<run::RunPhase> run_phases(const spec::RunPhases& asked, const PhaseC
 /// The job whose step is the forward pass of one global batch in the layout of `job`.
 spec::Job evaluation_of(const spec::Job& job);
 
-/// What all nodes of the job draw at their plugs in a pause: contexts keep GPUs at their highest
-/// clock, no kernel is resident; as cool as that leaves them.
-base::Result<double> standing_power_w(const spec::Job& job);
+/// What all nodes of the job draw at their plugs, and of it their GPUs.
+struct StandingPower {
+  double cluster_w = 0, gpus_w = 0;
+};
+/// In a pause: contexts keep GPUs at their highest clock, no kernel is resident; as cool as that
+/// leaves them.
+base::Result<StandingPower> standing_power(const spec::Job& job);
 
 }  // namespace ergometer::engine

@@ -97,9 +97,9 @@ base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const r
     ERGOMETER_ASSIGN(const run::Run evaluation, simulate(evaluation_of(job), {.intervals = false}));
     batch = {evaluation.performance.step_time_s, evaluation.power.cluster_mean_w};
   }
-  ERGOMETER_ASSIGN(const double standing_w, standing_power_w(job));
+  ERGOMETER_ASSIGN(const StandingPower standing, standing_power(job));
   return run_phases(job.conditions.run, {power.duration_s / power.steps, power.cluster_mean_w},
-                    batch, standing_w);
+                    batch, standing.cluster_w);
 }
 
 /// Plays the plan and fills all but what needs spans.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plan/checkpoint.h"
 #include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
@@ -250,6 +251,20 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   state.after_step = nanotron_gather_bytes(job, share);
   state.step = state.after_step + (wide ? 0 : 4 * trainable(share, optimizer));
   return state;
+}
+
+double checkpoint_bytes(const spec::Job& job, const workload::Workload& workload) {
+  const bool torch = torch_fsdp(job);
+  const double each = (torch ? 4 : element_bytes(job)) + kMoments + (torch ? 0 : master_bytes(job));
+  const double expert_replicas =
+      static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size);
+  double elements = 0;
+  for (const Stage& stage : divide(job, workload)) {
+    const ParameterShare share = stage_parameters(workload, stage);
+    elements += share.trainable_dense * static_cast<double>(job.parallelism.tp) +
+                share.trainable_expert * static_cast<double>(job.stage_ranks()) / expert_replicas;
+  }
+  return each * elements;
 }
 
 BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workload,

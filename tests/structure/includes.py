@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-CHAIN = ["base", "spec", "intake", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "validation",
+CHAIN = ["base", "spec", "intake", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "campaign", "validation",
          "calibration", "report", "study", "launch", "page", "cli",
          "library"]
 # The Run's types stand beside the chain: they know only base, and those who fill or show a Run know them.

@@ -1,0 +1,33 @@
+#include "campaign/by_hour.h"
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/text.h"
+
+namespace ergometer::campaign {
+
+base::Result<std::vector<double>> parse_by_hour(std::string_view csv, const std::string& file,
+                                                std::string_view column,
+                                                const spec::MeasureRange& range) {
+  ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(csv, file));
+  ERGOMETER_TRY(base::require_columns(table, file, {"hour", column}));
+  std::vector<double> values;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const int64_t line = table.rows[i].line;
+    const std::string hour(table.cell(i, "hour"));
+    const auto number = base::parse_integer(hour);
+    if (!number || *number != static_cast<int64_t>(i))
+      return base::input_error(fmt::format(
+          "{}:{}: hour is '{}'; allowed: {}, hours follow each other from 0", file, line, hour, i));
+    const auto value = range.read(table.cell(i, column));
+    if (!value)
+      return base::input_error(
+          fmt::format("{}:{}: {}: {}", file, line, column, value.error().message));
+    values.push_back(*value);
+  }
+  if (values.empty()) return base::input_error(fmt::format("{}: holds no hour", file));
+  return values;
+}
+
+}  // namespace ergometer::campaign
