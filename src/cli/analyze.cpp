@@ -10,6 +10,7 @@
 #include "analysis/operation_slowdown.h"
 #include "analysis/tell.h"
 #include "base/text.h"
+#include "cli/compare.h"
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
@@ -325,6 +326,14 @@ std::vector<Flag> analyze_flags() {
        "vpp_size); by default the file of its name beside it",
        {}},
       files_at_a_time(),
+      {"against",
+       "",
+       Takes::kValue,
+       "JOB",
+       "output",
+       "hold what was recorded to what is predicted of this job file or simulated Run, as compare "
+       "--predicted does",
+       {}},
       {"report",
        "",
        Takes::kValue,
@@ -335,7 +344,18 @@ std::vector<Flag> analyze_flags() {
   };
 }
 
+/// --against: the recording beside what is predicted of a job, as `compare --predicted` has it.
+base::Result<int> hold_to_prediction(const Arguments& arguments, const Console& console) {
+  if (arguments.words.size() > 1)
+    return base::input_error(fmt::format(
+        "--against: found {} files, allowed: one, a Run or a folder", arguments.words.size()));
+  Arguments asked = arguments;
+  asked.flags["predicted"] = arguments.value("against");
+  return run_compare(asked, console);
+}
+
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
+  if (arguments.has("against")) return hold_to_prediction(arguments, console);
   if (auto run = simulated_run(arguments.words)) {
     ERGOMETER_ASSIGN(const int status, analyze_simulated(*run, arguments, console));
     if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));

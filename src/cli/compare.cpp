@@ -137,8 +137,8 @@ base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Conso
     const std::string job = arguments.value("predicted");
     ERGOMETER_ASSIGN(Side side, side_of(job, arguments, console));
     if (!side.job)
-      return base::input_error(
-          fmt::format("--predicted: {} was recorded; give a job file or a simulated Run", job));
+      return base::input_error(fmt::format(
+          "{}: was recorded; what is predicted is a job file's or a simulated Run's", job));
     side.name += " (predicted)";
     sides.push_back(std::move(side));
   }
