@@ -19,6 +19,8 @@
 #include "report/telemetry_csv.h"
 #include "report/trace.h"
 #include "spec/adjustments.h"
+#include "spec/job_words.h"
+#include "spec/schedule_file.h"
 #include "spec/settings.h"
 #include "spec/settings_record.h"
 
@@ -72,6 +74,19 @@ base::Result<void> write_timeline(const Arguments& arguments, const run::Run& ru
   ERGOMETER_ASSIGN(const std::vector<std::string> files, report::write_kineto(run, kernels, path));
   console.note(fmt::format("trace of {} in PyTorch's terms written to {}{}", whose, files.front(),
                            files.size() > 1 ? " ... " + files.back() : ""));
+  return {};
+}
+
+base::Result<void> save_schedule(const std::string& path, const spec::Job& job,
+                                 const Console& console) {
+  if (job.is_inference())
+    return base::input_error(
+        "--schedule-save: inference has no backward; its order is no schedule");
+  const std::string text =
+      spec::schedule_text(spec::pipeline_order(job.parallelism, job.micro_batches()),
+                          to_word(job.parallelism.schedule));
+  ERGOMETER_TRY(base::write_file_atomically(path, text));
+  console.note(fmt::format("schedule written to {}", path));
   return {};
 }
 
@@ -153,6 +168,8 @@ std::vector<Flag> simulate_flags() {
     const bool checked = !choices.empty();
     flags.push_back({name, "", takes, value, group, help, std::move(choices), checked});
   };
+  add("schedule-save", Takes::kValue, "FILE", "output",
+      "write the order of work of every pipeline stage, for --schedule-file");
   add("engine", Takes::kValue, "sweep|event", "output",
       "the sweep, or the slow event engine that checks it", {"sweep", "event"});
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
@@ -186,6 +203,8 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
     console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,
                              fmt::join(job.model.unknown_keys, ", ")));
   for (const std::string& reason : spec::adjustments(job)) console.note(reason);
+  if (arguments.has("schedule-save"))
+    ERGOMETER_TRY(save_schedule(arguments.value("schedule-save"), job, console));
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, simulate_options(arguments, job));
   ERGOMETER_ASSIGN(engine::Simulation simulation, engine::simulate_in_full(job, options));
   run::Run& run = simulation.run;

@@ -7,19 +7,8 @@
 
 namespace ergometer::plan {
 
-enum class SlotKind : uint8_t {
-  kForward,
-  kBackward /* dgrad and wgrad */,
-  kBackwardInput,
-  kBackwardWeight
-};
-
-/// One entry of a stage's order of work.
-struct ScheduleSlot {
-  SlotKind kind = SlotKind::kForward;
-  int32_t micro_batch = 0;
-  int32_t chunk = 0;  ///< virtual pipeline chunk on this stage, 0 .. vpp-1
-};
+using spec::ScheduleSlot;
+using spec::SlotKind;
 
 /// The order in which stage `stage` of `job` runs its micro batches and chunks: GPipe, 1F1B,
 /// interleaved 1F1B (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.

@@ -12,6 +12,7 @@
 #include "spec/rank_map.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
+#include "spec/schedule_file.h"
 #include "spec/yaml_map.h"
 
 namespace ergometer::spec {
@@ -69,6 +70,10 @@ Result<Settings> without_files(const Settings& settings) {
   if (const Settings::Value* map = settings.find("rank_map")) {
     ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, parse_rank_map(map->text));
     result.set("rank_map", rank_map_text(gpus), map->origin);
+  }
+  if (const Settings::Value* file = settings.find("schedule_file")) {
+    ERGOMETER_ASSIGN(std::string text, schedule_file_text(file->text));
+    result.set("schedule_file", std::move(text), file->origin);
   }
   return result;
 }

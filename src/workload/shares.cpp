@@ -107,7 +107,8 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
 /// The output matrix is someone else's: of the embedding on the same stage, or of the head beside
 /// an MTP module.
 bool borrows_head(const spec::Job& job, BlockKind kind) {
-  return kind == BlockKind::kMtp || (job.model.tied_embeddings && job.parallelism.pp == 1);
+  const spec::Parallelism& p = job.parallelism;
+  return kind == BlockKind::kMtp || (job.model.tied_embeddings && p.stage_of(p.parts() - 1) == 0);
 }
 
 void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
