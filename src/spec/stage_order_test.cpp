@@ -71,9 +71,8 @@ TEST(StageOrder, ZeroBubbleV) {
             "F0 F0.1 F1 F1.1 I0.1 W0.1 F2 I0 W0 F2.1 I1.1 W1.1 I1 I2.1 I2 W1 W2.1 W2\n");
 }
 
-// Least common denominators of two stages: F0 at 0 and 1, F1 at 2 and 3 (back to stage 0), I1 at 4
-// and 5, I0 at 6 and 7, modulo 6 the last two are 0 and 1 of the next micro batch but on the other
-// stage; the weight gradients take what is left.
+// Stage 0 runs F0 at moment 0, F0.1 at 3, I0.1 at 4 and I0 at 7, which is moment 1 modulo 6; W0.1
+// and W0 take the moments 5 and 8. Micro batch 1 does the same six moments later.
 TEST(StageOrder, VMinRepeatsItsBuildingBlock) {
   EXPECT_EQ(lines(Schedule::kVMin, 2, 2),
             "F0 F0.1 I0.1 W0.1 F1 I0 W0 F1.1 I1.1 W1.1 I1 W1\n"
