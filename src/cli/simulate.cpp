@@ -168,8 +168,6 @@ std::vector<Flag> simulate_flags() {
     const bool checked = !choices.empty();
     flags.push_back({name, "", takes, value, group, help, std::move(choices), checked});
   };
-  add("schedule-save", Takes::kValue, "FILE", "output",
-      "write the order of work of every pipeline stage, for --schedule-file");
   add("engine", Takes::kValue, "sweep|event", "output",
       "the sweep, or the slow event engine that checks it", {"sweep", "event"});
   add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
@@ -180,6 +178,8 @@ std::vector<Flag> simulate_flags() {
       "terms, a file a rank, as FILE.kineto.json");
   add("telemetry", Takes::kValue, "FILE", "output",
       "write what power, temperature and clock sensors show as CSV");
+  add("schedule-save", Takes::kValue, "FILE", "output",
+      "write the order of work of every pipeline stage, for --schedule-file");
   add("trace-ranks", Takes::kValue, "LIST", "output",
       "whose timeline and telemetry: 0,8-11 or all; by default the first of every stage");
   add("ranks", Takes::kNothing, "", "output", "a line for every rank");

@@ -153,7 +153,7 @@ Result<void> torchtitan_same(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (p.tp > 1 && !p.sequence_parallel)
     return torchtitan_cannot("tensor parallelism without sequence parallelism");
-  if (t.overlap_p2p != (p.schedule == spec::Schedule::kInterleaved))
+  if (t.overlap_p2p != (p.vpp > 1))
     return torchtitan_cannot("whether transfers between stages hide behind compute");
   if (t.moe_shared_overlap || t.overlap_expert_parallel)
     return torchtitan_cannot("to hide the exchange of experts behind compute");
