@@ -11,7 +11,7 @@
 
 namespace ergometer::spec {
 
-/// Orders of work of the pipeline's stages: plan/schedule.h; kFile: `Parallelism::order`.
+/// Orders of work of the pipeline's stages (spec/stage_order.h); kFile: `Parallelism::order`.
 enum class Schedule {
   kOneFOneB,
   kInterleaved,
@@ -55,8 +55,8 @@ struct Parallelism {
   bool embedding_counts_as_layer = false, loss_counts_as_layer = false;
   std::vector<int64_t> stage_layers;  ///< explicit layers of every part (`part_of`), in model
                                       ///< order; empty: by the rules above
-  int64_t microbatch_group = 0;  ///< interleaving's group size; 0: pp
-  PipelineOrder order;           ///< a schedule file's; empty without one
+  int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
+  PipelineOrder order;                ///< a schedule file's; empty without one
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
   std::vector<int64_t> rank_map;
 
