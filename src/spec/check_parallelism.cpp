@@ -217,8 +217,8 @@ void check_schedule_file(SettingReader& read, const Job& job) {
                                    read.said(kPp), p.pp));
   const int64_t batches = micro_batches_of(p.order), chunks = chunks_of(p.order);
   if (chunks != p.vpp)
-    return read.refuse(
-        fmt::format("{} has {} chunks a stage; {} has {}", where, chunks, read.said(kVpp), p.vpp));
+    return read.refuse(fmt::format("{} has {} chunk{} a stage; {} has {}", where, chunks,
+                                   chunks == 1 ? "" : "s", read.said(kVpp), p.vpp));
   const int64_t unit = job.training.micro_batch * p.dp;
   if (job.training.global_batch % unit == 0 && job.micro_batches() != batches)
     read.refuse(fmt::format("{} makes {} micro batches; {} has {}, try {}",
