@@ -59,12 +59,13 @@ Members members_of(const run::Kernel& kernel, const RankLayout& layout) {
 }
 
 /// A message's two ends. The last stage's forward output goes on to the first stage's next chunk,
-/// and its gradient comes back the same way.
+/// and its gradient comes back the same way; "turned" chunks lie in reverse.
 Members pair_of(const run::Kernel& kernel, const RankLayout& layout) {
   const std::string_view op = operator_of(kernel.name);
   const bool forward = base::contains(op, "forward"), sends = base::contains(op, "send");
   const int64_t ranks = layout.stage_ranks(), all = ranks * layout.pp;
-  const int64_t step = forward == sends ? ranks : -ranks;
+  const bool turned = base::contains(op, "turned");
+  const int64_t step = (forward == sends) != turned ? ranks : -ranks;
   const int64_t other = ((kernel.rank + step) % all + all) % all;
   const int64_t from = sends ? kernel.rank : other, to = sends ? other : kernel.rank;
   return {"pp", fmt::format("pp {}>{} {}", from, to, forward ? "forward" : "backward"), 2};

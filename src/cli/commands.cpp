@@ -63,9 +63,8 @@ constexpr std::array kCommands = std::to_array<Command>({
      "MODEL", 0, 16, optimize_flags, run_optimize, true},
     {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
      "plan MODEL|FILE... --tokens N --cluster CLUSTER --gpus N,N,... [options]",
-     "  ergometer plan llama3.1-405b --tokens 15T --cluster hgx-h100 --gpus 8192,16384 --tp 8 --pp "
-     "9 --gbs 2048\n"
-     "  ergometer plan job.yaml --tokens 2T --deadline 60d --mtbf 50000h --storage '500 GB/s'\n"
+     "  ergometer plan llama3-8b --tokens 1T --cluster hgx-h100 --gpus 64,128 --tp 4\n"
+     "  ergometer plan job.yaml --tokens 2T --deadline 60d --mtbf 50000h --spares 4\n"
      "  ergometer plan job.yaml --phases run.yaml --price-kwh 0.1 --carbon 400\n",
      "MODEL", 0, 16, plan_flags, run_plan, true},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",

@@ -41,9 +41,9 @@ constexpr std::array kTools = std::to_array<Tool>({
 });
 
 /// What writes files, starts programs, or is about terminals.
-constexpr std::array<std::string_view, 11> kNotOffered = {
-    "run",          "report", "trace", "telemetry", "out", "save",
-    "megatron-run", "shard",  "json",  "quiet",     "help"};
+constexpr std::array<std::string_view, 12> kNotOffered = {
+    "schedule-save", "run",          "report", "trace", "telemetry", "out",
+    "save",          "megatron-run", "shard",  "json",  "quiet",     "help"};
 
 bool is_offered(const Flag& flag) {
   return std::find(kNotOffered.begin(), kNotOffered.end(), flag.name) == kNotOffered.end();

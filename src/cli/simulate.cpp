@@ -19,6 +19,8 @@
 #include "report/telemetry_csv.h"
 #include "report/trace.h"
 #include "spec/adjustments.h"
+#include "spec/job_words.h"
+#include "spec/schedule_file.h"
 #include "spec/settings.h"
 #include "spec/settings_record.h"
 
@@ -73,6 +75,19 @@ base::Result<void> write_timeline(const Arguments& arguments, const run::Run& ru
   ERGOMETER_ASSIGN(const std::vector<std::string> files, report::write_kineto(run, kernels, path));
   console.note(fmt::format("trace of {} in PyTorch's terms written to {}{}", whose, files.front(),
                            files.size() > 1 ? " ... " + files.back() : ""));
+  return {};
+}
+
+base::Result<void> save_schedule(const std::string& path, const spec::Job& job,
+                                 const Console& console) {
+  if (job.is_inference())
+    return base::input_error(
+        "--schedule-save: inference has no backward; its order is no schedule");
+  const std::string text =
+      spec::schedule_text(spec::pipeline_order(job.parallelism, job.micro_batches()),
+                          to_word(job.parallelism.schedule));
+  ERGOMETER_TRY(base::write_file_atomically(path, text));
+  console.note(fmt::format("schedule written to {}", path));
   return {};
 }
 
@@ -164,6 +179,8 @@ std::vector<Flag> simulate_flags() {
       "terms, a file a rank, as FILE.kineto.json");
   add("telemetry", Takes::kValue, "FILE", "output",
       "write what power, temperature and clock sensors show as CSV");
+  add("schedule-save", Takes::kValue, "FILE", "output",
+      "write the order of work of every pipeline stage, for --schedule-file");
   add("trace-ranks", Takes::kValue, "LIST", "output",
       "whose timeline and telemetry: 0,8-11 or all; by default the first of every stage");
   add("ranks", Takes::kNothing, "", "output", "a line for every rank");
@@ -187,6 +204,8 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
     console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,
                              fmt::join(job.model.unknown_keys, ", ")));
   for (const std::string& reason : spec::adjustments(job)) console.note(reason);
+  if (arguments.has("schedule-save"))
+    ERGOMETER_TRY(save_schedule(arguments.value("schedule-save"), job, console));
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, simulate_options(arguments, job));
   ERGOMETER_ASSIGN(engine::Simulation simulation, engine::simulate_in_full(job, options));
   run::Run& run = simulation.run;

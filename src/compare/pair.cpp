@@ -33,15 +33,18 @@ std::string text_in(const Settings& settings, std::string_view name) {
   return value == nullptr ? "" : value->text;
 }
 
-/// What is said of a setting: what the user wrote, or what follows when nothing is written.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// What is said of a setting: what the user wrote, or what follows when nothing is written; of a
+/// file's whole text the line that names it.
 std::string words(std::string_view name, const spec::Job& job, const Settings& settings) {
   if (name == "model") return job.model.name;
   if (name == "software") return job.software.name;
   std::string value = spec::setting_value(name, job), written = text_in(settings, name);
   const spec::SettingInfo* info = spec::find_setting(name);
   const bool measure = info != nullptr && info->kind == spec::SettingKind::kMeasure;
-  if (measure || value.empty()) return written.empty() ? "not given" : written;
-  return value;
+  if (measure || value.empty()) return written.empty() ? "not given" : first_line(written);
+  return first_line(value);
 }
 
 Difference difference_in(std::string_view name, const spec::Job& a, const Settings& of_a,

@@ -47,7 +47,9 @@ void choose_layout(Random& random, Values& values) {
   if (random.below(3) == 0)
     values.emplace_back("zero", random.of<std::string>({"0", "1", "2", "3"}));
   if (random.below(6) == 0)
-    values.emplace_back("schedule", random.of<std::string>({"gpipe", "zb-h1"}));
+    values.emplace_back("schedule",
+                        random.of<std::string>({"gpipe", "zb-h1", "zb-h2", "looped-bfs", "zb-v",
+                                                "v-half", "v-min", "dualpipe-v"}));
   values.emplace_back("mbs", random.of<std::string>({"1", "2", "4"}));
   values.emplace_back("ga", random.of<std::string>({"1", "2", "4", "8", "16"}));
   values.emplace_back("seq", random.of<std::string>({"1024", "2048", "4096", "8192"}));

@@ -2,8 +2,15 @@
 // schedule: with forward F, backward B = Bi + W of a stage and micro batch, p stages, m micro
 // batches and v chunks a stage
 //   GPipe, 1F1B   (p - 1) (F + B)           interleaved   (p - 1) (F + B) / v
-//   ZB-H1         (p - 1) (F + Bi - W)
-// (training-step notes, section 3; ZB-H1 from arXiv 2401.10241).
+//   ZB-H1         (p - 1) (F + Bi - W)      looped BFS    (p - 1) (F + B) / v, of m >= p
+//   ZB-H2, ZB-V   no more than the last stage waits for its first micro batch, where F = Bi = W:
+//                 (p - 1) F, and (p - 1) F / 2 with two chunks
+//   DualPipeV     (p - 1) (F + B - 2 W) / 2 where its pairs do not overlap
+//   V-Min         where F = Bi = W (4p - 5) F / 2, for p a multiple of three (4p - 3) F / 2
+//   V-Half        where F = Bi = W (7p - 9) F / 4, for even p (7p - 8) F / 4
+// (training-step notes, section 3; ZB-H1, ZB-H2, ZB-V from arXiv 2401.10241; the V-Min and V-Half
+// of arXiv 2405.15362, which says 4p F / 2 and 3p F / 2 for large p, here with the building block
+// of least memory; DualPipeV in spec/stage_order_test.cpp with its pairs).
 #include <gtest/gtest.h>
 
 #include "engine/sweep.h"
@@ -61,6 +68,7 @@ plan::test::Shape pipeline(int64_t stages, int64_t chunks, int64_t micro_batches
 }
 
 constexpr Passes kUneven = {.forward_s = 1.1, .input_s = 1.3, .weight_s = 0.7};
+constexpr Passes kEqual = {.forward_s = 1, .input_s = 1, .weight_s = 1};
 
 TEST(Bubble, Gpipe) {
   for (const int64_t p : {2, 4, 8})
@@ -86,12 +94,48 @@ TEST(Bubble, Interleaved) {
 }
 
 TEST(Bubble, ZeroBubbleH1) {
-  constexpr Passes kEqual = {.forward_s = 1, .input_s = 1, .weight_s = 1};
   for (const int64_t p : {2, 4, 8})
     for (const int64_t m : {8, 16, 24})
       EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kZbH1, kEqual),
                   static_cast<double>(p - 1), 1e-9)
           << "p " << p << " m " << m;
+}
+
+TEST(Bubble, ZeroBubbleH2AndV) {
+  for (const int64_t p : {2, 3, 4, 8})
+    for (const int64_t m : {2 * p, 3 * p, 5 * p}) {
+      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kZbH2, kEqual),
+                  static_cast<double>(p - 1), 1e-9);
+      EXPECT_NEAR(bubble_s(pipeline(p, 2, m), spec::Schedule::kZbV, kEqual),
+                  static_cast<double>(p - 1) / 2, 1e-9);
+    }
+}
+
+TEST(Bubble, LoopedBfs) {
+  for (const int64_t p : {2, 4})
+    for (const int64_t v : {2, 3})
+      for (const int64_t m : {p, 2 * p, 5 * p})
+        EXPECT_NEAR(bubble_s(pipeline(p, v, m), spec::Schedule::kLoopedBfs, kUneven),
+                    static_cast<double>(p - 1) * 3.1 / static_cast<double>(v), 1e-9);
+}
+
+TEST(Bubble, DualPipeVWhosePairsDoNotOverlap) {
+  for (const int64_t p : {2, 3, 4, 8})
+    for (const int64_t m : {2 * p, 3 * p, 5 * p})
+      EXPECT_NEAR(bubble_s(pipeline(p, 2, m), spec::Schedule::kDualPipeV, kEqual),
+                  static_cast<double>(p - 1) / 2, 1e-9);
+}
+
+TEST(Bubble, VMinAndVHalf) {
+  for (const int64_t p : {2, 3, 4, 5, 6, 8, 9}) {
+    const int64_t m = 4 * p;
+    EXPECT_NEAR(bubble_s(pipeline(p, 2, m), spec::Schedule::kVMin, kEqual),
+                static_cast<double>(4 * p - (p % 3 == 0 ? 3 : 5)) / 2, 1e-9)
+        << p;
+    EXPECT_NEAR(bubble_s(pipeline(p, 2, m), spec::Schedule::kVHalf, kEqual),
+                static_cast<double>(7 * p - (p % 2 == 1 ? 9 : 8)) / 4, 1e-9)
+        << p;
+  }
 }
 
 }  // namespace

@@ -44,10 +44,14 @@ void choose_data_parallelism(Random& random, spec::Job& job) {
 spec::Job random_job(Random& random) {
   spec::Job job = plan::test::make_job(random_shape(random));
   spec::Parallelism& parallel = job.parallelism;
+  using enum spec::Schedule;
   if (parallel.vpp == 1 && parallel.pp > 1)
-    parallel.schedule =
-        random.of<spec::Schedule>({spec::Schedule::kOneFOneB, spec::Schedule::kOneFOneB,
-                                   spec::Schedule::kGpipe, spec::Schedule::kZbH1});
+    parallel.schedule = random.of<spec::Schedule>({kOneFOneB, kOneFOneB, kGpipe, kZbH1, kZbH2});
+  if (parallel.vpp == 2)
+    parallel.schedule = random.of<spec::Schedule>(
+        {kInterleaved, kInterleaved, kLoopedBfs, kZbV, kVHalf, kVMin, kDualPipeV});
+  if (parallel.schedule == kDualPipeV)
+    job.training.global_batch = 2 * parallel.pp * parallel.dp * job.training.micro_batch;
   choose_data_parallelism(random, job);
   job.model.tied_embeddings = random.below(3) == 0;
   spec::Training& training = job.training;
@@ -126,7 +130,7 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
   }
   for (int kind = 0; kind <= static_cast<int>(plan::InstructionKind::kHostSync); ++kind)
     EXPECT_TRUE(seen.contains("instruction " + std::to_string(kind))) << kind;
-  for (int schedule = 0; schedule < 4; ++schedule)
+  for (int schedule = 0; schedule < static_cast<int>(spec::Schedule::kFile); ++schedule)
     EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
   for (int zero = 0; zero < 4; ++zero)
     EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;

@@ -8,6 +8,7 @@
 #include "engine/interval.h"
 #include "engine/summary.h"
 #include "plan/memory.h"
+#include "spec/stage_order.h"
 #include "workload/workload.h"
 
 namespace ergometer::engine {
@@ -27,9 +28,12 @@ std::vector<int64_t> micro_batches_to_play(const spec::Job& job) {
   const int64_t all = job.micro_batches();
   const bool trains =
       job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
-  if (!trains || p.schedule == spec::Schedule::kGpipe) return {all};
-  const int64_t group = p.vpp > 1 ? std::max(p.pp, p.microbatch_group) : p.pp;
-  const int64_t least = std::max<int64_t>(3, 2 * group);
+  if (!trains || spec::forwards_first(p.schedule) || !p.order.stages.empty()) return {all};
+  const bool interleaves = p.schedule == spec::Schedule::kInterleaved;
+  const int64_t group = interleaves ? std::max(p.pp, p.microbatch_group) : p.pp;
+  // ZB-H2 and the schedules in the form of a V fill the pipeline twice.
+  const bool fills_twice = p.turns() || p.schedule == spec::Schedule::kZbH2;
+  const int64_t least = std::max<int64_t>(3, (fills_twice ? 4 : 2) * group);
   const int64_t first = least + (all - least) % group;
   const int64_t second = first + std::max<int64_t>(group, 2);
   if (all <= second) return {all};

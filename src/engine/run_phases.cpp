@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "engine/fleet_heat.h"
 
@@ -43,13 +45,16 @@ spec::Job evaluation_of(const spec::Job& job) {
   if (!parallel.fsdp) parallel.zero_stage = 0;
   // One chunk a stage: forward passes alone have no bubble that interleaving would shorten.
   if (!parallel.stage_layers.empty()) {
-    for (size_t i = static_cast<size_t>(parallel.pp); i < parallel.stage_layers.size(); ++i)
-      parallel.stage_layers[i % static_cast<size_t>(parallel.pp)] += parallel.stage_layers[i];
-    parallel.stage_layers.resize(static_cast<size_t>(parallel.pp));
+    std::vector<int64_t> layers(static_cast<size_t>(parallel.pp), 0);
+    for (size_t i = 0; i < parallel.stage_layers.size(); ++i)
+      layers[static_cast<size_t>(parallel.stage_of(static_cast<int64_t>(i)))] +=
+          parallel.stage_layers[i];
+    parallel.stage_layers = std::move(layers);
   }
   parallel.vpp = 1;
   parallel.microbatch_group = 0;
   parallel.schedule = spec::Schedule::kOneFOneB;
+  parallel.order = {};
   return result;
 }
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "engine/task_waits.h"
+#include "plan/schedule.h"
 
 namespace ergometer::engine {
 namespace {
@@ -58,6 +61,16 @@ std::string late_ones(const Operator& op, int64_t stage, int64_t stages) {
   return fmt::format("other {} ranks", group_word(op.group));
 }
 
+using MicroBatchChunks = std::set<std::pair<int32_t, int32_t>>;
+
+/// The micro batches and chunks whose weight gradients a stage computes apart from the others.
+MicroBatchChunks weights_apart(const spec::Job& job, int64_t stage) {
+  MicroBatchChunks apart;
+  for (const plan::ScheduleSlot& slot : plan::schedule(job, stage))
+    if (slot.kind == plan::SlotKind::kBackwardWeight) apart.emplace(slot.micro_batch, slot.chunk);
+  return apart;
+}
+
 /// Cuts one rank's step into tasks, instruction by instruction in issue order.
 class TaskList {
  public:
@@ -65,7 +78,7 @@ class TaskList {
       : input_(input),
         role_(static_cast<size_t>(rank / input.plan.ranks_per_role)),
         step_ns_(nanoseconds(step_s)),
-        weights_apart_(input.job.parallelism.schedule == spec::Schedule::kZbH1),
+        weights_apart_(weights_apart(input.job, input.plan.roles[role_].stage)),
         names_(input.plan, ends),
         result_{.rank = rank, .stage = input.plan.roles[role_].stage, .tasks = {}} {}
 
@@ -94,10 +107,10 @@ class TaskList {
   }
 
  private:
-  Kind pass_kind(Pass pass) const {
+  Kind pass_kind(const plan::Instruction& it, Pass pass) const {
     if (pass == Pass::kForward) return Kind::kForward;
     if (pass == Pass::kOptimizer) return Kind::kOptimizer;
-    if (!weights_apart_) return Kind::kBackward;
+    if (!weights_apart_.contains({it.micro_batch, it.chunk})) return Kind::kBackward;
     return pass == Pass::kWeight ? Kind::kBackwardWeight : Kind::kBackwardInput;
   }
   static run::PipelineTask task(Kind kind, const plan::Instruction& it, double from_s,
@@ -115,7 +128,7 @@ class TaskList {
     if (it.stream != workload::Stream::kCompute) {
       if (op.module == workload::Module::kData) add_beside(it, op, span);
     } else if (in_pass) {
-      add_work(task(pass_kind(op.pass), it, span.start_s, span.end_s));
+      add_work(task(pass_kind(it, op.pass), it, span.start_s, span.end_s));
     } else {
       add_end(it, op, span);
     }
@@ -168,7 +181,7 @@ class TaskList {
   const EngineInput& input_;
   size_t role_;
   int64_t step_ns_;
-  bool weights_apart_;
+  MicroBatchChunks weights_apart_;
   WaitNames names_;
   run::RankTasks result_;
   std::vector<run::PipelineTask> work_;    ///< on the compute stream

@@ -150,12 +150,14 @@ class TitanReader {
     const std::string key = place("pipeline_parallel_schedule");
     const std::string word = base::lower(read_.text(key, "1f1b"));
     const std::string parts = place("module_fqns_per_model_part");
-    const std::string_view schedule = word == "1f1b"              ? "1f1b"
-                                      : word == "gpipe"           ? "gpipe"
-                                      : word == "interleaved1f1b" ? "interleaved"
-                                      : word == "interleavedzerobubble" || word == "zbvzerobubble"
-                                          ? "zb-h1"
-                                          : "";
+    const std::string_view schedule = word == "1f1b"                    ? "1f1b"
+                                      : word == "gpipe"                 ? "gpipe"
+                                      : word == "interleaved1f1b"       ? "interleaved"
+                                      : word == "loopedbfs"             ? "looped-bfs"
+                                      : word == "zbvzerobubble"         ? "zb-v"
+                                      : word == "dualpipev"             ? "dualpipe-v"
+                                      : word == "interleavedzerobubble" ? "zb-h1"
+                                                                        : "";
     const std::string points = place("pipeline_parallel_split_points"),
                       per_stage = place("pipeline_parallel_layers_per_stage");
     for (const std::string& option : {parts, points, per_stage}) read_.find(option);
@@ -164,7 +166,8 @@ class TitanReader {
     if (stages == 1) return;
     if (schedule.empty())
       return read_.refuse(key,
-                          "1F1B, GPipe, Interleaved1F1B, InterleavedZeroBubble, ZBVZeroBubble");
+                          "1F1B, GPipe, Interleaved1F1B, LoopedBFS, InterleavedZeroBubble, "
+                          "ZBVZeroBubble, DualPipeV");
     read_.set("schedule", std::string(schedule), key);
     if (!read_.text(points).empty())
       read_.not_modelled(points, "time and memory: where stages begin; predicted as even stages");
@@ -172,7 +175,7 @@ class TitanReader {
       return read_.note(
           fmt::format("{} is predicted as ZB-H1 with one chunk a stage", read_.text(key)));
     if (!read_.text(parts).empty()) return read_parts(parts, stages);
-    read_division(per_stage, schedule == "interleaved" ? 2 : 1, first, last);
+    read_division(per_stage, schedule == "1f1b" || schedule == "gpipe" ? 1 : 2, first, last);
   }
 
   /// torchtitan's generate_llm_fqn_per_model_part: the embedding weighs `first` layers and the

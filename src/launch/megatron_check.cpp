@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "launch/megatron.h"
+#include "spec/job_words.h"
 
 namespace ergometer::launch {
 namespace {
@@ -25,6 +26,9 @@ Result<void> check_pipeline(const Job& job) {
   if (p.schedule == spec::Schedule::kGpipe) return megatron_cannot("the GPipe schedule; take 1f1b");
   if (p.schedule == spec::Schedule::kZbH1)
     return megatron_cannot("the zero-bubble schedule; take 1f1b");
+  if (p.schedule != spec::Schedule::kOneFOneB && p.schedule != spec::Schedule::kInterleaved)
+    return megatron_cannot(
+        fmt::format("the schedule {}; take 1f1b or interleaved", spec::to_word(p.schedule)));
   if (p.vpp > 1 && p.pp == 2 && !job.training.overlap_p2p)
     return refuses("interleaving two stages needs --overlap-p2p");
   if (!job.training.recompute_stage_layers.empty())

@@ -42,6 +42,10 @@ void add_pipeline(const Job& job, Arguments& to) {
   to.add_if(p.vpp > 1 && !job.training.overlap_p2p, "no-overlap-p2p-communication");
   if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)
     to.notes.push_back("Megatron-LM has neither GPipe nor the zero-bubble schedule: it runs 1F1B");
+  else if (p.schedule != spec::Schedule::kOneFOneB && p.schedule != spec::Schedule::kInterleaved)
+    to.notes.push_back(fmt::format("Megatron-LM has no schedule {}: it runs {}",
+                                   spec::to_word(p.schedule),
+                                   p.vpp > 1 ? "interleaved 1F1B" : "1F1B"));
 }
 
 void add_groups(const Job& job, Arguments& to) {

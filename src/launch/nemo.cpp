@@ -271,7 +271,7 @@ Result<void> nemo_check(const Job& job) {
     return nemo_cannot("inference without a checkpoint; launch trains");
   if (p.zero_stage >= 2 && !p.fsdp) return nemo_cannot("ZeRO 2 or 3 without FSDP");
   if (!p.stage_layers.empty()) return nemo_cannot("stages of any number of layers");
-  if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)
+  if (p.schedule != spec::Schedule::kOneFOneB && p.schedule != spec::Schedule::kInterleaved)
     return nemo_cannot("this pipeline schedule");
   if (t.linear_cross_entropy) return nemo_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return nemo_cannot("an optimizer on the host");

@@ -135,5 +135,30 @@ TEST(ReadBack, TorchtitansTomlIsTheSameJob) {
   read_back_random_jobs(Framework::kTorchtitan, "torchtitan", 43);
 }
 
+// Those that no search tries.
+TEST(ReadBack, TorchtitansTomlNamesItsOtherSchedules) {
+  for (const char* schedule : {"looped-bfs", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(schedule);
+    spec::Settings said;
+    for (const auto& [name, value] : {std::pair{"model", "llama3.1-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"software", "torchtitan"},
+                                      {"gpus", "8"},
+                                      {"pipeline_model_parallel_size", "4"},
+                                      {"data_parallel_size", "2"},
+                                      {"global_batch_size", "32"},
+                                      {"zero", "0"},
+                                      {"schedule", schedule}})
+      said.set(name, value, {"test", ""});
+    const auto job = spec::resolve(said);
+    ASSERT_TRUE(job) << job.error().message;
+    const auto allowed = check_layout(Framework::kTorchtitan, *job);
+    ASSERT_TRUE(allowed) << allowed.error().message;
+    const auto back = read_back(Framework::kTorchtitan, "torchtitan", *job);
+    ASSERT_TRUE(back) << back.error().message;
+    expect_predicted_alike(*job, *back);
+  }
+}
+
 }  // namespace
 }  // namespace ergometer::launch

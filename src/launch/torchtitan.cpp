@@ -30,14 +30,17 @@ Result<spec::TorchtitanFlavor> flavor_of(const spec::Model& model) {
       fmt::format("torchtitan has no flavor of the model {}; allowed: {}", model.name, known));
 }
 
+/// Empty: it has none.
 std::string_view schedule_word(spec::Schedule schedule) {
   switch (schedule) {
     case spec::Schedule::kOneFOneB: return "1F1B";
     case spec::Schedule::kInterleaved: return "Interleaved1F1B";
     case spec::Schedule::kGpipe: return "GPipe";
-    case spec::Schedule::kZbH1: break;  // torchtitan_check
+    case spec::Schedule::kLoopedBfs: return "LoopedBFS";
+    case spec::Schedule::kZbV: return "ZBVZeroBubble";
+    case spec::Schedule::kDualPipeV: return "DualPipeV";
+    default: return "";
   }
-  return "1F1B";
 }
 
 /// The modules of every chunk, a line each.
@@ -128,6 +131,9 @@ Result<void> torchtitan_check(const Job& job) {
     return torchtitan_cannot("context parallelism without FSDP; take --fsdp");
   if (p.schedule == spec::Schedule::kZbH1)
     return torchtitan_cannot("ZB-H1: its schedules without bubbles have several chunks a stage");
+  if (schedule_word(p.schedule).empty())
+    return torchtitan_cannot(fmt::format("the schedule {}; take zb-v, dualpipe-v or interleaved",
+                                         spec::to_word(p.schedule)));
   if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");
@@ -147,7 +153,7 @@ Result<void> torchtitan_same(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (p.tp > 1 && !p.sequence_parallel)
     return torchtitan_cannot("tensor parallelism without sequence parallelism");
-  if (t.overlap_p2p != (p.schedule == spec::Schedule::kInterleaved))
+  if (t.overlap_p2p != (p.vpp > 1))
     return torchtitan_cannot("whether transfers between stages hide behind compute");
   if (t.moe_shared_overlap || t.overlap_expert_parallel)
     return torchtitan_cannot("to hide the exchange of experts behind compute");

@@ -38,7 +38,8 @@ std::vector<double> stage_bytes(const spec::Job& job, double& capacity) {
   return bytes;
 }
 
-/// Layers recomputed of every (chunk, stage) when stage s recomputes up to `of_stage[s]` of each.
+/// Layers recomputed of every part of the model when stage s recomputes up to `of_stage[s]` of
+/// each.
 spec::Job with_recomputation(spec::Job job, const std::vector<int64_t>& of_stage) {
   spec::Training& t = job.training;
   t.recompute_layers = 0;
@@ -77,13 +78,15 @@ std::vector<int64_t> fewest_recomputed(const spec::Job& job) {
 
 /// Moves one layer within the chunks of two stages: from the donor's largest to the receiver's
 /// smallest.
-std::optional<std::vector<int64_t>> moved(std::vector<int64_t> layers, size_t stages, size_t donor,
+std::optional<std::vector<int64_t>> moved(std::vector<int64_t> layers,
+                                          const spec::Parallelism& parallel, size_t donor,
                                           size_t receiver) {
   size_t from = donor, to = receiver;
-  for (size_t i = donor; i < layers.size(); i += stages)
-    if (layers[i] >= layers[from]) from = i;
-  for (size_t i = receiver; i < layers.size(); i += stages)
-    if (layers[i] < layers[to]) to = i;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto stage = static_cast<size_t>(parallel.stage_of(static_cast<int64_t>(i)));
+    if (stage == donor && layers[i] >= layers[from]) from = i;
+    if (stage == receiver && layers[i] < layers[to]) to = i;
+  }
   if (layers[from] <= 1) return std::nullopt;
   --layers[from];
   ++layers[to];
@@ -144,7 +147,7 @@ std::vector<Candidate> propose_layers(const Played& played, bool first) {
     for (size_t receiver = 0; receiver < std::min(kReceivers, stages - 1); ++receiver) {
       const size_t from = order[donor], to = order[stages - 1 - receiver];
       if (work[from] <= work[to]) continue;
-      if (auto split = moved(layers, stages, from, to))
+      if (auto split = moved(layers, job.parallelism, from, to))
         add_split(job, *std::move(split), false, candidates);
     }
   return candidates;

@@ -113,6 +113,25 @@ TEST(Bubble, InterleavingDividesItByTheChunks) {
   }
 }
 
+// Two layers a stage, one a chunk: what engine/bubble_test.cpp has in units of a stage.
+TEST(Bubble, OfAVIsTheSchedulesOwnToo) {
+  for (const bool overlap : {false, true})
+    for (const int64_t p : {2, 3, 4, 8})
+      for (const int64_t m : {2 * p, 5 * p}) {
+        spec::Job job = test::make_job({.pp = p, .vpp = 2, .micro_batches = m, .layers = 2 * p});
+        job.training.overlap_p2p = overlap;
+        const auto work = static_cast<double>(m) * 6;
+        const auto bubble = [&](spec::Schedule schedule) {
+          job.parallelism.schedule = schedule;
+          return step(job) - work;
+        };
+        EXPECT_DOUBLE_EQ(bubble(spec::Schedule::kZbV), static_cast<double>(p - 1)) << p << ' ' << m;
+        EXPECT_DOUBLE_EQ(bubble(spec::Schedule::kDualPipeV), static_cast<double>(p - 1));
+        EXPECT_DOUBLE_EQ(bubble(spec::Schedule::kVMin),
+                         static_cast<double>(4 * p - (p % 3 == 0 ? 3 : 5)));
+      }
+}
+
 // Two stages, two micro batches, a transfer of 0.1. In line: stage 0 runs F0 0-1, sends,
 // F1 1.1-2.1; stage 1 gets F0 at 1.1, ends B0 at 4.1, exchanges until 4.2, ends B1 at 7.2; stage 0
 // gets it at 7.3 and ends at 9.3. Overlapped: F1 runs 1-2 and reaches stage 1 while that computes;

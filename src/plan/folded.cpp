@@ -9,10 +9,13 @@
 namespace ergometer::plan {
 namespace {
 
-/// Micro batches that a period of the steady phase takes; 0: there is none.
+/// Micro batches that a period of the steady phase takes; 0: there is none, or none that is known.
 int64_t period_of(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  if (forward_only(job) || p.schedule == spec::Schedule::kGpipe) return 0;
+  const bool known = p.schedule == spec::Schedule::kOneFOneB ||
+                     p.schedule == spec::Schedule::kInterleaved ||
+                     p.schedule == spec::Schedule::kZbH1;
+  if (forward_only(job) || !known) return 0;
   return p.vpp > 1 ? group_size(job, job.micro_batches()) : p.pp;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/links.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace ergometer::plan {
@@ -8,7 +9,7 @@ namespace {
 
 using workload::Stream;
 
-workload::Operator transfer(const char* name, workload::Pass pass, double bytes) {
+workload::Operator transfer(const std::string& name, workload::Pass pass, double bytes) {
   workload::Operator op;
   op.kind = workload::OperatorKind::kCollective;
   op.collective = workload::CollectiveKind::kSendRecv;
@@ -30,9 +31,9 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_
                              const std::vector<ScheduleSlot>& slots, double bytes,
                              OperatorTable& operators)
     : slots_(slots),
+      parallel_(job.parallelism),
       stage_(stage),
       stages_(job.parallelism.pp),
-      chunks_(job.parallelism.vpp),
       micro_batches_(micro_batches),
       overlap_(job.training.overlap_p2p),
       sync_(job.training.batch_p2p_sync) {
@@ -44,53 +45,68 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_
     gather_ = operators.add(gather);
     bytes /= static_cast<double>(job.parallelism.tp);
   }
-  send_forward_ = operators.add(transfer("send_forward", workload::Pass::kForward, bytes));
-  recv_forward_ = operators.add(transfer("recv_forward", workload::Pass::kForward, bytes));
-  send_backward_ = operators.add(transfer("send_backward", workload::Pass::kBackward, bytes));
-  recv_backward_ = operators.add(transfer("recv_backward", workload::Pass::kBackward, bytes));
+  straight_ = add_transfers("", bytes, operators);
+  if (parallel_.turns()) turned_ = add_transfers("_turned", bytes, operators);
   exchanges_.resize(slots.size() + 1);
   const auto warm_up = static_cast<size_t>(warm_up_forwards(job, stage, micro_batches));
-  const bool gpipe = job.parallelism.schedule == spec::Schedule::kGpipe;
   if (overlap_) {
     plan_overlapped(warm_up);
-  } else if (chunks_ > 1 && !gpipe) {
+  } else if (parallel_.schedule == spec::Schedule::kInterleaved) {
     plan_interleaved(warm_up);
   } else {
     plan_in_line();
   }
 }
 
+PipelineLinks::Transfers PipelineLinks::add_transfers(const char* suffix, double bytes,
+                                                      OperatorTable& operators) const {
+  const auto add = [&](const char* name, workload::Pass pass) {
+    return operators.add(transfer(std::string(name) + suffix, pass, bytes));
+  };
+  Transfers added;
+  added.send_forward = add("send_forward", workload::Pass::kForward);
+  added.recv_forward = add("recv_forward", workload::Pass::kForward);
+  added.send_backward = add("send_backward", workload::Pass::kBackward);
+  added.recv_backward = add("recv_backward", workload::Pass::kBackward);
+  return added;
+}
+
 int32_t PipelineLinks::messages(const spec::Job& job, int64_t micro_batches) {
   if (job.parallelism.pp == 1) return 0;
   const bool inference =
       job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
-  const int64_t boundaries = job.parallelism.pp * job.parallelism.vpp - 1;
-  return static_cast<int32_t>((inference ? 1 : 2) * boundaries * micro_batches);
+  return static_cast<int32_t>((inference ? 1 : 2) * crossings(job.parallelism) * micro_batches);
 }
 
-// Boundary i lies between virtual stages i and i + 1 (virtual stage = chunk * stages + stage). Its
-// forward message of micro batch j has number i * micro batches + j; backward messages follow
-// behind all forward ones.
+// Crossing i is the i-th border of two parts that lie on different stages. Its forward message of
+// micro batch j has number i * micro batches + j; backward messages follow behind all forward ones.
 
-bool PipelineLinks::has_input(size_t k) const {
+int64_t PipelineLinks::crossings(const spec::Parallelism& parallel) {
+  return parallel.parts() - 1 - (parallel.turns() ? parallel.vpp - 1 : 0);
+}
+
+int32_t PipelineLinks::message(size_t k, int64_t first_part) const {
+  const int64_t turns_before = parallel_.turns() ? first_part / stages_ : 0;
+  const int64_t crossing = first_part - turns_before + (forward(k) ? 0 : crossings(parallel_));
+  return static_cast<int32_t>(crossing * micro_batches_ + slots_[k].micro_batch);
+}
+
+bool PipelineLinks::crosses(size_t k, bool behind) const {
   if (slots_[k].kind == SlotKind::kBackwardWeight || stages_ == 1) return false;
-  return forward(k) ? virtual_stage(k) > 0 : virtual_stage(k) < stages_ * chunks_ - 1;
+  const int64_t other = part(k) + (behind ? 1 : -1);
+  return other >= 0 && other < parallel_.parts() && parallel_.stage_of(other) != stage_;
 }
 
-bool PipelineLinks::has_output(size_t k) const {
-  if (slots_[k].kind == SlotKind::kBackwardWeight || stages_ == 1) return false;
-  return forward(k) ? virtual_stage(k) < stages_ * chunks_ - 1 : virtual_stage(k) > 0;
-}
+bool PipelineLinks::has_input(size_t k) const { return crosses(k, !forward(k)); }
+
+bool PipelineLinks::has_output(size_t k) const { return crosses(k, forward(k)); }
 
 int32_t PipelineLinks::input_message(size_t k) const {
-  const int64_t boundary =
-      forward(k) ? virtual_stage(k) - 1 : stages_ * chunks_ - 1 + virtual_stage(k);
-  return static_cast<int32_t>(boundary * micro_batches_ + slots_[k].micro_batch);
+  return message(k, forward(k) ? part(k) - 1 : part(k));
 }
 
 int32_t PipelineLinks::output_message(size_t k) const {
-  const int64_t boundary = forward(k) ? virtual_stage(k) : stages_ * chunks_ - 2 + virtual_stage(k);
-  return static_cast<int32_t>(boundary * micro_batches_ + slots_[k].micro_batch);
+  return message(k, forward(k) ? part(k) : part(k) - 1);
 }
 
 Stream PipelineLinks::own_lane(size_t k) const {
@@ -104,8 +120,8 @@ void PipelineLinks::exchange(size_t before, std::vector<size_t> sends, std::vect
   exchanges_[before].push_back({std::move(sends), std::move(recvs)});
 }
 
-/// GPipe, 1F1B, ZB-H1: a slot's output leaves before the next slot starts. Transfers of opposite
-/// directions go in one exchange, those of one direction one after the other.
+/// All but interleaved 1F1B: a slot's output leaves before the next slot starts. Transfers of
+/// opposite directions go in one exchange, those of one direction one after the other.
 void PipelineLinks::plan_in_line() {
   exchange(0, {}, {0});
   for (size_t k = 1; k < slots_.size(); ++k) {
@@ -175,12 +191,14 @@ void PipelineLinks::before_slot(ProgramWriter& writer, size_t k) const {
 
 void PipelineLinks::write_send(ProgramWriter& writer, Stream lane, size_t k) const {
   writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
-  writer.send(lane, forward(k) ? send_forward_ : send_backward_, output_message(k));
+  const Transfers& ops = transfers(k);
+  writer.send(lane, forward(k) ? ops.send_forward : ops.send_backward, output_message(k));
 }
 
 void PipelineLinks::write_recv(ProgramWriter& writer, Stream lane, size_t k) const {
   writer.at(slots_[k].micro_batch, slots_[k].chunk, -1);
-  writer.recv(lane, forward(k) ? recv_forward_ : recv_backward_, input_message(k));
+  const Transfers& ops = transfers(k);
+  writer.recv(lane, forward(k) ? ops.recv_forward : ops.recv_backward, input_message(k));
   if (gather_ >= 0) writer.op(lane, gather_);
 }
 

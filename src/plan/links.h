@@ -22,6 +22,9 @@ namespace ergometer::plan {
 /// waited for, behind a join that holds back its stream until it is posted: a program must be able
 /// to run in order.
 ///
+/// Where the model turns (`Parallelism::turns`), neighbouring parts on one stage need no transfer,
+/// and those of reversed chunks, named "_turned", go the other way.
+///
 /// With `scatter_gather_p2p` every rank of a tensor-parallel group sends its part, and the group
 /// gathers behind the receive, on its lane.
 ///
@@ -48,9 +51,16 @@ class PipelineLinks {
   bool forward(size_t k) const { return slots_[k].kind == SlotKind::kForward; }
   bool has_input(size_t k) const;
   bool has_output(size_t k) const;
+  static int64_t crossings(const spec::Parallelism& parallel);
+  /// Of slot k's direction, over the border behind that part.
+  int32_t message(size_t k, int64_t first_part) const;
   int32_t input_message(size_t k) const;
   int32_t output_message(size_t k) const;
-  int64_t virtual_stage(size_t k) const { return slots_[k].chunk * stages_ + stage_; }
+  int64_t part(size_t k) const { return parallel_.part_of(stage_, slots_[k].chunk); }
+  bool is_turned(size_t k) const { return parallel_.turns() && slots_[k].chunk % 2 == 1; }
+  /// Whether the slot's tensors pass the border in front of its part, or behind it, to or from
+  /// another stage.
+  bool crosses(size_t k, bool behind) const;
   workload::Stream own_lane(size_t k) const;
 
   void plan_in_line();
@@ -63,10 +73,16 @@ class PipelineLinks {
   void write_recv(ProgramWriter& writer, workload::Stream lane, size_t k) const;
 
   const std::vector<ScheduleSlot>& slots_;
-  int64_t stage_, stages_, chunks_, micro_batches_;
+  const spec::Parallelism& parallel_;
+  int64_t stage_, stages_, micro_batches_;
   bool overlap_, sync_;
   int32_t gather_ = -1;  ///< behind every receive, where transfers are divided over tp
-  int32_t send_forward_ = -1, recv_forward_ = -1, send_backward_ = -1, recv_backward_ = -1;
+  struct Transfers {
+    int32_t send_forward = -1, recv_forward = -1, send_backward = -1, recv_backward = -1;
+  };
+  Transfers add_transfers(const char* suffix, double bytes, OperatorTable& operators) const;
+  const Transfers& transfers(size_t k) const { return is_turned(k) ? turned_ : straight_; }
+  Transfers straight_, turned_;  ///< of chunks in the order of the stages, and in reverse
   std::vector<std::vector<Exchange>> exchanges_;  ///< in line: before every slot
   std::vector<workload::Stream> recv_lanes_;      ///< overlapped: of every slot's receive
   std::vector<std::vector<workload::Stream>>

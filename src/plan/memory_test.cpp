@@ -130,6 +130,22 @@ TEST(Memory, GpipeHoldsEveryMicroBatchAndItsLogits) {
             (6 * 2 + 2) * 128 * 1024.0);  // 16-bit logits each, one gradient
 }
 
+// Of 2p = 4 chunks of one layer each, on stage 1 the two in the middle of the model; V-Min as many
+// with two stages, V-Half too. Stage 0 has the embedding and the head.
+TEST(Memory, AVKeepsAsManyChunksOnEveryStage) {
+  spec::Job job = job_with({.pp = 2, .vpp = 2, .micro_batches = 8, .layers = 4});
+  const double transient = 128 * (2 * 64 + 4 * 256.0);
+  for (const auto schedule :
+       {spec::Schedule::kZbV, spec::Schedule::kVHalf, spec::Schedule::kVMin}) {
+    job.parallelism.schedule = schedule;
+    const MemoryReport report = test::memory_of(job);
+    EXPECT_EQ(report.stages[1].activations, 4 * kKept + transient);
+    EXPECT_GT(part(report.stages[0], "loss"), 0);
+    EXPECT_EQ(part(report.stages[1], "loss"), 0);
+    for (const StageMemory& stage : report.stages) expect_parts_add_up(stage);
+  }
+}
+
 TEST(Memory, FullRecomputationKeepsInputsAndRebuildsOneLayer) {
   spec::Job job = job_with({.pp = 4, .micro_batches = 8});
   job.training.recompute = spec::Recompute::kFull;

@@ -1,11 +1,21 @@
 #include "plan/plan.h"
 
+#include <string_view>
+
 #include "plan/links.h"
 #include "plan/placement_cache.h"
 #include "plan/program.h"
 
 namespace ergometer::plan {
 namespace {
+
+/// Whether a pipeline transfer's peer is the next stage: where forward output goes, but for turned
+/// chunks.
+bool is_with_next_stage(std::string_view name) {
+  const bool sends = name.starts_with("send_"), turned = name.ends_with("_turned");
+  const bool forward = name.find("_forward") != name.npos;
+  return (sends == forward) != turned;
+}
 
 /// Where the group of every collective lies, seen from `stage`. A transfer's direction tells its
 /// peer.
@@ -18,7 +28,7 @@ std::vector<GroupPlacement> place_operators(const spec::Job& job,
     const workload::Operator& op = operators[i];
     if (op.kind != workload::OperatorKind::kCollective) continue;
     if (op.group == workload::GroupKind::kPipeline) {
-      const bool to_next = op.name == "send_forward" || op.name == "recv_backward";
+      const bool to_next = is_with_next_stage(op.name);
       placed[i] = cache.pipeline(stage, (stage + (to_next ? 1 : stages - 1)) % stages);
     } else {
       placed[i] = cache.of(op.group, stage);

@@ -40,10 +40,10 @@ bool runs(SlotKind slot, Pass pass) {
 size_t expected_length(const spec::Job& job, const workload::Workload& workload,
                        int64_t micro_batches, const Stage& stage) {
   constexpr size_t kAroundASlot = 10, kAroundABlock = 6, kOnceAStep = 64;
-  const size_t slots_a_micro_batch = job.parallelism.schedule == spec::Schedule::kZbH1 ? 3 : 2;
+  constexpr size_t kSlotsAMicroBatch = 3;
   size_t a_micro_batch = 0;
   for (const Chunk& chunk : stage.chunks) {
-    a_micro_batch += slots_a_micro_batch * kAroundASlot;
+    a_micro_batch += kSlotsAMicroBatch * kAroundASlot;
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
       const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
       a_micro_batch += block.forward.size() + block.backward.size();

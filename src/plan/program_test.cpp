@@ -189,6 +189,26 @@ TEST(Program, InterleavingWrapsFromTheLastStageToTheFirst) {
   EXPECT_EQ(plan.messages, 2 * 3 * 2);
 }
 
+// Four parts on two stages, the last on stage 0 again: parts 1 and 2 are neighbours on stage 1, so
+// two borders are crossed, the second on the way back.
+TEST(Program, AVSendsForwardOutputBothWaysAndNoneAtItsTurn) {
+  spec::Job job = make_job({.pp = 2, .vpp = 2, .micro_batches = 2, .layers = 4});
+  job.parallelism.schedule = spec::Schedule::kZbV;
+  job.model.tied_embeddings = true;
+  const Plan plan = plan_of(job);
+  EXPECT_EQ(plan.messages, 2 * 2 * 2);
+  EXPECT_EQ(count(plan, 0, "PF:send_forward"), 2);
+  EXPECT_EQ(count(plan, 0, "PF:send_forward_turned"), 0);
+  EXPECT_EQ(count(plan, 1, "PF:send_forward_turned"), 2);
+  EXPECT_EQ(count(plan, 0, "PB:send_backward_turned"), 2);
+  EXPECT_EQ(count(plan, 1, "PB:send_backward"), 2);
+  // Both ends of the model are on stage 0, which sums no gradients of the embedding with another.
+  EXPECT_EQ(plan.stages[0].chunks[0].layers, (std::vector<int64_t>{-1, 0}));
+  EXPECT_EQ(plan.stages[0].chunks[1].layers, (std::vector<int64_t>{3, -1}));
+  EXPECT_EQ(plan.stages[1].chunks[1].layers, (std::vector<int64_t>{2}));
+  EXPECT_EQ(count(plan, 0, "embedding_grad_all_reduce"), 0);
+}
+
 TEST(Program, ZeroBubbleRunsWeightGradientsApart) {
   spec::Job job = make_job({.tp = 2, .pp = 2, .micro_batches = 2, .layers = 2});
   job.parallelism.schedule = spec::Schedule::kZbH1;

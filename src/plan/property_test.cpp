@@ -32,6 +32,15 @@ class Draw {
   std::mt19937 engine_;
 };
 
+/// Of the schedules that have two chunks a stage.
+void choose_chunked_schedule(Draw& draw, spec::Job& job) {
+  using enum spec::Schedule;
+  const spec::Schedule all[] = {kLoopedBfs, kZbV, kVHalf, kVMin, kDualPipeV};
+  job.parallelism.schedule = all[draw.below(5)];
+  if (job.parallelism.schedule == kDualPipeV)
+    job.training.global_batch = job.parallelism.dp * (2 * job.parallelism.pp + draw.below(4));
+}
+
 spec::Job random_job(Draw& draw) {
   test::Shape shape;
   shape.tp = draw.one_of({1, 2, 4});
@@ -49,7 +58,8 @@ spec::Job random_job(Draw& draw) {
   spec::Parallelism& parallel = job.parallelism;
   parallel.microbatch_group = shape.vpp > 1 ? group : 0;
   if (kind == 1) parallel.schedule = spec::Schedule::kGpipe;
-  if (kind == 2) parallel.schedule = spec::Schedule::kZbH1;
+  if (kind == 2) parallel.schedule = draw.coin() ? spec::Schedule::kZbH1 : spec::Schedule::kZbH2;
+  if (shape.vpp == 2 && draw.coin()) choose_chunked_schedule(draw, job);
   parallel.sequence_parallel = shape.tp > 1 && draw.coin();
   parallel.zero_stage = static_cast<int>(draw.below(4));
   parallel.fsdp = parallel.zero_stage == 3;
@@ -181,8 +191,11 @@ TEST(AnyJob, IsItsFoldedPlanUnfolded) {
     SCOPED_TRACE(describe(job));
     const workload::Workload workload = test::fake_workload(job);
     const std::optional<Plan> folded = make_folded_plan(job, workload, kLeastPeriods);
-    const bool steady = job.training.mode != spec::Mode::kPrefill &&
-                        job.parallelism.schedule != spec::Schedule::kGpipe;
+    const spec::Schedule schedule = job.parallelism.schedule;
+    const bool steady =
+        job.training.mode != spec::Mode::kPrefill &&
+        (schedule == spec::Schedule::kOneFOneB || schedule == spec::Schedule::kInterleaved ||
+         schedule == spec::Schedule::kZbH1);
     const bool short_step = job.micro_batches() < 9 * period;
     ASSERT_TRUE(folded.has_value() ? steady : !steady || short_step);
     if (!folded) continue;

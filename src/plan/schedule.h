@@ -7,23 +7,12 @@
 
 namespace ergometer::plan {
 
-enum class SlotKind : uint8_t {
-  kForward,
-  kBackward /* dgrad and wgrad */,
-  kBackwardInput,
-  kBackwardWeight
-};
+using spec::ScheduleSlot;
+using spec::SlotKind;
 
-/// One entry of a stage's order of work.
-struct ScheduleSlot {
-  SlotKind kind = SlotKind::kForward;
-  int32_t micro_batch = 0;
-  int32_t chunk = 0;  ///< virtual pipeline chunk on this stage, 0 .. vpp-1
-};
-
-/// The order in which stage `stage` of `job` runs its micro batches and chunks: GPipe, 1F1B,
-/// interleaved 1F1B (Megatron-Core's table of groups) or ZB-H1; forward only for inference jobs.
-/// With `micro_batches`: as if the step had so many.
+/// The order in which stage `stage` of `job` runs its micro batches and chunks
+/// (spec/stage_order.h); forward only for inference jobs. With `micro_batches`: as if the step had
+/// so many, which a schedule file's has not.
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage);
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage, int64_t micro_batches);
 

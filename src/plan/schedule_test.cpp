@@ -102,6 +102,31 @@ TEST(InFlight, EqualsTheTableOfSchedules) {
   }
 }
 
+/// The most activations alive on any stage, counted in chunks.
+int64_t most_in_flight(spec::Schedule schedule_of, int64_t stages, int64_t chunks,
+                       int64_t batches) {
+  spec::Job job = make_job({.pp = stages, .vpp = chunks, .micro_batches = batches});
+  job.parallelism.schedule = schedule_of;
+  int64_t most = 0;
+  for (int64_t r = 0; r < stages; ++r)
+    most = std::max(most, in_flight(schedule(job, r), chunks).total);
+  return most;
+}
+
+// Peaks of the papers: arXiv 2401.10241 (ZB-H2, ZB-V), 2405.15362 (V-Half, V-Min), 2412.19437
+// (DualPipe, whose p' are the 2p parts here), 2211.05953 (breadth first).
+TEST(InFlight, EqualsThePapers) {
+  for (const int64_t p : {2, 3, 4, 5, 6, 7, 8, 9, 12})
+    for (const int64_t m : {3 * p, 5 * p}) {
+      EXPECT_EQ(most_in_flight(spec::Schedule::kZbH2, p, 1, m), 2 * p - 1) << p;
+      EXPECT_EQ(most_in_flight(spec::Schedule::kLoopedBfs, p, 2, m), 2 * m) << p;
+      EXPECT_EQ(most_in_flight(spec::Schedule::kZbV, p, 2, m), 2 * p) << p;
+      EXPECT_EQ(most_in_flight(spec::Schedule::kVHalf, p, 2, m), 2 * ((p + 2) / 2)) << p;
+      EXPECT_EQ(most_in_flight(spec::Schedule::kVMin, p, 2, m), 2 * ((p + 4) / 3)) << p;
+      EXPECT_EQ(most_in_flight(spec::Schedule::kDualPipeV, p, 2, m), 2 * p + 1) << p;
+    }
+}
+
 TEST(InFlight, InterleavingKeepsWarmUpChunksAndOne) {
   for (int64_t p : {2, 4}) {
     for (int64_t v : {2, 3, 5}) {

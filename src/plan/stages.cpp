@@ -45,7 +45,7 @@ int64_t recomputed_layers(const spec::Job& job, size_t chunk, int64_t layers, in
   return std::min(training.recompute_layers, layers);
 }
 
-/// Chunk `number` of all, chunk-major: `count` layers from `first` on.
+/// Part `number` of the model: `count` layers from `first` on.
 Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, size_t number,
                  size_t numbers, int64_t first, int64_t count) {
   const bool is_first = number == 0, is_last = number + 1 == numbers;
@@ -84,9 +84,9 @@ std::vector<int64_t> layers_per_chunk(const spec::Job& job) {
 }
 
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload) {
-  const int64_t stages = job.parallelism.pp, chunks = job.parallelism.vpp;
+  const int64_t stages = job.parallelism.pp;
   const std::vector<int64_t> layers = layers_per_chunk(job);
-  ERGOMETER_CHECK(static_cast<int64_t>(layers.size()) == stages * chunks,
+  ERGOMETER_CHECK(static_cast<int64_t>(layers.size()) == job.parallelism.parts(),
                   "one layer count a chunk and stage");
   ERGOMETER_CHECK(std::accumulate(layers.begin(), layers.end(), int64_t{0}) ==
                       static_cast<int64_t>(workload.layer_blocks.size()),
@@ -94,7 +94,7 @@ std::vector<Stage> divide(const spec::Job& job, const workload::Workload& worklo
   std::vector<Stage> divided(static_cast<size_t>(stages));
   int64_t first = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
-    Stage& stage = divided[i % static_cast<size_t>(stages)];
+    Stage& stage = divided[static_cast<size_t>(job.parallelism.stage_of(static_cast<int64_t>(i)))];
     stage.chunks.push_back(make_chunk(job, workload, i, layers.size(), first, layers[i]));
     first += layers[i];
   }

@@ -24,16 +24,16 @@ struct Stage {
 };
 
 /// Divides the model over stages and chunks by the job's rules: even, uneven first and last stage,
-/// embedding and loss counted as layers, explicit lists. The head (and MTP) is on the last chunk of
-/// the last stage.
+/// embedding and loss counted as layers, explicit lists. The head (and MTP) is on the model's last
+/// part, whose stage is the last, or the first where the model turns there.
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload);
 
 /// Whether entry `index` of the chunk is recomputed in full before its backward: one of the first
 /// so many blocks that have a `recompute` list.
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index);
 
-/// Layers of every (chunk, stage), chunk-major, without lowering; the check that they add up is
-/// `spec/resolve`'s.
+/// Layers of every part of the model (`Parallelism::part_of`), in order, without lowering; the
+/// check that they add up is `spec/resolve`'s.
 std::vector<int64_t> layers_per_chunk(const spec::Job& job);
 
 }  // namespace ergometer::plan

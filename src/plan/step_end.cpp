@@ -74,9 +74,12 @@ double layer_elements(const spec::Model& model, const spec::Layer& layer) {
 }
 
 /// Both ends hold the embedding matrix: tied to the head, or used again by multi-token prediction.
+/// Not where one stage holds both ends of the model.
 bool embedding_on_both_ends(const spec::Job& job) {
   const bool shared = job.model.tied_embeddings || job.model.mtp_layers > 0;
-  return job.parallelism.pp > 1 && shared && job.training.mode == spec::Mode::kPretrain;
+  const int64_t last = job.parallelism.parts() - 1;
+  return job.parallelism.stage_of(last) != 0 && shared &&
+         job.training.mode == spec::Mode::kPretrain;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "report/explain.h"
+#include "spec/schedule_file.h"
 #include "spec/setting_values.h"
 #include "spec/settings.h"
 
@@ -29,6 +30,11 @@ std::string text_of(const std::vector<int64_t>& numbers) {
 
 std::string set(double value, std::string_view unit) {
   return value == 0 ? "not set" : fmt::format("{:g}{}", value, unit);
+}
+std::string order(const spec::PipelineOrder& order) {
+  if (order.stages.empty()) return "";
+  return fmt::format("{} stages, {} micro batches", order.stages.size(),
+                     spec::micro_batches_of(order));
 }
 std::string smoothing(const spec::Conditions& c) {
   if (c.smoothing_floor == 0) return "none";
@@ -67,6 +73,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("model", job.model.name),
     ERGOMETER_ENTRY("cluster", job.cluster.name),
     ERGOMETER_ENTRY("stage_layers", job.parallelism.stage_layers),
+    ERGOMETER_ENTRY("schedule_file", order(job.parallelism.order)),
     ERGOMETER_ENTRY("rank_map", job.parallelism.rank_map),
     ERGOMETER_ENTRY("software", job.software.name),
     ERGOMETER_ENTRY("recompute_stage_layers", job.training.recompute_stage_layers),

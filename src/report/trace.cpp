@@ -87,11 +87,12 @@ bool is_forward(const run::Kernel& kernel) {
 }
 
 /// Who sent what this kernel receives. The last stage's forward output goes on to the first stage's
-/// next chunk, and its gradient comes back the same way.
+/// next chunk, and its gradient comes back the same way; "turned" chunks lie in reverse.
 Message sender_of(const run::Kernel& receive, const JobView& job) {
   const int64_t ranks = job.stage_ranks(), stage = receive.rank / ranks;
   const int64_t chunk = std::max<int64_t>(receive.chunk, 0);
-  const int64_t step = is_forward(receive) ? -1 : 1;
+  const bool turned = receive.name.find("_turned") != std::string::npos;
+  const int64_t step = is_forward(receive) != turned ? -1 : 1;
   const int64_t wrap = stage + step < 0 ? 1 : stage + step >= job.pp ? -1 : 0;
   const int64_t sender = receive.rank + (step + wrap * job.pp) * ranks;
   return {is_forward(receive), sender, receive.micro_batch, chunk + (wrap == 0 ? 0 : step)};

@@ -56,7 +56,7 @@ inline constexpr std::array kAxes = {kTp,
                                      kSharedOverlap};
 
 /// What else describes one layout and fits no other.
-inline constexpr std::array<std::string_view, 11> kOfOneLayout = {
+inline constexpr std::array<std::string_view, 12> kOfOneLayout = {
     "gradient_accumulation_steps",
     "num_layers_per_virtual_pipeline_stage",
     "microbatch_group_size_per_virtual_pipeline_stage",
@@ -67,7 +67,8 @@ inline constexpr std::array<std::string_view, 11> kOfOneLayout = {
     "stage_layers",
     "pipeline_model_parallel_layout",
     "recompute_stage_layers",
-    "fsdp_shard_size"};
+    "fsdp_shard_size",
+    "schedule_file"};
 
 /// Of these, what says how layers are divided.
 inline constexpr std::array<std::string_view, 6> kSaysSplit = {
@@ -79,10 +80,11 @@ inline constexpr std::array<std::string_view, 6> kSaysSplit = {
     "pipeline_model_parallel_layout"};
 
 /// Of these, what a search sets itself for every layout, so that it cannot be fixed.
-inline constexpr std::array<std::string_view, 4> kSetByLayout = {
+inline constexpr std::array<std::string_view, 5> kSetByLayout = {
     "num_layers_per_virtual_pipeline_stage", "microbatch_group_size_per_virtual_pipeline_stage",
-    "recompute_stage_layers", "fsdp_shard_size"};
+    "recompute_stage_layers", "fsdp_shard_size", "schedule_file"};
 
+/// The schedules that are searched, those of which time and memory can be estimated.
 inline constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "interleaved", "gpipe",
                                                                "zb-h1"};
 

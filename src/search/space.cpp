@@ -1,6 +1,7 @@
 #include "search/space.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -38,6 +39,17 @@ int64_t replicas(const Layout& layout) {
   return std::max(layout.cp * layout.dp, stage / (layout.ep * layout.etp));
 }
 
+/// Of the other schedules nothing is estimated.
+Result<void> check_schedule_word(const spec::Settings& settings) {
+  const auto* value = settings.find(kSchedule);
+  if (value == nullptr ||
+      std::find(kSchedules.begin(), kSchedules.end(), value->text) != kSchedules.end())
+    return {};
+  return base::input_error(
+      fmt::format("search: {}: found \"{}\"; allowed: {}; simulate such a job by itself", kSchedule,
+                  value->text, fmt::join(kSchedules, ", ")));
+}
+
 }  // namespace
 
 bool is_of_layout(std::string_view setting) {
@@ -53,6 +65,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
           fmt::format("search: {}: found \"{}\"; a search sets it by the layout, so it cannot be "
                       "fixed: simulate such a job by itself",
                       name, value->text));
+  ERGOMETER_TRY(check_schedule_word(settings));
   Space space;
   space.asked_ = settings;
   space.choice_ = options;

@@ -7,10 +7,24 @@
 
 #include "spec/cluster.h"
 #include "spec/model.h"
+#include "spec/pipeline_order.h"
 
 namespace ergometer::spec {
 
-enum class Schedule { kOneFOneB, kInterleaved, kGpipe, kZbH1 };
+/// Orders of work of the pipeline's stages (spec/stage_order.h); kFile: `Parallelism::order`.
+enum class Schedule {
+  kOneFOneB,
+  kInterleaved,
+  kGpipe,
+  kZbH1,
+  kZbH2,
+  kLoopedBfs,
+  kZbV,
+  kVHalf,
+  kVMin,
+  kDualPipeV,
+  kFile
+};
 enum class CpComm { kP2p, kAllGather, kAllToAll };
 enum class Recompute { kNone, kSelective, kFull };
 enum class RecomputeMethod { kUniform, kBlock };
@@ -41,11 +55,27 @@ struct Parallelism {
   /// the split.
   int64_t first_stage_layers = 0, last_stage_layers = 0;
   bool embedding_counts_as_layer = false, loss_counts_as_layer = false;
-  std::vector<int64_t> stage_layers;  ///< explicit layers of every (chunk, stage), chunk-major;
-                                      ///< empty: by the rules above
+  std::vector<int64_t> stage_layers;  ///< explicit layers of every part (`part_of`), in model
+                                      ///< order; empty: by the rules above
   int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
+  PipelineOrder order;                ///< a schedule file's; empty without one
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
   std::vector<int64_t> rank_map;
+
+  /// Whether the model turns at the ends of the pipeline: the stages hold their odd chunks in
+  /// reverse, with two chunks in the form of a V. Else every chunk begins at stage 0 again.
+  bool turns() const {
+    if (schedule == Schedule::kFile) return order.turns;
+    return schedule >= Schedule::kZbV && schedule <= Schedule::kDualPipeV;
+  }
+  /// The model is cut into pp x vpp parts, 0 at the embedding: which one a stage's chunk holds.
+  int64_t part_of(int64_t stage, int64_t chunk) const {
+    return chunk * pp + (turns() && chunk % 2 == 1 ? pp - 1 - stage : stage);
+  }
+  int64_t parts() const { return pp * vpp; }
+  int64_t stage_of(int64_t part) const {
+    return turns() && part / pp % 2 == 1 ? pp - 1 - part % pp : part % pp;
+  }
 
   int64_t gpu_of(int64_t rank) const {
     return rank_map.empty() ? rank : rank_map[static_cast<size_t>(rank)];
@@ -86,7 +116,7 @@ struct Training {
   RecomputeMethod recompute_method = RecomputeMethod::kUniform;
   int64_t recompute_layers =
       0;  ///< block: layers a chunk; uniform: layers a checkpoint; 0: all / 1
-  /// Block method: layers recomputed in every (chunk, stage), chunk-major, instead of
+  /// Block method: layers recomputed in every part of the model (`part_of`), instead of
   /// `recompute_layers`; empty: that.
   std::vector<int64_t> recompute_stage_layers;
   std::vector<std::string> recompute_modules;  ///< selective: core_attn, moe_act, layernorm,

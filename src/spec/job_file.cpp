@@ -94,7 +94,7 @@ std::string relocated_value(const SettingInfo& setting, std::string text, const 
     return text.starts_with('{') ? relocated_parts(text, file)
                                  : relocated(text, CatalogKind::kCluster, file);
   if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
-  if (setting.name == "rank_map") return beside(text, file);
+  if (setting.name == "rank_map" || setting.name == "schedule_file") return beside(text, file);
   constexpr std::string_view kFile = "file:";
   if (setting.name == "moe_routing" && text.starts_with(kFile))
     return std::string(kFile) + beside(text.substr(kFile.size()), file);

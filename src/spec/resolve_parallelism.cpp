@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "spec/pipeline_layout.h"
 #include "spec/rank_map.h"
 #include "spec/resolve.h"
+#include "spec/schedule_file.h"
 #include "spec/setting_names.h"
+#include "spec/stage_order.h"
 
 namespace ergometer::spec {
 namespace {
@@ -106,13 +109,28 @@ void read_rank_map(SettingReader& read, Parallelism& p) {
     read.refuse(fmt::format("{}: {}", read.where(kRankMap), map.error().message));
 }
 
-bool asks_to_interleave(SettingReader& read) {
-  return read.given("schedule") &&
-         read.choice("schedule", Schedule::kOneFOneB, "") == Schedule::kInterleaved;
+std::optional<ScheduleFile> read_schedule_file(SettingReader& read) {
+  const std::string value = read.text(kScheduleFile);
+  if (value.empty()) return std::nullopt;
+  const auto text = schedule_file_text(value);
+  if (!text) {
+    read.refuse(fmt::format("{}: {}", read.where(kScheduleFile), text.error().message));
+    return std::nullopt;
+  }
+  auto file = parse_schedule(*text);
+  if (file) return std::move(*file);
+  const std::string path = value.find('\n') == value.npos ? value + ": " : "";
+  read.refuse(fmt::format("{}: {}{}", read.where(kScheduleFile), path, file.error().message));
+  return std::nullopt;
+}
+
+/// Whether the schedule that is asked for has several chunks a stage.
+bool asks_for_chunks(SettingReader& read) {
+  return read.given("schedule") && !suits(read.choice("schedule", Schedule::kOneFOneB, ""), 1);
 }
 
 /// Chunks a stage: as given, or from the layers of a chunk, or from a list of all chunks.
-void read_chunks(SettingReader& read, Job& job) {
+void read_chunks(SettingReader& read, Job& job, const std::optional<ScheduleFile>& file) {
   Parallelism& p = job.parallelism;
   constexpr std::string_view kPerChunk = "num_layers_per_virtual_pipeline_stage";
   if (read.given(kPerChunk) && read.given(kVpp))
@@ -133,18 +151,31 @@ void read_chunks(SettingReader& read, Job& job) {
   }
   const auto chunks = static_cast<int64_t>(p.stage_layers.size());
   const int64_t from_list = chunks > 0 && chunks % p.pp == 0 ? chunks / p.pp : 1;
-  const bool interleaves = p.pp > 1 && chunks == 0 && asks_to_interleave(read);
+  if (file) {
+    p.vpp = read.integer(kVpp, file->chunks, "the schedule file's");
+    return;
+  }
+  const bool interleaves = p.pp > 1 && chunks == 0 && asks_for_chunks(read);
   p.vpp = read.integer(kVpp, interleaves ? 2 : from_list,
                        interleaves  ? "the fewest chunks that interleave"
                        : chunks > 0 ? "the list of stage layers"
                                     : "one chunk a stage");
 }
 
-void read_schedule(SettingReader& read, Parallelism& p) {
-  p.schedule = read.choice("schedule", p.vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB,
-                           p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b");
+void read_schedule(SettingReader& read, Parallelism& p, const std::optional<ScheduleFile>& file) {
   p.microbatch_group =
       read.integer("microbatch_group_size_per_virtual_pipeline_stage", p.pp, "as pipeline stages");
+  if (!file) {
+    p.schedule = read.choice("schedule", p.vpp > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB,
+                             p.vpp > 1 ? "interleaved with more than one chunk a stage" : "1f1b");
+    return;
+  }
+  take_schedule(*file, p);
+  const Schedule of_file = p.schedule;
+  p.schedule = read.choice("schedule", of_file, "the schedule file's");
+  if (p.schedule != of_file)
+    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("schedule"),
+                            read.where(kScheduleFile)));
 }
 
 /// On where tensors are split, unless inference; Megatron-LM too switches it off on one rank.
@@ -236,9 +267,10 @@ void resolve_groups(SettingReader& read, Job& job) {
   p.etp = read.integer(kEtp, p.tp, "as tensor parallelism");
   read_stage_layout(read, p);
   read_rank_map(read, p);
+  const std::optional<ScheduleFile> file = read_schedule_file(read);
   if (read.error()) return;
-  read_chunks(read, job);
-  read_schedule(read, p);
+  read_chunks(read, job, file);
+  read_schedule(read, p, file);
   read_sequence_parallel(read, job);
 }
 

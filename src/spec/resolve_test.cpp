@@ -192,9 +192,9 @@ TEST(ResolveMessages, Pipelines) {
             "--schedule gpipe runs one chunk a stage; --vpp 2 needs --schedule interleaved");
   EXPECT_EQ(dense({{"schedule", "interleaved"}, {"vpp", "1"}}),
             "--schedule interleaved needs --vpp above 1");
-  EXPECT_EQ(
-      dense({{"schedule", "zbh1"}}),
-      "--schedule: found \"zbh1\"; allowed: 1f1b, interleaved, gpipe, zb-h1; did you mean zb-h1?");
+  EXPECT_EQ(dense({{"schedule", "zbh1"}}),
+            "--schedule: found \"zbh1\"; allowed: 1f1b, interleaved, gpipe, zb-h1, zb-h2, "
+            "looped-bfs, zb-v, v-half, v-min, dualpipe-v, file; did you mean zb-h1?");
   EXPECT_EQ(dense({{"stage_layers", "20,20,20,21"}}),
             "--stage_layers 20,20,20,21 adds up to 81 layers; llama3-70b has 80");
   EXPECT_EQ(dense({{"stage_layers", "40,40"}}),

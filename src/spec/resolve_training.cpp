@@ -5,7 +5,9 @@
 
 #include "spec/expert_routing.h"
 #include "spec/resolve.h"
+#include "spec/schedule_file.h"
 #include "spec/setting_names.h"
+#include "spec/stage_order.h"
 
 namespace ergometer::spec {
 namespace {
@@ -149,11 +151,18 @@ void read_step_batch(SettingReader& read, Job& job) {
   const Parallelism& p = job.parallelism;
   if (read.given(kAccumulation)) return read_accumulation(read, job);
   t.micro_batch = read.integer(kMbs, 1, "1");
-  const int64_t group = p.schedule == Schedule::kInterleaved ? p.microbatch_group : p.pp;
+  const int64_t of_file = micro_batches_of(p.order);
+  const int64_t group = of_file > 0 ? of_file
+                        : p.schedule == Schedule::kInterleaved
+                            ? p.microbatch_group
+                            : std::max(p.pp, least_micro_batches(p.schedule, p.pp));
   t.global_batch = read.integer(
       kGbs, t.micro_batch * p.dp * group,
-      group == p.pp ? "one micro batch for every pipeline stage: micro_batch_size x dp x pp"
-                    : "one group of micro batches: micro_batch_size x dp x group");
+      of_file > 0     ? "as many micro batches as the schedule file has"
+      : group == p.pp ? "one micro batch for every pipeline stage: micro_batch_size x dp x pp"
+      : p.schedule == Schedule::kInterleaved
+          ? "one group of micro batches: micro_batch_size x dp x group"
+          : "two micro batches for every pipeline stage: micro_batch_size x dp x 2 pp");
   t.least_batch = job.origins[std::string(kGbs)].text.starts_with("default:");
   read.derive(kAccumulation, "global_batch_size / (micro_batch_size x dp)");
 }

@@ -16,5 +16,6 @@ inline constexpr std::string_view kSp = "sequence_parallel";
 inline constexpr std::string_view kMbs = "micro_batch_size";
 inline constexpr std::string_view kGbs = "global_batch_size";
 inline constexpr std::string_view kRankMap = "rank_map";
+inline constexpr std::string_view kScheduleFile = "schedule_file";
 
 }  // namespace ergometer::spec

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "spec/schedule_file.h"
 #include "spec/setting_fields.h"
 #include "spec/setting_values.h"
 
@@ -82,6 +83,10 @@ std::string software_text(const SettingInfo&, const Job& job) {
 std::string reduction_text(const SettingInfo& info, const Job& job) {
   return field_text(info, !job.training.gradients_fp32);
 }
+std::string order_text(const SettingInfo&, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  return p.order.stages.empty() ? "" : schedule_text(p.order, to_word(p.schedule));
+}
 std::string dispatcher_text(const SettingInfo&, const Job& job) {
   return std::string(to_word(job.training.moe_dispatcher));
 }
@@ -139,6 +144,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"cp_comm_type", "", field<&Parallelism::cp_comm>(), kContext,
      "how context parallelism exchanges keys and values", why("Megatron-LM's: ring"), core()},
     {"schedule", "", field<&Parallelism::schedule>(), kPipeline, "pipeline schedule"},
+    {"schedule_file", "", told(kText, order_text), kPipeline,
+     "a file with the order of work of every stage, as --schedule-save writes it"},
     {"microbatch_group_size_per_virtual_pipeline_stage", "",
      field<&Parallelism::microbatch_group>(1, kMostSamples), kPipeline,
      "micro batches that run before the next chunk; by default --pp",

@@ -8,11 +8,12 @@
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "spec/cluster_files.h"
-#include "spec/model_names.h"
 #include "spec/expert_routing.h"
+#include "spec/model_names.h"
 #include "spec/rank_map.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
+#include "spec/schedule_file.h"
 #include "spec/yaml_map.h"
 
 namespace ergometer::spec {
@@ -74,6 +75,10 @@ Result<Settings> without_files(const Settings& settings) {
   if (const Settings::Value* routing = settings.find("moe_routing")) {
     ERGOMETER_ASSIGN(std::string text, routing_without_file(routing->text));
     result.set("moe_routing", std::move(text), routing->origin);
+  }
+  if (const Settings::Value* file = settings.find("schedule_file")) {
+    ERGOMETER_ASSIGN(std::string text, schedule_file_text(file->text));
+    result.set("schedule_file", std::move(text), file->origin);
   }
   return result;
 }

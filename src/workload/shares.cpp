@@ -79,6 +79,12 @@ double embedding_table(const spec::Model& model, const Shapes& shapes) {
          static_cast<double>(model.embedding_dim > 0 ? model.embedding_dim : model.hidden);
 }
 
+/// Whether the model's first and last parts lie on different stages.
+bool ends_apart(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  return p.stage_of(p.parts() - 1) != 0;
+}
+
 ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kind,
                        const spec::Layer& layer) {
   const spec::Model& model = job.model;
@@ -94,7 +100,7 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
       share = layer_vectors(model, shapes, layer);
       share.dense += 3 * norm_parameters(model);
       // The module embeds its own tokens: away from the first stage it needs a copy of the table.
-      if (job.parallelism.pp > 1) share.dense += embedding_table(model, shapes);
+      if (ends_apart(job)) share.dense += embedding_table(model, shapes);
       break;
     case BlockKind::kHead:
       share.dense = (model.final_norm ? norm_parameters(model) : 0) +
@@ -107,7 +113,7 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
 /// The output matrix is someone else's: of the embedding on the same stage, or of the head beside
 /// an MTP module.
 bool borrows_head(const spec::Job& job, BlockKind kind) {
-  return kind == BlockKind::kMtp || (job.model.tied_embeddings && job.parallelism.pp == 1);
+  return kind == BlockKind::kMtp || (job.model.tied_embeddings && !ends_apart(job));
 }
 
 void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
