@@ -62,7 +62,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer optimize job.yaml --knobs placement --override node3.inlet=40C\n",
      "MODEL", 0, 16, optimize_flags, run_optimize, true},
     {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
-     "plan MODEL|FILE... --tokens N --cluster CLUSTER --gpus N,N,... [options]",
+     "plan MODEL|FILE... --tokens N --gpus N,N,... [options]",
      "  ergometer plan llama3-8b --tokens 1T --cluster hgx-h100 --gpus 64,128 --tp 4\n"
      "  ergometer plan job.yaml --tokens 2T --deadline 60d --mtbf 50000h --spares 4\n"
      "  ergometer plan job.yaml --phases run.yaml --price-kwh 0.1 --carbon 400\n",

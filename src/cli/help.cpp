@@ -83,7 +83,8 @@ std::string full_list(const std::vector<Flag>& flags) {
 }
 
 std::string short_list(const Command& command, const std::vector<Flag>& flags) {
-  std::string out = "\nOptions:\n";
+  std::string out =
+      fmt::format("\nOptions (what each of them does: ergometer {} --help all):\n", command.name);
   for (const std::string& group : groups_of(flags)) {
     std::vector<std::string> names;
     for (const Flag& flag : flags) {
@@ -92,7 +93,7 @@ std::string short_list(const Command& command, const std::vector<Flag>& flags) {
     const std::string head = fmt::format("  {}: ", group);
     out += head + fill(names, head.size(), 6, "  ") + '\n';
   }
-  return out + fmt::format("\nWhat each of them does: ergometer {} --help all\n", command.name);
+  return out;
 }
 
 }  // namespace

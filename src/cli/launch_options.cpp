@@ -193,9 +193,9 @@ std::vector<Flag> launch_option_flags() {
   add("name", "", Takes::kValue, "NAME", "site", "of the scheduler's jobs; ergometer");
   add("account", "", Takes::kValue, "NAME", "site", "Slurm's account");
   add("partition", "", Takes::kValue, "NAME", "site", "Slurm's partition");
+  add("hosts", "", Takes::kValue, "FILE", "site", "ssh: a host a line, or HOST,HOST");
   add("time-limit", "", Takes::kValue, "TIME", "site", "of a run, as Slurm takes it: 30, 2:00:00");
   add("container", "", Takes::kValue, "IMAGE", "site", "the container that trains");
-  add("hosts", "", Takes::kValue, "FILE", "site", "ssh: a host a line, or HOST,HOST");
   add("env", "", Takes::kValue, "NAME=VALUE", "site", "an environment variable; repeats");
   flags.back().repeats = true;
   add("secret", "", Takes::kValue, "NAME", "site",
