@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/job_settings.h"
 #include "cli/plan_options.h"
 #include "cli/settled_job.h"
@@ -13,11 +16,25 @@ namespace ergometer::cli {
 
 using base::Result;
 
+namespace {
+
+/// A run trains, has phases of its own, and is no matter of a moment or a single GPU: what is left
+/// out here a job file may say.
+bool is_of_a_run(const Flag& flag) {
+  constexpr std::string_view kConditions[] = {"power-cap", "lock-clock", "clocks",
+                                              "inlet-c",   "cooling",    "fan",
+                                              "seed",      "pue",        "cluster-cap"};
+  if (flag.group == "task") return false;
+  return flag.group != "conditions" || std::find(std::begin(kConditions), std::end(kConditions),
+                                                 flag.name) != std::end(kConditions);
+}
+
+}  // namespace
+
 std::vector<Flag> plan_flags() {
   std::vector<Flag> flags = campaign_flags();
   for (Flag& flag : setting_flags()) {
-    // A run has phases of its own.
-    if (flag.name == "run-phases") continue;
+    if (!is_of_a_run(flag)) continue;
     if (flag.name == "gpus") {
       flag.value = "N,N,...";
       flag.help += "; several numbers are all planned";
