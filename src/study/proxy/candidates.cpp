@@ -50,15 +50,6 @@ bool is_size(std::string_view name) {
   return std::find(kSizes.begin(), kSizes.end(), name) != kSizes.end();
 }
 
-/// The sizes of one candidate.
-struct Shape {
-  int64_t pp = 1, vpp = 1, dp = 1, ep = 1, layers = 1, micro_batches = 1;
-  bool operator<(const Shape& o) const {
-    return std::tie(pp, vpp, dp, ep, layers, micro_batches) <
-           std::tie(o.pp, o.vpp, o.dp, o.ep, o.layers, o.micro_batches);
-  }
-};
-
 double ratio(int64_t a, int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 /// Rounded to a whole multiple, of which it has one at least.
@@ -78,26 +69,18 @@ std::set<int64_t> micro_batches_of(const Job& job, int64_t pp, int64_t dp, int64
   return all;
 }
 
-/// Layers of the whole model with those of a chunk halved, kept and doubled.
-std::set<int64_t> layers_of(const Job& job, int64_t pp, int64_t vpp) {
+/// Layers of the whole model with so many times the large job's in a chunk.
+std::set<int64_t> layers_of(const Job& job, int64_t pp, int64_t vpp,
+                            std::initializer_list<double> factors) {
   const spec::Parallelism& p = job.parallelism;
   const int64_t beside = (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
   const double chunk = ratio(job.model.layer_count() + beside, p.pp * p.vpp);
   std::set<int64_t> all;
-  for (const double factor : {0.5, 1.0, 2.0}) {
-    const int64_t layers = std::max<int64_t>(1, std::llround(chunk * factor)) * pp * vpp - beside;
+  for (const double factor : factors) {
+    const int64_t layers = multiple_of(chunk * factor, 1) * pp * vpp - beside;
     if (layers >= 1 && layers <= job.model.layer_count()) all.insert(layers);
   }
   return all;
-}
-
-void add_shapes(const Job& job, Shape shape, std::set<Shape>& shapes) {
-  for (const int64_t layers : layers_of(job, shape.pp, shape.vpp))
-    for (const int64_t m : micro_batches_of(job, shape.pp, shape.dp, shape.vpp)) {
-      shape.layers = layers;
-      shape.micro_batches = m;
-      shapes.insert(shape);
-    }
 }
 
 /// The large job's expert parallelism, or the largest part of it that the ranks of a stage have
@@ -110,21 +93,10 @@ int64_t expert_ranks(const Job& job, int64_t stage_ranks) {
   return ep;
 }
 
-std::set<Shape> shapes_of(const Job& job, int64_t gpus) {
-  const spec::Parallelism& p = job.parallelism;
-  std::set<Shape> shapes;
-  const int64_t left = gpus / (p.tp * p.cp);
-  for (int64_t pp = 1; pp <= std::min(p.pp, left); ++pp) {
-    if (left % pp != 0 || (p.pp > 1 && left / pp > p.dp)) continue;
-    const int64_t dp = left / pp;
-    add_shapes(job, {pp, pp > 1 ? p.vpp : 1, dp, expert_ranks(job, p.tp * p.cp * dp)}, shapes);
-  }
-  return shapes;
-}
-
 /// Width, heads and inner width in step; nothing where they do not divide.
-std::optional<spec::ModelSizes> sizes_of(const Job& job, const Shape& shape, int eighths) {
+std::optional<spec::ModelSizes> sizes_of(const Job& job, const Shape& shape) {
   const spec::Model& model = job.model;
+  const int eighths = shape.eighths;
   spec::ModelSizes sizes;
   const auto part = [&](int64_t whole) { return whole * eighths / kWholeWidth; };
   if (eighths < kWholeWidth) {
@@ -186,57 +158,80 @@ Candidate as_in(const Job& large, Candidate candidate) {
   return candidate;
 }
 
-std::optional<Candidate> candidate_of(const Settings& base, const Job& job, int64_t gpus,
-                                      const Shape& shape, int eighths) {
-  Candidate result;
-  result.settings = base;
-  const auto set = [&](const char* name, int64_t value) {
-    result.settings.set(name, std::to_string(value), kOrigin);
-  };
-  set("gpus", gpus);
-  set("num_layers", shape.layers);
-  set("pipeline_model_parallel_size", shape.pp);
-  if (shape.vpp > 1) set("virtual_pipeline_model_parallel_size", shape.vpp);
-  if (job.parallelism.ep > 1) set("expert_model_parallel_size", shape.ep);
-  set("global_batch_size", shape.micro_batches * job.training.micro_batch * shape.dp);
-  if (shape.pp > 1) result.settings.set("schedule", spec::setting_value("schedule", job), kOrigin);
-  const auto sizes = sizes_of(job, shape, eighths);
-  if (!sizes) return {};
-  if (changes(*sizes)) {
-    const auto model = spec::scaled_model(base, *sizes);
-    if (!model) return {};
-    result.settings.set("model", *model, kOrigin);
-  }
-  auto small = spec::resolve(result.settings);
-  if (!small) return {};
-  result.job = *std::move(small);
-  return as_in(job, std::move(result));
-}
-
 }  // namespace
 
-std::vector<Candidate> candidates(const Settings& large, const Job& job, int64_t gpus,
-                                  int eighths) {
-  const Settings base = without_sizes(large, job, gpus);
-  std::vector<Candidate> all;
-  for (const Shape& shape : shapes_of(job, gpus))
-    if (auto one = candidate_of(base, job, gpus, shape, eighths)) all.push_back(*std::move(one));
+std::set<Shape> shapes(const Job& large, int64_t gpus, int eighths) {
+  const spec::Parallelism& p = large.parallelism;
+  const int64_t left = gpus / (p.tp * p.cp);
+  std::set<Shape> all;
+  for (int64_t pp = 1; pp <= std::min(p.pp, left); ++pp) {
+    if (left % pp != 0 || (p.pp > 1 && left / pp > p.dp)) continue;
+    Shape shape{.pp = pp, .vpp = pp > 1 ? p.vpp : 1, .dp = left / pp, .eighths = eighths};
+    shape.ep = expert_ranks(large, p.tp * p.cp * shape.dp);
+    for (const int64_t layers : layers_of(large, pp, shape.vpp, {0.5, 1, 2}))
+      for (const int64_t m : micro_batches_of(large, pp, shape.dp, shape.vpp)) {
+        shape.layers = layers;
+        shape.micro_batches = m;
+        all.insert(shape);
+      }
+  }
   return all;
 }
 
-std::vector<std::string> left_out(const Settings& large, const Job& job) {
+std::set<Shape> shapes_around(const Job& large, const Shape& shape) {
+  const int64_t step = shape.vpp > 1 ? shape.pp : 1;
+  std::set<Shape> all;
+  for (const int64_t layers :
+       layers_of(large, shape.pp, shape.vpp, {0.5, 0.625, 0.75, 0.875, 1, 1.25, 1.5}))
+    for (const double factor : {0.88, 0.94, 1.0, 1.06, 1.12}) {
+      Shape near = shape;
+      near.layers = layers;
+      near.micro_batches = multiple_of(factor * static_cast<double>(shape.micro_batches), step);
+      all.insert(near);
+    }
+  return all;
+}
+
+std::optional<Candidate> candidate(const Settings& settings, const Job& large, int64_t gpus,
+                                   const Shape& shape) {
+  const auto sizes = sizes_of(large, shape);
+  if (!sizes) return {};
+  Candidate result{shape, without_sizes(settings, large, gpus), {}};
+  const auto set = [&](const char* name, const std::string& value) {
+    result.settings.set(name, value, kOrigin);
+  };
+  set("gpus", std::to_string(gpus));
+  set("num_layers", std::to_string(shape.layers));
+  set("pipeline_model_parallel_size", std::to_string(shape.pp));
+  if (shape.vpp > 1) set("virtual_pipeline_model_parallel_size", std::to_string(shape.vpp));
+  if (large.parallelism.ep > 1) set("expert_model_parallel_size", std::to_string(shape.ep));
+  set("global_batch_size",
+      std::to_string(shape.micro_batches * large.training.micro_batch * shape.dp));
+  if (shape.pp > 1) set("schedule", spec::setting_value("schedule", large));
+  if (changes(*sizes)) {
+    const auto model = spec::scaled_model(settings, *sizes);
+    if (!model) return {};
+    set("model", *model);
+  }
+  auto job = spec::resolve(result.settings);
+  if (!job) return {};
+  result.job = *std::move(job);
+  return as_in(large, std::move(result));
+}
+
+std::vector<std::string> left_out(const Settings& settings, const Job& large) {
   std::vector<std::string> notes;
   const auto note = [&](std::string text) { notes.push_back(std::move(text)); };
-  const spec::Parallelism& p = job.parallelism;
+  const spec::Parallelism& p = large.parallelism;
   if (!p.rank_map.empty()) note("the rank map is left out: ranks lie in order");
   if (!p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0 ||
-      large.find("pipeline_model_parallel_layout") != nullptr)
+      settings.find("pipeline_model_parallel_layout") != nullptr)
     note("stages have equal layers: the large job's division is not carried over");
-  if (!job.training.recompute_stage_layers.empty())
+  if (!large.training.recompute_stage_layers.empty())
     note("recomputed layers by stage are not carried over");
   if (p.fsdp_shard_size > 0) note("a copy of the weights is sharded over all of dp");
-  if (job.conditions.cluster_cap_w > 0) note("the cluster's power cap is that of as many nodes");
-  if (!job.conditions.overrides.empty())
+  if (large.conditions.cluster_cap_w > 0) note("the cluster's power cap is that of as many nodes");
+  if (!large.conditions.overrides.empty())
     note("faults are carried over where the small job has the node");
   return notes;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "base/parallel.h"
 #include "study/proxy/candidates.h"
@@ -14,7 +16,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr size_t kPlayed = 6;
+constexpr size_t kRefined = 2, kPlayed = 4;
 
 Result<spec::Job> training_job(const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
@@ -41,37 +43,64 @@ Result<void> check_gpus(const spec::Job& job, int64_t gpus) {
 
 /// A candidate with its distance to the large job.
 struct Judged {
-  const Candidate* candidate = nullptr;
-  double distance = 0;
+  Candidate candidate;
   Side side;
-  bool fits = false;
+  size_t lost = 0;
+  double distance = 0;
+
+  bool operator<(const Judged& other) const {
+    return std::tie(lost, distance) < std::tie(other.lost, other.distance);
+  }
 };
 
-std::vector<Judged> judged(const Side& large, const std::vector<const Candidate*>& all,
+/// Those that run and fit, nearest first.
+std::vector<Judged> judged(const Side& large, const std::vector<Candidate>& all,
                            bool constant_clocks, size_t threads) {
-  std::vector<Judged> results(all.size());
+  std::vector<std::optional<Judged>> results(all.size());
   base::parallel_for(all.size(), threads, [&](size_t i) {
-    auto side = measured(all[i]->job, constant_clocks);
-    if (!side) return;
-    const double distance = distance_of(rows_of(large, *side));
-    const bool fits = side->run.memory.fits;
-    results[i] = {all[i], distance, *std::move(side), fits};
+    auto side = measured(all[i].job, constant_clocks);
+    if (!side || !side->run.memory.fits) return;
+    const std::vector<Row> rows = rows_of(large, *side);
+    results[i] = Judged{all[i], *std::move(side), lost_shares(rows), distance_of(rows)};
   });
-  std::erase_if(results, [](const Judged& each) { return !each.fits; });
-  std::stable_sort(results.begin(), results.end(),
-                   [](const Judged& a, const Judged& b) { return a.distance < b.distance; });
-  return results;
+  std::vector<Judged> good;
+  for (auto& each : results)
+    if (each) good.push_back(*std::move(each));
+  std::stable_sort(good.begin(), good.end());
+  return good;
 }
 
-std::vector<const Candidate*> pointers(const std::vector<Candidate>& all) {
-  std::vector<const Candidate*> result;
-  for (const Candidate& each : all) result.push_back(&each);
-  return result;
-}
+/// The search for one large job on so many GPUs.
+class Search {
+ public:
+  Search(const spec::Settings& settings, const spec::Job& job, int64_t gpus, size_t threads)
+      : settings_(settings), job_(job), gpus_(gpus), threads_(threads) {}
 
-std::vector<const Candidate*> best_of(const std::vector<Judged>& all) {
-  std::vector<const Candidate*> result;
-  for (size_t i = 0; i < std::min(kPlayed, all.size()); ++i) result.push_back(all[i].candidate);
+  /// Estimates those of the shapes that are new; the nearest first of all so far.
+  void estimate(const Side& large, const std::set<Shape>& shapes) {
+    std::vector<Candidate> fresh;
+    for (const Shape& shape : shapes)
+      if (seen_.insert(shape).second)
+        if (auto one = candidate(settings_, job_, gpus_, shape)) fresh.push_back(*std::move(one));
+    estimated += fresh.size();
+    for (Judged& each : judged(large, fresh, true, threads_)) best.push_back(std::move(each));
+    std::stable_sort(best.begin(), best.end());
+  }
+
+  std::vector<Judged> best;
+  size_t estimated = 0;
+
+ private:
+  const spec::Settings& settings_;
+  const spec::Job& job_;
+  int64_t gpus_;
+  size_t threads_;
+  std::set<Shape> seen_;
+};
+
+std::vector<Candidate> first(const std::vector<Judged>& all, size_t count) {
+  std::vector<Candidate> result;
+  for (size_t i = 0; i < std::min(count, all.size()); ++i) result.push_back(all[i].candidate);
   return result;
 }
 
@@ -87,20 +116,21 @@ Proxy beside(Side large, Side small, spec::Settings settings) {
   return proxy;
 }
 
-/// The nearest at one width; nothing where none fits.
+/// The nearest; nothing where no job fits at this width.
 Result<std::optional<Proxy>> nearest(const spec::Settings& settings, const spec::Job& job,
                                      int64_t gpus, int eighths, size_t threads) {
-  const std::vector<Candidate> all = candidates(settings, job, gpus, eighths);
-  if (all.empty()) return std::optional<Proxy>();
   ERGOMETER_ASSIGN(const Side estimate, measured(job, true));
-  const std::vector<Judged> estimated = judged(estimate, pointers(all), true, threads);
-  if (estimated.empty()) return std::optional<Proxy>();
+  Search search(settings, job, gpus, threads);
+  search.estimate(estimate, shapes(job, gpus, eighths));
+  for (const Candidate& each : first(search.best, kRefined))
+    search.estimate(estimate, shapes_around(job, each.shape));
+  if (search.best.empty()) return std::optional<Proxy>();
   ERGOMETER_ASSIGN(Side large, measured(job, false));
-  std::vector<Judged> played = judged(large, best_of(estimated), false, threads);
+  std::vector<Judged> played = judged(large, first(search.best, kPlayed), false, threads);
   if (played.empty()) return std::optional<Proxy>();
-  Judged& best = played.front();
-  Proxy proxy = beside(std::move(large), std::move(best.side), best.candidate->settings);
-  proxy.estimated = all.size();
+  Proxy proxy =
+      beside(std::move(large), std::move(played.front().side), played.front().candidate.settings);
+  proxy.estimated = search.estimated;
   proxy.played = played.size();
   proxy.notes = left_out(settings, job);
   return std::optional<Proxy>(std::move(proxy));

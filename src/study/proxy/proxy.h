@@ -24,6 +24,8 @@ enum class Scale : uint8_t {
 inline constexpr double kSharePoints = 0.03;
 inline constexpr double kIntensityFactor = 1.1, kMemoryFactor = 1.25, kPowerFactor = 1.1;
 inline constexpr double kKelvins = 3;
+/// Share of the step from which on a collective's link counts.
+inline constexpr double kTellingShare = 0.001;
 
 /// The ranks that talk in a collective.
 struct Group {
@@ -69,10 +71,12 @@ struct Row {
 ///   of
 ///                         memory
 ///   off of a temperature  |small - large| / 3 K
-///   link                  1 where a collective crosses nodes in one job and not in the other, or
-///                         is in one of them alone; else 0
+///   link                  of collectives that take 0.1 % of a step or more: 1 where one crosses
+///                         nodes in one job and not in the other, 4 where one of the jobs does not
+///                         have it; else 0
 ///
-/// 0: nothing tells them apart; a row that is off by its tolerance adds as much as a changed link.
+/// 0: nothing tells them apart; a row that is off by its tolerance adds as much as a changed link,
+/// one that is off by twice its tolerance as much as a collective that is gone.
 struct Proxy {
   Side large, small;
   spec::Settings settings;  ///< of the small job, as a job file may hold them
@@ -86,13 +90,16 @@ struct Proxy {
 /// The rows of two sets of measures, in the large one's order, and what they come to.
 std::vector<Row> rows_of(const Side& large, const Side& small);
 double distance_of(const std::vector<Row>& rows);
+/// Shares that are not kept, of which 0.1 % of the step and more.
+size_t lost_shares(const std::vector<Row>& rows);
 
 /// A job that is given, beside a large one. An input error: one of them is no job, or does not
 /// train.
 base::Result<Proxy> judge(const spec::Settings& large, const spec::Settings& small);
 
-/// The nearest job on so many GPUs of the large job's cluster: every candidate (`candidates.h`) is
-/// estimated at constant clocks, the best few are played with power and heat. An input error: the
+/// The job on so many GPUs of the large job's cluster that loses the fewest shares, and of these
+/// the nearest: every candidate (`candidates.h`) is estimated at constant clocks, the best few are
+/// played with power and heat. An input error: the
 /// large job is none, `gpus` are more than it has or no multiple of tp x cp, or no candidate fits
 /// in memory.
 base::Result<Proxy> find(const spec::Settings& large, int64_t gpus, size_t threads);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "study/proxy/proxy.h"
 
 namespace ergometer::study::proxy {
@@ -31,8 +32,9 @@ Measure without(const Measure& measure) {
 }
 
 std::string where(const Group& group) {
-  return group.inside() ? fmt::format("{} ranks inside a node", group.size)
-                        : fmt::format("{} ranks over {} nodes", group.size, group.nodes);
+  return group.inside() ? fmt::format("{} ranks inside a node", base::format_count(group.size))
+                        : fmt::format("{} ranks over {} nodes", base::format_count(group.size),
+                                      base::format_count(group.nodes));
 }
 
 std::string layout(const spec::Job& job) {
@@ -61,14 +63,23 @@ std::string pipeline(const spec::Job& job) {
 
 std::string lost_value(const Row& row, const Side& large, const Side& small) {
   if (row.off <= 1) return "";
-  if (row.large.name == "idle")
-    return fmt::format("{} become {}", pipeline(large.job), pipeline(small.job));
   const double change = row.small.value - row.large.value;
   if (row.large.scale == Scale::kShare)
-    return fmt::format("{:.1f} points {}", 100 * std::abs(change), change > 0 ? "more" : "less");
+    return fmt::format("{:.1f} points {}", 100 * std::abs(change), change > 0 ? "more" : "less") +
+           (row.large.name != "idle"
+                ? ""
+                : fmt::format(": {} become {}", pipeline(large.job), pipeline(small.job)));
   if (row.large.scale == Scale::kDegrees)
     return fmt::format("{:.1f} K {}", std::abs(change), change > 0 ? "hotter" : "cooler");
   return fmt::format("{:.2f} times the large job's", row.small.value / row.large.value);
+}
+
+bool tells(const Row& row) { return std::max(row.large.value, row.small.value) >= kTellingShare; }
+
+/// What a collective's link adds to the square of the distance.
+double link_of(const Row& row) {
+  if (row.same_link() || !tells(row)) return 0;
+  return row.large.group && row.small.group ? 1 : 4;
 }
 
 Row row_of(const Measure& a, const Measure& b, const Side& large, const Side& small) {
@@ -109,8 +120,14 @@ std::vector<Row> rows_of(const Side& large, const Side& small) {
 
 double distance_of(const std::vector<Row>& rows) {
   double sum = 0;
-  for (const Row& row : rows) sum += row.off * row.off + (row.same_link() ? 0 : 1);
+  for (const Row& row : rows) sum += row.off * row.off + link_of(row);
   return std::sqrt(sum);
+}
+
+size_t lost_shares(const std::vector<Row>& rows) {
+  return static_cast<size_t>(std::count_if(rows.begin(), rows.end(), [](const Row& row) {
+    return row.large.scale == Scale::kShare && !row.kept && tells(row);
+  }));
 }
 
 }  // namespace ergometer::study::proxy

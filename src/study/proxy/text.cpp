@@ -48,26 +48,31 @@ std::string jobs_text(const Proxy& proxy, const report::TextStyle& style) {
   return report::table_text(table, style);
 }
 
+std::string name_text(const Measure& measure) {
+  const bool told = measure.unit.empty() || measure.unit == "B";
+  return told ? measure.name : fmt::format("{}, {}", measure.name, measure.unit);
+}
+
 std::string value_text(const Measure& measure) {
   if (measure.scale == Scale::kShare) return report::format_share(measure.value);
   if (measure.unit == "B") return base::format_binary_bytes(measure.value);
-  return fmt::format("{:.1f} {}", measure.value, measure.unit);
+  return fmt::format("{:.1f}", measure.value);
 }
 
-std::string link_text(const std::optional<Group>& group) {
-  if (!group) return "-";
-  return group->inside() ? fmt::format("{}", group->size)
-                         : fmt::format("{}, {} nodes", group->size, group->nodes);
+std::string group_text(const std::optional<Group>& group) {
+  if (!group) return "none";
+  return group->inside() ? count(group->size)
+                         : fmt::format("{} ({})", count(group->size), count(group->nodes));
 }
 
 std::string rows_text(const Proxy& proxy, const report::TextStyle& style) {
-  base::Table table("<22 >10 >10 >6 <6 <15 <10");
-  table.row("What limits the step", "large", "small", "off", " kept", "ranks, large", "small");
+  base::Table table("<23 >9 >9 >5 <5 <20");
+  table.row("What limits the step", "large", "small", "off", " kept", "ranks (nodes)");
   for (const Row& row : proxy.rows) {
-    const bool talks = row.large.group || row.small.group;
-    table.row(row.large.name, value_text(row.large), value_text(row.small),
-              fmt::format("{:.1f}", row.off), row.kept ? " yes" : " no",
-              talks ? link_text(row.large.group) : "", talks ? link_text(row.small.group) : "");
+    const std::optional<Group>&a = row.large.group, &b = row.small.group;
+    const std::string groups = a || b ? fmt::format("{} to {}", group_text(a), group_text(b)) : "";
+    table.row(name_text(row.large), value_text(row.large), value_text(row.small),
+              fmt::format("{:.1f}", row.off), row.kept ? " yes" : " no", groups);
   }
   return report::table_text(table, style);
 }
@@ -92,16 +97,20 @@ std::string lost_text(const Proxy& proxy, const report::TextStyle& style) {
 std::string distance_text(const Proxy& proxy) {
   return base::hanging(
       fmt::format("Distance {:.2f}: ", proxy.distance),
-      "root of the sum of squares of off, which counts tolerances: 3 points of the step, 10 % of "
-      "intensity and power, 25 % of memory, 3 K; and of 1 for each collective that crosses nodes "
-      "in one job alone",
+      "root of the sum of off squared, which counts tolerances (3 points of the step, 10 % of "
+      "intensity and power, 25 % of memory, 3 K), and of 1 for each collective that crosses nodes "
+      "in one job alone, 4 for each that one job does not have",
       report::kWidth);
 }
 
 std::string tried(const Proxy& proxy) {
   if (proxy.estimated == 0) return "";
-  return fmt::format("\nThe nearest of {} small jobs, {} of them played with power and heat.\n",
-                     count(static_cast<int64_t>(proxy.estimated)), proxy.played);
+  return '\n' +
+         base::wrap(fmt::format("Of {} small jobs, {} of them played with power and heat: the "
+                                "nearest of those that lose the fewest shares of the step.",
+                                count(static_cast<int64_t>(proxy.estimated)), proxy.played),
+                    report::kWidth, 0) +
+         '\n';
 }
 
 std::string unfit(const Side& side, const char* name) {
