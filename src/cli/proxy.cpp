@@ -21,7 +21,10 @@ using study::proxy::Proxy;
 /// The job itself: its GPUs are not those of --gpus.
 Result<spec::Settings> large_job(Arguments arguments, const Console& console) {
   arguments.flags.erase("gpus");
-  if (arguments.has("job-gpus")) arguments.flags["gpus"] = arguments.value("job-gpus");
+  if (arguments.has("job-gpus")) {
+    arguments.flags["gpus"] = arguments.value("job-gpus");
+    arguments.written["gpus"] = "--job-gpus";
+  }
   ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(arguments, console));
   return settled_job(given);
 }

@@ -168,7 +168,7 @@ std::set<Shape> shapes(const Job& large, int64_t gpus, int eighths) {
     if (left % pp != 0 || (p.pp > 1 && left / pp > p.dp)) continue;
     Shape shape{.pp = pp, .vpp = pp > 1 ? p.vpp : 1, .dp = left / pp, .eighths = eighths};
     shape.ep = expert_ranks(large, p.tp * p.cp * shape.dp);
-    for (const int64_t layers : layers_of(large, pp, shape.vpp, {0.5, 1, 2}))
+    for (const int64_t layers : layers_of(large, pp, shape.vpp, {0.25, 0.5, 1, 2}))
       for (const int64_t m : micro_batches_of(large, pp, shape.dp, shape.vpp)) {
         shape.layers = layers;
         shape.micro_batches = m;

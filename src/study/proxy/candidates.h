@@ -33,7 +33,7 @@ struct Candidate {
 /// Sizes on `gpus` GPUs, legal or not. tp, cp and the micro batch are the large job's;
 ///
 ///   pp, ep    what the GPUs have room for, at most the large job's; dp is the rest
-///   layers    of a chunk as many as in the large job, half and twice as many
+///   layers    of a chunk as many as in the large job, a quarter, half and twice as many
 ///   experts   as many on a GPU
 ///   micro batches m of a step, seven numbers: from the one that keeps the bubble, (pp - 1) / m, to
 ///             the one that keeps the bytes that data parallel ranks exchange for each byte of

@@ -27,9 +27,9 @@ Result<spec::Job> training_job(const spec::Settings& settings) {
 
 Result<void> check_gpus(const spec::Job& job, int64_t gpus) {
   const int64_t least = job.parallelism.tp * job.parallelism.cp;
-  if (gpus >= job.gpus)
+  if (gpus > job.gpus)
     return input_error(
-        fmt::format("--gpus: found {}; allowed: fewer than the large job's {}", gpus, job.gpus));
+        fmt::format("--gpus: found {}; allowed: at most the large job's {}", gpus, job.gpus));
   if (gpus % least != 0)
     return input_error(fmt::format(
         "--gpus: found {}; allowed: multiples of {}, for tp {} x cp {} of the large job is kept",

@@ -72,7 +72,7 @@ std::string rows_text(const Proxy& proxy, const report::TextStyle& style) {
     const std::optional<Group>&a = row.large.group, &b = row.small.group;
     const std::string groups = a || b ? fmt::format("{} to {}", group_text(a), group_text(b)) : "";
     table.row(name_text(row.large), value_text(row.large), value_text(row.small),
-              fmt::format("{:.1f}", row.off), row.kept ? " yes" : " no", groups);
+              fmt::format("{:.2f}", row.off), row.kept ? " yes" : " no", groups);
   }
   return report::table_text(table, style);
 }
