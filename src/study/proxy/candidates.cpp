@@ -187,6 +187,8 @@ std::set<Shape> shapes_around(const Job& large, const Shape& shape) {
       Shape near = shape;
       near.layers = layers;
       near.micro_batches = multiple_of(factor * static_cast<double>(shape.micro_batches), step);
+      if (near.micro_batches > multiple_of(static_cast<double>(large.micro_batches()), step))
+        continue;
       all.insert(near);
     }
   return all;

@@ -98,6 +98,20 @@ class Search {
   std::set<Shape> seen_;
 };
 
+/// The sizes around which finer steps are worth it: of the best, and of the nearest.
+std::vector<Shape> promising(const std::vector<Judged>& all) {
+  std::vector<const Judged*> near;
+  for (const Judged& each : all) near.push_back(&each);
+  std::stable_sort(near.begin(), near.end(),
+                   [](const Judged* a, const Judged* b) { return a->distance < b->distance; });
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < std::min(kRefined, all.size()); ++i) {
+    shapes.push_back(all[i].candidate.shape);
+    shapes.push_back(near[i]->candidate.shape);
+  }
+  return shapes;
+}
+
 std::vector<Candidate> first(const std::vector<Judged>& all, size_t count) {
   std::vector<Candidate> result;
   for (size_t i = 0; i < std::min(count, all.size()); ++i) result.push_back(all[i].candidate);
@@ -122,8 +136,8 @@ Result<std::optional<Proxy>> nearest(const spec::Settings& settings, const spec:
   ERGOMETER_ASSIGN(const Side estimate, measured(job, true));
   Search search(settings, job, gpus, threads);
   search.estimate(estimate, shapes(job, gpus, eighths));
-  for (const Candidate& each : first(search.best, kRefined))
-    search.estimate(estimate, shapes_around(job, each.shape));
+  for (const Shape& each : promising(search.best))
+    search.estimate(estimate, shapes_around(job, each));
   if (search.best.empty()) return std::optional<Proxy>();
   ERGOMETER_ASSIGN(Side large, measured(job, false));
   std::vector<Judged> played = judged(large, first(search.best, kPlayed), false, threads);
