@@ -40,8 +40,8 @@ void write_row(JsonWriter& json, const Row& row) {
   json.end_object();
 }
 
-void write_settings(JsonWriter& json, const spec::Settings& settings) {
-  json.key("settings").begin_object();
+void write_job_file(JsonWriter& json, const spec::Settings& settings) {
+  json.key("job_file").begin_object();
   for (const auto& [name, value] : settings.all()) json.member(name, value.text);
   json.end_object();
 }
@@ -57,7 +57,7 @@ std::string proxy_json(const Proxy& proxy) {
   json.end_array();
   write_side(json, "large", proxy.large);
   write_side(json, "small", proxy.small);
-  write_settings(json, proxy.settings);
+  write_job_file(json, proxy.settings);
   json.key("notes").begin_array();
   for (const std::string& note : proxy.notes) json.value(note);
   json.end_array();
