@@ -71,7 +71,7 @@ std::set<int64_t> micro_batches_of(const Job& job, int64_t pp, int64_t dp, int64
 
 /// Layers of the whole model with so many times the large job's in a chunk.
 std::set<int64_t> layers_of(const Job& job, int64_t pp, int64_t vpp,
-                            std::initializer_list<double> factors) {
+                            const std::vector<double>& factors) {
   const spec::Parallelism& p = job.parallelism;
   const int64_t beside = (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
   const double chunk = ratio(job.model.layer_count() + beside, p.pp * p.vpp);
@@ -160,7 +160,9 @@ Candidate as_in(const Job& large, Candidate candidate) {
 
 }  // namespace
 
-std::set<Shape> shapes(const Job& large, int64_t gpus, int eighths) {
+std::set<Shape> shapes(const Job& large, int64_t gpus, int eighths, bool shallow) {
+  const std::vector<double> factors =
+      shallow ? std::vector{0.03125, 0.0625, 0.125} : std::vector{0.25, 0.5, 1.0, 2.0};
   const spec::Parallelism& p = large.parallelism;
   const int64_t left = gpus / (p.tp * p.cp);
   std::set<Shape> all;
@@ -168,7 +170,7 @@ std::set<Shape> shapes(const Job& large, int64_t gpus, int eighths) {
     if (left % pp != 0 || (p.pp > 1 && left / pp > p.dp)) continue;
     Shape shape{.pp = pp, .vpp = pp > 1 ? p.vpp : 1, .dp = left / pp, .eighths = eighths};
     shape.ep = expert_ranks(large, p.tp * p.cp * shape.dp);
-    for (const int64_t layers : layers_of(large, pp, shape.vpp, {0.25, 0.5, 1, 2}))
+    for (const int64_t layers : layers_of(large, pp, shape.vpp, factors))
       for (const int64_t m : micro_batches_of(large, pp, shape.dp, shape.vpp)) {
         shape.layers = layers;
         shape.micro_batches = m;

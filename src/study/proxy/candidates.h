@@ -38,7 +38,8 @@ struct Candidate {
 ///   micro batches m of a step, seven numbers: from the one that keeps the bubble, (pp - 1) / m, to
 ///             the one that keeps the bytes that data parallel ranks exchange for each byte of
 ///             work, (dp - 1) / dp / m, in equal ratios, and the large job's own
-std::set<Shape> shapes(const spec::Job& large, int64_t gpus, int eighths);
+/// `shallow`: with an eighth and less of the layers instead, where those fit no memory.
+std::set<Shape> shapes(const spec::Job& large, int64_t gpus, int eighths, bool shallow);
 
 /// Sizes near one of them: layers and micro batches in finer steps.
 std::set<Shape> shapes_around(const spec::Job& large, const Shape& shape);

@@ -135,7 +135,8 @@ Result<std::optional<Proxy>> nearest(const spec::Settings& settings, const spec:
                                      int64_t gpus, int eighths, size_t threads) {
   ERGOMETER_ASSIGN(const Side estimate, measured(job, true));
   Search search(settings, job, gpus, threads);
-  search.estimate(estimate, shapes(job, gpus, eighths));
+  search.estimate(estimate, shapes(job, gpus, eighths, false));
+  if (search.best.empty()) search.estimate(estimate, shapes(job, gpus, eighths, true));
   for (const Shape& each : promising(search.best))
     search.estimate(estimate, shapes_around(job, each));
   if (search.best.empty()) return std::optional<Proxy>();
