@@ -112,6 +112,8 @@ ERGOMETER_API Document compare(const Files& jobs, const Options& options = {});
 ERGOMETER_API Document optimize(const Files& files, const Options& options = {});
 /// A whole training run, in `campaign`: days, energy, cost, failures; the option tokens says how long it is.
 ERGOMETER_API Document plan(const Files& files, const Options& options = {});
+/// A small job that keeps what limits a large one, in `rows`; the option gpus says on how many GPUs.
+ERGOMETER_API Document proxy(const Files& files, const Options& options = {});
 /// Where the time and power of recorded jobs go: traces, telemetry, Run files.
 ERGOMETER_API Document analyze(const Files& files, const Options& options = {});
 /// What several nodes recorded of one job, or shards of a study or search, joined in the file that the option out names.

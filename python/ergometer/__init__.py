@@ -19,7 +19,7 @@ from ._run_file import RunFile
 File = Union[str, "os.PathLike[str]"]
 
 __all__ = ["Document", "Error", "Record", "Report", "RunFile", "analyze", "command", "compare", "open_run", "optimize",
-           "plan", "program", "search", "simulate", "sweep", "validate"]
+           "plan", "program", "proxy", "search", "simulate", "sweep", "validate"]
 
 
 def command(name: str, *files: File, **options: Any) -> Document:
@@ -57,6 +57,11 @@ def optimize(*files: File, **options: Any) -> Document:
 def plan(*files: File, **options: Any) -> Document:
     """A whole training run: days, energy, cost, failures; tokens="15T" says how long it is."""
     return command("plan", *files, **options)
+
+
+def proxy(*files: File, **options: Any) -> Document:
+    """A small job that keeps what limits a large one; gpus=32 says on how many GPUs it shall run."""
+    return command("proxy", *files, **options)
 
 
 def analyze(*files: File, **options: Any) -> Document:

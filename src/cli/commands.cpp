@@ -14,6 +14,7 @@
 #include "cli/merge.h"
 #include "cli/optimize.h"
 #include "cli/plan.h"
+#include "cli/proxy.h"
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/search.h"
@@ -67,6 +68,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer plan job.yaml --tokens 2T --deadline 60d --mtbf 50000h --spares 4\n"
      "  ergometer plan job.yaml --phases run.yaml --price-kwh 0.1 --carbon 400\n",
      "MODEL", 0, 16, plan_flags, run_plan, true},
+    {"proxy", "Find a small job that keeps what limits a large one, or judge one",
+     "proxy MODEL|FILE... --cluster CLUSTER --gpus N [options]",
+     "  ergometer proxy job.yaml --gpus 32 --save small.yaml\n"
+     "  ergometer proxy gpt3-175b --cluster selene --tp 8 --pp 8 --dp 16 --gbs 1536 --gpus 32\n"
+     "  ergometer proxy job.yaml --judge small.yaml\n",
+     "MODEL", 0, 16, proxy_flags, run_proxy, true},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
      "validate FILE.csv... [options]",
      "  ergometer validate training_runs.csv --tier A\n"

@@ -23,9 +23,9 @@ static_assert(kSchemaVersion == run::kSchemaVersion);
 constexpr int kNo = static_cast<int>(base::ErrorKind::kNo), kOurBug = 70;
 
 /// Those that neither start programs nor talk to terminals, assistants and sensors.
-constexpr std::array<std::string_view, 12> kOffered = {"simulate", "search", "sweep",   "compare",
-                                                       "optimize", "plan",   "analyze", "validate",
-                                                       "import",   "merge",  "report",  "catalog"};
+constexpr std::array<std::string_view, 13> kOffered = {
+    "simulate", "search",   "sweep",  "compare", "optimize", "plan",   "proxy",
+    "analyze",  "validate", "import", "merge",   "report",   "catalog"};
 
 const cli::Command& offered(const std::string& name) {
   for (const std::string_view each : kOffered)
@@ -137,6 +137,9 @@ Document optimize(const Files& files, const Options& options) {
 }
 Document plan(const Files& files, const Options& options) {
   return command("plan", files, options);
+}
+Document proxy(const Files& files, const Options& options) {
+  return command("proxy", files, options);
 }
 Document analyze(const Files& files, const Options& options) {
   return command("analyze", files, options);

@@ -40,7 +40,7 @@ ergometer search $ROOT/tests/golden/search/job-file/job.yaml --fix schedule=1f1b
 ergometer import $ROOT/tests/data/execution-trace/dlrm_eg_0.json.gz --out et.run --json
 """
 # Objects whose names are data: parts of a GPU, axes of a study.
-BY_NAME = re.compile(r"\b(parts|gpu_parts_w|node_parts_w|event_shares|axes|points\[\]\.settings|refused_for|amount"
+BY_NAME = re.compile(r"\b(parts|gpu_parts_w|node_parts_w|event_shares|axes|points\[\]\.settings|^job_file|refused_for|amount"
                      r"|(parts_)?residual|energy_by_way_j|slowdown_by_(operation|stage|replica))$")
 # Objects that are another document, or a part of one, told elsewhere on the page.
 ELSEWHERE = {"sweep": r"rows\[\]\.run$", "compare": r"comparisons\[\]$", "*": r"(^|\.)job$"}
