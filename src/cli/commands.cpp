@@ -71,7 +71,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"proxy", "Find a small job that keeps what limits a large one, or judge one",
      "proxy MODEL|FILE... --cluster CLUSTER --gpus N [options]",
      "  ergometer proxy job.yaml --gpus 32 --save small.yaml\n"
-     "  ergometer proxy gpt3-175b --cluster selene --tp 8 --pp 8 --dp 16 --gbs 1536 --gpus 32\n"
+     "  ergometer proxy gpt3-175b --cluster selene --tp 8 --pp 8 --dp 16 --gpus 32\n"
      "  ergometer proxy job.yaml --judge small.yaml\n",
      "MODEL", 0, 16, proxy_flags, run_proxy, true},
     {"validate", "Hold predictions to measured runs: errors row by row and by kind",
