@@ -114,9 +114,9 @@ void write_moe(JsonWriter& json, const spec::Training& t) {
       .member("overlap_expert_parallel", t.overlap_expert_parallel);
   json.member("moe_capacity_factor", t.moe_capacity_factor)
       .member("moe_shared_overlap", t.moe_shared_overlap);
-  if (t.moe_routing.is_even()) return;
-  json.member("moe_routing", t.moe_routing.text)
-      .member("moe_expert_placement", to_word(t.moe_placement));
+  if (!t.moe_routing.is_even()) json.member("moe_routing", t.moe_routing.text);
+  if (t.moe_placement != spec::ExpertPlacement::kInOrder)
+    json.member("moe_expert_placement", to_word(t.moe_placement));
 }
 
 void write_training(JsonWriter& json, const spec::Job& job) {

@@ -49,9 +49,6 @@ CREATE TABLE stages (
 CREATE TABLE stage_parts (
   stage INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, bytes REAL NOT NULL,
   PRIMARY KEY (stage, position)) WITHOUT ROWID;
-CREATE TABLE experts (
-  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, mean_load REAL NOT NULL,
-  most_load REAL NOT NULL, dropped_fraction REAL NOT NULL, peak_memory_bytes REAL NOT NULL);
 CREATE TABLE links (
   position INTEGER PRIMARY KEY, kind TEXT NOT NULL, bytes_per_step REAL NOT NULL,
   mean_gb_per_s REAL NOT NULL, peak_gb_per_s REAL NOT NULL, utilization REAL NOT NULL);
@@ -105,7 +102,16 @@ void insert_stages(Database& db, const Run& run) {
   }
 }
 
+/// Of few Runs: others do without the table.
+constexpr const char* kExpertsSchema = R"sql(
+CREATE TABLE experts (
+  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, mean_load REAL NOT NULL,
+  most_load REAL NOT NULL, dropped_fraction REAL NOT NULL, peak_memory_bytes REAL NOT NULL);
+)sql";
+
 void insert_experts(Database& db, const std::vector<ExpertRow>& rows) {
+  if (rows.empty()) return;
+  db.execute(kExpertsSchema);
   Statement insert(db, "INSERT INTO experts VALUES (?, ?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
   for (const ExpertRow& it : rows)

@@ -98,7 +98,7 @@ class TwoChunks {
   void add(SlotKind kind, std::array<int32_t, 2>& counts, int chunk) {
     slots_.push_back({kind, counts[static_cast<size_t>(chunk)]++, chunk});
   }
-  void weight(std::deque<ScheduleSlot>::iterator which) {
+  void weight(const std::deque<ScheduleSlot>::iterator& which) {
     ERGOMETER_CHECK(which != waiting_.end(), "a weight gradient waits");
     slots_.push_back(*which);
     waiting_.erase(which);

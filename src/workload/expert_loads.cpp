@@ -91,15 +91,15 @@ Shares asked_shares(const spec::Job& job, int64_t moe_layer) {
   const auto hot_rank = [&](size_t rank) {
     return with_hot(experts, rank * on_rank, on_rank, routing.amount);
   };
-  const Shares even(experts, 1 / static_cast<double>(experts));
+  const auto even = [&] { return Shares(experts, 1 / static_cast<double>(experts)); };
   switch (routing.kind) {
-    case RoutingKind::kEven: return even;
+    case RoutingKind::kEven: break;
     case RoutingKind::kZipf: return zipf(experts, routing.amount, moe_layer);
     case RoutingKind::kHotExpert:
       return with_hot(experts, wanted_order(experts, moe_layer).front(), 1, routing.amount);
     case RoutingKind::kHotRank: return hot_rank(0);
     case RoutingKind::kRotatingRank: return hot_rank(static_cast<size_t>(moe_layer) % ranks);
-    case RoutingKind::kBursts: return moe_layer % kBurstEvery == 0 ? hot_rank(0) : even;
+    case RoutingKind::kBursts: return moe_layer % kBurstEvery == 0 ? hot_rank(0) : even();
     case RoutingKind::kCounts: {
       const auto row = static_cast<size_t>(moe_layer) % routing.counts.size();
       Shares shares = routing.counts[row];
@@ -107,7 +107,7 @@ Shares asked_shares(const spec::Job& job, int64_t moe_layer) {
       return shares;
     }
   }
-  return even;
+  return even();
 }
 
 std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {

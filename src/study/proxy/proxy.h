@@ -67,9 +67,8 @@ struct Row {
 ///   D = sqrt( sum over rows of (off^2 + link) ),
 ///
 ///   off of a share        |small - large| / 3 points
-///   off of a ratio        |ln(small / large)| / ln(tolerance): 1.10 of intensity and power, 1.25
-///   of
-///                         memory
+///   off of a ratio        |ln(small / large)| / ln(tolerance), which is 1.10 of intensity and
+///                         power, 1.25 of memory
 ///   off of a temperature  |small - large| / 3 K
 ///   link                  of collectives that take 0.1 % of a step or more: 1 where one crosses
 ///                         nodes in one job and not in the other, 4 where one of the jobs does not
