@@ -29,14 +29,14 @@ export async function openBrowser() {
 export async function open(browser, address, { width = 1440, height = 900, dark = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', offline: true, acceptDownloads: true });
   const page = await context.newPage();
-  page.setDefaultTimeout(30000);  // of what never comes; how long things take is held elsewhere
+  page.setDefaultTimeout(8000);
   page.problems = [];
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) page.problems.push(message.text()); });
   page.on('pageerror', (error) => page.problems.push(String(error)));
   page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) page.problems.push(`asks the network for ${request.url()}`); });
   await page.goto(address);
   await page.waitForSelector('main h1');
-  await page.waitForFunction(() => performance.getEntriesByName('first-picture').length > 0);
+  await page.waitForFunction(() => performance.getEntriesByName('first-picture').length > 0, undefined, { polling: 50 });
   return page;
 }
 
@@ -46,7 +46,7 @@ export async function drawAll(page) {
   for (let count = await waiting.count(); count > 0; count = await waiting.count()) {
     // It may have been drawn since it was counted.
     await page.evaluate(() => document.querySelector('.drawing.later')?.scrollIntoView());
-    await page.waitForFunction((before) => document.querySelectorAll('.drawing.later').length < before, count);
+    await page.waitForFunction((before) => document.querySelectorAll('.drawing.later').length < before, count, { polling: 50 });
   }
 }
 

@@ -5,8 +5,9 @@ import { after, before, test } from 'node:test';
 import { drawAll, fixture, open, openBrowser, pageWith, timed } from './page.mjs';
 
 let browser;
-/** The address changes first, then the page: waits until it shows this heading. */
-const heading = (page, text) => page.waitForFunction((wanted) => document.querySelector('h1')?.textContent.includes(wanted), text);
+/** The address changes first, then the page: waits until it shows this heading. Looked at by the clock: a browser with many
+    pages open gives one in the background no frames. */
+const heading = (page, text) => page.waitForFunction((wanted) => document.querySelector('h1')?.textContent.includes(wanted), text, { polling: 50 });
 before(async () => { browser = await openBrowser(); });
 after(() => browser.close());
 

@@ -116,7 +116,7 @@ test('the table holds all jobs; a row leads to its position, the address keeps i
   await page.keyboard.press('End');
   const [ladder] = whatIf.ladders;
   const value = ladder.values.at(-1);
-  await page.waitForFunction((wanted) => location.hash.includes(wanted), `&${ladder.word}=${value}`);
+  await page.waitForFunction((wanted) => location.hash.includes(wanted), `&${ladder.word}=${value}`, { polling: 50 });
   const hash = await page.evaluate(() => location.hash);
   const again = await open(browser, address + hash);
   assert.deepEqual(await positions(again), await positions());
