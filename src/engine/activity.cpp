@@ -66,28 +66,28 @@ struct Energies {
   const cost::EnergyTable &even, &per_load;
 };
 
-/// What the ranks of a class work in an instruction that begins at `begin_s` and ends at `end_s` on
-/// the fullest of them: a rank with less to do ends sooner, and waits.
+/// What ranks that are so full work in an instruction that begins at `begin_s` and ends at `end_s`
+/// on the fullest of them: a rank with less to do ends sooner, and waits.
 struct RankWork {
   double end_s = 0, clocked_s = 0;
   physics::Energy energy;
 };
 RankWork work_of(const PricedOperators& operators, const Energies& energies, size_t role,
-                 size_t index, const plan::Instruction& it, int32_t load_class, double begin_s,
+                 size_t index, const plan::Instruction& it, double load, double begin_s,
                  double end_s) {
   const auto op = static_cast<size_t>(it.op);
   RankWork work{end_s, operators.duration(index).clocked_s, energies.even[role][op]};
   if (energies.per_load.empty() || it.kind != plan::InstructionKind::kCompute) return work;
-  const ClockedTime own = operators.class_duration(index, load_class);
+  const ClockedTime own = operators.at_load(index, load);
   work.end_s = std::min(end_s, begin_s + own.at(1));
   work.clocked_s = own.clocked_s;
-  const double beyond = operators.loads().of_class(it.layer, load_class) - 1;
-  work.energy += beyond * energies.per_load[role][op];
+  work.energy += (load - 1) * energies.per_load[role][op];
   return work;
 }
 
-RoleActivity activity_of(const EngineInput& input, size_t number, int32_t load_class,
-                         const StepTimes& times, const Energies& energies, int slices) {
+RoleActivity activity_of(const EngineInput& input, size_t number, const LoadClasses& classes,
+                         int32_t load_class, const StepTimes& times, const Energies& energies,
+                         int slices) {
   RoleActivity result;
   result.slices.resize(static_cast<size_t>(slices));
   result.clocked_s.resize(static_cast<size_t>(slices));
@@ -101,8 +101,9 @@ RoleActivity activity_of(const EngineInput& input, size_t number, int32_t load_c
     if (!draws(it)) continue;
     const double later_s = i < role.periods[2] ? 0 : times.left_out_s;
     const double begin_s = activities.begin_s[i] + later_s;
-    const RankWork work = work_of(operators, energies, number, i, it, load_class, begin_s,
-                                  activities.end_s[i] + later_s);
+    const RankWork work =
+        work_of(operators, energies, number, i, it, classes.load(it.layer, load_class), begin_s,
+                activities.end_s[i] + later_s);
     spread(result, slice_s, begin_s, work.end_s, work.energy, work.clocked_s);
     if (input.plan.times(role, i) > 1)
       period.add(begin_s, work.end_s, {work.energy, work.clocked_s});
@@ -120,10 +121,12 @@ StepActivity fine_activity(const EngineInput& input, const StepTimes& times,
   StepActivity result;
   result.step_s = times.step_s;
   result.slices = slices;
-  const int32_t classes = rank_loads(input).classes();
+  const LoadClasses classes(input.job,
+                            input.plan.uneven ? input.plan.uneven->loads : workload::ExpertLoads());
   for (size_t role = 0; role < input.plan.roles.size(); ++role)
-    for (int32_t load_class = 0; load_class < classes; ++load_class)
-      result.roles.push_back(activity_of(input, role, load_class, times, energies, slices));
+    for (int32_t load_class = 0; load_class < classes.count(); ++load_class)
+      result.roles.push_back(
+          activity_of(input, role, classes, load_class, times, energies, slices));
   return result;
 }
 

@@ -45,7 +45,7 @@ enum class StepKind : uint8_t {
 
 /// Of a plan: nobody's experts are fuller than others' where its routing is even.
 inline RankLoads rank_loads(const EngineInput& input) {
-  return {input.job, input.plan.uneven ? input.plan.uneven->loads : workload::ExpertLoads()};
+  return {input.job, input.plan.uneven ? &input.plan.uneven->loads : nullptr};
 }
 
 /// What the sweep does at once for all ranks of a role: one instruction, or a run of compute
@@ -119,16 +119,16 @@ class PricedOperators {
     if (loads_.even()) return stretched(index, of(it).duration);
     return at_load(index, loads_.fullest(it.layer));
   }
-  /// On a rank, by its index in the role, or on one of a class. A collective lasts as long for all.
+  /// On a rank, by its index in the role. A collective lasts as long for all.
   ClockedTime duration(size_t index, int64_t rank) const {
     const plan::Instruction& it = program_[index];
     if (loads_.even() || of(it).collective) return duration(index);
     return at_load(index, loads_.of(it.layer, rank));
   }
-  ClockedTime class_duration(size_t index, int32_t number) const {
-    const plan::Instruction& it = program_[index];
-    if (loads_.even() || of(it).collective) return duration(index);
-    return at_load(index, loads_.of_class(it.layer, number));
+  /// A kernel's on a rank that is so full.
+  ClockedTime at_load(size_t index, double load) const {
+    const PricedOperator& op = of(program_[index]);
+    return stretched(index, op.duration + (load - 1) * op.per_load);
   }
   /// What of a kernel's duration a rank takes less for each even share of tokens less; stretched.
   ClockedTime per_load(size_t index) const {
@@ -141,10 +141,6 @@ class PricedOperators {
   ClockedTime stretched(size_t index, const ClockedTime& alone) const {
     if (stretch_ == nullptr) return alone;
     return (*stretch_)[index] * alone;
-  }
-  ClockedTime at_load(size_t index, double load) const {
-    const PricedOperator& op = of(program_[index]);
-    return stretched(index, op.duration + (load - 1) * op.per_load);
   }
 
   const std::vector<plan::Instruction>& program_;

@@ -11,7 +11,7 @@ namespace {
 
 using spec::MoeDispatcher;
 
-/// As wide as Megatron-LM's and NeMo's recipes that drop tokens have it.
+/// An example: a quarter more room than an even share takes.
 constexpr double kCapacity = 1.25;
 
 run::ExpertRow row(std::string setting, const spec::Job& job, const run::Run& run) {

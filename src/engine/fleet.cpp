@@ -115,12 +115,12 @@ base::Result<Fleet> make_fleet(const spec::Job& job) {
   for (const spec::Override& change : conditions.overrides) apply(change, fleet);
   fleet.rank_map = job.parallelism.rank_map;
   fleet.role.assign(gpus, -1);
-  const RankLoads loads(job, workload::expert_loads(job));
-  fleet.classes = loads.classes();
+  const LoadClasses classes(job, workload::expert_loads(job));
+  fleet.classes = classes.count();
   for (int64_t rank = 0; rank < job.gpus; ++rank)
     fleet.role[static_cast<size_t>(job.parallelism.gpu_of(rank))] =
         static_cast<int32_t>(rank / job.stage_ranks()) * fleet.classes +
-        loads.class_of(rank % job.stage_ranks());
+        classes.of(rank % job.stage_ranks());
   keep_distinct(fleet);
   return fleet;
 }

@@ -25,7 +25,7 @@ struct Fleet {
   int64_t ranks = 0, all_nodes = 0;  ///< of the job
   std::vector<double> weight;        ///< by kept node: nodes that are like it
   int32_t classes = 1;               ///< of a stage's ranks, by how full their experts are
-  /// By GPU, what its rank runs: stage x classes + class (`RankLoads`); -1: no rank, idle.
+  /// By GPU, what its rank runs: stage x classes + class (`LoadClasses`); -1: no rank, idle.
   std::vector<int32_t> role;
   std::vector<int32_t> kept;      ///< by node of the job: the kept node
   std::vector<int64_t> rank_map;  ///< as `Parallelism::rank_map`

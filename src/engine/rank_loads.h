@@ -8,31 +8,47 @@
 
 namespace ergometer::engine {
 
-/// How full the experts of the ranks of a stage are, in even shares of the tokens. Power looks at
-/// classes of ranks, one for all where routing is even: ranks that are equally full in every layer,
-/// or where these are more than 16, as many ranks each, by how full they are over all layers; a
-/// class is as full as its ranks are on average. Ranks are given by their index in the stage.
+/// How full the experts of the ranks of a stage are, in even shares of the tokens. Ranks are given
+/// by their index in the stage.
 class RankLoads {
  public:
-  RankLoads(const spec::Job& job, const workload::ExpertLoads& loads);
+  /// `loads` is kept by reference; null: all are even.
+  RankLoads(const spec::Job& job, const workload::ExpertLoads* loads);
 
-  bool even() const { return loads_.even(); }
-  double of(int64_t layer, int64_t index) const { return loads_.of(layer, member_of(index)); }
-  double fullest(int64_t layer) const { return loads_.fullest(layer); }
-
-  int32_t classes() const { return classes_; }
-  int32_t class_of(int64_t index) const { return class_of_[static_cast<size_t>(member_of(index))]; }
-  double of_class(int64_t layer, int32_t number) const { return class_loads_.of(layer, number); }
+  bool even() const { return loads_ == nullptr; }
+  double of(int64_t layer, int64_t index) const {
+    return even() ? 1 : loads_->of(layer, index / stride_ % size_);
+  }
+  double fullest(int64_t layer) const {
+    return layer < 0 || layer >= std::ssize(fullest_) ? 1 : fullest_[static_cast<size_t>(layer)];
+  }
 
  private:
-  int64_t member_of(int64_t index) const { return index / stride_ % size_; }
-  void find_classes();
-
-  workload::ExpertLoads loads_;
+  const workload::ExpertLoads* loads_;
   int64_t size_ = 1, stride_ = 1;  ///< of an expert-parallel group
-  int32_t classes_ = 1;
-  std::vector<int32_t> class_of_ = {0};  ///< by member
-  workload::ExpertLoads class_loads_;    ///< by layer and class
+  std::vector<double> fullest_;    ///< by layer
+};
+
+/// The classes of ranks that power looks at, one for all where routing is even: ranks that are
+/// equally full in every layer, or where these are more than 16, as many ranks each, by how full
+/// they are over all layers; a class is as full as its ranks are on average.
+class LoadClasses {
+ public:
+  LoadClasses(const spec::Job& job, const workload::ExpertLoads& loads);
+
+  int32_t count() const { return count_; }
+  /// Of a rank, by its index in the stage.
+  int32_t of(int64_t index) const {
+    return class_of_[static_cast<size_t>(index / stride_ % size_)];
+  }
+  /// How full class `number` is, in even shares.
+  double load(int64_t layer, int32_t number) const { return loads_.of(layer, number); }
+
+ private:
+  int32_t count_ = 1;
+  int64_t size_ = 1, stride_ = 1;
+  std::vector<int32_t> class_of_ = {0};  ///< by member of an expert-parallel group
+  workload::ExpertLoads loads_;          ///< by layer and class
 };
 
 }  // namespace ergometer::engine

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/parallel.h"
+#include "spec/job_words.h"
 #include "study/proxy/candidates.h"
 #include "study/proxy/measures.h"
 #include "study/proxy/proxy.h"
@@ -20,7 +21,9 @@ constexpr size_t kRefined = 2, kPlayed = 4;
 
 Result<spec::Job> training_job(const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
-  if (!job.trains()) return input_error("proxy: the job answers requests; a proxy trains");
+  if (!job.trains())
+    return input_error(fmt::format("proxy: mode: found {}; allowed: pretrain, lora",
+                                   spec::to_word(job.training.mode)));
   job.conditions.run = {};
   return job;
 }
