@@ -1,17 +1,24 @@
-# ergometer_folder(NAME SOURCES a.cpp ... [TESTS a_test.cpp ...] [LINKS other folders ...] [LIBRARIES external ...])
+# ergometer_folder(NAME [HOT] SOURCES a.cpp ... [TESTS a_test.cpp ...] [LINKS other folders ...] [LIBRARIES external ...])
 #
 # The static library of one folder under src/, and its unit tests. All unit tests end in one program,
 # `ergometer_tests`; `test_NAME` builds and holds one folder's alone.
 #
 # Several files are compiled at once (ERGOMETER_UNITY): most of the work on one file is reading its headers. Names must
 # therefore differ within a folder, in unnamed namespaces too. More than ten at once gains little and leaves processors idle.
+#
+# HOT: answers wait for its loops, so a release optimises it as far as the compiler can (-O3). The other folders read and
+# write what people do, once; optimising is two thirds of compiling them, so a release does it only in part (-O1), and
+# sanitized programs, but for the fuzzers, not at all.
 function(ergometer_folder name)
-  cmake_parse_arguments(FOLDER "" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(FOLDER "HOT" "" "SOURCES;TESTS;LINKS;LIBRARIES" ${ARGN})
   add_library(ergometer_${name} STATIC ${FOLDER_SOURCES})
   ergometer_unity(ergometer_${name})
   # libergometer.so is made of the same objects, and exports only what its header says.
   set_target_properties(ergometer_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
+  if(NOT FOLDER_HOT AND NOT ERGOMETER_FUZZ)
+    target_compile_options(ergometer_${name} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
+  endif()
   target_include_directories(ergometer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM FOLDER_LINKS PREPEND ergometer_)
   ergometer_or_archives(fmt fmt::fmt)
