@@ -28,6 +28,7 @@ using record::HttpRequest;
 
 constexpr std::chrono::milliseconds kGather{250};  ///< batches that are committed together
 constexpr std::chrono::milliseconds kStateAge{500};
+constexpr int64_t kFindingsNs = record::kNsPerSecond;
 constexpr int64_t kHistoryNs = 10 * record::kNsPerSecond;
 constexpr size_t kHistoryRows = 720;  ///< two hours
 constexpr size_t kMostListed = 4096;  ///< jobs in the folder
@@ -63,6 +64,14 @@ struct OpenJob {
   JobState state;
   std::vector<HistoryRow> history;
   std::vector<Waiting> waiting;  ///< for the next commit
+  std::vector<LiveFinding> findings;
+  int64_t looked_ns = 0;  ///< for findings
+
+  void look(int64_t now_ns) {
+    if (now_ns - looked_ns < kFindingsNs) return;
+    looked_ns = now_ns;
+    findings = state.findings(now_ns);
+  }
 
   void add_point(int64_t now_ns) {
     if (!history.empty() && now_ns - history.back().time_ns < kHistoryNs) return;
@@ -296,6 +305,7 @@ void Service::State::commit() {
 
 Clock::time_point Service::State::look(Clock::time_point now) {
   if (commit_at && now >= *commit_at) commit();
+  for (auto& [name, job] : jobs) job->look(time_ns());
   return commit_at.value_or(Clock::time_point::max());
 }
 
@@ -326,10 +336,11 @@ HttpAnswer Service::State::state(const std::string& asked) {
   Kept& kept = states[name];
   if (kept.json == nullptr || Clock::now() - kept.made > kStateAge) {
     counts.connections = static_cast<int64_t>(http->connections());
-    StateDocument document{time_ns(), problem, counts, lines(), name, nullptr, {}};
+    StateDocument document{time_ns(), problem, counts, lines(), name, nullptr, {}, {}};
     if (job != nullptr) {
       document.state = &job->state;
       document.history = job->history;
+      document.findings = job->findings;
     }
     // Of jobs that nobody looks at any more, none is kept.
     const auto now = Clock::now();

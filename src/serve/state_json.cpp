@@ -182,7 +182,7 @@ class Writer {
 
   void findings() {
     Column column(out_, "findings");
-    for (const LiveFinding& finding : document_.state->findings(document_.now_ns)) {
+    for (const LiveFinding& finding : document_.findings) {
       std::string where;
       for (const std::string& name : finding.where)
         where += (where.empty() ? "" : ",") + json_quote(name);

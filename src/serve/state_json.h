@@ -30,9 +30,10 @@ struct StateDocument {
   std::string problem;  ///< why nothing can be stored now; empty: it can
   ServerCounts counts;
   std::vector<JobLine> jobs;
-  std::string job;            ///< which is shown
-  JobState* state = nullptr;  ///< of it; none where there is no job yet
+  std::string job;                  ///< which is shown
+  const JobState* state = nullptr;  ///< of it; none where there is no job yet
   std::span<const HistoryRow> history;
+  std::span<const LiveFinding> findings;
 };
 std::string state_json(const StateDocument& document);
 
